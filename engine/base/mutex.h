@@ -1,0 +1,101 @@
+#ifndef TANDEM_ENGINE_BASE_MUTEX_H_
+#define TANDEM_ENGINE_BASE_MUTEX_H_
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define TANDEM_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TANDEM_THREAD_SANITIZER 1
+#endif
+#endif
+
+#ifdef TANDEM_THREAD_SANITIZER
+#include <sanitizer/tsan_interface.h>
+#define TANDEM_TSAN_ACQUIRED(address) __tsan_acquire(address)
+#define TANDEM_TSAN_RELEASING(address) __tsan_release(address)
+#else
+#define TANDEM_TSAN_ACQUIRED(address) static_cast<void>(0)
+#define TANDEM_TSAN_RELEASING(address) static_cast<void>(0)
+#endif
+
+namespace tandem {
+
+// The one lock type of the engine and the server: absl::Mutex, told to the thread sanitizer, which cannot see
+// inside the system's uninstrumented Abseil. Every member that it guards carries ABSL_GUARDED_BY.
+class ABSL_LOCKABLE Mutex {
+ public:
+  Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+    mutex_.Lock();
+    TANDEM_TSAN_ACQUIRED(&mutex_);
+  }
+  void Unlock() ABSL_UNLOCK_FUNCTION() {
+    TANDEM_TSAN_RELEASING(&mutex_);
+    mutex_.Unlock();
+  }
+  void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() { mutex_.AssertHeld(); }
+
+  // Waits until `condition` is true; the lock is held while it is evaluated. Conditions are evaluated by
+  // whoever unlocks, so they must be cheap and look only at what this lock guards.
+  void Await(const absl::Condition& condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
+    TANDEM_TSAN_RELEASING(&mutex_);
+    mutex_.Await(condition);
+    TANDEM_TSAN_ACQUIRED(&mutex_);
+  }
+  // As Await, but gives up after `timeout`. Returns whether `condition` is true.
+  bool AwaitWithTimeout(const absl::Condition& condition, absl::Duration timeout)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
+    TANDEM_TSAN_RELEASING(&mutex_);
+    const bool holds = mutex_.AwaitWithTimeout(condition, timeout);
+    TANDEM_TSAN_ACQUIRED(&mutex_);
+    return holds;
+  }
+
+ private:
+  friend class CondVar;
+  absl::Mutex mutex_;
+};
+
+// Holds a Mutex for as long as it lives.
+class ABSL_SCOPED_LOCKABLE MutexLock {
+ public:
+  explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) { mutex_->Lock(); }
+  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_->Unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex* const mutex_;
+};
+
+// absl::CondVar for a Mutex. Prefer Mutex::Await.
+class CondVar {
+ public:
+  void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    TANDEM_TSAN_RELEASING(&mutex->mutex_);
+    condition_.Wait(&mutex->mutex_);
+    TANDEM_TSAN_ACQUIRED(&mutex->mutex_);
+  }
+  // Returns true where it gave up.
+  bool WaitWithTimeout(Mutex* mutex, absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    TANDEM_TSAN_RELEASING(&mutex->mutex_);
+    const bool timed_out = condition_.WaitWithTimeout(&mutex->mutex_, timeout);
+    TANDEM_TSAN_ACQUIRED(&mutex->mutex_);
+    return timed_out;
+  }
+  void Signal() { condition_.Signal(); }
+  void SignalAll() { condition_.SignalAll(); }
+
+ private:
+  absl::CondVar condition_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_BASE_MUTEX_H_

@@ -1,0 +1,49 @@
+"""Finds the CUDA toolkit ($CUDA_HOME, else /usr/local/cuda) or leaves CUDA out, and says which.
+
+The repository has `defs.bzl` with CUDA_AVAILABLE and `if_cuda(yes, no)`, and, where CUDA is there, the library `cuda`.
+"""
+
+def _cuda_configure_impl(ctx):
+    home = ctx.os.environ.get("CUDA_HOME", "/usr/local/cuda")
+    wanted = ctx.os.environ.get("TANDEM_CUDA", "auto")
+    if wanted not in ["auto", "0", "1"]:
+        fail("TANDEM_CUDA must be auto, 0 or 1, not '%s'" % wanted)
+    nvcc = ctx.path(home + "/bin/nvcc")
+    found = wanted != "0" and nvcc.exists
+    if wanted == "1" and not found:
+        fail("TANDEM_CUDA=1, but there is no %s: set CUDA_HOME to the toolkit's folder" % nvcc)
+
+    if found:
+        version = ctx.execute([nvcc, "--version"]).stdout
+        release = version[version.find("release "):].split(",")[0] if "release " in version else "of unknown release"
+
+        # buildifier: disable=print
+        print("CUDA: found %s in %s" % (release, home))
+        ctx.symlink(home + "/include", "include")
+        ctx.file("BUILD", """
+cc_library(
+    name = "cuda",
+    hdrs = glob(["include/**"]),
+    includes = ["include"],
+    linkopts = ["-L%s/lib64", "-lcudart"],
+    visibility = ["//visibility:public"],
+)
+""" % home)
+    else:
+        why = "TANDEM_CUDA=0" if wanted == "0" else "no %s" % nvcc
+
+        # buildifier: disable=print
+        print("CUDA: left out (%s)" % why)
+        ctx.file("BUILD", "")
+    ctx.file("defs.bzl", """
+CUDA_AVAILABLE = %s
+
+def if_cuda(yes, no = []):
+    return yes if CUDA_AVAILABLE else no
+""" % found)
+
+cuda_configure = repository_rule(
+    implementation = _cuda_configure_impl,
+    environ = ["CUDA_HOME", "TANDEM_CUDA"],
+    local = True,
+)
