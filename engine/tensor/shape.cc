@@ -1,0 +1,25 @@
+#include "engine/tensor/shape.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace tandem {
+
+int64_t Shape::elements() const {
+  int64_t product = 1;
+  for (const int64_t extent : extents_) {
+    if (extent == 0) return 0;
+    if (product > std::numeric_limits<int64_t>::max() / extent) {
+      product = std::numeric_limits<int64_t>::max();
+    } else {
+      product *= extent;
+    }
+  }
+  return product;
+}
+
+std::string Shape::ToString() const { return absl::StrCat("[", absl::StrJoin(extents_, ", "), "]"); }
+
+}  // namespace tandem

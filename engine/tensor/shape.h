@@ -1,0 +1,41 @@
+#ifndef TANDEM_ENGINE_TENSOR_SHAPE_H_
+#define TANDEM_ENGINE_TENSOR_SHAPE_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace tandem {
+
+// The extents of a tensor, outermost first; {} is one number. Extents are at least 0. Images are NCHW,
+// convolution weights OIHW, dense weights [outputs, inputs].
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> extents) : extents_(extents) {}
+  explicit Shape(std::vector<int64_t> extents) : extents_(std::move(extents)) {}
+
+  int rank() const { return static_cast<int>(extents_.size()); }
+  // The extent of dimension `i`; negative numbers count from the last.
+  int64_t operator[](int i) const { return extents_[i < 0 ? i + extents_.size() : i]; }
+  absl::Span<const int64_t> extents() const { return extents_; }
+
+  // Product of the extents, 1 for {}; saturates at the largest int64_t.
+  int64_t elements() const;
+
+  // "[128, 20, 24, 24]".
+  std::string ToString() const;
+
+  bool operator==(const Shape&) const = default;
+
+ private:
+  std::vector<int64_t> extents_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_TENSOR_SHAPE_H_
