@@ -1,0 +1,45 @@
+#ifndef TANDEM_ENGINE_BACKEND_COMMUNICATOR_H_
+#define TANDEM_ENGINE_BACKEND_COMMUNICATOR_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "engine/tensor/dtype.h"
+
+namespace tandem {
+
+// Elements in the memory of a rank's device.
+struct BufferView {
+  void* data = nullptr;
+  int64_t elements = 0;
+  DType dtype = DType::kFloat32;
+};
+
+// How ranks' elements become one.
+enum class ReduceOp : uint8_t { kSum, kAverage };
+
+// One rank's end of a group of replicas. Every rank of a group makes the same calls in the same order, each
+// from one thread at a time. A call returns when the result is in place. After Abort, by any rank, every call
+// of every rank, a blocked one too, returns that status, for ever.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int world_size() const = 0;
+
+  // Replaces each rank's elements by the reduction over all ranks, added in the order of ranks, so that all
+  // ranks have the same bits. INVALID_ARGUMENT for all ranks where their sizes or types differ. Integers:
+  // kSum alone.
+  virtual absl::Status AllReduce(BufferView buffer, ReduceOp op) = 0;
+  // Replaces each rank's elements by those of rank `root`.
+  virtual absl::Status Broadcast(BufferView buffer, int root) = 0;
+  // Returns when all ranks have called it.
+  virtual absl::Status Barrier() = 0;
+  // Ends the group with `status`, which is not OK. May be called from any thread; the first call counts.
+  virtual void Abort(absl::Status status) = 0;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_BACKEND_COMMUNICATOR_H_

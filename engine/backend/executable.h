@@ -1,0 +1,34 @@
+#ifndef TANDEM_ENGINE_BACKEND_EXECUTABLE_H_
+#define TANDEM_ENGINE_BACKEND_EXECUTABLE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/backend/communicator.h"
+#include "engine/tensor/tensor.h"
+
+namespace tandem {
+
+// A compiled graph. Used by one thread at a time.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  // Computes the graph once. `inputs[i]` points to the elements of the graph's i-th input, dense and
+  // row-major, in host memory that stays as it is until Run returns. `communicator` serves the graph's
+  // all_reduce ops; it may be null where there are none, or where there is one replica. Errors: a failed
+  // reduction's.
+  virtual absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) = 0;
+
+  // The graph's i-th output of the newest run, row-major. FAILED_PRECONDITION before the first.
+  virtual absl::StatusOr<Tensor> Output(int i) const = 0;
+
+  // Bytes of the arena and of workspaces; variables not counted.
+  virtual int64_t bytes() const = 0;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_BACKEND_EXECUTABLE_H_

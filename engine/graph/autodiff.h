@@ -1,0 +1,22 @@
+#ifndef TANDEM_ENGINE_GRAPH_AUTODIFF_H_
+#define TANDEM_ENGINE_GRAPH_AUTODIFF_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/graph/graph.h"
+
+namespace tandem {
+
+// Appends the backward pass of `loss`, a scalar, to `graph` and returns d loss / d value for each of
+// `targets` (variables or inputs), in their order; a target that the loss does not depend on gets a zero
+// constant. Reverse-mode accumulation (Linnainmaa 1970): gradients of a value with several readers are added
+// in the reverse order of the readers, so the result does not depend on anything but the graph. Only what
+// leads to a target is computed. UNIMPLEMENTED where an op on the way is not differentiable.
+absl::StatusOr<std::vector<ValueId>> AppendGradients(Graph& graph, ValueId loss,
+                                                     absl::Span<const ValueId> targets);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_GRAPH_AUTODIFF_H_

@@ -1,0 +1,68 @@
+#ifndef TANDEM_ENGINE_TRAINING_TRAINER_H_
+#define TANDEM_ENGINE_TRAINING_TRAINER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/backend/device.h"
+#include "tandem/v1/dataset.pb.h"
+#include "tandem/v1/device.pb.h"
+#include "tandem/v1/event.pb.h"
+#include "tandem/v1/job.pb.h"
+
+namespace tandem {
+
+// Hears what happens in a training. Calls come one at a time, from a thread of the Trainer, which waits for
+// them: they must be quick.
+class TrainerObserver {
+ public:
+  virtual ~TrainerObserver() = default;
+  // Data is open, parameters are initialised, replicas have formed their group.
+  virtual void OnStarted() {}
+  virtual void OnProgress(const v1::Progress& /*progress*/) {}
+  virtual void OnEpoch(const v1::EpochSummary& /*epoch*/) {}
+  virtual void OnNotice(absl::string_view /*message*/) {}
+};
+
+// Opens the device that a replica computes on.
+using DeviceFactory = std::function<absl::StatusOr<std::unique_ptr<Device>>(const v1::Device& device)>;
+
+// Trains one job: opens its data, makes its replicas, and takes it through its epochs.
+class Trainer {
+ public:
+  struct Options {
+    // Defaults filled in or not.
+    v1::JobSpec spec;
+    // With its source; replaces spec.dataset.
+    v1::DatasetSpec dataset;
+    // One a replica, in the order of ranks.
+    std::vector<v1::Device> devices;
+    DeviceFactory device_factory;
+    // Outlives the Trainer; may be null.
+    TrainerObserver* observer = nullptr;
+  };
+
+  // Checks the options. INVALID_ARGUMENT with the fields at fault.
+  static absl::StatusOr<std::unique_ptr<Trainer>> Create(Options options);
+  virtual ~Trainer() = default;
+
+  // Trains to the end; call once. CANCELLED after Cancel; DATA_LOSS where the data cannot be read or does not
+  // fit; OUT_OF_RANGE where the loss is infinite or not a number (the message says the step).
+  virtual absl::Status Run() = 0;
+
+  // Makes Run return soon, after the step in progress. From any thread.
+  virtual void Cancel() = 0;
+
+  // Writes the model as safetensors (temporary file, fsync, rename): parameters as "<layer>.weight" and
+  // "<layer>.bias" in float32, and how they came to be as metadata. After Run.
+  virtual absl::Status SaveModel(const std::string& path) const = 0;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_TRAINING_TRAINER_H_
