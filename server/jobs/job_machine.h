@@ -1,0 +1,125 @@
+#ifndef TANDEM_SERVER_JOBS_JOB_MACHINE_H_
+#define TANDEM_SERVER_JOBS_JOB_MACHINE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/base/clock.h"
+#include "engine/base/mutex.h"
+#include "server/events/event_hub.h"
+#include "server/jobs/job_observer.h"
+#include "server/store/store.h"
+#include "tandem/internal/v1/worker.pb.h"
+#include "tandem/v1/job.pb.h"
+
+namespace tandem {
+
+// The only writer of jobs' states. Thread-safe.
+//
+// A change, its event and the job's record are committed in one transaction; then, on the store's writer
+// thread and in this order, the event is published, observers are told, and `done` is called, which must not
+// block. Methods that change something return at once. Any `done` may get UNAVAILABLE (the store was closed)
+// or a database error (nothing was changed).
+class JobMachine {
+ public:
+  template <typename T>
+  using Done = absl::AnyInvocable<void(absl::StatusOr<T>)>;
+
+  // What a job is made of.
+  struct NewJob {
+    // Checked, defaults filled in.
+    v1::JobSpec spec;
+    // As the client sent it: what a repetition of the request is compared with.
+    v1::JobSpec submitted_spec;
+    // Empty: none.
+    std::string request_id;
+    // Of one replica.
+    int64_t planned_memory_bytes = 0;
+  };
+
+  // What a worker is told.
+  struct WorkerPosition {
+    // All events up to this one are durable.
+    int64_t worker_sequence = 0;
+    // Where the job stands: CANCELLING tells the worker to stop.
+    v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+  };
+
+  // Job.folder is "<jobs_folder>/<id>". All pointers must outlive the machine; the store must be closed
+  // before the machine goes.
+  JobMachine(Store* store, EventHub* hub, const Clock* clock, std::string jobs_folder);
+  JobMachine(const JobMachine&) = delete;
+  JobMachine& operator=(const JobMachine&) = delete;
+
+  // Before anything else is called. `observer` must outlive the store's writer.
+  void AddObserver(JobObserver* observer);
+
+  // Makes a QUEUED job with event 1, or returns the job that this request id made before.
+  // ALREADY_EXISTS: the request id was used with another spec.
+  void Create(NewJob job, Done<v1::Job> done);
+
+  // Stops a job: QUEUED becomes CANCELLED, STARTING and RUNNING become CANCELLING; no change where it is
+  // CANCELLING or CANCELLED. `reason`: CANCEL_REQUESTED or SHUTDOWN.
+  // NOT_FOUND: no such job. FAILED_PRECONDITION: it has SUCCEEDED or FAILED.
+  void Cancel(const std::string& id, v1::StateReason reason, Done<v1::Job> done);
+
+  // Removes a job in a terminal state with its log; its folder is for an observer to remove.
+  // NOT_FOUND: no such job. FAILED_PRECONDITION: it has not ended.
+  void Delete(const std::string& id, absl::AnyInvocable<void(absl::Status)> done);
+
+  // QUEUED becomes STARTING on these devices ("devices/cpu:0", in the order of ranks); `done` gets the job,
+  // whose attempt is one higher. NOT_FOUND: no such job. FAILED_PRECONDITION: it is not QUEUED.
+  void Schedule(const std::string& id, std::vector<std::string> devices, Done<v1::Job> done);
+
+  // STARTING becomes QUEUED again: for a worker that was never started and cannot be any more, as after a
+  // crash of the daemon. NOT_FOUND: no such job. FAILED_PRECONDITION: the attempt is not the newest, the job
+  // is not STARTING, or its worker has reported something.
+  void Requeue(const std::string& id, int32_t attempt, Done<v1::Job> done);
+
+  // Applies a worker's events, all or none, in their order: those that were applied before change nothing. No
+  // events at all: only asks for the position, as a new stream does. NOT_FOUND: no such job.
+  // FAILED_PRECONDITION: the worker must go: the attempt is not the newest, or the job has ended and an event
+  // is new. OUT_OF_RANGE: a sequence number was left out. INVALID_ARGUMENT: an event has no kind, or one that
+  // has no place in the job's state.
+  void ApplyWorkerEvents(const std::string& id, int32_t attempt,
+                         std::vector<internal::v1::WorkerEvent> events, Done<WorkerPosition> done);
+
+  // The worker's process is gone, or could not be started. Where the job has not ended, it becomes FAILED
+  // with this reason and message, or CANCELLED where it was CANCELLING. To be called when no events of the
+  // worker can come any more. NOT_FOUND: no such job. FAILED_PRECONDITION: the attempt is not the newest, or
+  // the job is QUEUED.
+  void WorkerLost(const std::string& id, int32_t attempt, v1::StateReason reason, const std::string& message,
+                  Done<v1::Job> done);
+
+  // Why the queued jobs wait, by id; replaces what was said before. Not durable.
+  void SetWaiting(std::map<std::string, v1::Waiting> waiting);
+
+  // As Store's methods of these names, with `waiting` set where the job is QUEUED.
+  absl::StatusOr<v1::Job> Get(const std::string& id);
+  absl::StatusOr<JobPage> List(const JobQuery& query);
+  // Jobs that have not ended, oldest first.
+  absl::StatusOr<std::vector<v1::Job>> NonTerminalJobs();
+
+ private:
+  struct Outcome;
+
+  void SetWaitingOf(v1::Job* job);
+
+  Store* const store_;
+  EventHub* const hub_;
+  const Clock* const clock_;
+  const std::string jobs_folder_;
+  std::vector<JobObserver*> observers_;
+
+  Mutex mutex_;
+  std::map<std::string, v1::Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_JOBS_JOB_MACHINE_H_

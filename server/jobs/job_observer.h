@@ -1,0 +1,25 @@
+#ifndef TANDEM_SERVER_JOBS_JOB_OBSERVER_H_
+#define TANDEM_SERVER_JOBS_JOB_OBSERVER_H_
+
+#include "tandem/v1/job.pb.h"
+
+namespace tandem {
+
+// Hears of changes when they are durable, in their order, on the store's writer thread. Must not block, and
+// may call JobMachine. Jobs come with their specs.
+class JobObserver {
+ public:
+  virtual ~JobObserver() = default;
+  // The job waits for devices: it is new, or its worker never came to be.
+  virtual void OnQueued(const v1::Job&) {}
+  // The job's worker is to stop.
+  virtual void OnCancelling(const v1::Job&) {}
+  // The job has ended; its worker may still be about to exit.
+  virtual void OnTerminal(const v1::Job&) {}
+  // The job and its log are gone; its folder is not.
+  virtual void OnDeleted(const v1::Job&) {}
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_JOBS_JOB_OBSERVER_H_

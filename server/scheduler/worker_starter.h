@@ -1,0 +1,23 @@
+#ifndef TANDEM_SERVER_SCHEDULER_WORKER_STARTER_H_
+#define TANDEM_SERVER_SCHEDULER_WORKER_STARTER_H_
+
+#include <vector>
+
+#include "tandem/v1/device.pb.h"
+#include "tandem/v1/job.pb.h"
+
+namespace tandem {
+
+// Starts worker processes.
+class WorkerStarter {
+ public:
+  virtual ~WorkerStarter() = default;
+  // Starts a worker for the job's attempt on the leased devices, given in the order of ranks. Called on the
+  // scheduler's thread, so it must not block for long. For each call, Scheduler::ReleaseLease(id, attempt)
+  // must follow once the process is gone; where it cannot be started, JobMachine::WorkerLost before that.
+  virtual void Start(const v1::Job& job, const std::vector<v1::Device>& devices) = 0;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_SCHEDULER_WORKER_STARTER_H_

@@ -1,0 +1,82 @@
+#ifndef TANDEM_SERVER_STORE_RECORDS_H_
+#define TANDEM_SERVER_STORE_RECORDS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tandem/v1/event.pb.h"
+#include "tandem/v1/job.pb.h"
+
+namespace tandem {
+
+// "jobs/<id>" of an id.
+std::string JobName(const std::string& id);
+// The id of "jobs/<id>"; empty where `name` is not of that form.
+std::string JobId(const std::string& name);
+// Whether a job in this state has had its last event.
+bool IsTerminal(v1::JobState state);
+
+// A job as the store keeps it.
+struct StoredJob {
+  // Its row; grows with each job created.
+  int64_t number = 0;
+  // Without `waiting`, which is not stored.
+  v1::Job job;
+  // The newest event of its present attempt's worker that was applied; 0 before the first.
+  int64_t last_worker_sequence = 0;
+};
+
+// A job that was made for a request id, and the spec as the request had it.
+struct StoredRequest {
+  StoredJob job;
+  v1::JobSpec submitted_spec;
+};
+
+// A piece of a job's log, and how the job stood in the same snapshot.
+struct EventPage {
+  std::vector<v1::JobEvent> events;
+  // The job's newest event.
+  int64_t last_sequence = 0;
+  // The newest event is the terminal one.
+  bool ended = false;
+};
+
+// A job's change of state, in the order over all jobs.
+struct JobChange {
+  // Grows with each change; may have gaps.
+  int64_t cursor = 0;
+  // Its kind is state_change.
+  v1::JobEvent event;
+};
+
+// A piece of the log of changes, and the newest cursor in the same snapshot.
+struct ChangePage {
+  std::vector<JobChange> changes;
+  // The largest cursor ever given, to jobs deleted since included.
+  int64_t newest_cursor = 0;
+};
+
+// Which jobs to list, and how.
+struct JobQuery {
+  enum class Order { kCreateTime, kName };
+  // Only jobs in one of these states; all where empty.
+  std::vector<v1::JobState> states;
+  Order order = Order::kCreateTime;
+  bool descending = true;
+  // At least 1.
+  int page_size = 50;
+  // JobPage::next_page_token of the page before, asked with the same states and order; empty for the first.
+  std::string page_token;
+};
+
+// A page of jobs.
+struct JobPage {
+  std::vector<v1::Job> jobs;
+  // Empty on the last page.
+  std::string next_page_token;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_STORE_RECORDS_H_

@@ -1,0 +1,42 @@
+#ifndef TANDEM_SERVER_STORE_STATE_FOLDER_H_
+#define TANDEM_SERVER_STORE_STATE_FOLDER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tandem {
+
+// A daemon's state folder, held by this process: one daemon a folder. The hold is a lock on the open file
+// "daemon.lock" and ends with the object or the process, however it ends; no other program inherits it.
+// Immutable after Lock, so thread-safe.
+class StateFolder {
+ public:
+  // Makes the folder (for its owner alone, parents included) where it is missing, and locks it.
+  // FAILED_PRECONDITION, naming the folder and the holder's process id: another daemon holds it.
+  // PERMISSION_DENIED, NOT_FOUND and others: the system refused; the message names the path.
+  static absl::StatusOr<std::unique_ptr<StateFolder>> Lock(absl::string_view path);
+
+  ~StateFolder();
+  StateFolder(const StateFolder&) = delete;
+  StateFolder& operator=(const StateFolder&) = delete;
+
+  // The folder, absolute and with symbolic links resolved.
+  const std::string& path() const { return path_; }
+  // Where each job has a folder of its own, named by its id. It exists.
+  std::string JobsFolder() const { return path_ + "/jobs"; }
+  // The store's database file; Store::Open makes it.
+  std::string DatabasePath() const { return path_ + "/tandem.db"; }
+
+ private:
+  StateFolder(std::string path, int lock_file) : path_(std::move(path)), lock_file_(lock_file) {}
+
+  const std::string path_;
+  const int lock_file_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_STORE_STATE_FOLDER_H_

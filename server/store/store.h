@@ -1,0 +1,71 @@
+#ifndef TANDEM_SERVER_STORE_STORE_H_
+#define TANDEM_SERVER_STORE_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/store/records.h"
+#include "server/store/transaction.h"
+
+namespace tandem {
+
+class GroupWriter;
+class ReaderPool;
+
+// Jobs and their logs in an SQLite database (write-ahead log, full sync). Thread-safe.
+//
+// One thread writes; what waits for it is committed together with one sync. Readers have connections of their
+// own, see only what is committed and never wait for the writer.
+class Store {
+ public:
+  // Opens the database file, making it or bringing its schema to this program's version, in one transaction.
+  // FAILED_PRECONDITION: it was written by a newer version, or another process holds it. DATA_LOSS: it is
+  // corrupt.
+  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& database_path);
+
+  // Close().
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  using Body = absl::AnyInvocable<absl::Status(Transaction&)>;
+  using Done = absl::AnyInvocable<void(absl::Status)>;
+
+  // Has `body` run on the writer thread in a transaction of its own (a savepoint within the group's): where
+  // it returns an error, nothing of it stays. Then `done` is called, once, on the writer thread: with OK when
+  // the changes are durable, with the body's error, or with the commit's (nothing of the body stays, and it
+  // is not tried again). Bodies run, and `done`s are called, in the order of the calls to Write; a `done`
+  // sees its changes in reads. Both must not block, and may call Write. After Close, `done` gets UNAVAILABLE
+  // on the caller's thread.
+  void Write(Body body, Done done);
+
+  // Finishes all writes asked for so far, and refuses later ones. Idempotent. Not from a body or a `done`.
+  void Close();
+
+  // NOT_FOUND: no such job. `waiting` is never set.
+  absl::StatusOr<StoredJob> GetJob(absl::string_view id);
+  // INVALID_ARGUMENT: the page token is not of this query.
+  absl::StatusOr<JobPage> ListJobs(const JobQuery& query);
+  // Jobs that have not ended, oldest first.
+  absl::StatusOr<std::vector<StoredJob>> NonTerminalJobs();
+  // At most `limit` events after a sequence number. NOT_FOUND: no such job.
+  absl::StatusOr<EventPage> ReadEvents(absl::string_view id, int64_t after_sequence, int limit);
+  // At most `limit` changes after a cursor.
+  absl::StatusOr<ChangePage> ReadChanges(int64_t after_cursor, int limit);
+
+ private:
+  Store(std::unique_ptr<GroupWriter> writer, std::unique_ptr<ReaderPool> readers);
+
+  const std::unique_ptr<GroupWriter> writer_;
+  const std::unique_ptr<ReaderPool> readers_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_STORE_STORE_H_

@@ -1,0 +1,53 @@
+#ifndef TANDEM_SERVER_STORE_TRANSACTION_H_
+#define TANDEM_SERVER_STORE_TRANSACTION_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/store/records.h"
+
+namespace tandem {
+
+class Connection;
+
+// What a body given to Store::Write may do: read and change, seeing all that was written before it. Used on
+// the store's writer thread and for the length of the body alone. No method throws. Every method may fail as
+// the database does: RESOURCE_EXHAUSTED (disk full), DATA_LOSS (corrupt), INTERNAL.
+class Transaction {
+ public:
+  explicit Transaction(Connection* connection) : connection_(connection) {}
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  // NOT_FOUND: no such job.
+  absl::StatusOr<StoredJob> GetJob(absl::string_view id);
+  // As GetJob, but leaves Job.spec unset, which saves reading it.
+  absl::StatusOr<StoredJob> GetJobWithoutSpec(absl::string_view id);
+  // Reads the spec of a job from GetJobWithoutSpec into it.
+  absl::Status LoadSpec(StoredJob* job);
+  // The job made for this request id, where there is one.
+  absl::StatusOr<std::optional<StoredRequest>> FindRequest(absl::string_view request_id);
+
+  // Adds a job and sets its `number`. `request_id` may be empty; `submitted_spec` is kept only where it is
+  // not. ALREADY_EXISTS: the job's id or the request id is taken.
+  absl::Status InsertJob(StoredJob* job, absl::string_view request_id, const v1::JobSpec& submitted_spec);
+  // Writes everything of the job but its id, name and spec, which never change.
+  absl::Status UpdateJob(StoredJob* job);
+  // Removes the job, its events and its changes.
+  absl::Status DeleteJob(const StoredJob& job);
+
+  // Adds an event, whose sequence must be new. Does not touch the job's row.
+  absl::Status AppendEvent(const StoredJob& job, const v1::JobEvent& event);
+  // Adds the event of that sequence to the log of changes; returns its cursor.
+  absl::StatusOr<int64_t> AppendChange(const StoredJob& job, int64_t sequence);
+
+ private:
+  Connection* const connection_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_STORE_TRANSACTION_H_
