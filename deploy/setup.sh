@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Installs what Tandem needs from Debian 12's packages. Does nothing where everything is there.
+#
+#   deploy/setup.sh          what building and running need
+#   deploy/setup.sh --test   that, and what deploy/test.sh needs
+#
+# Needs root or sudo, and only where something is missing. CUDA is not installed: the build finds a toolkit in
+# $CUDA_HOME or /usr/local/cuda, or leaves it out.
+set -euo pipefail
+
+build_packages=(
+  bazel-bootstrap bazel-rules-java bazel-rules-proto bazel-platforms   # the build
+  g++ git pkg-config ca-certificates
+  libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev libssl-dev
+  libdnnl-dev libsqlite3-dev libsqlitecpp-dev libyaml-cpp-dev libcli11-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+  dataset-fashion-mnist                                                # the quickstart's data
+)
+test_packages=(
+  clang clang-format                                                   # thread-safety analysis, style
+  iproute2 openssl procps sqlite3                                      # whole-system tests
+)
+
+packages=("${build_packages[@]}")
+case "${1:-}" in
+  "") ;;
+  --test) packages+=("${test_packages[@]}") ;;
+  *)
+    echo "setup.sh: unknown argument '$1'; see the first lines of this file" >&2
+    exit 2
+    ;;
+esac
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null || true)
+  [[ $status == "ii "* ]] || missing+=("$package")
+done
+if ((${#missing[@]} == 0)); then
+  exit 0
+fi
+
+echo "Installing: ${missing[*]}"
+if ((EUID == 0)); then
+  as_root=(env)
+elif command -v sudo >/dev/null; then
+  as_root=(sudo env)
+else
+  echo "setup.sh: these packages are missing, and neither root nor sudo is at hand to install them" >&2
+  exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get update -q
+"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"

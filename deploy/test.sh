@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# Builds everything and runs every test; ends with the line "N passed, N failed, N skipped" and exits 0 only where
+# nothing failed. Works on a bare Debian 12: deploy/setup.sh installs what is missing.
+#
+#   deploy/test.sh             the default: long suites run a sample
+#   deploy/test.sh --whole     long suites run whole (an hour and more)
+#   deploy/test.sh --sanitize  also every unit test under the address, undefined-behaviour and thread sanitizers
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+whole=0
+sanitize=0
+for argument in "$@"; do
+  case "$argument" in
+    --whole) whole=1 ;;
+    --sanitize) sanitize=1 ;;
+    *)
+      echo "test.sh: unknown argument '$argument'; see the first lines of this file" >&2
+      exit 2
+      ;;
+  esac
+done
+
+deploy/setup.sh --test || exit 1
+
+passed=0
+failed=0
+skipped=0
+failures=()
+skips=()
+pass() { passed=$((passed + 1)); }
+fail() {
+  failed=$((failed + 1))
+  failures+=("$1")
+}
+skip() {
+  skipped=$((skipped + 1))
+  skips+=("$1")
+}
+heading() { printf '\n== %s\n' "$*"; }
+
+# check NAME COMMAND...: one test that is a command; exit code 77 is a skip, and its last line of output the reason.
+check() {
+  local name=$1 log code
+  shift
+  log=$(mktemp)
+  "$@" 2>&1 | tee "$log"
+  code=${PIPESTATUS[0]}
+  case "$code" in
+    0) pass ;;
+    77) skip "$name: $(tail -n 1 "$log")" ;;
+    *) fail "$name (exit code $code)" ;;
+  esac
+  rm -f "$log"
+}
+
+# Counts the cases in the test.xml files of the newest Bazel run; a test that left none counts by Bazel's own verdict.
+count_bazel() {
+  local label=$1 log=$2 target verdict xml cases bad left
+  while read -r target verdict; do
+    xml="$(readlink -f bazel-testlogs)/${target#//}"
+    xml="${xml/://}/test.xml"
+    cases=$(grep -c '<testcase ' "$xml" 2>/dev/null || true)
+    bad=$(grep -c '<failure ' "$xml" 2>/dev/null || true)
+    left=$(grep -cE '<skipped|status="notrun"' "$xml" 2>/dev/null || true)
+    cases=${cases:-0} bad=${bad:-0} left=${left:-0}
+    if [[ $verdict != PASSED && $verdict != "(cached)" && $verdict != FLAKY ]]; then
+      fail "$label$target ($verdict)"
+      continue
+    fi
+    if ((cases == 0)); then cases=1; fi
+    passed=$((passed + cases - bad - left))
+    if ((left > 0)); then
+      skipped=$((skipped + left))
+      skips+=("$label$target: $left case(s), see $xml")
+    fi
+  done < <(sed -nE 's#^(//[^ ]+) +(\(cached\) )?(PASSED|FAILED|FLAKY|TIMEOUT|NO STATUS|REMOTE FAILURE).*#\1 \3#p' "$log")
+}
+
+run_bazel_tests() {
+  local label=$1 log code
+  shift
+  log=$(mktemp)
+  bazel test --keep_going --test_summary=short --noshow_progress "$@" 2>&1 | tee "$log"
+  code=${PIPESTATUS[0]}
+  count_bazel "$label" "$log"
+  # 0: all passed; 3: some failed, and those were counted; anything else never got to the tests.
+  if [[ $code != 0 && $code != 3 ]]; then
+    fail "${label}bazel test $* (exit code $code)"
+  fi
+  rm -f "$log"
+}
+
+heading "Style"
+check clang-format bash -c 'git ls-files "*.h" "*.cc" | xargs clang-format --dry-run --Werror'
+check buf-lint tests/lint/buf.sh
+
+heading "Build"
+check build bazel build --noshow_progress //...
+
+heading "Tests"
+whole_flags=()
+if ((whole)); then
+  whole_flags=(--test_env=TANDEM_WHOLE=1 --test_timeout=3600)
+fi
+run_bazel_tests "" "${whole_flags[@]}" //...
+
+heading "Whole-system scripts"
+TANDEM_BIN_DIR=$(readlink -f bazel-bin)
+export TANDEM_BIN_DIR TANDEM_WHOLE=$whole
+for script in tests/integration/*.sh tests/accuracy/*.sh; do
+  if [[ -x $script ]]; then
+    printf -- '-- %s\n' "$script"
+    check "$script" "$script"
+  fi
+done
+
+heading "Thread-safety analysis (clang)"
+check clang bazel --output_base="$HOME/.cache/tandem/clang" build --config=clang --noshow_progress //...
+bazel --output_base="$HOME/.cache/tandem/clang" shutdown
+
+if ((sanitize)); then
+  for sanitizer in asan ubsan tsan; do
+    heading "Tests under $sanitizer"
+    run_bazel_tests "$sanitizer " --config="$sanitizer" //engine/... //server/... //client/...
+  done
+fi
+
+heading "Result"
+if ((${#skips[@]})); then printf 'skipped: %s\n' "${skips[@]}"; fi
+if ((${#failures[@]})); then printf 'failed: %s\n' "${failures[@]}"; fi
+echo "$passed passed, $failed failed, $skipped skipped"
+((failed == 0))
