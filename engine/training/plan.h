@@ -1,0 +1,39 @@
+#ifndef TANDEM_ENGINE_TRAINING_PLAN_H_
+#define TANDEM_ENGINE_TRAINING_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/data/dataset.h"
+#include "tandem/v1/job.pb.h"
+
+namespace tandem {
+
+// What a job will take, known before any device is opened.
+struct JobPlan {
+  int64_t parameters = 0;            // Learned numbers of one replica.
+  int64_t steps_per_epoch = 0;       // Optimizer steps, a last short batch included.
+  int64_t steps = 0;                 // Of all epochs.
+  int64_t replica_memory_bytes = 0;  // The most that a replica needs on its device; see kWorkspaceCapBytes.
+  std::vector<std::string> ops;      // Kinds of op that a device must offer, sorted, each once.
+};
+
+// What a backend may use beyond the planned tensors: padding of its layouts and workspaces of its algorithms.
+inline constexpr int64_t kWorkspaceCapBytes = int64_t{64} << 20;
+
+// Sets every field that has a default and that `spec` leaves out to that default: names of layers and of the
+// job, strides, initializers, the optimizer's numbers, metrics, intervals. What is wrong stays as it is.
+void FillDefaults(v1::JobSpec* spec);
+
+// Checks a job as a whole against its data and plans it: every layer's shape, the loss, the optimizer, the
+// replicas, and the step graph. Links no backend. `spec` may have its defaults filled in or not.
+// INVALID_ARGUMENT with all fields at fault, relative to the JobSpec ("model.layers[3].conv2d.kernel[0]").
+// spec.dataset's source is not looked at.
+absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec, const DatasetInfo& dataset);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_TRAINING_PLAN_H_
