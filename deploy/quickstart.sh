@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# From a clone to a trained network: installs what is missing, builds, starts a daemon on loopback, submits
+# deploy/examples/lenet-fashion-mnist.yaml with two replicas and follows it to its end.
+#
+#   deploy/quickstart.sh
+#
+# The programs go to $TANDEM_PREFIX/bin (default ~/.local/share/tandem/bin), the daemon's jobs to $TANDEM_STATE (default
+# ~/.local/state/tandem-quickstart). A daemon that an earlier run left there is used again.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+prefix=${TANDEM_PREFIX:-$HOME/.local/share/tandem}
+state=${TANDEM_STATE:-$HOME/.local/state/tandem-quickstart}
+job=deploy/examples/lenet-fashion-mnist.yaml
+bin=$prefix/bin
+
+step() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+[[ -t 1 ]] || step() { printf '\n%s\n' "$*"; }
+
+step "1/4  Packages"
+deploy/setup.sh
+echo "All there."
+
+step "2/4  Build (the first one takes some minutes)"
+bazel build --config=release --noshow_progress --show_result=0 \
+  //server/daemon:tandemd //server/worker:tandem-worker //client/cli:tandem
+mkdir -p "$bin"
+for program in server/daemon/tandemd server/worker/tandem-worker client/cli/tandem; do
+  # A new file and a rename: a daemon that runs from the old one goes on with it.
+  install -m 755 "bazel-bin/$program" "$bin/.new-${program##*/}"
+  mv -f "$bin/.new-${program##*/}" "$bin/${program##*/}"
+done
+echo "Programs are in $bin."
+
+step "3/4  Daemon"
+mkdir -p "$state"
+export TANDEM_TOKEN_FILE=$state/token
+running() {
+  [[ -s $state/address ]] || return 1
+  TANDEM_ADDRESS=$(<"$state/address")
+  export TANDEM_ADDRESS
+  "$bin/tandem" --timeout 5 devices >/dev/null 2>&1
+}
+if running; then
+  echo "It runs already at $TANDEM_ADDRESS."
+else
+  rm -f "$state/address"
+  devices=$(nproc)
+  ((devices >= 2)) || devices=2   # the example trains two replicas
+  # A session of its own: it outlives this script and its terminal.
+  setsid "$bin/tandemd" --state-folder "$state" --listen 127.0.0.1:0 --cpu-devices "$devices" \
+    </dev/null >>"$state/tandemd.log" 2>&1 &
+  daemon=$!
+  for ((i = 0; i < 300; ++i)); do
+    if running; then break; fi
+    if ! kill -0 "$daemon" 2>/dev/null; then
+      echo "The daemon ended. The last lines of $state/tandemd.log:" >&2
+      tail -n 5 "$state/tandemd.log" >&2
+      exit 1
+    fi
+    sleep 0.1
+  done
+  running || {
+    echo "The daemon did not answer within 30 s; see $state/tandemd.log" >&2
+    exit 1
+  }
+  echo "It listens on $TANDEM_ADDRESS; its log is $state/tandemd.log."
+fi
+
+step "4/4  Training $job"
+"$bin/tandem" submit "$job" --follow
+name=$("$bin/tandem" list --limit 1 -o json | sed -nE 's/.*"name": *"jobs\/([^"]+)".*/\1/p' | head -n 1)
+folder=$("$bin/tandem" describe "$name" -o json | sed -nE 's/.*"folder": *"([^"]+)".*/\1/p' | head -n 1)
+
+cat <<END
+
+The trained model:    $folder/model.safetensors
+The job's commands, in a shell where you have set these three:
+  export PATH=$bin:\$PATH TANDEM_ADDRESS=$TANDEM_ADDRESS TANDEM_TOKEN_FILE=$state/token
+    tandem describe $name
+    tandem download $name --to .
+    tandem init lenet > my.yaml && tandem submit my.yaml --follow     # the next job
+    tandem shutdown                                                  # stop the daemon
+END
