@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -46,7 +47,7 @@ absl::Status FileError(int error, absl::string_view what, const std::string& pat
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SpoolWriter>> SpoolWriter::Create(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600));
+  UniqueFd fd(open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
   if (!fd.valid()) return FileError(errno, "create", path);
   std::unique_ptr<SpoolWriter> writer(new SpoolWriter(path, std::move(fd)));
   TANDEM_RETURN_IF_ERROR(writer->Write(std::string(kMagic)));
@@ -88,9 +89,32 @@ absl::Status SpoolWriter::Sync() {
   return absl::OkStatus();
 }
 
-absl::Status SpoolWriter::Clear() {
-  if (ftruncate(fd_.get(), kHeaderSize) != 0) return FileError(errno, "empty", path_);
-  end_ = kHeaderSize;
+absl::Status SpoolWriter::DropBefore(int64_t offset) {
+  if (offset == end_) {
+    if (ftruncate(fd_.get(), kFirstOffset) != 0) return FileError(errno, "empty", path_);
+    end_ = kFirstOffset;
+    return absl::OkStatus();
+  }
+  std::string kept(end_ - offset, '\0');
+  for (size_t done = 0; done < kept.size();) {
+    const ssize_t count = pread(fd_.get(), kept.data() + done, kept.size() - done, offset + done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return FileError(count < 0 ? errno : EIO, "read back", path_);
+    done += count;
+  }
+  const std::string path = path_ + ".tmp";
+  UniqueFd fd(open(path.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600));
+  if (!fd.valid()) return FileError(errno, "create", path);
+  SpoolWriter writer(path, std::move(fd));
+  absl::Status status = writer.Write(absl::StrCat(kMagic, kept));
+  if (status.ok()) status = writer.Sync();
+  if (status.ok() && rename(path.c_str(), path_.c_str()) != 0) status = FileError(errno, "replace", path_);
+  if (!status.ok()) {
+    unlink(path.c_str());
+    return status;
+  }
+  fd_ = std::move(writer.fd_);
+  end_ = writer.end_;
   return absl::OkStatus();
 }
 
@@ -108,9 +132,9 @@ absl::StatusOr<std::unique_ptr<SpoolReader>> SpoolReader::Open(const std::string
   return std::unique_ptr<SpoolReader>(new SpoolReader(path, std::move(fd)));
 }
 
-void SpoolReader::Rewind() {
-  offset_ = kHeaderSize;
-  buffer_offset_ = kHeaderSize;
+void SpoolReader::Seek(int64_t offset) {
+  offset_ = offset;
+  buffer_offset_ = offset;
   buffer_.clear();
 }
 
@@ -119,11 +143,12 @@ absl::StatusOr<bool> SpoolReader::Fill(int64_t size, int64_t limit) {
   if (buffer_offset_ + static_cast<int64_t>(buffer_.size()) >= offset_ + size) return true;
   buffer_.erase(0, offset_ - buffer_offset_);
   buffer_offset_ = offset_;
+  const int fd = writer_ != nullptr ? writer_->fd_.get() : owned_fd_.get();
   const int64_t wanted = std::min(std::max(size, kReadSize), limit - offset_);
   int64_t have = buffer_.size();
   buffer_.resize(wanted);
   while (have < wanted) {
-    const ssize_t count = pread(fd_.get(), buffer_.data() + have, wanted - have, buffer_offset_ + have);
+    const ssize_t count = pread(fd, buffer_.data() + have, wanted - have, buffer_offset_ + have);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       const int error = errno;

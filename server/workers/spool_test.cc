@@ -100,22 +100,37 @@ TEST_F(SpoolTest, ASecondWriterIsRefused) {
 
 TEST_F(SpoolTest, ReadsOnAsMoreIsWritten) {
   std::unique_ptr<SpoolWriter> writer = Create();
-  absl::StatusOr<std::unique_ptr<SpoolReader>> reader = SpoolReader::Open(path_);
-  ASSERT_TRUE(reader.ok());
-  EXPECT_FALSE((*reader)->Next()->has_value());
+  SpoolReader reader(writer.get());
+  EXPECT_FALSE(reader.Next()->has_value());
   ASSERT_TRUE(writer->Append(Event(1)).ok());
   const int64_t limit = writer->end();
   ASSERT_TRUE(writer->Append(Event(2)).ok());
-  EXPECT_EQ((*(*reader)->Next(limit))->worker_sequence(), 1);
-  EXPECT_FALSE((*reader)->Next(limit)->has_value());
-  EXPECT_EQ((*(*reader)->Next())->worker_sequence(), 2);
+  EXPECT_EQ((*reader.Next(limit))->worker_sequence(), 1);
+  EXPECT_FALSE(reader.Next(limit)->has_value());
+  EXPECT_EQ((*reader.Next())->worker_sequence(), 2);
+}
 
-  ASSERT_TRUE(writer->Clear().ok());
-  (*reader)->Rewind();
-  EXPECT_FALSE((*reader)->Next()->has_value());
-  ASSERT_TRUE(writer->Append(Event(3)).ok());
-  EXPECT_EQ((*(*reader)->Next())->worker_sequence(), 3);
-  EXPECT_EQ(ReadAll(path_), std::vector<int64_t>{3});
+TEST_F(SpoolTest, DropsWhatIsNotNeededAnyMore) {
+  std::unique_ptr<SpoolWriter> writer = Create();
+  SpoolReader reader(writer.get());
+  for (int64_t i = 1; i <= 3; ++i) ASSERT_TRUE(writer->Append(Event(i)).ok());
+  ASSERT_TRUE(reader.Next().ok());
+  ASSERT_TRUE(reader.Next().ok());
+
+  ASSERT_TRUE(writer->DropBefore(reader.offset()).ok());
+  reader.Seek(SpoolWriter::kFirstOffset);
+  ASSERT_TRUE(writer->Append(Event(4)).ok());
+  EXPECT_EQ(ReadAll(path_), (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ((*reader.Next())->worker_sequence(), 3);
+  EXPECT_EQ((*reader.Next())->worker_sequence(), 4);
+
+  ASSERT_TRUE(writer->DropBefore(writer->end()).ok());
+  reader.Seek(SpoolWriter::kFirstOffset);
+  EXPECT_EQ(writer->end(), SpoolWriter::kFirstOffset);
+  EXPECT_FALSE(reader.Next()->has_value());
+  ASSERT_TRUE(writer->Append(Event(5)).ok());
+  EXPECT_EQ((*reader.Next())->worker_sequence(), 5);
+  EXPECT_EQ(ReadAll(path_), std::vector<int64_t>{5});
 }
 
 TEST_F(SpoolTest, CutAtAnyByteItEndsAtTheLastWholeEvent) {

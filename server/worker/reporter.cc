@@ -1,0 +1,287 @@
+#include "server/worker/reporter.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/util/time_util.h"
+
+namespace tandem {
+namespace {
+
+using internal::v1::ConnectRequest;
+using internal::v1::ConnectResponse;
+using internal::v1::WorkerEvent;
+using internal::v1::WorkerService;
+
+constexpr absl::Duration kFirstBackoff = absl::Milliseconds(50);
+constexpr absl::Duration kLastBackoff = absl::Seconds(1);
+// Sent and not acknowledged: enough to keep the daemon's group commits full, and what bounds sent_.
+constexpr size_t kMaxInFlight = 8192;
+
+std::shared_ptr<grpc::Channel> Connect(const std::string& target) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, absl::ToInt64Milliseconds(kFirstBackoff));
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, absl::ToInt64Milliseconds(kLastBackoff));
+  // A proxy of the environment has no business on a Unix socket.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Reporter>> Reporter::Create(Options options) {
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<SpoolWriter> writer, SpoolWriter::Create(options.spool_path));
+  return std::unique_ptr<Reporter>(new Reporter(std::move(options), std::move(writer)));
+}
+
+Reporter::Reporter(Options options, std::unique_ptr<SpoolWriter> writer)
+    : options_(std::move(options)),
+      stub_(WorkerService::NewStub(Connect(options_.daemon_target))),
+      writer_(std::move(writer)),
+      reader_(writer_.get()),
+      trim_bytes_(options_.trim_bytes) {
+  {
+    MutexLock lock(&mutex_);
+    acknowledged_end_ = send_from_ = writer_->end();
+  }
+  thread_ = std::thread([this] { Run(); });
+}
+
+Reporter::~Reporter() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    if (context_ != nullptr) context_->TryCancel();
+  }
+  thread_.join();
+}
+
+absl::Status Reporter::Report(WorkerEvent event) {
+  if (!event.has_time()) {
+    *event.mutable_time() =
+        google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::GetCurrentTimeNanos());
+  }
+  MutexLock lock(&mutex_);
+  if (event.has_progress()) {
+    if (writer_->end() - acknowledged_end_ >= options_.max_spool_bytes) {
+      ++dropped_;
+      if (drop_noted_) return absl::OkStatus();
+      drop_noted_ = true;
+      WorkerEvent notice;
+      *notice.mutable_time() = event.time();
+      notice.mutable_notice()->set_message(
+          "The daemon has been away for so long that progress reports are dropped until it is back.");
+      return Append(notice);
+    }
+    const absl::Status status = dropped_ > 0 ? ReportDropped() : absl::OkStatus();
+    if (status.ok() && Append(event).ok()) return absl::OkStatus();
+    // Training is worth more than a line about it.
+    ++dropped_;
+    return absl::OkStatus();
+  }
+  if (dropped_ > 0) TANDEM_RETURN_IF_ERROR(ReportDropped());
+  TANDEM_RETURN_IF_ERROR(Append(event));
+  return event.has_finished() ? writer_->Sync() : absl::OkStatus();
+}
+
+absl::Status Reporter::Append(WorkerEvent& event) {
+  event.set_worker_sequence(last_sequence_ + 1);
+  TANDEM_RETURN_IF_ERROR(writer_->Append(event));
+  ++last_sequence_;
+  return absl::OkStatus();
+}
+
+absl::Status Reporter::ReportDropped() {
+  WorkerEvent notice;
+  *notice.mutable_time() =
+      google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::GetCurrentTimeNanos());
+  notice.mutable_notice()->set_message(absl::StrCat(
+      dropped_, " progress reports were dropped: there was no room to keep them for the daemon."));
+  TANDEM_RETURN_IF_ERROR(Append(notice));
+  dropped_ = 0;
+  drop_noted_ = false;
+  return absl::OkStatus();
+}
+
+bool Reporter::Drain(absl::Duration patience) {
+  MutexLock lock(&mutex_);
+  while (true) {
+    const int64_t before = acknowledged_;
+    struct Wait {
+      Reporter* reporter;
+      int64_t before;
+    } wait{this, before};
+    const bool changed = mutex_.AwaitWithTimeout(
+        absl::Condition(
+            +[](Wait* wait) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+              Reporter* reporter = wait->reporter;
+              return reporter->dismissed_ || reporter->acknowledged_ == reporter->last_sequence_ ||
+                     reporter->acknowledged_ > wait->before;
+            },
+            &wait),
+        patience);
+    if (acknowledged_ == last_sequence_) return true;
+    if (!changed || dismissed_) return false;
+  }
+}
+
+void Reporter::Run() {
+  absl::Duration backoff = kFirstBackoff;
+  while (true) {
+    backoff = Talk() ? kFirstBackoff : std::min(2 * backoff, kLastBackoff);
+    MutexLock lock(&mutex_);
+    const bool over = mutex_.AwaitWithTimeout(absl::Condition(
+                                                  +[](Reporter* reporter) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                                    return reporter->stopping_ || reporter->dismissed_;
+                                                  },
+                                                  this),
+                                              backoff);
+    if (over) return;
+  }
+}
+
+bool Reporter::Talk() {
+  grpc::ClientContext context;
+  // The channel tries again, with its back-off, until there is a daemon.
+  context.set_wait_for_ready(true);
+  {
+    MutexLock lock(&mutex_);
+    if (stopping_) return false;
+    context_ = &context;
+    answered_ = false;
+    stream_ended_ = false;
+  }
+  std::unique_ptr<Stream> stream = stub_->Connect(&context);
+  std::thread listener([this, &stream] { Listen(*stream); });
+  Send(*stream);
+  context.TryCancel();
+  listener.join();
+  const grpc::Status status = stream->Finish();
+  MutexLock lock(&mutex_);
+  context_ = nullptr;
+  if (answered_ && !stopping_) {
+    std::fprintf(stderr, "lost the daemon: %s\n", status.error_message().c_str());
+  }
+  return answered_;
+}
+
+void Reporter::Listen(Stream& stream) {
+  ConnectResponse response;
+  while (stream.Read(&response)) {
+    switch (response.kind_case()) {
+      case ConnectResponse::kAcknowledgement: {
+        const int64_t sequence = response.acknowledgement().worker_sequence();
+        MutexLock lock(&mutex_);
+        answered_ = true;
+        acknowledged_ = std::max(acknowledged_, std::min(sequence, last_sequence_));
+        while (!sent_.empty() && sent_.front().sequence <= acknowledged_) {
+          acknowledged_end_ = sent_.front().end;
+          sent_.pop_front();
+        }
+        break;
+      }
+      case ConnectResponse::kCancel:
+        options_.on_cancel();
+        break;
+      case ConnectResponse::kDismissal: {
+        {
+          MutexLock lock(&mutex_);
+          dismissed_ = true;
+        }
+        options_.on_dismissed(response.dismissal().message());
+        break;
+      }
+      // From a newer daemon.
+      case ConnectResponse::KIND_NOT_SET:
+        break;
+    }
+  }
+  MutexLock lock(&mutex_);
+  stream_ended_ = true;
+}
+
+bool Reporter::HasWork() const {
+  return Over() || (send_from_ < writer_->end() && sent_.size() < kMaxInFlight) || MayTrim();
+}
+
+bool Reporter::MayTrim() const {
+  const int64_t done = acknowledged_end_ - SpoolWriter::kFirstOffset;
+  // What is kept is copied, so it must be less than what goes.
+  return done >= trim_bytes_ && done >= writer_->end() - acknowledged_end_;
+}
+
+void Reporter::Trim() {
+  if (const absl::Status status = writer_->DropBefore(acknowledged_end_); !status.ok()) {
+    std::fprintf(stderr, "%s\n", status.ToString().c_str());
+    // The next try when that many bytes more could be saved.
+    trim_bytes_ *= 2;
+    return;
+  }
+  const int64_t moved = acknowledged_end_ - SpoolWriter::kFirstOffset;
+  acknowledged_end_ -= moved;
+  send_from_ -= moved;
+  for (Sent& sent : sent_) sent.end -= moved;
+  reader_.Seek(send_from_);
+}
+
+void Reporter::Send(Stream& stream) {
+  ConnectRequest request;
+  request.mutable_hello()->set_job_id(options_.job_id);
+  request.mutable_hello()->set_attempt(options_.attempt);
+  request.mutable_hello()->set_pid(getpid());
+  if (!stream.Write(request)) return;
+  {
+    MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](Reporter* reporter)
+             ABSL_NO_THREAD_SAFETY_ANALYSIS { return reporter->answered_ || reporter->Over(); },
+        this));
+    if (Over()) return;
+    // Again whatever was sent and got no answer, but for what the daemon has after all.
+    sent_.clear();
+    send_from_ = acknowledged_end_;
+    reader_.Seek(send_from_);
+  }
+  while (true) {
+    int64_t limit;
+    {
+      MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(
+          +[](Reporter* reporter) ABSL_NO_THREAD_SAFETY_ANALYSIS { return reporter->HasWork(); }, this));
+      if (Over()) return;
+      if (MayTrim()) {
+        Trim();
+        continue;
+      }
+      limit = writer_->end();
+    }
+    absl::StatusOr<std::optional<WorkerEvent>> event = reader_.Next(limit);
+    if (!event.ok() || !event->has_value()) {
+      std::fprintf(stderr, "cannot read back the event spool: %s\n", event.status().ToString().c_str());
+      return;
+    }
+    const int64_t sequence = (*event)->worker_sequence();
+    grpc::WriteOptions write_options;
+    {
+      MutexLock lock(&mutex_);
+      send_from_ = reader_.offset();
+      if (sequence <= acknowledged_) {
+        if (sent_.empty()) acknowledged_end_ = send_from_;
+        continue;
+      }
+      sent_.push_back({sequence, send_from_});
+      // Into the same packet as the next one, where that one can follow at once.
+      if (send_from_ < limit && sent_.size() < kMaxInFlight) write_options.set_buffer_hint();
+    }
+    *request.mutable_event() = *std::move(*event);
+    if (!stream.Write(request, write_options)) return;
+  }
+}
+
+}  // namespace tandem
