@@ -1,0 +1,121 @@
+#include "server/store/connection.h"
+
+#include <sqlite3.h>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+namespace {
+
+constexpr int kBusyTimeoutMs = 5000;
+
+}  // namespace
+
+absl::Status StatusOfDatabase(absl::string_view doing, const SQLite::Exception& error) {
+  const std::string message = absl::StrCat("database: ", doing, ": ", error.what());
+  switch (error.getErrorCode()) {
+    case SQLITE_FULL:
+      return absl::ResourceExhaustedError(message);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return absl::DataLossError(message);
+    case SQLITE_BUSY:
+      return absl::UnavailableError(message);
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+      return absl::PermissionDeniedError(message);
+    case SQLITE_CONSTRAINT:
+      if (error.getExtendedErrorCode() == SQLITE_CONSTRAINT_UNIQUE ||
+          error.getExtendedErrorCode() == SQLITE_CONSTRAINT_PRIMARYKEY) {
+        return absl::AlreadyExistsError(message);
+      }
+      return absl::InternalError(message);
+    default:
+      return absl::InternalError(message);
+  }
+}
+
+Connection::Connection(const std::string& path, int flags)
+    : path_(path), database_(path, flags, kBusyTimeoutMs) {}
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& path, Access access) {
+  return WithoutExceptions(absl::StrCat("open ", path), [&]() -> absl::StatusOr<std::unique_ptr<Connection>> {
+    std::unique_ptr<Connection> connection(
+        new Connection(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX));
+    SQLite::Database& database = connection->database_;
+    const std::string mode = database.execAndGet("PRAGMA journal_mode = WAL").getString();
+    if (mode != "wal") {
+      return absl::FailedPreconditionError(
+          absl::StrCat(path, ": the file system offers no write-ahead log (journal mode is \"", mode,
+                       "\"): use a state folder on a local disk"));
+    }
+    database.exec("PRAGMA synchronous = FULL");
+    database.exec("PRAGMA foreign_keys = ON");
+    database.exec("PRAGMA trusted_schema = OFF");
+    if (access == Access::kReadOnly) database.exec("PRAGMA query_only = ON");
+    return connection;
+  });
+}
+
+absl::Status Connection::Execute(const std::string& sql) {
+  return WithoutExceptions("execute", [&]() -> absl::Status {
+    database_.exec(sql);
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<int64_t> Connection::QueryInt(const std::string& sql) {
+  return WithoutExceptions("query", [&]() -> absl::StatusOr<int64_t> {
+    SQLite::Statement statement(database_, sql);
+    if (!statement.executeStep()) return absl::NotFoundError("no row");
+    return statement.getColumn(0).getInt64();
+  });
+}
+
+bool Connection::InTransaction() { return sqlite3_get_autocommit(database_.getHandle()) == 0; }
+
+SQLite::Statement* Connection::Prepared(absl::string_view sql) {
+  std::unique_ptr<SQLite::Statement>& statement = prepared_[sql];
+  if (statement == nullptr) {
+    statement = std::make_unique<SQLite::Statement>(database_, std::string(sql));
+  }
+  return statement.get();
+}
+
+Query::~Query() {
+  statement_->tryReset();
+  // No throw: the statement is prepared and its parameters can always be cleared.
+  statement_->clearBindings();
+}
+
+Query& Query::Int(int64_t value) {
+  statement_->bind(++bound_, value);
+  return *this;
+}
+
+Query& Query::Text(absl::string_view value) {
+  statement_->bind(++bound_, std::string(value));
+  return *this;
+}
+
+Query& Query::Blob(absl::string_view value) {
+  // A null pointer would be NULL instead of an empty blob.
+  statement_->bindNoCopy(++bound_, value.empty() ? "" : value.data(), static_cast<int>(value.size()));
+  return *this;
+}
+
+Query& Query::Null() {
+  statement_->bind(++bound_);
+  return *this;
+}
+
+absl::string_view Query::GetBlob(int column) {
+  const SQLite::Column value = statement_->getColumn(column);
+  const void* bytes = value.getBlob();
+  if (bytes == nullptr) return "";
+  return absl::string_view(static_cast<const char*>(bytes), static_cast<size_t>(value.getBytes()));
+}
+
+}  // namespace tandem

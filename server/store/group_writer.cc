@@ -1,0 +1,87 @@
+#include "server/store/group_writer.h"
+
+#include <utility>
+
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+namespace {
+
+// Bounds the time that the first of a group waits for the last.
+constexpr size_t kLargestGroup = 256;
+
+}  // namespace
+
+GroupWriter::GroupWriter(std::unique_ptr<Connection> connection)
+    : connection_(std::move(connection)), thread_([this] { Run(); }) {}
+
+GroupWriter::~GroupWriter() { Close(); }
+
+void GroupWriter::Write(Body body, Done done) {
+  {
+    MutexLock lock(&mutex_);
+    if (!closing_) {
+      queue_.push_back({std::move(body), std::move(done), absl::OkStatus()});
+      return;
+    }
+  }
+  done(absl::UnavailableError("the store is closed: the daemon is shutting down"));
+}
+
+void GroupWriter::Close() {
+  {
+    MutexLock lock(&mutex_);
+    closing_ = true;
+  }
+  MutexLock lock(&close_mutex_);
+  if (thread_.joinable()) thread_.join();
+}
+
+void GroupWriter::Run() {
+  while (true) {
+    std::vector<Request> group;
+    {
+      MutexLock lock(&mutex_);
+      const auto has_work = [this]()
+                                ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closing_ || !queue_.empty(); };
+      mutex_.Await(absl::Condition(&has_work));
+      if (queue_.empty()) return;
+      while (!queue_.empty() && group.size() < kLargestGroup) {
+        group.push_back(std::move(queue_.front()));
+        queue_.pop_front();
+      }
+    }
+    RunGroup(&group);
+    for (Request& request : group) {
+      request.body = nullptr;
+      request.done(request.status);
+    }
+  }
+}
+
+void GroupWriter::RunGroup(std::vector<Request>* group) {
+  const absl::Status status = [&]() -> absl::Status {
+    TANDEM_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
+    TANDEM_RETURN_IF_ERROR(RunBodies(group));
+    return connection_->Execute("COMMIT");
+  }();
+  if (status.ok()) return;
+  if (connection_->InTransaction()) connection_->Execute("ROLLBACK").IgnoreError();
+  for (Request& request : *group) {
+    if (request.status.ok()) request.status = status;
+  }
+}
+
+absl::Status GroupWriter::RunBodies(std::vector<Request>* group) {
+  Transaction transaction(connection_.get());
+  for (Request& request : *group) {
+    TANDEM_RETURN_IF_ERROR(connection_->Execute("SAVEPOINT body"));
+    request.status = request.body(transaction);
+    if (!connection_->InTransaction()) return request.status;
+    if (!request.status.ok()) TANDEM_RETURN_IF_ERROR(connection_->Execute("ROLLBACK TO body"));
+    TANDEM_RETURN_IF_ERROR(connection_->Execute("RELEASE body"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem

@@ -1,0 +1,60 @@
+#ifndef TANDEM_SERVER_STORE_GROUP_WRITER_H_
+#define TANDEM_SERVER_STORE_GROUP_WRITER_H_
+
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "engine/base/mutex.h"
+#include "server/store/connection.h"
+#include "server/store/transaction.h"
+
+namespace tandem {
+
+// The store's writer thread: see Store::Write for the contract. Thread-safe.
+//
+// While one group is committed the next one gathers, so that the number of syncs follows the disk and not the
+// load.
+class GroupWriter {
+ public:
+  using Body = absl::AnyInvocable<absl::Status(Transaction&)>;
+  using Done = absl::AnyInvocable<void(absl::Status)>;
+
+  explicit GroupWriter(std::unique_ptr<Connection> connection);
+  // Close().
+  ~GroupWriter();
+
+  void Write(Body body, Done done);
+  void Close();
+
+ private:
+  struct Request {
+    Body body;
+    Done done;
+    absl::Status status;
+  };
+
+  void Run();
+  // Runs and commits the bodies and sets each one's status.
+  void RunGroup(std::vector<Request>* group);
+  // Runs the bodies, each in a savepoint. An error: the database ended the transaction, and nothing of it
+  // stays.
+  absl::Status RunBodies(std::vector<Request>* group);
+
+  // The writer thread's alone.
+  const std::unique_ptr<Connection> connection_;
+
+  Mutex mutex_;
+  std::deque<Request> queue_ ABSL_GUARDED_BY(mutex_);
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+
+  Mutex close_mutex_;
+  std::thread thread_ ABSL_GUARDED_BY(close_mutex_);
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_STORE_GROUP_WRITER_H_

@@ -1,0 +1,118 @@
+#include "server/store/job_list.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/util/time_util.h"
+#include "server/store/job_rows.h"
+
+namespace tandem {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+// The last job of a page, as far as the order goes.
+struct Position {
+  int64_t create_time_us = 0;
+  int64_t number = 0;
+  std::string id;
+};
+
+std::string StateList(const JobQuery& query) {
+  std::vector<int> states(query.states.begin(), query.states.end());
+  std::sort(states.begin(), states.end());
+  states.erase(std::unique(states.begin(), states.end()), states.end());
+  return absl::StrJoin(states, ",");
+}
+
+// What a page token must agree with.
+std::string Fingerprint(const JobQuery& query) {
+  return absl::StrCat(query.order == JobQuery::Order::kName ? "name" : "time", query.descending ? "-" : "+",
+                      StateList(query));
+}
+
+std::string TokenOf(const JobQuery& query, const v1::Job& job, int64_t number) {
+  return absl::WebSafeBase64Escape(absl::StrCat(Fingerprint(query), "|",
+                                                TimeUtil::TimestampToMicroseconds(job.create_time()), "|",
+                                                number, "|", JobId(job.name())));
+}
+
+absl::StatusOr<std::optional<Position>> PositionOf(const JobQuery& query) {
+  if (query.page_token.empty()) return std::optional<Position>();
+  std::string token;
+  Position position;
+  if (absl::WebSafeBase64Unescape(query.page_token, &token)) {
+    const std::vector<std::string> parts = absl::StrSplit(token, absl::MaxSplits('|', 3));
+    if (parts.size() == 4 && parts[0] == Fingerprint(query) &&
+        absl::SimpleAtoi(parts[1], &position.create_time_us) &&
+        absl::SimpleAtoi(parts[2], &position.number)) {
+      position.id = parts[3];
+      return std::optional<Position>(std::move(position));
+    }
+  }
+  return absl::InvalidArgumentError(
+      "page_token: not one that was given for this order and these states; begin without one");
+}
+
+}  // namespace
+
+absl::StatusOr<JobPage> ReadJobList(Connection* connection, const JobQuery& query) {
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<Position> after, PositionOf(query));
+  const bool by_name = query.order == JobQuery::Order::kName;
+  const absl::string_view beyond = query.descending ? "<" : ">";
+  const absl::string_view direction = query.descending ? " DESC" : "";
+
+  std::vector<std::string> conditions;
+  if (!query.states.empty()) conditions.push_back(absl::StrCat("state IN (", StateList(query), ")"));
+  if (after.has_value()) {
+    conditions.push_back(by_name ? absl::StrCat("id ", beyond, " ?")
+                                 : absl::StrCat("(create_time_us, number) ", beyond, " (?, ?)"));
+  }
+  std::string sql = "SELECT " TANDEM_JOB_COLUMNS " FROM jobs";
+  if (!conditions.empty()) absl::StrAppend(&sql, " WHERE ", absl::StrJoin(conditions, " AND "));
+  if (by_name) {
+    absl::StrAppend(&sql, " ORDER BY id", direction);
+  } else {
+    absl::StrAppend(&sql, " ORDER BY create_time_us", direction, ", number", direction);
+  }
+  absl::StrAppend(&sql, " LIMIT ?");
+
+  // Not kept: there are many such statements.
+  const std::unique_ptr<SQLite::Statement> statement = connection->Prepare(sql);
+  Query rows(statement.get());
+  if (after.has_value()) {
+    if (by_name) {
+      rows.Text(after->id);
+    } else {
+      rows.Int(after->create_time_us).Int(after->number);
+    }
+  }
+  // One more than asked for tells whether there is another page.
+  const size_t page_size = static_cast<size_t>(std::max(query.page_size, 1));
+  rows.Int(static_cast<int64_t>(page_size) + 1);
+
+  JobPage page;
+  int64_t last_number = 0;
+  while (rows.Next()) {
+    if (page.jobs.size() == page_size) {
+      page.next_page_token = TokenOf(query, page.jobs.back(), last_number);
+      break;
+    }
+    TANDEM_ASSIGN_OR_RETURN(StoredJob row, ReadJobRow(&rows, /*with_spec=*/true));
+    last_number = row.number;
+    page.jobs.push_back(std::move(row.job));
+  }
+  return page;
+}
+
+}  // namespace tandem

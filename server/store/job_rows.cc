@@ -1,0 +1,28 @@
+#include "server/store/job_rows.h"
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+
+absl::StatusOr<StoredJob> ReadJobRow(Query* query, bool with_spec) {
+  StoredJob row;
+  row.number = query->GetInt(0);
+  row.last_worker_sequence = query->GetInt(1);
+  TANDEM_RETURN_IF_ERROR(ParseStored(query->GetBlob(2), "job", &row.job));
+  if (with_spec) TANDEM_RETURN_IF_ERROR(ParseStored(query->GetBlob(3), "spec", row.job.mutable_spec()));
+  return row;
+}
+
+absl::Status ParseStored(absl::string_view bytes, absl::string_view what,
+                         google::protobuf::MessageLite* message) {
+  if (message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("database: a stored ", what, " of ", bytes.size(), " bytes does not parse"));
+}
+
+absl::Status NoSuchJob(absl::string_view id) {
+  return absl::NotFoundError(absl::StrCat("there is no job \"jobs/", id, "\""));
+}
+
+}  // namespace tandem

@@ -1,0 +1,49 @@
+#ifndef TANDEM_SERVER_STORE_READER_POOL_H_
+#define TANDEM_SERVER_STORE_READER_POOL_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/base/mutex.h"
+#include "engine/base/status_macros.h"
+#include "server/store/connection.h"
+
+namespace tandem {
+
+// A few connections for reading, opened when first needed. Thread-safe.
+class ReaderPool {
+ public:
+  // At most `size` reads at once; others wait.
+  ReaderPool(std::string path, int size) : path_(std::move(path)), free_slots_(size) {}
+
+  // Runs `body`, which takes a Connection* and returns a StatusOr and may throw as SQLiteCpp does, in a read
+  // transaction: all of it sees one snapshot.
+  template <typename Body>
+  auto Read(absl::string_view doing, Body&& body) -> decltype(body(nullptr)) {
+    TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Take());
+    auto result = [&]() -> decltype(body(nullptr)) {
+      TANDEM_RETURN_IF_ERROR(connection->Execute("BEGIN"));
+      return WithoutExceptions(doing, [&] { return body(connection.get()); });
+    }();
+    if (connection->InTransaction()) connection->Execute("ROLLBACK").IgnoreError();
+    Return(std::move(connection));
+    return result;
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<Connection>> Take();
+  // Null: only the slot.
+  void Return(std::unique_ptr<Connection> connection);
+
+  const std::string path_;
+  Mutex mutex_;
+  int free_slots_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_STORE_READER_POOL_H_

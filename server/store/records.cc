@@ -1,0 +1,21 @@
+#include "server/store/records.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace tandem {
+
+std::string JobName(const std::string& id) { return absl::StrCat("jobs/", id); }
+
+std::string JobId(const std::string& name) {
+  absl::string_view id = name;
+  if (!absl::ConsumePrefix(&id, "jobs/") || absl::StrContains(id, '/')) return "";
+  return std::string(id);
+}
+
+bool IsTerminal(v1::JobState state) {
+  return state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_FAILED ||
+         state == v1::JOB_STATE_CANCELLED;
+}
+
+}  // namespace tandem

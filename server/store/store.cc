@@ -1,0 +1,102 @@
+#include "server/store/store.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "server/store/connection.h"
+#include "server/store/group_writer.h"
+#include "server/store/job_list.h"
+#include "server/store/job_rows.h"
+#include "server/store/migrator.h"
+#include "server/store/reader_pool.h"
+
+namespace tandem {
+namespace {
+
+constexpr int kReaders = 4;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& database_path) {
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                          Connection::Open(database_path, Connection::Access::kReadWrite));
+  TANDEM_RETURN_IF_ERROR(Migrate(connection.get(), Migrations()));
+  return std::unique_ptr<Store>(new Store(std::make_unique<GroupWriter>(std::move(connection)),
+                                          std::make_unique<ReaderPool>(database_path, kReaders)));
+}
+
+Store::Store(std::unique_ptr<GroupWriter> writer, std::unique_ptr<ReaderPool> readers)
+    : writer_(std::move(writer)), readers_(std::move(readers)) {}
+
+Store::~Store() { Close(); }
+
+void Store::Write(Body body, Done done) { writer_->Write(std::move(body), std::move(done)); }
+
+void Store::Close() { writer_->Close(); }
+
+absl::StatusOr<StoredJob> Store::GetJob(absl::string_view id) {
+  return readers_->Read("read a job", [&](Connection* connection) -> absl::StatusOr<StoredJob> {
+    Query query(connection, "SELECT " TANDEM_JOB_COLUMNS " FROM jobs WHERE id = ?");
+    if (!query.Text(id).Next()) return NoSuchJob(id);
+    return ReadJobRow(&query, /*with_spec=*/true);
+  });
+}
+
+absl::StatusOr<JobPage> Store::ListJobs(const JobQuery& query) {
+  return readers_->Read("list jobs", [&](Connection* connection) { return ReadJobList(connection, query); });
+}
+
+absl::StatusOr<std::vector<StoredJob>> Store::NonTerminalJobs() {
+  return readers_->Read("list jobs", [&](Connection* connection) -> absl::StatusOr<std::vector<StoredJob>> {
+    std::vector<StoredJob> jobs;
+    Query query(connection,
+                "SELECT " TANDEM_JOB_COLUMNS " FROM jobs WHERE state NOT IN (?, ?, ?) ORDER BY number");
+    query.Int(v1::JOB_STATE_SUCCEEDED).Int(v1::JOB_STATE_FAILED).Int(v1::JOB_STATE_CANCELLED);
+    while (query.Next()) {
+      TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(&query, /*with_spec=*/true));
+      jobs.push_back(std::move(job));
+    }
+    return jobs;
+  });
+}
+
+absl::StatusOr<EventPage> Store::ReadEvents(absl::string_view id, int64_t after_sequence, int limit) {
+  return readers_->Read("read events", [&](Connection* connection) -> absl::StatusOr<EventPage> {
+    EventPage page;
+    Query job(connection, "SELECT number, last_sequence, state FROM jobs WHERE id = ?");
+    if (!job.Text(id).Next()) return NoSuchJob(id);
+    page.last_sequence = job.GetInt(1);
+    page.ended = IsTerminal(static_cast<v1::JobState>(job.GetInt(2)));
+
+    Query events(connection,
+                 "SELECT event FROM events WHERE job = ? AND sequence > ? ORDER BY sequence LIMIT ?");
+    events.Int(job.GetInt(0)).Int(after_sequence).Int(limit);
+    while (events.Next()) {
+      TANDEM_RETURN_IF_ERROR(ParseStored(events.GetBlob(0), "event", &page.events.emplace_back()));
+    }
+    return page;
+  });
+}
+
+absl::StatusOr<ChangePage> Store::ReadChanges(int64_t after_cursor, int limit) {
+  return readers_->Read("read changes", [&](Connection* connection) -> absl::StatusOr<ChangePage> {
+    ChangePage page;
+    Query newest(connection, "SELECT seq FROM sqlite_sequence WHERE name = 'changes'");
+    if (newest.Next()) page.newest_cursor = newest.GetInt(0);
+
+    Query changes(
+        connection,
+        "SELECT c.cursor, e.event FROM changes c JOIN events e ON e.job = c.job AND e.sequence = c.sequence "
+        "WHERE c.cursor > ? ORDER BY c.cursor LIMIT ?");
+    changes.Int(after_cursor).Int(limit);
+    while (changes.Next()) {
+      JobChange& change = page.changes.emplace_back();
+      change.cursor = changes.GetInt(0);
+      TANDEM_RETURN_IF_ERROR(ParseStored(changes.GetBlob(1), "event", &change.event));
+    }
+    return page;
+  });
+}
+
+}  // namespace tandem

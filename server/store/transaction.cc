@@ -1,0 +1,131 @@
+#include "server/store/transaction.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/util/time_util.h"
+#include "server/store/connection.h"
+#include "server/store/job_rows.h"
+
+namespace tandem {
+namespace {
+
+// What of a job is stored in its record.
+std::string RecordOf(v1::Job* job) {
+  // Taken out and put back, since a spec may be large.
+  std::unique_ptr<v1::JobSpec> spec(job->release_spec());
+  std::unique_ptr<v1::Waiting> waiting(job->release_waiting());
+  std::string record = job->SerializeAsString();
+  if (spec != nullptr) job->set_allocated_spec(spec.release());
+  if (waiting != nullptr) job->set_allocated_waiting(waiting.release());
+  return record;
+}
+
+}  // namespace
+
+absl::StatusOr<StoredJob> Transaction::GetJob(absl::string_view id) {
+  return WithoutExceptions("read a job", [&]() -> absl::StatusOr<StoredJob> {
+    Query query(connection_, "SELECT " TANDEM_JOB_COLUMNS " FROM jobs WHERE id = ?");
+    if (!query.Text(id).Next()) return NoSuchJob(id);
+    return ReadJobRow(&query, /*with_spec=*/true);
+  });
+}
+
+absl::StatusOr<StoredJob> Transaction::GetJobWithoutSpec(absl::string_view id) {
+  return WithoutExceptions("read a job", [&]() -> absl::StatusOr<StoredJob> {
+    Query query(connection_, "SELECT " TANDEM_JOB_COLUMNS_WITHOUT_SPEC " FROM jobs WHERE id = ?");
+    if (!query.Text(id).Next()) return NoSuchJob(id);
+    return ReadJobRow(&query, /*with_spec=*/false);
+  });
+}
+
+absl::Status Transaction::LoadSpec(StoredJob* job) {
+  return WithoutExceptions("read a spec", [&]() -> absl::Status {
+    Query query(connection_, "SELECT spec FROM jobs WHERE number = ?");
+    if (!query.Int(job->number).Next()) return NoSuchJob(job->job.name());
+    return ParseStored(query.GetBlob(0), "spec", job->job.mutable_spec());
+  });
+}
+
+absl::StatusOr<std::optional<StoredRequest>> Transaction::FindRequest(absl::string_view request_id) {
+  return WithoutExceptions("find a request", [&]() -> absl::StatusOr<std::optional<StoredRequest>> {
+    Query query(connection_, "SELECT " TANDEM_JOB_COLUMNS ", submitted_spec FROM jobs WHERE request_id = ?");
+    if (!query.Text(request_id).Next()) return std::optional<StoredRequest>();
+    StoredRequest request;
+    TANDEM_ASSIGN_OR_RETURN(request.job, ReadJobRow(&query, /*with_spec=*/true));
+    TANDEM_RETURN_IF_ERROR(ParseStored(query.GetBlob(4), "spec", &request.submitted_spec));
+    return std::optional<StoredRequest>(std::move(request));
+  });
+}
+
+absl::Status Transaction::InsertJob(StoredJob* job, absl::string_view request_id,
+                                    const v1::JobSpec& submitted_spec) {
+  const std::string id = JobId(job->job.name());
+  if (id.empty()) {
+    return absl::InternalError(absl::StrCat("\"", job->job.name(), "\" is not a job's name"));
+  }
+  const std::string submitted = submitted_spec.SerializeAsString();
+  const std::string spec = job->job.spec().SerializeAsString();
+  const std::string record = RecordOf(&job->job);
+  return WithoutExceptions("add a job", [&]() -> absl::Status {
+    Query query(
+        connection_,
+        "INSERT INTO jobs (id, request_id, submitted_spec, spec, state, last_sequence, "
+        "last_worker_sequence, create_time_us, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number");
+    query.Text(id);
+    if (request_id.empty()) {
+      query.Null().Null();
+    } else {
+      query.Text(request_id).Blob(submitted);
+    }
+    query.Blob(spec).Int(job->job.state()).Int(job->job.last_sequence()).Int(job->last_worker_sequence);
+    query.Int(google::protobuf::util::TimeUtil::TimestampToMicroseconds(job->job.create_time())).Blob(record);
+    if (!query.Next()) return absl::InternalError("database: add a job: no row came back");
+    job->number = query.GetInt(0);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Transaction::UpdateJob(StoredJob* job) {
+  const std::string record = RecordOf(&job->job);
+  return WithoutExceptions("update a job", [&]() -> absl::Status {
+    Query query(connection_,
+                "UPDATE jobs SET state = ?, last_sequence = ?, last_worker_sequence = ?, record = ? "
+                "WHERE number = ?");
+    query.Int(job->job.state()).Int(job->job.last_sequence()).Int(job->last_worker_sequence).Blob(record);
+    if (query.Int(job->number).Run() != 1) return NoSuchJob(JobId(job->job.name()));
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Transaction::DeleteJob(const StoredJob& job) {
+  return WithoutExceptions("delete a job", [&]() -> absl::Status {
+    Query query(connection_, "DELETE FROM jobs WHERE number = ?");
+    if (query.Int(job.number).Run() != 1) return NoSuchJob(JobId(job.job.name()));
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Transaction::AppendEvent(const StoredJob& job, const v1::JobEvent& event) {
+  const std::string bytes = event.SerializeAsString();
+  return WithoutExceptions("add an event", [&]() -> absl::Status {
+    Query query(connection_, "INSERT INTO events (job, sequence, event) VALUES (?, ?, ?)");
+    query.Int(job.number).Int(event.sequence()).Blob(bytes).Run();
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<int64_t> Transaction::AppendChange(const StoredJob& job, int64_t sequence) {
+  return WithoutExceptions("add a change", [&]() -> absl::StatusOr<int64_t> {
+    Query query(connection_, "INSERT INTO changes (job, sequence) VALUES (?, ?) RETURNING cursor");
+    if (!query.Int(job.number).Int(sequence).Next()) {
+      return absl::InternalError("database: add a change: no row came back");
+    }
+    return query.GetInt(0);
+  });
+}
+
+}  // namespace tandem
