@@ -1,0 +1,68 @@
+#include "engine/graph/ops/elementwise.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/ops/input_rules.h"
+
+namespace tandem {
+namespace {
+
+// For `count` inputs of one floating-point type and one shape, an output of the same.
+absl::StatusOr<std::vector<TensorType>> SameAsInputs(const Op& op, absl::Span<const TensorType> inputs,
+                                                     size_t count) {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, count, count));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, count - 1));
+  for (const TensorType& input : inputs) {
+    if (input.shape != inputs[0].shape) return InputError(op, inputs, "the inputs must have one shape");
+  }
+  return std::vector<TensorType>{inputs[0]};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<TensorType>> ReluOp::Infer(absl::Span<const TensorType> inputs) const {
+  return SameAsInputs(*this, inputs, 1);
+}
+
+absl::StatusOr<std::vector<ValueId>> ReluOp::Gradient(Graph& graph, const Node& node,
+                                                      absl::Span<const ValueId> grad_outputs,
+                                                      const std::vector<bool>& wanted) const {
+  if (!wanted[0]) return std::vector<ValueId>{kNoValue};
+  TANDEM_ASSIGN_OR_RETURN(const ValueId grad,
+                          graph.Add(std::make_shared<ReluGradOp>(), {node.outputs[0], grad_outputs[0]}));
+  return std::vector<ValueId>{grad};
+}
+
+absl::StatusOr<std::vector<TensorType>> ReluGradOp::Infer(absl::Span<const TensorType> inputs) const {
+  return SameAsInputs(*this, inputs, 2);
+}
+
+absl::StatusOr<std::vector<TensorType>> AddOp::Infer(absl::Span<const TensorType> inputs) const {
+  return SameAsInputs(*this, inputs, 2);
+}
+
+absl::StatusOr<std::vector<ValueId>> AddOp::Gradient(Graph& /*graph*/, const Node& /*node*/,
+                                                     absl::Span<const ValueId> grad_outputs,
+                                                     const std::vector<bool>& wanted) const {
+  return std::vector<ValueId>{wanted[0] ? grad_outputs[0] : kNoValue, wanted[1] ? grad_outputs[0] : kNoValue};
+}
+
+std::string ScaleOp::attributes() const { return absl::StrCat("factor=", factor); }
+
+absl::StatusOr<std::vector<TensorType>> ScaleOp::Infer(absl::Span<const TensorType> inputs) const {
+  return SameAsInputs(*this, inputs, 1);
+}
+
+absl::StatusOr<std::vector<ValueId>> ScaleOp::Gradient(Graph& graph, const Node& /*node*/,
+                                                       absl::Span<const ValueId> grad_outputs,
+                                                       const std::vector<bool>& wanted) const {
+  if (!wanted[0]) return std::vector<ValueId>{kNoValue};
+  TANDEM_ASSIGN_OR_RETURN(const ValueId grad,
+                          graph.Add(std::make_shared<ScaleOp>(factor), {grad_outputs[0]}));
+  return std::vector<ValueId>{grad};
+}
+
+}  // namespace tandem

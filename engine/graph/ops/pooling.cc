@@ -1,0 +1,139 @@
+#include "engine/graph/ops/pooling.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/ops/input_rules.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kLargestIndexedWindow = 255;
+
+absl::StatusOr<Shape> OutputShape(const Op& op, absl::Span<const TensorType> inputs,
+                                  const PoolGeometry& geometry, const Shape& x) {
+  if (x.rank() != 4) {
+    return InputError(op, inputs, absl::StrCat("input ", x.ToString(), " must have 4 dimensions"));
+  }
+  if (geometry.padding.h > geometry.size.h / 2 || geometry.padding.w > geometry.size.w / 2) {
+    return InputError(op, inputs,
+                      absl::StrCat("padding is ", geometry.padding.ToString(),
+                                   ", but may be at most half of the size, ", geometry.size.ToString()));
+  }
+  const absl::StatusOr<Size2d> windows =
+      CountWindows({x[2], x[3]}, geometry.size, geometry.stride, geometry.padding, {1, 1});
+  if (!windows.ok()) return InputError(op, inputs, windows.status().message());
+  return Shape({x[0], x[1], windows->h, windows->w});
+}
+
+absl::Status CheckGradShape(const Op& op, absl::Span<const TensorType> inputs, size_t i, const Shape& y) {
+  if (inputs[i].shape == y) return absl::OkStatus();
+  return InputError(op, inputs, absl::StrCat("input ", i, " must have the shape ", y.ToString()));
+}
+
+double WindowElements(const PoolGeometry& geometry) {
+  return static_cast<double>(geometry.size.h) * geometry.size.w;
+}
+
+}  // namespace
+
+std::string PoolGeometry::ToString() const {
+  return absl::StrCat("size=", size.ToString(), " stride=", stride.ToString(),
+                      " padding=", padding.ToString());
+}
+
+absl::StatusOr<std::vector<TensorType>> MaxPool2dOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 1, 1));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
+  TANDEM_ASSIGN_OR_RETURN(const Shape y, OutputShape(*this, inputs, geometry, inputs[0].shape));
+  if (WindowElements(geometry) > kLargestIndexedWindow) {
+    return InputError(*this, inputs,
+                      absl::StrCat("a window of ", geometry.size.ToString(), " has more than ",
+                                   kLargestIndexedWindow, " elements"));
+  }
+  return std::vector<TensorType>{{inputs[0].dtype, y}, {DType::kUInt8, y}};
+}
+
+absl::StatusOr<std::vector<ValueId>> MaxPool2dOp::Gradient(Graph& graph, const Node& node,
+                                                           absl::Span<const ValueId> grad_outputs,
+                                                           const std::vector<bool>& wanted) const {
+  if (!wanted[0] || grad_outputs[0] == kNoValue) return std::vector<ValueId>{kNoValue};
+  TANDEM_ASSIGN_OR_RETURN(const ValueId grad, graph.Add(std::make_shared<MaxPool2dGradOp>(
+                                                            geometry, graph.value(node.inputs[0]).shape),
+                                                        {grad_outputs[0], node.outputs[1]}));
+  return std::vector<ValueId>{grad};
+}
+
+OpCost MaxPool2dOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
+  OpCost cost = Op::Cost(inputs, outputs);
+  cost.flops = WindowElements(geometry) * outputs[0].shape.elements();
+  return cost;
+}
+
+std::string MaxPool2dGradOp::attributes() const {
+  return absl::StrCat(geometry.ToString(), " input_shape=", input_shape.ToString());
+}
+
+absl::StatusOr<std::vector<TensorType>> MaxPool2dGradOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
+  TANDEM_ASSIGN_OR_RETURN(const Shape y, OutputShape(*this, inputs, geometry, input_shape));
+  TANDEM_RETURN_IF_ERROR(CheckGradShape(*this, inputs, 0, y));
+  TANDEM_RETURN_IF_ERROR(CheckGradShape(*this, inputs, 1, y));
+  if (inputs[1].dtype != DType::kUInt8) return InputError(*this, inputs, "the index must be uint8");
+  return std::vector<TensorType>{{inputs[0].dtype, input_shape}};
+}
+
+std::string AveragePool2dOp::attributes() const {
+  return absl::StrCat(geometry.ToString(), count_include_pad ? " count_include_pad" : "");
+}
+
+absl::StatusOr<std::vector<TensorType>> AveragePool2dOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 1, 1));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
+  TANDEM_ASSIGN_OR_RETURN(Shape y, OutputShape(*this, inputs, geometry, inputs[0].shape));
+  return std::vector<TensorType>{{inputs[0].dtype, std::move(y)}};
+}
+
+absl::StatusOr<std::vector<ValueId>> AveragePool2dOp::Gradient(Graph& graph, const Node& node,
+                                                               absl::Span<const ValueId> grad_outputs,
+                                                               const std::vector<bool>& wanted) const {
+  if (!wanted[0]) return std::vector<ValueId>{kNoValue};
+  TANDEM_ASSIGN_OR_RETURN(const ValueId grad,
+                          graph.Add(std::make_shared<AveragePool2dGradOp>(geometry, count_include_pad,
+                                                                          graph.value(node.inputs[0]).shape),
+                                    {grad_outputs[0]}));
+  return std::vector<ValueId>{grad};
+}
+
+OpCost AveragePool2dOp::Cost(absl::Span<const TensorType> inputs,
+                             absl::Span<const TensorType> outputs) const {
+  OpCost cost = Op::Cost(inputs, outputs);
+  cost.flops = WindowElements(geometry) * outputs[0].shape.elements();
+  return cost;
+}
+
+std::string AveragePool2dGradOp::attributes() const {
+  return absl::StrCat(geometry.ToString(), count_include_pad ? " count_include_pad" : "",
+                      " input_shape=", input_shape.ToString());
+}
+
+absl::StatusOr<std::vector<TensorType>> AveragePool2dGradOp::Infer(
+    absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 1, 1));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
+  TANDEM_ASSIGN_OR_RETURN(const Shape y, OutputShape(*this, inputs, geometry, input_shape));
+  TANDEM_RETURN_IF_ERROR(CheckGradShape(*this, inputs, 0, y));
+  return std::vector<TensorType>{{inputs[0].dtype, input_shape}};
+}
+
+OpCost AveragePool2dGradOp::Cost(absl::Span<const TensorType> inputs,
+                                 absl::Span<const TensorType> outputs) const {
+  OpCost cost = Op::Cost(inputs, outputs);
+  cost.flops = WindowElements(geometry) * inputs[0].shape.elements();
+  return cost;
+}
+
+}  // namespace tandem
