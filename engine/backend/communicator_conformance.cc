@@ -1,0 +1,332 @@
+#include "engine/backend/communicator_conformance.h"
+
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace tandem {
+namespace {
+
+constexpr int kMostRanks = 8;
+// Around the places where an implementation may split or vectorise.
+constexpr int64_t kSizes[] = {1, 2, 3, 17, 64, 1000, 4099, 70001};
+
+using Group = std::vector<std::unique_ptr<Communicator>>;
+
+// Runs `body` on a thread of its own for each rank, and waits for all.
+void OnEachRank(const Group& group, const std::function<void(Communicator&)>& body) {
+  std::vector<std::thread> threads;
+  for (const std::unique_ptr<Communicator>& communicator : group) {
+    threads.emplace_back([&body, &communicator] { body(*communicator); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+template <typename T>
+BufferView ViewOf(std::vector<T>& elements) {
+  return {elements.data(), static_cast<int64_t>(elements.size()), DTypeOf<T>::value};
+}
+
+// A small whole number that depends on rank and place, so that sums are exact in every type.
+template <typename T>
+std::vector<T> WholeNumbers(int rank, int64_t size, int round = 0) {
+  std::vector<T> elements(size);
+  for (int64_t i = 0; i < size; ++i) {
+    elements[i] = static_cast<T>((i * 7 + rank * 31 + round * 13) % 101 - 50);
+  }
+  return elements;
+}
+
+template <typename T>
+std::vector<T> SumOfWholeNumbers(int world_size, int64_t size, int round = 0) {
+  std::vector<T> sum(size, T{0});
+  for (int rank = 0; rank < world_size; ++rank) {
+    const std::vector<T> terms = WholeNumbers<T>(rank, size, round);
+    for (int64_t i = 0; i < size; ++i) sum[i] += terms[i];
+  }
+  return sum;
+}
+
+template <typename T>
+void CheckSums(const CommunicatorMaker& maker) {
+  for (int world_size = 1; world_size <= kMostRanks; ++world_size) {
+    const Group group = maker.make(world_size);
+    ASSERT_EQ(group.size(), static_cast<size_t>(world_size));
+    for (const int64_t size : kSizes) {
+      const std::vector<T> expected = SumOfWholeNumbers<T>(world_size, size);
+      OnEachRank(group, [&](Communicator& communicator) {
+        std::vector<T> elements = WholeNumbers<T>(communicator.rank(), size);
+        EXPECT_TRUE(communicator.AllReduce(ViewOf(elements), ReduceOp::kSum).ok());
+        EXPECT_TRUE(elements == expected) << "rank " << communicator.rank() << " of " << world_size << ", "
+                                          << size << " elements of " << ToString(DTypeOf<T>::value);
+      });
+    }
+  }
+}
+
+template <typename T>
+void CheckAverages(const CommunicatorMaker& maker, double tolerance) {
+  for (int world_size = 1; world_size <= kMostRanks; ++world_size) {
+    const Group group = maker.make(world_size);
+    for (const int64_t size : kSizes) {
+      const std::vector<T> sum = SumOfWholeNumbers<T>(world_size, size);
+      OnEachRank(group, [&](Communicator& communicator) {
+        std::vector<T> elements = WholeNumbers<T>(communicator.rank(), size);
+        EXPECT_TRUE(communicator.AllReduce(ViewOf(elements), ReduceOp::kAverage).ok());
+        for (int64_t i = 0; i < size; ++i) {
+          const double difference =
+              std::fabs(static_cast<double>(elements[i]) - static_cast<double>(sum[i]) / world_size);
+          if (!(difference <= tolerance)) {
+            ADD_FAILURE() << "rank " << communicator.rank() << " of " << world_size << ", element " << i
+                          << " of " << size << ": " << elements[i] << " is off by " << difference;
+            return;
+          }
+        }
+      });
+    }
+  }
+}
+
+// Runs `call` on all ranks of a new group of `world_size` but the last, which aborts instead.
+void CheckAbortReleases(const CommunicatorMaker& maker, int world_size,
+                        const std::function<absl::Status(Communicator&)>& call) {
+  const Group group = maker.make(world_size);
+  const absl::Status reason = absl::DataLossError("rank lost its device");
+  OnEachRank(group, [&](Communicator& communicator) {
+    if (communicator.rank() == world_size - 1) {
+      communicator.Abort(reason);
+    } else {
+      EXPECT_EQ(call(communicator), reason) << "rank " << communicator.rank() << " of " << world_size;
+    }
+  });
+  // And so it stays, for the one that aborted too.
+  OnEachRank(group, [&](Communicator& communicator) {
+    EXPECT_EQ(call(communicator), reason) << "rank " << communicator.rank() << " of " << world_size;
+    EXPECT_EQ(communicator.Barrier(), reason) << "rank " << communicator.rank() << " of " << world_size;
+  });
+}
+
+}  // namespace
+
+TEST_P(CommunicatorConformance, KnowsRanksAndSize) {
+  for (int world_size = 1; world_size <= kMostRanks; ++world_size) {
+    const Group group = GetParam().make(world_size);
+    ASSERT_EQ(group.size(), static_cast<size_t>(world_size));
+    for (int rank = 0; rank < world_size; ++rank) {
+      EXPECT_EQ(group[rank]->rank(), rank);
+      EXPECT_EQ(group[rank]->world_size(), world_size);
+    }
+  }
+}
+
+TEST_P(CommunicatorConformance, SumsFloat32) { CheckSums<float>(GetParam()); }
+TEST_P(CommunicatorConformance, SumsFloat64) { CheckSums<double>(GetParam()); }
+TEST_P(CommunicatorConformance, SumsInt32) { CheckSums<int32_t>(GetParam()); }
+TEST_P(CommunicatorConformance, SumsInt64) { CheckSums<int64_t>(GetParam()); }
+
+TEST_P(CommunicatorConformance, KeepsAllBitsOfInt64) {
+  const int64_t kLarge = (int64_t{1} << 60) + 1;
+  const Group group = GetParam().make(3);
+  OnEachRank(group, [&](Communicator& communicator) {
+    std::vector<int64_t> elements(5, kLarge);
+    EXPECT_TRUE(communicator.AllReduce(ViewOf(elements), ReduceOp::kSum).ok());
+    EXPECT_EQ(elements, std::vector<int64_t>(5, 3 * kLarge));
+  });
+}
+
+TEST_P(CommunicatorConformance, AveragesFloat32) { CheckAverages<float>(GetParam(), 1e-5); }
+TEST_P(CommunicatorConformance, AveragesFloat64) { CheckAverages<double>(GetParam(), 1e-13); }
+
+TEST_P(CommunicatorConformance, RefusesToAverageIntegers) {
+  const Group group = GetParam().make(2);
+  OnEachRank(group, [](Communicator& communicator) {
+    std::vector<int32_t> elements(4, 1);
+    EXPECT_EQ(communicator.AllReduce(ViewOf(elements), ReduceOp::kAverage).code(),
+              absl::StatusCode::kInvalidArgument);
+  });
+}
+
+TEST_P(CommunicatorConformance, GivesAllRanksTheSameBitsEachTime) {
+  constexpr int64_t kSize = 4099;
+  for (const int world_size : {2, 3, 5, 8}) {
+    std::vector<std::vector<float>> first;
+    for (int round = 0; round < 2; ++round) {
+      const Group group = GetParam().make(world_size);
+      std::vector<std::vector<float>> results(world_size);
+      OnEachRank(group, [&](Communicator& communicator) {
+        std::vector<float> elements(kSize);
+        for (int64_t i = 0; i < kSize; ++i) {
+          // Of many magnitudes: the order of additions shows.
+          elements[i] = std::ldexp(std::sin(1.0f + i * 0.7f + communicator.rank() * 1.3f),
+                                   static_cast<int>((i + communicator.rank() * 5) % 20));
+        }
+        EXPECT_TRUE(communicator.AllReduce(ViewOf(elements), ReduceOp::kSum).ok());
+        results[communicator.rank()] = std::move(elements);
+      });
+      if (round == 0) first = results;
+      for (const std::vector<float>& result : results) {
+        EXPECT_EQ(std::memcmp(result.data(), first[0].data(), kSize * sizeof(float)), 0);
+      }
+    }
+  }
+}
+
+TEST_P(CommunicatorConformance, SpreadsNaN) {
+  const Group group = GetParam().make(3);
+  OnEachRank(group, [](Communicator& communicator) {
+    std::vector<float> elements(7, 1.0f);
+    if (communicator.rank() == 1) elements[4] = std::nanf("");
+    EXPECT_TRUE(communicator.AllReduce(ViewOf(elements), ReduceOp::kSum).ok());
+    for (size_t i = 0; i < elements.size(); ++i) EXPECT_EQ(std::isnan(elements[i]), i == 4);
+  });
+}
+
+TEST_P(CommunicatorConformance, BroadcastsFromEachRoot) {
+  for (int world_size = 1; world_size <= kMostRanks; ++world_size) {
+    const Group group = GetParam().make(world_size);
+    for (int root = 0; root < world_size; ++root) {
+      for (const int64_t size : {int64_t{1}, int64_t{17}, int64_t{4099}}) {
+        OnEachRank(group, [&](Communicator& communicator) {
+          std::vector<double> elements = WholeNumbers<double>(communicator.rank(), size);
+          EXPECT_TRUE(communicator.Broadcast(ViewOf(elements), root).ok());
+          EXPECT_TRUE(elements == WholeNumbers<double>(root, size))
+              << "rank " << communicator.rank() << " of " << world_size << ", root " << root;
+        });
+      }
+    }
+  }
+}
+
+TEST_P(CommunicatorConformance, BroadcastsBytes) {
+  const Group group = GetParam().make(3);
+  OnEachRank(group, [](Communicator& communicator) {
+    std::vector<uint8_t> elements(13, static_cast<uint8_t>(communicator.rank() + 250));
+    EXPECT_TRUE(communicator.Broadcast(ViewOf(elements), 2).ok());
+    EXPECT_EQ(elements, std::vector<uint8_t>(13, 252));
+  });
+}
+
+TEST_P(CommunicatorConformance, RefusesARootThatIsNoRank) {
+  for (const int root : {-1, 2}) {
+    const Group group = GetParam().make(2);
+    OnEachRank(group, [root](Communicator& communicator) {
+      std::vector<float> elements(4, 1.0f);
+      EXPECT_EQ(communicator.Broadcast(ViewOf(elements), root).code(), absl::StatusCode::kInvalidArgument);
+    });
+  }
+}
+
+TEST_P(CommunicatorConformance, BarrierHoldsUntilAllHaveCome) {
+  for (int world_size = 1; world_size <= kMostRanks; ++world_size) {
+    const Group group = GetParam().make(world_size);
+    std::atomic<int> arrived = 0;
+    OnEachRank(group, [&](Communicator& communicator) {
+      for (int round = 1; round <= 20; ++round) {
+        ++arrived;
+        EXPECT_TRUE(communicator.Barrier().ok());
+        EXPECT_GE(arrived.load(), round * world_size);
+        EXPECT_TRUE(communicator.Barrier().ok());
+      }
+    });
+  }
+}
+
+TEST_P(CommunicatorConformance, RefusesSizesThatDiffer) {
+  for (const int world_size : {2, 3, 8}) {
+    for (const bool broadcast : {false, true}) {
+      const Group group = GetParam().make(world_size);
+      OnEachRank(group, [&](Communicator& communicator) {
+        std::vector<float> elements(communicator.rank() == world_size - 1 ? 5 : 4, 1.0f);
+        const absl::Status status = broadcast ? communicator.Broadcast(ViewOf(elements), 0)
+                                              : communicator.AllReduce(ViewOf(elements), ReduceOp::kSum);
+        EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument)
+            << status << ", rank " << communicator.rank() << " of " << world_size;
+      });
+    }
+  }
+}
+
+TEST_P(CommunicatorConformance, RefusesTypesThatDiffer) {
+  const Group group = GetParam().make(3);
+  OnEachRank(group, [](Communicator& communicator) {
+    std::vector<float> floats(4, 1.0f);
+    std::vector<int32_t> integers(4, 1);
+    const absl::Status status = communicator.rank() == 0
+                                    ? communicator.AllReduce(ViewOf(integers), ReduceOp::kSum)
+                                    : communicator.AllReduce(ViewOf(floats), ReduceOp::kSum);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  });
+}
+
+TEST_P(CommunicatorConformance, KeepsCallsApart) {
+  for (const int world_size : {2, 3, 5}) {
+    const Group group = GetParam().make(world_size);
+    OnEachRank(group, [&](Communicator& communicator) {
+      for (int round = 0; round < 100; ++round) {
+        const int64_t size = 1 + round * 37 % 500;
+        std::vector<float> sums = WholeNumbers<float>(communicator.rank(), size, round);
+        EXPECT_TRUE(communicator.AllReduce(ViewOf(sums), ReduceOp::kSum).ok());
+        EXPECT_TRUE(sums == SumOfWholeNumbers<float>(world_size, size, round)) << "round " << round;
+        const int root = round % world_size;
+        std::vector<int64_t> copies = WholeNumbers<int64_t>(communicator.rank(), size, round);
+        EXPECT_TRUE(communicator.Broadcast(ViewOf(copies), root).ok());
+        EXPECT_TRUE(copies == WholeNumbers<int64_t>(root, size, round)) << "round " << round;
+        if (round % 3 == 0) {
+          EXPECT_TRUE(communicator.Barrier().ok());
+        }
+      }
+    });
+  }
+}
+
+TEST_P(CommunicatorConformance, AbortReleasesAllReduce) {
+  for (const int world_size : {1, 2, 3, 8}) {
+    CheckAbortReleases(GetParam(), world_size, [](Communicator& communicator) {
+      std::vector<float> elements(1000, 1.0f);
+      return communicator.AllReduce(ViewOf(elements), ReduceOp::kSum);
+    });
+  }
+}
+
+TEST_P(CommunicatorConformance, AbortReleasesBroadcast) {
+  CheckAbortReleases(GetParam(), 3, [](Communicator& communicator) {
+    std::vector<float> elements(1000, 1.0f);
+    return communicator.Broadcast(ViewOf(elements), 2);
+  });
+}
+
+TEST_P(CommunicatorConformance, AbortReleasesBarrier) {
+  for (const int world_size : {2, 5}) {
+    CheckAbortReleases(GetParam(), world_size,
+                       [](Communicator& communicator) { return communicator.Barrier(); });
+  }
+}
+
+TEST_P(CommunicatorConformance, FirstAbortCounts) {
+  const Group group = GetParam().make(2);
+  const absl::Status reason = absl::CancelledError("first");
+  group[0]->Abort(reason);
+  group[1]->Abort(absl::InternalError("second"));
+  OnEachRank(group, [&](Communicator& communicator) { EXPECT_EQ(communicator.Barrier(), reason); });
+}
+
+TEST_P(CommunicatorConformance, AbortMidwayReachesEveryRank) {
+  const Group group = GetParam().make(4);
+  const absl::Status reason = absl::CancelledError("enough");
+  OnEachRank(group, [&](Communicator& communicator) {
+    absl::Status status;
+    for (int round = 0; status.ok(); ++round) {
+      if (communicator.rank() == 1 && round == 25) communicator.Abort(reason);
+      std::vector<float> elements(100, 1.0f);
+      status = communicator.AllReduce(ViewOf(elements), ReduceOp::kSum);
+    }
+    EXPECT_EQ(status, reason);
+  });
+}
+
+}  // namespace tandem
