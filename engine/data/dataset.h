@@ -51,7 +51,7 @@ absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec);
 absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec);
 
 // The largest file of samples that is read, decompressed.
-inline constexpr int64_t kMaxDatasetBytes = int64_t{64} << 30;
+inline constexpr int64_t kMaxDatasetBytes = int64_t{8} << 30;
 // The most samples in a split.
 inline constexpr int64_t kMaxSamples = int64_t{1} << 28;
 

@@ -1,0 +1,54 @@
+#include "engine/data/dataset.h"
+
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/formats/idx_dataset.h"
+#include "engine/data/normalization.h"
+#include "engine/data/synthetic_dataset.h"
+
+namespace tandem {
+namespace {
+
+absl::Status CheckNormalization(const v1::DatasetSpec& spec, const Shape& shape) {
+  FieldViolations violations;
+  violations.AddAll("normalization", ResolveNormalization(spec.normalization(), shape).status());
+  return violations.ToStatus();
+}
+
+absl::Status NoSource() { return FieldError("", "gives no source; give idx or synthetic"); }
+
+}  // namespace
+
+absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec) {
+  absl::StatusOr<DatasetInfo> info = NoSource();
+  switch (spec.source_case()) {
+    case v1::DatasetSpec::kIdx:
+      info = DescribeIdx(spec.idx(), spec.train_limit(), spec.validation_limit());
+      break;
+    case v1::DatasetSpec::kSynthetic:
+      info = DescribeSynthetic(spec.synthetic(), spec.train_limit(), spec.validation_limit());
+      break;
+    case v1::DatasetSpec::SOURCE_NOT_SET:
+      break;
+  }
+  if (info.ok()) TANDEM_RETURN_IF_ERROR(CheckNormalization(spec, info->shape));
+  return info;
+}
+
+absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec) {
+  absl::StatusOr<OpenedDataset> opened = NoSource();
+  switch (spec.source_case()) {
+    case v1::DatasetSpec::kIdx:
+      opened = OpenIdx(spec.idx(), spec.train_limit(), spec.validation_limit());
+      break;
+    case v1::DatasetSpec::kSynthetic:
+      opened = OpenSynthetic(spec.synthetic(), spec.train_limit(), spec.validation_limit());
+      break;
+    case v1::DatasetSpec::SOURCE_NOT_SET:
+      break;
+  }
+  if (opened.ok()) TANDEM_RETURN_IF_ERROR(CheckNormalization(spec, opened->info.shape));
+  return opened;
+}
+
+}  // namespace tandem

@@ -1,0 +1,236 @@
+#include "engine/data/dataset.h"
+
+#include <zlib.h>
+
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "engine/base/field_violations.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Header(uint8_t type, const std::vector<uint32_t>& extents) {
+  std::string header = {0, 0, static_cast<char>(type), static_cast<char>(extents.size())};
+  for (const uint32_t extent : extents) {
+    for (int shift = 24; shift >= 0; shift -= 8) header.push_back(static_cast<char>(extent >> shift));
+  }
+  return header;
+}
+
+std::string Compressed(const std::string& content) {
+  const std::string path = ::testing::TempDir() + "/dataset_test_compressed";
+  gzFile file = ::gzopen(path.c_str(), "wb");
+  ::gzwrite(file, content.data(), content.size());
+  ::gzclose(file);
+  std::ifstream stream(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
+// Four images of 2x3 whose bytes count up, labels 0 1 2 1; two of them again for validation.
+class IdxTest : public ::testing::Test {
+ protected:
+  IdxTest() {
+    images_ = Header(8, {4, 2, 3});
+    for (int i = 0; i < 24; ++i) images_.push_back(static_cast<char>(i));
+    spec_.mutable_idx()->set_train_images(Write("images", images_));
+    spec_.mutable_idx()->set_train_labels(Write("labels", Header(8, {4}) + std::string("\0\1\2\1", 4)));
+  }
+
+  static std::string Write(const std::string& name, const std::string& content) {
+    const std::string path = ::testing::TempDir() + "/dataset_test_" + name;
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+
+  // That describing and opening both refuse the spec for one field, with `part` in the message.
+  void ExpectViolation(const std::string& field, const std::string& part) {
+    for (const absl::Status& status : {DescribeDataset(spec_).status(), OpenDataset(spec_).status()}) {
+      const std::vector<FieldViolation> violations = GetFieldViolations(status);
+      ASSERT_EQ(violations.size(), 1) << status;
+      EXPECT_EQ(violations[0].field, field);
+      EXPECT_THAT(violations[0].description, HasSubstr(part));
+    }
+  }
+
+  std::string images_;
+  v1::DatasetSpec spec_;
+};
+
+TEST_F(IdxTest, ReadsPlainAndCompressedAlike) {
+  for (const bool compressed : {false, true}) {
+    if (compressed) spec_.mutable_idx()->set_train_images(Write("images", Compressed(images_)));
+    const absl::StatusOr<DatasetInfo> info = DescribeDataset(spec_);
+    ASSERT_TRUE(info.ok()) << info.status();
+    EXPECT_EQ(info->shape, Shape({1, 2, 3}));
+    EXPECT_EQ(info->classes, 3);
+    EXPECT_EQ(info->train_samples, 4);
+    EXPECT_EQ(info->validation_samples, 0);
+
+    const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec_);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_EQ(opened->validation, nullptr);
+    std::vector<uint8_t> images(12);
+    std::vector<int32_t> labels(2);
+    opened->train->Gather({2, 0}, images.data(), labels.data());
+    EXPECT_THAT(images, ElementsAre(12, 13, 14, 15, 16, 17, 0, 1, 2, 3, 4, 5));
+    EXPECT_THAT(labels, ElementsAre(2, 0));
+  }
+}
+
+TEST_F(IdxTest, ReadsFilesOfSeveralCompressedMembers) {
+  const std::string path =
+      Write("images", Compressed(images_.substr(0, 20)) + Compressed(images_.substr(20)));
+  spec_.mutable_idx()->set_train_images(path);
+  EXPECT_TRUE(DescribeDataset(spec_).ok()) << DescribeDataset(spec_).status();
+  EXPECT_TRUE(OpenDataset(spec_).ok());
+}
+
+TEST_F(IdxTest, ValidationAndLimits) {
+  spec_.mutable_idx()->set_validation_images(spec_.idx().train_images());
+  spec_.mutable_idx()->set_validation_labels(spec_.idx().train_labels());
+  spec_.set_train_limit(3);
+  spec_.set_validation_limit(100);
+  const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec_);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->train->size(), 3);
+  EXPECT_EQ(opened->validation->size(), 4);
+  EXPECT_EQ(DescribeDataset(spec_)->train_samples, 3);
+}
+
+TEST_F(IdxTest, RefusesAMissingFile) {
+  spec_.mutable_idx()->set_train_images("/nonexistent/images");
+  ExpectViolation("idx.train_images", "/nonexistent/images does not exist");
+}
+
+TEST_F(IdxTest, RefusesAFolder) {
+  spec_.mutable_idx()->set_train_images(::testing::TempDir());
+  ExpectViolation("idx.train_images", "is not a regular file");
+}
+
+TEST_F(IdxTest, RefusesTruncatedFiles) {
+  spec_.mutable_idx()->set_train_images(Write("images", images_.substr(0, images_.size() - 1)));
+  ExpectViolation("idx.train_images",
+                  "is truncated: its header announces [4, 2, 3], 24 bytes, and 23 follow");
+  spec_.mutable_idx()->set_train_images(Write("images", images_.substr(0, 9)));
+  ExpectViolation("idx.train_images", "is truncated");
+  const std::string compressed = Compressed(images_);
+  spec_.mutable_idx()->set_train_images(Write("images", compressed.substr(0, compressed.size() - 12)));
+  ExpectViolation("idx.train_images", "is truncated");
+  spec_.mutable_idx()->set_train_images(Write("images", ""));
+  ExpectViolation("idx.train_images", "is not an IDX file: it holds 0 bytes");
+}
+
+TEST_F(IdxTest, RefusesATooLongFile) {
+  spec_.mutable_idx()->set_train_images(Write("images", images_ + "x"));
+  ExpectViolation("idx.train_images", "is longer than its header announces: [4, 2, 3], 24 bytes");
+  spec_.mutable_idx()->set_train_images(Write("images", Compressed(images_ + "x")));
+  ExpectViolation("idx.train_images", "is longer");
+}
+
+TEST_F(IdxTest, RefusesADamagedCompressedFile) {
+  std::string compressed = Compressed(images_);
+  compressed[compressed.size() - 6] ^= 0x55;  // Within the checksum.
+  spec_.mutable_idx()->set_train_images(Write("images", compressed));
+  const absl::Status status = OpenDataset(spec_).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("is damaged"));
+}
+
+TEST_F(IdxTest, RefusesOtherFormatsTypesAndRanks) {
+  spec_.mutable_idx()->set_train_images(Write("images", "\x89PNG and more"));
+  ExpectViolation("idx.train_images", "is not an IDX file: it begins with 0x89504e47");
+  spec_.mutable_idx()->set_train_images(Write("images", Header(0x0D, {4, 2, 3}) + std::string(96, 'x')));
+  ExpectViolation("idx.train_images", "holds 32-bit floats");
+  spec_.mutable_idx()->set_train_images(spec_.idx().train_labels());
+  ExpectViolation("idx.train_images", "has 1 dimensions; expected 3 or 4");
+}
+
+TEST_F(IdxTest, RefusesAHeaderThatAnnouncesTooMuch) {
+  spec_.mutable_idx()->set_train_images(Write("images", Header(8, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF})));
+  ExpectViolation("idx.train_images", "more than the");
+  // A small file that says it is huge takes no memory before it is found out.
+  spec_.mutable_idx()->set_train_images(Write("images", Compressed(Header(8, {1 << 25, 10, 10}))));
+  ExpectViolation("idx.train_images", "is truncated");
+}
+
+TEST_F(IdxTest, RefusesCountsThatDiffer) {
+  spec_.mutable_idx()->set_train_labels(Write("labels", Header(8, {3}) + std::string("\0\1\2", 3)));
+  ExpectViolation("idx.train_labels", "holds 3 labels, but ");
+}
+
+TEST_F(IdxTest, RefusesALabelOutsideTheClasses) {
+  spec_.mutable_idx()->set_classes(2);
+  ExpectViolation("idx.train_labels", "holds label 2 at index 2, outside the 2 classes (0 to 1)");
+}
+
+TEST_F(IdxTest, ReportsEveryFieldAtFault) {
+  spec_.mutable_idx()->clear_train_images();
+  spec_.mutable_idx()->set_validation_images("/nonexistent");
+  spec_.mutable_idx()->set_classes(-1);
+  spec_.set_train_limit(-5);
+  std::vector<std::string> fields;
+  for (const FieldViolation& violation : GetFieldViolations(DescribeDataset(spec_).status())) {
+    fields.push_back(violation.field);
+  }
+  EXPECT_THAT(fields, ElementsAre("idx.train_images", "train_limit", "idx.validation_labels",
+                                  "idx.validation_images", "idx.classes"));
+}
+
+v1::DatasetSpec Synthetic() {
+  v1::DatasetSpec spec;
+  for (const int extent : {1, 8, 8}) spec.mutable_synthetic()->add_shape(extent);
+  spec.mutable_synthetic()->set_classes(4);
+  spec.mutable_synthetic()->set_train_samples(100);
+  spec.mutable_synthetic()->set_validation_samples(10);
+  return spec;
+}
+
+TEST(SyntheticTest, SamplesFollowFromTheSeedAndTheirIndexAlone) {
+  const absl::StatusOr<OpenedDataset> a = OpenDataset(Synthetic());
+  const absl::StatusOr<OpenedDataset> b = OpenDataset(Synthetic());
+  ASSERT_TRUE(a.ok() && b.ok()) << a.status();
+  std::vector<uint8_t> one(64), all(64 * 100);
+  std::vector<int32_t> label(1), labels(100);
+  std::vector<uint32_t> indices(100);
+  std::iota(indices.begin(), indices.end(), 0);
+  a->train->Gather({57}, one.data(), label.data());
+  b->train->Gather(indices, all.data(), labels.data());
+  EXPECT_EQ(label[0], labels[57]);
+  EXPECT_TRUE(std::equal(one.begin(), one.end(), all.begin() + 57 * 64));
+  for (const int32_t l : labels) EXPECT_TRUE(l >= 0 && l < 4);
+
+  a->validation->Gather({57 % 10}, one.data(), label.data());
+  EXPECT_FALSE(std::equal(one.begin(), one.end(), all.begin() + 7 * 64));
+}
+
+TEST(SyntheticTest, RefusesNumbersThatMakeNoSense) {
+  v1::DatasetSpec spec = Synthetic();
+  spec.mutable_synthetic()->set_shape(1, -8);
+  spec.mutable_synthetic()->set_classes(1);
+  spec.mutable_synthetic()->set_train_samples(int64_t{1} << 60);
+  std::vector<std::string> fields;
+  for (const FieldViolation& violation : GetFieldViolations(DescribeDataset(spec).status())) {
+    fields.push_back(violation.field);
+  }
+  EXPECT_THAT(fields, ElementsAre("synthetic.shape[1]", "synthetic.classes", "synthetic.train_samples"));
+}
+
+TEST(SyntheticTest, RefusesHugeSamples) {
+  v1::DatasetSpec spec = Synthetic();
+  spec.mutable_synthetic()->set_shape(1, int64_t{1} << 62);
+  EXPECT_THAT(std::string(OpenDataset(spec).status().message()), HasSubstr("synthetic.shape: "));
+}
+
+TEST(DatasetTest, ASourceIsNeeded) {
+  EXPECT_THAT(std::string(DescribeDataset({}).status().message()), HasSubstr("give idx or synthetic"));
+}
+
+}  // namespace
+}  // namespace tandem

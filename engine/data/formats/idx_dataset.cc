@@ -1,0 +1,187 @@
+#include "engine/data/formats/idx_dataset.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/formats/idx_file.h"
+
+namespace tandem {
+namespace {
+
+class IdxDataset final : public Dataset {
+ public:
+  IdxDataset(Shape shape, std::vector<uint8_t> images, std::vector<uint8_t> labels)
+      : shape_(std::move(shape)),
+        sample_bytes_(shape_.elements()),
+        images_(std::move(images)),
+        labels_(std::move(labels)) {}
+
+  int64_t size() const override { return labels_.size(); }
+  const Shape& shape() const override { return shape_; }
+  void Gather(absl::Span<const uint32_t> indices, uint8_t* images, int32_t* labels) const override {
+    for (const uint32_t index : indices) {
+      std::memcpy(images, images_.data() + index * sample_bytes_, sample_bytes_);
+      images += sample_bytes_;
+      *labels++ = labels_[index];
+    }
+  }
+
+ private:
+  const Shape shape_;
+  const int64_t sample_bytes_;
+  const std::vector<uint8_t> images_;
+  const std::vector<uint8_t> labels_;
+};
+
+// One split as its files are read.
+struct Split {
+  std::unique_ptr<IdxFile> images;
+  std::vector<uint8_t> labels;
+  Shape shape;
+  int64_t samples = 0;
+};
+
+// [samples, height, width] is one channel.
+Shape SampleShape(const Shape& images) {
+  if (images.rank() == 3) return Shape({1, images[1], images[2]});
+  return Shape({images[1], images[2], images[3]});
+}
+
+// Opens a split's files and reads its labels. `name` is "train" or "validation".
+Split OpenSplit(absl::string_view name, const std::string& images_path, const std::string& labels_path,
+                int64_t limit, FieldViolations& violations) {
+  Split split;
+  const std::string images_field = absl::StrCat("idx.", name, "_images");
+  const std::string labels_field = absl::StrCat("idx.", name, "_labels");
+  if (images_path.empty()) violations.Add(images_field, "is required");
+  if (labels_path.empty()) violations.Add(labels_field, absl::StrCat("is required with ", name, "_images"));
+  if (limit < 0)
+    violations.Add(absl::StrCat(name, "_limit"), absl::StrCat("is ", limit, "; it must not be negative"));
+
+  if (!images_path.empty()) {
+    absl::StatusOr<std::unique_ptr<IdxFile>> images = IdxFile::Open(images_path, 3, 4, kMaxDatasetBytes);
+    absl::Status status = images.status();
+    if (status.ok()) {
+      split.images = *std::move(images);
+      split.shape = SampleShape(split.images->shape());
+      split.samples = split.images->shape()[0];
+      if (split.samples > kMaxSamples) {
+        status = absl::InvalidArgumentError(absl::StrCat(images_path, " holds ", split.samples,
+                                                         " samples; at most ", kMaxSamples, " can be read"));
+      }
+    }
+    violations.AddAll(images_field, status);
+  }
+  if (!labels_path.empty()) {
+    absl::StatusOr<std::unique_ptr<IdxFile>> labels = IdxFile::Open(labels_path, 1, 1, kMaxSamples);
+    absl::Status status = labels.status();
+    if (status.ok()) {
+      absl::StatusOr<std::vector<uint8_t>> elements = (*labels)->ReadAll();
+      status = elements.status();
+      if (status.ok()) split.labels = *std::move(elements);
+    }
+    violations.AddAll(labels_field, status);
+  }
+  if (split.images != nullptr && !split.labels.empty() &&
+      split.samples != static_cast<int64_t>(split.labels.size())) {
+    violations.Add(labels_field, absl::StrCat(labels_path, " holds ", split.labels.size(), " labels, but ",
+                                              images_path, " holds ", split.samples, " images"));
+  }
+  if (limit > 0) split.samples = std::min(split.samples, limit);
+  return split;
+}
+
+void CheckLabels(absl::string_view name, const std::string& path, const Split& split, int64_t classes,
+                 FieldViolations& violations) {
+  for (size_t i = 0; i < split.labels.size(); ++i) {
+    if (split.labels[i] < classes) continue;
+    violations.Add(absl::StrCat("idx.", name, "_labels"),
+                   absl::StrCat(path, " holds label ", split.labels[i], " at index ", i, ", outside the ",
+                                classes, " classes (0 to ", classes - 1, ")"));
+    return;
+  }
+}
+
+// Everything but the images' elements.
+absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, int64_t train_limit,
+                                       int64_t validation_limit, Split& train, Split& validation) {
+  FieldViolations violations;
+  train = OpenSplit("train", source.train_images(), source.train_labels(), train_limit, violations);
+  const bool validates = !source.validation_images().empty() || !source.validation_labels().empty();
+  if (validates) {
+    validation = OpenSplit("validation", source.validation_images(), source.validation_labels(),
+                           validation_limit, violations);
+  }
+  DatasetInfo info{.shape = train.shape,
+                   .classes = source.classes(),
+                   .train_samples = train.samples,
+                   .validation_samples = validation.samples};
+  if (source.classes() < 0 || source.classes() == 1) {
+    violations.Add("idx.classes",
+                   absl::StrCat("is ", source.classes(), "; it must be at least 2, or left out"));
+  } else {
+    if (info.classes == 0 && !train.labels.empty()) {
+      info.classes = 1 + *std::max_element(train.labels.begin(), train.labels.end());
+    }
+    if (info.classes > 0) {
+      CheckLabels("train", source.train_labels(), train, info.classes, violations);
+      CheckLabels("validation", source.validation_labels(), validation, info.classes, violations);
+    }
+  }
+  if (train.images != nullptr && validation.images != nullptr && train.shape != validation.shape) {
+    violations.Add("idx.validation_images",
+                   absl::StrCat("has samples of shape ", validation.shape.ToString(),
+                                ", but those of train_images are ", train.shape.ToString()));
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  return info;
+}
+
+absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(absl::string_view name, Split split) {
+  absl::StatusOr<std::vector<uint8_t>> images = split.images->ReadAll();
+  if (!images.ok()) {
+    FieldViolations violations;
+    violations.AddAll(absl::StrCat("idx.", name, "_images"), images.status());
+    return violations.ToStatus();
+  }
+  split.labels.resize(split.samples);
+  images->resize(split.samples * split.shape.elements());
+  return std::make_unique<IdxDataset>(split.shape, *std::move(images), std::move(split.labels));
+}
+
+}  // namespace
+
+absl::StatusOr<DatasetInfo> DescribeIdx(const v1::IdxSource& source, int64_t train_limit,
+                                        int64_t validation_limit) {
+  Split train, validation;
+  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo info,
+                          OpenSplits(source, train_limit, validation_limit, train, validation));
+  FieldViolations violations;
+  violations.AddAll("idx.train_images", train.images->CheckLength());
+  if (validation.images != nullptr) {
+    violations.AddAll("idx.validation_images", validation.images->CheckLength());
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  return info;
+}
+
+absl::StatusOr<OpenedDataset> OpenIdx(const v1::IdxSource& source, int64_t train_limit,
+                                      int64_t validation_limit) {
+  Split train, validation;
+  OpenedDataset opened;
+  TANDEM_ASSIGN_OR_RETURN(opened.info, OpenSplits(source, train_limit, validation_limit, train, validation));
+  TANDEM_ASSIGN_OR_RETURN(opened.train, ReadSplit("train", std::move(train)));
+  if (validation.images != nullptr) {
+    TANDEM_ASSIGN_OR_RETURN(opened.validation, ReadSplit("validation", std::move(validation)));
+  }
+  return opened;
+}
+
+}  // namespace tandem

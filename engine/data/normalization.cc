@@ -1,0 +1,49 @@
+#include "engine/data/normalization.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+
+absl::StatusOr<ChannelScaling> ResolveNormalization(const v1::Normalization& normalization,
+                                                    const Shape& sample) {
+  FieldViolations violations;
+  const int channels = sample.rank() == 3 ? static_cast<int>(sample[0]) : 1;
+  const auto check_count = [&](absl::string_view field, int count) {
+    if (count <= 1 || count == channels) return;
+    violations.Add(field, absl::StrCat("has ", count, " numbers, but samples of shape ", sample.ToString(),
+                                       " have ", channels, " channels; give one number, or one a channel"));
+  };
+  check_count("mean", normalization.mean_size());
+  check_count("standard_deviation", normalization.standard_deviation_size());
+  const double scale = normalization.has_scale() ? normalization.scale() : 1.0 / 255;
+  if (!std::isfinite(scale)) violations.Add("scale", absl::StrCat("is ", scale, "; it must be finite"));
+  for (int i = 0; i < normalization.mean_size(); ++i) {
+    if (std::isfinite(normalization.mean(i))) continue;
+    violations.Add(absl::StrCat("mean[", i, "]"),
+                   absl::StrCat("is ", normalization.mean(i), "; it must be finite"));
+  }
+  for (int i = 0; i < normalization.standard_deviation_size(); ++i) {
+    const double deviation = normalization.standard_deviation(i);
+    if (std::isfinite(deviation) && deviation > 0) continue;
+    violations.Add(absl::StrCat("standard_deviation[", i, "]"),
+                   absl::StrCat("is ", deviation, "; it must be above 0 and finite"));
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+
+  const auto channel = [](const auto& values, int i, double otherwise) {
+    return values.empty() ? otherwise : values[values.size() == 1 ? 0 : i];
+  };
+  ChannelScaling scaling;
+  for (int i = 0; i < channels; ++i) {
+    const double deviation = channel(normalization.standard_deviation(), i, 1);
+    scaling.scale.push_back(scale / deviation);
+    scaling.offset.push_back(-channel(normalization.mean(), i, 0) / deviation);
+  }
+  return scaling;
+}
+
+}  // namespace tandem
