@@ -29,7 +29,8 @@ class EventHub {
   // `store` must outlive the hub.
   explicit EventHub(Store* store);
   EventHub(Store* store, const Options& options);
-  // Close(UNAVAILABLE). Subscriptions may outlive the hub.
+  // Close(UNAVAILABLE), and waits for callbacks that run. Subscriptions may outlive the hub. Not from a
+  // callback.
   ~EventHub();
   EventHub(const EventHub&) = delete;
   EventHub& operator=(const EventHub&) = delete;

@@ -19,6 +19,8 @@
 
 namespace tandem {
 
+struct JobChanges;
+
 // The only writer of jobs' states. Thread-safe.
 //
 // A change, its event and the job's record are committed in one transaction; then, on the store's writer
@@ -106,8 +108,14 @@ class JobMachine {
   absl::StatusOr<std::vector<v1::Job>> NonTerminalJobs();
 
  private:
-  struct Outcome;
+  using Body = absl::AnyInvocable<absl::Status(Transaction&, JobChanges&)>;
+  using Written = absl::AnyInvocable<void(absl::Status, JobChanges&)>;
 
+  // Has `body` make its changes in a transaction, then announces them, then calls `written`.
+  void Write(Body body, Written written);
+  // Gives the changed job to `done`.
+  Written GiveJob(Done<v1::Job> done);
+  void Announce(const JobChanges& changes);
   void SetWaitingOf(v1::Job* job);
 
   Store* const store_;

@@ -1,0 +1,81 @@
+#include "server/jobs/job_edit.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+
+absl::Status JobEdit::Begin(const google::protobuf::Timestamp& time) {
+  return Move(v1::JOB_STATE_QUEUED, v1::STATE_REASON_SUBMITTED, "Accepted; waits for its devices.", time);
+}
+
+absl::Status JobEdit::Take(Trigger trigger, v1::StateReason reason, const std::string& message,
+                           const google::protobuf::Timestamp& time) {
+  const v1::Job& job = changes_->job.job;
+  const Transition transition = NextState(job.state(), trigger);
+  switch (transition.outcome) {
+    case Transition::Outcome::kStay:
+      return absl::OkStatus();
+    case Transition::Outcome::kMove:
+      return Move(transition.to, reason, message, time);
+    case Transition::Outcome::kRefuse:
+      break;
+  }
+  return absl::FailedPreconditionError(absl::StrCat("the job \"", job.name(), "\" is ",
+                                                    StateName(job.state()), ", where \"",
+                                                    TriggerName(trigger), "\" is not possible"));
+}
+
+absl::Status JobEdit::Move(v1::JobState to, v1::StateReason reason, const std::string& message,
+                           const google::protobuf::Timestamp& time) {
+  v1::Job& job = changes_->job.job;
+  v1::JobEvent event;
+  v1::StateChange* change = event.mutable_state_change();
+  change->set_from(job.state());
+  change->set_to(to);
+  change->set_reason(reason);
+  change->set_message(message);
+  event.set_terminal(IsTerminal(to));
+  TANDEM_RETURN_IF_ERROR(Append(std::move(event), time));
+
+  job.set_state(to);
+  job.set_reason(reason);
+  job.set_message(message);
+  if (to == v1::JOB_STATE_RUNNING) *job.mutable_start_time() = time;
+  if (IsTerminal(to)) *job.mutable_end_time() = time;
+  if (!job.has_spec()) TANDEM_RETURN_IF_ERROR(transaction_->LoadSpec(&changes_->job));
+  changes_->moved = true;
+
+  auto logged = std::make_shared<JobChange>();
+  TANDEM_ASSIGN_OR_RETURN(logged->cursor, transaction_->AppendChange(changes_->job, job.last_sequence()));
+  logged->event = *changes_->events.back();
+  changes_->changes.push_back(std::move(logged));
+  return absl::OkStatus();
+}
+
+absl::Status JobEdit::Append(v1::JobEvent event, const google::protobuf::Timestamp& time) {
+  v1::Job& job = changes_->job.job;
+  if (IsTerminal(job.state())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the job \"", job.name(), "\" is ", StateName(job.state()), ": its log is complete"));
+  }
+  event.set_job(job.name());
+  event.set_sequence(job.last_sequence() + 1);
+  *event.mutable_time() = time;
+  event.set_attempt(job.attempt());
+  TANDEM_RETURN_IF_ERROR(transaction_->AppendEvent(changes_->job, event));
+  job.set_last_sequence(event.sequence());
+  changes_->events.push_back(std::make_shared<const v1::JobEvent>(std::move(event)));
+  return absl::OkStatus();
+}
+
+absl::Status JobEdit::Finish() { return transaction_->UpdateJob(&changes_->job); }
+
+std::string StateName(v1::JobState state) {
+  return std::string(absl::StripPrefix(v1::JobState_Name(state), "JOB_STATE_"));
+}
+
+}  // namespace tandem

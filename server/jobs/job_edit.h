@@ -1,0 +1,61 @@
+#ifndef TANDEM_SERVER_JOBS_JOB_EDIT_H_
+#define TANDEM_SERVER_JOBS_JOB_EDIT_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "google/protobuf/timestamp.pb.h"
+#include "server/jobs/transitions.h"
+#include "server/store/records.h"
+#include "server/store/transaction.h"
+
+namespace tandem {
+
+// What was done to a job in one transaction.
+struct JobChanges {
+  StoredJob job;
+  // In the log's order.
+  std::vector<std::shared_ptr<const v1::JobEvent>> events;
+  std::vector<std::shared_ptr<const JobChange>> changes;
+  // The job went to another state, or is new; then its spec is loaded.
+  bool moved = false;
+  bool deleted = false;
+};
+
+// A job being changed in a transaction: the one place where a job's state is assigned and its events are
+// numbered. Not thread-safe; lives no longer than the transaction.
+class JobEdit {
+ public:
+  // `changes->job` is the job.
+  JobEdit(Transaction* transaction, JobChanges* changes) : transaction_(transaction), changes_(changes) {}
+
+  // Makes the job, already inserted, QUEUED with its first event.
+  absl::Status Begin(const google::protobuf::Timestamp& time);
+
+  // Takes the transition of `trigger`: goes to its state with an event that says why, or stays and says
+  // nothing. FAILED_PRECONDITION: the table refuses it; nothing is changed.
+  absl::Status Take(Trigger trigger, v1::StateReason reason, const std::string& message,
+                    const google::protobuf::Timestamp& time);
+
+  // Numbers an event, whose kind is set, and adds it to the log. Not after the terminal event.
+  absl::Status Append(v1::JobEvent event, const google::protobuf::Timestamp& time);
+
+  // Writes the job's row. Last.
+  absl::Status Finish();
+
+ private:
+  absl::Status Move(v1::JobState to, v1::StateReason reason, const std::string& message,
+                    const google::protobuf::Timestamp& time);
+
+  Transaction* const transaction_;
+  JobChanges* const changes_;
+};
+
+// "RUNNING".
+std::string StateName(v1::JobState state);
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_JOBS_JOB_EDIT_H_

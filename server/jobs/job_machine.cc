@@ -1,0 +1,254 @@
+#include "server/jobs/job_machine.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "google/protobuf/util/time_util.h"
+#include "server/jobs/job_edit.h"
+#include "server/jobs/worker_events.h"
+
+namespace tandem {
+namespace {
+
+using google::protobuf::Timestamp;
+using google::protobuf::util::TimeUtil;
+
+// More than one is needed once in some million jobs of one name.
+constexpr int kIdAttempts = 10;
+
+// "lenet-k3v7qa".
+std::string NewId(const std::string& name) {
+  constexpr char kBase32[] = "abcdefghijklmnopqrstuvwxyz234567";
+  absl::BitGen random;
+  std::string id = absl::StrCat(name.empty() ? "job" : name, "-");
+  for (int i = 0; i < 6; ++i) id.push_back(kBase32[absl::Uniform(random, 0, 32)]);
+  return id;
+}
+
+Timestamp TimestampOf(absl::Time time) { return TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(time)); }
+
+}  // namespace
+
+JobMachine::JobMachine(Store* store, EventHub* hub, const Clock* clock, std::string jobs_folder)
+    : store_(store), hub_(hub), clock_(clock), jobs_folder_(std::move(jobs_folder)) {}
+
+void JobMachine::AddObserver(JobObserver* observer) { observers_.push_back(observer); }
+
+void JobMachine::Write(Body body, Written written) {
+  auto changes = std::make_shared<JobChanges>();
+  store_->Write([changes, body = std::move(body)](
+                    Transaction& transaction) mutable { return body(transaction, *changes); },
+                [this, changes, written = std::move(written)](absl::Status status) mutable {
+                  if (status.ok()) Announce(*changes);
+                  written(std::move(status), *changes);
+                });
+}
+
+JobMachine::Written JobMachine::GiveJob(Done<v1::Job> done) {
+  return [this, done = std::move(done)](absl::Status status, JobChanges& changes) mutable {
+    if (!status.ok()) return done(std::move(status));
+    SetWaitingOf(&changes.job.job);
+    done(std::move(changes.job.job));
+  };
+}
+
+void JobMachine::Announce(const JobChanges& changes) {
+  const v1::Job& job = changes.job.job;
+  if (changes.deleted) {
+    hub_->PublishDeleted(JobId(job.name()));
+    for (JobObserver* observer : observers_) observer->OnDeleted(job);
+    return;
+  }
+  const std::string id = JobId(job.name());
+  for (const auto& event : changes.events) hub_->Publish(id, event);
+  for (const auto& change : changes.changes) hub_->PublishChange(change);
+  if (!changes.moved) return;
+  for (JobObserver* observer : observers_) {
+    if (job.state() == v1::JOB_STATE_QUEUED) observer->OnQueued(job);
+    if (job.state() == v1::JOB_STATE_CANCELLING) observer->OnCancelling(job);
+    if (IsTerminal(job.state())) observer->OnTerminal(job);
+  }
+}
+
+void JobMachine::Create(NewJob job, Done<v1::Job> done) {
+  Write(
+      [this, job = std::move(job)](Transaction& transaction, JobChanges& changes) -> absl::Status {
+        if (!job.request_id.empty()) {
+          TANDEM_ASSIGN_OR_RETURN(std::optional<StoredRequest> known,
+                                  transaction.FindRequest(job.request_id));
+          if (known.has_value()) {
+            if (!google::protobuf::util::MessageDifferencer::Equals(known->submitted_spec,
+                                                                    job.submitted_spec)) {
+              return absl::AlreadyExistsError(absl::StrCat(
+                  "request_id: \"", job.request_id, "\" was used for another spec, which made \"",
+                  known->job.job.name(), "\"; use a new one for a new job"));
+            }
+            changes.job = std::move(known->job);
+            return absl::OkStatus();
+          }
+        }
+        const Timestamp now = TimestampOf(clock_->Now());
+        v1::Job& made = changes.job.job;
+        *made.mutable_spec() = job.spec;
+        *made.mutable_create_time() = now;
+        made.set_planned_memory_bytes(job.planned_memory_bytes);
+        absl::Status inserted;
+        for (int i = 0; i < kIdAttempts; ++i) {
+          const std::string id = NewId(job.spec.name());
+          made.set_name(JobName(id));
+          made.set_folder(absl::StrCat(jobs_folder_, "/", id));
+          inserted = transaction.InsertJob(&changes.job, job.request_id, job.submitted_spec);
+          if (!absl::IsAlreadyExists(inserted)) break;
+        }
+        TANDEM_RETURN_IF_ERROR(inserted);
+        JobEdit edit(&transaction, &changes);
+        TANDEM_RETURN_IF_ERROR(edit.Begin(now));
+        return edit.Finish();
+      },
+      GiveJob(std::move(done)));
+}
+
+void JobMachine::Cancel(const std::string& id, v1::StateReason reason, Done<v1::Job> done) {
+  Write(
+      [this, id, reason](Transaction& transaction, JobChanges& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
+        const std::string message = reason == v1::STATE_REASON_SHUTDOWN
+                                        ? "The daemon is being shut down with its jobs."
+                                        : "Someone asked for it to be cancelled.";
+        JobEdit edit(&transaction, &changes);
+        TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kCancel, reason, message, TimestampOf(clock_->Now())));
+        return changes.moved ? edit.Finish() : absl::OkStatus();
+      },
+      GiveJob(std::move(done)));
+}
+
+void JobMachine::Delete(const std::string& id, absl::AnyInvocable<void(absl::Status)> done) {
+  Write(
+      [id](Transaction& transaction, JobChanges& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
+        const v1::JobState state = changes.job.job.state();
+        if (NextState(state, Trigger::kDelete).outcome == Transition::Outcome::kRefuse) {
+          return absl::FailedPreconditionError(absl::StrCat("the job \"jobs/", id, "\" is ", StateName(state),
+                                                            ": only a job that has ended can be deleted; "
+                                                            "cancel it first"));
+        }
+        changes.deleted = true;
+        return transaction.DeleteJob(changes.job);
+      },
+      [done = std::move(done)](absl::Status status, JobChanges&) mutable { done(std::move(status)); });
+}
+
+void JobMachine::Schedule(const std::string& id, std::vector<std::string> devices, Done<v1::Job> done) {
+  Write(
+      [this, id, devices = std::move(devices)](Transaction& transaction,
+                                               JobChanges& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
+        v1::Job& job = changes.job.job;
+        // The attempt is raised first, so that the event bears it; a refusal leaves nothing of it.
+        job.set_attempt(job.attempt() + 1);
+        changes.job.last_worker_sequence = 0;
+        job.mutable_devices()->Assign(devices.begin(), devices.end());
+        JobEdit edit(&transaction, &changes);
+        TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kSchedule, v1::STATE_REASON_SCHEDULED,
+                                         absl::StrCat("Starts on ", absl::StrJoin(devices, ", "), "."),
+                                         TimestampOf(clock_->Now())));
+        return edit.Finish();
+      },
+      GiveJob(std::move(done)));
+}
+
+void JobMachine::Requeue(const std::string& id, int32_t attempt, Done<v1::Job> done) {
+  Write(
+      [this, id, attempt](Transaction& transaction, JobChanges& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
+        TANDEM_RETURN_IF_ERROR(CheckAttempt(changes.job.job, attempt));
+        if (changes.job.last_worker_sequence != 0) {
+          return absl::FailedPreconditionError(absl::StrCat("attempt ", attempt, " of the job \"jobs/", id,
+                                                            "\" has reported events: it was started"));
+        }
+        changes.job.job.clear_devices();
+        JobEdit edit(&transaction, &changes);
+        TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kRequeue, v1::STATE_REASON_REQUEUED,
+                                         "Its worker had not been started; it waits again.",
+                                         TimestampOf(clock_->Now())));
+        return edit.Finish();
+      },
+      GiveJob(std::move(done)));
+}
+
+void JobMachine::ApplyWorkerEvents(const std::string& id, int32_t attempt,
+                                   std::vector<internal::v1::WorkerEvent> events, Done<WorkerPosition> done) {
+  Write(
+      [this, id, attempt, events = std::move(events)](Transaction& transaction,
+                                                      JobChanges& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJobWithoutSpec(id));
+        return ApplyEvents(&transaction, attempt, events, TimestampOf(clock_->Now()), &changes);
+      },
+      [done = std::move(done)](absl::Status status, JobChanges& changes) mutable {
+        if (!status.ok()) return done(std::move(status));
+        done(WorkerPosition{changes.job.last_worker_sequence, changes.job.job.state()});
+      });
+}
+
+void JobMachine::WorkerLost(const std::string& id, int32_t attempt, v1::StateReason reason,
+                            const std::string& message, Done<v1::Job> done) {
+  Write(
+      [this, id, attempt, reason, message](Transaction& transaction, JobChanges& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
+        const v1::Job& job = changes.job.job;
+        TANDEM_RETURN_IF_ERROR(CheckAttempt(job, attempt));
+        const bool cancelling = job.state() == v1::JOB_STATE_CANCELLING;
+        JobEdit edit(&transaction, &changes);
+        TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kWorkerLost, cancelling ? job.reason() : reason,
+                                         cancelling ? absl::StrCat("Cancelled. ", message) : message,
+                                         TimestampOf(clock_->Now())));
+        return changes.moved ? edit.Finish() : absl::OkStatus();
+      },
+      GiveJob(std::move(done)));
+}
+
+void JobMachine::SetWaiting(std::map<std::string, v1::Waiting> waiting) {
+  MutexLock lock(&mutex_);
+  waiting_ = std::move(waiting);
+}
+
+void JobMachine::SetWaitingOf(v1::Job* job) {
+  job->clear_waiting();
+  if (job->state() != v1::JOB_STATE_QUEUED) return;
+  MutexLock lock(&mutex_);
+  const auto found = waiting_.find(JobId(job->name()));
+  if (found != waiting_.end()) {
+    *job->mutable_waiting() = found->second;
+    return;
+  }
+  job->mutable_waiting()->set_reason(v1::Waiting::REASON_NOT_YET_CONSIDERED);
+  job->mutable_waiting()->set_message("The scheduler has not looked at it yet.");
+}
+
+absl::StatusOr<v1::Job> JobMachine::Get(const std::string& id) {
+  TANDEM_ASSIGN_OR_RETURN(StoredJob row, store_->GetJob(id));
+  SetWaitingOf(&row.job);
+  return std::move(row.job);
+}
+
+absl::StatusOr<JobPage> JobMachine::List(const JobQuery& query) {
+  TANDEM_ASSIGN_OR_RETURN(JobPage page, store_->ListJobs(query));
+  for (v1::Job& job : page.jobs) SetWaitingOf(&job);
+  return page;
+}
+
+absl::StatusOr<std::vector<v1::Job>> JobMachine::NonTerminalJobs() {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<StoredJob> rows, store_->NonTerminalJobs());
+  std::vector<v1::Job> jobs;
+  for (StoredJob& row : rows) jobs.push_back(std::move(row.job));
+  for (v1::Job& job : jobs) SetWaitingOf(&job);
+  return jobs;
+}
+
+}  // namespace tandem

@@ -1,0 +1,171 @@
+#include "server/jobs/transitions.h"
+
+namespace tandem {
+namespace {
+
+constexpr Transition kRefuse{Transition::Outcome::kRefuse, v1::JOB_STATE_UNSPECIFIED};
+constexpr Transition kStay{Transition::Outcome::kStay, v1::JOB_STATE_UNSPECIFIED};
+
+constexpr Transition To(v1::JobState state) { return {Transition::Outcome::kMove, state}; }
+
+// What comes of each trigger in one state.
+struct Row {
+  v1::JobState from;
+  Transition schedule;
+  Transition requeue;
+  Transition training_started;
+  Transition report;
+  Transition finished_succeeded;
+  Transition finished_failed;
+  Transition finished_cancelled;
+  Transition worker_lost;
+  Transition cancel;
+  Transition erase;
+};
+
+// Whoever was told to stop ends CANCELLED, however its worker ends. A worker that stops without having been
+// told to has failed.
+constexpr Row kTable[] = {
+    {.from = v1::JOB_STATE_QUEUED,
+     .schedule = To(v1::JOB_STATE_STARTING),
+     .requeue = kRefuse,
+     .training_started = kRefuse,
+     .report = kRefuse,
+     .finished_succeeded = kRefuse,
+     .finished_failed = kRefuse,
+     .finished_cancelled = kRefuse,
+     .worker_lost = kRefuse,
+     .cancel = To(v1::JOB_STATE_CANCELLED),
+     .erase = kRefuse},
+    {.from = v1::JOB_STATE_STARTING,
+     .schedule = kRefuse,
+     .requeue = To(v1::JOB_STATE_QUEUED),
+     .training_started = To(v1::JOB_STATE_RUNNING),
+     .report = kStay,
+     .finished_succeeded = kRefuse,
+     .finished_failed = To(v1::JOB_STATE_FAILED),
+     .finished_cancelled = To(v1::JOB_STATE_FAILED),
+     .worker_lost = To(v1::JOB_STATE_FAILED),
+     .cancel = To(v1::JOB_STATE_CANCELLING),
+     .erase = kRefuse},
+    {.from = v1::JOB_STATE_RUNNING,
+     .schedule = kRefuse,
+     .requeue = kRefuse,
+     .training_started = kRefuse,
+     .report = kStay,
+     .finished_succeeded = To(v1::JOB_STATE_SUCCEEDED),
+     .finished_failed = To(v1::JOB_STATE_FAILED),
+     .finished_cancelled = To(v1::JOB_STATE_FAILED),
+     .worker_lost = To(v1::JOB_STATE_FAILED),
+     .cancel = To(v1::JOB_STATE_CANCELLING),
+     .erase = kRefuse},
+    {.from = v1::JOB_STATE_CANCELLING,
+     .schedule = kRefuse,
+     .requeue = kRefuse,
+     // It began before it heard.
+     .training_started = kStay,
+     .report = kStay,
+     .finished_succeeded = To(v1::JOB_STATE_CANCELLED),
+     .finished_failed = To(v1::JOB_STATE_CANCELLED),
+     .finished_cancelled = To(v1::JOB_STATE_CANCELLED),
+     .worker_lost = To(v1::JOB_STATE_CANCELLED),
+     .cancel = kStay,
+     .erase = kRefuse},
+    {.from = v1::JOB_STATE_SUCCEEDED,
+     .schedule = kRefuse,
+     .requeue = kRefuse,
+     .training_started = kRefuse,
+     .report = kRefuse,
+     .finished_succeeded = kRefuse,
+     .finished_failed = kRefuse,
+     .finished_cancelled = kRefuse,
+     // Its process has ended, as it should.
+     .worker_lost = kStay,
+     .cancel = kRefuse,
+     .erase = kStay},
+    {.from = v1::JOB_STATE_FAILED,
+     .schedule = kRefuse,
+     .requeue = kRefuse,
+     .training_started = kRefuse,
+     .report = kRefuse,
+     .finished_succeeded = kRefuse,
+     .finished_failed = kRefuse,
+     .finished_cancelled = kRefuse,
+     .worker_lost = kStay,
+     .cancel = kRefuse,
+     .erase = kStay},
+    {.from = v1::JOB_STATE_CANCELLED,
+     .schedule = kRefuse,
+     .requeue = kRefuse,
+     .training_started = kRefuse,
+     .report = kRefuse,
+     .finished_succeeded = kRefuse,
+     .finished_failed = kRefuse,
+     .finished_cancelled = kRefuse,
+     .worker_lost = kStay,
+     .cancel = kStay,
+     .erase = kStay},
+};
+
+const Transition& Cell(const Row& row, Trigger trigger) {
+  switch (trigger) {
+    case Trigger::kSchedule:
+      return row.schedule;
+    case Trigger::kRequeue:
+      return row.requeue;
+    case Trigger::kTrainingStarted:
+      return row.training_started;
+    case Trigger::kReport:
+      return row.report;
+    case Trigger::kFinishedSucceeded:
+      return row.finished_succeeded;
+    case Trigger::kFinishedFailed:
+      return row.finished_failed;
+    case Trigger::kFinishedCancelled:
+      return row.finished_cancelled;
+    case Trigger::kWorkerLost:
+      return row.worker_lost;
+    case Trigger::kCancel:
+      return row.cancel;
+    case Trigger::kDelete:
+      return row.erase;
+  }
+  return kRefuse;
+}
+
+}  // namespace
+
+Transition NextState(v1::JobState from, Trigger trigger) {
+  for (const Row& row : kTable) {
+    if (row.from == from) return Cell(row, trigger);
+  }
+  return kRefuse;
+}
+
+absl::string_view TriggerName(Trigger trigger) {
+  switch (trigger) {
+    case Trigger::kSchedule:
+      return "schedule";
+    case Trigger::kRequeue:
+      return "requeue";
+    case Trigger::kTrainingStarted:
+      return "training started";
+    case Trigger::kReport:
+      return "report";
+    case Trigger::kFinishedSucceeded:
+      return "finished: succeeded";
+    case Trigger::kFinishedFailed:
+      return "finished: failed";
+    case Trigger::kFinishedCancelled:
+      return "finished: cancelled";
+    case Trigger::kWorkerLost:
+      return "worker lost";
+    case Trigger::kCancel:
+      return "cancel";
+    case Trigger::kDelete:
+      return "delete";
+  }
+  return "unknown";
+}
+
+}  // namespace tandem

@@ -1,0 +1,170 @@
+#include "server/jobs/worker_events.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+namespace {
+
+using internal::v1::Finished;
+using internal::v1::WorkerEvent;
+
+// INVALID_ARGUMENT: the event says nothing, or an end that is none.
+absl::StatusOr<Trigger> TriggerOf(const WorkerEvent& event) {
+  switch (event.kind_case()) {
+    case WorkerEvent::kStarted:
+      return Trigger::kTrainingStarted;
+    case WorkerEvent::kProgress:
+    case WorkerEvent::kEpoch:
+    case WorkerEvent::kArtifact:
+    case WorkerEvent::kNotice:
+      return Trigger::kReport;
+    case WorkerEvent::kFinished:
+      switch (event.finished().state()) {
+        case v1::JOB_STATE_SUCCEEDED:
+          return Trigger::kFinishedSucceeded;
+        case v1::JOB_STATE_FAILED:
+          return Trigger::kFinishedFailed;
+        case v1::JOB_STATE_CANCELLED:
+          return Trigger::kFinishedCancelled;
+        default:
+          return absl::InvalidArgumentError(
+              absl::StrCat("worker event ", event.worker_sequence(), ": finished with ",
+                           StateName(event.finished().state()), ", which is not an end"));
+      }
+    case WorkerEvent::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("worker event ", event.worker_sequence(), " has no kind that this daemon knows"));
+}
+
+// Why a job ends, given how its worker says it did.
+std::pair<v1::StateReason, std::string> WhyEnded(const v1::Job& job, const Finished& finished) {
+  if (job.state() == v1::JOB_STATE_CANCELLING) {
+    // The reason stays that of the cancellation.
+    switch (finished.state()) {
+      case v1::JOB_STATE_SUCCEEDED:
+        return {job.reason(), "Cancelled; training was complete when the worker was told to stop."};
+      case v1::JOB_STATE_FAILED:
+        return {job.reason(),
+                absl::StrCat("Cancelled; the worker ended with an error: ", finished.message())};
+      default:
+        return {job.reason(), finished.message().empty() ? "Cancelled." : finished.message()};
+    }
+  }
+  switch (finished.state()) {
+    case v1::JOB_STATE_SUCCEEDED:
+      return {v1::STATE_REASON_COMPLETED,
+              finished.message().empty() ? "Trained to the end." : finished.message()};
+    case v1::JOB_STATE_CANCELLED:
+      return {v1::STATE_REASON_TRAINING_ERROR,
+              absl::StrCat("The worker stopped, though no one had cancelled the job. ", finished.message())};
+    default:
+      return {finished.reason() == v1::STATE_REASON_UNSPECIFIED ? v1::STATE_REASON_TRAINING_ERROR
+                                                                : finished.reason(),
+              finished.message().empty() ? "The worker gave up and did not say why." : finished.message()};
+  }
+}
+
+// Keeps one entry a name, the newest.
+void SetArtifact(const v1::Artifact& artifact, v1::Job* job) {
+  for (v1::Artifact& known : *job->mutable_artifacts()) {
+    if (known.name() == artifact.name()) {
+      known = artifact;
+      return;
+    }
+  }
+  *job->add_artifacts() = artifact;
+}
+
+// Adds what the worker reports to the log, and to the job's record.
+absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp& time, v1::Job* job,
+                    JobEdit* edit) {
+  v1::JobEvent event;
+  switch (report.kind_case()) {
+    case WorkerEvent::kProgress:
+      *event.mutable_progress() = report.progress();
+      *job->mutable_progress() = report.progress();
+      break;
+    case WorkerEvent::kEpoch:
+      *event.mutable_epoch() = report.epoch();
+      *job->mutable_last_epoch() = report.epoch();
+      break;
+    case WorkerEvent::kArtifact:
+      *event.mutable_artifact() = report.artifact();
+      SetArtifact(report.artifact(), job);
+      break;
+    case WorkerEvent::kNotice:
+      *event.mutable_notice() = report.notice();
+      break;
+    default:
+      return absl::InternalError("not a report");
+  }
+  return edit->Append(std::move(event), time);
+}
+
+absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timestamp& now, v1::Job* job,
+                        JobEdit* edit) {
+  TANDEM_ASSIGN_OR_RETURN(const Trigger trigger, TriggerOf(event));
+  if (NextState(job->state(), trigger).outcome == Transition::Outcome::kRefuse) {
+    return absl::InvalidArgumentError(absl::StrCat("worker event ", event.worker_sequence(), " (",
+                                                   TriggerName(trigger), ") has no place while the job \"",
+                                                   job->name(), "\" is ", StateName(job->state())));
+  }
+  const google::protobuf::Timestamp& time = event.has_time() ? event.time() : now;
+  switch (trigger) {
+    case Trigger::kReport:
+      return Report(event, time, job, edit);
+    case Trigger::kTrainingStarted:
+      return edit->Take(trigger, v1::STATE_REASON_TRAINING_STARTED, "Training began.", time);
+    default: {
+      const auto [reason, message] = WhyEnded(*job, event.finished());
+      return edit->Take(trigger, reason, message, time);
+    }
+  }
+}
+
+}  // namespace
+
+absl::Status CheckAttempt(const v1::Job& job, int32_t attempt) {
+  if (job.attempt() == attempt) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("attempt ", attempt, " of the job \"", job.name(),
+                                                    "\" is not its newest, which is ", job.attempt()));
+}
+
+absl::Status ApplyEvents(Transaction* transaction, int32_t attempt, const std::vector<WorkerEvent>& events,
+                         const google::protobuf::Timestamp& now, JobChanges* changes) {
+  StoredJob& row = changes->job;
+  TANDEM_RETURN_IF_ERROR(CheckAttempt(row.job, attempt));
+  if (row.job.state() == v1::JOB_STATE_QUEUED) {
+    return absl::FailedPreconditionError(absl::StrCat("attempt ", attempt, " of the job \"", row.job.name(),
+                                                      "\" was given up: the job is QUEUED"));
+  }
+  JobEdit edit(transaction, changes);
+  bool changed = false;
+  for (const WorkerEvent& event : events) {
+    if (event.worker_sequence() < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("worker_sequence is ", event.worker_sequence(), "; they begin with 1"));
+    }
+    if (event.worker_sequence() <= row.last_worker_sequence) continue;
+    if (event.worker_sequence() != row.last_worker_sequence + 1) {
+      return absl::OutOfRangeError(absl::StrCat("worker_sequence ", event.worker_sequence(), " follows ",
+                                                row.last_worker_sequence, ": events were left out"));
+    }
+    if (IsTerminal(row.job.state())) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the job \"", row.job.name(), "\" has ended: it is ", StateName(row.job.state())));
+    }
+    TANDEM_RETURN_IF_ERROR(ApplyEvent(event, now, &row.job, &edit));
+    row.last_worker_sequence = event.worker_sequence();
+    changed = true;
+  }
+  return changed ? edit.Finish() : absl::OkStatus();
+}
+
+}  // namespace tandem
