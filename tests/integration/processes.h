@@ -1,0 +1,24 @@
+#ifndef TANDEM_TESTS_INTEGRATION_PROCESSES_H_
+#define TANDEM_TESTS_INTEGRATION_PROCESSES_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace tandem::testing {
+
+// Processes, zombies not counted, whose program's file name is `program` ("" for any) and whose arguments,
+// environment or working folder mention `folder`; never the caller itself.
+std::vector<pid_t> FindProcesses(absl::string_view program, absl::string_view folder);
+
+// Looks again and again until the condition holds; false where it does not by the deadline.
+bool WaitUntil(absl::FunctionRef<bool()> condition, absl::Duration timeout = absl::Seconds(60));
+
+}  // namespace tandem::testing
+
+#endif  // TANDEM_TESTS_INTEGRATION_PROCESSES_H_
