@@ -1,7 +1,5 @@
 // The #include lines of the source tree hold the order of the rooms, those of tests and of what no program
 // uses too.
-#include lines of the source tree also see tests and what no
-// program uses yet.
 #include <filesystem>
 #include <string>
 
