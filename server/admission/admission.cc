@@ -1,0 +1,137 @@
+#include "server/admission/admission.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/training/plan.h"
+
+namespace tandem {
+namespace {
+
+constexpr size_t kMaxNameCharacters = 48;
+
+void CheckName(const std::string& name, FieldViolations* violations) {
+  if (name.size() > kMaxNameCharacters) {
+    violations->Add("spec.name", absl::StrCat("has ", name.size(), " characters; at most ",
+                                              kMaxNameCharacters, " are allowed"));
+    return;
+  }
+  if (!std::all_of(name.begin(), name.end(),
+                   [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.'; })) {
+    violations->Add("spec.name", absl::StrCat("is '", absl::CHexEscape(name),
+                                              "'; use letters, digits, '_', '-' and '.' alone"));
+  }
+}
+
+// A stand-in for data that could not be described, so that what is wrong with the network is found all the
+// same: data that fits it. Nothing where the network does not say what that would be.
+absl::StatusOr<DatasetInfo> FittingData(const v1::JobSpec& spec) {
+  const v1::Model& model = spec.model();
+  const auto dense = std::find_if(model.layers().rbegin(), model.layers().rend(),
+                                  [](const v1::Layer& layer) { return layer.has_dense(); });
+  if (model.input().shape().empty() || dense == model.layers().rend() || dense->dense().units() < 1) {
+    return absl::UnavailableError("unknown");
+  }
+  DatasetInfo info;
+  info.shape = Shape(std::vector<int64_t>(model.input().shape().begin(), model.input().shape().end()));
+  info.classes = dense->dense().units();
+  info.train_samples = std::max<int64_t>(1, spec.training().global_batch_size());
+  return info;
+}
+
+absl::string_view KindName(v1::DeviceKind kind) {
+  switch (kind) {
+    case v1::DEVICE_KIND_GPU:
+      return "GPU";
+    case v1::DEVICE_KIND_REFERENCE:
+      return "reference";
+    default:
+      return "CPU";
+  }
+}
+
+}  // namespace
+
+SpecAdmission::SpecAdmission(const DatasetCatalog* catalog, std::vector<v1::Device> devices)
+    : catalog_(catalog), devices_(std::move(devices)) {}
+
+absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const {
+  AdmittedJob job;
+  job.spec = spec;
+  FillDefaults(&job.spec);
+
+  FieldViolations violations;
+  CheckName(spec.name(), &violations);
+
+  absl::StatusOr<DatasetInfo> data = absl::InvalidArgumentError("is required: what to train on");
+  if (spec.has_dataset()) {
+    const absl::StatusOr<v1::DatasetSpec> resolved = catalog_->Resolve(spec.dataset());
+    data = resolved.ok() ? catalog_->Describe(*resolved) : resolved.status();
+  }
+  if (!data.ok() && spec.has_dataset() && !absl::IsInvalidArgument(data.status())) return data.status();
+  violations.AddAll("spec.dataset", data.status());
+  if (!data.ok()) data = FittingData(job.spec);
+
+  absl::StatusOr<JobPlan> plan = absl::UnavailableError("not planned");
+  if (data.ok()) {
+    plan = PlanJob(job.spec, *data);
+    if (!plan.ok() && !absl::IsInvalidArgument(plan.status())) return plan.status();
+    violations.AddAll("spec", plan.status());
+  }
+  if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
+  TANDEM_RETURN_IF_ERROR(CheckDevices(job.spec, plan->replica_memory_bytes));
+  job.planned_memory_bytes = plan->replica_memory_bytes;
+  return job;
+}
+
+absl::Status SpecAdmission::CheckDevices(const v1::JobSpec& spec, int64_t memory_bytes) const {
+  const int wanted = std::max(1, spec.replicas().count());
+  const auto count = [&](v1::DeviceKind kind) {
+    return std::count_if(devices_.begin(), devices_.end(),
+                         [&](const v1::Device& device) { return device.kind() == kind; });
+  };
+  v1::DeviceKind kind = spec.replicas().device_kind();
+  if (kind == v1::DEVICE_KIND_UNSPECIFIED) {
+    // As the placement does.
+    kind = count(v1::DEVICE_KIND_GPU) >= wanted ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU;
+  }
+  const int available = static_cast<int>(count(kind));
+  if (wanted > available) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrFormat(
+            "spec.replicas.count: asks for %d replica%s on %s devices, of which this daemon has %d: the job "
+            "could never "
+            "run. Ask for at most %d, another device_kind, or start the daemon with more devices",
+            wanted, wanted == 1 ? "" : "s", KindName(kind), available, available)),
+        "TOO_FEW_DEVICES");
+  }
+  int64_t largest = 0;
+  int fitting = 0;
+  for (const v1::Device& device : devices_) {
+    if (device.kind() != kind) continue;
+    largest = std::max(largest, device.memory_bytes());
+    if (device.memory_bytes() >= memory_bytes) ++fitting;
+  }
+  if (fitting < wanted) {
+    return WithReason(absl::FailedPreconditionError(
+                          absl::StrFormat("spec: each of %d replica%s needs %.1f MiB of memory, and %d of "
+                                          "the daemon's %s devices ha%s that much (the "
+                                          "largest has %.1f MiB): the job could never run. Use a smaller "
+                                          "global_batch_size, more replicas or a smaller "
+                                          "network, or start the daemon with more memory a device",
+                                          wanted, wanted == 1 ? "" : "s", memory_bytes / 1048576.0, fitting,
+                                          KindName(kind), fitting == 1 ? "s" : "ve", largest / 1048576.0)),
+                      "TOO_LITTLE_MEMORY");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem

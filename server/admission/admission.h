@@ -1,0 +1,48 @@
+#ifndef TANDEM_SERVER_ADMISSION_ADMISSION_H_
+#define TANDEM_SERVER_ADMISSION_ADMISSION_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/admission/dataset_catalog.h"
+#include "tandem/v1/device.pb.h"
+#include "tandem/v1/job.pb.h"
+
+namespace tandem {
+
+// A job that may be queued.
+struct AdmittedJob {
+  // Defaults filled in; the data set is named as the client named it.
+  v1::JobSpec spec;
+  // Of one replica.
+  int64_t planned_memory_bytes = 0;
+};
+
+// Decides whether a job may be queued. Thread-safe.
+class Admission {
+ public:
+  virtual ~Admission() = default;
+  // INVALID_ARGUMENT: with every field at fault that was found, each with its path from the request on
+  // ("spec.model.layers[3].conv2d.kernel[0]"). FAILED_PRECONDITION: the spec is right, but could never run on
+  // this machine's devices. Reads the data set's files.
+  virtual absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const = 0;
+};
+
+// Checks a spec as a whole: its data set, then the plan of its training, then the devices that it asks for.
+class SpecAdmission : public Admission {
+ public:
+  // `catalog` outlives this; `devices` are all that the machine has.
+  SpecAdmission(const DatasetCatalog* catalog, std::vector<v1::Device> devices);
+  absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;
+
+ private:
+  absl::Status CheckDevices(const v1::JobSpec& spec, int64_t memory_bytes) const;
+
+  const DatasetCatalog* const catalog_;
+  const std::vector<v1::Device> devices_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_ADMISSION_ADMISSION_H_
