@@ -1,0 +1,48 @@
+#include "server/rpc/active_streams.h"
+
+#include <utility>
+#include <vector>
+
+namespace tandem {
+
+int64_t ActiveStreams::Add(std::weak_ptr<Stream> stream) {
+  std::optional<absl::Status> ended;
+  int64_t number;
+  {
+    MutexLock lock(&mutex_);
+    number = next_number_++;
+    ended = ended_;
+    if (!ended.has_value()) streams_[number] = stream;
+  }
+  if (ended.has_value()) {
+    if (const std::shared_ptr<Stream> open = stream.lock()) open->End(*ended);
+  }
+  return number;
+}
+
+void ActiveStreams::Remove(int64_t number) {
+  MutexLock lock(&mutex_);
+  streams_.erase(number);
+}
+
+void ActiveStreams::EndAll(const absl::Status& status) {
+  std::vector<std::shared_ptr<Stream>> open;
+  {
+    MutexLock lock(&mutex_);
+    if (ended_.has_value()) return;
+    ended_ = status;
+    for (const auto& [number, stream] : streams_) {
+      if (std::shared_ptr<Stream> shared = stream.lock()) open.push_back(std::move(shared));
+    }
+    streams_.clear();
+  }
+  // Without the lock: ending a stream may remove it.
+  for (const std::shared_ptr<Stream>& stream : open) stream->End(status);
+}
+
+void ActiveStreams::AwaitNone(absl::Duration timeout) {
+  MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(this, &ActiveStreams::IsEmpty), timeout);
+}
+
+}  // namespace tandem

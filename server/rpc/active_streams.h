@@ -1,0 +1,44 @@
+#ifndef TANDEM_SERVER_RPC_ACTIVE_STREAMS_H_
+#define TANDEM_SERVER_RPC_ACTIVE_STREAMS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "engine/base/mutex.h"
+
+namespace tandem {
+
+// The streams that are open, so that a shutdown can end them. Thread-safe.
+class ActiveStreams {
+ public:
+  class Stream {
+   public:
+    virtual ~Stream() = default;
+    // Ends the stream with this status as soon as it can; no effect where it has ended.
+    virtual void End(const absl::Status& status) = 0;
+  };
+
+  // Returns a number for Remove. After EndAll the stream is ended at once.
+  int64_t Add(std::weak_ptr<Stream> stream);
+  void Remove(int64_t number);
+  // Ends all streams, present and later. The first call decides on the status.
+  void EndAll(const absl::Status& status);
+  // Waits until no stream is open, but no longer than `timeout`.
+  void AwaitNone(absl::Duration timeout);
+
+ private:
+  bool IsEmpty() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return streams_.empty(); }
+
+  Mutex mutex_;
+  std::map<int64_t, std::weak_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
+  int64_t next_number_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::optional<absl::Status> ended_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_ACTIVE_STREAMS_H_

@@ -1,0 +1,45 @@
+#include "server/rpc/call_log.h"
+
+#include <spdlog/spdlog.h>
+
+#include "absl/random/random.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+
+namespace tandem {
+namespace {
+
+std::string RandomCallId() {
+  thread_local absl::BitGen random;
+  return absl::StrFormat("%016x", absl::Uniform<uint64_t>(random));
+}
+
+}  // namespace
+
+CallLog::CallLog(absl::string_view method, absl::string_view peer)
+    : method_(method), peer_(peer), call_id_(RandomCallId()), start_(absl::Now()) {}
+
+void CallLog::SetJob(absl::string_view job) { job_ = absl::CHexEscape(job.substr(0, 100)); }
+
+void CallLog::Finish(const absl::Status& status, int64_t responses) const {
+  std::string line = absl::StrCat("call method=", method_, " peer=", peer_, " call=", call_id_);
+  if (!job_.empty()) absl::StrAppend(&line, " job=", job_);
+  absl::StrAppend(&line, " code=", absl::StatusCodeToString(status.code()));
+  if (responses >= 0) absl::StrAppend(&line, " responses=", responses);
+  absl::StrAppendFormat(&line, " ms=%.1f", absl::ToDoubleMilliseconds(absl::Now() - start_));
+  if (!status.ok())
+    absl::StrAppend(&line, " message=\"", absl::CHexEscape(status.message().substr(0, 500)), "\"");
+  switch (status.code()) {
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kUnknown:
+      spdlog::error(line);
+      break;
+    default:
+      spdlog::info(line);
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,38 @@
+#ifndef TANDEM_SERVER_RPC_CALL_LOG_H_
+#define TANDEM_SERVER_RPC_CALL_LOG_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace tandem {
+
+// What the log says about one call. Not thread-safe.
+class CallLog {
+ public:
+  // `method` as "CreateJob".
+  CallLog(absl::string_view method, absl::string_view peer);
+
+  // For logs and for the client, who gets it as the metadata "tandem-call-id": 16 hexadecimal digits.
+  const std::string& call_id() const { return call_id_; }
+  // "jobs/<id>", where the call is about a job. What a client sent is escaped.
+  void SetJob(absl::string_view job);
+
+  // Writes the call's one line: method, peer, call, job, code, milliseconds, and for a stream how many
+  // responses; as information, or as an error where the daemon is at fault.
+  void Finish(const absl::Status& status, int64_t responses = -1) const;
+
+ private:
+  const std::string method_;
+  const std::string peer_;
+  const std::string call_id_;
+  const absl::Time start_;
+  std::string job_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_CALL_LOG_H_

@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "server/rpc/handlers.h"
+
+namespace tandem::rpc {
+namespace {
+
+// Far above any network that is written by hand, far below what would burden the store.
+constexpr size_t kMaxSpecBytes = 1 << 20;
+constexpr size_t kMaxRequestIdCharacters = 128;
+
+absl::Status CheckRequest(const v1::CreateJobRequest& request) {
+  if (const size_t bytes = request.spec().ByteSizeLong(); bytes > kMaxSpecBytes) {
+    return WithReason(absl::ResourceExhaustedError(absl::StrCat("spec: has ", bytes, " bytes; at most ",
+                                                                kMaxSpecBytes, " are accepted (1 MiB)")),
+                      "SPEC_TOO_LARGE");
+  }
+  const std::string& id = request.request_id();
+  if (id.size() > kMaxRequestIdCharacters) {
+    return FieldError("request_id", absl::StrCat("has ", id.size(), " characters; at most ",
+                                                 kMaxRequestIdCharacters, " are allowed"));
+  }
+  if (!std::all_of(id.begin(), id.end(), [](char c) { return absl::ascii_isprint(c); })) {
+    return FieldError("request_id", "holds characters that are not printable ASCII");
+  }
+  if (!request.has_spec()) return FieldError("spec", "is required: what the job is to do");
+  return absl::OkStatus();
+}
+
+void Create(const RpcContext& context, const v1::CreateJobRequest& request, Reply<v1::Job> reply) {
+  absl::StatusOr<AdmittedJob> admitted = context.admission->Admit(request.spec());
+  if (!admitted.ok()) {
+    reply(admitted.status());
+    return;
+  }
+  if (request.validate_only()) {
+    v1::Job job;
+    *job.mutable_spec() = std::move(admitted->spec);
+    job.set_planned_memory_bytes(admitted->planned_memory_bytes);
+    reply(std::move(job));
+    return;
+  }
+  // Admission may have taken a while.
+  if (absl::Status status = context.lifecycle->CheckAcceptsJobs(); !status.ok()) {
+    reply(std::move(status));
+    return;
+  }
+  JobMachine::NewJob job;
+  job.spec = std::move(admitted->spec);
+  job.submitted_spec = request.spec();
+  job.request_id = request.request_id();
+  job.planned_memory_bytes = admitted->planned_memory_bytes;
+  context.jobs->Create(std::move(job), std::move(reply));
+}
+
+}  // namespace
+
+void CreateJob(const RpcContext& context, const v1::CreateJobRequest& request, Reply<v1::Job> reply) {
+  absl::Status status = context.lifecycle->CheckAcceptsJobs();
+  if (status.ok()) status = CheckRequest(request);
+  if (!status.ok()) {
+    reply(std::move(status));
+    return;
+  }
+  // Admission reads data sets.
+  context.pool->Post([&context, &request, reply = std::move(reply)]() mutable {
+    Create(context, request, std::move(reply));
+  });
+}
+
+}  // namespace tandem::rpc

@@ -1,0 +1,86 @@
+#include "server/rpc/grpc_status.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace tandem {
+namespace {
+
+// Together, with Base64 and the trailers' other entries, below 8 KiB.
+constexpr size_t kMaxMessageBytes = 1800;
+constexpr size_t kMaxViolationsBytes = 2600;
+constexpr size_t kMaxDescriptionBytes = 800;
+
+// `text`, cut at the end of a UTF-8 character.
+std::string Cut(absl::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  size_t end = max_bytes - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return absl::StrCat(text.substr(0, end), "...");
+}
+
+google::rpc::BadRequest ToBadRequest(const std::vector<FieldViolation>& violations) {
+  google::rpc::BadRequest bad_request;
+  size_t bytes = 0;
+  for (size_t i = 0; i < violations.size(); ++i) {
+    const std::string field = Cut(violations[i].field, 300);
+    const std::string description = Cut(violations[i].description, kMaxDescriptionBytes);
+    bytes += field.size() + description.size() + 8;
+    auto* violation = bad_request.add_field_violations();
+    if (i > 0 && bytes > kMaxViolationsBytes) {
+      violation->set_description(absl::StrCat("and ", violations.size() - i, " more problems"));
+      break;
+    }
+    violation->set_field(field);
+    violation->set_description(description);
+  }
+  return bad_request;
+}
+
+std::string MessageOf(const absl::Status& status, const google::rpc::BadRequest& bad_request,
+                      size_t problems) {
+  if (problems < 2) return Cut(status.message(), kMaxMessageBytes);
+  std::string message = absl::StrCat(problems, " problems");
+  const char* separator = ": ";
+  for (const auto& violation : bad_request.field_violations()) {
+    std::string item = absl::StrCat(separator, violation.field(), violation.field().empty() ? "" : ": ",
+                                    violation.description());
+    if (message.size() + item.size() > kMaxMessageBytes) {
+      absl::StrAppend(&message, "; ...");
+      break;
+    }
+    message += item;
+    separator = "; ";
+  }
+  return message;
+}
+
+}  // namespace
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  const std::vector<FieldViolation> violations = GetFieldViolations(status);
+  const google::rpc::BadRequest bad_request = ToBadRequest(violations);
+
+  google::rpc::Status details;
+  details.set_code(static_cast<int>(status.code()));
+  google::rpc::ErrorInfo info;
+  const std::string reason = GetReason(status);
+  info.set_reason(reason.empty() ? absl::StatusCodeToString(status.code()) : reason);
+  info.set_domain("tandem");
+  details.add_details()->PackFrom(info);
+  if (!violations.empty()) details.add_details()->PackFrom(bad_request);
+  const std::string message = MessageOf(status, bad_request, violations.size());
+  // Once is enough: the same text is the status's own message.
+  details.set_message(Cut(message, 200));
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message, details.SerializeAsString());
+}
+
+}  // namespace tandem

@@ -1,0 +1,53 @@
+#ifndef TANDEM_SERVER_RPC_HANDLERS_H_
+#define TANDEM_SERVER_RPC_HANDLERS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "google/protobuf/empty.pb.h"
+#include "server/rpc/response_source.h"
+#include "server/rpc/rpc_context.h"
+#include "tandem/v1/daemon_service.pb.h"
+#include "tandem/v1/job_service.pb.h"
+
+// One function a method, each in the file of its name. What a method does and which errors it gives stands in
+// tandem/v1/*_service.proto. They keep no state, and know nothing of gRPC; a request lives until its reply.
+
+namespace tandem::rpc {
+
+template <typename Response>
+using Reply = absl::AnyInvocable<void(absl::StatusOr<Response>)>;
+template <typename Response>
+using Source = absl::StatusOr<std::unique_ptr<ResponseSource<Response>>>;
+
+void CreateJob(const RpcContext& context, const v1::CreateJobRequest& request, Reply<v1::Job> reply);
+void GetJob(const RpcContext& context, const v1::GetJobRequest& request, Reply<v1::Job> reply);
+void ListJobs(const RpcContext& context, const v1::ListJobsRequest& request,
+              Reply<v1::ListJobsResponse> reply);
+void CancelJob(const RpcContext& context, const v1::CancelJobRequest& request, Reply<v1::Job> reply);
+void DeleteJob(const RpcContext& context, const v1::DeleteJobRequest& request,
+               Reply<google::protobuf::Empty> reply);
+Source<v1::JobEvent> WatchJob(const RpcContext& context, const v1::WatchJobRequest& request);
+Source<v1::WatchJobsResponse> WatchJobs(const RpcContext& context, const v1::WatchJobsRequest& request);
+Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const v1::ReadLogRequest& request);
+Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context,
+                                              const v1::ReadArtifactRequest& request);
+
+void GetDaemon(const RpcContext& context, const v1::GetDaemonRequest& request, Reply<v1::Daemon> reply);
+void ListDevices(const RpcContext& context, const v1::ListDevicesRequest& request,
+                 Reply<v1::ListDevicesResponse> reply);
+void ListDatasets(const RpcContext& context, const v1::ListDatasetsRequest& request,
+                  Reply<v1::ListDatasetsResponse> reply);
+void Shutdown(const RpcContext& context, const v1::ShutdownRequest& request,
+              Reply<v1::ShutdownResponse> reply);
+
+// The id in "jobs/<id>". INVALID_ARGUMENT for the field "name".
+absl::StatusOr<std::string> ParseJobName(const std::string& name);
+// NOT_FOUND with a message that names the job; any other status as it is.
+absl::Status ExplainJobError(const absl::Status& status, const std::string& name);
+
+}  // namespace tandem::rpc
+
+#endif  // TANDEM_SERVER_RPC_HANDLERS_H_

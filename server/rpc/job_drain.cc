@@ -1,0 +1,92 @@
+#include "server/rpc/job_drain.h"
+
+#include <utility>
+
+namespace tandem {
+
+void JobDrain::CancelAll(Done done) {
+  absl::Status aborted;
+  {
+    MutexLock lock(&mutex_);
+    aborted = aborted_;
+    if (aborted.ok()) {
+      waiting_.push_back(std::move(done));
+      draining_ = true;
+      looking_ = true;
+    }
+  }
+  if (!aborted.ok()) {
+    done(aborted);
+    return;
+  }
+  // A job that ends between the look and its cancellation answers that with an error, and is forgotten.
+  const absl::StatusOr<std::vector<v1::Job>> jobs = jobs_->NonTerminalJobs();
+  if (!jobs.ok()) {
+    Abort(jobs.status());
+    return;
+  }
+  for (const v1::Job& job : *jobs) CancelJob(JobId(job.name()));
+  std::vector<Done> ready;
+  int cancelled;
+  {
+    MutexLock lock(&mutex_);
+    looking_ = false;
+    cancelled = cancelled_;
+    ready = TakeIfDrained();
+  }
+  for (Done& call : ready) call(cancelled);
+}
+
+void JobDrain::Abort(const absl::Status& status) {
+  std::vector<Done> waiting;
+  {
+    MutexLock lock(&mutex_);
+    aborted_ = status;
+    waiting.swap(waiting_);
+  }
+  for (Done& call : waiting) call(status);
+}
+
+void JobDrain::OnQueued(const v1::Job& job) {
+  {
+    MutexLock lock(&mutex_);
+    if (!draining_) return;
+  }
+  CancelJob(JobId(job.name()));
+}
+
+void JobDrain::OnTerminal(const v1::Job& job) {
+  Forget(JobId(job.name()), job.state() == v1::JOB_STATE_CANCELLED);
+}
+
+void JobDrain::CancelJob(const std::string& id) {
+  {
+    MutexLock lock(&mutex_);
+    if (!pending_.insert(id).second) return;
+  }
+  jobs_->Cancel(id, v1::STATE_REASON_SHUTDOWN, [this, id](absl::StatusOr<v1::Job> job) {
+    // It ended by itself, or was deleted.
+    if (!job.ok()) Forget(id, false);
+  });
+}
+
+void JobDrain::Forget(const std::string& id, bool cancelled) {
+  std::vector<Done> ready;
+  int count;
+  {
+    MutexLock lock(&mutex_);
+    if (pending_.erase(id) == 0) return;
+    if (cancelled) ++cancelled_;
+    count = cancelled_;
+    ready = TakeIfDrained();
+  }
+  for (Done& call : ready) call(count);
+}
+
+std::vector<JobDrain::Done> JobDrain::TakeIfDrained() {
+  std::vector<Done> ready;
+  if (draining_ && !looking_ && pending_.empty()) ready.swap(waiting_);
+  return ready;
+}
+
+}  // namespace tandem

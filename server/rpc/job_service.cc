@@ -1,0 +1,82 @@
+#include "server/rpc/call_frame.h"
+#include "server/rpc/handlers.h"
+#include "server/rpc/services.h"
+#include "tandem/v1/job_service.grpc.pb.h"
+
+namespace tandem {
+namespace {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+using grpc::ServerWriteReactor;
+
+class JobService final : public v1::JobService::CallbackService {
+ public:
+  JobService(const RpcContext* context, ActiveStreams* streams) : context_(context), streams_(streams) {}
+
+  ServerUnaryReactor* CreateJob(CallbackServerContext* context, const v1::CreateJobRequest* request,
+                                v1::Job* response) override {
+    return Unary("CreateJob", context, request, response, &rpc::CreateJob);
+  }
+  ServerUnaryReactor* GetJob(CallbackServerContext* context, const v1::GetJobRequest* request,
+                             v1::Job* response) override {
+    return Unary("GetJob", context, request, response, &rpc::GetJob);
+  }
+  ServerUnaryReactor* ListJobs(CallbackServerContext* context, const v1::ListJobsRequest* request,
+                               v1::ListJobsResponse* response) override {
+    return Unary("ListJobs", context, request, response, &rpc::ListJobs);
+  }
+  ServerUnaryReactor* CancelJob(CallbackServerContext* context, const v1::CancelJobRequest* request,
+                                v1::Job* response) override {
+    return Unary("CancelJob", context, request, response, &rpc::CancelJob);
+  }
+  ServerUnaryReactor* DeleteJob(CallbackServerContext* context, const v1::DeleteJobRequest* request,
+                                google::protobuf::Empty* response) override {
+    return Unary("DeleteJob", context, request, response, &rpc::DeleteJob);
+  }
+  ServerWriteReactor<v1::JobEvent>* WatchJob(CallbackServerContext* context,
+                                             const v1::WatchJobRequest* request) override {
+    return Stream<v1::JobEvent>("WatchJob", context, request, &rpc::WatchJob);
+  }
+  ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(CallbackServerContext* context,
+                                                       const v1::WatchJobsRequest* request) override {
+    return Stream<v1::WatchJobsResponse>("WatchJobs", context, request, &rpc::WatchJobs);
+  }
+  ServerWriteReactor<v1::ReadLogResponse>* ReadLog(CallbackServerContext* context,
+                                                   const v1::ReadLogRequest* request) override {
+    return Stream<v1::ReadLogResponse>("ReadLog", context, request, &rpc::ReadLog);
+  }
+  ServerWriteReactor<v1::ReadArtifactResponse>* ReadArtifact(
+      CallbackServerContext* context, const v1::ReadArtifactRequest* request) override {
+    return Stream<v1::ReadArtifactResponse>("ReadArtifact", context, request, &rpc::ReadArtifact);
+  }
+
+ private:
+  template <typename Request, typename Response>
+  ServerUnaryReactor* Unary(absl::string_view method, CallbackServerContext* context, const Request* request,
+                            Response* response,
+                            void (*handler)(const RpcContext&, const Request&, Reply<Response>)) {
+    return ServeUnary(*context_->lifecycle, method, context, request, response,
+                      [this, handler](const Request& r, Reply<Response> reply) {
+                        handler(*context_, r, std::move(reply));
+                      });
+  }
+  template <typename Response, typename Request>
+  ServerWriteReactor<Response>* Stream(absl::string_view method, CallbackServerContext* context,
+                                       const Request* request,
+                                       rpc::Source<Response> (*handler)(const RpcContext&, const Request&)) {
+    return ServeStream<Response>(*context_->lifecycle, streams_, method, context, request,
+                                 [this, handler](const Request& r) { return handler(*context_, r); });
+  }
+
+  const RpcContext* const context_;
+  ActiveStreams* const streams_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeJobService(const RpcContext* context, ActiveStreams* streams) {
+  return std::make_unique<JobService>(context, streams);
+}
+
+}  // namespace tandem

@@ -1,0 +1,41 @@
+#include "server/rpc/lifecycle.h"
+
+#include "engine/base/error_reason.h"
+
+namespace tandem {
+namespace {
+
+absl::Status ShuttingDown() {
+  return WithReason(absl::UnavailableError("the daemon is shutting down; try again when it is back"),
+                    "SHUTTING_DOWN");
+}
+
+}  // namespace
+
+absl::Status Lifecycle::CheckServing() const {
+  MutexLock lock(&mutex_);
+  return stopped_ ? ShuttingDown() : absl::OkStatus();
+}
+
+absl::Status Lifecycle::CheckAcceptsJobs() const {
+  MutexLock lock(&mutex_);
+  return stopped_ || refuses_jobs_ ? ShuttingDown() : absl::OkStatus();
+}
+
+void Lifecycle::RefuseJobs() {
+  MutexLock lock(&mutex_);
+  refuses_jobs_ = true;
+}
+
+void Lifecycle::Stop() {
+  MutexLock lock(&mutex_);
+  refuses_jobs_ = true;
+  stopped_ = true;
+}
+
+void Lifecycle::WaitForStop() const {
+  MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(&stopped_));
+}
+
+}  // namespace tandem

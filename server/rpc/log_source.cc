@@ -1,0 +1,179 @@
+#include "server/rpc/log_source.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/mutex.h"
+#include "server/rpc/file_reader.h"
+
+namespace tandem {
+namespace {
+
+using Callback = ResponseSource<v1::ReadLogResponse>::Callback;
+using Result = ResponseSource<v1::ReadLogResponse>::Result;
+
+// Shared by the source and what may wake it. At any moment at most one thread is in Serve.
+class LogFollower : public std::enable_shared_from_this<LogFollower> {
+ public:
+  LogFollower(LogRequest request, BlockingPool* pool, FileWatcher* watcher)
+      : request_(std::move(request)),
+        pool_(pool),
+        watcher_(watcher),
+        reader_(absl::StrCat(request_.folder, "/", request_.file)),
+        offset_(request_.offset) {
+    if (request_.until_end == nullptr) end_ = absl::OkStatus();
+  }
+  ~LogFollower() {
+    if (watch_.has_value()) watcher_->Remove(*watch_);
+  }
+
+  void Start() {
+    if (request_.until_end != nullptr) AwaitEnd();
+  }
+
+  void Next(Callback callback) {
+    {
+      MutexLock lock(&mutex_);
+      callback_ = std::move(callback);
+    }
+    Wake();
+  }
+
+  void Cancel() {
+    // The subscription's end, or this, ends the source; whichever comes first.
+    SetEnd(absl::CancelledError("the client went away"));
+  }
+
+ private:
+  void AwaitEnd() {
+    request_.until_end->Next([weak = weak_from_this()](EventSubscription::Result event) {
+      const std::shared_ptr<LogFollower> self = weak.lock();
+      if (self == nullptr) return;
+      if (!event.ok() || *event == nullptr) {
+        self->SetEnd(event.status());
+        return;
+      }
+      // Any event may mean that the folder is there now.
+      self->Wake();
+      self->AwaitEnd();
+    });
+  }
+
+  void SetEnd(const absl::Status& status) {
+    {
+      MutexLock lock(&mutex_);
+      if (!end_.has_value() || end_->ok()) end_ = status;
+    }
+    Wake();
+  }
+
+  void Wake() {
+    {
+      MutexLock lock(&mutex_);
+      woken_ = true;
+      if (serving_ || callback_ == nullptr) return;
+      serving_ = true;
+    }
+    pool_->Post([self = shared_from_this()] { self->Serve(); });
+  }
+
+  void Serve() {
+    for (;;) {
+      std::optional<absl::Status> end;
+      {
+        MutexLock lock(&mutex_);
+        if (!woken_ || callback_ == nullptr) {
+          serving_ = false;
+          return;
+        }
+        woken_ = false;
+        end = end_;
+      }
+      // After `end` was read: what was written before the job's end is still given.
+      std::optional<Result> result = TryRead(end);
+      if (!result.has_value()) continue;
+      Callback callback;
+      {
+        MutexLock lock(&mutex_);
+        callback = std::exchange(callback_, nullptr);
+        serving_ = false;
+      }
+      callback(*std::move(result));
+      return;
+    }
+  }
+
+  // Nothing: there is nothing new, and something will wake us.
+  std::optional<Result> TryRead(const std::optional<absl::Status>& end) {
+    if (end.has_value() && !end->ok()) return Result(*end);
+    if (!end.has_value() && !watch_.has_value()) {
+      const absl::StatusOr<int64_t> watch =
+          watcher_->Add(request_.folder, request_.file, [weak = weak_from_this()] {
+            if (const std::shared_ptr<LogFollower> self = weak.lock()) self->Wake();
+          });
+      if (watch.ok()) {
+        watch_ = *watch;
+      } else if (!absl::IsNotFound(watch.status())) {
+        return Result(watch.status());
+      }
+    }
+    if (!checked_offset_) {
+      const absl::StatusOr<int64_t> size = reader_.Size();
+      if (!size.ok()) return Result(size.status());
+      if (offset_ > *size) {
+        return Result(absl::OutOfRangeError(
+            absl::StrCat("offset ", offset_, " is beyond the end of the log, which has ", *size, " bytes")));
+      }
+      checked_offset_ = true;
+    }
+    absl::StatusOr<std::string> piece = reader_.Read(offset_);
+    if (!piece.ok()) return Result(piece.status());
+    if (!piece->empty()) {
+      v1::ReadLogResponse response;
+      response.set_offset(offset_);
+      offset_ += static_cast<int64_t>(piece->size());
+      response.set_data(*std::move(piece));
+      return Result(std::move(response));
+    }
+    if (end.has_value()) return Result(std::nullopt);
+    return std::nullopt;
+  }
+
+  const LogRequest request_;
+  BlockingPool* const pool_;
+  FileWatcher* const watcher_;
+  // Touched by the thread in Serve alone.
+  FileReader reader_;
+  int64_t offset_;
+  bool checked_offset_ = false;
+  std::optional<int64_t> watch_;
+
+  Mutex mutex_;
+  Callback callback_ ABSL_GUARDED_BY(mutex_);
+  bool serving_ ABSL_GUARDED_BY(mutex_) = false;
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
+  // Set: no more will be written, or (an error) no more is wanted.
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+};
+
+class LogSource : public ResponseSource<v1::ReadLogResponse> {
+ public:
+  explicit LogSource(std::shared_ptr<LogFollower> follower) : follower_(std::move(follower)) {}
+  void Next(Callback callback) override { follower_->Next(std::move(callback)); }
+  void Cancel() override { follower_->Cancel(); }
+
+ private:
+  const std::shared_ptr<LogFollower> follower_;
+};
+
+}  // namespace
+
+std::unique_ptr<ResponseSource<v1::ReadLogResponse>> MakeLogSource(LogRequest request, BlockingPool* pool,
+                                                                   FileWatcher* watcher) {
+  auto follower = std::make_shared<LogFollower>(std::move(request), pool, watcher);
+  follower->Start();
+  return std::make_unique<LogSource>(std::move(follower));
+}
+
+}  // namespace tandem

@@ -1,0 +1,34 @@
+#ifndef TANDEM_SERVER_RPC_LOG_SOURCE_H_
+#define TANDEM_SERVER_RPC_LOG_SOURCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "server/events/subscription.h"
+#include "server/rpc/blocking_pool.h"
+#include "server/rpc/file_watcher.h"
+#include "server/rpc/response_source.h"
+#include "tandem/v1/job_service.pb.h"
+
+namespace tandem {
+
+// Where a log is, and how far to read it.
+struct LogRequest {
+  // The job's folder, which may not be there yet, and the file's name in it.
+  std::string folder;
+  std::string file;
+  // At least 0.
+  int64_t offset = 0;
+  // Set: go on until this subscription ends, as it does with the job. Null: stop at the file's end.
+  std::unique_ptr<EventSubscription> until_end;
+};
+
+// Reads a log in pieces, on `pool`. It waits for more without polling: `watcher` and the job's events wake
+// it. Both must outlive the source. OUT_OF_RANGE: the offset is beyond the end.
+std::unique_ptr<ResponseSource<v1::ReadLogResponse>> MakeLogSource(LogRequest request, BlockingPool* pool,
+                                                                   FileWatcher* watcher);
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_LOG_SOURCE_H_

@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "server/rpc/file_reader.h"
+#include "server/rpc/handlers.h"
+
+namespace tandem::rpc {
+namespace {
+
+// Pieces of a file whose size is known.
+class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
+ public:
+  ArtifactPieces(std::string path, const v1::Artifact& artifact, int64_t offset, BlockingPool* pool)
+      : state_(std::make_shared<State>(std::move(path), artifact, offset)), pool_(pool) {}
+
+  void Next(Callback callback) override {
+    pool_->Post([state = state_, callback = std::move(callback)]() mutable { callback(state->Read()); });
+  }
+  // Every read ends by itself.
+  void Cancel() override {}
+
+ private:
+  struct State {
+    State(std::string path, const v1::Artifact& artifact, int64_t offset)
+        : reader(std::move(path)), name(artifact.name()), size(artifact.size_bytes()), offset(offset) {}
+
+    Result Read() {
+      // An empty file, or an offset at the end, still gives one piece, which says the size.
+      if (offset >= size && given) return std::nullopt;
+      absl::StatusOr<std::string> piece = reader.Read(offset);
+      if (!piece.ok()) return piece.status();
+      if (static_cast<int64_t>(piece->size()) > size - offset) piece->resize(size - offset);
+      if (piece->empty() && offset < size) {
+        return absl::DataLossError(absl::StrCat("the file of the artifact '", name, "' ends at byte ", offset,
+                                                " of ", size,
+                                                "; it was removed or cut on the daemon's machine"));
+      }
+      v1::ReadArtifactResponse response;
+      response.set_offset(offset);
+      response.set_size_bytes(size);
+      offset += static_cast<int64_t>(piece->size());
+      response.set_data(*std::move(piece));
+      given = true;
+      return response;
+    }
+
+    FileReader reader;
+    const std::string name;
+    const int64_t size;
+    int64_t offset;
+    bool given = false;
+  };
+
+  const std::shared_ptr<State> state_;
+  BlockingPool* const pool_;
+};
+
+// Whether a name that a worker reported stays inside the job's folder.
+bool IsInside(const std::string& name) {
+  if (name.empty() || name.front() == '/') return false;
+  for (absl::string_view part : absl::StrSplit(name, '/')) {
+    if (part == "..") return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context,
+                                              const v1::ReadArtifactRequest& request) {
+  absl::StatusOr<std::string> id = ParseJobName(request.name());
+  if (!id.ok()) return id.status();
+  if (request.artifact().empty())
+    return FieldError("artifact", "is required: the name of one of the job's artifacts");
+  if (request.offset() < 0) {
+    return FieldError("offset", absl::StrCat("is ", request.offset(), "; must be at least 0"));
+  }
+  const absl::StatusOr<v1::Job> job = context.jobs->Get(*id);
+  if (!job.ok()) return ExplainJobError(job.status(), request.name());
+  const auto artifact =
+      std::find_if(job->artifacts().begin(), job->artifacts().end(),
+                   [&](const v1::Artifact& candidate) { return candidate.name() == request.artifact(); });
+  if (artifact == job->artifacts().end() || !IsInside(artifact->name())) {
+    std::string names;
+    for (const v1::Artifact& other : job->artifacts())
+      absl::StrAppend(&names, names.empty() ? "" : ", ", other.name());
+    return WithReason(
+        absl::NotFoundError(absl::StrCat(
+            request.name(), " has no artifact '", absl::CHexEscape(request.artifact().substr(0, 80)), "'; ",
+            names.empty() ? "it has none yet: they come with the end of the training" : "it has " + names)),
+        "ARTIFACT_NOT_FOUND");
+  }
+  if (request.offset() > artifact->size_bytes()) {
+    return absl::OutOfRangeError(absl::StrCat("offset ", request.offset(),
+                                              " is beyond the end of the artifact, which has ",
+                                              artifact->size_bytes(), " bytes"));
+  }
+  return std::make_unique<ArtifactPieces>(absl::StrCat(job->folder(), "/", artifact->name()), *artifact,
+                                          request.offset(), context.pool);
+}
+
+}  // namespace tandem::rpc

@@ -1,0 +1,26 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "server/rpc/handlers.h"
+#include "server/rpc/log_source.h"
+
+namespace tandem::rpc {
+
+Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const v1::ReadLogRequest& request) {
+  absl::StatusOr<std::string> id = ParseJobName(request.name());
+  if (!id.ok()) return id.status();
+  if (request.offset() < 0) {
+    return FieldError("offset", absl::StrCat("is ", request.offset(), "; must be at least 0"));
+  }
+  const absl::StatusOr<v1::Job> job = context.jobs->Get(*id);
+  if (!job.ok()) return ExplainJobError(job.status(), request.name());
+  LogRequest log;
+  log.folder = job->folder();
+  log.file = "worker.log";
+  log.offset = request.offset();
+  if (request.follow()) log.until_end = context.events->Subscribe(*id, job->last_sequence());
+  return MakeLogSource(std::move(log), context.pool, context.files);
+}
+
+}  // namespace tandem::rpc

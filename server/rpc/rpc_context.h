@@ -1,0 +1,34 @@
+#ifndef TANDEM_SERVER_RPC_RPC_CONTEXT_H_
+#define TANDEM_SERVER_RPC_RPC_CONTEXT_H_
+
+#include "server/admission/admission.h"
+#include "server/admission/dataset_catalog.h"
+#include "server/events/event_hub.h"
+#include "server/jobs/job_machine.h"
+#include "server/rpc/blocking_pool.h"
+#include "server/rpc/file_watcher.h"
+#include "server/rpc/job_drain.h"
+#include "server/rpc/lifecycle.h"
+#include "server/scheduler/scheduler.h"
+#include "tandem/v1/daemon_service.pb.h"
+
+namespace tandem {
+
+// All that handlers work with; they keep nothing themselves. Everything outlives the server.
+struct RpcContext {
+  Lifecycle* lifecycle = nullptr;
+  JobMachine* jobs = nullptr;
+  EventHub* events = nullptr;
+  const Scheduler* scheduler = nullptr;
+  const Admission* admission = nullptr;
+  const DatasetCatalog* datasets = nullptr;
+  JobDrain* drain = nullptr;
+  BlockingPool* pool = nullptr;
+  FileWatcher* files = nullptr;
+  // GetDaemon's answer.
+  v1::Daemon daemon;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_RPC_CONTEXT_H_

@@ -1,0 +1,70 @@
+#include "server/rpc/rpc_server.h"
+
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/server_builder.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/rpc/services.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* kServices[] = {"", "tandem.v1.JobService", "tandem.v1.DaemonService"};
+
+void SetServing(grpc::Server* server, bool serving) {
+  for (const char* service : kServices) {
+    server->GetHealthCheckService()->SetServingStatus(service, serving);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
+    const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, RpcContext context) {
+  std::unique_ptr<RpcServer> server(new RpcServer(address, std::move(context)));
+  server->job_service_ = MakeJobService(&server->context_, &server->streams_);
+  server->daemon_service_ = MakeDaemonService(&server->context_);
+  // Process-wide; it concerns servers that are built later.
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  // Otherwise two daemons could share a port without noticing, and each would get some of the calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
+  // A client that is cut off is noticed, and idle watchers may ping as often as they reasonably like.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  int port = 0;
+  builder.AddListeningPort(address.ToString(), std::move(credentials), &port);
+  builder.RegisterService(server->job_service_.get());
+  builder.RegisterService(server->daemon_service_.get());
+  server->server_ = builder.BuildAndStart();
+  if (server->server_ == nullptr || port == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot listen on ", address.ToString(),
+        ": the port is in use by another program (perhaps another daemon), or the host is not an address "
+        "of this machine. Choose another with --listen, or port 0 for any that is free"));
+  }
+  server->address_.port = port;
+  SetServing(server->server_.get(), true);
+  return server;
+}
+
+RpcServer::~RpcServer() { Stop(absl::ZeroDuration()); }
+
+void RpcServer::Stop(absl::Duration grace) {
+  if (server_ == nullptr) return;
+  SetServing(server_.get(), false);
+  absl::Status status = context_.lifecycle->CheckServing();
+  if (status.ok()) status = absl::UnavailableError("the server stops");
+  streams_.EndAll(status);
+  server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
+  server_->Wait();
+  server_ = nullptr;
+}
+
+}  // namespace tandem

@@ -1,0 +1,60 @@
+#ifndef TANDEM_SERVER_RPC_RPC_SERVER_H_
+#define TANDEM_SERVER_RPC_RPC_SERVER_H_
+
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/auth/listen_policy.h"
+#include "server/rpc/active_streams.h"
+#include "server/rpc/rpc_context.h"
+
+namespace tandem {
+
+// The public server: the services of tandem.v1, gRPC's health checking (with Watch) and reflection.
+class RpcServer {
+ public:
+  // Larger requests are refused by gRPC itself, with RESOURCE_EXHAUSTED; handlers have limits of their own.
+  static constexpr int kMaxReceiveBytes = 16 << 20;
+
+  // Listens and serves. What `context` points to outlives the server.
+  // FAILED_PRECONDITION: the address is in use by another program, is not one of this machine's, or cannot be
+  // understood; the message names it.
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
+      const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, RpcContext context);
+  // Stop, without grace.
+  ~RpcServer();
+  RpcServer(const RpcServer&) = delete;
+  RpcServer& operator=(const RpcServer&) = delete;
+
+  // Where it listens, with the port that was found.
+  const ListenAddress& address() const { return address_; }
+
+  // Waits until no stream is open, but no longer than `timeout`.
+  void AwaitStreams(absl::Duration timeout) { streams_.AwaitNone(timeout); }
+
+  // Says NOT_SERVING to health checks, ends streams with UNAVAILABLE, lets calls in progress finish within
+  // `grace`, then ends those too. Returns when no handler can run any more. Idempotent. The context's
+  // Lifecycle must have been stopped before.
+  void Stop(absl::Duration grace);
+
+ private:
+  RpcServer(const ListenAddress& address, RpcContext context)
+      : address_(address), context_(std::move(context)) {}
+
+  ListenAddress address_;
+  const RpcContext context_;
+  ActiveStreams streams_;
+  std::unique_ptr<grpc::Service> job_service_;
+  std::unique_ptr<grpc::Service> daemon_service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_RPC_SERVER_H_

@@ -1,0 +1,19 @@
+#ifndef TANDEM_SERVER_RPC_SERVICES_H_
+#define TANDEM_SERVER_RPC_SERVICES_H_
+
+#include <grpcpp/impl/service_type.h>
+
+#include <memory>
+
+#include "server/rpc/active_streams.h"
+#include "server/rpc/rpc_context.h"
+
+namespace tandem {
+
+// The public services, which hand each call to its handler. Both arguments outlive the services.
+std::unique_ptr<grpc::Service> MakeJobService(const RpcContext* context, ActiveStreams* streams);
+std::unique_ptr<grpc::Service> MakeDaemonService(const RpcContext* context);
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_SERVICES_H_
