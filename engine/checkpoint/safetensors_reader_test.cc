@@ -1,0 +1,83 @@
+#include "engine/checkpoint/safetensors_reader.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+std::string File(const std::string& header, size_t data_bytes) {
+  std::string file;
+  for (int i = 0; i < 8; ++i) file.push_back(static_cast<char>(header.size() >> (8 * i)));
+  file += header;
+  for (size_t i = 0; i < data_bytes; ++i) file.push_back(static_cast<char>(i));
+  return file;
+}
+
+TEST(SafetensorsReader, ReadsTensorsAndMetadata) {
+  const std::string header =
+      R"({"__metadata__":{"kind":"op"},"b":{"dtype":"U8","shape":[2,3],"data_offsets":[8,14]},)"
+      R"("a":{"dtype":"F64","shape":[],"data_offsets":[0,8]},"none":{"dtype":"F32","shape":[0],"data_offsets":[8,8]}})";
+  const auto contents = ParseSafetensors(File(header, 14));
+  ASSERT_TRUE(contents.ok()) << contents.status();
+  EXPECT_EQ(contents->metadata.at("kind"), "op");
+  ASSERT_EQ(contents->tensors.size(), 3u);
+  EXPECT_EQ(contents->Find("a")->dtype(), DType::kFloat64);
+  EXPECT_EQ(contents->Find("a")->shape(), Shape());
+  EXPECT_EQ(contents->Find("b")->shape(), Shape({2, 3}));
+  EXPECT_EQ(contents->Find("b")->data<uint8_t>()[5], 13);
+  EXPECT_EQ(contents->Find("none")->elements(), 0);
+  EXPECT_EQ(contents->Find("c"), nullptr);
+}
+
+TEST(SafetensorsReader, RefusesWhatIsNotSound) {
+  const std::vector<std::string> files = {
+      "",
+      "1234567",
+      File("{}", 1),
+      File("[]", 0),
+      File("{", 0),
+      File("\xff{}", 0),
+      File(R"({"__metadata__":{"a":1}})", 0),
+      File(R"({"__metadata__":[]})", 0),
+      File(R"({"a":1})", 0),
+      File(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4),
+      File(R"({"a":{"dtype":"F8","shape":[4],"data_offsets":[0,4]}})", 4),
+      File(R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", 4),
+      File(R"({"a":{"dtype":"F32","shape":[1]}})", 4),
+      File(R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})", 4),
+      File(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4),
+      File(R"({"a":{"dtype":"F32","shape":["1"],"data_offsets":[0,4]}})", 4),
+      File(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4),
+      File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,5]}})", 5),
+      File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}})", 4),
+      File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", 4),
+      File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})", 4),
+      // The product of the extents overflows to 0, and saturates.
+      File(R"({"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0),
+      File(R"({"a":{"dtype":"U8","shape":[18446744073709551615],"data_offsets":[0,4]}})", 4),
+      // A gap, an overlap, and bytes of nobody.
+      File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8),
+      File(
+          R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+          4),
+      File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 5),
+      std::string("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10),
+  };
+  for (const std::string& file : files) {
+    const auto contents = ParseSafetensors(file);
+    EXPECT_EQ(contents.status().code(), absl::StatusCode::kDataLoss) << file;
+  }
+}
+
+TEST(SafetensorsReader, NamesTheFileThatIsNotThere) {
+  const auto contents = ReadSafetensors("/nonexistent/model.safetensors");
+  EXPECT_EQ(contents.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(contents.status().message().find("/nonexistent/model.safetensors"), absl::string_view::npos);
+}
+
+}  // namespace
+}  // namespace tandem
