@@ -1,0 +1,47 @@
+#ifndef TANDEM_SERVER_WORKERS_PENDING_RESULT_H_
+#define TANDEM_SERVER_WORKERS_PENDING_RESULT_H_
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "engine/base/mutex.h"
+
+namespace tandem {
+
+// Waits for the answer of a method that calls back. Copies share the answer. Thread-safe.
+template <typename T>
+class PendingResult {
+ public:
+  PendingResult() : state_(std::make_shared<State>()) {}
+
+  // To be given to the method as its `done`.
+  auto Callback() const {
+    return [state = state_](absl::StatusOr<T> result) {
+      MutexLock lock(&state->mutex);
+      state->result = std::move(result);
+    };
+  }
+
+  // Returns when there is an answer.
+  absl::StatusOr<T> Wait() const {
+    MutexLock lock(&state_->mutex);
+    state_->mutex.Await(absl::Condition(
+        +[](State* state) ABSL_NO_THREAD_SAFETY_ANALYSIS { return state->result.has_value(); },
+        state_.get()));
+    return *std::move(state_->result);
+  }
+
+ private:
+  struct State {
+    Mutex mutex;
+    std::optional<absl::StatusOr<T>> result ABSL_GUARDED_BY(mutex);
+  };
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_WORKERS_PENDING_RESULT_H_

@@ -1,0 +1,493 @@
+#include "server/workers/supervisor.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "server/store/records.h"
+#include "server/workers/harvest.h"
+#include "server/workers/job_folder.h"
+#include "server/workers/pending_result.h"
+#include "server/workers/socket_path.h"
+#include "server/workers/worker_lock.h"
+#include "server/workers/worker_log.h"
+
+namespace tandem {
+namespace {
+
+constexpr absl::Duration kRetryInterval = absl::Seconds(1);
+// Between looks at a lock whose holder has not yet written who it is.
+constexpr absl::Duration kResolveInterval = absl::Milliseconds(20);
+
+// A clock that does not jump.
+absl::Time MonotonicNow() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return absl::TimeFromTimespec(now);
+}
+
+// The database may take it another time.
+bool IsTransient(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kInvalidArgument:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+// What is known of a worker, from its start to the return of its lease. Members without another note are
+// guarded by the supervisor's lock.
+struct WorkerSupervisor::Worker {
+  enum class Phase {
+    kLaunching,  // its process is being started
+    kResolving,  // its lock is held, and the monitor finds out by whom
+    kRunning,    // it has a process
+    kEnded,      // it has none, or never had
+  };
+
+  // These never change.
+  std::string job_id;
+  int32_t attempt = 0;
+  JobFolder folder{""};
+
+  Phase phase = Phase::kLaunching;
+  // Set before kRunning, and then of the monitor's thread alone.
+  std::unique_ptr<WorkerProcess> process;
+  std::shared_ptr<WorkerSession> session;
+  bool cancelling = false;
+  // It was told to go, and has so long; then it gets SIGTERM, and then SIGKILL.
+  absl::Time terminate_at = absl::InfiniteFuture();
+  absl::Time kill_at = absl::InfiniteFuture();
+  // The supervisor killed it.
+  bool killed = false;
+  // When the monitor has to do something: resolve, or settle once more.
+  absl::Time attend_at = absl::InfiniteFuture();
+  // Its folder goes when it is gone.
+  bool remove_folder = false;
+
+  // What WorkerLost is to be told.
+  v1::StateReason lost_reason = v1::STATE_REASON_WORKER_LOST;
+  std::string lost_message;
+};
+
+class WorkerSupervisor::Service final : public internal::v1::WorkerService::CallbackService {
+ public:
+  Service(WorkerSessionHost* host, JobMachine* jobs) : host_(host), jobs_(jobs) {}
+
+  grpc::ServerBidiReactor<internal::v1::ConnectRequest, internal::v1::ConnectResponse>* Connect(
+      grpc::CallbackServerContext*) override {
+    return WorkerSession::Start(host_, jobs_).get();
+  }
+
+ private:
+  WorkerSessionHost* const host_;
+  JobMachine* const jobs_;
+};
+
+absl::StatusOr<std::unique_ptr<WorkerSupervisor>> WorkerSupervisor::Create(Options options,
+                                                                           JobMachine* jobs) {
+  TANDEM_ASSIGN_OR_RETURN(std::string socket_path, PrepareSocketPath(options.state_folder));
+  UniqueFd wake_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_fd.valid()) return absl::ErrnoToStatus(errno, "cannot make an eventfd");
+  return std::unique_ptr<WorkerSupervisor>(
+      new WorkerSupervisor(std::move(options), std::move(socket_path), jobs, std::move(wake_fd)));
+}
+
+WorkerSupervisor::WorkerSupervisor(Options options, std::string socket_path, JobMachine* jobs,
+                                   UniqueFd wake_fd)
+    : options_(std::move(options)),
+      socket_path_(std::move(socket_path)),
+      launcher_({.worker_program = options_.worker_program,
+                 .daemon_target = UnixTarget(socket_path_),
+                 .resolve_dataset = options_.resolve_dataset}),
+      jobs_(jobs),
+      wake_fd_(std::move(wake_fd)) {}
+
+WorkerSupervisor::~WorkerSupervisor() { Stop(); }
+
+absl::Status WorkerSupervisor::Begin(const std::vector<v1::Job>& jobs, ReleaseLease release_lease) {
+  release_lease_ = std::move(release_lease);
+  for (const v1::Job& job : jobs) {
+    if (job.state() != v1::JOB_STATE_QUEUED) Adopt(job);
+  }
+  TANDEM_RETURN_IF_ERROR(Listen());
+  monitor_ = std::thread([this] { Monitor(); });
+  return absl::OkStatus();
+}
+
+absl::Status WorkerSupervisor::Listen() {
+  WorkerSessionHost* const host = this;
+  service_ = std::make_unique<Service>(host, jobs_);
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(UnixTarget(socket_path_), grpc::InsecureServerCredentials());
+  builder.RegisterService(service_.get());
+  builder.SetMaxReceiveMessageSize(64 << 20);
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) {
+    return absl::UnavailableError(absl::StrCat("cannot listen to workers on the Unix socket ", socket_path_));
+  }
+  chmod(socket_path_.c_str(), 0600);
+  return absl::OkStatus();
+}
+
+void WorkerSupervisor::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  Wake();
+  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+  if (monitor_.joinable()) monitor_.join();
+}
+
+bool WorkerSupervisor::Stopping() {
+  MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+bool WorkerSupervisor::WaitUntilIdle(absl::Duration timeout) {
+  MutexLock lock(&mutex_);
+  return mutex_.AwaitWithTimeout(absl::Condition(
+                                     +[](Workers* workers) { return workers->empty(); }, &workers_),
+                                 timeout);
+}
+
+void WorkerSupervisor::Wake() {
+  const uint64_t one = 1;
+  // It can only fail where the monitor has many calls to see already.
+  [[maybe_unused]] const ssize_t count = write(wake_fd_.get(), &one, sizeof(one));
+}
+
+void WorkerSupervisor::Start(const v1::Job& job, const std::vector<v1::Device>& devices) {
+  auto worker = std::make_shared<Worker>();
+  worker->job_id = JobId(job.name());
+  worker->attempt = job.attempt();
+  worker->folder = JobFolder(job.folder());
+  {
+    MutexLock lock(&mutex_);
+    workers_[worker->job_id] = worker;
+  }
+  absl::StatusOr<std::unique_ptr<WorkerProcess>> process = launcher_.Launch(job, devices);
+  {
+    MutexLock lock(&mutex_);
+    if (process.ok()) {
+      spdlog::info("worker started job={} attempt={} pid={}", worker->job_id, worker->attempt,
+                   (*process)->pid());
+      worker->process = *std::move(process);
+      worker->phase = Worker::Phase::kRunning;
+    } else {
+      spdlog::error("worker not started job={} attempt={}: {}", worker->job_id, worker->attempt,
+                    process.status().ToString());
+      worker->phase = Worker::Phase::kEnded;
+      worker->lost_reason = v1::STATE_REASON_WORKER_START_FAILED;
+      worker->lost_message = absl::StrCat("The worker could not be started: ", process.status().message());
+      worker->attend_at = absl::InfinitePast();
+    }
+  }
+  Wake();
+  // It may have been cancelled between the lease and the first of these lines, where OnCancelling found no
+  // worker.
+  jobs_->ApplyWorkerEvents(worker->job_id, worker->attempt, {},
+                           [this, worker](absl::StatusOr<JobMachine::WorkerPosition> position) {
+                             if (!position.ok() || position->state != v1::JOB_STATE_CANCELLING) return;
+                             {
+                               MutexLock lock(&mutex_);
+                               BeginCancel(*worker);
+                             }
+                             Wake();
+                           });
+}
+
+void WorkerSupervisor::Adopt(const v1::Job& job) {
+  auto worker = std::make_shared<Worker>();
+  worker->job_id = JobId(job.name());
+  worker->attempt = job.attempt();
+  worker->folder = JobFolder(job.folder());
+  worker->lost_message = "The worker ended while no daemon was running.";
+  const absl::StatusOr<std::optional<WorkerLock::Holder>> holder =
+      WorkerLock::FindHolder(worker->folder.LockPath());
+  // Where the lock cannot even be tested, the monitor goes on trying: no one may take the devices meanwhile.
+  if (!holder.ok() || (holder->has_value() && (*holder)->attempt == worker->attempt)) {
+    spdlog::info("worker adopted job={} attempt={}", worker->job_id, worker->attempt);
+    worker->phase = Worker::Phase::kResolving;
+  } else if (job.state() == v1::JOB_STATE_STARTING &&
+             !std::filesystem::exists(worker->folder.SpoolPath(worker->attempt))) {
+    // A worker holds its lock from before its start, so there was none and there will be none.
+    release_lease_(worker->job_id, worker->attempt);
+    const PendingResult<v1::Job> requeued;
+    jobs_->Requeue(worker->job_id, worker->attempt, requeued.Callback());
+    const absl::Status status = requeued.Wait().status();
+    if (status.ok()) return;
+    spdlog::error("job not queued again job={}: {}", worker->job_id, status.ToString());
+    worker->phase = Worker::Phase::kEnded;
+  } else {
+    worker->phase = Worker::Phase::kEnded;
+  }
+  worker->attend_at = absl::InfinitePast();
+  MutexLock lock(&mutex_);
+  workers_[worker->job_id] = worker;
+  if (job.state() == v1::JOB_STATE_CANCELLING) BeginCancel(*worker);
+}
+
+absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
+                                     const std::shared_ptr<WorkerSession>& session) {
+  std::shared_ptr<WorkerSession> former;
+  {
+    MutexLock lock(&mutex_);
+    const auto found = workers_.find(hello.job_id());
+    if (stopping_ || found == workers_.end() || found->second->attempt != hello.attempt() ||
+        found->second->phase == Worker::Phase::kEnded) {
+      // While this daemon goes, the next one may know better.
+      if (stopping_) {
+        session->Close();
+        return absl::OkStatus();
+      }
+      spdlog::warn("worker dismissed job={} attempt={} pid={}", hello.job_id(), hello.attempt(), hello.pid());
+      return absl::FailedPreconditionError(
+          absl::StrCat("attempt ", hello.attempt(), " is not the one at work on job ", hello.job_id()));
+    }
+    Worker& worker = *found->second;
+    spdlog::info("worker connected job={} attempt={} pid={}", worker.job_id, worker.attempt, hello.pid());
+    former = std::exchange(worker.session, session);
+    if (worker.cancelling) session->Cancel();
+  }
+  if (former != nullptr) former->Close();
+  return absl::OkStatus();
+}
+
+void WorkerSupervisor::BeginCancel(Worker& worker) {
+  if (worker.cancelling) return;
+  worker.cancelling = true;
+  worker.terminate_at = std::min(worker.terminate_at, MonotonicNow() + options_.cancel_grace);
+  if (worker.session != nullptr) worker.session->Cancel();
+}
+
+void WorkerSupervisor::OnCancelling(const v1::Job& job) {
+  {
+    MutexLock lock(&mutex_);
+    const auto found = workers_.find(JobId(job.name()));
+    if (found != workers_.end() && found->second->attempt == job.attempt()) BeginCancel(*found->second);
+  }
+  Wake();
+}
+
+void WorkerSupervisor::OnTerminal(const v1::Job& job) {
+  {
+    MutexLock lock(&mutex_);
+    const auto found = workers_.find(JobId(job.name()));
+    if (found == workers_.end()) return;
+    Worker& worker = *found->second;
+    worker.terminate_at = std::min(worker.terminate_at, MonotonicNow() + options_.exit_grace);
+  }
+  Wake();
+}
+
+void WorkerSupervisor::OnDeleted(const v1::Job& job) {
+  {
+    MutexLock lock(&mutex_);
+    const auto found = workers_.find(JobId(job.name()));
+    if (found != workers_.end()) {
+      found->second->remove_folder = true;
+    } else {
+      folders_to_remove_.push_back(job.folder());
+    }
+  }
+  Wake();
+}
+
+void WorkerSupervisor::Monitor() {
+  RemoveOrphanedFolders();
+  while (!Stopping()) {
+    RemoveFolders();
+    const absl::Time next = Attend();
+
+    std::vector<pollfd> fds = {{wake_fd_.get(), POLLIN, 0}};
+    std::vector<std::shared_ptr<Worker>> watched = {nullptr};
+    {
+      MutexLock lock(&mutex_);
+      for (const auto& [job_id, worker] : workers_) {
+        if (worker->phase != Worker::Phase::kRunning) continue;
+        fds.push_back({worker->process->pidfd(), POLLIN, 0});
+        watched.push_back(worker);
+      }
+    }
+    const absl::Duration wait = std::clamp(next - MonotonicNow(), absl::ZeroDuration(), absl::Hours(1));
+    poll(fds.data(), fds.size(),
+         static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1)))));
+    uint64_t calls;
+    [[maybe_unused]] const ssize_t count = read(wake_fd_.get(), &calls, sizeof(calls));
+    for (size_t i = 1; i < fds.size(); ++i) {
+      if (fds[i].revents != 0 && !Stopping()) End(watched[i]);
+    }
+  }
+}
+
+absl::Time WorkerSupervisor::Attend() {
+  const absl::Time now = MonotonicNow();
+  std::vector<std::shared_ptr<Worker>> unresolved, ended;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [job_id, worker] : workers_) {
+      if (worker->attend_at <= now) {
+        (worker->phase == Worker::Phase::kResolving ? unresolved : ended).push_back(worker);
+      }
+      if (worker->phase != Worker::Phase::kRunning) continue;
+      if (worker->terminate_at <= now) {
+        spdlog::warn("worker does not go, sending SIGTERM job={} attempt={}", job_id, worker->attempt);
+        worker->process->SignalGroup(SIGTERM);
+        worker->killed = true;
+        worker->terminate_at = absl::InfiniteFuture();
+        worker->kill_at = now + options_.kill_grace;
+      }
+      if (worker->kill_at <= now) {
+        spdlog::warn("worker does not go, sending SIGKILL job={} attempt={}", job_id, worker->attempt);
+        worker->process->SignalGroup(SIGKILL);
+        worker->kill_at = absl::InfiniteFuture();
+      }
+    }
+  }
+  for (const std::shared_ptr<Worker>& worker : unresolved) Resolve(worker);
+  for (const std::shared_ptr<Worker>& worker : ended) {
+    if (!Stopping()) End(worker);
+  }
+  MutexLock lock(&mutex_);
+  absl::Time next = absl::InfiniteFuture();
+  for (const auto& [job_id, worker] : workers_) {
+    next = std::min(next, worker->attend_at);
+    if (worker->phase == Worker::Phase::kRunning)
+      next = std::min({next, worker->terminate_at, worker->kill_at});
+  }
+  return next;
+}
+
+void WorkerSupervisor::Resolve(const std::shared_ptr<Worker>& worker) {
+  absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
+      WorkerProcess::FindByLock(worker->folder.LockPath());
+  MutexLock lock(&mutex_);
+  if (process.ok()) {
+    worker->process = *std::move(process);
+    worker->phase = Worker::Phase::kRunning;
+    worker->attend_at = absl::InfiniteFuture();
+  } else if (absl::IsNotFound(process.status())) {
+    worker->phase = Worker::Phase::kEnded;
+    worker->attend_at = absl::InfinitePast();
+  } else {
+    worker->attend_at = MonotonicNow() + kResolveInterval;
+  }
+}
+
+void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
+  std::shared_ptr<WorkerSession> session;
+  std::unique_ptr<WorkerProcess> process;
+  bool killed;
+  {
+    MutexLock lock(&mutex_);
+    worker->phase = Worker::Phase::kEnded;
+    session = std::move(worker->session);
+    process = std::move(worker->process);
+    killed = worker->killed;
+  }
+  if (session != nullptr) session->Close();
+  if (process != nullptr) {
+    const WorkerProcess::End end = process->Reap();
+    const std::string description = DescribeEnd(end);
+    spdlog::info("worker ended job={} attempt={} pid={}: it {}", worker->job_id, worker->attempt,
+                 process->pid(), description);
+    worker->lost_message = killed ? "The worker did not stop in time after it was told to, and was killed."
+                                  : absl::StrCat("The worker ", description, ".");
+    if (!killed &&
+        (end.exit_code > 0 || (end.signal != 0 && end.signal != SIGKILL && end.signal != SIGTERM))) {
+      const std::string line = LastLogLine(worker->folder.LogPath());
+      if (!line.empty()) absl::StrAppend(&worker->lost_message, " The last line of its log: ", line);
+    }
+  }
+  const absl::Status settled = Settle(*worker);
+  if (!settled.ok()) {
+    if (!Stopping()) {
+      spdlog::error("cannot record the end of a worker, trying again job={} attempt={}: {}", worker->job_id,
+                    worker->attempt, settled.ToString());
+    }
+    MutexLock lock(&mutex_);
+    worker->attend_at = MonotonicNow() + kRetryInterval;
+    return;
+  }
+  unlink(worker->folder.SpoolPath(worker->attempt).c_str());
+  {
+    // Erased before the lease goes: with it, the next attempt may be started.
+    MutexLock lock(&mutex_);
+    if (worker->remove_folder) folders_to_remove_.push_back(worker->folder.path());
+    const auto found = workers_.find(worker->job_id);
+    if (found != workers_.end() && found->second == worker) workers_.erase(found);
+  }
+  release_lease_(worker->job_id, worker->attempt);
+}
+
+absl::Status WorkerSupervisor::Settle(Worker& worker) {
+  const absl::StatusOr<JobMachine::WorkerPosition> position =
+      HarvestSpool(jobs_, worker.job_id, worker.attempt, worker.folder.SpoolPath(worker.attempt),
+                   [this] { return Stopping(); });
+  if (absl::IsNotFound(position.status())) return absl::OkStatus();
+  if (IsTransient(position.status())) return position.status();
+  if (!position.ok()) {
+    spdlog::error("events of a worker are lost job={} attempt={}: {}", worker.job_id, worker.attempt,
+                  position.status().ToString());
+  } else if (IsTerminal(position->state)) {
+    return absl::OkStatus();
+  }
+  const PendingResult<v1::Job> lost;
+  jobs_->WorkerLost(worker.job_id, worker.attempt, worker.lost_reason, worker.lost_message, lost.Callback());
+  const absl::Status status = lost.Wait().status();
+  if (IsTransient(status)) return status;
+  if (!status.ok() && !absl::IsNotFound(status)) {
+    spdlog::warn("the end of a worker changes nothing job={} attempt={}: {}", worker.job_id, worker.attempt,
+                 status.ToString());
+  }
+  return absl::OkStatus();
+}
+
+void WorkerSupervisor::RemoveFolders() {
+  std::vector<std::string> folders;
+  {
+    MutexLock lock(&mutex_);
+    folders.swap(folders_to_remove_);
+  }
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
+    if (error) spdlog::error("cannot remove the folder of a deleted job {}: {}", folder, error.message());
+  }
+}
+
+void WorkerSupervisor::RemoveOrphanedFolders() {
+  // Of jobs that were deleted just before an earlier daemon ended.
+  std::error_code error;
+  std::vector<std::string> folders;
+  for (std::filesystem::directory_iterator entry(options_.state_folder + "/jobs", error), end;
+       !error && entry != end; entry.increment(error)) {
+    if (!absl::IsNotFound(jobs_->Get(entry->path().filename().string()).status())) continue;
+    folders.push_back(entry->path().string());
+  }
+  MutexLock lock(&mutex_);
+  folders_to_remove_.insert(folders_to_remove_.end(), folders.begin(), folders.end());
+}
+
+}  // namespace tandem

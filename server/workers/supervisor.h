@@ -1,0 +1,126 @@
+#ifndef TANDEM_SERVER_WORKERS_SUPERVISOR_H_
+#define TANDEM_SERVER_WORKERS_SUPERVISOR_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "engine/base/mutex.h"
+#include "server/jobs/job_machine.h"
+#include "server/jobs/job_observer.h"
+#include "server/scheduler/worker_starter.h"
+#include "server/workers/unique_fd.h"
+#include "server/workers/worker_launcher.h"
+#include "server/workers/worker_session.h"
+
+namespace tandem {
+
+// Starts worker processes, hears them, watches them, and clears up after them. Thread-safe.
+//
+// A worker belongs to this daemon's user and its state folder, not to this process: it outlives the daemon
+// and is adopted by the next one. It is known by the lock that it holds on its job's folder and by its
+// attempt number. When a worker's process ends, whatever it started is killed, the events in its spool are
+// applied, the job fails where they do not say how it ended, and then its lease is given back.
+class WorkerSupervisor final : public WorkerStarter, public JobObserver, private WorkerSessionHost {
+ public:
+  struct Options {
+    // The tandem-worker program.
+    std::string worker_program;
+    // Absolute. The jobs' folders are in "jobs" in it.
+    std::string state_folder;
+    // The files of a job's data set, as WorkerLaunch.dataset.
+    std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
+    // How long a worker may go on after it was told to stop, before it gets SIGTERM.
+    absl::Duration cancel_grace = absl::Seconds(30);
+    // How long a worker may go on after its job has ended, likewise.
+    absl::Duration exit_grace = absl::Seconds(30);
+    // From SIGTERM to SIGKILL.
+    absl::Duration kill_grace = absl::Seconds(5);
+  };
+  // Scheduler::ReleaseLease. Called on any thread.
+  using ReleaseLease = std::function<void(const std::string& job_id, int32_t attempt)>;
+
+  // Makes the socket's folder. `jobs` must outlive the supervisor.
+  static absl::StatusOr<std::unique_ptr<WorkerSupervisor>> Create(Options options, JobMachine* jobs);
+  // Stop(). As an observer of the JobMachine, it must outlive the store's writer.
+  ~WorkerSupervisor() override;
+
+  // Takes over the workers of an earlier daemon, then listens to workers; before the scheduler starts. `jobs`
+  // are those that have not ended, their leases restored: where a worker's lock is held, it is adopted; where
+  // it is free and the worker never came to be, the job is queued again; where it is free, the job ends as
+  // its spool says, or fails. UNAVAILABLE: the socket cannot be listened on.
+  absl::Status Begin(const std::vector<v1::Job>& jobs, ReleaseLease release_lease);
+  // Hears and watches no more; workers go on. After the scheduler was stopped. Idempotent.
+  void Stop();
+  // Returns true once no worker runs, false after `timeout`.
+  bool WaitUntilIdle(absl::Duration timeout);
+
+  // WorkerStarter.
+  void Start(const v1::Job& job, const std::vector<v1::Device>& devices) override;
+
+  // JobObserver.
+  void OnCancelling(const v1::Job& job) override;
+  void OnTerminal(const v1::Job& job) override;
+  // Removes the job's folder, soon.
+  void OnDeleted(const v1::Job& job) override;
+
+ private:
+  class Service;
+  struct Worker;
+  using Workers = std::map<std::string, std::shared_ptr<Worker>>;
+
+  WorkerSupervisor(Options options, std::string socket_path, JobMachine* jobs, UniqueFd wake_fd);
+
+  absl::Status Admit(const internal::v1::Hello& hello,
+                     const std::shared_ptr<WorkerSession>& session) override;
+
+  absl::Status Listen();
+  void Adopt(const v1::Job& job);
+  // Tells the worker to stop and gives it its time for that.
+  void BeginCancel(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Stopping();
+  // Makes the monitor look again.
+  void Wake();
+
+  // The monitor's thread.
+  void Monitor();
+  // Signals, retries and adoptions whose time has come; returns when to look again.
+  absl::Time Attend();
+  void Resolve(const std::shared_ptr<Worker>& worker);
+  // The worker's process is gone: see the class.
+  void End(const std::shared_ptr<Worker>& worker);
+  absl::Status Settle(Worker& worker);
+  void RemoveFolders();
+  void RemoveOrphanedFolders();
+
+  const Options options_;
+  const std::string socket_path_;
+  const WorkerLauncher launcher_;
+  JobMachine* const jobs_;
+  const UniqueFd wake_fd_;
+  ReleaseLease release_lease_;
+
+  Mutex mutex_;
+  // By job id.
+  Workers workers_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> folders_to_remove_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::thread monitor_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_WORKERS_SUPERVISOR_H_

@@ -1,0 +1,113 @@
+#include "server/workers/worker_launcher.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "engine/base/env.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/text_format.h"
+#include "server/store/records.h"
+#include "server/workers/job_folder.h"
+#include "server/workers/worker_lock.h"
+#include "tandem/internal/v1/worker.pb.h"
+
+namespace tandem {
+namespace {
+
+// How long a killed worker of an earlier attempt may take to be gone.
+constexpr absl::Duration kEvictionTime = absl::Seconds(5);
+
+absl::Status MakeFolder(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
+}
+
+absl::StatusOr<WorkerLock> TakeLock(const std::string& path) {
+  const absl::Time deadline = absl::Now() + kEvictionTime;
+  while (true) {
+    absl::StatusOr<WorkerLock> lock = WorkerLock::Acquire(path);
+    if (!absl::IsFailedPrecondition(lock.status()) || absl::Now() > deadline) return lock;
+    if (absl::StatusOr<std::unique_ptr<WorkerProcess>> other = WorkerProcess::FindByLock(path); other.ok()) {
+      (*other)->SignalGroup(SIGKILL);
+      pollfd ended = {(*other)->pidfd(), POLLIN, 0};
+      poll(&ended, 1, 1000);
+      (*other)->Reap();
+    }
+    // The kernel frees a dead process's lock a little after it tells of its end.
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& devices) {
+  static constexpr absl::string_view kKept[] = {
+      "PATH=", "HOME=", "USER=", "LANG=", "TZ=", "TMPDIR=", "LD_LIBRARY_PATH="};
+  static constexpr absl::string_view kKeptPrefixes[] = {"CUDA_", "NVIDIA_", "NCCL_", "DNNL_",  "ONEDNN_",
+                                                        "ASAN_", "LSAN_",   "TSAN_", "UBSAN_", "TANDEM_"};
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const absl::string_view variable = *entry;
+    const auto begins_variable = [&](absl::string_view start) { return absl::StartsWith(variable, start); };
+    if (std::any_of(std::begin(kKept), std::end(kKept), begins_variable) ||
+        std::any_of(std::begin(kKeptPrefixes), std::end(kKeptPrefixes), begins_variable)) {
+      environment.emplace_back(variable);
+    }
+  }
+  int threads = 1;
+  for (const v1::Device& device : devices) threads = std::max(threads, device.threads());
+  environment.push_back(absl::StrCat("OMP_NUM_THREADS=", threads));
+  // Threads that spin while they wait lose more than half the speed of small networks where cores are shared.
+  environment.push_back("OMP_WAIT_POLICY=passive");
+  environment.push_back("OMP_DYNAMIC=false");
+  return environment;
+}
+
+absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::Launch(
+    const v1::Job& job, const std::vector<v1::Device>& devices) const {
+  const JobFolder folder(job.folder());
+  TANDEM_RETURN_IF_ERROR(MakeFolder(folder.path()));
+  TANDEM_ASSIGN_OR_RETURN(WorkerLock lock, TakeLock(folder.LockPath()));
+  TANDEM_RETURN_IF_ERROR(lock.SetHolder({.attempt = job.attempt()}));
+  TANDEM_RETURN_IF_ERROR(MakeFolder(folder.AttemptFolder(job.attempt())));
+
+  internal::v1::WorkerLaunch launch;
+  launch.set_job_id(JobId(job.name()));
+  launch.set_attempt(job.attempt());
+  *launch.mutable_spec() = job.spec();
+  for (const v1::Device& device : devices) *launch.add_devices() = device;
+  TANDEM_ASSIGN_OR_RETURN(*launch.mutable_dataset(), options_.resolve_dataset(job.spec().dataset()));
+  launch.set_daemon_target(options_.daemon_target);
+  launch.set_job_folder(folder.path());
+  std::string text;
+  if (!google::protobuf::TextFormat::PrintToString(launch, &text)) {
+    return absl::InternalError("cannot write the launch file as text");
+  }
+  const std::string launch_path = folder.LaunchPath(job.attempt());
+  TANDEM_RETURN_IF_ERROR(
+      WriteFileAtomically(Env::Real(), launch_path, [&](WritableFile& file) { return file.Append(text); }));
+
+  WorkerProcess::Command command;
+  command.program = options_.worker_program;
+  command.arguments = {"--launch", launch_path, "--lock-fd", absl::StrCat(WorkerLock::kInheritedFd)};
+  command.environment = WorkerEnvironment(devices);
+  command.log_path = folder.LogPath();
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(command, lock));
+  // The worker writes the same; this is for a daemon that takes over before it comes to that. The worker runs
+  // now, so that an error here must not look like one of its start.
+  lock.SetHolder({.attempt = job.attempt(), .pid = process->pid()}).IgnoreError();
+  return process;
+}
+
+}  // namespace tandem

@@ -1,0 +1,46 @@
+#ifndef TANDEM_SERVER_WORKERS_WORKER_LAUNCHER_H_
+#define TANDEM_SERVER_WORKERS_WORKER_LAUNCHER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/workers/worker_process.h"
+#include "tandem/v1/dataset.pb.h"
+#include "tandem/v1/device.pb.h"
+#include "tandem/v1/job.pb.h"
+
+namespace tandem {
+
+// Makes a job's folder ready and starts its worker. Immutable, so thread-safe.
+class WorkerLauncher {
+ public:
+  struct Options {
+    // The tandem-worker program.
+    std::string worker_program;
+    // Where workers find the daemon, as a gRPC target.
+    std::string daemon_target;
+    // The files of a job's data set, as WorkerLaunch.dataset.
+    std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
+  };
+
+  explicit WorkerLauncher(Options options) : options_(std::move(options)) {}
+
+  // Starts the worker for Job.attempt on these devices, in the order of ranks. A worker of an earlier attempt
+  // that still holds the job's lock is killed. Errors: it could not be started, and will not be.
+  absl::StatusOr<std::unique_ptr<WorkerProcess>> Launch(const v1::Job& job,
+                                                        const std::vector<v1::Device>& devices) const;
+
+ private:
+  const Options options_;
+};
+
+// The environment of a worker on these devices: what of the daemon's has a meaning to libraries, and how
+// OpenMP is to behave, which it reads when a process starts.
+std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& devices);
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_WORKERS_WORKER_LAUNCHER_H_

@@ -1,0 +1,27 @@
+#include "server/workers/worker_log.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/string_view.h"
+
+namespace tandem {
+
+std::string LastLogLine(const std::string& path) {
+  constexpr std::streamoff kTail = 4096;
+  constexpr size_t kMaxLine = 300;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  file.seekg(std::max<std::streamoff>(0, file.tellg() - kTail));
+  const std::string tail(std::istreambuf_iterator<char>(file), {});
+  absl::string_view text = absl::StripTrailingAsciiWhitespace(tail);
+  text.remove_prefix(text.find_last_of('\n') + 1);
+  std::string line(text.substr(0, kMaxLine));
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return !absl::ascii_isprint(c); }, '?');
+  return line;
+}
+
+}  // namespace tandem

@@ -1,0 +1,176 @@
+#include "server/workers/worker_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "server/workers/exit_codes.h"
+
+namespace tandem {
+namespace {
+
+// <sys/pidfd.h> lacks extern "C" in Debian 12's glibc.
+UniqueFd OpenPidfd(pid_t pid) { return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
+
+int SendSignal(int pidfd, int signal) {
+  return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
+}
+
+// What posix_spawn reads; frees it.
+class SpawnSettings {
+ public:
+  SpawnSettings() {
+    posix_spawnattr_init(&attributes_);
+    posix_spawn_file_actions_init(&actions_);
+  }
+  ~SpawnSettings() {
+    posix_spawnattr_destroy(&attributes_);
+    posix_spawn_file_actions_destroy(&actions_);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+
+  posix_spawnattr_t* attributes() { return &attributes_; }
+  posix_spawn_file_actions_t* actions() { return &actions_; }
+
+ private:
+  posix_spawnattr_t attributes_;
+  posix_spawn_file_actions_t actions_;
+};
+
+std::vector<char*> Pointers(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& string : strings) pointers.push_back(string.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Command& command,
+                                                                    const WorkerLock& lock) {
+  // Out of the way of the numbers that the new process gives a meaning to.
+  const UniqueFd lock_fd(fcntl(lock.fd(), F_DUPFD_CLOEXEC, WorkerLock::kInheritedFd + 1));
+  if (!lock_fd.valid()) return absl::ErrnoToStatus(errno, "cannot pass the worker's lock on");
+
+  SpawnSettings settings;
+  posix_spawn_file_actions_t* actions = settings.actions();
+  int error = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
+  if (error == 0) {
+    error = posix_spawn_file_actions_addopen(actions, 1, command.log_path.c_str(),
+                                             O_WRONLY | O_CREAT | O_APPEND, 0600);
+  }
+  if (error == 0) error = posix_spawn_file_actions_adddup2(actions, 1, 2);
+  if (error == 0) error = posix_spawn_file_actions_adddup2(actions, lock_fd.get(), WorkerLock::kInheritedFd);
+  if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(actions, WorkerLock::kInheritedFd + 1);
+
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_t* attributes = settings.attributes();
+  if (error == 0) error = posix_spawnattr_setsigmask(attributes, &none);
+  if (error == 0) error = posix_spawnattr_setsigdefault(attributes, &all);
+  if (error == 0) {
+    error = posix_spawnattr_setflags(attributes,
+                                     POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  if (error != 0) return absl::ErrnoToStatus(error, "cannot prepare the start of a worker");
+
+  std::vector<std::string> arguments = command.arguments;
+  arguments.insert(arguments.begin(), command.program);
+  std::vector<std::string> environment = command.environment;
+  pid_t pid = 0;
+  error = posix_spawn(&pid, command.program.c_str(), actions, attributes, Pointers(arguments).data(),
+                      Pointers(environment).data());
+  if (error != 0) return absl::ErrnoToStatus(error, absl::StrCat("cannot start ", command.program));
+  UniqueFd pidfd = OpenPidfd(pid);
+  if (!pidfd.valid()) {
+    const int pidfd_error = errno;
+    kill(-pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    return absl::ErrnoToStatus(pidfd_error, "cannot watch processes by pidfd; Linux 5.4 or newer is needed");
+  }
+  return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, std::move(pidfd)));
+}
+
+absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::FindByLock(const std::string& lock_path) {
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<WorkerLock::Holder> before, WorkerLock::FindHolder(lock_path));
+  if (!before.has_value()) return absl::NotFoundError(absl::StrCat("nobody holds ", lock_path));
+  UniqueFd pidfd;
+  if (before->pid > 0) pidfd = OpenPidfd(before->pid);
+  // Still held by whoever held it before the pidfd was opened: then the pid was not another process's
+  // meanwhile.
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<WorkerLock::Holder> after, WorkerLock::FindHolder(lock_path));
+  if (!after.has_value()) return absl::NotFoundError(absl::StrCat("nobody holds ", lock_path));
+  if (!pidfd.valid() || after->pid != before->pid || after->attempt != before->attempt) {
+    return absl::UnavailableError(absl::StrCat("the holder of ", lock_path, " is not known yet"));
+  }
+  return std::unique_ptr<WorkerProcess>(new WorkerProcess(before->pid, std::move(pidfd)));
+}
+
+void WorkerProcess::SignalGroup(int signal) {
+  pollfd ended = {pidfd_.get(), POLLIN, 0};
+  if (poll(&ended, 1, 0) != 0) return;
+  // Its group has its number, unless someone started it by hand.
+  if (getpgid(pid_) != pid_ || kill(-pid_, signal) != 0) SendSignal(pidfd_.get(), signal);
+}
+
+WorkerProcess::End WorkerProcess::Reap() {
+  End end;
+  siginfo_t info = {};
+  const id_t id = static_cast<id_t>(pidfd_.get());
+  // Its number stays its own until it is reaped, so the group is killed before.
+  if (waitid(static_cast<idtype_t>(P_PIDFD), id, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      info.si_pid == pid_) {
+    end.known = true;
+    if (info.si_code == CLD_EXITED) {
+      end.exit_code = info.si_status;
+    } else {
+      end.signal = info.si_status;
+    }
+  }
+  // Another's child was reaped elsewhere. While any of its group live, no new process gets the number; where
+  // a process has it, the group is gone and the number is a stranger's.
+  const bool is_ours =
+      end.known || SendSignal(pidfd_.get(), 0) == 0 || (kill(pid_, 0) != 0 && errno == ESRCH);
+  if (is_ours) kill(-pid_, SIGKILL);
+  if (end.known) waitid(static_cast<idtype_t>(P_PIDFD), id, &info, WEXITED | WNOHANG);
+  return end;
+}
+
+std::string DescribeEnd(const WorkerProcess::End& end) {
+  if (!end.known) return "ended; how is not known, as an earlier daemon had started it";
+  if (end.signal != 0) {
+    const char* name = sigabbrev_np(end.signal);
+    std::string text =
+        absl::StrCat("was killed by signal ", end.signal, " (SIG", name != nullptr ? name : "?", ")");
+    if (end.signal == SIGKILL) text += ": by a person, or by the kernel because memory ran out (see dmesg)";
+    return text;
+  }
+  std::string text = absl::StrCat("exited with code ", end.exit_code);
+  switch (end.exit_code) {
+    case kWorkerDone:
+      return text + " without saying how training ended";
+    case kWorkerBadLaunch:
+      return text + ": it could not use its command line or launch file";
+    case kWorkerLockHeld:
+      return text + ": another process held the lock of the job's folder";
+    case kWorkerSpoolFailed:
+      return text + ": it could not write its event spool; is the disk full?";
+    case kWorkerDismissed:
+      return text + ": the daemon had dismissed it";
+    default:
+      return text;
+  }
+}
+
+}  // namespace tandem

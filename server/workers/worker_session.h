@@ -1,0 +1,100 @@
+#ifndef TANDEM_SERVER_WORKERS_WORKER_SESSION_H_
+#define TANDEM_SERVER_WORKERS_WORKER_SESSION_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/mutex.h"
+#include "server/jobs/job_machine.h"
+#include "tandem/internal/v1/worker.grpc.pb.h"
+
+namespace tandem {
+
+class WorkerSession;
+
+// Who decides which workers may talk. Thread-safe.
+class WorkerSessionHost {
+ public:
+  virtual ~WorkerSessionHost() = default;
+  // A worker said hello. Where this returns an error, it is dismissed with the error's message.
+  virtual absl::Status Admit(const internal::v1::Hello& hello,
+                             const std::shared_ptr<WorkerSession>& session) = 0;
+};
+
+// One stream from a worker: its events go to the JobMachine in batches, one batch at a time, and are
+// acknowledged when they are durable; commands go to it. Reading stops while too much waits to be applied.
+// Thread-safe.
+class WorkerSession
+    : public grpc::ServerBidiReactor<internal::v1::ConnectRequest, internal::v1::ConnectResponse> {
+ public:
+  // Begins to read. gRPC keeps the reactor until the stream is over; `host` and `jobs` must outlive that.
+  static std::shared_ptr<WorkerSession> Start(WorkerSessionHost* host, JobMachine* jobs);
+
+  // Tells the worker to stop training. No effect once the stream ends.
+  void Cancel();
+  // Tells the worker to exit, and ends the stream.
+  void Dismiss(absl::string_view message);
+  // Ends the stream.
+  void Close();
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  WorkerSession(WorkerSessionHost* host, JobMachine* jobs) : host_(host), jobs_(jobs) {}
+
+  void OnHello();
+  // Gives what waits to the JobMachine, unless it has a batch already; after hello, asks it for the position.
+  void Apply();
+  void OnApplied(const absl::StatusOr<JobMachine::WorkerPosition>& position);
+  void Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Writes what there is to say, or ends the stream where that is due.
+  void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DismissLocked(absl::string_view message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  WorkerSessionHost* const host_;
+  JobMachine* const jobs_;
+
+  // Of the read in progress.
+  internal::v1::ConnectRequest request_;
+  // Of the write in progress.
+  internal::v1::ConnectResponse response_;
+
+  Mutex mutex_;
+  // Keeps this alive until OnDone.
+  std::shared_ptr<WorkerSession> self_ ABSL_GUARDED_BY(mutex_);
+  std::string job_id_ ABSL_GUARDED_BY(mutex_);
+  // 0 before hello.
+  int32_t attempt_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  std::vector<internal::v1::WorkerEvent> pending_ ABSL_GUARDED_BY(mutex_);
+  int64_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool applying_ ABSL_GUARDED_BY(mutex_) = false;
+  // The first position was asked for and has not come.
+  bool greeting_ ABSL_GUARDED_BY(mutex_) = false;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+
+  // To be said, in this order.
+  std::optional<int64_t> acknowledge_ ABSL_GUARDED_BY(mutex_);
+  bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
+  bool cancel_sent_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<std::string> dismiss_ ABSL_GUARDED_BY(mutex_);
+  // Then the stream is to end.
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_WORKERS_WORKER_SESSION_H_
