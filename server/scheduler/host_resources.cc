@@ -1,0 +1,81 @@
+#include "server/scheduler/host_resources.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace tandem {
+namespace {
+
+// Empty where there is none.
+std::string ContentOf(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+// The folders of this process's control group and of those above it, innermost first.
+std::vector<std::string> ControlGroupFolders() {
+  const std::string root = "/sys/fs/cgroup";
+  std::vector<std::string> folders;
+  for (absl::string_view line : absl::StrSplit(ContentOf("/proc/self/cgroup"), '\n')) {
+    if (!absl::ConsumePrefix(&line, "0::")) continue;
+    std::string group(line);
+    while (!group.empty() && group != "/") {
+      folders.push_back(root + group);
+      group.resize(group.rfind('/') == std::string::npos ? 0 : group.rfind('/'));
+    }
+  }
+  folders.push_back(root);
+  return folders;
+}
+
+int AffinityCores() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof(cores), &cores) == 0) return CPU_COUNT(&cores);
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+std::string CpuModel() {
+  for (absl::string_view line : absl::StrSplit(ContentOf("/proc/cpuinfo"), '\n')) {
+    if (!absl::ConsumePrefix(&line, "model name")) continue;
+    return std::string(absl::StripAsciiWhitespace(absl::StripPrefix(absl::StripAsciiWhitespace(line), ":")));
+  }
+  return "";
+}
+
+}  // namespace
+
+HostResources ProbeHost() {
+  HostResources host;
+  host.cores = AffinityCores();
+  host.cpu_model = CpuModel();
+  host.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  for (const std::string& folder : ControlGroupFolders()) {
+    int64_t limit;
+    if (absl::SimpleAtoi(ContentOf(folder + "/memory.max"), &limit)) {
+      host.memory_bytes = std::min(host.memory_bytes, limit);
+    }
+    // "<microseconds> <of so many>", or "max ...".
+    const std::vector<std::string> quota = absl::StrSplit(ContentOf(folder + "/cpu.max"), ' ');
+    int64_t period;
+    if (quota.size() == 2 && absl::SimpleAtoi(quota[0], &limit) && absl::SimpleAtoi(quota[1], &period) &&
+        period > 0) {
+      host.cores = static_cast<int>(std::clamp<int64_t>(limit / period, 1, host.cores));
+    }
+  }
+  return host;
+}
+
+}  // namespace tandem
