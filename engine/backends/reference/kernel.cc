@@ -1,0 +1,45 @@
+#include "engine/backends/reference/kernel.h"
+
+namespace tandem::reference {
+namespace {
+
+struct Entry {
+  absl::string_view kind;
+  Kernel kernel;
+};
+
+constexpr Entry kKernels[] = {
+    {"accumulate", Accumulate},
+    {"add", Add},
+    {"all_reduce", AllReduce},
+    {"average_pool2d", AveragePool2d},
+    {"average_pool2d_grad", AveragePool2dGrad},
+    {"conv2d", Conv2d},
+    {"conv2d_grad_input", Conv2dGradInput},
+    {"conv2d_grad_weight", Conv2dGradWeight},
+    {"count_correct", CountCorrect},
+    {"linear", Linear},
+    {"linear_grad_input", LinearGradInput},
+    {"linear_grad_weight", LinearGradWeight},
+    {"max_pool2d", MaxPool2d},
+    {"max_pool2d_grad", MaxPool2dGrad},
+    {"normalize", Normalize},
+    {"relu", Relu},
+    {"relu_grad", ReluGrad},
+    {"reshape", Reshape},
+    {"scale", Scale},
+    {"sgd", Sgd},
+    {"softmax_cross_entropy", SoftmaxCrossEntropy},
+    {"softmax_cross_entropy_grad", SoftmaxCrossEntropyGrad},
+};
+
+}  // namespace
+
+Kernel FindKernel(absl::string_view kind) {
+  for (const Entry& entry : kKernels) {
+    if (entry.kind == kind) return entry.kernel;
+  }
+  return nullptr;
+}
+
+}  // namespace tandem::reference

@@ -1,0 +1,87 @@
+#ifndef TANDEM_ENGINE_BACKENDS_REFERENCE_KERNEL_H_
+#define TANDEM_ENGINE_BACKENDS_REFERENCE_KERNEL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/backend/communicator.h"
+#include "engine/graph/graph.h"
+#include "engine/tensor/tensor.h"
+
+namespace tandem::reference {
+
+// One node to compute: its tensors. Floating-point ones are float64 whatever the graph says, others of the
+// graph's type.
+struct KernelCall {
+  const Node& node;
+  std::vector<Tensor*> inputs;
+  std::vector<Tensor*> outputs;
+  Communicator* communicator;  // Null for one replica.
+
+  template <typename OpType>
+  const OpType& op() const {
+    return static_cast<const OpType&>(*node.op);
+  }
+};
+
+// Computes a node.
+using Kernel = absl::Status (*)(const KernelCall& call);
+
+// Null where the backend does not offer the kind.
+Kernel FindKernel(absl::string_view kind);
+
+// The elements of a tensor of floating-point numbers.
+inline absl::Span<double> Numbers(Tensor* tensor) { return tensor->data<double>(); }
+
+// A tensor [N, C, H, W], element by element.
+class Image {
+ public:
+  explicit Image(Tensor* tensor) : shape_(tensor->shape()), numbers_(Numbers(tensor)) {}
+
+  int64_t n() const { return shape_[0]; }
+  int64_t c() const { return shape_[1]; }
+  int64_t h() const { return shape_[2]; }
+  int64_t w() const { return shape_[3]; }
+
+  bool Contains(int64_t row, int64_t column) const {
+    return row >= 0 && row < h() && column >= 0 && column < w();
+  }
+  double& at(int64_t image, int64_t channel, int64_t row, int64_t column) const {
+    return numbers_[((image * c() + channel) * h() + row) * w() + column];
+  }
+
+ private:
+  const Shape& shape_;
+  absl::Span<double> numbers_;
+};
+
+// One function a kind; the ops' headers say what they compute.
+absl::Status Conv2d(const KernelCall& call);
+absl::Status Conv2dGradInput(const KernelCall& call);
+absl::Status Conv2dGradWeight(const KernelCall& call);
+absl::Status MaxPool2d(const KernelCall& call);
+absl::Status MaxPool2dGrad(const KernelCall& call);
+absl::Status AveragePool2d(const KernelCall& call);
+absl::Status AveragePool2dGrad(const KernelCall& call);
+absl::Status Linear(const KernelCall& call);
+absl::Status LinearGradInput(const KernelCall& call);
+absl::Status LinearGradWeight(const KernelCall& call);
+absl::Status Relu(const KernelCall& call);
+absl::Status ReluGrad(const KernelCall& call);
+absl::Status Add(const KernelCall& call);
+absl::Status Scale(const KernelCall& call);
+absl::Status Reshape(const KernelCall& call);
+absl::Status Normalize(const KernelCall& call);
+absl::Status SoftmaxCrossEntropy(const KernelCall& call);
+absl::Status SoftmaxCrossEntropyGrad(const KernelCall& call);
+absl::Status CountCorrect(const KernelCall& call);
+absl::Status Accumulate(const KernelCall& call);
+absl::Status AllReduce(const KernelCall& call);
+absl::Status Sgd(const KernelCall& call);
+
+}  // namespace tandem::reference
+
+#endif  // TANDEM_ENGINE_BACKENDS_REFERENCE_KERNEL_H_
