@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-absl::StatusOr<ChannelScaling> ResolveNormalization(const v1::Normalization& normalization,
-                                                    const Shape& sample) {
+absl::StatusOr<ResolvedNormalization> ResolveNormalization(const v1::Normalization& normalization,
+                                                           const Shape& sample) {
   FieldViolations violations;
   const int channels = sample.rank() == 3 ? static_cast<int>(sample[0]) : 1;
   const auto check_count = [&](absl::string_view field, int count) {
@@ -34,16 +34,13 @@ absl::StatusOr<ChannelScaling> ResolveNormalization(const v1::Normalization& nor
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
 
-  const auto channel = [](const auto& values, int i, double otherwise) {
-    return values.empty() ? otherwise : values[values.size() == 1 ? 0 : i];
-  };
-  ChannelScaling scaling;
-  for (int i = 0; i < channels; ++i) {
-    const double deviation = channel(normalization.standard_deviation(), i, 1);
-    scaling.scale.push_back(scale / deviation);
-    scaling.offset.push_back(-channel(normalization.mean(), i, 0) / deviation);
-  }
-  return scaling;
+  ResolvedNormalization resolved{.scale = scale,
+                                 .mean = {normalization.mean().begin(), normalization.mean().end()},
+                                 .standard_deviation = {normalization.standard_deviation().begin(),
+                                                        normalization.standard_deviation().end()}};
+  if (resolved.mean.empty()) resolved.mean = {0};
+  if (resolved.standard_deviation.empty()) resolved.standard_deviation = {1};
+  return resolved;
 }
 
 }  // namespace tandem

@@ -9,16 +9,18 @@
 
 namespace tandem {
 
-// A Normalization as x = byte * scale[channel] + offset[channel]; one entry a channel of samples [channels,
-// height, width], one entry in all of others.
-struct ChannelScaling {
-  std::vector<double> scale;
-  std::vector<double> offset;
+// A Normalization with its defaults: x = (byte * scale - mean[channel]) / standard_deviation[channel]. mean
+// and standard_deviation have one number for all channels or one a channel.
+struct ResolvedNormalization {
+  double scale = 1;
+  std::vector<double> mean;
+  std::vector<double> standard_deviation;
 };
 
-// INVALID_ARGUMENT with the fields at fault, relative to the Normalization ("mean", "standard_deviation[1]").
-absl::StatusOr<ChannelScaling> ResolveNormalization(const v1::Normalization& normalization,
-                                                    const Shape& sample);
+// Channels are the first extent of samples [channels, height, width]. INVALID_ARGUMENT with the fields at
+// fault, relative to the Normalization ("mean", "standard_deviation[1]").
+absl::StatusOr<ResolvedNormalization> ResolveNormalization(const v1::Normalization& normalization,
+                                                           const Shape& sample);
 
 }  // namespace tandem
 

@@ -7,14 +7,14 @@
 namespace tandem {
 namespace {
 
-using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 
 TEST(NormalizationTest, BytesAreDividedBy255) {
-  const absl::StatusOr<ChannelScaling> scaling = ResolveNormalization({}, Shape({2, 4, 4}));
-  ASSERT_TRUE(scaling.ok());
-  EXPECT_THAT(scaling->scale, ElementsAre(DoubleEq(1.0 / 255), DoubleEq(1.0 / 255)));
-  EXPECT_THAT(scaling->offset, ElementsAre(DoubleEq(0), DoubleEq(0)));
+  const absl::StatusOr<ResolvedNormalization> resolved = ResolveNormalization({}, Shape({2, 4, 4}));
+  ASSERT_TRUE(resolved.ok());
+  EXPECT_EQ(resolved->scale, 1.0 / 255);
+  EXPECT_THAT(resolved->mean, ElementsAre(0));
+  EXPECT_THAT(resolved->standard_deviation, ElementsAre(1));
 }
 
 TEST(NormalizationTest, OneNumberForAllChannelsOrOneEach) {
@@ -23,10 +23,12 @@ TEST(NormalizationTest, OneNumberForAllChannelsOrOneEach) {
   normalization.add_mean(10);
   normalization.add_standard_deviation(2);
   normalization.add_standard_deviation(4);
-  const absl::StatusOr<ChannelScaling> scaling = ResolveNormalization(normalization, Shape({2, 4, 4}));
-  ASSERT_TRUE(scaling.ok());
-  EXPECT_THAT(scaling->scale, ElementsAre(0.5, 0.25));
-  EXPECT_THAT(scaling->offset, ElementsAre(-5, -2.5));
+  const absl::StatusOr<ResolvedNormalization> resolved =
+      ResolveNormalization(normalization, Shape({2, 4, 4}));
+  ASSERT_TRUE(resolved.ok());
+  EXPECT_EQ(resolved->scale, 1);
+  EXPECT_THAT(resolved->mean, ElementsAre(10));
+  EXPECT_THAT(resolved->standard_deviation, ElementsAre(2, 4));
 }
 
 TEST(NormalizationTest, NamesTheFieldsAtFault) {

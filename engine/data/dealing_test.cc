@@ -1,0 +1,34 @@
+#include "engine/data/dealing.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(DealingTest, EqualLoads) {
+  EXPECT_THAT(DealSamples(128, {1, 1}), ElementsAre(64, 64));
+  EXPECT_THAT(DealSamples(128, {1, 1, 1}), ElementsAre(43, 43, 42));
+  EXPECT_THAT(DealSamples(96, {1, 1, 1}), ElementsAre(32, 32, 32));
+  EXPECT_THAT(DealSamples(1, {1, 1}), ElementsAre(1, 0));
+  EXPECT_THAT(DealSamples(0, {1, 1}), ElementsAre(0, 0));
+}
+
+TEST(DealingTest, UnequalLoadsByLargestRemainder) {
+  EXPECT_THAT(DealSamples(10, {0.6, 0.3, 0.1}), ElementsAre(6, 3, 1));
+  EXPECT_THAT(DealSamples(7, {1, 2}), ElementsAre(2, 5));
+  EXPECT_THAT(DealSamples(5, {1, 0, 1}), ElementsAre(3, 0, 2));
+}
+
+TEST(DealingTest, CountsAlwaysAddUp) {
+  for (int64_t samples = 0; samples < 300; ++samples) {
+    int64_t sum = 0;
+    for (const int64_t count : DealSamples(samples, {0.1, 0.7, 3.3, 1e-9, 0})) sum += count;
+    ASSERT_EQ(sum, samples);
+  }
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,136 @@
+#include "engine/layers/convolution.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/convolution.h"
+#include "engine/layers/activation.h"
+#include "engine/layers/fields.h"
+
+namespace tandem {
+namespace {
+
+// With padding_mode SAME resolved.
+Conv2dGeometry GeometryOf(const v1::Conv2d& conv) {
+  Conv2dGeometry geometry{.stride = PairOf(conv.stride()),
+                          .padding = {0, 0},
+                          .dilation = PairOf(conv.dilation()),
+                          .groups = conv.groups()};
+  if (conv.padding_mode() == v1::PADDING_MODE_SAME) {
+    const Size2d kernel = PairOf(conv.kernel());
+    geometry.padding = {geometry.dilation.h * (kernel.h - 1) / 2, geometry.dilation.w * (kernel.w - 1) / 2};
+  } else {
+    geometry.padding = PairOf(conv.padding());
+  }
+  return geometry;
+}
+
+void CheckSamePadding(const v1::Conv2d& conv, FieldViolations& violations) {
+  if (!conv.padding().empty()) {
+    violations.Add("conv2d.padding",
+                   "is given, but padding_mode SAME finds the padding itself; leave one of them out");
+  }
+  const Size2d stride = PairOf(conv.stride());
+  if (stride.h != 1 || stride.w != 1) {
+    violations.Add("conv2d.stride",
+                   absl::StrCat("is ", stride.ToString(), "; padding_mode SAME needs stride 1"));
+  }
+  const Size2d kernel = PairOf(conv.kernel());
+  const Size2d dilation = PairOf(conv.dilation());
+  if (dilation.h * (kernel.h - 1) % 2 != 0 || dilation.w * (kernel.w - 1) % 2 != 0) {
+    violations.Add("conv2d.kernel",
+                   absl::StrCat("is ", kernel.ToString(), " with dilation ", dilation.ToString(),
+                                "; padding_mode SAME needs an odd extent"));
+  }
+}
+
+class Conv2dLayerKind final : public LayerKind {
+ public:
+  absl::string_view field() const override { return "conv2d"; }
+
+  void FillDefaults(v1::Layer* layer) const override {
+    v1::Conv2d* conv = layer->mutable_conv2d();
+    FillPair(1, conv->mutable_stride());
+    FillPair(1, conv->mutable_dilation());
+    if (conv->padding_mode() == v1::PADDING_MODE_UNSPECIFIED)
+      conv->set_padding_mode(v1::PADDING_MODE_EXPLICIT);
+    if (conv->padding_mode() == v1::PADDING_MODE_EXPLICIT) FillPair(0, conv->mutable_padding());
+    if (conv->groups() == 0) conv->set_groups(1);
+    if (!conv->has_use_bias()) conv->set_use_bias(true);
+    if (conv->activation() == v1::ACTIVATION_UNSPECIFIED) conv->set_activation(v1::ACTIVATION_IDENTITY);
+    FillInitializer(XavierUniform(), conv->mutable_weight_initializer());
+    FillInitializer(Zeros(), conv->mutable_bias_initializer());
+  }
+
+  absl::Status Check(const v1::Layer& layer) const override {
+    const v1::Conv2d& conv = layer.conv2d();
+    FieldViolations violations;
+    CheckExtent("conv2d.filters", conv.filters(), 1, violations);
+    CheckPair("conv2d.kernel", conv.kernel(), 1, violations);
+    CheckPair("conv2d.stride", conv.stride(), 1, violations);
+    CheckPair("conv2d.dilation", conv.dilation(), 1, violations);
+    CheckExtent("conv2d.groups", conv.groups(), 1, violations);
+    if (conv.padding_mode() == v1::PADDING_MODE_EXPLICIT) {
+      CheckPair("conv2d.padding", conv.padding(), 0, violations);
+    } else if (conv.padding_mode() != v1::PADDING_MODE_SAME) {
+      violations.Add("conv2d.padding_mode", absl::StrCat("is ", static_cast<int>(conv.padding_mode()),
+                                                         ", which is no padding mode"));
+    } else if (violations.empty()) {
+      CheckSamePadding(conv, violations);
+    }
+    if (conv.groups() > 0 && conv.filters() % conv.groups() != 0) {
+      violations.Add("conv2d.groups",
+                     absl::StrCat("is ", conv.groups(), "; it must divide the filters, ", conv.filters()));
+    }
+    CheckActivation("conv2d.activation", conv.activation(), violations);
+    violations.AddAll("conv2d.weight_initializer", CheckInitializer(conv.weight_initializer()));
+    violations.AddAll("conv2d.bias_initializer", CheckInitializer(conv.bias_initializer()));
+    return violations.ToStatus();
+  }
+
+  absl::StatusOr<Shape> Infer(const v1::Layer& layer, const Shape& input) const override {
+    const v1::Conv2d& conv = layer.conv2d();
+    TANDEM_RETURN_IF_ERROR(CheckImage("conv2d", input));
+    if (input[0] % conv.groups() != 0) {
+      return FieldError("conv2d.groups", absl::StrCat("is ", conv.groups(), "; it must divide the ", input[0],
+                                                      " channels of the input ", input.ToString()));
+    }
+    const Conv2dGeometry geometry = GeometryOf(conv);
+    const absl::StatusOr<Size2d> windows = CountWindows({input[1], input[2]}, PairOf(conv.kernel()),
+                                                        geometry.stride, geometry.padding, geometry.dilation);
+    if (!windows.ok()) return FieldError("conv2d.kernel", windows.status().message());
+    return Shape({conv.filters(), windows->h, windows->w});
+  }
+
+  absl::StatusOr<ValueId> Build(const v1::Layer& layer, ValueId input, LayerContext& context) const override {
+    const v1::Conv2d& conv = layer.conv2d();
+    const Size2d kernel = PairOf(conv.kernel());
+    const int64_t channels = context.graph.value(input).shape[1];
+    const Shape weight_shape({conv.filters(), channels / conv.groups(), kernel.h, kernel.w});
+    const double window = static_cast<double>(kernel.h) * kernel.w;
+    const Fans fans{.in = window * weight_shape[1], .out = window * (conv.filters() / conv.groups())};
+    std::vector<ValueId> inputs = {
+        input, AddParameter(context, layer.name(), "weight", weight_shape, conv.weight_initializer(), fans)};
+    if (conv.use_bias()) {
+      inputs.push_back(AddParameter(context, layer.name(), "bias", Shape({conv.filters()}),
+                                    conv.bias_initializer(), fans));
+    }
+    TANDEM_ASSIGN_OR_RETURN(
+        const ValueId output,
+        context.graph.Add(std::make_shared<Conv2dOp>(GeometryOf(conv)), std::move(inputs)));
+    return AddActivation(conv.activation(), output, context.graph);
+  }
+};
+
+}  // namespace
+
+const LayerKind& Conv2dKind() {
+  static const Conv2dLayerKind* const kind = new Conv2dLayerKind;
+  return *kind;
+}
+
+}  // namespace tandem

@@ -1,0 +1,45 @@
+#ifndef TANDEM_ENGINE_LAYERS_FIELDS_H_
+#define TANDEM_ENGINE_LAYERS_FIELDS_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/field_violations.h"
+#include "engine/graph/ops/window.h"
+#include "engine/tensor/shape.h"
+#include "google/protobuf/repeated_field.h"
+#include "tandem/v1/model.pb.h"
+
+namespace tandem {
+
+// Checks and readings of fields that several kinds of layer have.
+
+// The largest number that a size, a count or a stride may be.
+inline constexpr int64_t kMaxExtent = std::numeric_limits<int32_t>::max();
+
+// That `value` is in [least, kMaxExtent].
+void CheckExtent(absl::string_view field, int64_t value, int64_t least, FieldViolations& violations);
+
+// That `values` has one or two numbers, each in [least, kMaxExtent].
+void CheckPair(absl::string_view field, const google::protobuf::RepeatedField<int64_t>& values, int64_t least,
+               FieldViolations& violations);
+
+// Height and width; one number is both. `values` has passed CheckPair.
+Size2d PairOf(const google::protobuf::RepeatedField<int64_t>& values);
+
+// Makes both numbers `value` where there are none.
+void FillPair(int64_t value, google::protobuf::RepeatedField<int64_t>* values);
+
+// That input samples are [channels, height, width]; the error is of `field`.
+absl::Status CheckImage(absl::string_view field, const Shape& input);
+
+// Fills in `otherwise` where the message has no kind, and the kind's own defaults.
+void FillInitializer(const v1::Initializer& otherwise, v1::Initializer* initializer);
+v1::Initializer XavierUniform();
+v1::Initializer Zeros();
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_LAYERS_FIELDS_H_

@@ -1,0 +1,30 @@
+#include "engine/layers/layer_kind.h"
+
+#include "engine/layers/activation.h"
+#include "engine/layers/convolution.h"
+#include "engine/layers/dense.h"
+#include "engine/layers/pooling.h"
+
+namespace tandem {
+
+const LayerKind* FindLayerKind(v1::Layer::KindCase kind) {
+  switch (kind) {
+    case v1::Layer::kConv2D:
+      return &Conv2dKind();
+    case v1::Layer::kMaxPool2D:
+      return &MaxPool2dKind();
+    case v1::Layer::kAveragePool2D:
+      return &AveragePool2dKind();
+    case v1::Layer::kDense:
+      return &DenseKind();
+    case v1::Layer::kFlatten:
+      return &FlattenKind();
+    case v1::Layer::kActivation:
+      return &ActivationKind();
+    case v1::Layer::KIND_NOT_SET:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace tandem

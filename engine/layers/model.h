@@ -1,0 +1,38 @@
+#ifndef TANDEM_ENGINE_LAYERS_MODEL_H_
+#define TANDEM_ENGINE_LAYERS_MODEL_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/graph/graph.h"
+#include "engine/layers/layer_kind.h"
+#include "engine/tensor/shape.h"
+#include "tandem/v1/model.pb.h"
+
+namespace tandem {
+
+// The most layers that a model may have.
+inline constexpr int kMaxLayers = 4096;
+
+// Names every layer and sets the layers' fields that have a default and are left out.
+void FillModelDefaults(v1::Model* model);
+
+// Checks every layer and returns the shape of its output for one sample, in the order of the layers. `model`
+// has its defaults filled in. INVALID_ARGUMENT with all fields at fault, relative to the Model
+// ("layers[3].conv2d.kernel"); messages name the layers and the shapes. A layer whose input cannot be known
+// is checked as far as it can be.
+absl::StatusOr<std::vector<Shape>> CheckModel(const v1::Model& model);
+
+// A model in a graph.
+struct Network {
+  ValueId output = kNoValue;
+  std::vector<Parameter> parameters;  // In the order of the layers.
+};
+
+// Appends a model that CheckModel takes to `graph`; `input` is a batch of samples of type `dtype`.
+// INVALID_ARGUMENT, with the layer, where a tensor would be too large.
+absl::StatusOr<Network> BuildModel(const v1::Model& model, ValueId input, DType dtype, Graph& graph);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_LAYERS_MODEL_H_

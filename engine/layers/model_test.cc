@@ -1,0 +1,175 @@
+#include "engine/layers/model.h"
+
+#include <string>
+
+#include "engine/base/field_violations.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+v1::Model Parse(const std::string& text) {
+  v1::Model model;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &model)) << text;
+  FillModelDefaults(&model);
+  return model;
+}
+
+v1::Model Lenet() {
+  return Parse(R"(
+    input { shape: [1, 28, 28] }
+    layers { conv2d { filters: 20 kernel: [5, 5] } }
+    layers { max_pool2d { size: 2 } }
+    layers { conv2d { filters: 50 kernel: 5 } }
+    layers { max_pool2d { size: [2, 2] } }
+    layers { dense { units: 500 activation: ACTIVATION_RELU } }
+    layers { dense { units: 10 } })");
+}
+
+std::vector<FieldViolation> ViolationsOf(const std::string& text) {
+  return GetFieldViolations(CheckModel(Parse(text)).status());
+}
+
+// The one violation of a model.
+void ExpectViolation(const std::string& text, const std::string& field, const std::string& part) {
+  const std::vector<FieldViolation> violations = ViolationsOf(text);
+  ASSERT_EQ(violations.size(), 1) << CheckModel(Parse(text)).status();
+  EXPECT_EQ(violations[0].field, field);
+  EXPECT_THAT(violations[0].description, HasSubstr(part));
+}
+
+TEST(ModelTest, NamesLayersAndFillsDefaultsIn) {
+  const v1::Model model = Lenet();
+  std::vector<std::string> names;
+  for (const v1::Layer& layer : model.layers()) names.push_back(layer.name());
+  EXPECT_THAT(names,
+              ElementsAre("conv2d_1", "max_pool2d_1", "conv2d_2", "max_pool2d_2", "dense_1", "dense_2"));
+  EXPECT_THAT(model.layers(0).conv2d().stride(), ElementsAre(1, 1));
+  EXPECT_THAT(model.layers(0).conv2d().padding(), ElementsAre(0, 0));
+  EXPECT_TRUE(model.layers(0).conv2d().use_bias());
+  EXPECT_EQ(model.layers(0).conv2d().weight_initializer().xavier().distribution(),
+            v1::INITIALIZER_DISTRIBUTION_UNIFORM);
+  EXPECT_THAT(model.layers(1).max_pool2d().stride(), ElementsAre(2));
+}
+
+TEST(ModelTest, InfersEveryShape) {
+  const absl::StatusOr<std::vector<Shape>> shapes = CheckModel(Lenet());
+  ASSERT_TRUE(shapes.ok()) << shapes.status();
+  EXPECT_THAT(*shapes, ElementsAre(Shape({20, 24, 24}), Shape({20, 12, 12}), Shape({50, 8, 8}),
+                                   Shape({50, 4, 4}), Shape({500}), Shape({10})));
+}
+
+TEST(ModelTest, BuildsTheGraphWithItsParameters) {
+  Graph graph;
+  const ValueId input = graph.AddInput("images", DType::kFloat32, Shape({32, 1, 28, 28}));
+  const absl::StatusOr<Network> network = BuildModel(Lenet(), input, DType::kFloat32, graph);
+  ASSERT_TRUE(network.ok()) << network.status();
+  EXPECT_EQ(graph.value(network->output).shape, Shape({32, 10}));
+  std::vector<std::string> names;
+  int64_t elements = 0;
+  for (const Parameter& parameter : network->parameters) {
+    names.push_back(parameter.name);
+    elements += parameter.shape.elements();
+  }
+  EXPECT_THAT(names, ElementsAre("conv2d_1.weight", "conv2d_1.bias", "conv2d_2.weight", "conv2d_2.bias",
+                                 "dense_1.weight", "dense_1.bias", "dense_2.weight", "dense_2.bias"));
+  EXPECT_EQ(elements, 431080);
+  EXPECT_EQ(network->parameters[2].fans.in, 500);
+  EXPECT_EQ(network->parameters[2].fans.out, 1250);
+}
+
+TEST(ModelTest, LayersMayReadAnyEarlierLayer) {
+  const v1::Model model = Parse(R"(
+    input { shape: 8 }
+    layers { name: "a" dense { units: 4 } }
+    layers { name: "b" inputs: "a" activation { function: ACTIVATION_RELU } })");
+  EXPECT_TRUE(CheckModel(model).ok()) << CheckModel(model).status();
+}
+
+TEST(ModelTest, SamePaddingKeepsTheSize) {
+  const absl::StatusOr<std::vector<Shape>> shapes = CheckModel(Parse(R"(
+    input { shape: [1, 9, 7] }
+    layers { conv2d { filters: 2 kernel: [3, 5] dilation: [2, 1] padding_mode: PADDING_MODE_SAME } })"));
+  ASSERT_TRUE(shapes.ok()) << shapes.status();
+  EXPECT_EQ((*shapes)[0], Shape({2, 9, 7}));
+  ExpectViolation(R"(input { shape: [1, 9, 7] }
+    layers { conv2d { filters: 2 kernel: 2 padding_mode: PADDING_MODE_SAME } })",
+                  "layers[0].conv2d.kernel", "needs an odd extent");
+}
+
+TEST(ModelTest, SaysBothShapesAndTheLayersName) {
+  ExpectViolation(
+      R"(input { shape: [1, 28, 28] }
+    layers { dense { units: 500 } }
+    layers { name: "late" conv2d { filters: 4 kernel: 3 } })",
+      "layers[1].conv2d",
+      "layer \"late\" reads [500] from layer \"dense_1\": takes images [channels, height, width], not [500]");
+  ExpectViolation(R"(input { shape: [1, 4, 4] } layers { conv2d { filters: 20 kernel: 5 } })",
+                  "layers[0].conv2d.kernel",
+                  "layer \"conv2d_1\" reads [1, 4, 4] from the input: a window of [5, 5]");
+  ExpectViolation(R"(input { shape: [3, 4, 4] } layers { conv2d { filters: 20 kernel: 1 groups: 2 } })",
+                  "layers[0].conv2d.groups", "must divide the 3 channels of the input [3, 4, 4]");
+}
+
+TEST(ModelTest, RefusesNegativeAndHugeSizes) {
+  ExpectViolation(R"(input { shape: [1, 28, 28] } layers { conv2d { filters: 20 kernel: [-5, 5] } })",
+                  "layers[0].conv2d.kernel[0]", "is -5; it must be at least 1");
+  ExpectViolation(R"(input { shape: 8 } layers { dense { units: 9000000000000000000 } })",
+                  "layers[0].dense.units", "it must be at most 2147483647");
+  ExpectViolation(R"(input { shape: [2147483647, 2147483647, 2147483647] } layers { flatten {} })",
+                  "input.shape", "is too large");
+  ExpectViolation(R"(input { shape: [1, 2147483647, 16] }
+    layers { conv2d { filters: 2147483647 kernel: 1 } })",
+                  "layers[0].conv2d", "is too large");
+  ExpectViolation(R"(input { shape: [1, 64, 64] } layers { max_pool2d { size: 16 } })",
+                  "layers[0].max_pool2d.size", "at most 255");
+  ExpectViolation(R"(input { shape: [1, 64, 64] } layers { average_pool2d { size: 2 padding: 2 } })",
+                  "layers[0].average_pool2d.padding", "must be at most half the size, [2, 2]");
+  ExpectViolation(R"(input { shape: [1, 64, 64] } layers { max_pool2d { size: 0 } })",
+                  "layers[0].max_pool2d.size[0]", "is 0; it must be at least 1");
+}
+
+TEST(ModelTest, RefusesLayersOfNoKind) {
+  ExpectViolation(R"(input { shape: 8 } layers { name: "what" })", "layers[0]", "names no kind of layer");
+  ExpectViolation(R"(input { shape: 8 })", "layers", "is empty");
+}
+
+TEST(ModelTest, RefusesBadNamesAndInputs) {
+  ExpectViolation(R"(input { shape: 8 }
+    layers { name: "a" flatten {} } layers { name: "a" flatten {} })",
+                  "layers[1].name", "layers[0] too");
+  ExpectViolation(R"(input { shape: 8 } layers { name: "input" flatten {} })", "layers[0].name",
+                  "stands for the sample");
+  ExpectViolation(R"(input { shape: 8 } layers { name: "a/b" flatten {} })", "layers[0].name",
+                  "letters, digits");
+  ExpectViolation(R"(input { shape: 8 }
+    layers { flatten {} } layers { inputs: "b" flatten {} })",
+                  "layers[1].inputs[0]", "no layer has that name");
+  ExpectViolation(R"(input { shape: 8 }
+    layers { inputs: "b" flatten {} } layers { name: "b" flatten {} })",
+                  "layers[0].inputs[0]", "move it up");
+  ExpectViolation(R"(input { shape: 8 }
+    layers { flatten {} } layers { inputs: "input" flatten {} })",
+                  "layers[0]", "is read by no other layer");
+}
+
+TEST(ModelTest, ReportsEverythingAtOnce) {
+  std::vector<std::string> fields;
+  for (const FieldViolation& violation : ViolationsOf(R"(
+         input { shape: [1, 28, 28] }
+         layers { conv2d { filters: 0 kernel: [5, 0] stride: [1, 1, 1] } }
+         layers { dense { units: -1 weight_initializer { normal { standard_deviation: -1 } } } })")) {
+    fields.push_back(violation.field);
+  }
+  EXPECT_THAT(fields, ElementsAre("layers[0].conv2d.filters", "layers[0].conv2d.kernel[1]",
+                                  "layers[0].conv2d.stride", "layers[1].dense.units",
+                                  "layers[1].dense.weight_initializer.normal.standard_deviation"));
+}
+
+}  // namespace
+}  // namespace tandem

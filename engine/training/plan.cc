@@ -1,0 +1,218 @@
+#include "engine/training/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/dealing.h"
+#include "engine/graph/memory_plan.h"
+#include "engine/layers/model.h"
+#include "engine/losses/loss.h"
+#include "engine/metrics/metric.h"
+#include "engine/optimizers/optimizer.h"
+#include "engine/training/step_graph.h"
+
+namespace tandem {
+namespace {
+
+constexpr int kMaxJobNameLength = 48;
+constexpr int kMaxReplicas = 1024;
+constexpr int kMaxPrefetch = 64;
+constexpr double kMinReportSeconds = 0.05;
+constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
+
+// That a required count is in [1, kMaxCount].
+void CheckCount(absl::string_view field, int64_t value, FieldViolations& violations) {
+  if (value == 0) {
+    violations.Add(field, "is required; it must be at least 1");
+  } else if (value < 0 || value > kMaxCount) {
+    violations.Add(field, absl::StrCat("is ", value, "; it must be ",
+                                       value < 0 ? "at least 1" : absl::StrCat("at most ", kMaxCount)));
+  }
+}
+
+void CheckJobName(const std::string& name, FieldViolations& violations) {
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.';
+  });
+  if (plain && name.size() <= kMaxJobNameLength) return;
+  violations.Add("name", absl::StrCat("may have letters, digits, '_', '-' and '.', and at most ",
+                                      kMaxJobNameLength, " characters"));
+}
+
+void CheckReport(const v1::ReportInterval& report, FieldViolations& violations) {
+  const double seconds = report.every_seconds();
+  if (seconds != 0 && !(seconds >= kMinReportSeconds && std::isfinite(seconds))) {
+    violations.Add("training.report.every_seconds",
+                   absl::StrCat("is ", seconds, "; it must be at least ", kMinReportSeconds));
+  }
+  if (report.every_steps() < 0) {
+    violations.Add("training.report.every_steps",
+                   absl::StrCat("is ", report.every_steps(), "; it must be at least 1"));
+  }
+}
+
+void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
+  const v1::Training& training = spec.training();
+  violations.AddAll("training.loss", CheckLoss(training.loss()));
+  violations.AddAll("training.optimizer", CheckOptimizer(training.optimizer()));
+  CheckCount("training.global_batch_size", training.global_batch_size(), violations);
+  CheckCount("training.epochs", training.epochs(), violations);
+  std::set<int> seen;
+  for (int i = 0; i < training.metrics_size(); ++i) {
+    const std::string field = absl::StrCat("training.metrics[", i, "]");
+    violations.AddAll(field, CheckMetric(static_cast<v1::Metric>(training.metrics(i))));
+    if (!seen.insert(training.metrics(i)).second) violations.Add(field, "is given twice");
+  }
+  CheckReport(training.report(), violations);
+  if (training.validation_batch_size() < 0 || training.validation_batch_size() > 2 * kMaxCount) {
+    violations.Add("training.validation_batch_size", absl::StrCat("is ", training.validation_batch_size(),
+                                                                  "; it must be from 1 to ", 2 * kMaxCount));
+  }
+}
+
+void CheckReplicas(const v1::JobSpec& spec, const DatasetInfo& dataset, FieldViolations& violations) {
+  const v1::Replicas& replicas = spec.replicas();
+  const int64_t batch = spec.training().global_batch_size();
+  if (replicas.count() < 1 || replicas.count() > kMaxReplicas) {
+    violations.Add("replicas.count",
+                   absl::StrCat("is ", replicas.count(), "; it must be from 1 to ", kMaxReplicas));
+  } else if (batch > 0 && batch < replicas.count()) {
+    violations.Add("training.global_batch_size",
+                   absl::StrCat("is ", batch, ", less than the ", replicas.count(),
+                                " replicas; give at least one sample a replica"));
+  } else if (dataset.train_samples < replicas.count()) {
+    violations.Add("replicas.count", absl::StrCat("is ", replicas.count(), ", more than the ",
+                                                  dataset.train_samples, " training samples"));
+  }
+  if (!v1::DeviceKind_IsValid(replicas.device_kind())) {
+    violations.Add("replicas.device_kind", absl::StrCat("is ", static_cast<int>(replicas.device_kind()),
+                                                        ", which is no kind of device"));
+  }
+  if (replicas.prefetch() < 0 || replicas.prefetch() > kMaxPrefetch) {
+    violations.Add("replicas.prefetch",
+                   absl::StrCat("is ", replicas.prefetch(), "; it must be from 0 to ", kMaxPrefetch));
+  }
+}
+
+void CheckModelAgainstData(const v1::JobSpec& spec, const DatasetInfo& dataset, FieldViolations& violations) {
+  const v1::Model& model = spec.model();
+  const absl::StatusOr<std::vector<Shape>> shapes = CheckModel(model);
+  violations.AddAll("model", shapes.status());
+  const Shape input(std::vector<int64_t>(model.input().shape().begin(), model.input().shape().end()));
+  if (input.rank() > 0 && input != dataset.shape) {
+    violations.Add(
+        "model.input.shape",
+        absl::StrCat("is ", input.ToString(), ", but the data set's samples are ", dataset.shape.ToString()));
+  }
+  if (!shapes.ok()) return;
+  const Shape wanted = OutputShapeFor(spec.training().loss(), dataset.classes);
+  if (shapes->back() == wanted) return;
+  const int last = model.layers_size() - 1;
+  violations.Add(absl::StrCat("model.layers[", last, "]"),
+                 absl::StrCat("the last layer, \"", model.layers(last).name(), "\", gives ",
+                              shapes->back().ToString(), ", but the loss needs ", wanted.ToString(),
+                              ": one output for each of the data set's ", dataset.classes, " classes"));
+}
+
+// Adds up what the graphs of one replica take.
+class MemoryTally {
+ public:
+  void Add(const Graph& graph) {
+    arena_bytes_ += PlanMemory(graph).arena_bytes;
+    for (const ValueId input : graph.inputs()) arena_bytes_ += DenseBytes(graph.value(input));
+    for (const ValueId id : graph.variables()) variables_[graph.value(id).name] = DenseBytes(graph.value(id));
+    for (const Node& node : graph.nodes()) ops_.insert(std::string(node.op->kind()));
+  }
+
+  int64_t bytes() const {
+    int64_t total = arena_bytes_;
+    for (const auto& [name, bytes] : variables_) total += bytes;
+    return total;
+  }
+  std::vector<std::string> ops() const { return {ops_.begin(), ops_.end()}; }
+
+ private:
+  int64_t arena_bytes_ = 0;
+  std::map<std::string, int64_t> variables_;
+  std::set<std::string> ops_;
+};
+
+// Sizes of the batches that a pass over `samples` has: the full one, then the last where it is shorter.
+std::vector<int64_t> BatchSizes(int64_t samples, int64_t batch) {
+  std::vector<int64_t> sizes;
+  if (samples >= batch) sizes.push_back(batch);
+  if (samples % batch != 0) sizes.push_back(samples % batch);
+  return sizes;
+}
+
+}  // namespace
+
+void FillDefaults(v1::JobSpec* spec) {
+  if (spec->name().empty()) spec->set_name("job");
+  FillModelDefaults(spec->mutable_model());
+  v1::Training* training = spec->mutable_training();
+  FillOptimizerDefaults(training->mutable_optimizer());
+  if (!training->has_shuffle()) training->set_shuffle(true);
+  if (training->metrics().empty()) training->add_metrics(v1::METRIC_ACCURACY);
+  v1::ReportInterval* report = training->mutable_report();
+  if (report->every_seconds() == 0 && report->every_steps() == 0) report->set_every_seconds(1);
+  const int64_t batch = training->global_batch_size();
+  if (training->validation_batch_size() == 0 && batch > 0 && batch <= kMaxCount) {
+    training->set_validation_batch_size(2 * batch);
+  }
+  v1::Replicas* replicas = spec->mutable_replicas();
+  if (replicas->count() == 0) replicas->set_count(1);
+  if (!replicas->has_prefetch()) replicas->set_prefetch(2);
+  if (replicas->mode_case() == v1::Replicas::MODE_NOT_SET) replicas->mutable_all_reduce();
+}
+
+absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& dataset) {
+  v1::JobSpec spec = job;
+  FillDefaults(&spec);
+  FieldViolations violations;
+  CheckJobName(spec.name(), violations);
+  CheckModelAgainstData(spec, dataset, violations);
+  CheckTraining(spec, violations);
+  CheckReplicas(spec, dataset, violations);
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+
+  const v1::Training& training = spec.training();
+  const int replicas = spec.replicas().count();
+  const DType dtype =
+      spec.replicas().device_kind() == v1::DEVICE_KIND_REFERENCE ? DType::kFloat64 : DType::kFloat32;
+  // The first replica has the largest share.
+  const std::vector<double> loads(replicas, 1.0);
+  JobPlan plan;
+  MemoryTally tally;
+  for (const int64_t batch : BatchSizes(dataset.train_samples, training.global_batch_size())) {
+    const StepShape shape{.samples = DealSamples(batch, loads)[0],
+                          .batch_samples = batch,
+                          .replicas = replicas,
+                          .dtype = dtype};
+    TANDEM_ASSIGN_OR_RETURN(const StepGraph step, BuildTrainingGraph(spec, shape));
+    tally.Add(step.graph);
+    plan.parameters = 0;
+    for (const Parameter& parameter : step.parameters) plan.parameters += parameter.shape.elements();
+  }
+  for (const int64_t batch : BatchSizes(dataset.validation_samples, training.validation_batch_size())) {
+    TANDEM_ASSIGN_OR_RETURN(const StepGraph step,
+                            BuildValidationGraph(spec, DealSamples(batch, loads)[0], dtype));
+    tally.Add(step.graph);
+  }
+  plan.steps_per_epoch =
+      (dataset.train_samples + training.global_batch_size() - 1) / training.global_batch_size();
+  plan.steps = plan.steps_per_epoch * training.epochs();
+  plan.replica_memory_bytes = tally.bytes() + kWorkspaceCapBytes;
+  plan.ops = tally.ops();
+  return plan;
+}
+
+}  // namespace tandem

@@ -1,0 +1,178 @@
+#include "engine/training/plan.h"
+
+#include <string>
+
+#include "engine/base/field_violations.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+
+const DatasetInfo kFashion = {
+    .shape = Shape({1, 28, 28}), .classes = 10, .train_samples = 60000, .validation_samples = 10000};
+
+v1::JobSpec Lenet(const std::string& more = "") {
+  v1::JobSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+    name: "lenet"
+    dataset { name: "fashion-mnist" }
+    model {
+      input { shape: [1, 28, 28] }
+      layers { conv2d { filters: 20 kernel: [5, 5] } }
+      layers { max_pool2d { size: [2, 2] } }
+      layers { conv2d { filters: 50 kernel: [5, 5] } }
+      layers { max_pool2d { size: [2, 2] } }
+      layers { dense { units: 500 activation: ACTIVATION_RELU } }
+      layers { dense { units: 10 } }
+    }
+    training {
+      loss { softmax_cross_entropy {} }
+      optimizer { nesterov { learning_rate: 0.02 } }
+      global_batch_size: 128
+      epochs: 3
+    }
+    replicas { count: 2 })",
+                                                            &spec));
+  v1::JobSpec changes;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(more, &changes)) << more;
+  spec.MergeFrom(changes);
+  return spec;
+}
+
+// The one violation of a job.
+void ExpectViolation(const v1::JobSpec& spec, const std::string& field, const std::string& part,
+                     const DatasetInfo& dataset = kFashion) {
+  const absl::Status status = PlanJob(spec, dataset).status();
+  const std::vector<FieldViolation> violations = GetFieldViolations(status);
+  ASSERT_EQ(violations.size(), 1) << status;
+  EXPECT_EQ(violations[0].field, field);
+  EXPECT_THAT(violations[0].description, HasSubstr(part));
+}
+
+TEST(PlanTest, KnowsWhatAJobTakes) {
+  const absl::StatusOr<JobPlan> plan = PlanJob(Lenet(), kFashion);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->parameters, 431080);
+  EXPECT_EQ(plan->steps_per_epoch, 469);
+  EXPECT_EQ(plan->steps, 1407);
+  EXPECT_THAT(plan->ops, IsSupersetOf({"conv2d", "conv2d_grad_weight", "linear", "max_pool2d", "all_reduce",
+                                       "sgd", "normalize", "accumulate", "count_correct"}));
+  // At least the parameters and their momenta, and the largest activation, [64, 20, 24, 24].
+  EXPECT_GT(plan->replica_memory_bytes, kWorkspaceCapBytes + 8 * 431080 + 4 * 64 * 20 * 24 * 24);
+  EXPECT_LT(plan->replica_memory_bytes, int64_t{256} << 20);
+}
+
+TEST(PlanTest, OneReplicaNeedsNoReduction) {
+  v1::JobSpec spec = Lenet();
+  spec.mutable_replicas()->set_count(1);
+  const absl::StatusOr<JobPlan> plan = PlanJob(spec, kFashion);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->ops, Not(Contains("all_reduce")));
+}
+
+TEST(PlanTest, TheReferenceKindCountsDoubles) {
+  const int64_t single = PlanJob(Lenet(), kFashion)->replica_memory_bytes - kWorkspaceCapBytes;
+  const int64_t twice =
+      PlanJob(Lenet("replicas { device_kind: DEVICE_KIND_REFERENCE }"), kFashion)->replica_memory_bytes -
+      kWorkspaceCapBytes;
+  EXPECT_GT(twice, single * 3 / 2);
+}
+
+TEST(PlanTest, ABatchLargerThanTheDataIsOneShortBatch) {
+  v1::JobSpec spec = Lenet("training { global_batch_size: 100000 }");
+  const absl::StatusOr<JobPlan> plan = PlanJob(spec, kFashion);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->steps_per_epoch, 1);
+}
+
+TEST(PlanTest, DefaultsAreFilledIn) {
+  v1::JobSpec spec = Lenet();
+  spec.clear_replicas();
+  spec.clear_name();
+  FillDefaults(&spec);
+  EXPECT_EQ(spec.name(), "job");
+  EXPECT_EQ(spec.replicas().count(), 1);
+  EXPECT_EQ(spec.replicas().prefetch(), 2);
+  EXPECT_TRUE(spec.replicas().has_all_reduce());
+  EXPECT_TRUE(spec.training().shuffle());
+  EXPECT_THAT(spec.training().metrics(), ElementsAre(v1::METRIC_ACCURACY));
+  EXPECT_EQ(spec.training().validation_batch_size(), 256);
+  EXPECT_EQ(spec.training().report().every_seconds(), 1);
+  EXPECT_EQ(spec.training().optimizer().nesterov().momentum(), 0.9);
+  EXPECT_EQ(spec.model().layers(2).name(), "conv2d_2");
+}
+
+TEST(PlanTest, ABatchMustGiveEachReplicaASample) {
+  ExpectViolation(Lenet("training { global_batch_size: 1 }"), "training.global_batch_size",
+                  "is 1, less than the 2 replicas");
+}
+
+TEST(PlanTest, TheModelMustFitTheData) {
+  DatasetInfo cifar = kFashion;
+  cifar.shape = Shape({3, 32, 32});
+  ExpectViolation(Lenet(), "model.input.shape", "is [1, 28, 28], but the data set's samples are [3, 32, 32]",
+                  cifar);
+  DatasetInfo letters = kFashion;
+  letters.classes = 26;
+  ExpectViolation(Lenet(), "model.layers[5]", "\"dense_2\", gives [10], but the loss needs [26]", letters);
+}
+
+TEST(PlanTest, PathsReachIntoLayers) {
+  v1::JobSpec spec = Lenet();
+  spec.mutable_model()->mutable_layers(2)->mutable_conv2d()->set_kernel(0, -5);
+  ExpectViolation(spec, "model.layers[2].conv2d.kernel[0]", "is -5; it must be at least 1");
+  spec = Lenet();
+  spec.mutable_model()->mutable_layers(2)->mutable_conv2d()->set_kernel(0, 50);
+  ExpectViolation(spec, "model.layers[2].conv2d.kernel", "layer \"conv2d_2\" reads [20, 12, 12]");
+}
+
+TEST(PlanTest, HugeSizesAreRefused) {
+  v1::JobSpec spec = Lenet("training { global_batch_size: 9000000000000000000 }");
+  ExpectViolation(spec, "training.global_batch_size", "it must be at most 2147483647");
+  spec = Lenet();
+  spec.mutable_model()->mutable_layers(4)->mutable_dense()->set_units(2147483647);
+  const absl::StatusOr<JobPlan> plan = PlanJob(spec, kFashion);
+  if (plan.ok()) {
+    EXPECT_GT(plan->replica_memory_bytes, int64_t{1} << 42);
+  } else {
+    EXPECT_EQ(GetFieldViolations(plan.status())[0].field, "model.layers[4]") << plan.status();
+  }
+}
+
+TEST(PlanTest, EverythingIsReportedAtOnce) {
+  v1::JobSpec spec = Lenet(R"(
+    training { report { every_seconds: 0.001 every_steps: -1 } validation_batch_size: -1
+               optimizer { sgd { weight_decay: -1 } } }
+    replicas { prefetch: 65 })");
+  spec.set_name("a name with spaces");
+  spec.mutable_training()->clear_loss();
+  spec.mutable_training()->set_epochs(0);
+  spec.mutable_model()->mutable_layers(0)->clear_kind();
+  spec.mutable_replicas()->set_count(-2);
+  std::vector<std::string> fields;
+  for (const FieldViolation& violation : GetFieldViolations(PlanJob(spec, kFashion).status())) {
+    fields.push_back(violation.field);
+  }
+  EXPECT_THAT(fields,
+              ElementsAre("name", "model.layers[0]", "training.loss", "training.optimizer.sgd.learning_rate",
+                          "training.optimizer.sgd.weight_decay", "training.epochs",
+                          "training.report.every_seconds", "training.report.every_steps",
+                          "training.validation_batch_size", "replicas.count", "replicas.prefetch"));
+}
+
+TEST(PlanTest, AnEmptyJobIsRefusedWithoutHarm) {
+  const absl::Status status = PlanJob(v1::JobSpec(), kFashion).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_GE(GetFieldViolations(status).size(), 5);
+}
+
+}  // namespace
+}  // namespace tandem

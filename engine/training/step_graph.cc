@@ -1,0 +1,154 @@
+#include "engine/training/step_graph.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/normalization.h"
+#include "engine/graph/autodiff.h"
+#include "engine/graph/ops/accumulate.h"
+#include "engine/graph/ops/all_reduce.h"
+#include "engine/graph/ops/normalize.h"
+#include "engine/layers/model.h"
+#include "engine/losses/loss.h"
+#include "engine/metrics/metric.h"
+#include "engine/optimizers/optimizer.h"
+
+namespace tandem {
+namespace {
+
+Shape SampleShape(const v1::JobSpec& spec) {
+  return Shape(
+      std::vector<int64_t>(spec.model().input().shape().begin(), spec.model().input().shape().end()));
+}
+
+Shape Batched(int64_t samples, const Shape& sample) {
+  std::vector<int64_t> extents = {samples};
+  extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
+  return Shape(std::move(extents));
+}
+
+ValueId AddMeter(const v1::JobSpec& spec, const char* name, Graph& graph) {
+  return graph.AddVariable(name, VariableKind::kMeter, DType::kFloat64,
+                           Shape({1 + spec.training().metrics_size()}));
+}
+
+absl::StatusOr<Network> AddNetwork(const v1::JobSpec& spec, ValueId input, DType dtype, Graph& graph) {
+  absl::StatusOr<Network> network = BuildModel(spec.model(), input, dtype, graph);
+  if (network.ok()) return network;
+  FieldViolations violations;
+  violations.AddAll("model", network.status());
+  return violations.ToStatus();
+}
+
+// The part that training and validation share.
+struct Forward {
+  Network network;
+  ValueId loss = kNoValue;
+};
+
+absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, int64_t samples, DType dtype,
+                                   const char* meter_name, Graph& graph) {
+  const Shape sample = SampleShape(spec);
+  const ValueId images = graph.AddInput(kImagesInput, DType::kUInt8, Batched(samples, sample));
+  const ValueId labels = graph.AddInput(kLabelsInput, DType::kInt32, Shape({samples}));
+  TANDEM_ASSIGN_OR_RETURN(const ResolvedNormalization normalization,
+                          ResolveNormalization(spec.dataset().normalization(), sample));
+  TANDEM_ASSIGN_OR_RETURN(const ValueId input,
+                          graph.Add(std::make_shared<NormalizeOp>(normalization.scale, normalization.mean,
+                                                                  normalization.standard_deviation, dtype),
+                                    {images}));
+  Forward forward;
+  TANDEM_ASSIGN_OR_RETURN(forward.network, AddNetwork(spec, input, dtype, graph));
+  TANDEM_ASSIGN_OR_RETURN(forward.loss,
+                          AddLoss(spec.training().loss(), forward.network.output, labels, graph));
+
+  std::vector<ValueId> metered = {AddMeter(spec, meter_name, graph), forward.loss};
+  std::vector<double> weights = {static_cast<double>(samples)};
+  for (const int metric : spec.training().metrics()) {
+    TANDEM_ASSIGN_OR_RETURN(metered.emplace_back(), AddMetric(static_cast<v1::Metric>(metric),
+                                                              forward.network.output, labels, graph));
+    weights.push_back(1);
+  }
+  TANDEM_RETURN_IF_ERROR(
+      graph.AddNode(std::make_shared<AccumulateOp>(std::move(weights)), std::move(metered)).status());
+  return forward;
+}
+
+// Replaces each gradient by the sum over replicas of `scale` times it.
+absl::Status AddReduction(double scale, std::vector<ValueId>& gradients, Graph& graph) {
+  int bucket = 0;
+  for (size_t end = gradients.size(); end > 0;) {
+    size_t begin = end;
+    int64_t bytes = 0;
+    while (begin > 0) {
+      const Value& value = graph.value(gradients[begin - 1]);
+      const int64_t more = value.shape.elements() * SizeOf(value.dtype);
+      if (begin < end && bytes + more > kBucketBytes) break;
+      bytes += more;
+      --begin;
+    }
+    TANDEM_ASSIGN_OR_RETURN(
+        const std::vector<ValueId> reduced,
+        graph.AddNode(std::make_shared<AllReduceOp>(scale, bucket++, static_cast<int>(end - begin)),
+                      std::vector<ValueId>(gradients.begin() + begin, gradients.begin() + end)));
+    std::copy(reduced.begin(), reduced.end(), gradients.begin() + begin);
+    end = begin;
+  }
+  return absl::OkStatus();
+}
+
+// Parameters as the graph of a replica with samples has them, without the network that reads them.
+absl::StatusOr<std::vector<Parameter>> DeclareParameters(const v1::JobSpec& spec, DType dtype, Graph& graph) {
+  Graph whole;
+  const ValueId input = whole.AddInput(kImagesInput, dtype, Batched(1, SampleShape(spec)));
+  TANDEM_ASSIGN_OR_RETURN(Network network, AddNetwork(spec, input, dtype, whole));
+  for (Parameter& parameter : network.parameters) {
+    parameter.value = graph.AddVariable(parameter.name, VariableKind::kParameter, dtype, parameter.shape);
+  }
+  return std::move(network.parameters);
+}
+
+}  // namespace
+
+absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const StepShape& shape) {
+  StepGraph step;
+  Graph& graph = step.graph;
+  std::vector<ValueId> gradients;
+  if (shape.samples > 0) {
+    TANDEM_ASSIGN_OR_RETURN(Forward forward,
+                            AddForward(spec, shape.samples, shape.dtype, kTrainingMeter, graph));
+    step.parameters = std::move(forward.network.parameters);
+    std::vector<ValueId> targets;
+    for (const Parameter& parameter : step.parameters) targets.push_back(parameter.value);
+    TANDEM_ASSIGN_OR_RETURN(gradients, AppendGradients(graph, forward.loss, targets));
+  } else {
+    TANDEM_ASSIGN_OR_RETURN(step.parameters, DeclareParameters(spec, shape.dtype, graph));
+    AddMeter(spec, kTrainingMeter, graph);
+    for (const Parameter& parameter : step.parameters) {
+      gradients.push_back(graph.AddConstant(0, shape.dtype, parameter.shape));
+    }
+  }
+  const ValueId learning_rate = graph.AddInput(kLearningRateInput, DType::kFloat64, Shape());
+  const ValueId steps = graph.AddInput(kStepInput, DType::kInt64, Shape());
+  if (shape.replicas > 1) {
+    const double share = static_cast<double>(shape.samples) / static_cast<double>(shape.batch_samples);
+    TANDEM_RETURN_IF_ERROR(AddReduction(share, gradients, graph));
+  }
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    TANDEM_RETURN_IF_ERROR(AddUpdate(spec.training().optimizer(), step.parameters[i].value, gradients[i],
+                                     learning_rate, steps, graph));
+  }
+  return step;
+}
+
+absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, int64_t samples, DType dtype) {
+  StepGraph step;
+  TANDEM_ASSIGN_OR_RETURN(Forward forward, AddForward(spec, samples, dtype, kValidationMeter, step.graph));
+  step.parameters = std::move(forward.network.parameters);
+  return step;
+}
+
+}  // namespace tandem

@@ -1,0 +1,55 @@
+#ifndef TANDEM_ENGINE_TRAINING_STEP_GRAPH_H_
+#define TANDEM_ENGINE_TRAINING_STEP_GRAPH_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/graph/graph.h"
+#include "engine/layers/layer_kind.h"
+#include "engine/tensor/dtype.h"
+#include "tandem/v1/job.pb.h"
+
+namespace tandem {
+
+// Inputs of step graphs, in this order: uint8 [samples, ...] and int32 [samples], which a graph of no samples
+// does not have; then, for training, float64 [] and int64 [], the steps taken before.
+inline constexpr char kImagesInput[] = "images";
+inline constexpr char kLabelsInput[] = "labels";
+inline constexpr char kLearningRateInput[] = "learning_rate";
+inline constexpr char kStepInput[] = "step";
+
+// Meters, float64 [1 + metrics]: the sum of the losses of all samples, then each metric's sum over them, in
+// the order of Training.metrics. Graphs add to them; whoever reads them clears them.
+inline constexpr char kTrainingMeter[] = "meter/training";
+inline constexpr char kValidationMeter[] = "meter/validation";
+
+// Gradients are reduced together up to so many bytes, the last layers' first.
+inline constexpr int64_t kBucketBytes = int64_t{25} << 20;
+
+// A graph and the network's parameters in it.
+struct StepGraph {
+  Graph graph;
+  std::vector<Parameter> parameters;
+};
+
+// What one replica computes of one step.
+struct StepShape {
+  int64_t samples = 0;        // Its own; may be 0.
+  int64_t batch_samples = 0;  // Of all replicas.
+  int replicas = 1;
+  DType dtype = DType::kFloat32;  // Of parameters and activations.
+};
+
+// Normalise, forward, loss, backward, all-reduce where there are several replicas, update, meter. With no
+// samples: reduce zeros and update. `spec` has its defaults and was checked. INVALID_ARGUMENT with fields
+// relative to the JobSpec where a tensor would be too large.
+absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const StepShape& shape);
+
+// Normalise, forward, loss, meter, for `samples` samples, at least 1.
+absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, int64_t samples, DType dtype);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_TRAINING_STEP_GRAPH_H_
