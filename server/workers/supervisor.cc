@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/store/records.h"
+#include "server/workers/exit_codes.h"
 #include "server/workers/harvest.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/pending_result.h"
@@ -412,8 +413,13 @@ void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
     const std::string description = DescribeEnd(end);
     spdlog::info("worker ended job={} attempt={} pid={}: it {}", worker->job_id, worker->attempt,
                  process->pid(), description);
-    worker->lost_message = killed ? "The worker did not stop in time after it was told to, and was killed."
-                                  : absl::StrCat("The worker ", description, ".");
+    if (killed) {
+      worker->lost_message = "The worker did not stop in time after it was told to, and was killed.";
+    } else {
+      worker->lost_message =
+          absl::StrCat("The worker ", description,
+                       end.exit_code == kWorkerDone ? " without saying how training ended." : ".");
+    }
     if (!killed &&
         (end.exit_code > 0 || (end.signal != 0 && end.signal != SIGKILL && end.signal != SIGTERM))) {
       const std::string line = LastLogLine(worker->folder.LogPath());

@@ -158,8 +158,6 @@ std::string DescribeEnd(const WorkerProcess::End& end) {
   }
   std::string text = absl::StrCat("exited with code ", end.exit_code);
   switch (end.exit_code) {
-    case kWorkerDone:
-      return text + " without saying how training ended";
     case kWorkerBadLaunch:
       return text + ": it could not use its command line or launch file";
     case kWorkerLockHeld:

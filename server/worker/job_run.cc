@@ -1,0 +1,152 @@
+#include "server/worker/job_run.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
+#include "engine/base/status_macros.h"
+#include "server/worker/artifact_file.h"
+#include "server/worker/message_yaml.h"
+
+namespace tandem {
+namespace {
+
+using internal::v1::Finished;
+using internal::v1::WorkerEvent;
+
+constexpr char kModelFile[] = "model.safetensors";
+constexpr char kSpecFile[] = "job.yaml";
+
+Finished MakeFinished(v1::JobState state, v1::StateReason reason, absl::string_view message) {
+  Finished finished;
+  finished.set_state(state);
+  finished.set_reason(reason);
+  finished.set_message(std::string(message));
+  return finished;
+}
+
+Finished Cancelled() {
+  return MakeFinished(v1::JOB_STATE_CANCELLED, v1::STATE_REASON_CANCEL_REQUESTED,
+                      "Stopped when it was told to.");
+}
+
+v1::StateReason ReasonOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kDataLoss:
+      return v1::STATE_REASON_DATA_ERROR;
+    case absl::StatusCode::kOutOfRange:
+      return v1::STATE_REASON_NON_FINITE_LOSS;
+    default:
+      return v1::STATE_REASON_TRAINING_ERROR;
+  }
+}
+
+}  // namespace
+
+absl::Status JobRun::Run() {
+  const Finished finished = Train();
+  {
+    MutexLock lock(&mutex_);
+    TANDEM_RETURN_IF_ERROR(report_status_);
+  }
+  WorkerEvent event;
+  *event.mutable_finished() = finished;
+  return report_(std::move(event));
+}
+
+Finished JobRun::Train() {
+  if (const absl::Status status = WriteSpec(); !status.ok()) {
+    return MakeFinished(v1::JOB_STATE_FAILED, v1::STATE_REASON_IO_ERROR, status.message());
+  }
+  Trainer::Options options;
+  options.spec = launch_.spec();
+  options.dataset = launch_.dataset();
+  options.devices.assign(launch_.devices().begin(), launch_.devices().end());
+  options.device_factory = device_factory_;
+  options.observer = this;
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer = trainer_factory_(std::move(options));
+  if (!trainer.ok()) {
+    return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(trainer.status()), trainer.status().message());
+  }
+  {
+    MutexLock lock(&mutex_);
+    if (cancelled_) return Cancelled();
+    trainer_ = trainer->get();
+  }
+  const absl::Status trained = (*trainer)->Run();
+  {
+    MutexLock lock(&mutex_);
+    trainer_ = nullptr;
+    if (cancelled_ && absl::IsCancelled(trained)) return Cancelled();
+  }
+  if (!trained.ok()) return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(trained), trained.message());
+  if (const absl::Status status = SaveModel(**trainer); !status.ok()) {
+    return MakeFinished(v1::JOB_STATE_FAILED, v1::STATE_REASON_IO_ERROR, status.message());
+  }
+  return MakeFinished(v1::JOB_STATE_SUCCEEDED, v1::STATE_REASON_COMPLETED, "All epochs were trained.");
+}
+
+void JobRun::Cancel() {
+  MutexLock lock(&mutex_);
+  cancelled_ = true;
+  if (trainer_ != nullptr) trainer_->Cancel();
+}
+
+absl::Status JobRun::WriteSpec() const {
+  const std::string yaml =
+      absl::StrCat("# The job as it was trained, defaults filled in. `tandem submit` takes it again.\n",
+                   MessageToYaml(launch_.spec()));
+  return WriteFileAtomically(Env::Real(), absl::StrCat(launch_.job_folder(), "/", kSpecFile),
+                             [&](WritableFile& file) { return file.Append(yaml); });
+}
+
+absl::Status JobRun::SaveModel(const Trainer& trainer) {
+  TANDEM_RETURN_IF_ERROR(trainer.SaveModel(absl::StrCat(launch_.job_folder(), "/", kModelFile)));
+  TANDEM_ASSIGN_OR_RETURN(v1::Artifact artifact, DescribeArtifact(launch_.job_folder(), kModelFile,
+                                                                  "The trained parameters, as safetensors."));
+  WorkerEvent event;
+  *event.mutable_artifact() = std::move(artifact);
+  Send(std::move(event));
+  return absl::OkStatus();
+}
+
+void JobRun::OnStarted() {
+  WorkerEvent event;
+  event.mutable_started();
+  Send(std::move(event));
+  absl::StatusOr<v1::Artifact> spec = DescribeArtifact(
+      launch_.job_folder(), kSpecFile, "The job as it was trained; `tandem submit` takes it again.");
+  // It was written a moment ago, and is only a copy.
+  if (!spec.ok()) return OnNotice(spec.status().message());
+  WorkerEvent artifact;
+  *artifact.mutable_artifact() = *std::move(spec);
+  Send(std::move(artifact));
+}
+
+void JobRun::OnProgress(const v1::Progress& progress) {
+  WorkerEvent event;
+  *event.mutable_progress() = progress;
+  Send(std::move(event));
+}
+
+void JobRun::OnEpoch(const v1::EpochSummary& epoch) {
+  WorkerEvent event;
+  *event.mutable_epoch() = epoch;
+  Send(std::move(event));
+}
+
+void JobRun::OnNotice(absl::string_view message) {
+  WorkerEvent event;
+  event.mutable_notice()->set_message(std::string(message));
+  Send(std::move(event));
+}
+
+void JobRun::Send(WorkerEvent event) {
+  const absl::Status status = report_(std::move(event));
+  if (status.ok()) return;
+  MutexLock lock(&mutex_);
+  report_status_.Update(status);
+  if (trainer_ != nullptr) trainer_->Cancel();
+}
+
+}  // namespace tandem

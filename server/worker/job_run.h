@@ -1,0 +1,66 @@
+#ifndef TANDEM_SERVER_WORKER_JOB_RUN_H_
+#define TANDEM_SERVER_WORKER_JOB_RUN_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/base/mutex.h"
+#include "engine/training/trainer.h"
+#include "tandem/internal/v1/worker.pb.h"
+
+namespace tandem {
+
+// One job, from its launch to its FINISHED event: trains it, writes its artifacts into its folder, and
+// reports all of it. Thread-safe.
+class JobRun : private TrainerObserver {
+ public:
+  // Trainer::Create, or a test's.
+  using TrainerFactory = std::function<absl::StatusOr<std::unique_ptr<Trainer>>(Trainer::Options)>;
+  // Takes an event: Reporter::Report. After an error nothing more is reported and training stops.
+  using Report = std::function<absl::Status(internal::v1::WorkerEvent)>;
+
+  JobRun(internal::v1::WorkerLaunch launch, DeviceFactory device_factory, TrainerFactory trainer_factory,
+         Report report)
+      : launch_(std::move(launch)),
+        device_factory_(std::move(device_factory)),
+        trainer_factory_(std::move(trainer_factory)),
+        report_(std::move(report)) {}
+
+  // Trains to the end; call once. However training ends, a FINISHED event says so. Errors are those of
+  // reporting.
+  absl::Status Run();
+  // Makes Run end soon, with CANCELLED. From any thread, at any time.
+  void Cancel();
+
+ private:
+  void OnStarted() override;
+  void OnProgress(const v1::Progress& progress) override;
+  void OnEpoch(const v1::EpochSummary& epoch) override;
+  void OnNotice(absl::string_view message) override;
+
+  // How training ended.
+  internal::v1::Finished Train();
+  absl::Status WriteSpec() const;
+  absl::Status SaveModel(const Trainer& trainer);
+  void Send(internal::v1::WorkerEvent event);
+
+  const internal::v1::WorkerLaunch launch_;
+  const DeviceFactory device_factory_;
+  const TrainerFactory trainer_factory_;
+  const Report report_;
+
+  Mutex mutex_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  // While it trains.
+  Trainer* trainer_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  // The first error of reporting.
+  absl::Status report_status_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_WORKER_JOB_RUN_H_

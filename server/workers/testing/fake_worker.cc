@@ -1,0 +1,175 @@
+// A worker that trains nothing: it does what its job's name says. For the supervisor's tests.
+//
+//   succeed      starts, sends a notice, finishes
+//   flood        as succeed, with 20,000 notices
+//   repeat       as succeed, and sends every event twice
+//   wait         starts, and waits to be cancelled
+//   parent       as wait, after it made a child process, whose number it writes to "child" in the job's
+//   folder stubborn     as wait, but neither a cancel nor SIGTERM moves it lingering    as succeed, but does
+//   not exit unreported   leaves all the events of succeed in its spool, and exits crash        starts,
+//   leaves a notice in its spool, and aborts exit         says something and exits with code 7 unconnected
+//   waits for its end without a word to the daemon
+
+#include <fcntl.h>
+#include <grpcpp/grpcpp.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "google/protobuf/text_format.h"
+#include "server/workers/exit_codes.h"
+#include "server/workers/job_folder.h"
+#include "server/workers/spool.h"
+#include "server/workers/worker_lock.h"
+#include "tandem/internal/v1/worker.grpc.pb.h"
+
+namespace tandem {
+namespace {
+
+using internal::v1::ConnectRequest;
+using internal::v1::ConnectResponse;
+using internal::v1::WorkerEvent;
+using internal::v1::WorkerLaunch;
+using internal::v1::WorkerService;
+
+class FakeWorker {
+ public:
+  explicit FakeWorker(WorkerLaunch launch) : launch_(std::move(launch)), behaviour_(launch_.spec().name()) {
+    Add().mutable_started();
+    if (behaviour_ == "wait" || behaviour_ == "parent" || behaviour_ == "stubborn") return;
+    const int notices = behaviour_ == "flood" ? 20000 : 1;
+    for (int i = 1; i <= notices; ++i) Add().mutable_notice()->set_message(std::to_string(i));
+    if (behaviour_ != "crash") Finish(v1::JOB_STATE_SUCCEEDED, v1::STATE_REASON_COMPLETED);
+  }
+
+  // Events go into the spool alone.
+  bool Spool() const {
+    auto writer = SpoolWriter::Create(JobFolder(launch_.job_folder()).SpoolPath(launch_.attempt()));
+    if (!writer.ok()) return false;
+    for (const WorkerEvent& event : events_) {
+      if (!(*writer)->Append(event).ok()) return false;
+    }
+    return true;
+  }
+
+  // Talks to one daemon after another. Returns the exit code.
+  int Serve() {
+    const auto stub = WorkerService::NewStub(
+        grpc::CreateChannel(launch_.daemon_target(), grpc::InsecureChannelCredentials()));
+    while (true) {
+      grpc::ClientContext context;
+      context.set_wait_for_ready(true);
+      const auto stream = stub->Connect(&context);
+      if (Talk(*stream)) return exit_code_;
+      context.TryCancel();
+      stream->Finish();
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+  }
+
+ private:
+  WorkerEvent& Add() {
+    events_.emplace_back().set_worker_sequence(events_.size());
+    return events_.back();
+  }
+
+  void Finish(v1::JobState state, v1::StateReason reason) {
+    internal::v1::Finished& finished = *Add().mutable_finished();
+    finished.set_state(state);
+    finished.set_reason(reason);
+    finished.set_message("as the test wants it");
+  }
+
+  // Returns true where the worker is to exit.
+  bool Talk(grpc::ClientReaderWriter<ConnectRequest, ConnectResponse>& stream) {
+    ConnectRequest request;
+    request.mutable_hello()->set_job_id(launch_.job_id());
+    request.mutable_hello()->set_attempt(launch_.attempt());
+    request.mutable_hello()->set_pid(getpid());
+    if (!stream.Write(request)) return false;
+    ConnectResponse response;
+    int64_t sent = -1;
+    while (stream.Read(&response)) {
+      if (response.has_dismissal()) {
+        exit_code_ = kWorkerDismissed;
+        return true;
+      }
+      if (response.has_cancel() && behaviour_ != "stubborn" && !events_.back().has_finished()) {
+        Finish(v1::JOB_STATE_CANCELLED, v1::STATE_REASON_CANCEL_REQUESTED);
+      }
+      if (response.has_acknowledgement()) {
+        const int64_t acknowledged = response.acknowledgement().worker_sequence();
+        sent = std::max(sent, acknowledged);
+        const bool is_done = events_.back().has_finished() && acknowledged == events_.size();
+        if (is_done && behaviour_ != "lingering") return true;
+      }
+      for (; sent < static_cast<int64_t>(events_.size()); ++sent) {
+        *request.mutable_event() = events_[sent];
+        if (!stream.Write(request)) return false;
+        if (behaviour_ == "repeat" && !stream.Write(request)) return false;
+      }
+    }
+    return false;
+  }
+
+  const WorkerLaunch launch_;
+  const std::string behaviour_;
+  std::vector<WorkerEvent> events_;
+  int exit_code_ = kWorkerDone;
+};
+
+int Main(int argc, char** argv) {
+  if (argc != 5 || std::string(argv[1]) != "--launch" || std::string(argv[3]) != "--lock-fd")
+    return kWorkerBadLaunch;
+  std::ifstream file(argv[2]);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  WorkerLaunch launch;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &launch)) return kWorkerBadLaunch;
+  const JobFolder folder(launch.job_folder());
+  absl::StatusOr<WorkerLock> lock = WorkerLock::Inherit(std::atoi(argv[4]), folder.LockPath());
+  if (!lock.ok() || !lock->SetHolder({.attempt = launch.attempt(), .pid = getpid()}).ok())
+    return kWorkerLockHeld;
+  file.close();
+  // Nothing else of the daemon's may be open. What the libraries open is closed on exec.
+  for (int fd = WorkerLock::kInheritedFd + 1; fd < 1024; ++fd) {
+    if (fcntl(fd, F_GETFD) == 0) {
+      std::fprintf(stderr, "file descriptor %d was inherited\n", fd);
+      return 1;
+    }
+  }
+
+  const std::string& behaviour = launch.spec().name();
+  if (behaviour == "exit") {
+    std::fprintf(stderr, "first line\nthe last words\n");
+    return 7;
+  }
+  if (behaviour == "stubborn" || behaviour == "lingering") signal(SIGTERM, SIG_IGN);
+  if (behaviour == "unconnected") pause();
+  if (behaviour == "parent") {
+    const pid_t child = fork();
+    if (child == 0) {
+      while (true) pause();
+    }
+    std::ofstream(launch.job_folder() + "/child") << child << std::flush;
+  }
+  FakeWorker worker(launch);
+  if (behaviour == "unreported" || behaviour == "crash") {
+    if (!worker.Spool()) return kWorkerSpoolFailed;
+    if (behaviour == "crash") std::abort();
+    return kWorkerDone;
+  }
+  return worker.Serve();
+}
+
+}  // namespace
+}  // namespace tandem
+
+int main(int argc, char** argv) { return tandem::Main(argc, argv); }
