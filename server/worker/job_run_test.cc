@@ -1,0 +1,180 @@
+#include "server/worker/job_run.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/base/mutex.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using internal::v1::WorkerEvent;
+
+// Does what the test says instead of training.
+class FakeTrainer : public Trainer {
+ public:
+  using Body = std::function<absl::Status(FakeTrainer&)>;
+  FakeTrainer(Options options, Body body) : options_(std::move(options)), body_(std::move(body)) {}
+
+  absl::Status Run() override { return body_(*this); }
+  void Cancel() override {
+    MutexLock lock(&mutex_);
+    cancelled_ = true;
+  }
+  absl::Status SaveModel(const std::string& path) const override {
+    if (model_.empty()) return absl::UnavailableError("no space left");
+    std::ofstream(path) << model_;
+    return absl::OkStatus();
+  }
+
+  TrainerObserver& observer() { return *options_.observer; }
+  absl::Status WaitForCancel() {
+    MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&cancelled_));
+    return absl::CancelledError("cancelled");
+  }
+  void set_model(std::string model) { model_ = std::move(model); }
+
+ private:
+  const Options options_;
+  const Body body_;
+  std::string model_ = "abc";
+  Mutex mutex_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+class JobRunTest : public testing::Test {
+ protected:
+  JobRunTest() : folder_(testing::TempDir() + "/job_run_test_XXXXXX") {
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    launch_.set_job_id("job");
+    launch_.set_attempt(1);
+    launch_.set_job_folder(folder_);
+    launch_.mutable_spec()->set_name("a-name");
+  }
+  ~JobRunTest() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<JobRun> MakeRun(FakeTrainer::Body body) {
+    return std::make_unique<JobRun>(
+        launch_, DeviceFactory(),
+        [body](Trainer::Options options) -> absl::StatusOr<std::unique_ptr<Trainer>> {
+          return std::make_unique<FakeTrainer>(std::move(options), body);
+        },
+        [this](WorkerEvent event) { return Take(std::move(event)); });
+  }
+
+  absl::Status Take(WorkerEvent event) {
+    if (!report_status_.ok()) return report_status_;
+    events_.push_back(std::move(event));
+    return absl::OkStatus();
+  }
+
+  // Runs a trainer that ends with this status.
+  internal::v1::Finished Finish(const absl::Status& status) {
+    events_.clear();
+    EXPECT_TRUE(MakeRun([&](FakeTrainer&) { return status; })->Run().ok());
+    EXPECT_EQ(events_.size(), 1);
+    return events_.back().finished();
+  }
+
+  std::string folder_;
+  internal::v1::WorkerLaunch launch_;
+  std::vector<WorkerEvent> events_;
+  absl::Status report_status_;
+};
+
+TEST_F(JobRunTest, ReportsTrainingAndItsArtifacts) {
+  ASSERT_TRUE(MakeRun([](FakeTrainer& trainer) {
+                trainer.observer().OnStarted();
+                v1::Progress progress;
+                progress.set_step(7);
+                trainer.observer().OnProgress(progress);
+                v1::EpochSummary epoch;
+                epoch.set_epoch(1);
+                trainer.observer().OnEpoch(epoch);
+                trainer.observer().OnNotice("something");
+                return absl::OkStatus();
+              })
+                  ->Run()
+                  .ok());
+  ASSERT_EQ(events_.size(), 7);
+  EXPECT_TRUE(events_[0].has_started());
+  EXPECT_EQ(events_[1].artifact().name(), "job.yaml");
+  EXPECT_EQ(events_[2].progress().step(), 7);
+  EXPECT_EQ(events_[3].epoch().epoch(), 1);
+  EXPECT_EQ(events_[4].notice().message(), "something");
+  EXPECT_EQ(events_[5].artifact().name(), "model.safetensors");
+  EXPECT_EQ(events_[5].artifact().size_bytes(), 3);
+  // FIPS 180-2, appendix B.1.
+  EXPECT_EQ(events_[5].artifact().sha256(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(events_[6].finished().state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(events_[6].finished().reason(), v1::STATE_REASON_COMPLETED);
+
+  std::ifstream file(folder_ + "/job.yaml");
+  const std::string yaml(std::istreambuf_iterator<char>(file), {});
+  EXPECT_NE(yaml.find("\nname: a-name\n"), std::string::npos) << yaml;
+}
+
+TEST_F(JobRunTest, ErrorsHaveTheirReasons) {
+  EXPECT_EQ(Finish(absl::DataLossError("bad file")).reason(), v1::STATE_REASON_DATA_ERROR);
+  EXPECT_EQ(Finish(absl::DataLossError("bad file")).state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(Finish(absl::DataLossError("bad file")).message(), "bad file");
+  EXPECT_EQ(Finish(absl::OutOfRangeError("")).reason(), v1::STATE_REASON_NON_FINITE_LOSS);
+  EXPECT_EQ(Finish(absl::InternalError("")).reason(), v1::STATE_REASON_TRAINING_ERROR);
+  // No one cancelled it.
+  EXPECT_EQ(Finish(absl::CancelledError("")).state(), v1::JOB_STATE_FAILED);
+}
+
+TEST_F(JobRunTest, AModelThatCannotBeSavedFailsTheJob) {
+  ASSERT_TRUE(MakeRun([](FakeTrainer& trainer) {
+                trainer.set_model("");
+                return absl::OkStatus();
+              })
+                  ->Run()
+                  .ok());
+  EXPECT_EQ(events_.back().finished().state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(events_.back().finished().reason(), v1::STATE_REASON_IO_ERROR);
+}
+
+TEST_F(JobRunTest, ACancelStopsTraining) {
+  std::unique_ptr<JobRun> run;
+  run = MakeRun([&](FakeTrainer& trainer) {
+    run->Cancel();
+    return trainer.WaitForCancel();
+  });
+  ASSERT_TRUE(run->Run().ok());
+  EXPECT_EQ(events_.back().finished().state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(JobRunTest, ACancelBeforeTrainingStartsNone) {
+  const std::unique_ptr<JobRun> run = MakeRun([](FakeTrainer&) {
+    ADD_FAILURE() << "it must not train";
+    return absl::OkStatus();
+  });
+  run->Cancel();
+  ASSERT_TRUE(run->Run().ok());
+  ASSERT_EQ(events_.size(), 1);
+  EXPECT_EQ(events_.back().finished().state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(JobRunTest, TrainingStopsWhenNothingCanBeReported) {
+  report_status_ = absl::ResourceExhaustedError("disk full");
+  const std::unique_ptr<JobRun> run = MakeRun([](FakeTrainer& trainer) {
+    trainer.observer().OnStarted();
+    return trainer.WaitForCancel();
+  });
+  EXPECT_EQ(run->Run(), report_status_);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,327 @@
+#include "server/worker/reporter.h"
+
+#include <grpcpp/grpcpp.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "engine/base/mutex.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using internal::v1::ConnectRequest;
+using internal::v1::ConnectResponse;
+using internal::v1::WorkerEvent;
+using internal::v1::WorkerService;
+
+constexpr absl::Duration kDeadline = absl::Seconds(60);
+
+WorkerEvent Notice(int64_t number) {
+  WorkerEvent event;
+  event.mutable_notice()->set_message(std::to_string(number));
+  return event;
+}
+
+WorkerEvent Progress() {
+  WorkerEvent event;
+  event.mutable_progress()->set_step(1);
+  return event;
+}
+
+// A daemon that keeps what it gets in memory, and does as the test says.
+class FakeDaemon : public WorkerService::Service {
+ public:
+  explicit FakeDaemon(std::string path) : path_(std::move(path)) {}
+  ~FakeDaemon() override { Stop(); }
+
+  void Start() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("unix:" + path_, grpc::InsecureServerCredentials());
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+  }
+  void Stop() {
+    if (server_ == nullptr) return;
+    server_->Shutdown(std::chrono::system_clock::now());
+    server_->Wait();
+    server_.reset();
+  }
+
+  // Ends each stream after so many events without acknowledging the last; 0: never.
+  void BreakAfter(int events) {
+    MutexLock lock(&mutex_);
+    break_after_ = events;
+  }
+  void Acknowledge(bool yes) {
+    MutexLock lock(&mutex_);
+    acknowledge_ = yes;
+  }
+  void CancelNext() {
+    MutexLock lock(&mutex_);
+    cancel_ = true;
+  }
+  void DismissNext() {
+    MutexLock lock(&mutex_);
+    dismiss_ = true;
+  }
+
+  bool WaitForEvents(size_t count) {
+    MutexLock lock(&mutex_);
+    wanted_ = count;
+    return mutex_.AwaitWithTimeout(absl::Condition(
+                                       +[](FakeDaemon* daemon) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                         return daemon->events_.size() >= daemon->wanted_;
+                                       },
+                                       this),
+                                   kDeadline);
+  }
+  // Each once, in order.
+  std::vector<WorkerEvent> events() {
+    MutexLock lock(&mutex_);
+    return events_;
+  }
+  int repeats() {
+    MutexLock lock(&mutex_);
+    return repeats_;
+  }
+  bool has_gap() {
+    MutexLock lock(&mutex_);
+    return has_gap_;
+  }
+
+  grpc::Status Connect(grpc::ServerContext*,
+                       grpc::ServerReaderWriter<ConnectResponse, ConnectRequest>* stream) override {
+    ConnectRequest request;
+    if (!stream->Read(&request) || !request.has_hello()) return grpc::Status::OK;
+    ConnectResponse response;
+    {
+      MutexLock lock(&mutex_);
+      if (dismiss_) {
+        response.mutable_dismissal()->set_message("go away");
+      } else {
+        response.mutable_acknowledgement()->set_worker_sequence(events_.size());
+      }
+    }
+    stream->Write(response);
+    if (response.has_dismissal()) return grpc::Status::OK;
+    {
+      MutexLock lock(&mutex_);
+      response.Clear();
+      if (cancel_) response.mutable_cancel();
+      cancel_ = false;
+    }
+    if (response.has_cancel()) stream->Write(response);
+    for (int count = 1; stream->Read(&request); ++count) {
+      response.Clear();
+      {
+        MutexLock lock(&mutex_);
+        const int64_t sequence = request.event().worker_sequence();
+        if (sequence == events_.size() + 1) {
+          events_.push_back(request.event());
+        } else if (sequence <= events_.size()) {
+          ++repeats_;
+        } else {
+          has_gap_ = true;
+        }
+        if (count == break_after_) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "as the test wants it");
+        if (!acknowledge_) continue;
+        response.mutable_acknowledgement()->set_worker_sequence(events_.size());
+      }
+      stream->Write(response);
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  const std::string path_;
+  std::unique_ptr<grpc::Server> server_;
+  Mutex mutex_;
+  std::vector<WorkerEvent> events_ ABSL_GUARDED_BY(mutex_);
+  int repeats_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool has_gap_ ABSL_GUARDED_BY(mutex_) = false;
+  int break_after_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool acknowledge_ ABSL_GUARDED_BY(mutex_) = true;
+  bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
+  bool dismiss_ ABSL_GUARDED_BY(mutex_) = false;
+  size_t wanted_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+class ReporterTest : public testing::Test {
+ protected:
+  ReporterTest() : folder_("/tmp/reporter_test_XXXXXX") {
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    options_.job_id = "job";
+    options_.attempt = 1;
+    options_.daemon_target = "unix:" + folder_ + "/socket";
+    options_.spool_path = folder_ + "/spool";
+    options_.on_cancel = [this] {
+      MutexLock lock(&mutex_);
+      cancelled_ = true;
+    };
+    options_.on_dismissed = [this](absl::string_view message) {
+      MutexLock lock(&mutex_);
+      dismissed_ = std::string(message);
+    };
+    daemon_ = std::make_unique<FakeDaemon>(folder_ + "/socket");
+  }
+  ~ReporterTest() override {
+    reporter_.reset();
+    daemon_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void Start() {
+    absl::StatusOr<std::unique_ptr<Reporter>> reporter = Reporter::Create(options_);
+    ASSERT_TRUE(reporter.ok()) << reporter.status();
+    reporter_ = *std::move(reporter);
+  }
+  void Report(int64_t from, int64_t to) {
+    for (int64_t i = from; i <= to; ++i) {
+      const absl::Status status = reporter_->Report(Notice(i));
+      ASSERT_TRUE(status.ok()) << status;
+    }
+  }
+  // The daemon has notices 1 to `count`, each once.
+  void ExpectNotices(int64_t count) {
+    const std::vector<WorkerEvent> events = daemon_->events();
+    ASSERT_EQ(events.size(), count);
+    for (int64_t i = 1; i <= count; ++i) {
+      ASSERT_EQ(events[i - 1].notice().message(), std::to_string(i));
+      ASSERT_TRUE(events[i - 1].has_time());
+    }
+    EXPECT_FALSE(daemon_->has_gap());
+  }
+
+  std::string folder_;
+  Reporter::Options options_;
+  std::unique_ptr<FakeDaemon> daemon_;
+  std::unique_ptr<Reporter> reporter_;
+  Mutex mutex_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string dismissed_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(ReporterTest, DeliversInOrder) {
+  daemon_->Start();
+  Start();
+  Report(1, 20000);
+  EXPECT_TRUE(reporter_->Drain(kDeadline));
+  ExpectNotices(20000);
+  EXPECT_EQ(daemon_->repeats(), 0);
+}
+
+TEST_F(ReporterTest, WaitsForADaemon) {
+  Start();
+  Report(1, 100);
+  EXPECT_FALSE(reporter_->Drain(absl::Milliseconds(20)));
+  daemon_->Start();
+  EXPECT_TRUE(reporter_->Drain(kDeadline));
+  ExpectNotices(100);
+}
+
+TEST_F(ReporterTest, GoesOnAfterBreaks) {
+  daemon_->BreakAfter(700);
+  daemon_->Start();
+  options_.trim_bytes = 10000;
+  Start();
+  Report(1, 5000);
+  EXPECT_TRUE(reporter_->Drain(kDeadline));
+  ExpectNotices(5000);
+}
+
+TEST_F(ReporterTest, GoesOnWithTheNextDaemon) {
+  daemon_->Start();
+  Start();
+  for (int round = 0; round < 3; ++round) {
+    Report(round * 1000 + 1, round * 1000 + 500);
+    ASSERT_TRUE(daemon_->WaitForEvents(round * 1000 + 1));
+    daemon_->Stop();
+    Report(round * 1000 + 501, round * 1000 + 1000);
+    daemon_->Start();
+  }
+  EXPECT_TRUE(reporter_->Drain(kDeadline));
+  ExpectNotices(3000);
+}
+
+TEST_F(ReporterTest, WhatWasNotAcknowledgedStaysInTheSpool) {
+  daemon_->Acknowledge(false);
+  daemon_->Start();
+  Start();
+  Report(1, 10);
+  ASSERT_TRUE(daemon_->WaitForEvents(10));
+  reporter_.reset();
+  absl::StatusOr<std::unique_ptr<SpoolReader>> spool = SpoolReader::Open(options_.spool_path);
+  ASSERT_TRUE(spool.ok());
+  for (int64_t i = 1; i <= 10; ++i) {
+    const absl::StatusOr<std::optional<WorkerEvent>> event = (*spool)->Next();
+    ASSERT_TRUE(event.ok() && event->has_value());
+    EXPECT_EQ((*event)->worker_sequence(), i);
+  }
+}
+
+TEST_F(ReporterTest, TheSpoolDoesNotGrowWhileTheDaemonListens) {
+  daemon_->Start();
+  options_.trim_bytes = 1000;
+  Start();
+  for (int64_t i = 1; i <= 5000; ++i) {
+    Report(i, i);
+    if (i % 100 == 0) {
+      ASSERT_TRUE(reporter_->Drain(kDeadline));
+    }
+  }
+  // A hundred events and what may be kept, in records of less than 50 bytes.
+  EXPECT_LT(std::filesystem::file_size(options_.spool_path), 100 * 50 + 2000);
+  ExpectNotices(5000);
+}
+
+TEST_F(ReporterTest, DropsProgressAloneWhenThereIsNoRoom) {
+  options_.max_spool_bytes = 1000;
+  Start();
+  Report(1, 100);
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(reporter_->Report(Progress()).ok());
+  Report(101, 110);
+  daemon_->Start();
+  EXPECT_TRUE(reporter_->Drain(kDeadline));
+  const std::vector<WorkerEvent> events = daemon_->events();
+  // The notices, one that says what happens and one that says how many.
+  ASSERT_EQ(events.size(), 112);
+  EXPECT_TRUE(absl::StrContains(events[100].notice().message(), "dropped")) << events[100].DebugString();
+  EXPECT_TRUE(absl::StrContains(events[101].notice().message(), "10 ")) << events[101].DebugString();
+  EXPECT_FALSE(daemon_->has_gap());
+
+  ASSERT_TRUE(reporter_->Report(Progress()).ok());
+  EXPECT_TRUE(reporter_->Drain(kDeadline));
+  EXPECT_TRUE(daemon_->events().back().has_progress());
+}
+
+TEST_F(ReporterTest, PassesACancelOn) {
+  daemon_->CancelNext();
+  daemon_->Start();
+  Start();
+  MutexLock lock(&mutex_);
+  EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&cancelled_), kDeadline));
+}
+
+TEST_F(ReporterTest, PassesADismissalOnAndStops) {
+  daemon_->DismissNext();
+  daemon_->Start();
+  Start();
+  Report(1, 1);
+  EXPECT_FALSE(reporter_->Drain(kDeadline));
+  MutexLock lock(&mutex_);
+  EXPECT_TRUE(
+      mutex_.AwaitWithTimeout(absl::Condition(
+                                  +[](std::string* message) { return *message == "go away"; }, &dismissed_),
+                              kDeadline));
+}
+
+}  // namespace
+}  // namespace tandem
