@@ -1,0 +1,306 @@
+#include "engine/backend/device_conformance.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "engine/backend/op_cases.h"
+#include "engine/backend/thread_communicator.h"
+#include "engine/backend/training_case.h"
+#include "engine/graph/ops/classification.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/linear.h"
+#include "engine/graph/ops/pooling.h"
+
+namespace tandem {
+namespace {
+
+bool SameBits(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         std::memcmp(a.raw_data(), b.raw_data(), a.bytes()) == 0;
+}
+
+void ExpectSameBits(const RunResult& a, const RunResult& b) {
+  ASSERT_EQ(a.outputs.size(), b.outputs.size());
+  for (size_t i = 0; i < a.outputs.size(); ++i) {
+    EXPECT_TRUE(SameBits(a.outputs[i], b.outputs[i])) << "output " << i;
+  }
+  ASSERT_EQ(a.variables.size(), b.variables.size());
+  for (const auto& [name, value] : a.variables) {
+    EXPECT_TRUE(SameBits(value, b.variables.at(name))) << name;
+  }
+}
+
+void ExpectNear(const RunResult& actual, const RunResult& expected, double tolerance) {
+  ASSERT_EQ(actual.outputs.size(), expected.outputs.size());
+  for (size_t i = 0; i < actual.outputs.size(); ++i) {
+    const double error = RelativeError(actual.outputs[i], expected.outputs[i]);
+    // Whole numbers, such as the places of maxima, are right or wrong.
+    const double allowed = IsFloatingPoint(actual.outputs[i].dtype()) ? tolerance : 0;
+    if (!(error <= allowed)) ADD_FAILURE() << "output " << i << " is off by " << error;
+  }
+  ASSERT_EQ(actual.variables.size(), expected.variables.size());
+  for (const auto& [name, value] : actual.variables) {
+    const double error = RelativeError(value, expected.variables.at(name));
+    if (!(error <= tolerance)) ADD_FAILURE() << "variable " << name << " is off by " << error;
+  }
+}
+
+// A device with a set of variables and some executables over it.
+struct Session {
+  explicit Session(std::unique_ptr<Device> device) : device(std::move(device)) {
+    variables = this->device->CreateVariables();
+  }
+
+  Executable* Compile(const CaseGraph& graph) {
+    absl::StatusOr<std::unique_ptr<Executable>> compiled = device->Compile(graph.graph(), variables.get());
+    if (!compiled.ok()) {
+      ADD_FAILURE() << compiled.status();
+      return nullptr;
+    }
+    executables.push_back(*std::move(compiled));
+    return executables.back().get();
+  }
+
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Variables> variables;
+  std::vector<std::unique_ptr<Executable>> executables;
+};
+
+// A kind that no backend knows.
+class UnheardOfOp final : public Op {
+ public:
+  absl::string_view kind() const override { return "unheard_of"; }
+  absl::StatusOr<std::vector<TensorType>> Infer(absl::Span<const TensorType> inputs) const override {
+    return std::vector<TensorType>{inputs[0]};
+  }
+};
+
+void SetStep(CaseGraph& graph, int64_t step) { graph.inputs()[3].data<int64_t>()[0] = step; }
+
+}  // namespace
+
+TEST_P(DeviceConformance, ComputesWhatTheOracleComputes) {
+  const std::unique_ptr<Device> device = GetParam().make(0);
+  const std::unique_ptr<Device> reference = GetParam().make_reference();
+  for (const OpCase& op_case : OpCases()) {
+    SCOPED_TRACE(op_case.name);
+    CaseGraph graph(device->dtype());
+    op_case.build(graph);
+    if (!CheckOpsOffered(graph.graph(), GetParam().backend).ok()) continue;
+    const absl::StatusOr<RunResult> actual = RunCaseOn(*device, graph);
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    CaseGraph reference_graph(reference->dtype());
+    op_case.build(reference_graph);
+    const absl::StatusOr<RunResult> expected = RunCaseOn(*reference, reference_graph);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    ExpectNear(*actual, *expected, GetParam().tolerance);
+  }
+}
+
+TEST_P(DeviceConformance, OffersWhatTheTableSays) {
+  const std::unique_ptr<Device> device = GetParam().make(0);
+  std::set<std::string> kinds;
+  for (const OpCase& op_case : OpCases()) {
+    SCOPED_TRACE(op_case.name);
+    CaseGraph graph(device->dtype());
+    op_case.build(graph);
+    for (const Node& node : graph.graph().nodes()) kinds.emplace(node.op->kind());
+    const std::unique_ptr<Variables> variables = device->CreateVariables();
+    EXPECT_EQ(device->Compile(graph.graph(), variables.get()).status().code(),
+              CheckOpsOffered(graph.graph(), GetParam().backend).code());
+  }
+  EXPECT_EQ(kinds, std::set<std::string>(OpKinds().begin(), OpKinds().end()));
+}
+
+TEST_P(DeviceConformance, RefusesAnUnknownOpByName) {
+  const std::unique_ptr<Device> device = GetParam().make(0);
+  CaseGraph graph(device->dtype());
+  graph.Add(std::make_shared<UnheardOfOp>(), {graph.Input("x", {3})});
+  const std::unique_ptr<Variables> variables = device->CreateVariables();
+  const absl::Status status = device->Compile(graph.graph(), variables.get()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_TRUE(absl::StrContains(status.message(), "unheard_of")) << status;
+}
+
+TEST_P(DeviceConformance, RepeatsItselfBitForBit) {
+  const std::unique_ptr<Device> device = GetParam().make(0);
+  for (const OpCase& op_case : OpCases()) {
+    SCOPED_TRACE(op_case.name);
+    CaseGraph graph(device->dtype());
+    op_case.build(graph);
+    if (!CheckOpsOffered(graph.graph(), GetParam().backend).ok()) continue;
+    Session session(GetParam().make(0));
+    Executable* executable = session.Compile(graph);
+    ASSERT_NE(executable, nullptr);
+    ASSERT_TRUE(WriteVariables(graph, *session.variables).ok());
+    const absl::StatusOr<RunResult> first = RunCase(graph, *executable, *session.variables);
+    ASSERT_TRUE(WriteVariables(graph, *session.variables).ok());
+    const absl::StatusOr<RunResult> second = RunCase(graph, *executable, *session.variables);
+    ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+    ExpectSameBits(*second, *first);
+  }
+}
+
+TEST_P(DeviceConformance, SpreadsNaN) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  const auto build = [](DType dtype) {
+    CaseGraph g(dtype);
+    const ValueId x = g.Input("x", {3, 2, 5, 7});
+    g.Add(std::make_shared<ReluOp>(), {x});
+    g.Add(std::make_shared<MaxPool2dOp>(PoolGeometry{{2, 2}, {2, 2}}), {x});
+    g.Add(std::make_shared<MaxPool2dOp>(PoolGeometry{{3, 3}, {1, 2}, {1, 1}}), {x});
+    g.Add(std::make_shared<AveragePool2dOp>(PoolGeometry{{2, 2}, {2, 2}}, true), {x});
+    g.Add(std::make_shared<AddOp>(), {x, x});
+    const ValueId rows = g.Input("rows", {4, 6});
+    g.Add(std::make_shared<ReluGradOp>(), {rows, rows});
+    g.Add(std::make_shared<LinearOp>(), {rows, g.Variable("weight", {5, 6})});
+    const ValueId labels = g.Labels("labels", 4, 6);
+    g.Add(std::make_shared<SoftmaxCrossEntropyOp>(), {rows, labels});
+    g.Add(std::make_shared<CountCorrectOp>(), {rows, labels});
+    for (Tensor& input : g.inputs()) {
+      if (!IsFloatingPoint(input.dtype())) continue;
+      Tensor numbers = input.CastTo(DType::kFloat64);
+      // Several in one window, some at its start and some at its end.
+      for (const int64_t place : {3, 8, 9, 15, 16}) numbers.data<double>()[place] = kNaN;
+      input = numbers.CastTo(dtype);
+    }
+    return g;
+  };
+  const std::unique_ptr<Device> device = GetParam().make(0);
+  const std::unique_ptr<Device> reference = GetParam().make_reference();
+  const absl::StatusOr<RunResult> actual = RunCaseOn(*device, build(device->dtype()));
+  const absl::StatusOr<RunResult> expected = RunCaseOn(*reference, build(reference->dtype()));
+  ASSERT_TRUE(actual.ok() && expected.ok()) << actual.status() << expected.status();
+  ExpectNear(*actual, *expected, GetParam().tolerance);
+}
+
+TEST_P(DeviceConformance, TrainsLikeTheOracle) {
+  Session session(GetParam().make(0));
+  Session reference(GetParam().make_reference());
+  // The last batch of an epoch is short: two batch sizes share variables with each other and with an
+  // evaluation.
+  std::vector<CaseGraph> graphs;
+  std::vector<CaseGraph> reference_graphs;
+  for (const int64_t batch : {8, 3}) {
+    graphs.push_back(TrainingCase(session.device->dtype(), batch));
+    reference_graphs.push_back(TrainingCase(reference.device->dtype(), batch));
+  }
+  graphs.push_back(EvaluationCase(session.device->dtype(), 5));
+  reference_graphs.push_back(EvaluationCase(reference.device->dtype(), 5));
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    ASSERT_NE(session.Compile(graphs[i]), nullptr);
+    ASSERT_NE(reference.Compile(reference_graphs[i]), nullptr);
+  }
+  ASSERT_TRUE(WriteVariables(graphs[0], *session.variables).ok());
+  ASSERT_TRUE(WriteVariables(reference_graphs[0], *reference.variables).ok());
+  int64_t step = 0;
+  for (const size_t i : {0u, 0u, 1u, 2u, 0u, 2u, 1u}) {
+    SCOPED_TRACE(step);
+    if (i < 2) {
+      SetStep(graphs[i], step);
+      SetStep(reference_graphs[i], step);
+      ++step;
+    }
+    const absl::StatusOr<RunResult> actual = RunCase(graphs[i], *session.executables[i], *session.variables);
+    const absl::StatusOr<RunResult> expected =
+        RunCase(reference_graphs[i], *reference.executables[i], *reference.variables);
+    ASSERT_TRUE(actual.ok() && expected.ok()) << actual.status() << expected.status();
+    ExpectNear(*actual, *expected, 20 * GetParam().tolerance);
+  }
+  for (const std::unique_ptr<Executable>& executable : session.executables) EXPECT_GT(executable->bytes(), 0);
+}
+
+TEST_P(DeviceConformance, ReducesOverOneRank) {
+  const std::unique_ptr<Device> device = GetParam().make(0);
+  const CaseGraph graph = TrainingCase(device->dtype(), 4, 0.5);
+  const absl::StatusOr<RunResult> alone = RunCaseOn(*device, graph);
+  Session session(GetParam().make(0));
+  Executable* executable = session.Compile(graph);
+  ASSERT_NE(executable, nullptr);
+  ASSERT_TRUE(WriteVariables(graph, *session.variables).ok());
+  const auto communicators = CreateThreadCommunicators(1);
+  const absl::StatusOr<RunResult> grouped =
+      RunCase(graph, *executable, *session.variables, communicators[0].get());
+  ASSERT_TRUE(alone.ok() && grouped.ok()) << alone.status() << grouped.status();
+  ExpectSameBits(*grouped, *alone);
+}
+
+TEST_P(DeviceConformance, ReducesOverTwoRanks) {
+  if (!GetParam().host_memory) return;
+  const std::vector<double> shares = {0.625, 0.375};
+  const std::vector<int64_t> batches = {5, 3};
+  const auto train = [&](const std::function<std::unique_ptr<Device>(int)>& make) {
+    std::vector<RunResult> results(2);
+    const auto communicators = CreateThreadCommunicators(2);
+    std::vector<std::unique_ptr<Device>> devices;
+    std::vector<std::unique_ptr<Variables>> variables;
+    for (int rank = 0; rank < 2; ++rank) {
+      devices.push_back(make(rank));
+      variables.push_back(devices[rank]->CreateVariables(rank == 0 ? nullptr : variables[0].get()));
+    }
+    std::vector<CaseGraph> graphs;
+    std::vector<std::unique_ptr<Executable>> executables;
+    for (int rank = 0; rank < 2; ++rank) {
+      graphs.push_back(TrainingCase(devices[rank]->dtype(), batches[rank], shares[rank]));
+      absl::StatusOr<std::unique_ptr<Executable>> compiled =
+          devices[rank]->Compile(graphs[rank].graph(), variables[rank].get());
+      if (!compiled.ok()) {
+        ADD_FAILURE() << compiled.status();
+        return results;
+      }
+      executables.push_back(*std::move(compiled));
+      EXPECT_TRUE(WriteVariables(graphs[rank], *variables[rank]).ok());
+    }
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < 2; ++rank) {
+      threads.emplace_back([&, rank] {
+        for (int64_t step = 0; step < 3; ++step) {
+          SetStep(graphs[rank], step);
+          absl::StatusOr<RunResult> result =
+              RunCase(graphs[rank], *executables[rank], *variables[rank], communicators[rank].get());
+          if (!result.ok()) {
+            ADD_FAILURE() << result.status();
+            communicators[rank]->Abort(result.status());
+            return;
+          }
+          results[rank] = *std::move(result);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return results;
+  };
+  const std::vector<RunResult> actual = train(GetParam().make);
+  const std::vector<RunResult> expected = train([](int) { return GetParam().make_reference(); });
+  for (int rank = 0; rank < 2; ++rank) {
+    SCOPED_TRACE(rank);
+    ExpectNear(actual[rank], expected[rank], 20 * GetParam().tolerance);
+  }
+  // Replicas stay equal, bit for bit, but for what each measures itself.
+  for (const auto& [name, value] : actual[0].variables) {
+    if (name != "meter") {
+      EXPECT_TRUE(SameBits(value, actual[1].variables.at(name))) << name;
+    }
+  }
+}
+
+TEST_P(DeviceConformance, PassesOnAFailedReduction) {
+  const std::unique_ptr<Device> device = GetParam().make(0);
+  const CaseGraph graph = TrainingCase(device->dtype(), 4, 0.5);
+  const std::unique_ptr<Variables> variables = device->CreateVariables();
+  const auto executable = device->Compile(graph.graph(), variables.get());
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  const auto communicators = CreateThreadCommunicators(2);
+  communicators[1]->Abort(absl::CancelledError("a replica left"));
+  const absl::Status status = RunCase(graph, **executable, *variables, communicators[0].get()).status();
+  EXPECT_EQ(status, absl::CancelledError("a replica left"));
+}
+
+}  // namespace tandem

@@ -1,0 +1,83 @@
+#include "engine/backend/op_table.h"
+
+#include <array>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+
+namespace tandem {
+namespace {
+
+// Which backends offer an op.
+enum Offered : unsigned { kByReference = 1u << 0, kByCpu = 1u << 1 };
+
+struct Row {
+  absl::string_view kind;
+  unsigned offered;
+};
+
+constexpr Row kTable[] = {
+    {"accumulate", kByReference | kByCpu},
+    {"add", kByReference | kByCpu},
+    {"all_reduce", kByReference | kByCpu},
+    {"average_pool2d", kByReference | kByCpu},
+    {"average_pool2d_grad", kByReference | kByCpu},
+    {"conv2d", kByReference | kByCpu},
+    {"conv2d_grad_input", kByReference | kByCpu},
+    {"conv2d_grad_weight", kByReference | kByCpu},
+    {"count_correct", kByReference | kByCpu},
+    {"linear", kByReference | kByCpu},
+    {"linear_grad_input", kByReference | kByCpu},
+    {"linear_grad_weight", kByReference | kByCpu},
+    {"max_pool2d", kByReference | kByCpu},
+    {"max_pool2d_grad", kByReference | kByCpu},
+    {"normalize", kByReference | kByCpu},
+    {"relu", kByReference | kByCpu},
+    {"relu_grad", kByReference | kByCpu},
+    {"reshape", kByReference | kByCpu},
+    {"scale", kByReference | kByCpu},
+    {"sgd", kByReference | kByCpu},
+    {"softmax_cross_entropy", kByReference | kByCpu},
+    {"softmax_cross_entropy_grad", kByReference | kByCpu},
+};
+
+constexpr size_t kRows = sizeof(kTable) / sizeof(kTable[0]);
+
+}  // namespace
+
+absl::string_view ToString(BackendKind backend) {
+  switch (backend) {
+    case BackendKind::kReference:
+      return "reference";
+    case BackendKind::kCpu:
+      return "cpu";
+  }
+  return "unknown";
+}
+
+absl::Span<const absl::string_view> OpKinds() {
+  static constexpr auto kKinds = [] {
+    std::array<absl::string_view, kRows> kinds;
+    for (size_t i = 0; i < kRows; ++i) kinds[i] = kTable[i].kind;
+    return kinds;
+  }();
+  return kKinds;
+}
+
+bool OffersOp(BackendKind backend, absl::string_view op_kind) {
+  for (const Row& row : kTable) {
+    if (row.kind == op_kind) return (row.offered >> static_cast<unsigned>(backend) & 1u) != 0;
+  }
+  return false;
+}
+
+absl::Status CheckOpsOffered(const Graph& graph, BackendKind backend) {
+  for (const Node& node : graph.nodes()) {
+    if (OffersOp(backend, node.op->kind())) continue;
+    return absl::UnimplementedError(
+        absl::StrCat("the ", ToString(backend), " backend does not offer the op ", node.op->kind()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem
