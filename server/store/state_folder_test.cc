@@ -1,0 +1,83 @@
+#include "server/store/state_folder.h"
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/store/temporary_folder.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(StateFolderTest, MakesTheFolderForItsOwnerAlone) {
+  TemporaryFolder parent;
+  const auto folder = StateFolder::Lock(parent.path() + "/a/b/");
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  EXPECT_EQ((*folder)->path(), std::filesystem::canonical(parent.path()).string() + "/a/b");
+  struct stat status;
+  ASSERT_EQ(stat((*folder)->path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700U);
+  EXPECT_TRUE(std::filesystem::is_directory((*folder)->JobsFolder()));
+}
+
+TEST(StateFolderTest, RefusesASecondHolderAndNamesTheFirst) {
+  TemporaryFolder parent;
+  auto first = StateFolder::Lock(parent.path());
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto second = StateFolder::Lock(parent.path());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.status().message()),
+              AllOf(HasSubstr((*first)->path()), HasSubstr(absl::StrCat("process ", getpid()))));
+
+  first->reset();
+  const auto third = StateFolder::Lock(parent.path());
+  EXPECT_TRUE(third.ok()) << third.status();
+}
+
+TEST(StateFolderTest, IsTheSameFolderThroughASymbolicLink) {
+  TemporaryFolder parent;
+  std::filesystem::create_directory(parent.path() + "/real");
+  std::filesystem::create_symlink(parent.path() + "/real", parent.path() + "/link");
+  const auto first = StateFolder::Lock(parent.path() + "/real");
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(StateFolder::Lock(parent.path() + "/link").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(StateFolderTest, IsNotHeldByAProgramThatTheHolderStarted) {
+  TemporaryFolder parent;
+  auto folder = StateFolder::Lock(parent.path());
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  char program[] = "/bin/sleep";
+  char seconds[] = "60";
+  char* arguments[] = {program, seconds, nullptr};
+  pid_t child;
+  ASSERT_EQ(posix_spawn(&child, program, nullptr, nullptr, arguments, environ), 0);
+  folder->reset();
+  EXPECT_TRUE(StateFolder::Lock(parent.path()).ok());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+TEST(StateFolderTest, SaysWhatIsInTheWay) {
+  TemporaryFolder parent;
+  std::ofstream(parent.path() + "/file") << "x";
+  const auto folder = StateFolder::Lock(parent.path() + "/file");
+  EXPECT_FALSE(folder.ok());
+  EXPECT_THAT(std::string(folder.status().message()), HasSubstr("/file is not a folder"));
+  EXPECT_EQ(StateFolder::Lock("").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,339 @@
+#include "server/store/store.h"
+
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/util/time_util.h"
+#include "gtest/gtest.h"
+#include "server/store/awaited.h"
+#include "server/store/temporary_folder.h"
+
+namespace tandem {
+namespace {
+
+using ::google::protobuf::util::TimeUtil;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+StoredJob MakeJob(const std::string& id, int64_t create_time_s = 1,
+                  v1::JobState state = v1::JOB_STATE_QUEUED) {
+  StoredJob job;
+  job.job.set_name(JobName(id));
+  job.job.mutable_spec()->set_name(id);
+  job.job.set_state(state);
+  *job.job.mutable_create_time() = TimeUtil::SecondsToTimestamp(create_time_s);
+  return job;
+}
+
+class StoreTest : public testing::Test {
+ protected:
+  StoreTest() { Reopen(); }
+
+  void Reopen() {
+    store_.reset();
+    auto store = Store::Open(folder_.path() + "/tandem.db");
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+  }
+
+  // Writes and waits.
+  absl::Status Write(std::function<absl::Status(Transaction&)> body) {
+    Awaited<absl::Status> done;
+    store_->Write(std::move(body), done.Done());
+    return done.Get();
+  }
+
+  absl::Status Insert(StoredJob job, const std::string& request_id = "") {
+    return Write([&](Transaction& transaction) {
+      v1::JobSpec submitted;
+      submitted.set_name("as submitted");
+      return transaction.InsertJob(&job, request_id, submitted);
+    });
+  }
+
+  // Adds events, the state changes among them (every third) to the log of changes, too.
+  absl::Status AddEvents(const std::string& id, int count) {
+    return Write([&](Transaction& transaction) -> absl::Status {
+      TANDEM_ASSIGN_OR_RETURN(StoredJob job, transaction.GetJobWithoutSpec(id));
+      for (int i = 0; i < count; ++i) {
+        v1::JobEvent event;
+        event.set_job(job.job.name());
+        event.set_sequence(job.job.last_sequence() + 1);
+        TANDEM_RETURN_IF_ERROR(transaction.AppendEvent(job, event));
+        job.job.set_last_sequence(event.sequence());
+        if (event.sequence() % 3 == 1) {
+          TANDEM_RETURN_IF_ERROR(transaction.AppendChange(job, event.sequence()).status());
+        }
+      }
+      return transaction.UpdateJob(&job);
+    });
+  }
+
+  std::vector<std::string> List(JobQuery query) {
+    std::vector<std::string> ids;
+    for (int page_number = 0; page_number < 100; ++page_number) {
+      const absl::StatusOr<JobPage> page = store_->ListJobs(query);
+      EXPECT_TRUE(page.ok()) << page.status();
+      if (!page.ok()) break;
+      EXPECT_LE(page->jobs.size(), query.page_size);
+      for (const v1::Job& job : page->jobs) ids.push_back(JobId(job.name()));
+      if (page->next_page_token.empty()) break;
+      query.page_token = page->next_page_token;
+    }
+    return ids;
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(StoreTest, KeepsAJobOverAReopening) {
+  StoredJob job = MakeJob("a-1");
+  job.job.set_message("hello");
+  job.job.mutable_waiting()->set_position(3);
+  job.last_worker_sequence = 4;
+  ASSERT_TRUE(Insert(job).ok());
+  Reopen();
+  const auto read = store_->GetJob("a-1");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_GT(read->number, 0);
+  EXPECT_EQ(read->last_worker_sequence, 4);
+  job.job.clear_waiting();
+  EXPECT_EQ(read->job.SerializeAsString(), job.job.SerializeAsString());
+  EXPECT_EQ(store_->GetJob("a-2").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(StoreTest, AnUpdateWithoutTheSpecLeavesTheSpec) {
+  ASSERT_TRUE(Insert(MakeJob("a")).ok());
+  ASSERT_TRUE(Write([](Transaction& transaction) -> absl::Status {
+                TANDEM_ASSIGN_OR_RETURN(StoredJob job, transaction.GetJobWithoutSpec("a"));
+                EXPECT_FALSE(job.job.has_spec());
+                job.job.set_state(v1::JOB_STATE_RUNNING);
+                TANDEM_RETURN_IF_ERROR(transaction.UpdateJob(&job));
+                return transaction.LoadSpec(&job);
+              }).ok());
+  const auto read = store_->GetJob("a");
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->job.state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(read->job.spec().name(), "a");
+}
+
+TEST_F(StoreTest, IdsAndRequestIdsAreUnique) {
+  ASSERT_TRUE(Insert(MakeJob("a"), "request").ok());
+  EXPECT_EQ(Insert(MakeJob("a")).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(Insert(MakeJob("b"), "request").code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_TRUE(Insert(MakeJob("c")).ok());
+  EXPECT_TRUE(Insert(MakeJob("d")).ok());
+  EXPECT_TRUE(Write([](Transaction& transaction) -> absl::Status {
+                TANDEM_ASSIGN_OR_RETURN(auto found, transaction.FindRequest("request"));
+                EXPECT_TRUE(found.has_value());
+                EXPECT_EQ(found->job.job.name(), "jobs/a");
+                EXPECT_EQ(found->submitted_spec.name(), "as submitted");
+                TANDEM_ASSIGN_OR_RETURN(found, transaction.FindRequest("other"));
+                EXPECT_FALSE(found.has_value());
+                return absl::OkStatus();
+              }).ok());
+}
+
+TEST_F(StoreTest, AFailingBodyTakesBackItsOwnChangesAlone) {
+  // All three are queued behind a body that waits, so that they are one group.
+  Awaited<bool> go;
+  Awaited<absl::Status> first, second, third;
+  store_->Write(
+      [&](Transaction&) {
+        go.Get();
+        return absl::OkStatus();
+      },
+      [](absl::Status) {});
+  const auto insert = [](const std::string& id, absl::Status status) {
+    return [id, status](Transaction& transaction) {
+      StoredJob job = MakeJob(id);
+      EXPECT_TRUE(transaction.InsertJob(&job, "", {}).ok());
+      return status;
+    };
+  };
+  store_->Write(insert("a", absl::OkStatus()), first.Done());
+  store_->Write(insert("b", absl::AbortedError("no")), second.Done());
+  store_->Write(insert("c", absl::OkStatus()), third.Done());
+  go.Done()(true);
+  EXPECT_TRUE(first.Get().ok());
+  EXPECT_EQ(second.Get(), absl::AbortedError("no"));
+  EXPECT_TRUE(third.Get().ok());
+  JobQuery query;
+  query.order = JobQuery::Order::kName;
+  query.descending = false;
+  EXPECT_THAT(List(query), ElementsAre("a", "c"));
+}
+
+TEST_F(StoreTest, AStatementThatFailsDoesNotSpoilItsTransaction) {
+  ASSERT_TRUE(Insert(MakeJob("a")).ok());
+  ASSERT_TRUE(Write([](Transaction& transaction) {
+                StoredJob again = MakeJob("a");
+                EXPECT_EQ(transaction.InsertJob(&again, "", {}).code(), absl::StatusCode::kAlreadyExists);
+                StoredJob other = MakeJob("b");
+                return transaction.InsertJob(&other, "", {});
+              }).ok());
+  EXPECT_TRUE(store_->GetJob("b").ok());
+}
+
+TEST_F(StoreTest, RefusesWritesAfterClose) {
+  Awaited<absl::Status> before, after;
+  store_->Write([](Transaction&) { return absl::OkStatus(); }, before.Done());
+  store_->Close();
+  EXPECT_TRUE(before.IsDone());
+  store_->Write([](Transaction&) { return absl::OkStatus(); }, after.Done());
+  EXPECT_EQ(after.Get().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(store_->NonTerminalJobs().ok());
+}
+
+TEST_F(StoreTest, ReadsALogInPieces) {
+  ASSERT_TRUE(Insert(MakeJob("a")).ok());
+  ASSERT_TRUE(Insert(MakeJob("b")).ok());
+  ASSERT_TRUE(AddEvents("a", 5).ok());
+  ASSERT_TRUE(AddEvents("b", 2).ok());
+  ASSERT_TRUE(AddEvents("a", 5).ok());
+  auto page = store_->ReadEvents("a", 3, 4);
+  ASSERT_TRUE(page.ok()) << page.status();
+  ASSERT_THAT(page->events, SizeIs(4));
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(page->events[i].sequence(), 4 + i);
+    EXPECT_EQ(page->events[i].job(), "jobs/a");
+  }
+  EXPECT_EQ(page->last_sequence, 10);
+  EXPECT_FALSE(page->ended);
+  page = store_->ReadEvents("a", 10, 4);
+  ASSERT_TRUE(page.ok());
+  EXPECT_THAT(page->events, IsEmpty());
+  EXPECT_EQ(store_->ReadEvents("c", 0, 4).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(StoreTest, AnEventIsNeverOverwritten) {
+  ASSERT_TRUE(Insert(MakeJob("a")).ok());
+  ASSERT_TRUE(AddEvents("a", 1).ok());
+  EXPECT_EQ(Write([](Transaction& transaction) -> absl::Status {
+              TANDEM_ASSIGN_OR_RETURN(StoredJob job, transaction.GetJob("a"));
+              v1::JobEvent event;
+              event.set_sequence(1);
+              return transaction.AppendEvent(job, event);
+            }).code(),
+            absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(StoreTest, DeletingAJobTakesItsEventsAndKeepsTheCursorsOfOthers) {
+  ASSERT_TRUE(Insert(MakeJob("a"), "request").ok());
+  ASSERT_TRUE(Insert(MakeJob("b")).ok());
+  ASSERT_TRUE(AddEvents("a", 1).ok());
+  ASSERT_TRUE(AddEvents("b", 1).ok());
+  ASSERT_TRUE(AddEvents("a", 3).ok());
+  auto changes = store_->ReadChanges(0, 100);
+  ASSERT_TRUE(changes.ok());
+  ASSERT_THAT(changes->changes, SizeIs(3));
+  const int64_t of_b = changes->changes[1].cursor;
+  const int64_t newest = changes->newest_cursor;
+  EXPECT_EQ(newest, changes->changes[2].cursor);
+
+  ASSERT_TRUE(Write([](Transaction& transaction) -> absl::Status {
+                TANDEM_ASSIGN_OR_RETURN(const StoredJob job, transaction.GetJob("a"));
+                return transaction.DeleteJob(job);
+              }).ok());
+  Reopen();
+  EXPECT_EQ(store_->GetJob("a").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_->ReadEvents("a", 0, 10).status().code(), absl::StatusCode::kNotFound);
+  changes = store_->ReadChanges(0, 100);
+  ASSERT_TRUE(changes.ok());
+  ASSERT_THAT(changes->changes, SizeIs(1));
+  EXPECT_EQ(changes->changes[0].cursor, of_b);
+  EXPECT_EQ(changes->changes[0].event.job(), "jobs/b");
+  EXPECT_EQ(changes->newest_cursor, newest);
+
+  // A cursor is never given twice, and the request id may be used again.
+  ASSERT_TRUE(Insert(MakeJob("c"), "request").ok());
+  ASSERT_TRUE(AddEvents("c", 1).ok());
+  changes = store_->ReadChanges(of_b, 100);
+  ASSERT_TRUE(changes.ok());
+  ASSERT_THAT(changes->changes, SizeIs(1));
+  EXPECT_GT(changes->changes[0].cursor, newest);
+}
+
+TEST_F(StoreTest, FindsJobsThatHaveNotEnded) {
+  int64_t time = 100;
+  for (int state = v1::JOB_STATE_QUEUED; state <= v1::JOB_STATE_CANCELLED; ++state) {
+    ASSERT_TRUE(Insert(MakeJob(absl::StrCat("j", state), --time, static_cast<v1::JobState>(state))).ok());
+  }
+  const auto jobs = store_->NonTerminalJobs();
+  ASSERT_TRUE(jobs.ok());
+  std::vector<std::string> names;
+  for (const StoredJob& job : *jobs) names.push_back(job.job.name());
+  EXPECT_THAT(names, ElementsAre("jobs/j1", "jobs/j2", "jobs/j3", "jobs/j4"));
+}
+
+TEST_F(StoreTest, ListsInBothOrdersAndDirectionsPageByPage) {
+  // Two were created at the same moment.
+  ASSERT_TRUE(Insert(MakeJob("d", 1)).ok());
+  ASSERT_TRUE(Insert(MakeJob("a", 2)).ok());
+  ASSERT_TRUE(Insert(MakeJob("c", 2, v1::JOB_STATE_FAILED)).ok());
+  ASSERT_TRUE(Insert(MakeJob("b", 3, v1::JOB_STATE_RUNNING)).ok());
+  for (const int page_size : {1, 2, 3, 4, 50}) {
+    JobQuery query;
+    query.page_size = page_size;
+    EXPECT_THAT(List(query), ElementsAre("b", "c", "a", "d"));
+    query.descending = false;
+    EXPECT_THAT(List(query), ElementsAre("d", "a", "c", "b"));
+    query.order = JobQuery::Order::kName;
+    EXPECT_THAT(List(query), ElementsAre("a", "b", "c", "d"));
+    query.descending = true;
+    EXPECT_THAT(List(query), ElementsAre("d", "c", "b", "a"));
+    query.states = {v1::JOB_STATE_RUNNING, v1::JOB_STATE_FAILED};
+    EXPECT_THAT(List(query), ElementsAre("c", "b"));
+    query.states = {v1::JOB_STATE_SUCCEEDED};
+    EXPECT_THAT(List(query), IsEmpty());
+  }
+}
+
+TEST_F(StoreTest, APageTokenIsOfItsQueryAlone) {
+  for (const char* id : {"a", "b", "c"}) ASSERT_TRUE(Insert(MakeJob(id)).ok());
+  JobQuery query;
+  query.page_size = 1;
+  const auto page = store_->ListJobs(query);
+  ASSERT_TRUE(page.ok());
+  const std::string token = page->next_page_token;
+  ASSERT_FALSE(token.empty());
+
+  const auto code = [this](const JobQuery& query) { return store_->ListJobs(query).status().code(); };
+  query.page_token = token;
+  query.page_size = 2;  // may change
+  EXPECT_EQ(code(query), absl::StatusCode::kOk);
+  query.descending = false;
+  EXPECT_EQ(code(query), absl::StatusCode::kInvalidArgument);
+  query.descending = true;
+  query.states = {v1::JOB_STATE_QUEUED};
+  EXPECT_EQ(code(query), absl::StatusCode::kInvalidArgument);
+  query.states = {};
+  for (const std::string& bad : {std::string("x"), token + "A", token.substr(1), std::string(300, '_')}) {
+    query.page_token = bad;
+    EXPECT_NE(code(query), absl::StatusCode::kInternal) << bad;
+  }
+}
+
+TEST_F(StoreTest, APageGoesOnWhereItStoodAlthoughJobsComeAndGo) {
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(Insert(MakeJob(absl::StrCat("j", i), i + 1)).ok());
+  JobQuery query;
+  query.page_size = 2;
+  auto page = store_->ListJobs(query);
+  ASSERT_TRUE(page.ok());
+  query.page_token = page->next_page_token;
+  ASSERT_TRUE(Insert(MakeJob("new", 100)).ok());
+  ASSERT_TRUE(Write([](Transaction& transaction) -> absl::Status {
+                TANDEM_ASSIGN_OR_RETURN(const StoredJob job, transaction.GetJob("j4"));
+                return transaction.DeleteJob(job);
+              }).ok());
+  EXPECT_THAT(List(query), ElementsAre("j3", "j2", "j1", "j0"));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,35 @@
+#ifndef TANDEM_SERVER_STORE_TEMPORARY_FOLDER_H_
+#define TANDEM_SERVER_STORE_TEMPORARY_FOLDER_H_
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "gtest/gtest.h"
+
+namespace tandem {
+
+// For tests: an empty folder, removed with all that is in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_(testing::TempDir() + "/tandem-XXXXXX") {
+    EXPECT_NE(mkdtemp(path_.data()), nullptr) << path_;
+  }
+  ~TemporaryFolder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_STORE_TEMPORARY_FOLDER_H_
