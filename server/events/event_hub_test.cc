@@ -1,0 +1,353 @@
+#include "server/events/event_hub.h"
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/store/awaited.h"
+#include "server/store/temporary_folder.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Waits for the next entry.
+template <typename Item>
+typename Subscription<Item>::Result Next(Subscription<Item>& subscription) {
+  Awaited<typename Subscription<Item>::Result> result;
+  subscription.Next(result.Done());
+  return result.Get();
+}
+
+class EventHubTest : public testing::Test {
+ protected:
+  EventHubTest() {
+    auto store = Store::Open(folder_.path() + "/tandem.db");
+    EXPECT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    hub_ = std::make_unique<EventHub>(store_.get());
+  }
+
+  ~EventHubTest() override {
+    hub_.reset();
+    store_->Close();
+  }
+
+  void AddJob(const std::string& id) {
+    Awaited<absl::Status> done;
+    store_->Write(
+        [id](Transaction& transaction) {
+          StoredJob job;
+          job.job.set_name(JobName(id));
+          job.job.set_state(v1::JOB_STATE_RUNNING);
+          return transaction.InsertJob(&job, "", {});
+        },
+        done.Done());
+    EXPECT_TRUE(done.Get().ok());
+  }
+
+  // Commits `count` events, each a change of state, and publishes them; the last may end the job. Calls
+  // `done` after that.
+  void Log(const std::string& id, int count, bool ends, absl::AnyInvocable<void()> done) {
+    struct Logged {
+      std::vector<std::shared_ptr<const v1::JobEvent>> events;
+      std::vector<std::shared_ptr<const JobChange>> changes;
+    };
+    auto logged = std::make_shared<Logged>();
+    store_->Write(
+        [=](Transaction& transaction) -> absl::Status {
+          TANDEM_ASSIGN_OR_RETURN(StoredJob job, transaction.GetJobWithoutSpec(id));
+          for (int i = 0; i < count; ++i) {
+            auto event = std::make_shared<v1::JobEvent>();
+            event->set_job(job.job.name());
+            event->set_sequence(job.job.last_sequence() + 1);
+            event->set_terminal(ends && i + 1 == count);
+            if (event->terminal()) job.job.set_state(v1::JOB_STATE_SUCCEEDED);
+            TANDEM_RETURN_IF_ERROR(transaction.AppendEvent(job, *event));
+            job.job.set_last_sequence(event->sequence());
+            auto change = std::make_shared<JobChange>();
+            TANDEM_ASSIGN_OR_RETURN(change->cursor, transaction.AppendChange(job, event->sequence()));
+            change->event = *event;
+            logged->events.push_back(std::move(event));
+            logged->changes.push_back(std::move(change));
+          }
+          return transaction.UpdateJob(&job);
+        },
+        [this, id, logged, done = std::move(done)](absl::Status status) mutable {
+          EXPECT_TRUE(status.ok()) << status;
+          for (const auto& event : logged->events) hub_->Publish(id, event);
+          for (const auto& change : logged->changes) hub_->PublishChange(change);
+          done();
+        });
+  }
+
+  void LogAndWait(const std::string& id, int count, bool ends = false) {
+    Awaited<bool> done;
+    Log(id, count, ends, [call = done.Done()] { call(true); });
+    done.Get();
+  }
+
+  void Delete(const std::string& id) {
+    Awaited<absl::Status> done;
+    store_->Write(
+        [id](Transaction& transaction) -> absl::Status {
+          TANDEM_ASSIGN_OR_RETURN(const StoredJob job, transaction.GetJob(id));
+          return transaction.DeleteJob(job);
+        },
+        [this, id, call = done.Done()](absl::Status status) {
+          hub_->PublishDeleted(id);
+          call(status);
+        });
+    EXPECT_TRUE(done.Get().ok());
+  }
+
+  // Takes `count` entries and gives their numbers.
+  static std::vector<int64_t> Take(EventSubscription& subscription, int count) {
+    std::vector<int64_t> sequences;
+    for (int i = 0; i < count; ++i) {
+      const auto event = Next(subscription);
+      EXPECT_TRUE(event.ok()) << event.status();
+      if (!event.ok() || *event == nullptr) break;
+      sequences.push_back((*event)->sequence());
+    }
+    return sequences;
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<EventHub> hub_;
+};
+
+TEST_F(EventHubTest, ReplaysThenFollowsThenEnds) {
+  AddJob("a");
+  LogAndWait("a", 3);
+  const auto watcher = hub_->Subscribe("a", 1);
+  EXPECT_THAT(Take(*watcher, 2), ElementsAre(2, 3));
+
+  Awaited<EventSubscription::Result> next;
+  watcher->Next(next.Done());
+  EXPECT_FALSE(next.IsDone());
+  LogAndWait("a", 1);
+  const auto event = next.Get();
+  ASSERT_TRUE(event.ok() && *event != nullptr);
+  EXPECT_EQ((*event)->sequence(), 4);
+
+  LogAndWait("a", 2, /*ends=*/true);
+  EXPECT_THAT(Take(*watcher, 2), ElementsAre(5, 6));
+  for (int i = 0; i < 2; ++i) {
+    const auto end = Next(*watcher);
+    ASSERT_TRUE(end.ok()) << end.status();
+    EXPECT_EQ(*end, nullptr);
+  }
+}
+
+TEST_F(EventHubTest, AWatcherThatHasSeenTheEndGetsTheEnd) {
+  AddJob("a");
+  LogAndWait("a", 2, /*ends=*/true);
+  const auto end = Next(*hub_->Subscribe("a", 2));
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, nullptr);
+  EXPECT_THAT(Take(*hub_->Subscribe("a", 1), 1), ElementsAre(2));
+}
+
+TEST_F(EventHubTest, SaysWhatIsWrongWithAPosition) {
+  AddJob("a");
+  LogAndWait("a", 2);
+  EXPECT_EQ(Next(*hub_->Subscribe("a", 3)).status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(Next(*hub_->Subscribe("b", 0)).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Next(*hub_->SubscribeChanges(3)).status().code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST_F(EventHubTest, AWatcherThatIsSlowReadsTheLog) {
+  EventHub::Options options;
+  options.buffer_size = 2;
+  options.read_size = 3;
+  options.threads = 1;
+  hub_ = std::make_unique<EventHub>(store_.get(), options);
+  AddJob("a");
+  LogAndWait("a", 1);
+  const auto watcher = hub_->Subscribe("a", 0);
+  EXPECT_THAT(Take(*watcher, 1), ElementsAre(1));
+  LogAndWait("a", 12);
+  EXPECT_THAT(Take(*watcher, 5), ElementsAre(2, 3, 4, 5, 6));
+  LogAndWait("a", 2);
+  EXPECT_THAT(Take(*watcher, 9), ElementsAre(7, 8, 9, 10, 11, 12, 13, 14, 15));
+  LogAndWait("a", 1, /*ends=*/true);
+  EXPECT_THAT(Take(*watcher, 1), ElementsAre(16));
+  EXPECT_EQ(*Next(*watcher), nullptr);
+}
+
+TEST_F(EventHubTest, CancelAnswersAnOutstandingNext) {
+  AddJob("a");
+  const auto watcher = hub_->Subscribe("a", 0);
+  Awaited<EventSubscription::Result> next;
+  watcher->Next(next.Done());
+  watcher->Cancel();
+  EXPECT_EQ(next.Get().status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(Next(*watcher).status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(EventHubTest, DestroyingDropsTheCallback) {
+  AddJob("a");
+  auto held = std::make_shared<int>(0);
+  auto watcher = hub_->Subscribe("a", 0);
+  watcher->Next([held](EventSubscription::Result) { ADD_FAILURE(); });
+  watcher.reset();
+  LogAndWait("a", 1);
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST_F(EventHubTest, ACallbackMayAskForMoreAndDestroyItsSubscription) {
+  AddJob("a");
+  struct Watcher {
+    std::unique_ptr<EventSubscription> subscription;
+    std::vector<int64_t> seen;
+    Awaited<std::vector<int64_t>> done;
+
+    void Ask() {
+      subscription->Next([this](EventSubscription::Result event) {
+        ASSERT_TRUE(event.ok()) << event.status();
+        if (*event == nullptr) {
+          subscription.reset();
+          done.Done()(seen);
+          return;
+        }
+        seen.push_back((*event)->sequence());
+        Ask();
+      });
+    }
+  };
+  Watcher watcher;
+  watcher.subscription = hub_->Subscribe("a", 0);
+  watcher.Ask();
+  LogAndWait("a", 400);
+  LogAndWait("a", 1, /*ends=*/true);
+  std::vector<int64_t> all(401);
+  std::generate(all.begin(), all.end(), [next = int64_t{0}]() mutable { return ++next; });
+  EXPECT_EQ(watcher.done.Get(), all);
+}
+
+TEST_F(EventHubTest, ADeletedJobsWatchersGetWhatTheyHaveThenNotFound) {
+  AddJob("a");
+  LogAndWait("a", 1);
+  const auto caught_up = hub_->Subscribe("a", 0);
+  const auto behind = hub_->Subscribe("a", 0);
+  EXPECT_THAT(Take(*caught_up, 1), ElementsAre(1));
+  Awaited<EventSubscription::Result> next;
+  caught_up->Next(next.Done());
+  Delete("a");
+  EXPECT_EQ(next.Get().status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Next(*behind).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(EventHubTest, CloseEndsEveryWatcherAtOnce) {
+  AddJob("a");
+  LogAndWait("a", 5);
+  const auto waiting = hub_->Subscribe("a", 5);
+  const auto reading = hub_->Subscribe("a", 0);
+  const auto changes = hub_->SubscribeChanges(0);
+  EXPECT_THAT(Take(*reading, 1), ElementsAre(1));
+  Awaited<EventSubscription::Result> next;
+  waiting->Next(next.Done());
+  hub_->Close(absl::UnavailableError("bye"));
+  EXPECT_EQ(next.Get().status().message(), "bye");
+  EXPECT_EQ(Next(*reading).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Next(*changes).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Next(*hub_->Subscribe("a", 0)).status().message(), "bye");
+  hub_.reset();
+  EXPECT_EQ(Next(*reading).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(EventHubTest, ChangesOfAllJobsComeInOneOrder) {
+  AddJob("a");
+  AddJob("b");
+  LogAndWait("a", 1);
+  const auto all = hub_->SubscribeChanges(0);
+  const auto only_new = hub_->SubscribeChanges(-1);
+  LogAndWait("b", 2);
+  LogAndWait("a", 1);
+  std::vector<std::string> seen;
+  int64_t cursor = 0;
+  for (int i = 0; i < 4; ++i) {
+    const auto change = Next(*all);
+    ASSERT_TRUE(change.ok() && *change != nullptr);
+    EXPECT_GT((*change)->cursor, cursor);
+    cursor = (*change)->cursor;
+    seen.push_back(absl::StrCat((*change)->event.job(), "#", (*change)->event.sequence()));
+  }
+  EXPECT_THAT(seen, ElementsAre("jobs/a#1", "jobs/b#1", "jobs/b#2", "jobs/a#2"));
+  const auto first_new = Next(*only_new);
+  ASSERT_TRUE(first_new.ok() && *first_new != nullptr);
+  EXPECT_EQ((*first_new)->event.job(), "jobs/b");
+  EXPECT_EQ((*first_new)->event.sequence(), 1);
+
+  // A new hub on the same store knows what is new, and cursors stay good when a job goes.
+  Delete("b");
+  hub_ = std::make_unique<EventHub>(store_.get());
+  const auto resumed = hub_->SubscribeChanges(cursor);
+  const auto fresh = hub_->SubscribeChanges(-1);
+  LogAndWait("a", 1);
+  EXPECT_EQ((*Next(*resumed))->event.sequence(), 3);
+  EXPECT_EQ((*Next(*fresh))->event.sequence(), 3);
+}
+
+// Watchers of all speeds, some of which go and come back with the last number they saw, while a log grows:
+// each sees every entry once and in order, and then the end.
+TEST_F(EventHubTest, EveryWatcherSeesEveryEntryOnce) {
+  constexpr int kEvents = 1500;
+  constexpr int kWatchers = 6;
+  EventHub::Options options;
+  options.buffer_size = 8;
+  options.read_size = 16;
+  hub_ = std::make_unique<EventHub>(store_.get(), options);
+  AddJob("a");
+  std::atomic<int> failures = 0;
+  std::vector<std::thread> watchers;
+  for (int i = 0; i < kWatchers; ++i) {
+    watchers.emplace_back([&, i] {
+      std::mt19937 random(i);
+      int64_t seen = 0;
+      auto subscription = hub_->Subscribe("a", seen);
+      while (true) {
+        // Slow ones look at a counter for a while.
+        for (unsigned spin = random() % (1U << (2 * i + 1)); spin > 0; --spin) failures.load();
+        if (random() % 100 == 0) {
+          // Perhaps with a question outstanding.
+          if (random() % 2 == 0) subscription->Next([](EventSubscription::Result) {});
+          subscription = hub_->Subscribe("a", seen);
+        }
+        const auto event = Next(*subscription);
+        if (!event.ok()) {
+          ++failures;
+          return;
+        }
+        if (*event == nullptr) break;
+        if ((*event)->sequence() != seen + 1) ++failures;
+        seen = (*event)->sequence();
+      }
+      if (seen != kEvents) ++failures;
+    });
+  }
+  std::mt19937 random(99);
+  for (int logged = 0; logged < kEvents;) {
+    const int count = std::min<int>(kEvents - logged, 1 + static_cast<int>(random() % 20));
+    logged += count;
+    if (random() % 4 == 0) {
+      LogAndWait("a", count, logged == kEvents);
+    } else {
+      Log("a", count, logged == kEvents, [] {});
+    }
+  }
+  for (std::thread& watcher : watchers) watcher.join();
+  EXPECT_EQ(failures, 0);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,171 @@
+#ifndef TANDEM_SERVER_JOBS_JOB_MACHINE_FIXTURE_H_
+#define TANDEM_SERVER_JOBS_JOB_MACHINE_FIXTURE_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/clock.h"
+#include "gtest/gtest.h"
+#include "server/events/event_hub.h"
+#include "server/jobs/job_machine.h"
+#include "server/store/awaited.h"
+#include "server/store/store.h"
+#include "server/store/temporary_folder.h"
+
+namespace tandem {
+
+// For tests: notes what it hears, as "queued jobs/a".
+class RecordingObserver : public JobObserver {
+ public:
+  void OnQueued(const v1::Job& job) override { Note("queued", job); }
+  void OnCancelling(const v1::Job& job) override { Note("cancelling", job); }
+  void OnTerminal(const v1::Job& job) override { Note("terminal", job); }
+  void OnDeleted(const v1::Job& job) override { Note("deleted", job); }
+
+  // What was heard since the last call.
+  std::vector<std::string> Take() {
+    MutexLock lock(&mutex_);
+    return std::exchange(heard_, {});
+  }
+
+ private:
+  void Note(absl::string_view what, const v1::Job& job) {
+    EXPECT_TRUE(job.has_spec());
+    MutexLock lock(&mutex_);
+    heard_.push_back(absl::StrCat(what, " ", job.name()));
+  }
+
+  Mutex mutex_;
+  std::vector<std::string> heard_ ABSL_GUARDED_BY(mutex_);
+};
+
+// For tests: a job machine on a store in a folder of its own, whose methods wait.
+class JobMachineFixture {
+ public:
+  JobMachineFixture() { Open(); }
+  ~JobMachineFixture() { Close(); }
+
+  // As a new daemon on the same folder.
+  void Reopen() {
+    Close();
+    Open();
+  }
+
+  JobMachine& machine() { return *machine_; }
+  Store& store() { return *store_; }
+  EventHub& hub() { return *hub_; }
+  FakeClock& clock() { return clock_; }
+  RecordingObserver& observer() { return observer_; }
+
+  absl::StatusOr<v1::Job> Create(const std::string& name, const std::string& request_id = "") {
+    JobMachine::NewJob job;
+    job.spec.set_name(name);
+    job.submitted_spec = job.spec;
+    job.request_id = request_id;
+    return Create(std::move(job));
+  }
+  absl::StatusOr<v1::Job> Create(JobMachine::NewJob job) {
+    Awaited<absl::StatusOr<v1::Job>> done;
+    machine_->Create(std::move(job), done.Done());
+    return done.Get();
+  }
+  // The id of a new job.
+  std::string NewJob(const std::string& name = "job") {
+    const absl::StatusOr<v1::Job> job = Create(name);
+    EXPECT_TRUE(job.ok()) << job.status();
+    return job.ok() ? JobId(job->name()) : "";
+  }
+  absl::StatusOr<v1::Job> Cancel(const std::string& id) {
+    Awaited<absl::StatusOr<v1::Job>> done;
+    machine_->Cancel(id, v1::STATE_REASON_CANCEL_REQUESTED, done.Done());
+    return done.Get();
+  }
+  absl::Status Delete(const std::string& id) {
+    Awaited<absl::Status> done;
+    machine_->Delete(id, done.Done());
+    return done.Get();
+  }
+  absl::StatusOr<v1::Job> Schedule(const std::string& id) {
+    Awaited<absl::StatusOr<v1::Job>> done;
+    machine_->Schedule(id, {"devices/cpu:0", "devices/cpu:1"}, done.Done());
+    return done.Get();
+  }
+  absl::StatusOr<v1::Job> Requeue(const std::string& id, int32_t attempt) {
+    Awaited<absl::StatusOr<v1::Job>> done;
+    machine_->Requeue(id, attempt, done.Done());
+    return done.Get();
+  }
+  absl::StatusOr<v1::Job> WorkerLost(const std::string& id, int32_t attempt,
+                                     const std::string& message = "killed") {
+    Awaited<absl::StatusOr<v1::Job>> done;
+    machine_->WorkerLost(id, attempt, v1::STATE_REASON_WORKER_LOST, message, done.Done());
+    return done.Get();
+  }
+  absl::StatusOr<JobMachine::WorkerPosition> Apply(const std::string& id, int32_t attempt,
+                                                   std::vector<internal::v1::WorkerEvent> events) {
+    Awaited<absl::StatusOr<JobMachine::WorkerPosition>> done;
+    machine_->ApplyWorkerEvents(id, attempt, std::move(events), done.Done());
+    return done.Get();
+  }
+
+  // A job's whole log.
+  std::vector<v1::JobEvent> Log(const std::string& id) {
+    absl::StatusOr<EventPage> page = store_->ReadEvents(id, 0, 1000000);
+    EXPECT_TRUE(page.ok()) << page.status();
+    return page.ok() ? std::move(page->events) : std::vector<v1::JobEvent>();
+  }
+
+ private:
+  void Open() {
+    absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(folder_.path() + "/tandem.db");
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    hub_ = std::make_unique<EventHub>(store_.get());
+    machine_ = std::make_unique<JobMachine>(store_.get(), hub_.get(), &clock_, folder_.path() + "/jobs");
+    machine_->AddObserver(&observer_);
+  }
+  void Close() {
+    store_->Close();
+    machine_.reset();
+    hub_.reset();
+    store_.reset();
+  }
+
+  TemporaryFolder folder_;
+  FakeClock clock_{absl::FromUnixSeconds(1700000000)};
+  RecordingObserver observer_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<EventHub> hub_;
+  std::unique_ptr<JobMachine> machine_;
+};
+
+// Events of a worker.
+inline internal::v1::WorkerEvent MakeWorkerEvent(int64_t sequence) {
+  internal::v1::WorkerEvent event;
+  event.set_worker_sequence(sequence);
+  return event;
+}
+inline internal::v1::WorkerEvent Started(int64_t sequence) {
+  internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
+  event.mutable_started();
+  return event;
+}
+inline internal::v1::WorkerEvent ProgressAt(int64_t sequence, int64_t step) {
+  internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
+  event.mutable_progress()->set_step(step);
+  return event;
+}
+inline internal::v1::WorkerEvent Finished(int64_t sequence, v1::JobState state,
+                                          const std::string& message = "") {
+  internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
+  event.mutable_finished()->set_state(state);
+  event.mutable_finished()->set_message(message);
+  return event;
+}
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_JOBS_JOB_MACHINE_FIXTURE_H_
