@@ -63,11 +63,7 @@ absl::StatusOr<std::vector<ValueId>> Conv2dOp::Gradient(Graph& graph, const Node
   const ValueId x = node.inputs[0];
   const ValueId weight = node.inputs[1];
   std::vector<ValueId> grads(node.inputs.size(), kNoValue);
-  if (wanted[0]) {
-    TANDEM_ASSIGN_OR_RETURN(grads[0],
-                            graph.Add(std::make_shared<Conv2dGradInputOp>(geometry, graph.value(x).shape),
-                                      {grad_outputs[0], weight}));
-  }
+  // The weight's first: it can be reduced while the rest goes on, and x is dead after it.
   const bool bias_wanted = node.inputs.size() == 3 && wanted[2];
   if (wanted[1] || bias_wanted) {
     TANDEM_ASSIGN_OR_RETURN(
@@ -76,6 +72,11 @@ absl::StatusOr<std::vector<ValueId>> Conv2dOp::Gradient(Graph& graph, const Node
                       {x, grad_outputs[0]}));
     if (wanted[1]) grads[1] = outputs[0];
     if (bias_wanted) grads[2] = outputs[1];
+  }
+  if (wanted[0]) {
+    TANDEM_ASSIGN_OR_RETURN(grads[0],
+                            graph.Add(std::make_shared<Conv2dGradInputOp>(geometry, graph.value(x).shape),
+                                      {grad_outputs[0], weight}));
   }
   return grads;
 }

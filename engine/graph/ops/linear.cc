@@ -47,10 +47,7 @@ absl::StatusOr<std::vector<ValueId>> LinearOp::Gradient(Graph& graph, const Node
                                                         absl::Span<const ValueId> grad_outputs,
                                                         const std::vector<bool>& wanted) const {
   std::vector<ValueId> grads(node.inputs.size(), kNoValue);
-  if (wanted[0]) {
-    TANDEM_ASSIGN_OR_RETURN(
-        grads[0], graph.Add(std::make_shared<LinearGradInputOp>(), {grad_outputs[0], node.inputs[1]}));
-  }
+  // The weight's first: it can be reduced while the rest goes on, and x is dead after it.
   const bool bias_wanted = node.inputs.size() == 3 && wanted[2];
   if (wanted[1] || bias_wanted) {
     TANDEM_ASSIGN_OR_RETURN(
@@ -58,6 +55,10 @@ absl::StatusOr<std::vector<ValueId>> LinearOp::Gradient(Graph& graph, const Node
         graph.AddNode(std::make_shared<LinearGradWeightOp>(bias_wanted), {node.inputs[0], grad_outputs[0]}));
     if (wanted[1]) grads[1] = outputs[0];
     if (bias_wanted) grads[2] = outputs[1];
+  }
+  if (wanted[0]) {
+    TANDEM_ASSIGN_OR_RETURN(
+        grads[0], graph.Add(std::make_shared<LinearGradInputOp>(), {grad_outputs[0], node.inputs[1]}));
   }
   return grads;
 }

@@ -1,0 +1,193 @@
+// Every gradient rule against central differences, on odd shapes: for a random projection of the outputs,
+// (L(x + h) - L(x - h)) / 2h of each element.
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backend/op_cases.h"
+#include "engine/backends/reference/reference_device.h"
+#include "engine/graph/autodiff.h"
+#include "engine/graph/ops/classification.h"
+#include "engine/graph/ops/convolution.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/linear.h"
+#include "engine/graph/ops/pooling.h"
+#include "engine/graph/ops/reshape.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+constexpr double kStep = 1e-5;
+constexpr double kTolerance = 1e-7;
+
+// Builds what is to be differentiated and returns a value; its floating-point inputs are what to
+// differentiate by.
+struct GradientCase {
+  std::string name;
+  std::function<ValueId(CaseGraph& graph)> build;
+};
+
+void PrintTo(const GradientCase& gradient_case, std::ostream* out) { *out << gradient_case.name; }
+
+class GradientTest : public testing::TestWithParam<GradientCase> {};
+
+// A scalar that depends on every element of `y` in its own way.
+ValueId Project(CaseGraph& g, ValueId y) {
+  const int64_t elements = g.graph().value(y).shape.elements();
+  Tensor weights(DType::kFloat64, {1, elements});
+  for (int64_t i = 0; i < elements; ++i) weights.data<double>()[i] = std::sin(1.0 + 0.7 * i);
+  const ValueId weight =
+      g.graph().AddVariable("projection", VariableKind::kStatistic, DType::kFloat64, weights.shape());
+  g.variables().emplace("projection", std::move(weights));
+  const ValueId row = g.AddHidden(std::make_shared<ReshapeOp>(Shape({1, elements})), {y})[0];
+  const ValueId sum = g.AddHidden(std::make_shared<LinearOp>(), {row, weight})[0];
+  return g.AddHidden(std::make_shared<ReshapeOp>(Shape()), {sum})[0];
+}
+
+double Loss(const CaseGraph& graph, Executable& executable) {
+  std::vector<const void*> inputs;
+  for (const Tensor& input : graph.inputs()) inputs.push_back(input.raw_data());
+  EXPECT_TRUE(executable.Run(inputs, nullptr).ok());
+  return executable.Output(0)->data<double>()[0];
+}
+
+TEST_P(GradientTest, IsWhatCentralDifferencesSay) {
+  const std::unique_ptr<Device> device = CreateReferenceDevice();
+  CaseGraph forward(DType::kFloat64);
+  const ValueId loss = Project(forward, GetParam().build(forward));
+  forward.graph().MarkOutput(loss);
+  std::vector<ValueId> targets;
+  for (const ValueId input : forward.graph().inputs()) {
+    if (IsFloatingPoint(forward.graph().value(input).dtype)) targets.push_back(input);
+  }
+  CaseGraph backward = forward;
+  const auto grads = AppendGradients(backward.graph(), loss, targets);
+  ASSERT_TRUE(grads.ok()) << grads.status();
+  for (const ValueId grad : *grads) backward.graph().MarkOutput(grad);
+  const absl::StatusOr<RunResult> result = RunCaseOn(*device, backward);
+  ASSERT_TRUE(result.ok()) << result.status();
+
+  const std::unique_ptr<Variables> variables = device->CreateVariables();
+  const auto executable = device->Compile(forward.graph(), variables.get());
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  ASSERT_TRUE(WriteVariables(forward, *variables).ok());
+  size_t target = 0;
+  for (Tensor& input : forward.inputs()) {
+    if (!IsFloatingPoint(input.dtype())) continue;
+    Tensor differences(DType::kFloat64, input.shape());
+    for (int64_t i = 0; i < input.elements(); ++i) {
+      double& number = input.data<double>()[i];
+      const double middle = number;
+      number = middle + kStep;
+      const double above = Loss(forward, **executable);
+      number = middle - kStep;
+      const double below = Loss(forward, **executable);
+      number = middle;
+      differences.data<double>()[i] = (above - below) / (2 * kStep);
+    }
+    const double error = RelativeError(result->outputs[1 + target], differences, 0.01);
+    EXPECT_TRUE(error <= kTolerance) << "the gradient of input " << target << " is off by " << error;
+    ++target;
+  }
+}
+
+GradientCase Convolution(const std::string& name, Shape x, Shape weight, bool has_bias,
+                         Conv2dGeometry geometry) {
+  return {"conv2d " + name, [=](CaseGraph& g) {
+            std::vector<ValueId> inputs = {g.Input("x", x), g.Input("weight", weight)};
+            if (has_bias) inputs.push_back(g.Input("bias", {weight[0]}));
+            return g.AddHidden(std::make_shared<Conv2dOp>(geometry), inputs)[0];
+          }};
+}
+
+GradientCase MaxPooling(const std::string& name, Shape x, PoolGeometry geometry) {
+  return {"max_pool2d " + name, [=](CaseGraph& g) {
+            return g.AddHidden(std::make_shared<MaxPool2dOp>(geometry), {g.Input("x", x)})[0];
+          }};
+}
+
+GradientCase AveragePooling(const std::string& name, Shape x, PoolGeometry geometry, bool count_include_pad) {
+  return {"average_pool2d " + name, [=](CaseGraph& g) {
+            return g.AddHidden(std::make_shared<AveragePool2dOp>(geometry, count_include_pad),
+                               {g.Input("x", x)})[0];
+          }};
+}
+
+GradientCase Dense(const std::string& name, Shape x, int64_t units, bool has_bias) {
+  return {"linear " + name, [=](CaseGraph& g) {
+            std::vector<ValueId> inputs = {g.Input("x", x), g.Input("weight", {units, x[-1]})};
+            if (has_bias) inputs.push_back(g.Input("bias", {units}));
+            return g.AddHidden(std::make_shared<LinearOp>(), inputs)[0];
+          }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Convolution, GradientTest,
+                         testing::Values(Convolution("plain", {2, 3, 6, 5}, {4, 3, 3, 2}, true, {}),
+                                         Convolution("stride and padding", {2, 2, 7, 6}, {3, 2, 3, 3}, true,
+                                                     {.stride = {2, 3}, .padding = {1, 2}}),
+                                         Convolution("dilation", {1, 2, 8, 9}, {2, 2, 3, 2}, false,
+                                                     {.padding = {2, 1}, .dilation = {2, 3}}),
+                                         Convolution("groups", {2, 6, 5, 4}, {4, 3, 2, 3}, true,
+                                                     {.padding = {0, 1}, .groups = 2}),
+                                         Convolution("depthwise", {1, 3, 5, 5}, {6, 1, 3, 3}, true,
+                                                     {.padding = {1, 1}, .groups = 3}),
+                                         Convolution("pixel", {1, 2, 1, 1}, {3, 2, 1, 1}, true, {})));
+
+INSTANTIATE_TEST_SUITE_P(
+    Pooling, GradientTest,
+    testing::Values(MaxPooling("plain", {2, 3, 6, 7}, {{2, 2}, {2, 2}}),
+                    MaxPooling("overlapping", {1, 2, 7, 9}, {{3, 2}, {2, 1}, {1, 1}}),
+                    AveragePooling("plain", {2, 3, 6, 7}, {{2, 2}, {2, 2}}, true),
+                    AveragePooling("counted", {1, 2, 7, 9}, {{3, 2}, {2, 1}, {1, 1}}, true),
+                    AveragePooling("not counted", {1, 2, 7, 9}, {{3, 2}, {2, 1}, {1, 1}}, false),
+                    AveragePooling("whole plane", {2, 3, 5, 3}, {{5, 3}, {1, 1}}, true)));
+
+INSTANTIATE_TEST_SUITE_P(Dense, GradientTest,
+                         testing::Values(Dense("with bias", {5, 7}, 3, true),
+                                         Dense("without bias", {1, 4}, 5, false),
+                                         Dense("3 dimensions", {2, 3, 5}, 4, true)));
+
+INSTANTIATE_TEST_SUITE_P(
+    Others, GradientTest,
+    testing::Values(
+        GradientCase{"relu",
+                     [](CaseGraph& g) {
+                       return g.AddHidden(std::make_shared<ReluOp>(), {g.Input("x", {3, 5, 7})})[0];
+                     }},
+        GradientCase{
+            "add",
+            [](CaseGraph& g) {
+              return g.AddHidden(std::make_shared<AddOp>(), {g.Input("a", {3, 5}), g.Input("b", {3, 5})})[0];
+            }},
+        GradientCase{"several readers",
+                     [](CaseGraph& g) {
+                       const ValueId x = g.Input("x", {3, 5});
+                       const ValueId y = g.AddHidden(std::make_shared<ReluOp>(), {x})[0];
+                       const ValueId z = g.AddHidden(std::make_shared<ScaleOp>(-1.5), {x})[0];
+                       const ValueId sum = g.AddHidden(std::make_shared<AddOp>(), {y, z})[0];
+                       return g.AddHidden(std::make_shared<AddOp>(), {sum, sum})[0];
+                     }},
+        GradientCase{"scale",
+                     [](CaseGraph& g) {
+                       return g.AddHidden(std::make_shared<ScaleOp>(-0.3), {g.Input("x", {7})})[0];
+                     }},
+        GradientCase{
+            "reshape",
+            [](CaseGraph& g) {
+              return g.AddHidden(std::make_shared<ReshapeOp>(Shape({5, 6})), {g.Input("x", {3, 10})})[0];
+            }},
+        GradientCase{"softmax_cross_entropy", [](CaseGraph& g) {
+                       const ValueId logits = g.Input("logits", {7, 5}, -3, 3);
+                       return g.AddHidden(std::make_shared<SoftmaxCrossEntropyOp>(),
+                                          {logits, g.Labels("labels", 7, 5)})[0];
+                     }}));
+
+}  // namespace
+}  // namespace tandem

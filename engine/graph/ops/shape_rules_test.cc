@@ -1,0 +1,178 @@
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "engine/graph/ops/accumulate.h"
+#include "engine/graph/ops/all_reduce.h"
+#include "engine/graph/ops/classification.h"
+#include "engine/graph/ops/convolution.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/linear.h"
+#include "engine/graph/ops/normalize.h"
+#include "engine/graph/ops/pooling.h"
+#include "engine/graph/ops/reshape.h"
+#include "engine/graph/ops/sgd.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+
+TensorType F32(Shape shape) { return {DType::kFloat32, std::move(shape)}; }
+TensorType F64(Shape shape) { return {DType::kFloat64, std::move(shape)}; }
+TensorType I32(Shape shape) { return {DType::kInt32, std::move(shape)}; }
+TensorType I64(Shape shape) { return {DType::kInt64, std::move(shape)}; }
+TensorType U8(Shape shape) { return {DType::kUInt8, std::move(shape)}; }
+
+void ExpectTypes(const Op& op, const std::vector<TensorType>& inputs,
+                 const std::vector<TensorType>& expected) {
+  const auto outputs = op.Infer(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  ASSERT_EQ(outputs->size(), expected.size()) << op.kind();
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ((*outputs)[i].ToString(), expected[i].ToString()) << op.kind();
+  }
+}
+
+// Every error names the kind and shows the types of all inputs.
+void ExpectRefused(const Op& op, const std::vector<TensorType>& inputs) {
+  const absl::Status status = op.Infer(inputs).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << op.kind();
+  EXPECT_TRUE(absl::StartsWith(status.message(), op.kind())) << status;
+  for (const TensorType& input : inputs) {
+    EXPECT_TRUE(absl::StrContains(status.message(), input.ToString())) << status;
+  }
+}
+
+TEST(ShapeRules, Conv2d) {
+  const Conv2dOp plain({});
+  ExpectTypes(plain, {F32({8, 3, 28, 27}), F32({20, 3, 5, 4})}, {F32({8, 20, 24, 24})});
+  ExpectTypes(plain, {F32({8, 3, 28, 27}), F32({20, 3, 5, 4}), F32({20})}, {F32({8, 20, 24, 24})});
+  const Conv2dGeometry geometry = {.stride = {2, 3}, .padding = {1, 2}, .dilation = {2, 1}, .groups = 2};
+  ExpectTypes(Conv2dOp(geometry), {F64({1, 4, 11, 9}), F64({6, 2, 3, 3})}, {F64({1, 6, 5, 4})});
+  ExpectTypes(Conv2dGradInputOp(geometry, {1, 4, 11, 9}), {F64({1, 6, 5, 4}), F64({6, 2, 3, 3})},
+              {F64({1, 4, 11, 9})});
+  ExpectTypes(Conv2dGradWeightOp(geometry, {6, 2, 3, 3}, true), {F64({1, 4, 11, 9}), F64({1, 6, 5, 4})},
+              {F64({6, 2, 3, 3}), F64({6})});
+  ExpectRefused(plain, {F32({8, 3, 28, 28})});
+  ExpectRefused(plain, {F32({8, 3, 28, 28}), F64({20, 3, 5, 5})});
+  ExpectRefused(plain, {U8({8, 3, 28, 28}), U8({20, 3, 5, 5})});
+  ExpectRefused(plain, {F32({8, 3, 28}), F32({20, 3, 5, 5})});
+  ExpectRefused(plain, {F32({8, 3, 28, 28}), F32({20, 4, 5, 5})});
+  ExpectRefused(plain, {F32({8, 3, 4, 28}), F32({20, 3, 5, 5})});
+  ExpectRefused(plain, {F32({8, 3, 28, 28}), F32({20, 3, 5, 5}), F32({21})});
+  ExpectRefused(Conv2dOp({.groups = 2}), {F32({8, 3, 28, 28}), F32({20, 3, 5, 5})});
+  ExpectRefused(Conv2dOp({.groups = 0}), {F32({8, 3, 28, 28}), F32({20, 3, 5, 5})});
+  for (const int64_t bad : {int64_t{-1}, kHuge}) {
+    ExpectRefused(Conv2dOp({.stride = {1, bad}}), {F32({8, 3, 28, 28}), F32({20, 3, 5, 5})});
+    ExpectRefused(Conv2dOp({.padding = {bad, 1}}), {F32({8, 3, 28, 28}), F32({20, 3, 5, 5})});
+    ExpectRefused(Conv2dOp({.dilation = {bad, 1}}), {F32({8, 3, 28, 28}), F32({20, 3, 5, 5})});
+  }
+  ExpectRefused(plain, {F32({8, 3, 28, 28}), F32({20, 3, kHuge, 5})});
+  ExpectRefused(Conv2dGradInputOp({}, {8, 3, 28, 28}), {F32({8, 20, 24, 23}), F32({20, 3, 5, 5})});
+  ExpectRefused(Conv2dGradWeightOp({}, {20, 3, 5, 5}, false), {F32({8, 3, 28, 28}), F32({7, 20, 24, 24})});
+}
+
+TEST(ShapeRules, Pooling) {
+  const PoolGeometry geometry = {{3, 2}, {2, 1}, {1, 0}};
+  ExpectTypes(MaxPool2dOp(geometry), {F32({2, 5, 9, 7})}, {F32({2, 5, 5, 6}), U8({2, 5, 5, 6})});
+  ExpectTypes(MaxPool2dGradOp(geometry, {2, 5, 9, 7}), {F32({2, 5, 5, 6}), U8({2, 5, 5, 6})},
+              {F32({2, 5, 9, 7})});
+  ExpectTypes(AveragePool2dOp(geometry, true), {F32({2, 5, 9, 7})}, {F32({2, 5, 5, 6})});
+  ExpectTypes(AveragePool2dGradOp(geometry, true, {2, 5, 9, 7}), {F32({2, 5, 5, 6})}, {F32({2, 5, 9, 7})});
+  ExpectRefused(MaxPool2dOp(geometry), {F32({5, 9, 7})});
+  ExpectRefused(MaxPool2dOp(geometry), {I32({2, 5, 9, 7})});
+  ExpectRefused(MaxPool2dOp(geometry), {F32({2, 5, 9, 1})});
+  ExpectRefused(MaxPool2dOp({{3, 3}, {1, 1}, {2, 0}}), {F32({2, 5, 9, 7})});
+  ExpectRefused(MaxPool2dOp({{3, 3}, {0, 1}}), {F32({2, 5, 9, 7})});
+  ExpectRefused(MaxPool2dOp({{16, 16}, {1, 1}}), {F32({2, 5, 20, 20})});
+  ExpectRefused(MaxPool2dGradOp(geometry, {2, 5, 9, 7}), {F32({2, 5, 5, 6}), F32({2, 5, 5, 6})});
+  ExpectRefused(AveragePool2dOp({{3, 3}, {1, 1}, {2, 0}}, false), {F32({2, 5, 9, 7})});
+  ExpectRefused(AveragePool2dGradOp(geometry, true, {2, 5, 9, 7}), {F32({2, 5, 6, 6})});
+}
+
+TEST(ShapeRules, Linear) {
+  ExpectTypes(LinearOp(), {F32({7, 3}), F32({5, 3}), F32({5})}, {F32({7, 5})});
+  ExpectTypes(LinearOp(), {F32({2, 7, 3}), F32({5, 3})}, {F32({2, 7, 5})});
+  ExpectTypes(LinearGradInputOp(), {F32({2, 7, 5}), F32({5, 3})}, {F32({2, 7, 3})});
+  ExpectTypes(LinearGradWeightOp(true), {F32({2, 7, 3}), F32({2, 7, 5})}, {F32({5, 3}), F32({5})});
+  ExpectRefused(LinearOp(), {F32({3}), F32({5, 3})});
+  ExpectRefused(LinearOp(), {F32({7, 3}), F32({5, 4})});
+  ExpectRefused(LinearOp(), {F32({7, 3}), F32({5, 3, 1})});
+  ExpectRefused(LinearOp(), {F32({7, 3}), F32({5, 3}), F32({3})});
+  ExpectRefused(LinearGradInputOp(), {F32({7, 4}), F32({5, 3})});
+  ExpectRefused(LinearGradWeightOp(false), {F32({7, 3}), F32({6, 5})});
+}
+
+TEST(ShapeRules, Elementwise) {
+  ExpectTypes(ReluOp(), {F32({2, 3})}, {F32({2, 3})});
+  ExpectTypes(ReluGradOp(), {F32({2, 3}), F32({2, 3})}, {F32({2, 3})});
+  ExpectTypes(AddOp(), {F64({}), F64({})}, {F64({})});
+  ExpectTypes(ScaleOp(2), {F64({4})}, {F64({4})});
+  ExpectTypes(ReshapeOp({3, 4}), {U8({2, 6})}, {U8({3, 4})});
+  ExpectRefused(ReluOp(), {I32({2, 3})});
+  ExpectRefused(AddOp(), {F32({2, 3}), F32({3, 2})});
+  ExpectRefused(AddOp(), {F32({2, 3}), F64({2, 3})});
+  ExpectRefused(ReshapeOp({3, 5}), {U8({2, 6})});
+  ExpectRefused(ReshapeOp({-3, -4}), {U8({2, 6})});
+}
+
+TEST(ShapeRules, Normalize) {
+  ExpectTypes(NormalizeOp(1, {0.1, 0.2, 0.3}, {1}, DType::kFloat32), {U8({8, 3, 4, 4})}, {F32({8, 3, 4, 4})});
+  ExpectTypes(NormalizeOp(1, {0}, {1}, DType::kFloat64), {F32({8})}, {F64({8})});
+  ExpectRefused(NormalizeOp(1, {0.1, 0.2}, {1}, DType::kFloat32), {U8({8, 3, 4, 4})});
+  ExpectRefused(NormalizeOp(1, {0}, {}, DType::kFloat32), {U8({8, 3, 4, 4})});
+  ExpectRefused(NormalizeOp(1, {0}, {0}, DType::kFloat32), {U8({8, 3, 4, 4})});
+  ExpectRefused(NormalizeOp(1, {0}, {1}, DType::kInt32), {U8({8, 3, 4, 4})});
+  ExpectRefused(NormalizeOp(1, {0}, {1}, DType::kFloat32), {I32({8, 3, 4, 4})});
+}
+
+TEST(ShapeRules, Classification) {
+  ExpectTypes(SoftmaxCrossEntropyOp(), {F32({8, 10}), I32({8})}, {F32({}), F32({8, 10})});
+  ExpectTypes(SoftmaxCrossEntropyOp(), {F64({8, 10}), I32({8})}, {F64({}), F64({8, 10})});
+  ExpectTypes(SoftmaxCrossEntropyGradOp(), {F32({8, 10}), I32({8}), F32({})}, {F32({8, 10})});
+  ExpectTypes(CountCorrectOp(), {F32({8, 10}), I32({8})}, {F32({})});
+  ExpectRefused(SoftmaxCrossEntropyOp(), {F32({8, 10}), I32({7})});
+  ExpectRefused(SoftmaxCrossEntropyOp(), {F32({8, 10}), I64({8})});
+  ExpectRefused(SoftmaxCrossEntropyOp(), {F32({8, 10, 1}), I32({8})});
+  ExpectRefused(SoftmaxCrossEntropyGradOp(), {F32({8, 10}), I32({8}), F32({1})});
+  ExpectRefused(CountCorrectOp(), {F32({8}), I32({8})});
+}
+
+TEST(ShapeRules, Updates) {
+  ExpectTypes(AccumulateOp({1, 2}), {F64({2}), F32({}), F64({})}, {});
+  ExpectRefused(AccumulateOp({1, 2}), {F64({2}), F32({})});
+  ExpectRefused(AccumulateOp({1}), {F32({1}), F32({})});
+  ExpectRefused(AccumulateOp({1}), {F64({1}), F32({1})});
+  ExpectTypes(AllReduceOp(0.5, 0, 2), {F32({3}), F32({2, 2})}, {F32({3}), F32({2, 2})});
+  ExpectRefused(AllReduceOp(0.5, 0, 1), {F32({3}), F32({2, 2})});
+  ExpectRefused(AllReduceOp(0.5, 0, 2), {F32({3}), F64({2, 2})});
+  ExpectRefused(AllReduceOp(0.5, 0, 0), {});
+  ExpectTypes(SgdOp(0, 0, false, 0), {F32({3}), F32({3}), F64({}), I64({})}, {});
+  ExpectTypes(SgdOp(0.9, 0, true, 0), {F32({3}), F32({3}), F64({}), I64({}), F32({3})}, {});
+  EXPECT_EQ(SgdOp(0, 0, false, 0).MutatedInputs(), std::vector<int>({0}));
+  EXPECT_EQ(SgdOp(0.9, 0, false, 0).MutatedInputs(), std::vector<int>({0, 4}));
+  ExpectRefused(SgdOp(0.9, 0, false, 0), {F32({3}), F32({3}), F64({}), I64({})});
+  ExpectRefused(SgdOp(0, 0, false, 0), {F32({3}), F32({4}), F64({}), I64({})});
+  ExpectRefused(SgdOp(0, 0, false, 0), {F32({3}), F32({3}), F32({}), I64({})});
+  ExpectRefused(SgdOp(0, 0, false, 0), {F32({3}), F32({3}), F64({}), I32({})});
+  ExpectRefused(SgdOp(0, 0, true, 0), {F32({3}), F32({3}), F64({}), I64({})});
+  ExpectRefused(SgdOp(0.9, 0.1, true, 0), {F32({3}), F32({3}), F64({}), I64({}), F32({3})});
+  ExpectRefused(SgdOp(-1, 0, false, 0), {F32({3}), F32({3}), F64({}), I64({}), F32({3})});
+}
+
+TEST(Cost, CountsMultiplicationsAndAdditions) {
+  const std::vector<TensorType> inputs = {F32({8, 3, 10, 10}), F32({4, 3, 3, 3})};
+  const OpCost cost = Conv2dOp({}).Cost(inputs, std::vector<TensorType>{F32({8, 4, 8, 8})});
+  EXPECT_EQ(cost.flops, 2.0 * 8 * 4 * 8 * 8 * 3 * 3 * 3);
+  EXPECT_EQ(cost.bytes, 4.0 * (8 * 3 * 10 * 10 + 4 * 3 * 3 * 3 + 8 * 4 * 8 * 8));
+  const std::vector<TensorType> dense = {F32({16, 100}), F32({10, 100}), F32({10})};
+  EXPECT_EQ(LinearOp().Cost(dense, std::vector<TensorType>{F32({16, 10})}).flops, 2.0 * 16 * 100 * 10 + 160);
+}
+
+}  // namespace
+}  // namespace tandem
