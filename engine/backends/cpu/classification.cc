@@ -1,0 +1,154 @@
+#include "engine/backends/cpu/classification.h"
+
+#include <cmath>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/accumulate.h"
+#include "engine/graph/ops/classification.h"
+
+namespace tandem::cpu {
+namespace {
+
+// The probabilities of one sample; returns -log of that of `label`.
+double SoftmaxRow(const float* logits, int64_t classes, int32_t label, float* probabilities) {
+  float largest = logits[0];
+  for (int64_t c = 1; c < classes; ++c) largest = logits[c] > largest ? logits[c] : largest;
+  float sum = 0;
+  // `probabilities` may be where `logits` are.
+  const float label_logit = logits[label];
+  for (int64_t c = 0; c < classes; ++c) {
+    probabilities[c] = std::exp(logits[c] - largest);
+    sum += probabilities[c];
+  }
+  const float factor = 1.0f / sum;
+  for (int64_t c = 0; c < classes; ++c) probabilities[c] *= factor;
+  return std::log(static_cast<double>(sum)) - (static_cast<double>(label_logit) - largest);
+}
+
+bool IsLargest(const float* logits, int64_t classes, int32_t label) {
+  int64_t best = 0;
+  for (int64_t c = 1; c < classes; ++c) {
+    // A NaN is larger than every number; of equal ones the first counts.
+    if (logits[c] > logits[best] || (std::isnan(logits[c]) && !std::isnan(logits[best]))) best = c;
+  }
+  return best == label;
+}
+
+}  // namespace
+
+absl::Status LowerSoftmaxCrossEntropy(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const Shape& shape = lowering.shape(node.inputs[0]);
+  const int64_t rows = shape[0];
+  const int64_t classes = shape[1];
+  TANDEM_ASSIGN_OR_RETURN(const Region logits, lowering.GetPlain(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region labels, lowering.GetPlain(node.inputs[1]));
+  const Region loss = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
+  const Region probabilities = lowering.Define(node.outputs[1], Layout::Plain(DType::kFloat32, shape));
+  const Region losses = lowering.Scratch(rows * static_cast<int64_t>(sizeof(double)));
+  lowering.Emit({.name = "softmax_cross_entropy",
+                 .reads = {logits, labels},
+                 .writes = {loss, probabilities, losses},
+                 .in_place = {{1, 0}},
+                 .run = [=](const RunContext& run) {
+                   const float* x = run.At<const float>(logits);
+                   const int32_t* label = run.At<const int32_t>(labels);
+                   float* p = run.At<float>(probabilities);
+                   double* row_losses = run.At<double>(losses);
+                   run.team->For(rows, [&](int64_t begin, int64_t end) {
+                     for (int64_t n = begin; n < end; ++n) {
+                       row_losses[n] = SoftmaxRow(x + n * classes, classes, label[n], p + n * classes);
+                     }
+                   });
+                   double sum = 0;
+                   for (int64_t n = 0; n < rows; ++n) sum += row_losses[n];
+                   *run.At<float>(loss) = static_cast<float>(sum / rows);
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerSoftmaxCrossEntropyGrad(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const Shape& shape = lowering.shape(node.inputs[0]);
+  const int64_t rows = shape[0];
+  const int64_t classes = shape[1];
+  TANDEM_ASSIGN_OR_RETURN(const Region probabilities, lowering.GetPlain(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region labels, lowering.GetPlain(node.inputs[1]));
+  TANDEM_ASSIGN_OR_RETURN(const Region grad_loss, lowering.GetPlain(node.inputs[2]));
+  const Region grad = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, shape));
+  lowering.Emit({.name = "softmax_cross_entropy_grad",
+                 .reads = {probabilities, labels, grad_loss},
+                 .writes = {grad},
+                 .in_place = {{0, 0}},
+                 .run = [=](const RunContext& run) {
+                   const float* p = run.At<const float>(probabilities);
+                   const int32_t* label = run.At<const int32_t>(labels);
+                   float* g = run.At<float>(grad);
+                   const float factor = *run.At<const float>(grad_loss) / static_cast<float>(rows);
+                   run.team->For(rows, [&](int64_t begin, int64_t end) {
+                     for (int64_t n = begin; n < end; ++n) {
+                       for (int64_t c = 0; c < classes; ++c) {
+                         g[n * classes + c] = factor * (p[n * classes + c] - (c == label[n] ? 1.0f : 0.0f));
+                       }
+                     }
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerCountCorrect(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const Shape& shape = lowering.shape(node.inputs[0]);
+  const int64_t rows = shape[0];
+  const int64_t classes = shape[1];
+  TANDEM_ASSIGN_OR_RETURN(const Region logits, lowering.GetPlain(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region labels, lowering.GetPlain(node.inputs[1]));
+  const Region count = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
+  lowering.Emit({.name = "count_correct",
+                 .reads = {logits, labels},
+                 .writes = {count},
+                 .run = [=](const RunContext& run) {
+                   const float* x = run.At<const float>(logits);
+                   const int32_t* label = run.At<const int32_t>(labels);
+                   int64_t correct = 0;
+                   for (int64_t n = 0; n < rows; ++n)
+                     correct += IsLargest(x + n * classes, classes, label[n]) ? 1 : 0;
+                   *run.At<float>(count) = static_cast<float>(correct);
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerAccumulate(Lowering& lowering, const Node& node) {
+  TANDEM_ASSIGN_OR_RETURN(const Region meter, lowering.GetPlain(node.inputs[0]));
+  std::vector<Region> reads = {meter};
+  std::vector<std::pair<Region, DType>> scalars;
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    const DType dtype = lowering.value(node.inputs[i]).dtype;
+    if (dtype != DType::kFloat64) TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[i]));
+    TANDEM_ASSIGN_OR_RETURN(const Region scalar, lowering.GetPlain(node.inputs[i]));
+    reads.push_back(scalar);
+    scalars.emplace_back(scalar, dtype);
+  }
+  lowering.Emit(
+      {.name = "accumulate",
+       .reads = std::move(reads),
+       .writes = {meter},
+       .run = [meter, scalars = std::move(scalars),
+               weights = static_cast<const AccumulateOp&>(*node.op).weights](const RunContext& run) {
+         double* sums = run.At<double>(meter);
+         for (size_t i = 0; i < scalars.size(); ++i) {
+           const auto& [scalar, dtype] = scalars[i];
+           sums[i] += weights[i] * (dtype == DType::kFloat64 ? *run.At<const double>(scalar)
+                                                             : *run.At<const float>(scalar));
+         }
+         return absl::OkStatus();
+       }});
+  lowering.Changed(node.inputs[0]);
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::cpu

@@ -1,0 +1,179 @@
+#include "engine/backends/cpu/convolution.h"
+
+#include <cstring>
+#include <utility>
+
+#include "engine/backends/cpu/linear.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem::cpu {
+namespace {
+
+int64_t Blocks(const Shape& shape) { return (shape[0] + kBlock - 1) / kBlock; }
+
+Shape PaddedShape(const ConvProblem& p) {
+  return Shape({p.x[0], p.x[1], p.x[2] + 2 * p.geometry.padding.h, p.x[3] + 2 * p.geometry.padding.w});
+}
+
+// x, batch-blocked, with its padding around it.
+absl::StatusOr<Region> PaddedInput(Lowering& lowering, ValueId x, const ConvProblem& problem) {
+  TANDEM_ASSIGN_OR_RETURN(const Region region, lowering.GetBatchBlocked(x));
+  if (!problem.padded()) return region;
+  const Region padded = lowering.Scratch(Layout::BatchBlocked(DType::kFloat32, PaddedShape(problem)).bytes());
+  lowering.Emit({.name = "pad", .reads = {region}, .writes = {padded}, .run = [=](const RunContext& run) {
+                   const ConvProblem& p = problem;
+                   const ConvSizes sizes = p.sizes();
+                   const int64_t row = p.x[3] * kBlock;
+                   const int64_t padded_row = sizes.in_width * kBlock;
+                   const int64_t image = sizes.in_height * padded_row;
+                   const float* from = run.At<const float>(region);
+                   float* to = run.At<float>(padded);
+                   run.team->For(sizes.blocks * sizes.in_channels, [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       std::memset(to + i * image, 0, image * sizeof(float));
+                       for (int64_t h = 0; h < p.x[2]; ++h) {
+                         std::memcpy(to + i * image + (h + p.geometry.padding.h) * padded_row +
+                                         p.geometry.padding.w * kBlock,
+                                     from + (i * p.x[2] + h) * row, row * sizeof(float));
+                       }
+                     }
+                   });
+                   return absl::OkStatus();
+                 }});
+  return padded;
+}
+
+// Cuts the padding off.
+void EmitCrop(Lowering& lowering, const ConvProblem& problem, Region padded, Region cropped) {
+  lowering.Emit({.name = "crop", .reads = {padded}, .writes = {cropped}, .run = [=](const RunContext& run) {
+                   const ConvProblem& p = problem;
+                   const ConvSizes sizes = p.sizes();
+                   const int64_t row = p.x[3] * kBlock;
+                   const int64_t padded_row = sizes.in_width * kBlock;
+                   const float* from = run.At<const float>(padded);
+                   float* to = run.At<float>(cropped);
+                   run.team->For(sizes.blocks * sizes.in_channels, [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       for (int64_t h = 0; h < p.x[2]; ++h) {
+                         std::memcpy(to + (i * p.x[2] + h) * row,
+                                     from + (i * sizes.in_height + h + p.geometry.padding.h) * padded_row +
+                                         p.geometry.padding.w * kBlock,
+                                     row * sizeof(float));
+                       }
+                     }
+                   });
+                   return absl::OkStatus();
+                 }});
+}
+
+}  // namespace
+
+ConvSizes ConvProblem::sizes() const {
+  return {.blocks = Blocks(x),
+          .in_channels = x[1],
+          .in_height = x[2] + 2 * geometry.padding.h,
+          .in_width = x[3] + 2 * geometry.padding.w,
+          .out_channels = y[1],
+          .kernel_height = weight[2],
+          .kernel_width = weight[3]};
+}
+
+bool TakesBatchBlocked(const ConvProblem& p) {
+  const Conv2dGeometry& g = p.geometry;
+  const bool simple = g.stride == Size2d{1, 1} && g.dilation == Size2d{1, 1} && g.groups == 1 &&
+                      p.weight[3] <= kMaxKernelWidth;
+  // Where channels fill oneDNN's blocks of 16, it is as good, and its weights stay in the cache at any size.
+  const bool pads_channels = p.x[1] % 16 != 0 || p.y[1] % 16 != 0 || p.x[1] * p.y[1] <= 64 * 64;
+  return simple && pads_channels && FillsBlocks(p.x[0]);
+}
+
+ConvProblem ProblemOfForward(const Lowering& lowering, const Node& node) {
+  return {lowering.shape(node.inputs[0]), lowering.shape(node.inputs[1]), lowering.shape(node.outputs[0]),
+          static_cast<const Conv2dOp&>(*node.op).geometry};
+}
+
+absl::Status LowerConvForward(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const ConvProblem problem = ProblemOfForward(lowering, node);
+  if (!TakesBatchBlocked(problem)) return LowerOneDnnConvForward(lowering, node, problem);
+  TANDEM_ASSIGN_OR_RETURN(const Region x, PaddedInput(lowering, node.inputs[0], problem));
+  TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
+  const bool has_bias = node.inputs.size() == 3;
+  Region bias = weight;
+  if (has_bias) {
+    TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(node.inputs[2]));
+  }
+  const Node* relu = lowering.OnlyReader(node.outputs[0], "relu");
+  if (relu != nullptr) lowering.Absorb(relu->id);
+  const bool with_relu = relu != nullptr;
+  const Region y = lowering.Define(with_relu ? relu->outputs[0] : node.outputs[0],
+                                   Layout::BatchBlocked(DType::kFloat32, problem.y));
+  const ConvSizes sizes = problem.sizes();
+  lowering.Emit({.name = with_relu ? "conv2d+relu batch-blocked" : "conv2d batch-blocked",
+                 .reads = {x, weight, bias},
+                 .writes = {y},
+                 .run = [=](const RunContext& run) {
+                   const float* b = has_bias ? run.At<const float>(bias) : nullptr;
+                   run.team->For(sizes.blocks * sizes.out_height(), [&](int64_t begin, int64_t end) {
+                     run.kernels->conv_forward(sizes, run.At<const float>(x), run.At<const float>(weight), b,
+                                               with_relu, run.At<float>(y), begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerConvGradInput(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const auto& op = static_cast<const Conv2dGradInputOp&>(*node.op);
+  const ConvProblem problem = {op.input_shape, lowering.shape(node.inputs[1]), lowering.shape(node.inputs[0]),
+                               op.geometry};
+  if (!TakesBatchBlocked(problem)) return LowerOneDnnConvGradInput(lowering, node, problem);
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetBatchBlocked(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
+  const Region dx = lowering.Define(node.outputs[0], Layout::BatchBlocked(DType::kFloat32, problem.x));
+  const Region target =
+      problem.padded() ? lowering.Scratch(Layout::BatchBlocked(DType::kFloat32, PaddedShape(problem)).bytes())
+                       : dx;
+  const ConvSizes sizes = problem.sizes();
+  lowering.Emit({.name = "conv2d_grad_input batch-blocked",
+                 .reads = {dy, weight},
+                 .writes = {target},
+                 .run = [=](const RunContext& run) {
+                   run.team->For(sizes.blocks * sizes.in_height, [&](int64_t begin, int64_t end) {
+                     run.kernels->conv_grad_input(sizes, run.At<const float>(dy), run.At<const float>(weight),
+                                                  run.At<float>(target), begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  if (problem.padded()) EmitCrop(lowering, problem, target, dx);
+  return absl::OkStatus();
+}
+
+absl::Status LowerConvGradWeight(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const auto& op = static_cast<const Conv2dGradWeightOp&>(*node.op);
+  const ConvProblem problem = {lowering.shape(node.inputs[0]), op.weight_shape,
+                               lowering.shape(node.inputs[1]), op.geometry};
+  if (!TakesBatchBlocked(problem)) return LowerOneDnnConvGradWeight(lowering, node, problem);
+  TANDEM_ASSIGN_OR_RETURN(const Region x, PaddedInput(lowering, node.inputs[0], problem));
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetBatchBlocked(node.inputs[1]));
+  const Region dweight = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, problem.weight));
+  const ConvSizes sizes = problem.sizes();
+  lowering.Emit({.name = "conv2d_grad_weight batch-blocked",
+                 .reads = {x, dy},
+                 .writes = {dweight},
+                 .run = [=](const RunContext& run) {
+                   run.team->For(sizes.out_channels, [&](int64_t begin, int64_t end) {
+                     run.kernels->conv_grad_weight(sizes, run.At<const float>(x), run.At<const float>(dy),
+                                                   run.At<float>(dweight), begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  if (op.has_bias) {
+    EmitGradBias(lowering, dy, problem.y, node.outputs[1]);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::cpu

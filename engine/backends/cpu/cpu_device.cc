@@ -1,0 +1,61 @@
+#include "engine/backends/cpu/cpu_device.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/backends/cpu/cpu_executable.h"
+#include "engine/backends/cpu/cpu_variables.h"
+#include "engine/backends/cpu/lowering.h"
+#include "engine/backends/cpu/onednn.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+namespace {
+
+absl::Status LowerNodes(const Graph& graph, cpu::Lowering& lowering) {
+  for (const Node& node : graph.nodes()) {
+    if (lowering.absorbed(node.id)) continue;
+    const cpu::Lower lower = cpu::FindLower(node.op->kind());
+    if (lower == nullptr) {
+      return absl::UnimplementedError(
+          absl::StrCat("cpu: this backend does not offer the op ", node.op->kind()));
+    }
+    TANDEM_RETURN_IF_ERROR(lower(lowering, node));
+  }
+  return lowering.Finish();
+}
+
+}  // namespace
+
+CpuDevice::CpuDevice(std::string name, int threads) : name_(std::move(name)), team_(threads) {}
+
+std::unique_ptr<Variables> CpuDevice::CreateVariables(const Variables* like) {
+  auto layouts = like == nullptr ? std::make_shared<cpu::VariableLayouts>()
+                                 : static_cast<const cpu::CpuVariables*>(like)->layouts();
+  return std::make_unique<cpu::CpuVariables>(std::move(layouts));
+}
+
+absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Compile(const Graph& graph, Variables* variables) {
+  auto* cpu_variables = static_cast<cpu::CpuVariables*>(variables);
+  for (const Node& node : graph.nodes()) {
+    if (cpu::FindLower(node.op->kind()) == nullptr) {
+      return absl::UnimplementedError(
+          absl::StrCat("cpu: this backend does not offer the op ", node.op->kind()));
+    }
+  }
+  for (const ValueId id : graph.variables()) {
+    TANDEM_RETURN_IF_ERROR(cpu_variables->Declare(graph.value(id)));
+  }
+  // oneDNN looks at the team's size when a primitive is made.
+  const cpu::ScopedTeam scoped_team(team_);
+  std::unique_ptr<Executable> executable;
+  TANDEM_RETURN_IF_ERROR(cpu::CallOneDnn([&]() -> absl::Status {
+    cpu::Lowering lowering(graph, cpu_variables, team_);
+    TANDEM_RETURN_IF_ERROR(LowerNodes(graph, lowering));
+    TANDEM_ASSIGN_OR_RETURN(executable, cpu::CpuExecutable::Create(lowering));
+    return absl::OkStatus();
+  }));
+  return executable;
+}
+
+}  // namespace tandem

@@ -1,0 +1,55 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CPU_CPU_EXECUTABLE_H_
+#define TANDEM_ENGINE_BACKENDS_CPU_CPU_EXECUTABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/backend/executable.h"
+#include "engine/backends/cpu/lowering.h"
+#include "engine/backends/cpu/memory.h"
+
+namespace tandem::cpu {
+
+class CpuExecutable final : public Executable {
+ public:
+  // Takes over what `lowering` made.
+  static absl::StatusOr<std::unique_ptr<CpuExecutable>> Create(Lowering& lowering);
+
+  absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) override;
+  absl::StatusOr<Tensor> Output(int i) const override;
+  int64_t bytes() const override { return arena_.bytes() + constants_.bytes(); }
+
+  // What a step took, over all runs since profiling began.
+  struct StepTime {
+    std::string name;
+    int64_t runs = 0;
+    double total_seconds = 0;
+    double best_seconds = 0;
+  };
+  // Times every step from now on; off at first, since reading the clock costs something.
+  void StartProfile();
+  const std::vector<StepTime>& profile() const { return profile_; }
+
+ private:
+  explicit CpuExecutable(const Team& team) : team_(team) {}
+  absl::Status Place(Lowering& lowering);
+  absl::Status RunProfiled(const RunContext& context);
+
+  const Team team_;
+  std::vector<Step> steps_;
+  std::vector<cpu::Place> outputs_;
+  Memory arena_;
+  Memory constants_;
+  std::vector<std::byte*> buffers_;  // By buffer.
+  std::vector<int> input_buffers_;   // By input: its buffer.
+  bool has_run_ = false;
+  bool profiling_ = false;
+  std::vector<StepTime> profile_;  // By step.
+};
+
+}  // namespace tandem::cpu
+
+#endif  // TANDEM_ENGINE_BACKENDS_CPU_CPU_EXECUTABLE_H_

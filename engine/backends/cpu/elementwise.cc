@@ -1,0 +1,146 @@
+#include "engine/backends/cpu/elementwise.h"
+
+#include <memory>
+#include <utility>
+
+#include "engine/backends/cpu/convolution.h"
+#include "engine/backends/cpu/linear.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/normalize.h"
+
+namespace tandem::cpu {
+namespace {
+
+// Adds a loop over the elements, padding included, of output 0 and of inputs in the layout of the first.
+// `loop(run, x, z, y, begin, end)`: z is the second input, or x again.
+template <typename Loop>
+absl::Status LowerLoop(Lowering& lowering, const Node& node, const Loop& loop) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  const Region x = home.region;
+  Region z = x;
+  std::vector<std::pair<int, int>> in_place = {{0, 0}};
+  std::vector<Region> reads = {x};
+  if (node.inputs.size() > 1) {
+    TANDEM_ASSIGN_OR_RETURN(z, lowering.Get(node.inputs[1], home.layout));
+    reads.push_back(z);
+    in_place.push_back({0, 1});
+  }
+  const Region y = lowering.Define(node.outputs[0], home.layout);
+  const int64_t elements = home.layout.elements();
+  lowering.Emit({.name = std::string(node.op->kind()),
+                 .reads = std::move(reads),
+                 .writes = {y},
+                 .in_place = std::move(in_place),
+                 .run = [=](const RunContext& run) {
+                   run.team->For(elements, [&](int64_t begin, int64_t end) {
+                     loop(*run.kernels, run.At<const float>(x), run.At<const float>(z), run.At<float>(y),
+                          begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+// Whether a node that reads the value would have it batch-blocked.
+bool WantedBatchBlocked(const Lowering& lowering, ValueId value) {
+  for (const NodeId id : lowering.readers(value)) {
+    const Node& node = lowering.graph().node(id);
+    if (node.inputs[0] != value) continue;
+    const absl::string_view kind = node.op->kind();
+    if (kind == "conv2d") return TakesBatchBlocked(ProblemOfForward(lowering, node));
+    if (kind == "linear") return LinearTakesBatchBlocked(lowering.shape(value));
+    const bool keeps_layout = kind == "relu" || kind == "add" || kind == "scale" || kind == "reshape" ||
+                              kind == "max_pool2d" || kind == "average_pool2d";
+    if (keeps_layout) return WantedBatchBlocked(lowering, node.outputs[0]);
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status LowerRelu(Lowering& lowering, const Node& node) {
+  return LowerLoop(lowering, node,
+                   [](const Kernels& kernels, const float* x, const float*, float* y, int64_t begin,
+                      int64_t end) { kernels.relu(x, y, begin, end); });
+}
+
+absl::Status LowerReluGrad(Lowering& lowering, const Node& node) {
+  return LowerLoop(lowering, node,
+                   [](const Kernels& kernels, const float* y, const float* dy, float* dx, int64_t begin,
+                      int64_t end) { kernels.relu_grad(y, dy, dx, begin, end); });
+}
+
+absl::Status LowerAdd(Lowering& lowering, const Node& node) {
+  return LowerLoop(lowering, node,
+                   [](const Kernels& kernels, const float* a, const float* b, float* y, int64_t begin,
+                      int64_t end) { kernels.add(a, b, y, begin, end); });
+}
+
+absl::Status LowerScale(Lowering& lowering, const Node& node) {
+  const float factor = static_cast<float>(static_cast<const ScaleOp&>(*node.op).factor);
+  return LowerLoop(lowering, node,
+                   [factor](const Kernels& kernels, const float* x, const float*, float* y, int64_t begin,
+                            int64_t end) { kernels.scale(x, factor, y, begin, end); });
+}
+
+absl::Status LowerReshape(Lowering& lowering, const Node& node) {
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  const Shape& from = lowering.shape(node.inputs[0]);
+  const Shape& to = lowering.shape(node.outputs[0]);
+  const DType dtype = lowering.value(node.inputs[0]).dtype;
+  // A mutated variable must not be seen through another value, nor an input where its address must stay.
+  if (home.layout.batch_blocked() && to.rank() > 0 && from[0] == to[0]) {
+    lowering.Alias(node.outputs[0], {home.region, Layout::BatchBlocked(dtype, to)});
+    return absl::OkStatus();
+  }
+  TANDEM_ASSIGN_OR_RETURN(const Region plain, lowering.GetPlain(node.inputs[0]));
+  lowering.Alias(node.outputs[0], {plain, Layout::Plain(dtype, to)});
+  return absl::OkStatus();
+}
+
+absl::Status LowerNormalize(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.outputs[0]));
+  const bool bytes = lowering.value(node.inputs[0]).dtype == DType::kUInt8;
+  if (!bytes) TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetPlain(node.inputs[0]));
+  const Shape& shape = lowering.shape(node.inputs[0]);
+  NormalizeSizes sizes;
+  sizes.rows = shape.rank() == 0 ? 1 : shape[0];
+  sizes.channels = shape.rank() < 2 ? 1 : shape[1];
+  sizes.positions = sizes.rows * sizes.channels == 0 ? 0 : shape.elements() / (sizes.rows * sizes.channels);
+  sizes.blocked = shape.rank() >= 2 && WantedBatchBlocked(lowering, node.outputs[0]);
+
+  const auto& op = static_cast<const NormalizeOp&>(*node.op);
+  std::vector<float> factors;
+  std::vector<float> offsets;
+  for (int64_t c = 0; c < sizes.channels; ++c) {
+    const double mean = op.mean[op.mean.size() == 1 ? 0 : c];
+    const double deviation = op.std[op.std.size() == 1 ? 0 : c];
+    factors.push_back(static_cast<float>(op.scale / deviation));
+    offsets.push_back(static_cast<float>(-mean / deviation));
+  }
+  const Layout layout =
+      sizes.blocked ? Layout::BatchBlocked(DType::kFloat32, shape) : Layout::Plain(DType::kFloat32, shape);
+  const Region y = lowering.Define(node.outputs[0], layout);
+  const int64_t items = sizes.blocked ? (sizes.rows + kBlock - 1) / kBlock : sizes.rows;
+  lowering.Emit({.name = sizes.blocked ? "normalize batch-blocked" : "normalize",
+                 .reads = {x},
+                 .writes = {y},
+                 .run = [=](const RunContext& run) {
+                   run.team->For(items, [&](int64_t begin, int64_t end) {
+                     if (bytes) {
+                       run.kernels->normalize_bytes(sizes, run.At<const uint8_t>(x), factors.data(),
+                                                    offsets.data(), run.At<float>(y), begin, end);
+                     } else {
+                       run.kernels->normalize_floats(sizes, run.At<const float>(x), factors.data(),
+                                                     offsets.data(), run.At<float>(y), begin, end);
+                     }
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::cpu

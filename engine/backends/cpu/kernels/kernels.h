@@ -1,0 +1,140 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CPU_KERNELS_KERNELS_H_
+#define TANDEM_ENGINE_BACKENDS_CPU_KERNELS_KERNELS_H_
+
+#include <cstdint>
+
+namespace tandem::cpu {
+
+// The "batch-blocked" layout of a float32 tensor [N, C, H, W]: [ceil(N / 16)][C][H][W][16], sixteen images
+// side by side in the last place. Every element-wise step and every convolution is then a vector operation
+// over images, whatever the number of channels, where layouts that block channels pad 20 of them to 32. Lanes
+// past N hold zero in gradients and finite numbers elsewhere.
+inline constexpr int64_t kBlock = 16;
+
+// A convolution of stride 1 without padding, dilation or groups over batch-blocked images. Weights are OIHW.
+struct ConvSizes {
+  int64_t blocks = 0;  // ceil(N / 16)
+  int64_t in_channels = 0;
+  int64_t in_height = 0;
+  int64_t in_width = 0;
+  int64_t out_channels = 0;
+  int64_t kernel_height = 0;
+  int64_t kernel_width = 0;
+
+  int64_t out_height() const { return in_height - kernel_height + 1; }
+  int64_t out_width() const { return in_width - kernel_width + 1; }
+};
+
+// A dense layer over batch-blocked rows: x is [blocks][inputs][16], weight [outputs][inputs].
+struct LinearSizes {
+  int64_t blocks = 0;
+  int64_t inputs = 0;
+  int64_t outputs = 0;
+};
+
+// Pooling over [outer][height][width][lanes]: batch-blocked and channel-blocked images, channels-last and
+// plain ones (lanes = 1) are all of this form.
+struct PoolSizes {
+  int64_t outer = 0;
+  int64_t in_height = 0;
+  int64_t in_width = 0;
+  int64_t out_height = 0;
+  int64_t out_width = 0;
+  int64_t lanes = 0;
+  int64_t window_height = 0;
+  int64_t window_width = 0;
+  int64_t stride_height = 0;
+  int64_t stride_width = 0;
+  int64_t padding_height = 0;  // At the top.
+  int64_t padding_width = 0;   // At the left.
+  bool count_padding = false;  // Average pooling: whether padding counts in the divisor.
+};
+
+struct SgdCoefficients {
+  float learning_rate = 0;
+  float momentum = 0;
+  float dampening = 0;
+  float weight_decay = 0;
+  bool nesterov = false;
+  bool first_step = false;  // The buffer starts as the gradient.
+};
+
+struct NormalizeSizes {
+  int64_t rows = 0;
+  int64_t channels = 0;
+  int64_t positions = 0;
+  bool blocked = false;  // Whether y is batch-blocked; x is row-major.
+};
+
+// Convolutions with wider kernels are not offered here.
+inline constexpr int64_t kMaxKernelWidth = 5;
+
+// The inner loops, once for each instruction set. All take a half-open range [begin, end) of work items, so
+// that a team shares them; which items there are stands with each. An output element is computed within one
+// item, in a fixed order, so results do not depend on how the items are shared.
+struct Kernels {
+  const char* isa;
+
+  // y = conv(x, weight) + bias, then max(0, y) if `relu`. `bias` may be null. Items: blocks * out_height.
+  void (*conv_forward)(const ConvSizes& sizes, const float* x, const float* weight, const float* bias,
+                       bool relu, float* y, int64_t begin, int64_t end);
+  // dx from dy. Items: blocks * in_height.
+  void (*conv_grad_input)(const ConvSizes& sizes, const float* dy, const float* weight, float* dx,
+                          int64_t begin, int64_t end);
+  // dweight from x and dy. Items: out_channels.
+  void (*conv_grad_weight)(const ConvSizes& sizes, const float* x, const float* dy, float* dweight,
+                           int64_t begin, int64_t end);
+  // dbias[c] = the sum of dy [blocks][channels][positions][16]. Items: channels.
+  void (*grad_bias)(int64_t blocks, int64_t channels, int64_t positions, const float* dy, float* dbias,
+                    int64_t begin, int64_t end);
+
+  // y = x weight^T + bias, then max(0, y) if `relu`. Items: outputs.
+  void (*linear_forward)(const LinearSizes& sizes, const float* x, const float* weight, const float* bias,
+                         bool relu, float* y, int64_t begin, int64_t end);
+  // dx = dy weight. Items: inputs.
+  void (*linear_grad_input)(const LinearSizes& sizes, const float* dy, const float* weight, float* dx,
+                            int64_t begin, int64_t end);
+  // dweight = dy^T x; `x_rows` is x as plain rows [blocks * 16][inputs]. Items: outputs.
+  void (*linear_grad_weight)(const LinearSizes& sizes, const float* x_rows, const float* dy, float* dweight,
+                             int64_t begin, int64_t end);
+
+  // Between plain [rows][columns] and [ceil(rows / 16)][columns][16]; lanes past `rows` become zero. Items:
+  // blocks.
+  void (*block_rows)(int64_t rows, int64_t columns, const float* plain, float* blocked, int64_t begin,
+                     int64_t end);
+  // With `pad`, the lanes past `rows` are written too.
+  void (*unblock_rows)(int64_t rows, int64_t columns, const float* blocked, float* plain, bool pad,
+                       int64_t begin, int64_t end);
+
+  // y = factors[c] x + offsets[c]. Items: blocks where y is blocked, else rows.
+  void (*normalize_bytes)(const NormalizeSizes& sizes, const uint8_t* x, const float* factors,
+                          const float* offsets, float* y, int64_t begin, int64_t end);
+  void (*normalize_floats)(const NormalizeSizes& sizes, const float* x, const float* factors,
+                           const float* offsets, float* y, int64_t begin, int64_t end);
+
+  // `index` gets the position within the window, row-major. Items: outer.
+  void (*max_pool)(const PoolSizes& sizes, const float* x, float* y, uint8_t* index, int64_t begin,
+                   int64_t end);
+  void (*max_pool_grad)(const PoolSizes& sizes, const uint8_t* index, const float* dy, float* dx,
+                        int64_t begin, int64_t end);
+  void (*average_pool)(const PoolSizes& sizes, const float* x, float* y, int64_t begin, int64_t end);
+  void (*average_pool_grad)(const PoolSizes& sizes, const float* dy, float* dx, int64_t begin, int64_t end);
+
+  // Items: elements.
+  void (*relu)(const float* x, float* y, int64_t begin, int64_t end);
+  void (*relu_grad)(const float* y, const float* dy, float* dx, int64_t begin, int64_t end);
+  void (*add)(const float* a, const float* b, float* y, int64_t begin, int64_t end);
+  void (*scale)(const float* x, float factor, float* y, int64_t begin, int64_t end);
+  void (*sgd)(const SgdCoefficients& coefficients, float* parameter, const float* grad, float* buffer,
+              int64_t begin, int64_t end);
+};
+
+// The best that this processor runs; TANDEM_CPU_ISA=avx512|avx2|baseline in the environment asks for less.
+const Kernels& BestKernels();
+
+// For tests: all that this processor runs. Ends with null.
+const Kernels* const* AllKernels();
+
+}  // namespace tandem::cpu
+
+#endif  // TANDEM_ENGINE_BACKENDS_CPU_KERNELS_KERNELS_H_

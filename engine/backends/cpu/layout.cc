@@ -1,0 +1,59 @@
+#include "engine/backends/cpu/layout.h"
+
+#include <utility>
+
+#include "engine/backends/cpu/kernels/kernels.h"
+
+namespace tandem::cpu {
+
+dnnl::memory::dims Dims(const Shape& shape) {
+  if (shape.rank() == 0) return {1};
+  return dnnl::memory::dims(shape.extents().begin(), shape.extents().end());
+}
+
+dnnl::memory::desc PlainDesc(DType dtype, const Shape& shape) {
+  const dnnl::memory::dims dims = Dims(shape);
+  dnnl::memory::dims strides(dims.size(), 1);
+  for (size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
+  const dnnl::memory::data_type type =
+      dtype == DType::kUInt8 ? dnnl::memory::data_type::u8 : dnnl::memory::data_type::f32;
+  return dnnl::memory::desc(dims, type, strides);
+}
+
+Layout Layout::Plain(DType dtype, Shape shape) { return Layout(Kind::kPlain, dtype, std::move(shape)); }
+
+Layout Layout::BatchBlocked(DType dtype, Shape shape) {
+  return Layout(Kind::kBatchBlocked, dtype, std::move(shape));
+}
+
+Layout Layout::OneDnn(const dnnl::memory::desc& desc, Shape shape) {
+  const DType dtype = desc.data_type() == dnnl::memory::data_type::u8 ? DType::kUInt8 : DType::kFloat32;
+  if (desc == PlainDesc(dtype, shape)) return Plain(dtype, std::move(shape));
+  Layout layout(Kind::kOneDnn, dtype, std::move(shape));
+  layout.desc_ = desc;
+  return layout;
+}
+
+int64_t Layout::bytes() const {
+  switch (kind_) {
+    case Kind::kPlain:
+      return shape_.elements() * SizeOf(dtype_);
+    case Kind::kBatchBlocked: {
+      if (shape_.elements() == 0) return 0;
+      const int64_t rows = shape_[0];
+      return (rows + kBlock - 1) / kBlock * kBlock * (shape_.elements() / rows) * SizeOf(dtype_);
+    }
+    case Kind::kOneDnn:
+      return static_cast<int64_t>(desc_.get_size());
+  }
+  return 0;
+}
+
+dnnl::memory::desc Layout::desc() const { return kind_ == Kind::kOneDnn ? desc_ : PlainDesc(dtype_, shape_); }
+
+bool Layout::operator==(const Layout& other) const {
+  return kind_ == other.kind_ && dtype_ == other.dtype_ && shape_ == other.shape_ &&
+         (kind_ != Kind::kOneDnn || desc_ == other.desc_);
+}
+
+}  // namespace tandem::cpu

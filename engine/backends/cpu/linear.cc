@@ -1,0 +1,231 @@
+#include "engine/backends/cpu/linear.h"
+
+#include <utility>
+
+#include "dnnl.hpp"
+#include "engine/backends/cpu/onednn.h"
+#include "engine/backends/cpu/onednn_step.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/linear.h"
+
+namespace tandem::cpu {
+namespace {
+
+LinearSizes SizesOf(const Shape& x, const Shape& y) {
+  return {.blocks = (x[0] + kBlock - 1) / kBlock, .inputs = x[-1], .outputs = y[-1]};
+}
+
+// [..., last] as [rows, last].
+Shape AsRows(const Shape& shape) { return Shape({shape.elements() / shape[-1], shape[-1]}); }
+
+Layout PlainLayout(const Shape& shape) { return Layout::Plain(DType::kFloat32, shape); }
+
+// oneDNN's three descriptions share a hint; all plain.
+dnnl::inner_product_forward::primitive_desc ForwardDesc(const Shape& x, const Shape& weight, const Shape& y,
+                                                        bool has_bias) {
+  const auto desc = [](const Shape& shape) { return PlainDesc(DType::kFloat32, shape); };
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto kind = dnnl::prop_kind::forward_training;
+  if (has_bias) {
+    return {{kind, desc(x), desc(weight), desc(Shape({weight[0]})), desc(y)}, attributes, OneDnnEngine()};
+  }
+  return {{kind, desc(x), desc(weight), desc(y)}, attributes, OneDnnEngine()};
+}
+
+absl::Status LowerOneDnnForward(Lowering& lowering, const Node& node) {
+  const Shape x_shape = AsRows(lowering.shape(node.inputs[0]));
+  const Shape weight_shape = lowering.shape(node.inputs[1]);
+  const Shape y_shape = AsRows(lowering.shape(node.outputs[0]));
+  const bool has_bias = node.inputs.size() == 3;
+  const auto desc = ForwardDesc(x_shape, weight_shape, y_shape, has_bias);
+  TANDEM_ASSIGN_OR_RETURN(const Region x,
+                          lowering.GetFixed(node.inputs[0], PlainLayout(lowering.shape(node.inputs[0]))));
+  TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetFixed(node.inputs[1], PlainLayout(weight_shape)));
+  std::vector<OneDnnArgument> reads = {{DNNL_ARG_SRC, desc.src_desc(), x},
+                                       {DNNL_ARG_WEIGHTS, desc.weights_desc(), weight}};
+  if (has_bias) {
+    TANDEM_ASSIGN_OR_RETURN(const Region bias,
+                            lowering.GetFixed(node.inputs[2], PlainLayout(Shape({weight_shape[0]}))));
+    reads.push_back({DNNL_ARG_BIAS, desc.bias_desc(), bias});
+  }
+  const Region y = lowering.Define(node.outputs[0], PlainLayout(lowering.shape(node.outputs[0])));
+  const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
+  lowering.Emit(OneDnnStep(
+      "linear onednn", dnnl::inner_product_forward(desc), std::move(reads),
+      {{DNNL_ARG_DST, desc.dst_desc(), y}, {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), scratch}}));
+  return absl::OkStatus();
+}
+
+absl::Status LowerOneDnnGradInput(Lowering& lowering, const Node& node) {
+  const Shape dy_shape = AsRows(lowering.shape(node.inputs[0]));
+  const Shape weight_shape = lowering.shape(node.inputs[1]);
+  const Shape dx_shape = AsRows(lowering.shape(node.outputs[0]));
+  const auto hint = ForwardDesc(dx_shape, weight_shape, dy_shape, false);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::inner_product_backward_data::primitive_desc desc(
+      {hint.src_desc(), hint.weights_desc(), hint.dst_desc()}, attributes, OneDnnEngine(), hint);
+  TANDEM_ASSIGN_OR_RETURN(const Region dy,
+                          lowering.GetFixed(node.inputs[0], PlainLayout(lowering.shape(node.inputs[0]))));
+  TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetFixed(node.inputs[1], PlainLayout(weight_shape)));
+  const Region dx = lowering.Define(node.outputs[0], PlainLayout(lowering.shape(node.outputs[0])));
+  const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
+  lowering.Emit(OneDnnStep(
+      "linear_grad_input onednn", dnnl::inner_product_backward_data(desc),
+      {{DNNL_ARG_DIFF_DST, desc.diff_dst_desc(), dy}, {DNNL_ARG_WEIGHTS, desc.weights_desc(), weight}},
+      {{DNNL_ARG_DIFF_SRC, desc.diff_src_desc(), dx},
+       {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), scratch}}));
+  return absl::OkStatus();
+}
+
+absl::Status LowerOneDnnGradWeight(Lowering& lowering, const Node& node) {
+  const bool has_bias = static_cast<const LinearGradWeightOp&>(*node.op).has_bias;
+  const Shape x_shape = AsRows(lowering.shape(node.inputs[0]));
+  const Shape dy_shape = AsRows(lowering.shape(node.inputs[1]));
+  const Shape weight_shape = lowering.shape(node.outputs[0]);
+  const auto hint = ForwardDesc(x_shape, weight_shape, dy_shape, has_bias);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto operation =
+      has_bias
+          ? dnnl::inner_product_backward_weights::desc(hint.src_desc(), hint.weights_desc(),
+                                                       PlainDesc(DType::kFloat32, Shape({weight_shape[0]})),
+                                                       hint.dst_desc())
+          : dnnl::inner_product_backward_weights::desc(hint.src_desc(), hint.weights_desc(), hint.dst_desc());
+  const dnnl::inner_product_backward_weights::primitive_desc desc(operation, attributes, OneDnnEngine(),
+                                                                  hint);
+  TANDEM_ASSIGN_OR_RETURN(const Region x,
+                          lowering.GetFixed(node.inputs[0], PlainLayout(lowering.shape(node.inputs[0]))));
+  TANDEM_ASSIGN_OR_RETURN(const Region dy,
+                          lowering.GetFixed(node.inputs[1], PlainLayout(lowering.shape(node.inputs[1]))));
+  const Region dweight = lowering.Define(node.outputs[0], PlainLayout(weight_shape));
+  const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
+  std::vector<OneDnnArgument> writes = {{DNNL_ARG_DIFF_WEIGHTS, desc.diff_weights_desc(), dweight},
+                                        {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), scratch}};
+  if (has_bias) {
+    const Region dbias = lowering.Define(node.outputs[1], PlainLayout(Shape({weight_shape[0]})));
+    writes.push_back({DNNL_ARG_DIFF_BIAS, desc.diff_bias_desc(), dbias});
+  }
+  lowering.Emit(
+      OneDnnStep("linear_grad_weight onednn", dnnl::inner_product_backward_weights(desc),
+                 {{DNNL_ARG_SRC, desc.src_desc(), x}, {DNNL_ARG_DIFF_DST, desc.diff_dst_desc(), dy}},
+                 std::move(writes)));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool FillsBlocks(int64_t rows) {
+  const int64_t padded = (rows + kBlock - 1) / kBlock * kBlock;
+  return 4 * rows >= 3 * padded && rows > 0;
+}
+
+bool LinearTakesBatchBlocked(const Shape& x) { return x.rank() == 2 && FillsBlocks(x[0]); }
+
+void EmitGradBias(Lowering& lowering, Region dy, const Shape& dy_shape, ValueId dbias) {
+  const int64_t channels = dy_shape[1];
+  const Region to = lowering.Define(dbias, PlainLayout(Shape({channels})));
+  const int64_t blocks = (dy_shape[0] + kBlock - 1) / kBlock;
+  const int64_t positions = dy_shape.elements() / (dy_shape[0] * channels);
+  lowering.Emit(
+      {.name = "grad_bias batch-blocked", .reads = {dy}, .writes = {to}, .run = [=](const RunContext& run) {
+         run.team->For(channels, [&](int64_t begin, int64_t end) {
+           run.kernels->grad_bias(blocks, channels, positions, run.At<const float>(dy), run.At<float>(to),
+                                  begin, end);
+         });
+         return absl::OkStatus();
+       }});
+}
+
+absl::Status LowerLinearForward(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const Shape& x_shape = lowering.shape(node.inputs[0]);
+  const Shape& y_shape = lowering.shape(node.outputs[0]);
+  if (!LinearTakesBatchBlocked(x_shape)) return LowerOneDnnForward(lowering, node);
+  TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetBatchBlocked(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
+  const bool has_bias = node.inputs.size() == 3;
+  Region bias = weight;
+  if (has_bias) {
+    TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(node.inputs[2]));
+  }
+  const Node* relu = lowering.OnlyReader(node.outputs[0], "relu");
+  if (relu != nullptr) lowering.Absorb(relu->id);
+  const bool with_relu = relu != nullptr;
+  const Region y = lowering.Define(with_relu ? relu->outputs[0] : node.outputs[0],
+                                   Layout::BatchBlocked(DType::kFloat32, y_shape));
+  const LinearSizes sizes = SizesOf(x_shape, y_shape);
+  lowering.Emit({.name = with_relu ? "linear+relu batch-blocked" : "linear batch-blocked",
+                 .reads = {x, weight, bias},
+                 .writes = {y},
+                 .run = [=](const RunContext& run) {
+                   const float* b = has_bias ? run.At<const float>(bias) : nullptr;
+                   run.team->For(sizes.outputs, [&](int64_t begin, int64_t end) {
+                     run.kernels->linear_forward(sizes, run.At<const float>(x), run.At<const float>(weight),
+                                                 b, with_relu, run.At<float>(y), begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerLinearGradInput(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const Shape& dy_shape = lowering.shape(node.inputs[0]);
+  const Shape& dx_shape = lowering.shape(node.outputs[0]);
+  if (!LinearTakesBatchBlocked(dx_shape)) return LowerOneDnnGradInput(lowering, node);
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetBatchBlocked(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
+  const Region dx = lowering.Define(node.outputs[0], Layout::BatchBlocked(DType::kFloat32, dx_shape));
+  const LinearSizes sizes = SizesOf(dx_shape, dy_shape);
+  lowering.Emit({.name = "linear_grad_input batch-blocked",
+                 .reads = {dy, weight},
+                 .writes = {dx},
+                 .run = [=](const RunContext& run) {
+                   run.team->For(sizes.inputs, [&](int64_t begin, int64_t end) {
+                     run.kernels->linear_grad_input(sizes, run.At<const float>(dy),
+                                                    run.At<const float>(weight), run.At<float>(dx), begin,
+                                                    end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerLinearGradWeight(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const Shape& x_shape = lowering.shape(node.inputs[0]);
+  const Shape& dy_shape = lowering.shape(node.inputs[1]);
+  if (!LinearTakesBatchBlocked(x_shape)) return LowerOneDnnGradWeight(lowering, node);
+  TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetBatchBlocked(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetBatchBlocked(node.inputs[1]));
+  const LinearSizes sizes = SizesOf(x_shape, dy_shape);
+  const int64_t rows = x_shape[0];
+  const Region x_rows = lowering.Scratch(sizes.blocks * kBlock * sizes.inputs * SizeOf(DType::kFloat32));
+  lowering.Emit({.name = "unblock rows", .reads = {x}, .writes = {x_rows}, .run = [=](const RunContext& run) {
+                   run.team->For(sizes.blocks, [&](int64_t begin, int64_t end) {
+                     run.kernels->unblock_rows(rows, sizes.inputs, run.At<const float>(x),
+                                               run.At<float>(x_rows), true, begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  const Region dweight = lowering.Define(node.outputs[0], PlainLayout(lowering.shape(node.outputs[0])));
+  lowering.Emit({.name = "linear_grad_weight batch-blocked",
+                 .reads = {x_rows, dy},
+                 .writes = {dweight},
+                 .run = [=](const RunContext& run) {
+                   run.team->For(sizes.outputs, [&](int64_t begin, int64_t end) {
+                     run.kernels->linear_grad_weight(sizes, run.At<const float>(x_rows),
+                                                     run.At<const float>(dy), run.At<float>(dweight), begin,
+                                                     end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  if (static_cast<const LinearGradWeightOp&>(*node.op).has_bias) {
+    EmitGradBias(lowering, dy, dy_shape, node.outputs[1]);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::cpu

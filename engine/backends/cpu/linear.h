@@ -1,0 +1,22 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CPU_LINEAR_H_
+#define TANDEM_ENGINE_BACKENDS_CPU_LINEAR_H_
+
+#include "engine/backends/cpu/lowering.h"
+
+namespace tandem::cpu {
+
+// Whether a batch of `rows` fills the blocks of the batch-blocked layout well enough.
+bool FillsBlocks(int64_t rows);
+// Whether the own kernels take a dense layer over `x`; oneDNN has all others.
+bool LinearTakesBatchBlocked(const Shape& x);
+
+// Adds the gradient of a bias: the sum of batch-blocked dy, of shape `dy_shape` [N, C, ...], over all but C.
+void EmitGradBias(Lowering& lowering, Region dy, const Shape& dy_shape, ValueId dbias);
+
+absl::Status LowerLinearForward(Lowering& lowering, const Node& node);
+absl::Status LowerLinearGradInput(Lowering& lowering, const Node& node);
+absl::Status LowerLinearGradWeight(Lowering& lowering, const Node& node);
+
+}  // namespace tandem::cpu
+
+#endif  // TANDEM_ENGINE_BACKENDS_CPU_LINEAR_H_

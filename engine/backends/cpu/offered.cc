@@ -1,0 +1,43 @@
+#include <string>
+#include <unordered_map>
+
+#include "engine/backends/cpu/classification.h"
+#include "engine/backends/cpu/convolution.h"
+#include "engine/backends/cpu/elementwise.h"
+#include "engine/backends/cpu/linear.h"
+#include "engine/backends/cpu/lowering.h"
+#include "engine/backends/cpu/pooling.h"
+#include "engine/backends/cpu/update.h"
+
+namespace tandem::cpu {
+
+Lower FindLower(absl::string_view kind) {
+  static const auto& offered = *new std::unordered_map<std::string, Lower>{
+      {"accumulate", LowerAccumulate},
+      {"add", LowerAdd},
+      {"all_reduce", LowerAllReduce},
+      {"average_pool2d", LowerAveragePool},
+      {"average_pool2d_grad", LowerAveragePoolGrad},
+      {"conv2d", LowerConvForward},
+      {"conv2d_grad_input", LowerConvGradInput},
+      {"conv2d_grad_weight", LowerConvGradWeight},
+      {"count_correct", LowerCountCorrect},
+      {"linear", LowerLinearForward},
+      {"linear_grad_input", LowerLinearGradInput},
+      {"linear_grad_weight", LowerLinearGradWeight},
+      {"max_pool2d", LowerMaxPool},
+      {"max_pool2d_grad", LowerMaxPoolGrad},
+      {"normalize", LowerNormalize},
+      {"relu", LowerRelu},
+      {"relu_grad", LowerReluGrad},
+      {"reshape", LowerReshape},
+      {"scale", LowerScale},
+      {"sgd", LowerSgd},
+      {"softmax_cross_entropy", LowerSoftmaxCrossEntropy},
+      {"softmax_cross_entropy_grad", LowerSoftmaxCrossEntropyGrad},
+  };
+  const auto found = offered.find(std::string(kind));
+  return found == offered.end() ? nullptr : found->second;
+}
+
+}  // namespace tandem::cpu

@@ -1,0 +1,25 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CPU_ONEDNN_STEP_H_
+#define TANDEM_ENGINE_BACKENDS_CPU_ONEDNN_STEP_H_
+
+#include <string>
+#include <vector>
+
+#include "dnnl.hpp"
+#include "engine/backends/cpu/lowering.h"
+
+namespace tandem::cpu {
+
+// An argument of a primitive: DNNL_ARG_*, how it lies and where.
+struct OneDnnArgument {
+  int argument;
+  dnnl::memory::desc desc;
+  Region region;
+};
+
+// A step that executes a primitive; its argument map is made once. Regions must not be those of inputs.
+Step OneDnnStep(std::string name, dnnl::primitive primitive, std::vector<OneDnnArgument> reads,
+                std::vector<OneDnnArgument> writes);
+
+}  // namespace tandem::cpu
+
+#endif  // TANDEM_ENGINE_BACKENDS_CPU_ONEDNN_STEP_H_

@@ -1,0 +1,168 @@
+#include "engine/backends/cpu/pooling.h"
+
+#include <utility>
+
+#include "dnnl.hpp"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/pooling.h"
+
+namespace tandem::cpu {
+namespace {
+
+using dnnl::memory;
+
+// The formats of images that pooling works in, all of the form [outer][height][width][lanes].
+class ImageFormat {
+ public:
+  // The format of `layout`; plain for all others.
+  static ImageFormat Of(const Layout& layout) {
+    if (layout.batch_blocked()) return ImageFormat(Layout::Kind::kBatchBlocked, memory::format_tag::undef);
+    if (layout.kind() == Layout::Kind::kOneDnn) {
+      for (const auto tag :
+           {memory::format_tag::nChw16c, memory::format_tag::nChw8c, memory::format_tag::nhwc}) {
+        const ImageFormat format(Layout::Kind::kOneDnn, tag);
+        if (format.LayoutOf(layout.dtype(), layout.shape()) == layout) return format;
+      }
+    }
+    return ImageFormat(Layout::Kind::kPlain, memory::format_tag::undef);
+  }
+
+  Layout LayoutOf(DType dtype, const Shape& shape) const {
+    switch (kind_) {
+      case Layout::Kind::kPlain:
+        return Layout::Plain(dtype, shape);
+      case Layout::Kind::kBatchBlocked:
+        return Layout::BatchBlocked(dtype, shape);
+      case Layout::Kind::kOneDnn:
+        break;
+    }
+    const auto type = dtype == DType::kUInt8 ? memory::data_type::u8 : memory::data_type::f32;
+    return Layout::OneDnn(memory::desc(Dims(shape), type, tag_), shape);
+  }
+
+  int64_t lanes(const Shape& shape) const {
+    if (kind_ == Layout::Kind::kPlain) return 1;
+    if (kind_ == Layout::Kind::kBatchBlocked) return kBlock;
+    if (tag_ == memory::format_tag::nhwc) return shape[1];
+    return tag_ == memory::format_tag::nChw16c ? 16 : 8;
+  }
+  int64_t outer(const Shape& shape) const {
+    const auto blocks = [](int64_t extent, int64_t block) { return (extent + block - 1) / block; };
+    if (kind_ == Layout::Kind::kPlain) return shape[0] * shape[1];
+    if (kind_ == Layout::Kind::kBatchBlocked) return blocks(shape[0], kBlock) * shape[1];
+    return shape[0] * blocks(shape[1], lanes(shape));
+  }
+
+ private:
+  ImageFormat(Layout::Kind kind, memory::format_tag tag) : kind_(kind), tag_(tag) {}
+  Layout::Kind kind_;
+  memory::format_tag tag_;
+};
+
+PoolSizes SizesOf(const PoolGeometry& g, const ImageFormat& format, const Shape& x, const Shape& y,
+                  bool count_padding) {
+  return {.outer = format.outer(x),
+          .in_height = x[2],
+          .in_width = x[3],
+          .out_height = y[2],
+          .out_width = y[3],
+          .lanes = format.lanes(x),
+          .window_height = g.size.h,
+          .window_width = g.size.w,
+          .stride_height = g.stride.h,
+          .stride_width = g.stride.w,
+          .padding_height = g.padding.h,
+          .padding_width = g.padding.w,
+          .count_padding = count_padding};
+}
+
+}  // namespace
+
+absl::Status LowerMaxPool(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  const Shape& x_shape = lowering.shape(node.inputs[0]);
+  const Shape& y_shape = lowering.shape(node.outputs[0]);
+  const ImageFormat format = ImageFormat::Of(home.layout);
+  TANDEM_ASSIGN_OR_RETURN(const Region x,
+                          lowering.Get(node.inputs[0], format.LayoutOf(DType::kFloat32, x_shape)));
+  const Region y = lowering.Define(node.outputs[0], format.LayoutOf(DType::kFloat32, y_shape));
+  const Region index = lowering.Define(node.outputs[1], format.LayoutOf(DType::kUInt8, y_shape));
+  const PoolSizes sizes =
+      SizesOf(static_cast<const MaxPool2dOp&>(*node.op).geometry, format, x_shape, y_shape, false);
+  lowering.Emit({.name = "max_pool2d", .reads = {x}, .writes = {y, index}, .run = [=](const RunContext& run) {
+                   run.team->For(sizes.outer, [&](int64_t begin, int64_t end) {
+                     run.kernels->max_pool(sizes, run.At<const float>(x), run.At<float>(y),
+                                           run.At<uint8_t>(index), begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerMaxPoolGrad(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  // The gradient is converted to the index's layout, not the other way.
+  TANDEM_ASSIGN_OR_RETURN(const Place index_home, lowering.Home(node.inputs[1]));
+  const Shape& y_shape = lowering.shape(node.inputs[0]);
+  const Shape& x_shape = lowering.shape(node.outputs[0]);
+  const ImageFormat format = ImageFormat::Of(index_home.layout);
+  const Region index = index_home.region;
+  TANDEM_ASSIGN_OR_RETURN(const Region dy,
+                          lowering.Get(node.inputs[0], format.LayoutOf(DType::kFloat32, y_shape)));
+  const Region dx = lowering.Define(node.outputs[0], format.LayoutOf(DType::kFloat32, x_shape));
+  const PoolSizes sizes =
+      SizesOf(static_cast<const MaxPool2dGradOp&>(*node.op).geometry, format, x_shape, y_shape, false);
+  lowering.Emit(
+      {.name = "max_pool2d_grad", .reads = {index, dy}, .writes = {dx}, .run = [=](const RunContext& run) {
+         run.team->For(sizes.outer, [&](int64_t begin, int64_t end) {
+           run.kernels->max_pool_grad(sizes, run.At<const uint8_t>(index), run.At<const float>(dy),
+                                      run.At<float>(dx), begin, end);
+         });
+         return absl::OkStatus();
+       }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerAveragePool(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  const Shape& x_shape = lowering.shape(node.inputs[0]);
+  const Shape& y_shape = lowering.shape(node.outputs[0]);
+  const ImageFormat format = ImageFormat::Of(home.layout);
+  TANDEM_ASSIGN_OR_RETURN(const Region x,
+                          lowering.Get(node.inputs[0], format.LayoutOf(DType::kFloat32, x_shape)));
+  const Region y = lowering.Define(node.outputs[0], format.LayoutOf(DType::kFloat32, y_shape));
+  const auto& op = static_cast<const AveragePool2dOp&>(*node.op);
+  const PoolSizes sizes = SizesOf(op.geometry, format, x_shape, y_shape, op.count_include_pad);
+  lowering.Emit({.name = "average_pool2d", .reads = {x}, .writes = {y}, .run = [=](const RunContext& run) {
+                   run.team->For(sizes.outer, [&](int64_t begin, int64_t end) {
+                     run.kernels->average_pool(sizes, run.At<const float>(x), run.At<float>(y), begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerAveragePoolGrad(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  const Shape& y_shape = lowering.shape(node.inputs[0]);
+  const Shape& x_shape = lowering.shape(node.outputs[0]);
+  const ImageFormat format = ImageFormat::Of(home.layout);
+  TANDEM_ASSIGN_OR_RETURN(const Region dy,
+                          lowering.Get(node.inputs[0], format.LayoutOf(DType::kFloat32, y_shape)));
+  const Region dx = lowering.Define(node.outputs[0], format.LayoutOf(DType::kFloat32, x_shape));
+  const auto& op = static_cast<const AveragePool2dGradOp&>(*node.op);
+  const PoolSizes sizes = SizesOf(op.geometry, format, x_shape, y_shape, op.count_include_pad);
+  lowering.Emit(
+      {.name = "average_pool2d_grad", .reads = {dy}, .writes = {dx}, .run = [=](const RunContext& run) {
+         run.team->For(sizes.outer, [&](int64_t begin, int64_t end) {
+           run.kernels->average_pool_grad(sizes, run.At<const float>(dy), run.At<float>(dx), begin, end);
+         });
+         return absl::OkStatus();
+       }});
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::cpu

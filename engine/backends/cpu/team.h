@@ -1,0 +1,55 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CPU_TEAM_H_
+#define TANDEM_ENGINE_BACKENDS_CPU_TEAM_H_
+
+#include <cstdint>
+
+namespace tandem::cpu {
+
+// The threads that a replica computes with: the calling thread and the OpenMP team under it, which oneDNN
+// uses too. Loops are cut into one contiguous range a thread, always the same, so results do not vary from
+// run to run.
+class Team {
+ public:
+  explicit Team(int threads) : threads_(threads < 1 ? 1 : threads) {}
+
+  int threads() const { return threads_; }
+
+  // Calls function(begin, end) for ranges that make up [0, items), one a thread, and returns when all are
+  // done. `function` must not throw.
+  template <typename Function>
+  void For(int64_t items, const Function& function) const {
+    if (threads_ == 1 || items <= 1) {
+      if (items > 0) function(int64_t{0}, items);
+      return;
+    }
+    Run(
+        items,
+        [](const void* f, int64_t begin, int64_t end) { (*static_cast<const Function*>(f))(begin, end); },
+        &function);
+  }
+
+ private:
+  using Body = void (*)(const void* function, int64_t begin, int64_t end);
+  void Run(int64_t items, Body body, const void* function) const;
+
+  int threads_;
+};
+
+// While it lives, the calling thread's OpenMP team has the size of `team`, and the team's threads flush
+// denormal numbers to zero, in results and operands: the momentum of a weight whose gradient has become zero
+// decays into them and would stay there, where arithmetic is many times slower.
+class ScopedTeam {
+ public:
+  explicit ScopedTeam(const Team& team);
+  ~ScopedTeam();
+  ScopedTeam(const ScopedTeam&) = delete;
+  ScopedTeam& operator=(const ScopedTeam&) = delete;
+
+ private:
+  int previous_threads_;
+  unsigned previous_modes_;
+};
+
+}  // namespace tandem::cpu
+
+#endif  // TANDEM_ENGINE_BACKENDS_CPU_TEAM_H_

@@ -1,0 +1,17 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CPU_TRANSFER_H_
+#define TANDEM_ENGINE_BACKENDS_CPU_TRANSFER_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/backends/cpu/layout.h"
+#include "engine/tensor/tensor.h"
+
+namespace tandem::cpu {
+
+// Between a tensor of the host and memory of any layout, of one type and shape. INTERNAL where oneDNN fails.
+absl::StatusOr<Tensor> ToTensor(const Layout& layout, const void* data);
+absl::Status FromTensor(const Tensor& tensor, const Layout& layout, void* data);
+
+}  // namespace tandem::cpu
+
+#endif  // TANDEM_ENGINE_BACKENDS_CPU_TRANSFER_H_

@@ -1,0 +1,13 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CPU_UPDATE_H_
+#define TANDEM_ENGINE_BACKENDS_CPU_UPDATE_H_
+
+#include "engine/backends/cpu/lowering.h"
+
+namespace tandem::cpu {
+
+absl::Status LowerAllReduce(Lowering& lowering, const Node& node);
+absl::Status LowerSgd(Lowering& lowering, const Node& node);
+
+}  // namespace tandem::cpu
+
+#endif  // TANDEM_ENGINE_BACKENDS_CPU_UPDATE_H_
