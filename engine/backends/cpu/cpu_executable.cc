@@ -66,7 +66,7 @@ absl::StatusOr<ArenaPlan> PlanArena(Lowering& lowering, const std::vector<Place>
       } else if (same == made.end()) {
         write_positions[i] = static_cast<int>(made.size());
         made.push_back(buffer);
-        types.push_back({DType::kUInt8, Shape({buffers[buffer].bytes})});
+        types.push_back({DType::kUInt8, Shape({std::max<int64_t>(1, buffers[buffer].bytes)})});
       }
     }
     std::vector<std::pair<int, int>> in_place;
