@@ -1,0 +1,111 @@
+#include "server/scheduler/inventory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+std::vector<v1::Device> MakeCpus(int count) {
+  std::vector<v1::Device> devices(count);
+  for (int i = 0; i < count; ++i) devices[i].set_name(absl::StrCat("devices/cpu:", i));
+  return devices;
+}
+
+TEST(InventoryTest, GivesAllOrNone) {
+  Inventory inventory(MakeCpus(3));
+  ASSERT_TRUE(inventory.Acquire("a", {"devices/cpu:2", "devices/cpu:0"}).ok());
+  EXPECT_EQ(inventory.Acquire("b", {"devices/cpu:1", "devices/cpu:0"}).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(inventory.Acquire("b", {"devices/cpu:1", "devices/cpu:9"}).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(inventory.Acquire("b", {"devices/cpu:1", "devices/cpu:1"}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(inventory.Acquire("b", {}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(inventory.Acquire("a", {"devices/cpu:1"}).code(), absl::StatusCode::kFailedPrecondition);
+  auto devices = inventory.Devices();
+  EXPECT_EQ(devices[0].job(), "jobs/a");
+  EXPECT_EQ(devices[1].job(), "");
+  EXPECT_EQ(devices[2].job(), "jobs/a");
+  EXPECT_TRUE(inventory.Acquire("b", {"devices/cpu:1"}).ok());
+  EXPECT_TRUE(inventory.Release("a"));
+  EXPECT_FALSE(inventory.Release("a"));
+  devices = inventory.Devices();
+  EXPECT_EQ(devices[0].job(), "");
+  EXPECT_EQ(devices[1].job(), "jobs/b");
+}
+
+// Random leases against a model: no device ever has two holders, and what is refused takes nothing.
+TEST(InventoryTest, LeasesNeverOverlap) {
+  constexpr int kDevices = 6;
+  for (int seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    Inventory inventory(MakeCpus(kDevices));
+    std::map<std::string, std::set<std::string>> model;
+    for (int step = 0; step < 500; ++step) {
+      const std::string job = absl::StrCat("j", random() % 5);
+      if (random() % 3 == 0) {
+        EXPECT_EQ(inventory.Release(job), model.erase(job) > 0);
+      } else {
+        std::vector<std::string> wanted;
+        for (int i = 0; i < kDevices; ++i) {
+          if (random() % 3 == 0) wanted.push_back(absl::StrCat("devices/cpu:", i));
+        }
+        std::shuffle(wanted.begin(), wanted.end(), random);
+        bool possible = !wanted.empty() && model.count(job) == 0;
+        for (const auto& [holder, held] : model) {
+          for (const std::string& device : wanted) possible = possible && held.count(device) == 0;
+        }
+        ASSERT_EQ(inventory.Acquire(job, wanted).ok(), possible);
+        if (possible) model[job] = {wanted.begin(), wanted.end()};
+      }
+      for (const v1::Device& device : inventory.Devices()) {
+        std::string holder;
+        for (const auto& [job_id, held] : model) {
+          if (held.count(device.name()) > 0) holder = "jobs/" + job_id;
+        }
+        ASSERT_EQ(device.job(), holder);
+      }
+    }
+  }
+}
+
+// Threads that take and give back overlapping gangs: whoever has a lease has it alone.
+TEST(InventoryTest, LeasesNeverOverlapAmongThreads) {
+  constexpr int kDevices = 4;
+  Inventory inventory(MakeCpus(kDevices));
+  std::atomic<int> holders[kDevices] = {};
+  std::atomic<int> overlaps = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937 random(t);
+      const std::string job = absl::StrCat("j", t);
+      for (int step = 0; step < 2000; ++step) {
+        const int first = static_cast<int>(random() % kDevices);
+        const int second = (first + 1) % kDevices;
+        if (!inventory
+                 .Acquire(job, {absl::StrCat("devices/cpu:", first), absl::StrCat("devices/cpu:", second)})
+                 .ok()) {
+          continue;
+        }
+        if (++holders[first] != 1 || ++holders[second] != 1) ++overlaps;
+        --holders[first];
+        --holders[second];
+        inventory.Release(job);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(overlaps, 0);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,61 @@
+#include "server/scheduler/machine_devices.h"
+
+#include "gtest/gtest.h"
+#include "server/scheduler/host_resources.h"
+
+namespace tandem {
+namespace {
+
+HostResources Host(int cores) { return {.cores = cores, .cpu_model = "A CPU", .memory_bytes = 1000}; }
+
+TEST(MachineDevicesTest, OneDeviceACoreByDefault) {
+  const auto devices = MakeDevices({}, Host(3));
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  ASSERT_EQ(devices->size(), 3U);
+  for (int i = 0; i < 3; ++i) {
+    const v1::Device& device = (*devices)[i];
+    EXPECT_EQ(device.name(), "devices/cpu:" + std::to_string(i));
+    EXPECT_EQ(device.kind(), v1::DEVICE_KIND_CPU);
+    EXPECT_EQ(device.index(), i);
+    EXPECT_EQ(device.model(), "A CPU");
+    EXPECT_EQ(device.threads(), 1);
+    EXPECT_EQ(device.memory_bytes(), 300);
+    EXPECT_TRUE(device.job().empty());
+  }
+}
+
+TEST(MachineDevicesTest, CoresAndMemoryAreSplit) {
+  const auto devices = MakeDevices({.cpu_devices = 2, .reference_devices = 1, .memory_bytes = 600}, Host(9));
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  ASSERT_EQ(devices->size(), 3U);
+  EXPECT_EQ((*devices)[0].threads(), 4);
+  EXPECT_EQ((*devices)[1].memory_bytes(), 200);
+  EXPECT_EQ((*devices)[2].name(), "devices/reference:0");
+  EXPECT_EQ((*devices)[2].kind(), v1::DEVICE_KIND_REFERENCE);
+  EXPECT_EQ((*devices)[2].threads(), 1);
+}
+
+TEST(MachineDevicesTest, MoreDevicesThanCoresHaveAThreadEach) {
+  const auto devices = MakeDevices({.cpu_devices = 4}, Host(2));
+  ASSERT_TRUE(devices.ok());
+  ASSERT_EQ(devices->size(), 4U);
+  EXPECT_EQ((*devices)[3].threads(), 1);
+  EXPECT_EQ((*MakeDevices({.cpu_devices = 1, .cpu_threads = 7}, Host(2)))[0].threads(), 7);
+}
+
+TEST(MachineDevicesTest, RefusesWhatIsNoCount) {
+  for (const DeviceOptions& bad : {DeviceOptions{.cpu_devices = -1}, DeviceOptions{.cpu_threads = -1},
+                                   DeviceOptions{.reference_devices = 5000},
+                                   DeviceOptions{.memory_bytes = -1}, DeviceOptions{.memory_bytes = 1001}}) {
+    EXPECT_EQ(MakeDevices(bad, Host(2)).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(HostResourcesTest, ThisMachineHasSomething) {
+  const HostResources host = ProbeHost();
+  EXPECT_GE(host.cores, 1);
+  EXPECT_GT(host.memory_bytes, int64_t{64} << 20);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,302 @@
+#include "server/scheduler/scheduler.h"
+
+#include <atomic>
+#include <deque>
+#include <iterator>
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/jobs/job_machine_fixture.h"
+#include "server/scheduler/fifo_gang_policy.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<v1::Device> MakeCpus(int count) {
+  std::vector<v1::Device> devices(count);
+  for (int i = 0; i < count; ++i) {
+    devices[i].set_name(absl::StrCat("devices/cpu:", i));
+    devices[i].set_kind(v1::DEVICE_KIND_CPU);
+  }
+  return devices;
+}
+
+// Notes what it is to start.
+class FakeStarter : public WorkerStarter {
+ public:
+  struct Started {
+    v1::Job job;
+    std::vector<std::string> devices;
+  };
+
+  void Start(const v1::Job& job, const std::vector<v1::Device>& devices) override {
+    Started started{job, {}};
+    for (const v1::Device& device : devices) started.devices.push_back(device.name());
+    MutexLock lock(&mutex_);
+    started_.push_back(std::move(started));
+  }
+
+  // Waits for the next.
+  Started Take() {
+    MutexLock lock(&mutex_);
+    const auto some = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !started_.empty(); };
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&some), absl::Minutes(1))) {
+      ADD_FAILURE() << "nothing was started within a minute";
+      return {};
+    }
+    Started first = std::move(started_.front());
+    started_.pop_front();
+    return first;
+  }
+  bool IsEmpty() {
+    MutexLock lock(&mutex_);
+    return started_.empty();
+  }
+
+ private:
+  Mutex mutex_;
+  std::deque<Started> started_ ABSL_GUARDED_BY(mutex_);
+};
+
+class SchedulerTest : public testing::Test {
+ protected:
+  ~SchedulerTest() override {
+    if (scheduler_ != nullptr) scheduler_->Stop();
+    jobs_.store().Close();
+  }
+
+  // As a daemon's start, on what an earlier one left.
+  absl::Status Open(int devices) {
+    inventory_ = std::make_unique<Inventory>(MakeCpus(devices));
+    scheduler_ = std::make_unique<Scheduler>(&jobs_.machine(), inventory_.get(), &policy_, &starter_);
+    jobs_.machine().AddObserver(scheduler_.get());
+    return scheduler_->Restore(*jobs_.machine().NonTerminalJobs());
+  }
+  void OpenAndStart(int devices) {
+    ASSERT_TRUE(Open(devices).ok());
+    scheduler_->Start();
+  }
+  void Reopen(int devices) {
+    scheduler_->Stop();
+    jobs_.store().Close();
+    scheduler_.reset();
+    jobs_.Reopen();
+    OpenAndStart(devices);
+  }
+
+  std::string NewJob(int replicas) {
+    JobMachine::NewJob job;
+    job.spec.set_name("job");
+    job.spec.mutable_replicas()->set_count(replicas);
+    job.spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_CPU);
+    const auto made = jobs_.Create(std::move(job));
+    EXPECT_TRUE(made.ok()) << made.status();
+    return JobId(made->name());
+  }
+
+  // Waits until the scheduler has said this of a waiting job.
+  void WaitFor(const std::string& id, v1::Waiting::Reason reason, int position) {
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
+    v1::Waiting waiting;
+    while (absl::Now() < deadline) {
+      waiting = jobs_.machine().Get(id)->waiting();
+      if (waiting.reason() == reason && waiting.position() == position) return;
+      std::this_thread::yield();
+    }
+    ADD_FAILURE() << id << " still waits as: " << waiting.ShortDebugString();
+  }
+
+  // The worker of the attempt trains and ends, and then its process does.
+  void Finish(const std::string& id, int32_t attempt) {
+    EXPECT_TRUE(jobs_.Apply(id, attempt, {Started(1), Finished(2, v1::JOB_STATE_SUCCEEDED)}).ok());
+    scheduler_->ReleaseLease(id, attempt);
+  }
+
+  std::vector<std::string> Holders() {
+    std::vector<std::string> holders;
+    for (const v1::Device& device : scheduler_->ListDevices()) holders.push_back(device.job());
+    return holders;
+  }
+
+  JobMachineFixture jobs_;
+  FifoGangPolicy policy_;
+  FakeStarter starter_;
+  std::unique_ptr<Inventory> inventory_;
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+TEST_F(SchedulerTest, StartsAJobOnItsDevices) {
+  OpenAndStart(3);
+  const std::string id = NewJob(2);
+  const FakeStarter::Started started = starter_.Take();
+  EXPECT_EQ(started.job.name(), "jobs/" + id);
+  EXPECT_EQ(started.job.state(), v1::JOB_STATE_STARTING);
+  EXPECT_EQ(started.job.attempt(), 1);
+  EXPECT_EQ(started.job.spec().replicas().count(), 2);
+  EXPECT_THAT(started.devices, ElementsAre("devices/cpu:0", "devices/cpu:1"));
+  EXPECT_THAT(Holders(), ElementsAre("jobs/" + id, "jobs/" + id, ""));
+  EXPECT_EQ(jobs_.machine().Get(id)->devices_size(), 2);
+}
+
+TEST_F(SchedulerTest, AJobWaitsUntilTheProcessBeforeItIsGone) {
+  OpenAndStart(2);
+  const std::string first = NewJob(2);
+  starter_.Take();
+  const std::string second = NewJob(1);
+  const std::string third = NewJob(1);
+  WaitFor(second, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  WaitFor(third, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+
+  // The job has ended, and its process has not.
+  ASSERT_TRUE(jobs_.Apply(first, 1, {Started(1), Finished(2, v1::JOB_STATE_SUCCEEDED)}).ok());
+  WaitFor(second, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  EXPECT_TRUE(starter_.IsEmpty());
+  scheduler_->ReleaseLease(first, 7);  // another attempt's
+  EXPECT_THAT(Holders(), ElementsAre("jobs/" + first, "jobs/" + first));
+
+  scheduler_->ReleaseLease(first, 1);
+  EXPECT_EQ(starter_.Take().job.name(), "jobs/" + second);
+  EXPECT_EQ(starter_.Take().job.name(), "jobs/" + third);
+  EXPECT_THAT(Holders(), ElementsAre("jobs/" + second, "jobs/" + third));
+}
+
+TEST_F(SchedulerTest, CancellingAQueuedJobMovesTheOthersUp) {
+  OpenAndStart(1);
+  const std::string first = NewJob(1);
+  starter_.Take();
+  const std::string second = NewJob(1);
+  const std::string third = NewJob(1);
+  WaitFor(third, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  ASSERT_TRUE(jobs_.Cancel(second).ok());
+  WaitFor(third, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  Finish(first, 1);
+  EXPECT_EQ(starter_.Take().job.name(), "jobs/" + third);
+}
+
+TEST_F(SchedulerTest, GoesOnWhereAnEarlierDaemonEnded) {
+  OpenAndStart(2);
+  const std::string running = NewJob(1);
+  const std::string other = NewJob(1);
+  starter_.Take();
+  starter_.Take();
+  const std::string queued_first = NewJob(2);
+  const std::string queued_second = NewJob(1);
+  WaitFor(queued_second, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  Reopen(2);
+  EXPECT_THAT(Holders(), ElementsAre("jobs/" + running, "jobs/" + other));
+  WaitFor(queued_first, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  WaitFor(queued_second, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  Finish(running, 1);
+  Finish(other, 1);
+  EXPECT_EQ(starter_.Take().job.name(), "jobs/" + queued_first);
+  Finish(queued_first, 1);
+  EXPECT_EQ(starter_.Take().job.name(), "jobs/" + queued_second);
+}
+
+TEST_F(SchedulerTest, ALeaseOnADeviceThatIsGoneIsRestoredAsFarAsItGoes) {
+  OpenAndStart(2);
+  const std::string id = NewJob(2);
+  starter_.Take();
+  scheduler_->Stop();
+  jobs_.store().Close();
+  scheduler_.reset();
+  jobs_.Reopen();
+  const absl::Status status = Open(1);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("devices/cpu:1"));
+  EXPECT_THAT(Holders(), ElementsAre("jobs/" + id));
+  scheduler_->Start();
+  scheduler_->ReleaseLease(id, 1);
+  EXPECT_THAT(Holders(), ElementsAre(""));
+}
+
+TEST_F(SchedulerTest, AJobThatWaitsAgainStandsBeforeYoungerOnes) {
+  OpenAndStart(1);
+  const std::string old = NewJob(1);
+  starter_.Take();
+  jobs_.clock().Advance(absl::Seconds(1));
+  const std::string young = NewJob(1);
+  WaitFor(young, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  ASSERT_TRUE(jobs_.Requeue(old, 1).ok());
+  WaitFor(young, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  scheduler_->ReleaseLease(old, 1);
+  const FakeStarter::Started again = starter_.Take();
+  EXPECT_EQ(again.job.name(), "jobs/" + old);
+  EXPECT_EQ(again.job.attempt(), 2);
+}
+
+TEST_F(SchedulerTest, AJobThatCanNeverRunSaysSo) {
+  OpenAndStart(1);
+  const std::string large = NewJob(2);
+  const std::string small = NewJob(1);
+  EXPECT_EQ(starter_.Take().job.name(), "jobs/" + small);
+  WaitFor(large, v1::Waiting::REASON_DEVICES_MISSING, 1);
+}
+
+TEST_F(SchedulerTest, PlacesNothingAfterStop) {
+  OpenAndStart(1);
+  scheduler_->Stop();
+  const std::string id = NewJob(1);
+  scheduler_->ReleaseLease("other", 1);
+  EXPECT_TRUE(starter_.IsEmpty());
+  EXPECT_EQ(jobs_.machine().Get(id)->state(), v1::JOB_STATE_QUEUED);
+}
+
+// Jobs of all sizes come, some are cancelled at any moment, workers end. No device has two workers at once,
+// first comes first, and in the end all devices are free.
+TEST_F(SchedulerTest, ManyJobs) {
+  constexpr int kDevices = 3;
+  constexpr int kJobs = 40;
+  OpenAndStart(kDevices);
+  std::mt19937 random(3);
+  std::vector<std::string> ids;
+  std::atomic<bool> client_is_done = false;
+  std::thread client([&] {
+    for (int i = 0; i < kJobs; ++i) {
+      ids.push_back(NewJob(1 + static_cast<int>(random() % kDevices)));
+      if (random() % 3 == 0) jobs_.Cancel(ids[random() % ids.size()]).IgnoreError();
+    }
+    client_is_done = true;
+  });
+
+  // The workers that there are, and what they hold.
+  std::map<std::string, FakeStarter::Started> workers;
+  std::set<std::string> held;
+  std::mt19937 dice(4);
+  const auto all_ended = [&] {
+    return client_is_done && workers.empty() && starter_.IsEmpty() &&
+           jobs_.machine().NonTerminalJobs()->empty();
+  };
+  while (!all_ended()) {
+    if (!starter_.IsEmpty()) {
+      const FakeStarter::Started started = starter_.Take();
+      for (const std::string& device : started.devices) EXPECT_TRUE(held.insert(device).second) << device;
+      workers[JobId(started.job.name())] = started;
+      continue;
+    }
+    if (workers.empty()) {
+      std::this_thread::yield();
+      continue;
+    }
+    const auto worker = std::next(workers.begin(), dice() % workers.size());
+    // It may be CANCELLING; then it ends so.
+    jobs_.Apply(worker->first, 1, {Started(1), Finished(2, v1::JOB_STATE_SUCCEEDED)}).IgnoreError();
+    for (const std::string& device : worker->second.devices) held.erase(device);
+    const std::string id = worker->first;
+    workers.erase(worker);
+    scheduler_->ReleaseLease(id, 1);
+  }
+  client.join();
+  EXPECT_THAT(Holders(), ElementsAre("", "", ""));
+}
+
+}  // namespace
+}  // namespace tandem
