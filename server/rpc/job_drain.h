@@ -31,6 +31,12 @@ class JobDrain : public JobObserver {
   // Calls what waits with this error, and everything later too.
   void Abort(const absl::Status& status);
 
+  // Whether CancelAll came to its end.
+  bool is_drained() const {
+    MutexLock lock(&mutex_);
+    return draining_ && !looking_ && pending_.empty();
+  }
+
   void OnQueued(const v1::Job& job) override;
   void OnTerminal(const v1::Job& job) override;
 
@@ -41,7 +47,7 @@ class JobDrain : public JobObserver {
   std::vector<Done> TakeIfDrained() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   JobMachine* const jobs_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   // Until the first look at the store is through.
   bool looking_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,0 +1,162 @@
+#include "server/daemon/daemon.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "engine/base/clock.h"
+#include "engine/base/status_macros.h"
+#include "server/auth/authenticator.h"
+#include "server/auth/listen_policy.h"
+#include "server/auth/server_credentials.h"
+#include "server/auth/token.h"
+#include "server/daemon/version.h"
+
+namespace tandem {
+namespace {
+
+// Threads that read data sets, logs and artifacts for calls.
+constexpr int kPoolThreads = 4;
+// For calls in progress when the daemon stops; all of stopping takes less than 5 seconds.
+constexpr absl::Duration kCallGrace = absl::Seconds(2);
+// For watchers to hear how their jobs ended, where a shutdown cancelled them.
+constexpr absl::Duration kWatcherGrace = absl::Milliseconds(500);
+constexpr absl::Duration kWorkerGrace = absl::Seconds(1);
+
+// Writes aside and renames: whoever finds the file finds all of it.
+absl::Status WriteWhole(const std::string& path, const std::string& content) {
+  const std::string temporary = path + ".new";
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool written = fd >= 0 && write(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size());
+  if (fd >= 0) written = close(fd) == 0 && written;
+  if (!written || rename(temporary.c_str(), path.c_str()) != 0) {
+    return absl::InternalError(absl::StrCat("cannot write ", path, ": ", strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const DaemonOptions& options,
+                                                                         const std::string& token_file) {
+  TANDEM_ASSIGN_OR_RETURN(std::string token, LoadOrCreateToken(token_file));
+  auto authenticator = std::make_shared<const Authenticator>(std::move(token), token_file);
+  if (options.tls_cert.empty()) return PlainCredentials(std::move(authenticator));
+  return TlsCredentials({options.tls_cert, options.tls_key}, std::move(authenticator));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& options, Lifecycle* lifecycle) {
+  TANDEM_ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
+  TANDEM_RETURN_IF_ERROR(
+      CheckListenPolicy(address, !options.tls_cert.empty(), options.insecure_listen_beyond_loopback));
+  if (access(options.worker_program.c_str(), X_OK) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot run the worker program ",
+                                                      options.worker_program, ": ", strerror(errno),
+                                                      "; name it with --worker-program"));
+  }
+  std::unique_ptr<Daemon> daemon(new Daemon(lifecycle));
+  TANDEM_RETURN_IF_ERROR(daemon->OpenState(options));
+  TANDEM_RETURN_IF_ERROR(daemon->TakeOverJobs(options));
+  TANDEM_RETURN_IF_ERROR(daemon->Serve(options, address));
+  return daemon;
+}
+
+absl::Status Daemon::OpenState(const DaemonOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(state_folder_, StateFolder::Lock(options.state_folder));
+  // One that was killed leaves it.
+  unlink(AddressFile().c_str());
+  TANDEM_ASSIGN_OR_RETURN(store_, Store::Open(state_folder_->DatabasePath()));
+  events_ = std::make_unique<EventHub>(store_.get());
+  jobs_ =
+      std::make_unique<JobMachine>(store_.get(), events_.get(), Clock::Real(), state_folder_->JobsFolder());
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
+  DeviceOptions device_options;
+  device_options.cpu_devices = options.cpu_devices;
+  device_options.cpu_threads = options.threads_per_cpu_device;
+  device_options.reference_devices = options.reference_devices;
+  device_options.memory_bytes = options.memory_bytes;
+  TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Device> devices, MakeDevices(device_options, ProbeHost()));
+  inventory_ = std::make_unique<Inventory>(devices);
+  datasets_ = std::make_unique<DatasetCatalog>(options.data_folders);
+  admission_ = std::make_unique<SpecAdmission>(datasets_.get(), std::move(devices));
+
+  WorkerSupervisor::Options worker_options;
+  worker_options.worker_program = std::filesystem::absolute(options.worker_program).string();
+  worker_options.state_folder = state_folder_->path();
+  worker_options.resolve_dataset = [this](const v1::DatasetSpec& spec) { return datasets_->Resolve(spec); };
+  TANDEM_ASSIGN_OR_RETURN(workers_, WorkerSupervisor::Create(std::move(worker_options), jobs_.get()));
+  scheduler_ = std::make_unique<Scheduler>(jobs_.get(), inventory_.get(), &policy_, workers_.get());
+  drain_ = std::make_unique<JobDrain>(jobs_.get());
+  jobs_->AddObserver(workers_.get());
+  jobs_->AddObserver(scheduler_.get());
+  jobs_->AddObserver(drain_.get());
+
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Job> left, jobs_->NonTerminalJobs());
+  if (absl::Status status = scheduler_->Restore(left); !status.ok()) {
+    spdlog::warn("some leases of jobs that go on could not be restored: {}", std::string(status.message()));
+  }
+  TANDEM_RETURN_IF_ERROR(workers_->Begin(
+      left, [this](const std::string& id, int32_t attempt) { scheduler_->ReleaseLease(id, attempt); }));
+  if (!left.empty()) spdlog::info("took over jobs={}", left.size());
+  scheduler_->Start();
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& address) {
+  TANDEM_ASSIGN_OR_RETURN(auto credentials, MakeCredentials(options, token_file()));
+  TANDEM_ASSIGN_OR_RETURN(files_, FileWatcher::Create());
+  pool_ = std::make_unique<BlockingPool>(kPoolThreads);
+
+  RpcContext context;
+  context.lifecycle = lifecycle_;
+  context.jobs = jobs_.get();
+  context.events = events_.get();
+  context.scheduler = scheduler_.get();
+  context.admission = admission_.get();
+  context.datasets = datasets_.get();
+  context.drain = drain_.get();
+  context.pool = pool_.get();
+  context.files = files_.get();
+  context.daemon.set_version(kVersion);
+  context.daemon.mutable_start_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
+  context.daemon.set_state_folder(state_folder_->path());
+  for (const std::string& folder : options.data_folders) context.daemon.add_data_folders(folder);
+  TANDEM_ASSIGN_OR_RETURN(server_, RpcServer::Start(address, std::move(credentials), std::move(context)));
+  return WriteWhole(AddressFile(), absl::StrCat(this->address(), "\n"));
+}
+
+Daemon::~Daemon() { Stop(); }
+
+void Daemon::Stop() {
+  if (std::exchange(stopped_, true)) return;
+  const bool drained = drain_ != nullptr && drain_->is_drained();
+  if (server_ != nullptr && drained) server_->AwaitStreams(kWatcherGrace);
+  lifecycle_->Stop();
+  if (drain_ != nullptr) drain_->Abort(lifecycle_->CheckServing());
+  if (server_ != nullptr) {
+    unlink(AddressFile().c_str());
+    server_->Stop(kCallGrace);
+  }
+  if (scheduler_ != nullptr) scheduler_->Stop();
+  // Workers that were told to stop say their last words soon after their jobs' ends.
+  if (workers_ != nullptr && drained) workers_->WaitUntilIdle(kWorkerGrace);
+  if (workers_ != nullptr) workers_->Stop();
+  pool_ = nullptr;
+  if (events_ != nullptr) events_->Close(lifecycle_->CheckServing());
+  // Parts that observe jobs go after the store's writer.
+  if (store_ != nullptr) store_->Close();
+}
+
+}  // namespace tandem

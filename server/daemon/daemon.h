@@ -1,0 +1,78 @@
+#ifndef TANDEM_SERVER_DAEMON_DAEMON_H_
+#define TANDEM_SERVER_DAEMON_DAEMON_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/admission/admission.h"
+#include "server/admission/dataset_catalog.h"
+#include "server/daemon/options.h"
+#include "server/events/event_hub.h"
+#include "server/jobs/job_machine.h"
+#include "server/rpc/blocking_pool.h"
+#include "server/rpc/file_watcher.h"
+#include "server/rpc/job_drain.h"
+#include "server/rpc/lifecycle.h"
+#include "server/rpc/rpc_server.h"
+#include "server/scheduler/fifo_gang_policy.h"
+#include "server/scheduler/inventory.h"
+#include "server/scheduler/scheduler.h"
+#include "server/store/state_folder.h"
+#include "server/store/store.h"
+#include "server/workers/supervisor.h"
+
+namespace tandem {
+
+// A daemon: the only place that knows all of its parts. It comes up in the order in which they depend on each
+// other: the state folder's lock, the store, events and jobs, devices and the leases of jobs that an earlier
+// daemon left, their workers, and last the public server. It goes down in the reverse order, and workers go
+// on.
+class Daemon {
+ public:
+  // `lifecycle` outlives the daemon. Errors name the option, file or address at fault.
+  static absl::StatusOr<std::unique_ptr<Daemon>> Start(const DaemonOptions& options, Lifecycle* lifecycle);
+  // Stop().
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // "127.0.0.1:7447", with the port that was found.
+  std::string address() const { return server_->address().ToString(); }
+  const std::string& state_folder() const { return state_folder_->path(); }
+  std::string token_file() const { return state_folder_->path() + "/token"; }
+
+  // Refuses new work, ends streams with UNAVAILABLE, and closes everything, within 5 seconds. Idempotent.
+  void Stop();
+
+ private:
+  explicit Daemon(Lifecycle* lifecycle) : lifecycle_(lifecycle) {}
+
+  absl::Status OpenState(const DaemonOptions& options);
+  absl::Status TakeOverJobs(const DaemonOptions& options);
+  absl::Status Serve(const DaemonOptions& options, const ListenAddress& address);
+  std::string AddressFile() const { return state_folder_->path() + "/address"; }
+
+  Lifecycle* const lifecycle_;
+  // In the order in which they come up.
+  std::unique_ptr<StateFolder> state_folder_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<EventHub> events_;
+  std::unique_ptr<JobMachine> jobs_;
+  std::unique_ptr<DatasetCatalog> datasets_;
+  std::unique_ptr<Inventory> inventory_;
+  const FifoGangPolicy policy_;
+  std::unique_ptr<WorkerSupervisor> workers_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<JobDrain> drain_;
+  std::unique_ptr<Admission> admission_;
+  std::unique_ptr<FileWatcher> files_;
+  std::unique_ptr<BlockingPool> pool_;
+  std::unique_ptr<RpcServer> server_;
+  bool stopped_ = false;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_DAEMON_DAEMON_H_

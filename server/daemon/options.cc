@@ -1,0 +1,215 @@
+#include "server/daemon/options.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/admission/closest_name.h"
+#include "server/daemon/version.h"
+#include "server/daemon/yaml_config.h"
+
+namespace tandem {
+namespace {
+
+constexpr char kFooter[] = R"(
+Examples:
+  tandemd
+      Loopback only, state in the default folder, one CPU device a core.
+  tandemd --state-folder /srv/tandem --data-folder /usr/share/datasets --data-folder /srv/data --cpu-devices 4
+  tandemd --listen 0.0.0.0:7447 --tls-cert server.pem --tls-key server.key
+      For other machines. Clients need the token (--token-file) and, for a certificate of one's own, its authority.
+  tandemd --config /etc/tandem/tandemd.yaml
+      A file such as:
+        state-folder: /srv/tandem
+        listen: 127.0.0.1:7447
+        data-folder: [/usr/share/datasets, /srv/data]
+        cpu-devices: 4
+
+Files in the state folder: token (what clients must send; mode 0600), address (where the daemon listens, while it
+runs), tandem.db (jobs and their events), jobs/ (a folder a job: log, model).
+
+SIGTERM or SIGINT stops the daemon within 5 seconds and leaves workers running: the next daemon on the same state folder
+takes them over. 'tandem shutdown --cancel-jobs' stops everything.
+Exit status: 0 stopped when asked to; 1 could not start or failed; 2 wrong options.)";
+
+std::string DefaultStateFolder() {
+  if (geteuid() == 0) return "/var/lib/tandem";
+  if (const char* state_home = getenv("XDG_STATE_HOME"); state_home != nullptr && state_home[0] == '/') {
+    return absl::StrCat(state_home, "/tandem");
+  }
+  const char* home = getenv("HOME");
+  return absl::StrCat(home == nullptr || *home == '\0' ? "." : home, "/.local/state/tandem");
+}
+
+// Beside this program, or where the build puts it.
+std::string DefaultWorkerProgram() {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path folder = self.parent_path();
+  const std::filesystem::path beside = folder / "tandem-worker";
+  const std::filesystem::path built = folder.parent_path() / "worker" / "tandem-worker";
+  if (!std::filesystem::exists(beside, error) && std::filesystem::exists(built, error)) return built.string();
+  return beside.string();
+}
+
+// Help for people who read all of it once.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(42); }
+  std::string make_footer(const CLI::App* app) const override { return app->get_footer() + "\n"; }
+};
+
+void AddOptions(DaemonOptions* options, CLI::App* app) {
+  app->add_option("--state-folder", options->state_folder,
+                  "Folder of jobs, their events and files; made where it is missing. One daemon a folder")
+      ->type_name("DIR")
+      ->capture_default_str()
+      ->group("State and data");
+  app->add_option(
+         "--data-folder", options->data_folders,
+         "Folder that data may be read from; may be given several times. A subfolder with the four IDX files "
+         "of MNIST's names is a data set of the subfolder's name")
+      ->type_name("DIR")
+      ->capture_default_str()
+      ->allow_extra_args(false)
+      ->group("State and data");
+
+  app->add_option("--listen", options->listen, "Address to serve on; port 0 takes any that is free")
+      ->type_name("HOST:PORT")
+      ->capture_default_str()
+      ->group("Network");
+  CLI::Option* certificate = app->add_option("--tls-cert", options->tls_cert,
+                                             "Certificate chain, PEM: serve over TLS alone. Needs --tls-key");
+  certificate->type_name("FILE")->group("Network");
+  CLI::Option* key =
+      app->add_option("--tls-key", options->tls_key, "Its private key, PEM, without a passphrase");
+  key->type_name("FILE")->group("Network");
+  app->add_flag("--insecure-listen-beyond-loopback", options->insecure_listen_beyond_loopback,
+                "Allow --listen on an address that other machines reach, without TLS: the token and all data "
+                "can then "
+                "be read on the way")
+      ->group("Network");
+
+  app->add_option("--cpu-devices", options->cpu_devices,
+                  "CPU devices to offer, each for one replica; 0: one a core")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str()
+      ->group("Devices");
+  app->add_option("--threads-per-cpu-device", options->threads_per_cpu_device,
+                  "Threads of each; 0: the cores split evenly, at least 1 each")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str()
+      ->group("Devices");
+  app->add_option("--reference-devices", options->reference_devices,
+                  "Devices that compute in double precision by plain loops: slow, to check results against")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str()
+      ->group("Devices");
+  app->add_option(
+         "--memory", options->memory_bytes,
+         "Memory that all devices together may plan for, such as 16GiB, split evenly; 0: nine tenths of the "
+         "machine's")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str()
+      ->group("Devices");
+  app->add_option("--worker-program", options->worker_program, "The tandem-worker program")
+      ->type_name("FILE")
+      ->capture_default_str()
+      ->group("Devices");
+
+  app->add_option("--log-level", options->log_level,
+                  "What to log, to standard error: debug, info, warn or error")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+      ->capture_default_str()
+      ->group("Log");
+  app->add_option("--log-format", options->log_format, "text, or json: one object a line")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str()
+      ->group("Log");
+}
+
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option :
+       app.get_options([](const CLI::Option* o) { return o->get_configurable(); })) {
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  }
+  return names;
+}
+
+// What to say of arguments that no option takes: the flag that was probably meant.
+std::string ExplainUnknown(const std::vector<std::string>& arguments, const std::vector<std::string>& names) {
+  for (const std::string& argument : arguments) {
+    if (!absl::StartsWith(argument, "--")) continue;
+    const std::string flag = argument.substr(0, argument.find('='));
+    const std::string name = flag.substr(2);
+    if (name == "config" || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string close = ClosestName(name, names);
+    return absl::StrCat("there is no option ", flag,
+                        close.empty() ? "" : absl::StrCat("; did you mean --", close, "?"));
+  }
+  return "there are arguments that no option takes; everything is given as --option value";
+}
+
+}  // namespace
+
+absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>& arguments) {
+  ParsedOptions parsed;
+  DaemonOptions& options = parsed.options;
+  options.state_folder = DefaultStateFolder();
+  options.worker_program = DefaultWorkerProgram();
+  options.data_folders = {"/usr/share/datasets"};
+
+  CLI::App app(
+      "tandemd, the Tandem daemon: takes training jobs over gRPC and runs them on this machine's devices.\n",
+      "tandemd");
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.get_formatter()->label("OPTIONS", "OPTIONS");
+  app.footer(kFooter);
+  app.set_version_flag("--version", std::string("tandemd ") + kVersion, "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this and exit");
+  AddOptions(&options, &app);
+  const std::vector<std::string> names = OptionNames(app);
+  app.set_config("--config", "",
+                 "YAML file with any of these options by their names; a flag counts more than the file")
+      ->type_name("FILE");
+  app.config_formatter(std::make_shared<YamlConfig>(names));
+  app.allow_config_extras(CLI::config_extras_mode::error);
+
+  // CLI11 takes them last first.
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::CallForHelp&) {
+    parsed.text = app.help();
+    return parsed;
+  } catch (const CLI::CallForVersion&) {
+    parsed.text = app.version() + "\n";
+    return parsed;
+  } catch (const CLI::ConfigError& error) {
+    return absl::InvalidArgumentError(absl::StrCat("the --config file: ", error.what()));
+  } catch (const CLI::ExtrasError&) {
+    return absl::InvalidArgumentError(ExplainUnknown(arguments, names));
+  } catch (const CLI::Error& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+  if (options.tls_cert.empty() != options.tls_key.empty()) {
+    return absl::InvalidArgumentError("--tls-cert and --tls-key must be given together");
+  }
+  return parsed;
+}
+
+}  // namespace tandem

@@ -1,0 +1,42 @@
+#ifndef TANDEM_SERVER_DAEMON_OPTIONS_H_
+#define TANDEM_SERVER_DAEMON_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace tandem {
+
+// How a daemon is to run. The flags of the same names say what each means.
+struct DaemonOptions {
+  std::string state_folder;
+  std::string listen = "127.0.0.1:7447";
+  std::string tls_cert;
+  std::string tls_key;
+  bool insecure_listen_beyond_loopback = false;
+  std::vector<std::string> data_folders;
+  int cpu_devices = 0;
+  int threads_per_cpu_device = 0;
+  int reference_devices = 0;
+  int64_t memory_bytes = 0;
+  std::string worker_program;
+  std::string log_level = "info";
+  std::string log_format = "text";
+};
+
+// The outcome of reading a command line.
+struct ParsedOptions {
+  DaemonOptions options;
+  // Set where the command line asked for --help or --version: this is to be printed, and that is all.
+  std::string text;
+};
+
+// Reads the command line and the YAML file that --config names; a flag counts more than the file.
+// INVALID_ARGUMENT says what is wrong, and suggests the name that was probably meant.
+absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>& arguments);
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_DAEMON_OPTIONS_H_

@@ -1,0 +1,104 @@
+#include "server/daemon/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string ConfigFile(const std::string& content) {
+  static int count = 0;
+  std::string path = ::testing::TempDir() + "/options_test_" + std::to_string(++count) + ".yaml";
+  std::ofstream(path) << content;
+  return path;
+}
+
+std::string ErrorOf(const std::vector<std::string>& arguments) {
+  const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions(arguments);
+  EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(parsed.status().message());
+}
+
+TEST(DaemonOptionsTest, HasDefaults) {
+  const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions({});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->text, "");
+  EXPECT_EQ(parsed->options.listen, "127.0.0.1:7447");
+  EXPECT_THAT(parsed->options.data_folders, ElementsAre("/usr/share/datasets"));
+  EXPECT_THAT(parsed->options.worker_program, HasSubstr("tandem-worker"));
+  EXPECT_FALSE(parsed->options.state_folder.empty());
+  EXPECT_FALSE(parsed->options.insecure_listen_beyond_loopback);
+}
+
+TEST(DaemonOptionsTest, ReadsFlags) {
+  const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions(
+      {"--state-folder", "/s", "--data-folder", "/a", "--data-folder", "/b", "--cpu-devices=3",
+       "--threads-per-cpu-device", "2", "--memory", "2GiB", "--listen", "[::1]:0", "--reference-devices", "1",
+       "--insecure-listen-beyond-loopback", "--log-format", "json"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->options.state_folder, "/s");
+  EXPECT_THAT(parsed->options.data_folders, ElementsAre("/a", "/b"));
+  EXPECT_EQ(parsed->options.cpu_devices, 3);
+  EXPECT_EQ(parsed->options.threads_per_cpu_device, 2);
+  EXPECT_EQ(parsed->options.reference_devices, 1);
+  EXPECT_EQ(parsed->options.memory_bytes, int64_t{2} << 30);
+  EXPECT_EQ(parsed->options.listen, "[::1]:0");
+  EXPECT_TRUE(parsed->options.insecure_listen_beyond_loopback);
+  EXPECT_EQ(parsed->options.log_format, "json");
+}
+
+TEST(DaemonOptionsTest, HelpAndVersionAreTexts) {
+  const absl::StatusOr<ParsedOptions> help = ParseDaemonOptions({"--help"});
+  ASSERT_TRUE(help.ok());
+  for (const char* part :
+       {"--state-folder", "--config", "--tls-cert", "Examples:", "127.0.0.1:7447", "Devices:"}) {
+    EXPECT_THAT(help->text, HasSubstr(part));
+  }
+  const absl::StatusOr<ParsedOptions> version = ParseDaemonOptions({"--version"});
+  ASSERT_TRUE(version.ok());
+  EXPECT_THAT(version->text, HasSubstr("tandemd "));
+}
+
+TEST(DaemonOptionsTest, SuggestsTheFlagThatWasMeant) {
+  EXPECT_THAT(ErrorOf({"--state-foldr", "/s"}), HasSubstr("did you mean --state-folder?"));
+  EXPECT_THAT(ErrorOf({"--cpu-devices", "-1"}), HasSubstr("--cpu-devices"));
+  EXPECT_THAT(ErrorOf({"--log-level", "loud"}), HasSubstr("--log-level"));
+  EXPECT_THAT(ErrorOf({"--memory", "lots"}), HasSubstr("--memory"));
+  EXPECT_THAT(ErrorOf({"--tls-cert", "c.pem"}), HasSubstr("together"));
+}
+
+TEST(DaemonOptionsTest, ReadsAFileAndFlagsCountMore) {
+  const std::string file = ConfigFile(
+      "# a daemon\nstate_folder: /from-file\nlisten: 127.0.0.1:1\ncpu-devices: 4\ndata-folder: [/a, /b]\n"
+      "insecure-listen-beyond-loopback: true\nlog-level:\n");
+  const absl::StatusOr<ParsedOptions> parsed =
+      ParseDaemonOptions({"--config", file, "--listen", "127.0.0.1:2"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->options.state_folder, "/from-file");
+  EXPECT_EQ(parsed->options.listen, "127.0.0.1:2");
+  EXPECT_EQ(parsed->options.cpu_devices, 4);
+  EXPECT_THAT(parsed->options.data_folders, ElementsAre("/a", "/b"));
+  EXPECT_TRUE(parsed->options.insecure_listen_beyond_loopback);
+  EXPECT_EQ(parsed->options.log_level, "info");
+}
+
+TEST(DaemonOptionsTest, SaysWhatIsWrongInAFile) {
+  const std::string unknown = ErrorOf({"--config", ConfigFile("listen: 127.0.0.1:1\ncpu_device: 4\n")});
+  EXPECT_THAT(unknown, HasSubstr("line 2"));
+  EXPECT_THAT(unknown, HasSubstr("did you mean 'cpu-devices'?"));
+  EXPECT_THAT(ErrorOf({"--config", ConfigFile("cpu-devices: 1\ncpu_devices: 2\n")}), HasSubstr("twice"));
+  EXPECT_THAT(ErrorOf({"--config", ConfigFile("listen: {host: x}\n")}), HasSubstr("listen"));
+  EXPECT_THAT(ErrorOf({"--config", ConfigFile("- listen\n")}), HasSubstr("mapping"));
+  EXPECT_THAT(ErrorOf({"--config", ConfigFile("listen: [\n")}), HasSubstr("line"));
+  EXPECT_THAT(ErrorOf({"--config", ConfigFile("cpu-devices: many\n")}), HasSubstr("many"));
+  EXPECT_THAT(ErrorOf({"--config", "/no/such/file.yaml"}), HasSubstr("/no/such/file.yaml"));
+  EXPECT_THAT(ErrorOf({"--config", ConfigFile("config: other.yaml\n")}), HasSubstr("no option 'config'"));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,11 @@
+#ifndef TANDEM_SERVER_DAEMON_VERSION_H_
+#define TANDEM_SERVER_DAEMON_VERSION_H_
+
+namespace tandem {
+
+// Of the whole project (https://semver.org); CHANGELOG.md says what each one brought.
+inline constexpr char kVersion[] = "0.1.0";
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_DAEMON_VERSION_H_

@@ -1,0 +1,63 @@
+#include "server/daemon/yaml_config.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/admission/closest_name.h"
+
+namespace tandem {
+namespace {
+
+[[noreturn]] void Fail(const YAML::Mark& mark, const std::string& problem) {
+  throw CLI::ConfigError(absl::StrCat("line ", mark.line + 1, ": ", problem));
+}
+
+}  // namespace
+
+std::vector<CLI::ConfigItem> YamlConfig::from_config(std::istream& input) const {
+  YAML::Node root;
+  try {
+    root = YAML::Load(input);
+  } catch (const YAML::Exception& error) {
+    Fail(error.mark, error.msg);
+  }
+  std::vector<CLI::ConfigItem> items;
+  if (root.IsNull()) return items;
+  if (!root.IsMap()) Fail(root.Mark(), "the file must be a mapping of option names to values");
+  std::set<std::string> seen;
+  for (const auto& entry : root) {
+    if (!entry.first.IsScalar()) Fail(entry.first.Mark(), "an option's name must be a word");
+    const std::string written = entry.first.Scalar();
+    CLI::ConfigItem item;
+    item.name = written;
+    std::replace(item.name.begin(), item.name.end(), '_', '-');
+    if (std::find(options_.begin(), options_.end(), item.name) == options_.end()) {
+      const std::string close = ClosestName(item.name, options_);
+      Fail(entry.first.Mark(),
+           absl::StrCat("there is no option '", absl::CHexEscape(written), "'",
+                        close.empty() ? "; see --help" : absl::StrCat("; did you mean '", close, "'?")));
+    }
+    if (!seen.insert(item.name).second)
+      Fail(entry.first.Mark(), absl::StrCat("'", item.name, "' stands here twice"));
+    if (entry.second.IsScalar()) {
+      item.inputs.push_back(entry.second.Scalar());
+    } else if (entry.second.IsSequence()) {
+      for (const YAML::Node& value : entry.second) {
+        if (!value.IsScalar())
+          Fail(value.Mark(), absl::StrCat("'", item.name, "' must be a list of plain values"));
+        item.inputs.push_back(value.Scalar());
+      }
+    } else if (!entry.second.IsNull()) {
+      Fail(entry.second.Mark(), absl::StrCat("'", item.name, "' must be a value or a list of values"));
+    }
+    // A name without a value leaves the default.
+    if (!item.inputs.empty()) items.push_back(std::move(item));
+  }
+  return items;
+}
+
+}  // namespace tandem
