@@ -20,6 +20,8 @@
 #include "server/auth/server_credentials.h"
 #include "server/auth/token.h"
 #include "server/daemon/version.h"
+#include "server/scheduler/host_resources.h"
+#include "server/scheduler/machine_devices.h"
 
 namespace tandem {
 namespace {

@@ -1,5 +1,6 @@
 #include "server/rpc/log_source.h"
 
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -20,7 +21,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
       : request_(std::move(request)),
         pool_(pool),
         watcher_(watcher),
-        reader_(absl::StrCat(request_.folder, "/", request_.file)),
+        reader_(request_.path),
         offset_(request_.offset) {
     if (request_.until_end == nullptr) end_ = absl::OkStatus();
   }
@@ -108,8 +109,9 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
   std::optional<Result> TryRead(const std::optional<absl::Status>& end) {
     if (end.has_value() && !end->ok()) return Result(*end);
     if (!end.has_value() && !watch_.has_value()) {
+      const std::filesystem::path path(request_.path);
       const absl::StatusOr<int64_t> watch =
-          watcher_->Add(request_.folder, request_.file, [weak = weak_from_this()] {
+          watcher_->Add(path.parent_path().string(), path.filename().string(), [weak = weak_from_this()] {
             if (const std::shared_ptr<LogFollower> self = weak.lock()) self->Wake();
           });
       if (watch.ok()) {

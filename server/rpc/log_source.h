@@ -15,9 +15,8 @@ namespace tandem {
 
 // Where a log is, and how far to read it.
 struct LogRequest {
-  // The job's folder, which may not be there yet, and the file's name in it.
-  std::string folder;
-  std::string file;
+  // Neither it nor its folder need be there yet.
+  std::string path;
   // At least 0.
   int64_t offset = 0;
   // Set: go on until this subscription ends, as it does with the job. Null: stop at the file's end.

@@ -4,6 +4,7 @@
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/log_source.h"
+#include "server/workers/job_folder.h"
 
 namespace tandem::rpc {
 
@@ -16,8 +17,7 @@ Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const v1::ReadLog
   const absl::StatusOr<v1::Job> job = context.jobs->Get(*id);
   if (!job.ok()) return ExplainJobError(job.status(), request.name());
   LogRequest log;
-  log.folder = job->folder();
-  log.file = "worker.log";
+  log.path = JobFolder(job->folder()).LogPath();
   log.offset = request.offset();
   if (request.follow()) log.until_end = context.events->Subscribe(*id, job->last_sequence());
   return MakeLogSource(std::move(log), context.pool, context.files);

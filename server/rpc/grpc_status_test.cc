@@ -1,0 +1,65 @@
+#include "server/rpc/grpc_status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(GrpcStatusTest, OkHasNoDetails) {
+  EXPECT_TRUE(ToGrpcStatus(absl::OkStatus()).ok());
+  EXPECT_EQ(ToGrpcStatus(absl::OkStatus()).error_details(), "");
+}
+
+TEST(GrpcStatusTest, AnyErrorHasAReason) {
+  const grpc::Status status = ToGrpcStatus(absl::NotFoundError("gone"));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(status.error_message(), "gone");
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  ASSERT_EQ(details.details_size(), 1);
+  google::rpc::ErrorInfo info;
+  ASSERT_TRUE(details.details(0).UnpackTo(&info));
+  EXPECT_EQ(info.reason(), "NOT_FOUND");
+  EXPECT_EQ(info.domain(), "tandem");
+}
+
+TEST(GrpcStatusTest, CutsWhatAClientWouldNotTake) {
+  FieldViolations violations;
+  for (int i = 0; i < 500; ++i) {
+    violations.Add(absl::StrCat("spec.model.layers[", i, "].dense.units"),
+                   std::string(i == 3 ? 5000 : 40, 'x'));
+  }
+  const grpc::Status status = ToGrpcStatus(violations.ToStatus());
+  EXPECT_THAT(status.error_message(), StartsWith("500 problems: spec.model.layers[0].dense.units: xxx"));
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  google::rpc::BadRequest bad_request;
+  ASSERT_TRUE(details.details(1).UnpackTo(&bad_request));
+  EXPECT_GT(bad_request.field_violations_size(), 10);
+  const auto& last = bad_request.field_violations(bad_request.field_violations_size() - 1);
+  EXPECT_EQ(last.description(),
+            absl::StrCat("and ", 501 - bad_request.field_violations_size(), " more problems"));
+  // In Base64, with the other trailers.
+  EXPECT_LT(status.error_message().size() + status.error_details().size() * 4 / 3, 7500);
+}
+
+TEST(GrpcStatusTest, CutsBetweenCharacters) {
+  std::string message;
+  for (int i = 0; i < 2000; ++i) message += "\xc3\xa9";
+  const std::string cut = ToGrpcStatus(absl::InternalError(message)).error_message();
+  EXPECT_LT(cut.size(), 2000);
+  EXPECT_EQ(cut.substr(cut.size() - 5), "\xc3\xa9...");
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,189 @@
+// Reading what jobs wrote: logs, followed or not, and artifacts; devices; health.
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <future>
+
+#include "absl/strings/str_cat.h"
+#include "server/rpc/service_fixture.h"
+
+namespace tandem {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+
+class ReadTest : public ServiceFixture {
+ protected:
+  struct Outcome {
+    std::string content;
+    int64_t offset = -1;  // Of the first piece.
+    grpc::Status status;
+  };
+
+  static v1::ReadLogRequest LogOf(const std::string& job, int64_t offset, bool follow) {
+    v1::ReadLogRequest request;
+    request.set_name(job);
+    request.set_offset(offset);
+    request.set_follow(follow);
+    return request;
+  }
+
+  template <typename Response, typename Reader>
+  static Outcome ReadAll(Reader* reader) {
+    Outcome outcome;
+    Response response;
+    while (reader->Read(&response)) {
+      if (outcome.offset < 0) outcome.offset = response.offset();
+      outcome.content += response.data();
+    }
+    outcome.status = reader->Finish();
+    return outcome;
+  }
+
+  Outcome ReadLog(const std::string& job, int64_t offset) {
+    auto context = Context();
+    auto reader = stub_->ReadLog(context.get(), LogOf(job, offset, false));
+    return ReadAll<v1::ReadLogResponse>(reader.get());
+  }
+
+  Outcome ReadArtifact(const std::string& job, const std::string& artifact, int64_t offset) {
+    v1::ReadArtifactRequest request;
+    request.set_name(job);
+    request.set_artifact(artifact);
+    request.set_offset(offset);
+    auto context = Context();
+    auto reader = stub_->ReadArtifact(context.get(), request);
+    return ReadAll<v1::ReadArtifactResponse>(reader.get());
+  }
+};
+
+TEST_F(ReadTest, ReadsALog) {
+  const std::string job = Create("a");
+  EXPECT_EQ(ReadLog(job, 0).content, "");
+  EXPECT_TRUE(ReadLog(job, 0).status.ok());
+  const std::string content = "first line\nbytes \xff\xfe that are no text\n" + std::string(700'000, 'x');
+  AppendFile(job, "worker.log", content);
+  EXPECT_EQ(ReadLog(job, 0).content, content);
+  const Outcome tail = ReadLog(job, 11);
+  EXPECT_EQ(tail.content, content.substr(11));
+  EXPECT_EQ(tail.offset, 11);
+  EXPECT_TRUE(ReadLog(job, content.size()).status.ok());
+  EXPECT_EQ(ReadLog(job, content.size() + 1).status.error_code(), StatusCode::OUT_OF_RANGE);
+  EXPECT_EQ(ReadLog(job, -1).status.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(ReadLog("jobs/none-at-all", 0).status.error_code(), StatusCode::NOT_FOUND);
+}
+
+TEST_F(ReadTest, FollowsALogUntilTheJobEnds) {
+  const std::string job = Create("a");
+  workers_.AwaitStarted(Id(job));
+  // Before there is a folder.
+  auto context = Context();
+  auto reader = stub_->ReadLog(context.get(), LogOf(job, 0, true));
+  reader->WaitForInitialMetadata();
+  AppendFile(job, "worker.log", "one\n");
+  Report(job, {Started(1)});
+  v1::ReadLogResponse piece;
+  ASSERT_TRUE(reader->Read(&piece));
+  EXPECT_EQ(piece.data(), "one\n");
+  // Nothing but the file tells of this.
+  AppendFile(job, "worker.log", "two\n");
+  ASSERT_TRUE(reader->Read(&piece));
+  EXPECT_EQ(piece.data(), "two\n");
+  EXPECT_EQ(piece.offset(), 4);
+  AppendFile(job, "worker.log", "three\n");
+  Finish(job, 2, v1::JOB_STATE_SUCCEEDED);
+  const Outcome rest = ReadAll<v1::ReadLogResponse>(reader.get());
+  EXPECT_EQ(rest.content, "three\n");
+  EXPECT_TRUE(rest.status.ok()) << rest.status.error_message();
+  // Of a job that has ended.
+  auto late_context = Context();
+  auto late = stub_->ReadLog(late_context.get(), LogOf(job, 4, true));
+  EXPECT_EQ(ReadAll<v1::ReadLogResponse>(late.get()).content, "two\nthree\n");
+}
+
+TEST_F(ReadTest, AFollowerMayLeave) {
+  const std::string job = Create("a");
+  auto context = Context();
+  auto reader = stub_->ReadLog(context.get(), LogOf(job, 0, true));
+  reader->WaitForInitialMetadata();
+  context->TryCancel();
+  EXPECT_EQ(reader->Finish().error_code(), StatusCode::CANCELLED);
+}
+
+TEST_F(ReadTest, ReadsArtifacts) {
+  const std::string job = Create("a");
+  workers_.AwaitStarted(Id(job));
+  const std::string content(1'000'000, 'm');
+  AppendFile(job, "model.safetensors", content);
+  AppendFile(job, "cut", "short");
+  AppendFile(job, "empty", "");
+  const auto artifact = [](int64_t sequence, const std::string& name, int64_t size) {
+    internal::v1::WorkerEvent event;
+    event.set_worker_sequence(sequence);
+    event.mutable_artifact()->set_name(name);
+    event.mutable_artifact()->set_size_bytes(size);
+    return event;
+  };
+  Report(job, {Started(1), artifact(2, "model.safetensors", content.size()), artifact(3, "cut", 100),
+               artifact(4, "empty", 0), artifact(5, "../../token", 10)});
+  EXPECT_EQ(ReadArtifact(job, "model.safetensors", 0).content, content);
+  EXPECT_EQ(ReadArtifact(job, "model.safetensors", 999'990).content, "mmmmmmmmmm");
+  const Outcome at_end = ReadArtifact(job, "model.safetensors", content.size());
+  EXPECT_TRUE(at_end.status.ok());
+  EXPECT_EQ(at_end.content, "");
+  EXPECT_EQ(at_end.offset, static_cast<int64_t>(content.size()));
+  EXPECT_TRUE(ReadArtifact(job, "empty", 0).status.ok());
+  EXPECT_EQ(ReadArtifact(job, "model.safetensors", content.size() + 1).status.error_code(),
+            StatusCode::OUT_OF_RANGE);
+  EXPECT_EQ(ReadArtifact(job, "cut", 0).status.error_code(), StatusCode::DATA_LOSS);
+  EXPECT_EQ(ReadArtifact(job, "../../token", 0).status.error_code(), StatusCode::NOT_FOUND);
+  const grpc::Status missing = ReadArtifact(job, "optimizer", 0).status;
+  EXPECT_EQ(missing.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_THAT(missing.error_message(), HasSubstr("model.safetensors"));
+  EXPECT_EQ(ReadArtifact(job, "", 0).status.error_code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ReadTest, ListsDevicesAndWhoHoldsThem) {
+  const std::string job = Create("a");
+  workers_.AwaitStarted(Id(job));
+  v1::ListDevicesResponse devices;
+  ASSERT_TRUE(daemon_stub_->ListDevices(Context().get(), {}, &devices).ok());
+  ASSERT_EQ(devices.devices_size(), 2);
+  EXPECT_EQ(devices.devices(0).job(), job);
+  EXPECT_EQ(devices.devices(1).job(), "");
+}
+
+TEST_F(ReadTest, HealthNeedsNoToken) {
+  const auto check = [&](const std::string& service, std::string* answer) {
+    // grpc.health.v1.HealthCheckRequest and -Response, each one field, written by hand.
+    std::string request;
+    if (!service.empty())
+      request = absl::StrCat("\x0a", std::string(1, static_cast<char>(service.size())), service);
+    grpc::Slice slice(request);
+    grpc::ByteBuffer buffer(&slice, 1);
+    grpc::ByteBuffer reply;
+    auto context = Context("");
+    std::promise<grpc::Status> done;
+    grpc::GenericStub(channel_).UnaryCall(
+        context.get(), "/grpc.health.v1.Health/Check", {}, &buffer, &reply,
+        [&done](grpc::Status status) { done.set_value(std::move(status)); });
+    const grpc::Status status = done.get_future().get();
+    std::vector<grpc::Slice> slices;
+    if (status.ok()) reply.Dump(&slices).ok();
+    answer->clear();
+    for (const grpc::Slice& part : slices)
+      answer->append(reinterpret_cast<const char*>(part.begin()), part.size());
+    return status;
+  };
+  std::string answer;
+  for (const char* service : {"", "tandem.v1.JobService", "tandem.v1.DaemonService"}) {
+    const grpc::Status status = check(service, &answer);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(answer, "\x08\x01");
+  }
+  EXPECT_EQ(check("no.such.Service", &answer).error_code(), StatusCode::NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,183 @@
+#include "server/rpc/service_fixture.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/clock.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "server/auth/server_credentials.h"
+
+namespace tandem {
+
+absl::StatusOr<AdmittedJob> FakeAdmission::Admit(const v1::JobSpec& spec) const {
+  if (spec.name().empty()) {
+    FieldViolations violations;
+    violations.Add("spec.name", "is missing");
+    violations.Add("spec.model.layers[0].dense.units", "is -1; must be at least 1");
+    return WithReason(violations.ToStatus(), "INVALID_SPEC");
+  }
+  AdmittedJob job;
+  job.spec = spec;
+  job.spec.mutable_replicas()->set_count(std::max(1, spec.replicas().count()));
+  job.planned_memory_bytes = 1000;
+  return job;
+}
+
+void FakeWorkers::Start(const v1::Job& job, const std::vector<v1::Device>&) {
+  MutexLock lock(&mutex_);
+  started_.push_back(JobId(job.name()));
+}
+
+void FakeWorkers::OnCancelling(const v1::Job& job) {
+  MutexLock lock(&mutex_);
+  cancelling_.push_back(JobId(job.name()));
+}
+
+void FakeWorkers::AwaitStarted(const std::string& id) { Await(&started_, id); }
+void FakeWorkers::AwaitCancelling(const std::string& id) { Await(&cancelling_, id); }
+
+void FakeWorkers::Await(std::vector<std::string>* ids, const std::string& id) {
+  const auto has = [ids, &id] { return std::find(ids->begin(), ids->end(), id) != ids->end(); };
+  MutexLock lock(&mutex_);
+  ASSERT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&has), absl::Seconds(30))) << "nothing came for " << id;
+}
+
+void ServiceFixture::SetUp() {
+  std::string path = ::testing::TempDir() + "/service_XXXXXX";
+  ASSERT_NE(mkdtemp(path.data()), nullptr);
+  auto folder = StateFolder::Lock(path);
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  folder_ = *std::move(folder);
+  auto store = Store::Open(folder_->DatabasePath());
+  ASSERT_TRUE(store.ok()) << store.status();
+  store_ = *std::move(store);
+  events_ = std::make_unique<EventHub>(store_.get());
+  jobs_ = std::make_unique<JobMachine>(store_.get(), events_.get(), Clock::Real(), folder_->JobsFolder());
+  std::vector<v1::Device> devices(2);
+  for (int i = 0; i < 2; ++i) {
+    devices[i].set_name(absl::StrCat("devices/cpu:", i));
+    devices[i].set_kind(v1::DEVICE_KIND_CPU);
+    devices[i].set_index(i);
+    devices[i].set_memory_bytes(1 << 20);
+  }
+  inventory_ = std::make_unique<Inventory>(devices);
+  datasets_ = std::make_unique<DatasetCatalog>(std::vector<std::string>{});
+  scheduler_ = std::make_unique<Scheduler>(jobs_.get(), inventory_.get(), &policy_, &workers_);
+  drain_ = std::make_unique<JobDrain>(jobs_.get());
+  jobs_->AddObserver(&workers_);
+  jobs_->AddObserver(scheduler_.get());
+  jobs_->AddObserver(drain_.get());
+  scheduler_->Start();
+  auto files = FileWatcher::Create();
+  ASSERT_TRUE(files.ok()) << files.status();
+  files_ = *std::move(files);
+  pool_ = std::make_unique<BlockingPool>(2);
+
+  RpcContext context;
+  context.lifecycle = &lifecycle_;
+  context.jobs = jobs_.get();
+  context.events = events_.get();
+  context.scheduler = scheduler_.get();
+  context.admission = &admission_;
+  context.datasets = datasets_.get();
+  context.drain = drain_.get();
+  context.pool = pool_.get();
+  context.files = files_.get();
+  context.daemon.set_version("1.2.3");
+  auto server = RpcServer::Start(
+      {"127.0.0.1", 0}, PlainCredentials(std::make_shared<const Authenticator>(kToken, "/state/token")),
+      std::move(context));
+  ASSERT_TRUE(server.ok()) << server.status();
+  server_ = *std::move(server);
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  channel_ =
+      grpc::CreateCustomChannel(server_->address().ToString(), grpc::InsecureChannelCredentials(), arguments);
+  stub_ = v1::JobService::NewStub(channel_);
+  daemon_stub_ = v1::DaemonService::NewStub(channel_);
+}
+
+void ServiceFixture::TearDown() {
+  lifecycle_.Stop();
+  drain_->Abort(lifecycle_.CheckServing());
+  server_->Stop(absl::Seconds(2));
+  scheduler_->Stop();
+  pool_ = nullptr;
+  events_->Close(lifecycle_.CheckServing());
+  store_->Close();
+}
+
+std::unique_ptr<grpc::ClientContext> ServiceFixture::Context(const std::string& token) {
+  auto context = std::make_unique<grpc::ClientContext>();
+  if (!token.empty()) context->AddMetadata("authorization", absl::StrCat("Bearer ", token));
+  context->set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  return context;
+}
+
+v1::CreateJobRequest ServiceFixture::Request(const std::string& name, const std::string& request_id) {
+  v1::CreateJobRequest request;
+  request.mutable_spec()->set_name(name);
+  request.set_request_id(request_id);
+  return request;
+}
+
+std::string ServiceFixture::Create(const std::string& name) {
+  v1::Job job;
+  const grpc::Status status = stub_->CreateJob(Context().get(), Request(name), &job);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return job.name();
+}
+
+void ServiceFixture::Report(const std::string& job, std::vector<internal::v1::WorkerEvent> events) {
+  std::promise<absl::Status> done;
+  jobs_->ApplyWorkerEvents(
+      Id(job), 1, std::move(events),
+      [&done](absl::StatusOr<JobMachine::WorkerPosition> position) { done.set_value(position.status()); });
+  const absl::Status status = done.get_future().get();
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+internal::v1::WorkerEvent ServiceFixture::Started(int64_t sequence) {
+  internal::v1::WorkerEvent event;
+  event.set_worker_sequence(sequence);
+  event.mutable_started();
+  return event;
+}
+
+internal::v1::WorkerEvent ServiceFixture::ProgressAt(int64_t sequence, int64_t step) {
+  internal::v1::WorkerEvent event;
+  event.set_worker_sequence(sequence);
+  event.mutable_progress()->set_step(step);
+  return event;
+}
+
+internal::v1::WorkerEvent ServiceFixture::Finished(int64_t sequence, v1::JobState state) {
+  internal::v1::WorkerEvent event;
+  event.set_worker_sequence(sequence);
+  event.mutable_finished()->set_state(state);
+  event.mutable_finished()->set_reason(state == v1::JOB_STATE_SUCCEEDED ? v1::STATE_REASON_COMPLETED
+                                                                        : v1::STATE_REASON_CANCEL_REQUESTED);
+  return event;
+}
+
+void ServiceFixture::Finish(const std::string& job, int64_t sequence, v1::JobState state) {
+  Report(job, {Finished(sequence, state)});
+  scheduler_->ReleaseLease(Id(job), 1);
+}
+
+void ServiceFixture::AppendFile(const std::string& job, const std::string& file, const std::string& content) {
+  const std::string folder = absl::StrCat(folder_->JobsFolder(), "/", Id(job));
+  std::filesystem::create_directories(folder);
+  std::ofstream(absl::StrCat(folder, "/", file), std::ios::app | std::ios::binary) << content;
+}
+
+}  // namespace tandem

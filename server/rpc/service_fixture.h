@@ -1,0 +1,98 @@
+#ifndef TANDEM_SERVER_RPC_SERVICE_FIXTURE_H_
+#define TANDEM_SERVER_RPC_SERVICE_FIXTURE_H_
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/base/mutex.h"
+#include "server/admission/admission.h"
+#include "server/events/event_hub.h"
+#include "server/jobs/job_machine.h"
+#include "server/rpc/rpc_server.h"
+#include "server/scheduler/fifo_gang_policy.h"
+#include "server/scheduler/inventory.h"
+#include "server/scheduler/scheduler.h"
+#include "server/scheduler/worker_starter.h"
+#include "server/store/state_folder.h"
+#include "server/store/store.h"
+#include "tandem/v1/daemon_service.grpc.pb.h"
+#include "tandem/v1/job_service.grpc.pb.h"
+
+namespace tandem {
+
+// Takes every spec with a name; refuses others, as real admission refuses wrong ones.
+class FakeAdmission : public Admission {
+ public:
+  absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;
+};
+
+// Has no processes: tests speak for the workers.
+class FakeWorkers : public WorkerStarter, public JobObserver {
+ public:
+  void Start(const v1::Job& job, const std::vector<v1::Device>& devices) override;
+  void OnCancelling(const v1::Job& job) override;
+  // Waits for the job's worker to be started, or told to stop.
+  void AwaitStarted(const std::string& id);
+  void AwaitCancelling(const std::string& id);
+
+ private:
+  void Await(std::vector<std::string>* ids, const std::string& id);
+  Mutex mutex_;
+  std::vector<std::string> started_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> cancelling_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The real server over a real store on a loopback socket; only admission and workers are fakes.
+class ServiceFixture : public ::testing::Test {
+ protected:
+  static constexpr char kToken[] = "the-token-of-this-test";
+
+  void SetUp() override;
+  void TearDown() override;
+
+  // A context with the token and a deadline.
+  static std::unique_ptr<grpc::ClientContext> Context(const std::string& token = kToken);
+  static v1::CreateJobRequest Request(const std::string& name, const std::string& request_id = "");
+  // Creates a job and gives its name, "jobs/<id>".
+  std::string Create(const std::string& name);
+  static std::string Id(const std::string& job) { return job.substr(5); }
+
+  // What the worker of a started job would report; waits until it is durable.
+  void Report(const std::string& job, std::vector<internal::v1::WorkerEvent> events);
+  static internal::v1::WorkerEvent Started(int64_t sequence);
+  static internal::v1::WorkerEvent ProgressAt(int64_t sequence, int64_t step);
+  static internal::v1::WorkerEvent Finished(int64_t sequence, v1::JobState state);
+  // Reports the end and gives the devices back.
+  void Finish(const std::string& job, int64_t sequence, v1::JobState state);
+
+  // Writes to a job's folder, which is made.
+  void AppendFile(const std::string& job, const std::string& file, const std::string& content);
+
+  std::unique_ptr<StateFolder> folder_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<EventHub> events_;
+  std::unique_ptr<JobMachine> jobs_;
+  std::unique_ptr<Inventory> inventory_;
+  const FifoGangPolicy policy_;
+  FakeWorkers workers_;
+  FakeAdmission admission_;
+  std::unique_ptr<DatasetCatalog> datasets_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<JobDrain> drain_;
+  std::unique_ptr<FileWatcher> files_;
+  std::unique_ptr<BlockingPool> pool_;
+  Lifecycle lifecycle_;
+  std::unique_ptr<RpcServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::JobService::Stub> stub_;
+  std::unique_ptr<v1::DaemonService::Stub> daemon_stub_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_SERVICE_FIXTURE_H_

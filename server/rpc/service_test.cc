@@ -1,0 +1,310 @@
+#include <gmock/gmock.h>
+#include <google/protobuf/any.pb.h>
+
+#include <thread>
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "server/rpc/service_fixture.h"
+
+namespace tandem {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+google::rpc::Status DetailsOf(const grpc::Status& status) {
+  google::rpc::Status details;
+  EXPECT_TRUE(details.ParseFromString(status.error_details()));
+  return details;
+}
+
+template <typename Message>
+Message DetailOf(const grpc::Status& status) {
+  Message message;
+  const google::rpc::Status details = DetailsOf(status);
+  for (const google::protobuf::Any& detail : details.details()) {
+    if (detail.Is<Message>()) detail.UnpackTo(&message);
+  }
+  return message;
+}
+
+using ServiceTest = ServiceFixture;
+
+TEST_F(ServiceTest, WantsTheTokenOnEveryService) {
+  v1::Job job;
+  EXPECT_EQ(stub_->GetJob(Context("").get(), {}, &job).error_code(), StatusCode::UNAUTHENTICATED);
+  const grpc::Status wrong = stub_->CreateJob(Context("wrong").get(), Request("a"), &job);
+  EXPECT_EQ(wrong.error_code(), StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(wrong.error_message(), HasSubstr("/state/token"));
+  v1::Daemon daemon;
+  EXPECT_EQ(daemon_stub_->GetDaemon(Context("").get(), {}, &daemon).error_code(),
+            StatusCode::UNAUTHENTICATED);
+  auto context = Context("wrong");
+  EXPECT_EQ(stub_->WatchJobs(context.get(), {})->Finish().error_code(), StatusCode::UNAUTHENTICATED);
+  v1::ListJobsResponse jobs;
+  ASSERT_TRUE(stub_->ListJobs(Context().get(), {}, &jobs).ok());
+  EXPECT_EQ(jobs.jobs_size(), 0);
+  ASSERT_TRUE(daemon_stub_->GetDaemon(Context().get(), {}, &daemon).ok());
+  EXPECT_EQ(daemon.version(), "1.2.3");
+}
+
+TEST_F(ServiceTest, CreatesAndGetsAndRepeatsARequest) {
+  v1::Job job;
+  const grpc::Status status = stub_->CreateJob(Context().get(), Request("lenet", "r1"), &job);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_THAT(job.name(), HasSubstr("jobs/lenet"));
+  EXPECT_EQ(job.planned_memory_bytes(), 1000);
+  EXPECT_EQ(job.spec().replicas().count(), 1);
+
+  v1::Job again;
+  ASSERT_TRUE(stub_->CreateJob(Context().get(), Request("lenet", "r1"), &again).ok());
+  EXPECT_EQ(again.name(), job.name());
+  EXPECT_EQ(stub_->CreateJob(Context().get(), Request("other", "r1"), &again).error_code(),
+            StatusCode::ALREADY_EXISTS);
+
+  v1::GetJobRequest get;
+  get.set_name(job.name());
+  ASSERT_TRUE(stub_->GetJob(Context().get(), get, &again).ok());
+  EXPECT_EQ(again.spec().name(), "lenet");
+}
+
+TEST_F(ServiceTest, ValidatesOnly) {
+  v1::CreateJobRequest request = Request("lenet");
+  request.set_validate_only(true);
+  v1::Job job;
+  ASSERT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
+  EXPECT_EQ(job.name(), "");
+  EXPECT_EQ(job.spec().replicas().count(), 1);
+  v1::ListJobsResponse jobs;
+  ASSERT_TRUE(stub_->ListJobs(Context().get(), {}, &jobs).ok());
+  EXPECT_EQ(jobs.jobs_size(), 0);
+}
+
+TEST_F(ServiceTest, NamesEveryFieldAtFault) {
+  v1::Job job;
+  const grpc::Status status = stub_->CreateJob(Context().get(), Request(""), &job);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("spec.model.layers[0].dense.units: is -1"));
+  const auto bad_request = DetailOf<google::rpc::BadRequest>(status);
+  ASSERT_EQ(bad_request.field_violations_size(), 2);
+  EXPECT_EQ(bad_request.field_violations(0).field(), "spec.name");
+  const auto info = DetailOf<google::rpc::ErrorInfo>(status);
+  EXPECT_EQ(info.domain(), "tandem");
+  EXPECT_EQ(info.reason(), "INVALID_SPEC");
+  EXPECT_EQ(DetailsOf(status).code(), static_cast<int>(StatusCode::INVALID_ARGUMENT));
+
+  v1::GetJobRequest get;
+  get.set_name("nonsense");
+  EXPECT_EQ(stub_->GetJob(Context().get(), get, &job).error_code(), StatusCode::INVALID_ARGUMENT);
+  get.set_name("jobs/none-at-all");
+  const grpc::Status missing = stub_->GetJob(Context().get(), get, &job);
+  EXPECT_EQ(missing.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(DetailOf<google::rpc::ErrorInfo>(missing).reason(), "JOB_NOT_FOUND");
+}
+
+TEST_F(ServiceTest, RefusesWhatIsTooLarge) {
+  v1::Job job;
+  for (const size_t bytes : {size_t{5} << 20, size_t{17} << 20}) {
+    v1::CreateJobRequest request = Request("large");
+    request.mutable_spec()->mutable_model()->add_layers()->set_name(std::string(bytes, 'x'));
+    const grpc::Status status = stub_->CreateJob(Context().get(), request, &job);
+    EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+    if (bytes < RpcServer::kMaxReceiveBytes) {
+      EXPECT_THAT(status.error_message(), HasSubstr("spec: has 5242"));
+    }
+  }
+  v1::CreateJobRequest request = Request("a", std::string(129, 'r'));
+  EXPECT_EQ(stub_->CreateJob(Context().get(), request, &job).error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(stub_->CreateJob(Context().get(), Request("a", "line\nend"), &job).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(stub_->CreateJob(Context().get(), {}, &job).error_code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ServiceTest, WatchesFromTheBeginningAndFromASequence) {
+  const std::string job = Create("a");
+  workers_.AwaitStarted(Id(job));
+  Report(job, {Started(1), ProgressAt(2, 10)});
+  v1::WatchJobRequest request;
+  request.set_name(job);
+  auto context = Context();
+  auto reader = stub_->WatchJob(context.get(), request);
+  v1::JobEvent event;
+  std::vector<int64_t> sequences;
+  while (sequences.size() < 4 && reader->Read(&event)) sequences.push_back(event.sequence());
+  EXPECT_THAT(sequences, ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(event.progress().step(), 10);
+  // What comes while it watches.
+  Finish(job, 3, v1::JOB_STATE_SUCCEEDED);
+  ASSERT_TRUE(reader->Read(&event));
+  EXPECT_EQ(event.sequence(), 5);
+  EXPECT_TRUE(event.terminal());
+  EXPECT_EQ(event.state_change().to(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_FALSE(reader->Read(&event));
+  EXPECT_TRUE(reader->Finish().ok());
+
+  for (const int64_t after : {3, 5, 6}) {
+    request.set_after_sequence(after);
+    auto resumed_context = Context();
+    auto resumed = stub_->WatchJob(resumed_context.get(), request);
+    sequences.clear();
+    while (resumed->Read(&event)) sequences.push_back(event.sequence());
+    const grpc::Status status = resumed->Finish();
+    EXPECT_EQ(sequences.size(), std::max<int64_t>(0, 5 - after));
+    EXPECT_EQ(status.error_code(), after == 6 ? StatusCode::OUT_OF_RANGE : StatusCode::OK) << after;
+  }
+  request.set_after_sequence(-1);
+  auto negative_context = Context();
+  EXPECT_EQ(stub_->WatchJob(negative_context.get(), request)->Finish().error_code(),
+            StatusCode::INVALID_ARGUMENT);
+  request.set_name("jobs/none-at-all");
+  request.set_after_sequence(0);
+  auto missing_context = Context();
+  EXPECT_EQ(stub_->WatchJob(missing_context.get(), request)->Finish().error_code(), StatusCode::NOT_FOUND);
+}
+
+TEST_F(ServiceTest, WatchesTheChangesOfAllJobs) {
+  const std::string a = Create("a");
+  workers_.AwaitStarted(Id(a));
+  auto context = Context();
+  auto reader = stub_->WatchJobs(context.get(), {});
+  v1::WatchJobsResponse change;
+  ASSERT_TRUE(reader->Read(&change));
+  EXPECT_EQ(change.job(), a);
+  EXPECT_EQ(change.state_change().to(), v1::JOB_STATE_QUEUED);
+  ASSERT_TRUE(reader->Read(&change));
+  EXPECT_EQ(change.state_change().to(), v1::JOB_STATE_STARTING);
+  const int64_t cursor = change.cursor();
+  const std::string b = Create("b");
+  ASSERT_TRUE(reader->Read(&change));
+  EXPECT_EQ(change.job(), b);
+  EXPECT_GT(change.cursor(), cursor);
+  context->TryCancel();
+  EXPECT_EQ(reader->Finish().error_code(), StatusCode::CANCELLED);
+
+  v1::WatchJobsRequest ahead;
+  ahead.set_after_cursor(cursor + 1000);
+  auto ahead_context = Context();
+  EXPECT_EQ(stub_->WatchJobs(ahead_context.get(), ahead)->Finish().error_code(), StatusCode::OUT_OF_RANGE);
+}
+
+TEST_F(ServiceTest, ListsInPages) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) Create(name);
+  v1::ListJobsRequest request;
+  request.set_page_size(2);
+  request.set_order_by("name");
+  std::vector<std::string> names;
+  for (int page = 0; page < 3; ++page) {
+    v1::ListJobsResponse response;
+    const grpc::Status status = stub_->ListJobs(Context().get(), request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    for (const v1::Job& job : response.jobs()) names.push_back(job.spec().name());
+    EXPECT_EQ(response.next_page_token().empty(), page == 2);
+    request.set_page_token(response.next_page_token());
+  }
+  EXPECT_THAT(names, ElementsAre("a", "b", "c", "d", "e"));
+
+  v1::ListJobsResponse response;
+  v1::ListJobsRequest filter;
+  filter.add_states(v1::JOB_STATE_SUCCEEDED);
+  ASSERT_TRUE(stub_->ListJobs(Context().get(), filter, &response).ok());
+  EXPECT_EQ(response.jobs_size(), 0);
+  v1::ListJobsRequest wrong;
+  wrong.set_page_size(-1);
+  wrong.set_order_by("colour");
+  wrong.add_states(static_cast<v1::JobState>(77));
+  const grpc::Status status = stub_->ListJobs(Context().get(), wrong, &response);
+  EXPECT_EQ(DetailOf<google::rpc::BadRequest>(status).field_violations_size(), 3);
+  v1::ListJobsRequest token;
+  token.set_page_token("not one of ours");
+  EXPECT_EQ(stub_->ListJobs(Context().get(), token, &response).error_code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ServiceTest, CancelsAndDeletes) {
+  const std::string job = Create("a");
+  workers_.AwaitStarted(Id(job));
+  v1::DeleteJobRequest remove;
+  remove.set_name(job);
+  google::protobuf::Empty empty;
+  EXPECT_EQ(stub_->DeleteJob(Context().get(), remove, &empty).error_code(), StatusCode::FAILED_PRECONDITION);
+
+  v1::CancelJobRequest cancel;
+  cancel.set_name(job);
+  v1::Job answer;
+  ASSERT_TRUE(stub_->CancelJob(Context().get(), cancel, &answer).ok());
+  EXPECT_EQ(answer.state(), v1::JOB_STATE_CANCELLING);
+  ASSERT_TRUE(stub_->CancelJob(Context().get(), cancel, &answer).ok());
+  workers_.AwaitCancelling(Id(job));
+  Finish(job, 1, v1::JOB_STATE_CANCELLED);
+
+  ASSERT_TRUE(stub_->DeleteJob(Context().get(), remove, &empty).ok());
+  EXPECT_EQ(stub_->DeleteJob(Context().get(), remove, &empty).error_code(), StatusCode::NOT_FOUND);
+  cancel.set_name("jobs/none-at-all");
+  EXPECT_EQ(stub_->CancelJob(Context().get(), cancel, &answer).error_code(), StatusCode::NOT_FOUND);
+}
+
+TEST_F(ServiceTest, ShutdownCancelsTheJobsFirst) {
+  const std::string running = Create("a");
+  const std::string also_running = Create("b");
+  const std::string queued = Create("c");
+  workers_.AwaitStarted(Id(running));
+  workers_.AwaitStarted(Id(also_running));
+  Report(running, {Started(1)});
+  std::thread worker([&] {
+    workers_.AwaitCancelling(Id(running));
+    Finish(running, 2, v1::JOB_STATE_CANCELLED);
+    workers_.AwaitCancelling(Id(also_running));
+    Finish(also_running, 1, v1::JOB_STATE_CANCELLED);
+  });
+  v1::ShutdownRequest request;
+  request.set_cancel_jobs(true);
+  v1::ShutdownResponse response;
+  const grpc::Status status = daemon_stub_->Shutdown(Context().get(), request, &response);
+  worker.join();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.cancelled_jobs(), 3);
+  lifecycle_.WaitForStop();
+  v1::Job job;
+  const grpc::Status refused = stub_->CreateJob(Context().get(), Request("d"), &job);
+  EXPECT_EQ(refused.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(DetailOf<google::rpc::ErrorInfo>(refused).reason(), "SHUTTING_DOWN");
+  EXPECT_TRUE(jobs_->NonTerminalJobs()->empty());
+}
+
+TEST_F(ServiceTest, StoppingEndsStreamsWithUnavailable) {
+  const std::string job = Create("a");
+  v1::WatchJobRequest watch;
+  watch.set_name(job);
+  auto watch_context = Context();
+  auto watcher = stub_->WatchJob(watch_context.get(), watch);
+  v1::JobEvent event;
+  ASSERT_TRUE(watcher->Read(&event));
+  auto changes_context = Context();
+  auto changes = stub_->WatchJobs(changes_context.get(), {});
+  v1::WatchJobsResponse change;
+  ASSERT_TRUE(changes->Read(&change));
+  v1::ReadLogRequest log;
+  log.set_name(job);
+  log.set_follow(true);
+  auto log_context = Context();
+  auto log_reader = stub_->ReadLog(log_context.get(), log);
+  log_reader->WaitForInitialMetadata();
+
+  v1::ShutdownResponse response;
+  ASSERT_TRUE(daemon_stub_->Shutdown(Context().get(), {}, &response).ok());
+  lifecycle_.WaitForStop();
+  server_->Stop(absl::Seconds(2));
+  while (watcher->Read(&event)) {
+  }
+  EXPECT_EQ(watcher->Finish().error_code(), StatusCode::UNAVAILABLE);
+  while (changes->Read(&change)) {
+  }
+  EXPECT_EQ(changes->Finish().error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(log_reader->Finish().error_code(), StatusCode::UNAVAILABLE);
+  // The job goes on.
+  EXPECT_EQ(jobs_->NonTerminalJobs()->size(), 1);
+}
+
+}  // namespace
+}  // namespace tandem
