@@ -1,0 +1,19 @@
+#ifndef TANDEM_ENGINE_COLLECTIVES_LOCAL_LOCAL_GROUP_H_
+#define TANDEM_ENGINE_COLLECTIVES_LOCAL_LOCAL_GROUP_H_
+
+#include <memory>
+#include <vector>
+
+#include "engine/backend/communicator.h"
+
+namespace tandem {
+
+// Communicators of the threads of one process over ordinary memory: entry r is rank r's end. A reduction is
+// done in place, by all ranks at once, each on a slice of its own of everyone's elements. Ends may be used
+// and destroyed by different threads; a rank that waits spins briefly, then sleeps. `world_size` is at
+// least 1.
+std::vector<std::unique_ptr<Communicator>> CreateLocalGroup(int world_size);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_COLLECTIVES_LOCAL_LOCAL_GROUP_H_
