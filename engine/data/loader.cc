@@ -1,0 +1,68 @@
+#include "engine/data/loader.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace tandem {
+
+Loader::Loader(const Dataset* dataset, Sampler* sampler, int rank, int64_t epochs, int depth)
+    : dataset_(dataset),
+      sampler_(sampler),
+      rank_(rank),
+      steps_(epochs * sampler->steps_per_epoch()),
+      depth_(depth),
+      slots_(depth + 1) {
+  const int64_t samples =
+      std::max(sampler->ShareSamples(0, rank), sampler->ShareSamples(sampler->steps_per_epoch() - 1, rank));
+  for (Slot& slot : slots_) {
+    slot.images.resize(samples * dataset->shape().elements());
+    slot.labels.resize(samples);
+  }
+  if (depth > 0) thread_ = std::thread([this] { PrepareAhead(); });
+}
+
+Loader::~Loader() {
+  {
+    MutexLock lock(&mutex_);
+    stop_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Loader::Fill(int64_t step) {
+  const int64_t epoch = 1 + step / sampler_->steps_per_epoch();
+  const Sampler::Share share = sampler_->ShareOf(epoch, step % sampler_->steps_per_epoch(), rank_);
+  Slot& slot = SlotOf(step);
+  slot.samples = share.count;
+  dataset_->Gather(share.indices(), slot.images.data(), slot.labels.data());
+}
+
+void Loader::PrepareAhead() {
+  for (int64_t step = 0; step < steps_; ++step) {
+    {
+      MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(this, &Loader::MayPrepare));
+      if (stop_) return;
+    }
+    Fill(step);
+    MutexLock lock(&mutex_);
+    ++prepared_;
+  }
+}
+
+Batch Loader::Next() {
+  const auto begin = std::chrono::steady_clock::now();
+  const int64_t step = next_++;
+  if (depth_ == 0) {
+    Fill(step);
+  } else {
+    MutexLock lock(&mutex_);
+    taken_ = step;
+    mutex_.Await(absl::Condition(this, &Loader::MayTake));
+  }
+  wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const Slot& slot = SlotOf(step);
+  return {.samples = slot.samples, .images = slot.images.data(), .labels = slot.labels.data()};
+}
+
+}  // namespace tandem

@@ -1,0 +1,76 @@
+#ifndef TANDEM_ENGINE_DATA_LOADER_H_
+#define TANDEM_ENGINE_DATA_LOADER_H_
+
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "engine/base/mutex.h"
+#include "engine/data/dataset.h"
+#include "engine/data/sampler.h"
+
+namespace tandem {
+
+// A replica's samples of one step.
+struct Batch {
+  int64_t samples = 0;
+  const uint8_t* images = nullptr;  // [samples, ...]
+  const int32_t* labels = nullptr;  // [samples]
+};
+
+// Gives one replica its samples, step after step and epoch after epoch, and prepares some steps ahead on a
+// thread of its own. Next is called by one thread.
+class Loader {
+ public:
+  // `dataset` and `sampler` outlive it. It will give `epochs` epochs and keep up to `depth` steps ready; with
+  // a depth of 0 it has no thread and gathers when asked.
+  Loader(const Dataset* dataset, Sampler* sampler, int rank, int64_t epochs, int depth);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // The next step's samples, which stay until the next call. At most epochs times steps_per_epoch calls.
+  Batch Next() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Seconds that Next has taken in all.
+  double wait_seconds() const { return wait_seconds_; }
+
+ private:
+  struct Slot {
+    int64_t samples = 0;
+    std::vector<uint8_t> images;
+    std::vector<int32_t> labels;
+  };
+
+  // Fills the slot of step `step`, counted from 0 over all epochs.
+  void Fill(int64_t step);
+  Slot& SlotOf(int64_t step) { return slots_[step % slots_.size()]; }
+  void PrepareAhead() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool MayPrepare() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stop_ || prepared_ < taken_ + static_cast<int64_t>(slots_.size()) - 1;
+  }
+  bool MayTake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return prepared_ > taken_; }
+
+  const Dataset* const dataset_;
+  Sampler* const sampler_;
+  const int rank_;
+  const int64_t steps_;  // Over all epochs.
+  const int depth_;
+  // One for each step ahead and one that the caller reads. A slot belongs to the thread from taken_ on and to
+  // the caller once prepared_ counts it.
+  std::vector<Slot> slots_;
+  double wait_seconds_ = 0;
+
+  Mutex mutex_;
+  // Steps that were filled, and steps whose slot the caller has given back.
+  int64_t prepared_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t next_ = 0;  // Calls of Next so far.
+  std::thread thread_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_DATA_LOADER_H_

@@ -1,0 +1,56 @@
+#include "engine/data/sampler.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "engine/base/philox.h"
+#include "engine/data/dealing.h"
+
+namespace tandem {
+
+std::vector<uint32_t> ShuffledOrder(int64_t samples, uint64_t seed, int64_t epoch) {
+  std::vector<uint32_t> order(samples);
+  std::iota(order.begin(), order.end(), 0);
+  RandomStream random(seed, RandomPurpose::kShuffle, epoch, 0);
+  for (int64_t i = samples - 1; i > 0; --i) {
+    std::swap(order[i], order[random.NextBelow(static_cast<uint32_t>(i + 1))]);
+  }
+  return order;
+}
+
+Sampler::Sampler(Options options)
+    : options_(std::move(options)),
+      full_(std::min(options_.batch, options_.samples)),
+      steps_((options_.samples + full_ - 1) / full_),
+      last_(options_.samples - (steps_ - 1) * full_),
+      full_counts_(DealSamples(full_, options_.loads)),
+      last_counts_(DealSamples(last_, options_.loads)) {}
+
+Sampler::Share Sampler::ShareOf(int64_t epoch, int64_t step, int rank) {
+  const int64_t key = options_.shuffle ? epoch : 0;
+  Share share;
+  {
+    MutexLock lock(&mutex_);
+    auto& order = orders_[key];
+    if (order == nullptr) {
+      if (options_.shuffle) {
+        order =
+            std::make_shared<std::vector<uint32_t>>(ShuffledOrder(options_.samples, options_.seed, epoch));
+      } else {
+        std::vector<uint32_t> plain(options_.samples);
+        std::iota(plain.begin(), plain.end(), 0);
+        order = std::make_shared<std::vector<uint32_t>>(std::move(plain));
+      }
+    }
+    share.order = order;
+    // Nobody is more than an epoch behind: steps are taken together, and queues are short.
+    orders_.erase(orders_.begin(), orders_.lower_bound(key - 1));
+  }
+  const std::vector<int64_t>& counts = Counts(step);
+  share.begin = step * full_ + std::accumulate(counts.begin(), counts.begin() + rank, int64_t{0});
+  share.count = counts[rank];
+  return share;
+}
+
+}  // namespace tandem

@@ -1,0 +1,63 @@
+#include "engine/data/sampler.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<uint32_t> Epoch(Sampler& sampler, int64_t epoch, int replicas) {
+  std::vector<uint32_t> all;
+  for (int64_t step = 0; step < sampler.steps_per_epoch(); ++step) {
+    for (int rank = 0; rank < replicas; ++rank) {
+      const Sampler::Share share = sampler.ShareOf(epoch, step, rank);
+      EXPECT_EQ(share.count, sampler.ShareSamples(step, rank));
+      all.insert(all.end(), share.indices().begin(), share.indices().end());
+    }
+  }
+  return all;
+}
+
+TEST(SamplerTest, ShufflesAreOtherEachEpochAndReachEverySample) {
+  std::vector<uint32_t> first = ShuffledOrder(1000, 7, 1);
+  EXPECT_NE(first, ShuffledOrder(1000, 7, 2));
+  EXPECT_NE(first, ShuffledOrder(1000, 8, 1));
+  EXPECT_EQ(first, ShuffledOrder(1000, 7, 1));
+  std::sort(first.begin(), first.end());
+  for (uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(first[i], i);
+}
+
+TEST(SamplerTest, BatchesAreTheSameForAnyNumberOfReplicas) {
+  const Sampler::Options options{.samples = 103, .batch = 10, .loads = {1}, .shuffle = true, .seed = 3};
+  Sampler one(options);
+  Sampler::Options spread = options;
+  spread.loads = {1, 1, 1};
+  Sampler three(spread);
+  EXPECT_EQ(one.steps_per_epoch(), 11);
+  EXPECT_EQ(one.BatchSamples(9), 10);
+  EXPECT_EQ(one.BatchSamples(10), 3);
+  for (const int64_t epoch : {1, 2}) EXPECT_EQ(Epoch(one, epoch, 1), Epoch(three, epoch, 3));
+}
+
+TEST(SamplerTest, AReplicaMayGetNothingOfTheLastBatch) {
+  Sampler sampler({.samples = 9, .batch = 4, .loads = {1, 1}, .shuffle = false, .seed = 0});
+  EXPECT_EQ(sampler.ShareSamples(0, 1), 2);
+  EXPECT_EQ(sampler.ShareSamples(2, 0), 1);
+  EXPECT_EQ(sampler.ShareSamples(2, 1), 0);
+  EXPECT_THAT(Epoch(sampler, 1, 2), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8));
+}
+
+TEST(SamplerTest, ABatchLargerThanTheDataIsTheData) {
+  Sampler sampler({.samples = 5, .batch = 100, .loads = {1, 1}, .shuffle = false, .seed = 0});
+  EXPECT_EQ(sampler.steps_per_epoch(), 1);
+  EXPECT_EQ(sampler.BatchSamples(0), 5);
+  EXPECT_EQ(sampler.ShareSamples(0, 0), 3);
+}
+
+}  // namespace
+}  // namespace tandem
