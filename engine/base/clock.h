@@ -14,6 +14,8 @@ class Clock {
   virtual ~Clock() = default;
   // Wall-clock time; may jump.
   virtual absl::Time Now() const = 0;
+  // Time since some moment of the past; never jumps.
+  virtual absl::Duration Elapsed() const = 0;
 
   // The machine's clock; lives for ever.
   static const Clock* Real();
@@ -27,6 +29,7 @@ class FakeClock : public Clock {
     MutexLock lock(&mutex_);
     return now_;
   }
+  absl::Duration Elapsed() const override { return Now() - absl::UnixEpoch(); }
   void Advance(absl::Duration by) {
     MutexLock lock(&mutex_);
     now_ += by;

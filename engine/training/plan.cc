@@ -78,7 +78,7 @@ void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
   }
 }
 
-void CheckReplicas(const v1::JobSpec& spec, const DatasetInfo& dataset, FieldViolations& violations) {
+void CheckReplicas(const v1::JobSpec& spec, FieldViolations& violations) {
   const v1::Replicas& replicas = spec.replicas();
   const int64_t batch = spec.training().global_batch_size();
   if (replicas.count() < 1 || replicas.count() > kMaxReplicas) {
@@ -88,9 +88,6 @@ void CheckReplicas(const v1::JobSpec& spec, const DatasetInfo& dataset, FieldVio
     violations.Add("training.global_batch_size",
                    absl::StrCat("is ", batch, ", less than the ", replicas.count(),
                                 " replicas; give at least one sample a replica"));
-  } else if (dataset.train_samples < replicas.count()) {
-    violations.Add("replicas.count", absl::StrCat("is ", replicas.count(), ", more than the ",
-                                                  dataset.train_samples, " training samples"));
   }
   if (!v1::DeviceKind_IsValid(replicas.device_kind())) {
     violations.Add("replicas.device_kind", absl::StrCat("is ", static_cast<int>(replicas.device_kind()),
@@ -102,24 +99,38 @@ void CheckReplicas(const v1::JobSpec& spec, const DatasetInfo& dataset, FieldVio
   }
 }
 
-void CheckModelAgainstData(const v1::JobSpec& spec, const DatasetInfo& dataset, FieldViolations& violations) {
+// `outputs` are the shapes of the layers' outputs, empty where the model is wrong.
+void CheckAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outputs, const DatasetInfo& dataset,
+                      FieldViolations& violations) {
   const v1::Model& model = spec.model();
-  const absl::StatusOr<std::vector<Shape>> shapes = CheckModel(model);
-  violations.AddAll("model", shapes.status());
   const Shape input(std::vector<int64_t>(model.input().shape().begin(), model.input().shape().end()));
   if (input.rank() > 0 && input != dataset.shape) {
     violations.Add(
         "model.input.shape",
         absl::StrCat("is ", input.ToString(), ", but the data set's samples are ", dataset.shape.ToString()));
   }
-  if (!shapes.ok()) return;
+  if (spec.replicas().count() > dataset.train_samples) {
+    violations.Add("replicas.count", absl::StrCat("is ", spec.replicas().count(), ", more than the ",
+                                                  dataset.train_samples, " training samples"));
+  }
+  if (outputs.empty()) return;
   const Shape wanted = OutputShapeFor(spec.training().loss(), dataset.classes);
-  if (shapes->back() == wanted) return;
+  if (outputs.back() == wanted) return;
   const int last = model.layers_size() - 1;
   violations.Add(absl::StrCat("model.layers[", last, "]"),
                  absl::StrCat("the last layer, \"", model.layers(last).name(), "\", gives ",
-                              shapes->back().ToString(), ", but the loss needs ", wanted.ToString(),
+                              outputs.back().ToString(), ", but the loss needs ", wanted.ToString(),
                               ": one output for each of the data set's ", dataset.classes, " classes"));
+}
+
+// All that needs no data. Returns the shapes of the layers' outputs, empty where the model is wrong.
+std::vector<Shape> CheckFilled(const v1::JobSpec& spec, FieldViolations& violations) {
+  CheckJobName(spec.name(), violations);
+  absl::StatusOr<std::vector<Shape>> outputs = CheckModel(spec.model());
+  violations.AddAll("model", outputs.status());
+  CheckTraining(spec, violations);
+  CheckReplicas(spec, violations);
+  return outputs.ok() ? *std::move(outputs) : std::vector<Shape>();
 }
 
 // Adds up what the graphs of one replica take.
@@ -174,21 +185,27 @@ void FillDefaults(v1::JobSpec* spec) {
   if (replicas->mode_case() == v1::Replicas::MODE_NOT_SET) replicas->mutable_all_reduce();
 }
 
+absl::Status CheckJob(const v1::JobSpec& job) {
+  v1::JobSpec spec = job;
+  FillDefaults(&spec);
+  FieldViolations violations;
+  CheckFilled(spec, violations);
+  return violations.ToStatus();
+}
+
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& dataset) {
   v1::JobSpec spec = job;
   FillDefaults(&spec);
   FieldViolations violations;
-  CheckJobName(spec.name(), violations);
-  CheckModelAgainstData(spec, dataset, violations);
-  CheckTraining(spec, violations);
-  CheckReplicas(spec, dataset, violations);
+  const std::vector<Shape> outputs = CheckFilled(spec, violations);
+  CheckAgainstData(spec, outputs, dataset, violations);
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
 
   const v1::Training& training = spec.training();
   const int replicas = spec.replicas().count();
   const DType dtype =
       spec.replicas().device_kind() == v1::DEVICE_KIND_REFERENCE ? DType::kFloat64 : DType::kFloat32;
-  // The first replica has the largest share.
+  // With equal loads the first replica has the largest share.
   const std::vector<double> loads(replicas, 1.0);
   JobPlan plan;
   MemoryTally tally;

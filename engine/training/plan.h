@@ -28,6 +28,10 @@ inline constexpr int64_t kWorkspaceCapBytes = int64_t{64} << 20;
 // job, strides, initializers, the optimizer's numbers, metrics, intervals. What is wrong stays as it is.
 void FillDefaults(v1::JobSpec* spec);
 
+// The part of PlanJob's checks that needs no data: the model, the training and the replicas for themselves.
+// The errors are PlanJob's.
+absl::Status CheckJob(const v1::JobSpec& spec);
+
 // Checks a job as a whole against its data and plans it: every layer's shape, the loss, the optimizer, the
 // replicas, and the step graph. Links no backend. `spec` may have its defaults filled in or not.
 // INVALID_ARGUMENT with all fields at fault, relative to the JobSpec ("model.layers[3].conv2d.kernel[0]").

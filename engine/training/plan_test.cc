@@ -168,6 +168,12 @@ TEST(PlanTest, EverythingIsReportedAtOnce) {
                           "training.validation_batch_size", "replicas.count", "replicas.prefetch"));
 }
 
+TEST(PlanTest, AJobIsCheckedWithoutItsDataToo) {
+  EXPECT_TRUE(CheckJob(Lenet()).ok()) << CheckJob(Lenet());
+  v1::JobSpec spec = Lenet("training { epochs: -1 }");
+  EXPECT_EQ(GetFieldViolations(CheckJob(spec))[0].field, "training.epochs");
+}
+
 TEST(PlanTest, AnEmptyJobIsRefusedWithoutHarm) {
   const absl::Status status = PlanJob(v1::JobSpec(), kFashion).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

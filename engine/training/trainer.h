@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/backend/device.h"
+#include "engine/base/clock.h"
 #include "tandem/v1/dataset.pb.h"
 #include "tandem/v1/device.pb.h"
 #include "tandem/v1/event.pb.h"
@@ -45,6 +46,8 @@ class Trainer {
     DeviceFactory device_factory;
     // Outlives the Trainer; may be null.
     TrainerObserver* observer = nullptr;
+    // For the report interval and for rates.
+    const Clock* clock = Clock::Real();
   };
 
   // Checks the options. INVALID_ARGUMENT with the fields at fault.

@@ -1,0 +1,77 @@
+#include "engine/checkpoint/safetensors_writer.h"
+
+#include <bit>
+#include <cstdint>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace tandem {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory");
+
+constexpr char kMetadata[] = "__metadata__";
+constexpr size_t kAlignment = 8;
+
+const char* FormatType(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return "F64";
+    case DType::kFloat32:
+      return "F32";
+    case DType::kFloat16:
+      return "F16";
+    case DType::kBFloat16:
+      return "BF16";
+    case DType::kInt64:
+      return "I64";
+    case DType::kInt32:
+      return "I32";
+    case DType::kUInt8:
+      return "U8";
+  }
+  return "";
+}
+
+absl::StatusOr<std::string> MakeHeader(absl::Span<const NamedTensor> tensors,
+                                       const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json header;
+  header[kMetadata] = metadata;
+  std::set<std::string> names = {"", kMetadata};
+  int64_t offset = 0;
+  for (const auto& [name, tensor] : tensors) {
+    if (!names.insert(name).second) {
+      return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" cannot name a tensor, or names two"));
+    }
+    const absl::Span<const int64_t> extents = tensor.shape().extents();
+    header[name] = {{"dtype", FormatType(tensor.dtype())},
+                    {"shape", std::vector<int64_t>(extents.begin(), extents.end())},
+                    {"data_offsets", {offset, offset + tensor.bytes()}}};
+    offset += tensor.bytes();
+  }
+  std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  return text;
+}
+
+}  // namespace
+
+absl::Status WriteSafetensors(Env* env, const std::string& path, absl::Span<const NamedTensor> tensors,
+                              const std::map<std::string, std::string>& metadata) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string header, MakeHeader(tensors, metadata));
+  return WriteFileAtomically(env, path, [&](WritableFile& file) -> absl::Status {
+    const uint64_t length = header.size();
+    TANDEM_RETURN_IF_ERROR(file.Append({reinterpret_cast<const char*>(&length), sizeof(length)}));
+    TANDEM_RETURN_IF_ERROR(file.Append(header));
+    for (const auto& [name, tensor] : tensors) {
+      TANDEM_RETURN_IF_ERROR(
+          file.Append({static_cast<const char*>(tensor.raw_data()), static_cast<size_t>(tensor.bytes())}));
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace tandem

@@ -1,0 +1,121 @@
+#include "engine/training/replica.h"
+
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/initializers/initializer.h"
+#include "engine/optimizers/optimizer.h"
+#include "engine/training/step_graph.h"
+
+namespace tandem {
+
+Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, Communicator* communicator)
+    : context_(context),
+      rank_(communicator->rank()),
+      replicas_(communicator->world_size()),
+      communicator_(communicator),
+      device_(std::move(device)),
+      learning_rate_(LearningRateOf(context.spec->training().optimizer())) {}
+
+absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
+  const int64_t batch = context_.train_sampler->BatchSamples(step_of_epoch);
+  std::unique_ptr<Executable>& executable = training_[batch];
+  if (executable != nullptr) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(StepGraph step,
+                          BuildTrainingGraph(*context_.spec, {.samples = context_.train_sampler->ShareSamples(
+                                                                  step_of_epoch, rank_),
+                                                              .batch_samples = batch,
+                                                              .replicas = replicas_,
+                                                              .dtype = device_->dtype()}));
+  TANDEM_ASSIGN_OR_RETURN(executable, device_->Compile(step.graph, variables_.get()));
+  parameters_ = std::move(step.parameters);
+  return absl::OkStatus();
+}
+
+absl::Status Replica::Open(const Replica* like) {
+  variables_ = device_->CreateVariables(like == nullptr ? nullptr : like->variables_.get());
+  Sampler& sampler = *context_.train_sampler;
+  TANDEM_RETURN_IF_ERROR(CompileTraining(0));
+  TANDEM_RETURN_IF_ERROR(CompileTraining(sampler.steps_per_epoch() - 1));
+  const int64_t epochs = context_.spec->training().epochs();
+  const int prefetch = context_.spec->replicas().prefetch();
+  train_loader_ = std::make_unique<Loader>(context_.data->train.get(), &sampler, rank_, epochs, prefetch);
+  if (context_.validation_sampler == nullptr) return absl::OkStatus();
+
+  for (const int64_t step : {int64_t{0}, context_.validation_sampler->steps_per_epoch() - 1}) {
+    const int64_t samples = context_.validation_sampler->ShareSamples(step, rank_);
+    if (samples == 0 || validation_.count(samples) != 0) continue;
+    TANDEM_ASSIGN_OR_RETURN(const StepGraph graph,
+                            BuildValidationGraph(*context_.spec, samples, device_->dtype()));
+    TANDEM_ASSIGN_OR_RETURN(validation_[samples], device_->Compile(graph.graph, variables_.get()));
+  }
+  validation_loader_ = std::make_unique<Loader>(context_.data->validation.get(), context_.validation_sampler,
+                                                rank_, epochs, prefetch);
+  return absl::OkStatus();
+}
+
+absl::Status Replica::InitializeParameters() {
+  for (const Parameter& parameter : parameters_) {
+    if (rank_ == 0) {
+      TANDEM_RETURN_IF_ERROR(
+          variables_->Write(parameter.name, Initialize(parameter.initializer, parameter.shape, parameter.fans,
+                                                       context_.spec->training().seed(), parameter.name)));
+    }
+    TANDEM_ASSIGN_OR_RETURN(const BufferView view, variables_->View(parameter.name));
+    TANDEM_RETURN_IF_ERROR(communicator_.Broadcast(view, 0));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Replica::TrainStep(int64_t step) {
+  const Batch batch = train_loader_->Next();
+  const int64_t step_of_epoch = step % context_.train_sampler->steps_per_epoch();
+  Executable& executable = *training_[context_.train_sampler->BatchSamples(step_of_epoch)];
+  samples_ += batch.samples;
+  if (batch.samples == 0) return executable.Run({&learning_rate_, &step}, &communicator_);
+  return executable.Run({batch.images, batch.labels, &learning_rate_, &step}, &communicator_);
+}
+
+absl::StatusOr<std::vector<double>> Replica::TakeMeter(const char* name) {
+  TANDEM_ASSIGN_OR_RETURN(const Tensor meter, variables_->Read(name));
+  TANDEM_RETURN_IF_ERROR(variables_->Clear(name));
+  const absl::Span<const double> sums = meter.data<double>();
+  return std::vector<double>(sums.begin(), sums.end());
+}
+
+absl::StatusOr<Measurement> Replica::TakeTraining() {
+  Measurement measurement;
+  TANDEM_ASSIGN_OR_RETURN(measurement.sums, TakeMeter(kTrainingMeter));
+  measurement.samples = std::exchange(samples_, 0);
+  const double waited = train_loader_->wait_seconds();
+  measurement.data_wait_seconds = waited - std::exchange(wait_seconds_, waited);
+  const double reduced = communicator_.seconds();
+  measurement.reduce_seconds = reduced - std::exchange(reduce_seconds_, reduced);
+  return measurement;
+}
+
+absl::StatusOr<Measurement> Replica::Validate() {
+  Measurement measurement;
+  for (int64_t step = 0; step < context_.validation_sampler->steps_per_epoch(); ++step) {
+    const Batch batch = validation_loader_->Next();
+    if (batch.samples == 0) continue;
+    measurement.samples += batch.samples;
+    TANDEM_RETURN_IF_ERROR(validation_[batch.samples]->Run({batch.images, batch.labels}, nullptr));
+  }
+  if (measurement.samples > 0) {
+    TANDEM_ASSIGN_OR_RETURN(measurement.sums, TakeMeter(kValidationMeter));
+  }
+  return measurement;
+}
+
+absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> Replica::ReadParameters() const {
+  if (variables_ == nullptr) return absl::FailedPreconditionError("there are no parameters yet");
+  std::vector<std::pair<std::string, Tensor>> parameters;
+  for (const Parameter& parameter : parameters_) {
+    TANDEM_ASSIGN_OR_RETURN(const Tensor value, variables_->Read(parameter.name));
+    parameters.emplace_back(parameter.name, value.CastTo(DType::kFloat32));
+  }
+  return parameters;
+}
+
+}  // namespace tandem

@@ -1,0 +1,82 @@
+#ifndef TANDEM_ENGINE_TRAINING_REPLICA_H_
+#define TANDEM_ENGINE_TRAINING_REPLICA_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/backend/device.h"
+#include "engine/data/dataset.h"
+#include "engine/data/loader.h"
+#include "engine/data/sampler.h"
+#include "engine/layers/layer_kind.h"
+#include "engine/training/reporter.h"
+#include "engine/training/timed_communicator.h"
+#include "tandem/v1/job.pb.h"
+
+namespace tandem {
+
+// What the replicas of a job share. All of it outlives them.
+struct ReplicaContext {
+  const v1::JobSpec* spec = nullptr;  // With its defaults.
+  const OpenedDataset* data = nullptr;
+  Sampler* train_sampler = nullptr;
+  Sampler* validation_sampler = nullptr;  // Null where there is no validation.
+};
+
+// One copy of the network on a device of its own. Used by one thread at a time.
+class Replica {
+ public:
+  // `communicator` outlives it.
+  Replica(const ReplicaContext& context, std::unique_ptr<Device> device, Communicator* communicator);
+
+  // Compiles all that it will run, with variables laid out like those of `like`, which may be null.
+  absl::Status Open(const Replica* like);
+
+  // Gives all replicas the same initial parameters, by the seed: all of them call this together.
+  absl::Status InitializeParameters();
+
+  // Takes the next step of training, which is step `step` from 0 over all epochs.
+  absl::Status TrainStep(int64_t step);
+
+  // Runs the replica's share of the whole validation set and says what it measured.
+  absl::StatusOr<Measurement> Validate();
+
+  // What training has measured since the last call.
+  absl::StatusOr<Measurement> TakeTraining();
+
+  // The parameters, float32, in the order of the layers.
+  absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> ReadParameters() const;
+
+ private:
+  absl::Status CompileTraining(int64_t step_of_epoch);
+  // The meter's sums; cleared.
+  absl::StatusOr<std::vector<double>> TakeMeter(const char* name);
+
+  const ReplicaContext context_;
+  const int rank_;
+  const int replicas_;
+  TimedCommunicator communicator_;
+  const std::unique_ptr<Device> device_;
+  std::unique_ptr<Variables> variables_;
+  std::vector<Parameter> parameters_;
+  // By the samples of the whole batch, and by the replica's own samples.
+  std::map<int64_t, std::unique_ptr<Executable>> training_;
+  std::map<int64_t, std::unique_ptr<Executable>> validation_;
+  std::unique_ptr<Loader> train_loader_;
+  std::unique_ptr<Loader> validation_loader_;
+  double learning_rate_ = 0;
+
+  // As of the last TakeTraining.
+  int64_t samples_ = 0;
+  double wait_seconds_ = 0;
+  double reduce_seconds_ = 0;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_TRAINING_REPLICA_H_
