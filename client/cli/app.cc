@@ -1,0 +1,210 @@
+#include "client/cli/app.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <sstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/session.h"
+#include "client/cli/version.h"
+#include "client/lib/spelling.h"
+
+namespace tandem::cli {
+namespace {
+
+constexpr char kFooter[] =
+    "\nJOB is a job's id, or a beginning of it that no other job's has.\n"
+    "Each global option may stand before or behind the command, or come from the environment: "
+    "TANDEM_ADDRESS,\n"
+    "TANDEM_STATE, TANDEM_TOKEN_FILE, TANDEM_TLS_CA, TANDEM_TLS_CERT, TANDEM_TLS_KEY, "
+    "TANDEM_TLS_SERVER_NAME,\n"
+    "TANDEM_TIMEOUT, TANDEM_OUTPUT. NO_COLOR turns colours off.\n"
+    "\nExit codes: 0 succeeded, 1 the job failed, 2 bad usage or an invalid job, 3 the job was cancelled,\n"
+    "4 no daemon could be reached or it was lost, 130 Ctrl-C left a job that goes on.\n"
+    "\nTo begin: tandem init lenet > job.yaml && tandem submit job.yaml --follow";
+
+// What the global options were given as; the environment fills in what was not.
+struct RawOptions {
+  std::string output, timeout, reconnect_timeout;
+};
+
+absl::Duration ParseTimeout(const std::string& option, const std::string& text) {
+  absl::Duration duration;
+  double seconds = 0;
+  if (absl::SimpleAtod(text, &seconds)) {
+    duration = absl::Seconds(seconds);
+  } else if (!absl::ParseDuration(text, &duration)) {
+    duration = absl::ZeroDuration();
+  }
+  if (!(duration > absl::ZeroDuration()) || duration > absl::Hours(24 * 365)) {
+    throw CLI::ValidationError(option, "want seconds or a duration such as 30s or 2m, got `" + text + "`");
+  }
+  return duration;
+}
+
+OutputFormat ParseOutput(const std::string& text) {
+  if (text.empty() || text == "table") return OutputFormat::kTable;
+  if (text == "wide") return OutputFormat::kWide;
+  if (text == "json") return OutputFormat::kJson;
+  if (text == "yaml") return OutputFormat::kYaml;
+  throw CLI::ValidationError("--output", "want table, wide, json or yaml, got `" + text + "`");
+}
+
+void FinishOptions(RawOptions& raw, Session& session) {
+  GlobalOptions& options = session.options;
+  const auto from_environment = [&](const char* variable, std::string* value) {
+    if (value->empty()) *value = session.terminal().Environment(variable).value_or("");
+  };
+  from_environment("TANDEM_ADDRESS", &options.address);
+  from_environment("TANDEM_STATE", &options.state_folder);
+  from_environment("TANDEM_TOKEN_FILE", &options.token_file);
+  from_environment("TANDEM_TLS_CA", &options.tls_ca);
+  from_environment("TANDEM_TLS_CERT", &options.tls_certificate);
+  from_environment("TANDEM_TLS_KEY", &options.tls_key);
+  from_environment("TANDEM_TLS_SERVER_NAME", &options.tls_server_name);
+  from_environment("TANDEM_TIMEOUT", &raw.timeout);
+  from_environment("TANDEM_OUTPUT", &raw.output);
+  options.output = ParseOutput(raw.output);
+  if (!raw.timeout.empty()) options.timeout = ParseTimeout("--timeout", raw.timeout);
+  if (!raw.reconnect_timeout.empty()) {
+    options.reconnect_timeout = ParseTimeout("--reconnect-timeout", raw.reconnect_timeout);
+  }
+}
+
+void AddGlobalOptions(CLI::App& app, RawOptions& raw, Session& session) {
+  constexpr char kGroup[] = "Global options";
+  GlobalOptions& options = session.options;
+  app.add_option("-o,--output", raw.output, "table, wide, json or yaml; job events come one a line as json")
+      ->type_name("FORMAT")
+      ->group(kGroup);
+  app.add_option("--address", options.address,
+                 "Where the daemon listens, HOST:PORT (default: as the daemon on this machine wrote, else "
+                 "127.0.0.1:7447)")
+      ->group(kGroup);
+  app.add_option("--token-file", options.token_file,
+                 "The daemon's token (default: `token` in the state folder)")
+      ->type_name("FILE")
+      ->group(kGroup);
+  app.add_option("--state-folder", options.state_folder,
+                 "Where the daemon on this machine keeps its token and address (default: /var/lib/tandem for "
+                 "root, else "
+                 "~/.local/state/tandem)")
+      ->type_name("DIR")
+      ->group(kGroup);
+  app.add_option("--timeout", raw.timeout, "How long a call may take (default: 30s)")
+      ->type_name("DURATION")
+      ->group(kGroup);
+  app.add_option("--reconnect-timeout", raw.reconnect_timeout,
+                 "How long a broken stream is tried again before giving up (default: 1m)")
+      ->type_name("DURATION")
+      ->group(kGroup);
+  app.add_flag("--tls", options.tls, "Use TLS, trusting the system's authorities")->group(kGroup);
+  app.add_option("--tls-ca", options.tls_ca, "Use TLS, trusting the authorities in this PEM file")
+      ->type_name("FILE")
+      ->group(kGroup);
+  app.add_option("--tls-cert", options.tls_certificate, "Show the daemon this certificate")
+      ->type_name("FILE")
+      ->group(kGroup);
+  app.add_option("--tls-key", options.tls_key, "The certificate's key")->type_name("FILE")->group(kGroup);
+  app.add_option("--tls-server-name", options.tls_server_name, "The name in the daemon's certificate")
+      ->type_name("NAME")
+      ->group(kGroup);
+  app.add_flag("--plaintext", options.plaintext, "Let the token travel unencrypted to another machine")
+      ->group(kGroup);
+}
+
+void AddCommands(CLI::App& app, Session& session, int& exit_code) {
+  using Adder = void (*)(CLI::App&, Session&, int&);
+  const std::vector<std::pair<const char*, std::vector<Adder>>> groups = {
+      {"Jobs",
+       {AddInit, AddValidate, AddSubmit, AddWatch, AddList, AddDescribe, AddLogs, AddDownload, AddCancel,
+        AddDelete}},
+      {"Daemon", {AddDevices, AddDatasets, AddShutdown}},
+      {"Other", {AddVersion, AddCompletion}},
+  };
+  for (const auto& [group, adders] : groups) {
+    for (const Adder add : adders) {
+      add(app, session, exit_code);
+      CLI::App* command = app.get_subcommands(nullptr).back();
+      if (command->get_group() == "Subcommands") command->group(group);
+      command->fallthrough();
+    }
+  }
+}
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  }
+  return names;
+}
+
+// Everything that `typed` may have been meant to be: options of the chosen command and the global ones.
+std::string OptionHint(const CLI::App& app, const std::string& typed) {
+  std::vector<std::string> names;
+  std::vector<const CLI::App*> places = {&app};
+  for (const CLI::App* command : app.get_subcommands()) places.push_back(command);
+  for (const CLI::App* place : places) {
+    for (const CLI::Option* option : place->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  const std::string nearest = client::NearestName(typed.substr(0, typed.find('=')), names);
+  return nearest.empty() ? "" : "; did you mean `" + nearest + "`?";
+}
+
+int FailUsage(const CLI::App& app, Terminal& terminal, const std::string& message) {
+  std::string command = "tandem";
+  for (const CLI::App* chosen : app.get_subcommands()) absl::StrAppend(&command, " ", chosen->get_name());
+  terminal.Err(absl::StrCat(command, ": ", message, "\n`", command, " --help` says how it is used.\n"));
+  return kBadUsage;
+}
+
+}  // namespace
+
+int RunCommand(const std::vector<std::string>& arguments, Terminal& terminal) {
+  Session session(terminal);
+  int exit_code = kSucceeded;
+  RawOptions raw;
+  CLI::App app("Tandem trains neural networks as a service: this sends jobs to its daemon and looks on.",
+               "tandem");
+  app.footer(kFooter);
+  app.set_version_flag("--version", std::string("tandem ") + kVersion);
+  app.require_subcommand(0, 1);
+  app.fallthrough();
+  app.get_formatter()->column_width(34);
+  AddGlobalOptions(app, raw, session);
+  app.parse_complete_callback([&] { FinishOptions(raw, session); });
+  AddCommands(app, session, exit_code);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::Success& request) {
+    std::ostringstream out;
+    app.exit(request, out, out);
+    terminal.Out(out.str());
+    return kSucceeded;
+  } catch (const CLI::ExtrasError&) {
+    const std::vector<std::string> extras = app.remaining(/*recurse=*/true);
+    const std::string extra = extras.empty() ? "" : extras.front();
+    if (app.get_subcommands().empty() && extra.substr(0, 1) != "-") {
+      return FailUsage(
+          app, terminal,
+          absl::StrCat("no such command: `", extra, "`; ", client::SpellingHint(extra, CommandNames(app))));
+    }
+    return FailUsage(app, terminal,
+                     absl::StrCat(extra.substr(0, 1) == "-" ? "no such option: `" : "unexpected argument: `",
+                                  extra, "`", extra.substr(0, 1) == "-" ? OptionHint(app, extra) : ""));
+  } catch (const CLI::ParseError& error) {
+    return FailUsage(app, terminal, error.what());
+  }
+  if (app.get_subcommands().empty()) {
+    terminal.Err(app.help());
+    return kBadUsage;
+  }
+  return exit_code;
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,16 @@
+#ifndef TANDEM_CLIENT_CLI_APP_H_
+#define TANDEM_CLIENT_CLI_APP_H_
+
+#include <string>
+#include <vector>
+
+#include "client/cli/terminal.h"
+
+namespace tandem::cli {
+
+// Runs one command of `tandem`; `arguments` leave out the program's name. The exit code, see exit_code.h.
+int RunCommand(const std::vector<std::string>& arguments, Terminal& terminal);
+
+}  // namespace tandem::cli
+
+#endif  // TANDEM_CLIENT_CLI_APP_H_

@@ -1,0 +1,150 @@
+#include "client/cli/artifact_download.h"
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace tandem::cli {
+namespace {
+
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+    EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
+  }
+
+  void Update(absl::string_view data) { EVP_DigestUpdate(context_.get(), data.data(), data.size()); }
+
+  // In lower-case hexadecimal digits.
+  std::string Finish() {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int length = 0;
+    EVP_DigestFinal_ex(context_.get(), digest, &length);
+    return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), length));
+  }
+
+ private:
+  const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
+};
+
+absl::Status FileError(const char* what, const std::string& path) {
+  return absl::FailedPreconditionError(absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno)));
+}
+
+// A file that is removed unless it is put in its place.
+class PartialFile {
+ public:
+  explicit PartialFile(const std::string& path)
+      : path_(path),
+        partial_(path + ".part"),
+        file_(open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {}
+  ~PartialFile() {
+    if (file_ < 0) return;
+    close(file_);
+    unlink(partial_.c_str());
+  }
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+
+  absl::Status status() const { return file_ < 0 ? FileError("write", partial_) : absl::OkStatus(); }
+
+  absl::Status Append(absl::string_view data) {
+    while (!data.empty()) {
+      const ssize_t count = write(file_, data.data(), data.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return FileError("write", partial_);
+      data.remove_prefix(count);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status PutInPlace() {
+    if (fsync(file_) != 0) return FileError("write", partial_);
+    const int closed = close(file_);
+    file_ = -1;
+    if (closed == 0 && std::rename(partial_.c_str(), path_.c_str()) == 0) return absl::OkStatus();
+    const absl::Status error = FileError("write", path_);
+    unlink(partial_.c_str());
+    return error;
+  }
+
+ private:
+  const std::string path_;
+  const std::string partial_;
+  int file_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> ArtifactPath(const std::string& folder, const std::string& artifact) {
+  const std::filesystem::path name(artifact);
+  bool inside = !artifact.empty() && !name.is_absolute() && name.has_filename();
+  for (const auto& part : name) inside = inside && part != ".." && part != ".";
+  for (const char c : artifact) inside = inside && static_cast<unsigned char>(c) >= 0x20;
+  if (!inside)
+    return absl::InvalidArgumentError("an artifact's name leads out of the folder; it is not written");
+  return (std::filesystem::path(folder) / name).string();
+}
+
+bool IsDownloaded(const std::string& path, const v1::Artifact& artifact) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error || static_cast<int64_t>(size) != artifact.size_bytes() || artifact.sha256().empty()) return false;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+  if (file == nullptr) return false;
+  Sha256 sum;
+  char buffer[65536];
+  while (const size_t count = std::fread(buffer, 1, sizeof(buffer), file.get())) sum.Update({buffer, count});
+  return sum.Finish() == artifact.sha256();
+}
+
+absl::Status DownloadArtifact(client::Client& client, const std::string& job, const v1::Artifact& artifact,
+                              const std::string& path, client::StreamObserver& observer,
+                              const std::function<void(int64_t)>& on_bytes) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  if (error) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot make the folder ",
+                                                      std::filesystem::path(path).parent_path().string(),
+                                                      ": ", error.message()));
+  }
+  PartialFile file(path);
+  if (!file.status().ok()) return file.status();
+  Sha256 sum;
+  int64_t bytes = 0;
+  const absl::Status status =
+      client.ReadArtifact(job, artifact.name(), 0, observer, [&](absl::string_view data) -> absl::Status {
+        bytes += static_cast<int64_t>(data.size());
+        if (bytes > artifact.size_bytes()) {
+          return absl::DataLossError(absl::StrCat(artifact.name(), " has more bytes than the ",
+                                                  artifact.size_bytes(), " that the job's record says"));
+        }
+        sum.Update(data);
+        on_bytes(bytes);
+        return file.Append(data);
+      });
+  if (!status.ok()) return status;
+  if (bytes != artifact.size_bytes()) {
+    return absl::DataLossError(absl::StrCat(artifact.name(), " has ", bytes, " bytes; the job's record says ",
+                                            artifact.size_bytes(), ". Nothing was kept."));
+  }
+  const std::string digest = sum.Finish();
+  if (!artifact.sha256().empty() && digest != artifact.sha256()) {
+    return absl::DataLossError(absl::StrCat(artifact.name(), " has the SHA-256 ", digest,
+                                            "; the job's record says ", artifact.sha256(),
+                                            ". Nothing was kept."));
+  }
+  return file.PutInPlace();
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,29 @@
+#ifndef TANDEM_CLIENT_CLI_ARTIFACT_DOWNLOAD_H_
+#define TANDEM_CLIENT_CLI_ARTIFACT_DOWNLOAD_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/lib/client.h"
+
+namespace tandem::cli {
+
+// Where an artifact belongs in a folder. INVALID_ARGUMENT: its name would lead out of the folder.
+absl::StatusOr<std::string> ArtifactPath(const std::string& folder, const std::string& artifact);
+
+// Whether the file is there with the artifact's size and SHA-256.
+bool IsDownloaded(const std::string& path, const v1::Artifact& artifact);
+
+// Writes an artifact of a job to `path`: to a file beside it first ("PATH.part"), which takes its place when
+// size and SHA-256 are right and all is on the disk. Goes on where the stream broke. `on_bytes` hears of the
+// bytes so far. DATA_LOSS: the content is not what the job's record says; UNKNOWN is never returned: errors
+// of files are FAILED_PRECONDITION with the path.
+absl::Status DownloadArtifact(client::Client& client, const std::string& job, const v1::Artifact& artifact,
+                              const std::string& path, client::StreamObserver& observer,
+                              const std::function<void(int64_t)>& on_bytes);
+
+}  // namespace tandem::cli
+
+#endif  // TANDEM_CLIENT_CLI_ARTIFACT_DOWNLOAD_H_

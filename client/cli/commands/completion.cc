@@ -1,0 +1,46 @@
+#include "client/cli/completion.h"
+
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/job_reference.h"
+
+namespace tandem::cli {
+namespace {
+
+// The ids of the newest jobs, for the scripts.
+int ListIds(Session& session) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return ExitCodeOf(client.status());
+  client::ListJobsOptions newest;
+  newest.limit = 200;
+  const absl::StatusOr<std::vector<v1::Job>> jobs = (*client)->ListJobs(newest);
+  if (!jobs.ok()) return ExitCodeOf(jobs.status());
+  for (const v1::Job& job : *jobs) session.terminal().Out(JobId(job.name()) + "\n");
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddCompletion(CLI::App& app, Session& session, int& exit_code) {
+  CLI::App* ids = app.add_subcommand("__jobs", "");
+  ids->group("");
+  ids->fallthrough();
+  ids->callback([&session, &exit_code] { exit_code = ListIds(session); });
+
+  auto shell = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand(
+      "completion", "Print a script that completes commands: source <(tandem completion bash)");
+  command->add_option("SHELL", *shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  command->callback([shell, &app, &session, &exit_code] {
+    session.terminal().Out(*shell == "bash"  ? BashCompletion(app)
+                           : *shell == "zsh" ? ZshCompletion(app)
+                                             : FishCompletion(app));
+    exit_code = kSucceeded;
+  });
+}
+
+}  // namespace tandem::cli

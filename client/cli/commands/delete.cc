@@ -1,0 +1,40 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/job_reference.h"
+
+namespace tandem::cli {
+namespace {
+
+int Run(Session& session, const std::vector<std::string>& references) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  std::vector<v1::Job> deleted;
+  int code = kSucceeded;
+  for (const std::string& reference : references) {
+    absl::StatusOr<v1::Job> job = FindJob(**client, reference);
+    const absl::Status status = job.ok() ? (*client)->DeleteJob(job->name()) : job.status();
+    if (!status.ok()) {
+      code = session.Fail(status);
+      // The others would fail likewise.
+      if (code == kNoDaemon) break;
+      continue;
+    }
+    if (!session.structured()) session.terminal().Out(absl::StrCat(JobId(job->name()), " deleted\n"));
+    deleted.push_back(*std::move(job));
+  }
+  if (session.structured()) session.terminal().Out(Structured(session.options.output, Pointers(deleted)));
+  return code;
+}
+
+}  // namespace
+
+void AddDelete(CLI::App& app, Session& session, int& exit_code) {
+  auto references = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = app.add_subcommand("delete", "Remove jobs that have ended, with their logs and files");
+  command->add_option("JOB", *references, "Ids of jobs or their beginnings")->required();
+  command->callback([references, &session, &exit_code] { exit_code = Run(session, *references); });
+}
+
+}  // namespace tandem::cli

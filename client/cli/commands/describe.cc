@@ -1,0 +1,147 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/epoch_table.h"
+#include "client/cli/format.h"
+#include "client/cli/job_ending.h"
+#include "client/cli/job_progress.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/progress_line.h"
+#include "client/lib/enum_names.h"
+#include "client/lib/yaml_writer.h"
+
+namespace tandem::cli {
+namespace {
+
+class Facts {
+ public:
+  explicit Facts(const Style& style) : style_(style) {}
+
+  void Add(absl::string_view name, absl::string_view value) {
+    if (!value.empty()) absl::StrAppend(&text_, style_.Dim(PadRight(name, 10)), "  ", value, "\n");
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  const Style& style_;
+  std::string text_;
+};
+
+std::string Measures(const v1::Evaluation& evaluation) {
+  std::string text = absl::StrCat("loss ", FormatMeasure(evaluation.loss()));
+  if (const std::string metric = MainMetric(evaluation); !metric.empty()) {
+    absl::StrAppend(&text, ", ", metric, " ", FormatMeasure(evaluation.metrics().at(metric)));
+  }
+  return text;
+}
+
+std::string Waiting(const v1::Job& job) {
+  if (job.state() != v1::JOB_STATE_QUEUED || !job.has_waiting()) return "";
+  return absl::StrCat("#", job.waiting().position(), " in the queue",
+                      job.waiting().message().empty() ? "" : ": " + job.waiting().message());
+}
+
+std::string Description(Session& session, const v1::Job& job) {
+  const Style& style = session.style();
+  const absl::TimeZone zone = session.terminal().TimeZone();
+  const absl::Time now = session.terminal().Now();
+  Facts facts(style);
+  facts.Add("job", style.Bold(JobId(job.name())));
+  facts.Add("state", absl::StrCat(ColoredState(job.state(), style),
+                                  job.message().empty() ? "" : ": " + job.message()));
+  if (job.reason() != v1::STATE_REASON_UNSPECIFIED) facts.Add("reason", client::ShortEnumName(job.reason()));
+  facts.Add("waits", Waiting(job));
+  facts.Add("created", absl::StrCat(FormatTimestamp(FromProto(job.create_time()), zone), " (",
+                                    FormatAge(now - FromProto(job.create_time())), " ago)"));
+  if (job.has_start_time()) facts.Add("started", FormatTimestamp(FromProto(job.start_time()), zone));
+  if (job.has_end_time()) {
+    const absl::Time end = FromProto(job.end_time());
+    const absl::Time start =
+        job.has_start_time() ? FromProto(job.start_time()) : FromProto(job.create_time());
+    facts.Add("ended", absl::StrCat(FormatTimestamp(end, zone), " (after ", FormatElapsed(end - start), ")"));
+  }
+  if (job.attempt() > 1) facts.Add("attempt", absl::StrCat(job.attempt()));
+  facts.Add("replicas",
+            absl::StrCat(std::max(1, job.spec().replicas().count()), job.devices().empty() ? "" : " on ",
+                         absl::StrJoin(job.devices(), ", ", [](std::string* out, const std::string& name) {
+                           out->append(name.substr(name.find('/') + 1));
+                         })));
+  if (job.planned_memory_bytes() > 0) {
+    facts.Add("memory", FormatBytes(job.planned_memory_bytes()) + " planned for each replica");
+  }
+  if (job.has_progress()) {
+    const v1::Progress& progress = job.progress();
+    facts.Add("progress", absl::StrCat("epoch ", progress.epoch(), "/", progress.epochs(), ", step ",
+                                       FormatCount(progress.step()), "/", FormatCount(progress.steps()), ", ",
+                                       Measures(progress.training()), ", ",
+                                       FormatRate(progress.images_per_second()), " images/s"));
+  }
+  if (job.has_last_epoch()) {
+    const v1::EpochSummary& epoch = job.last_epoch();
+    facts.Add("epoch",
+              absl::StrCat(epoch.epoch(), "/", epoch.epochs(), ": training ", Measures(epoch.training()),
+                           epoch.has_validation() ? "; validation " + Measures(epoch.validation()) : ""));
+    if (session.wide()) {
+      for (const v1::ReplicaShare& share : epoch.replicas()) {
+        facts.Add(absl::StrCat("replica ", share.rank()),
+                  absl::StrCat(share.device(), ": ", FormatCount(share.samples()), " samples, waited ",
+                               FormatElapsed(absl::Seconds(share.data_wait_seconds())), " for data and ",
+                               FormatElapsed(absl::Seconds(share.reduce_seconds())), " for averaging"));
+      }
+    }
+  }
+  for (const v1::Artifact& artifact : job.artifacts()) {
+    facts.Add("made", absl::StrCat(artifact.name(), " (", FormatBytes(artifact.size_bytes()), ")",
+                                   artifact.description().empty() ? "" : ": " + artifact.description()));
+  }
+  facts.Add("folder", job.folder());
+  facts.Add("events", FormatCount(job.last_sequence()));
+  std::string text = facts.text();
+  absl::StrAppend(&text, style.Dim("spec"), "\n");
+  for (absl::string_view line : absl::StrSplit(client::ToYaml(job.spec()), '\n')) {
+    if (!line.empty()) absl::StrAppend(&text, "  ", line, "\n");
+  }
+  return text;
+}
+
+// The job file that gives the same job again, headed by where this one stands.
+std::string AsJobFile(const v1::Job& job) {
+  std::string head = absl::StrCat("# ", job.name(), ": ", client::ShortEnumName(job.state()));
+  if (!job.message().empty()) {
+    absl::StrAppend(&head, ", ", absl::StrJoin(absl::StrSplit(job.message(), absl::ByAnyChar("\r\n")), " "));
+  }
+  return absl::StrCat(head, "\n", client::ToYaml(job.spec()));
+}
+
+int Run(Session& session, const std::string& reference) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  const absl::StatusOr<v1::Job> job = FindJob(**client, reference);
+  if (!job.ok()) return session.Fail(job.status());
+  switch (session.options.output) {
+    case OutputFormat::kJson:
+      session.terminal().Out(Structured(OutputFormat::kJson, *job));
+      break;
+    case OutputFormat::kYaml:
+      session.terminal().Out(AsJobFile(*job));
+      break;
+    default:
+      session.terminal().Out(Description(session, *job));
+  }
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddDescribe(CLI::App& app, Session& session, int& exit_code) {
+  auto reference = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand(
+      "describe", "Show all about a job; -o yaml gives its job file, which can be submitted again");
+  command->add_option("JOB", *reference, "The job's id, or a beginning of it that no other has")->required();
+  command->callback([reference, &session, &exit_code] { exit_code = Run(session, *reference); });
+}
+
+}  // namespace tandem::cli

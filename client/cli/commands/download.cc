@@ -1,0 +1,123 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/artifact_download.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/format.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/progress_line.h"
+#include "client/cli/stream_notes.h"
+#include "client/lib/enum_names.h"
+#include "client/lib/scalar_text.h"
+#include "client/lib/spelling.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  std::string job;
+  std::vector<std::string> artifacts;
+  std::string folder;
+};
+
+// The job's artifacts that were asked for; all where none was named.
+absl::StatusOr<std::vector<v1::Artifact>> Choose(const v1::Job& job, const std::vector<std::string>& wanted) {
+  std::vector<v1::Artifact> chosen(job.artifacts().begin(), job.artifacts().end());
+  if (chosen.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(JobId(job.name()), " is ", client::ShortEnumName(job.state()), " and has made no files",
+                     job.has_end_time() ? "" : " yet; `tandem watch` shows when it ends"));
+  }
+  if (wanted.empty()) return chosen;
+  std::vector<std::string> names;
+  for (const v1::Artifact& artifact : job.artifacts()) names.push_back(artifact.name());
+  chosen.clear();
+  for (const std::string& name : wanted) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) {
+      return absl::NotFoundError(absl::StrCat(JobId(job.name()), " has no file ", client::Quoted(name), "; ",
+                                              client::SpellingHint(name, names)));
+    }
+    chosen.push_back(job.artifacts(static_cast<int>(found - names.begin())));
+  }
+  return chosen;
+}
+
+// Says on standard output, redrawn in place on a terminal, how far a file is.
+class DownloadLine {
+ public:
+  DownloadLine(Session& session, const v1::Artifact& artifact)
+      : session_(session),
+        artifact_(artifact),
+        shown_(session.terminal().Interactive() && !session.structured()) {}
+
+  void Update(int64_t bytes) {
+    const absl::Time now = session_.terminal().Now();
+    if (!shown_ || now - drawn_ < absl::Milliseconds(100)) return;
+    drawn_ = now;
+    const double share = artifact_.size_bytes() > 0 ? static_cast<double>(bytes) / artifact_.size_bytes() : 1;
+    session_.terminal().Out(absl::StrCat(
+        "\r",
+        Truncate(absl::StrCat(artifact_.name(), "  ",
+                              ProgressBar(share, 20, session_.terminal().Unicode(), session_.style()), "  ",
+                              FormatBytes(bytes), " of ", FormatBytes(artifact_.size_bytes())),
+                 session_.terminal().Width() - 1),
+        "\x1b[K"));
+  }
+
+  void Erase() {
+    if (shown_ && drawn_ != absl::InfinitePast()) session_.terminal().Out("\r\x1b[K");
+  }
+
+ private:
+  Session& session_;
+  const v1::Artifact& artifact_;
+  const bool shown_;
+  absl::Time drawn_ = absl::InfinitePast();
+};
+
+int Run(Session& session, const Options& options) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
+  if (!job.ok()) return session.Fail(job.status());
+  const absl::StatusOr<std::vector<v1::Artifact>> artifacts = Choose(*job, options.artifacts);
+  if (!artifacts.ok()) return session.Fail(artifacts.status());
+  const std::string folder = options.folder.empty() ? JobId(job->name()) : options.folder;
+  for (const v1::Artifact& artifact : *artifacts) {
+    const absl::StatusOr<std::string> path = ArtifactPath(folder, artifact.name());
+    if (!path.ok()) return session.Fail(path.status());
+    const bool there = IsDownloaded(*path, artifact);
+    if (!there) {
+      DownloadLine line(session, artifact);
+      StreamNotes observer(session.terminal(),
+                           [&](absl::string_view note) { session.terminal().Err(absl::StrCat(note, "\n")); });
+      const absl::Status status = DownloadArtifact(**client, job->name(), artifact, *path, observer,
+                                                   [&](int64_t bytes) { line.Update(bytes); });
+      line.Erase();
+      if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kDetached;
+      if (!status.ok()) return session.Fail(status);
+    }
+    if (!session.structured()) {
+      session.terminal().Out(absl::StrCat(*path, "  ", FormatBytes(artifact.size_bytes()),
+                                          there ? "  already there" : "", "\n"));
+    }
+  }
+  if (session.structured()) session.terminal().Out(Structured(session.options.output, Pointers(*artifacts)));
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddDownload(CLI::App& app, Session& session, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("download", "Fetch the trained model and the other files of a job");
+  command->add_option("JOB", options->job, "The job's id or its beginning")->required();
+  command->add_option("ARTIFACT", options->artifacts, "Which files; without any: all");
+  command->add_option("--to", options->folder, "Where to (default: a folder named by the job's id)")
+      ->type_name("DIR");
+  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+}
+
+}  // namespace tandem::cli

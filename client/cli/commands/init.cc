@@ -1,0 +1,42 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/format.h"
+#include "client/cli/templates.h"
+#include "client/lib/scalar_text.h"
+#include "client/lib/spelling.h"
+
+namespace tandem::cli {
+namespace {
+
+int Run(Session& session, const std::string& name) {
+  std::vector<std::string> names;
+  for (const JobTemplate& job : JobTemplates()) {
+    if (job.name == name) {
+      session.terminal().Out(job.content);
+      return kSucceeded;
+    }
+    names.emplace_back(job.name);
+  }
+  if (!name.empty()) {
+    return session.Fail(absl::InvalidArgumentError(
+        absl::StrCat("no such template: ", client::Quoted(name), "; ", client::SpellingHint(name, names))));
+  }
+  for (const JobTemplate& job : JobTemplates()) {
+    session.terminal().Out(absl::StrCat(PadRight(job.name, 13), job.description, "\n"));
+  }
+  session.terminal().Out("print one with: tandem init TEMPLATE > job.yaml\n");
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddInit(CLI::App& app, Session& session, int& exit_code) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("init", "Print a commented job file to start from");
+  command->add_option("TEMPLATE", *name, "Which; without one: list them");
+  command->callback([name, &session, &exit_code] { exit_code = Run(session, *name); });
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,134 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/format.h"
+#include "client/cli/job_ending.h"
+#include "client/cli/job_progress.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/table.h"
+#include "client/lib/enum_names.h"
+#include "client/lib/scalar_text.h"
+#include "client/lib/spelling.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> states;
+  std::string order;
+  int limit = 20;
+};
+
+std::string Epochs(const v1::Job& job) {
+  const int64_t done = job.has_last_epoch() ? job.last_epoch().epoch() : 0;
+  return absl::StrCat(done, "/", job.spec().training().epochs());
+}
+
+std::string Accuracy(const v1::Job& job) {
+  if (!job.has_last_epoch() || !job.last_epoch().has_validation()) return "-";
+  const v1::Evaluation& evaluation = job.last_epoch().validation();
+  const std::string metric = MainMetric(evaluation);
+  return metric.empty() ? "-" : FormatMeasure(evaluation.metrics().at(metric));
+}
+
+std::string RunTime(const v1::Job& job, absl::Time now) {
+  if (!job.has_start_time()) return "-";
+  const absl::Time end = job.has_end_time() ? FromProto(job.end_time()) : now;
+  return FormatElapsed(std::max(absl::ZeroDuration(), end - FromProto(job.start_time())));
+}
+
+std::string Devices(const v1::Job& job) {
+  return job.devices().empty()
+             ? "-"
+             : absl::StrJoin(job.devices(), ",", [](std::string* out, const std::string& device) {
+                 out->append(device.substr(device.find('/') + 1));
+               });
+}
+
+std::string Message(const v1::Job& job) {
+  if (job.state() == v1::JOB_STATE_QUEUED && job.has_waiting()) {
+    return absl::StrCat("#", job.waiting().position(), " in the queue",
+                        job.waiting().message().empty() ? "" : ": " + job.waiting().message());
+  }
+  return job.message();
+}
+
+int Run(Session& session, const Options& options) {
+  client::ListJobsOptions request;
+  request.limit = options.limit;
+  request.order_by = options.order;
+  for (const std::string& given : options.states) {
+    for (const absl::string_view name : absl::StrSplit(given, ',')) {
+      const auto* value = client::FindEnumValue(*v1::JobState_descriptor(), name);
+      if (value == nullptr || value->number() == 0) {
+        return session.Fail(absl::InvalidArgumentError(
+            absl::StrCat("--state: no such state: ", client::Quoted(name), "; ",
+                         client::SpellingHint(name, client::ShortEnumNames(*v1::JobState_descriptor())))));
+      }
+      request.states.push_back(static_cast<v1::JobState>(value->number()));
+    }
+  }
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  const absl::StatusOr<std::vector<v1::Job>> jobs = (*client)->ListJobs(request);
+  if (!jobs.ok()) return session.Fail(jobs.status());
+  if (session.structured()) {
+    session.terminal().Out(Structured(session.options.output, Pointers(*jobs)));
+    return kSucceeded;
+  }
+  if (jobs->empty()) {
+    session.terminal().Out(options.states.empty()
+                               ? "no jobs yet; `tandem init lenet > job.yaml` writes one to submit\n"
+                               : "no jobs in that state\n");
+    return kSucceeded;
+  }
+  std::vector<Table::Column> columns = {{"JOB"},           {"STATE"},      {"EPOCHS", true},
+                                        {"VAL ACC", true}, {"TIME", true}, {"AGE", true}};
+  if (session.wide()) {
+    columns.insert(columns.end(), {{"REPLICAS", true}, {"DEVICES"}, {"MEMORY", true}, {"MESSAGE"}});
+  }
+  Table table(columns);
+  const absl::Time now = session.terminal().Now();
+  for (const v1::Job& job : *jobs) {
+    std::vector<std::string> row = {JobId(job.name()), ColoredState(job.state(), session.style()),
+                                    Epochs(job),       Accuracy(job),
+                                    RunTime(job, now), FormatAge(now - FromProto(job.create_time()))};
+    if (session.wide()) {
+      row.insert(row.end(), {absl::StrCat(std::max(1, job.spec().replicas().count())), Devices(job),
+                             job.planned_memory_bytes() > 0 ? FormatBytes(job.planned_memory_bytes()) : "-",
+                             Message(job)});
+    }
+    table.AddRow(std::move(row));
+  }
+  session.terminal().Out(table.Render(session.style()));
+  if (options.limit > 0 && jobs->size() == static_cast<size_t>(options.limit) &&
+      session.terminal().Interactive()) {
+    session.terminal().Out(
+        session.style().Dim(absl::StrCat("the first ", options.limit, "; --limit shows more\n")));
+  }
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddList(CLI::App& app, Session& session, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("list", "List jobs, the newest first");
+  command->add_option("--state", options->states, "Only jobs in these states, such as running,queued")
+      ->type_name("STATE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--limit", options->limit, "At most so many; 0: all")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000));
+  command->add_option("--order", options->order, "create_time or name, perhaps followed by \" desc\"")
+      ->type_name("ORDER")
+      ->check(CLI::IsMember({"create_time", "create_time desc", "name", "name desc"}));
+  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,42 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/stream_notes.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  std::string job;
+  bool follow = false;
+};
+
+int Run(Session& session, const Options& options) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
+  if (!job.ok()) return session.Fail(job.status());
+  StreamNotes observer(session.terminal(),
+                       [&](absl::string_view note) { session.terminal().Err(absl::StrCat(note, "\n")); });
+  const absl::Status status =
+      (*client)->ReadLog(job->name(), 0, options.follow, observer, [&](absl::string_view data) {
+        session.terminal().Out(data);
+        return absl::OkStatus();
+      });
+  if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kDetached;
+  return status.ok() ? kSucceeded : session.Fail(status);
+}
+
+}  // namespace
+
+void AddLogs(CLI::App& app, Session& session, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("logs", "Print what a job's worker wrote to its log");
+  command->add_option("JOB", options->job, "The job's id or its beginning")->required();
+  command->add_flag("-f,--follow", options->follow, "Go on until the job ends");
+  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+}
+
+}  // namespace tandem::cli

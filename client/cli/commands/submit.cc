@@ -1,0 +1,77 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/follow.h"
+#include "client/cli/job_ending.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/job_source.h"
+#include "client/lib/enum_names.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  JobSource source;
+  bool follow = false;
+  bool plot = false;
+  std::string request_id;
+};
+
+// An id of its own makes it harmless that the channel may send the call twice.
+std::string RandomRequestId() {
+  absl::BitGen random;
+  return absl::StrCat("cli-", absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16),
+                      absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
+}
+
+int Run(Session& session, const Options& options) {
+  const absl::optional<client::JobFile> file = ReadJob(session, options.source);
+  if (!file.has_value()) return kBadUsage;
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  const absl::StatusOr<v1::Job> job =
+      (*client)->CreateJob(file->spec, options.request_id.empty() ? RandomRequestId() : options.request_id,
+                           /*validate_only=*/false);
+  if (!job.ok()) return FailJob(session, *file, job.status());
+  const std::string id = JobId(job->name());
+  const bool follow = options.follow || options.plot;
+  if (session.structured()) {
+    if (follow) return FollowJob(session, **client, job->name(), 0, options.plot);
+    session.terminal().Out(Structured(session.options.output, *job));
+    return kSucceeded;
+  }
+  const Style& style = session.style();
+  session.terminal().Out(absl::StrCat("submitted ", style.Bold(id), "\n"));
+  if (follow) return FollowJob(session, **client, job->name(), 0, options.plot);
+  session.terminal().Out(absl::StrCat("follow it with: tandem watch ", id, "\n"));
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddSubmit(CLI::App& app, Session& session, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("submit", "Send a job to the daemon");
+  command
+      ->add_option("FILE", options->source.file, "Job file: YAML, JSON or text proto; `-` is standard input")
+      ->required();
+  command->add_flag("-f,--follow", options->follow,
+                    "Look on until the job ends; the exit code is then the job's");
+  command->add_flag("--plot", options->plot, "Follow with curves of loss and accuracy");
+  command
+      ->add_option(
+          "--set", options->source.overrides,
+          "Change a field: PATH=VALUE, such as training.epochs=1 or model.layers[0].conv2d.filters=8")
+      ->type_name("PATH=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      ->add_option("--request-id", options->request_id,
+                   "Repeating a submission with the same id changes nothing")
+      ->type_name("ID");
+  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+}
+
+}  // namespace tandem::cli

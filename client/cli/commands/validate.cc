@@ -1,0 +1,43 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/format.h"
+#include "client/cli/job_source.h"
+
+namespace tandem::cli {
+namespace {
+
+int Run(Session& session, const JobSource& source) {
+  const absl::optional<client::JobFile> file = ReadJob(session, source);
+  if (!file.has_value()) return kBadUsage;
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  const absl::StatusOr<v1::Job> job = (*client)->CreateJob(file->spec, "", /*validate_only=*/true);
+  if (!job.ok()) return FailJob(session, *file, job.status());
+  if (session.structured()) {
+    session.terminal().Out(Structured(session.options.output, *job));
+    return kSucceeded;
+  }
+  std::string text = absl::StrCat(file->name, " is ", session.style().Green("valid"));
+  if (job->planned_memory_bytes() > 0) {
+    absl::StrAppend(&text, "; a replica will need ", FormatBytes(job->planned_memory_bytes()), " of memory");
+  }
+  session.terminal().Out(text + "\n");
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddValidate(CLI::App& app, Session& session, int& exit_code) {
+  auto source = std::make_shared<JobSource>();
+  CLI::App* command = app.add_subcommand("validate", "Check a job file without submitting it");
+  command->add_option("FILE", source->file, "Job file; `-` is standard input")->required();
+  command->add_option("--set", source->overrides, "Change a field, as for submit")
+      ->type_name("PATH=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->callback([source, &session, &exit_code] { exit_code = Run(session, *source); });
+}
+
+}  // namespace tandem::cli

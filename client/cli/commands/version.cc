@@ -1,0 +1,37 @@
+#include "client/cli/version.h"
+
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+
+namespace tandem::cli {
+namespace {
+
+int Run(Session& session) {
+  // Without a daemon the command still has a version; the wait for an answer is kept short.
+  session.options.timeout = std::min(session.options.timeout, absl::Seconds(5));
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  absl::StatusOr<v1::Daemon> daemon = client.ok() ? (*client)->GetDaemon() : client.status();
+  if (session.options.output == OutputFormat::kJson) {
+    session.terminal().Out(absl::StrCat(
+        "{\"client\": \"", kVersion,
+        "\", \"daemon\": ", daemon.ok() ? absl::StrCat("\"", daemon->version(), "\"") : "null", "}\n"));
+  } else {
+    session.terminal().Out(absl::StrCat("client: ", kVersion, "\ndaemon: ",
+                                        daemon.ok()            ? daemon->version()
+                                        : session.structured() ? "null"
+                                                               : absl::StrCat("none at ", session.Address()),
+                                        "\n"));
+  }
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddVersion(CLI::App& app, Session& session, int& exit_code) {
+  CLI::App* command = app.add_subcommand("version", "Print the versions of this command and of the daemon");
+  command->callback([&session, &exit_code] { exit_code = Run(session); });
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,79 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/follow.h"
+#include "client/cli/format.h"
+#include "client/cli/job_ending.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/stream_notes.h"
+#include "client/lib/enum_names.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  std::string job;
+  bool plot = false;
+  int64_t after = -1;
+};
+
+std::string ChangeLine(Session& session, const v1::WatchJobsResponse& change) {
+  const v1::StateChange& state_change = change.state_change();
+  return absl::StrCat(
+      session.style().Dim(FormatTimestamp(FromProto(change.time()), session.terminal().TimeZone())), "  ",
+      JobId(change.job()), "  ", PadRight(ColoredState(state_change.to(), session.style()), 10),
+      state_change.message().empty() ? "" : "  " + state_change.message(), "\n");
+}
+
+int WatchAll(Session& session, client::Client& client, int64_t after) {
+  StreamNotes observer(session.terminal(),
+                       [&](absl::string_view note) { session.terminal().Err(absl::StrCat(note, "\n")); });
+  const absl::Status status = client.WatchJobs(after, observer, [&](const v1::WatchJobsResponse& change) {
+    switch (session.options.output) {
+      case OutputFormat::kJson:
+        session.terminal().Out(ToJson(change, /*pretty=*/false) + "\n");
+        break;
+      case OutputFormat::kYaml:
+        session.terminal().Out("---\n" + ToYamlText(change));
+        break;
+      default:
+        session.terminal().Out(ChangeLine(session, change));
+    }
+  });
+  // It has no end of its own: to be interrupted is how it ends well.
+  if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kSucceeded;
+  return session.Fail(status);
+}
+
+int Run(Session& session, const Options& options) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  if (options.job.empty()) {
+    if (options.plot) return session.Fail(absl::InvalidArgumentError("--plot needs a JOB"));
+    return WatchAll(session, **client, options.after);
+  }
+  const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
+  if (!job.ok()) return session.Fail(job.status());
+  return FollowJob(session, **client, job->name(), std::max<int64_t>(0, options.after), options.plot);
+}
+
+}  // namespace
+
+void AddWatch(CLI::App& app, Session& session, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "watch",
+      "Look on at a job until it ends, or at the changes of state of all jobs; Ctrl-C leaves them running");
+  command->add_option("JOB", options->job, "The job's id or its beginning; without one: all jobs");
+  command->add_flag("--plot", options->plot, "Draw curves of loss and accuracy");
+  command
+      ->add_option(
+          "--after", options->after,
+          "Only events after this sequence number; without a job, changes after this cursor (0: all)")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+}
+
+}  // namespace tandem::cli

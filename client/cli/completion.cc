@@ -1,0 +1,174 @@
+#include "client/cli/completion.h"
+
+#include <CLI/CLI.hpp>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "client/cli/templates.h"
+#include "client/lib/enum_names.h"
+#include "tandem/v1/event.pb.h"
+
+namespace tandem::cli {
+namespace {
+
+std::vector<const CLI::App*> Commands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
+}
+
+// "-f --follow", or "" for a positional.
+std::vector<std::string> Flags(const CLI::Option& option) {
+  std::vector<std::string> flags;
+  for (const std::string& name : option.get_snames()) flags.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) flags.push_back("--" + name);
+  return flags;
+}
+
+std::vector<std::string> AllFlags(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    for (std::string& flag : Flags(*option)) flags.push_back(std::move(flag));
+  }
+  return flags;
+}
+
+// What the command's first positional is called: JOB, FILE, ...
+std::string Positional(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_positional()) return option->get_name(/*positional=*/true);
+  }
+  return "";
+}
+
+std::vector<std::string> TemplateNames() {
+  std::vector<std::string> names;
+  for (const JobTemplate& job : JobTemplates()) names.emplace_back(job.name);
+  return names;
+}
+
+// Words that stand for a kind of value, as shell code.
+std::string BashWords(const std::string& kind) {
+  if (kind == "JOB")
+    return R"sh(COMPREPLY=($(compgen -W "$(tandem --timeout 2 __jobs 2>/dev/null)" -- "$cur")))sh";
+  if (kind == "FILE") return R"sh(COMPREPLY=($(compgen -f -- "$cur")))sh";
+  if (kind == "DIR") return R"sh(COMPREPLY=($(compgen -d -- "$cur")))sh";
+  std::vector<std::string> words;
+  if (kind == "TEMPLATE") words = TemplateNames();
+  if (kind == "SHELL") words = {"bash", "zsh", "fish"};
+  if (kind == "FORMAT") words = {"table", "wide", "json", "yaml"};
+  if (kind == "ORDER") words = {"create_time", "name"};
+  if (kind == "STATE") words = client::ShortEnumNames(*v1::JobState_descriptor());
+  return absl::StrCat("COMPREPLY=($(compgen -W \"", absl::StrJoin(words, " "), "\" -- \"$cur\"))");
+}
+
+// A branch for each option that takes a value.
+void AppendValueCases(const CLI::App& app, std::string* text) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional() || option->get_expected_max() == 0) continue;
+    absl::StrAppend(text, "    ", absl::StrJoin(Flags(*option), "|"), ") ",
+                    BashWords(option->get_type_name()), "; return ;;\n");
+  }
+}
+
+std::string FishQuoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
+}
+
+void AppendFishOptions(const CLI::App& app, absl::string_view condition, std::string* text) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) continue;
+    absl::StrAppend(text, "complete -c tandem", condition);
+    for (const std::string& name : option->get_snames()) absl::StrAppend(text, " -s ", name);
+    for (const std::string& name : option->get_lnames()) absl::StrAppend(text, " -l ", name);
+    if (option->get_expected_max() != 0) {
+      const std::string kind = option->get_type_name();
+      absl::StrAppend(text, kind == "FILE" || kind == "DIR" ? " -r -F" : " -x");
+      if (kind == "FORMAT") absl::StrAppend(text, " -a 'table wide json yaml'");
+      if (kind == "STATE") {
+        absl::StrAppend(text, " -a '", absl::StrJoin(client::ShortEnumNames(*v1::JobState_descriptor()), " "),
+                        "'");
+      }
+    }
+    absl::StrAppend(text, " -d ", FishQuoted(option->get_description()), "\n");
+  }
+}
+
+}  // namespace
+
+std::string BashCompletion(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : Commands(app)) names.push_back(command->get_name());
+  std::string text = absl::StrCat(
+      "# Completion of tandem for bash: source <(tandem completion bash)\n"
+      "_tandem() {\n"
+      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= flags= i\n"
+      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+      "    case ${COMP_WORDS[i]} in\n"
+      "      ",
+      absl::StrJoin(names, "|"),
+      ") command=${COMP_WORDS[i]}; break ;;\n"
+      "    esac\n"
+      "  done\n"
+      "  case $prev in\n");
+  AppendValueCases(app, &text);
+  for (const CLI::App* command : Commands(app)) AppendValueCases(*command, &text);
+  absl::StrAppend(&text, "  esac\n  case $command in\n");
+  for (const CLI::App* command : Commands(app)) {
+    absl::StrAppend(&text, "    ", command->get_name(), ") flags='", absl::StrJoin(AllFlags(*command), " "),
+                    "' ;;\n");
+  }
+  absl::StrAppend(&text,
+                  "  esac\n"
+                  "  if [[ $cur == -* ]]; then\n"
+                  "    COMPREPLY=($(compgen -W \"$flags ",
+                  absl::StrJoin(AllFlags(app), " "),
+                  "\" -- \"$cur\"))\n"
+                  "    return\n"
+                  "  fi\n"
+                  "  case $command in\n"
+                  "    '') COMPREPLY=($(compgen -W \"",
+                  absl::StrJoin(names, " "), "\" -- \"$cur\")) ;;\n");
+  for (const CLI::App* command : Commands(app)) {
+    if (const std::string kind = Positional(*command); !kind.empty()) {
+      absl::StrAppend(&text, "    ", command->get_name(), ") ", BashWords(kind), " ;;\n");
+    }
+  }
+  return text + "  esac\n}\ncomplete -o filenames -F _tandem tandem\n";
+}
+
+std::string ZshCompletion(const CLI::App& app) {
+  return absl::StrCat(
+      "# Completion of tandem for zsh: source <(tandem completion zsh)\n"
+      "autoload -Uz compinit bashcompinit\n"
+      "(( $+functions[compdef] )) || compinit\n"
+      "bashcompinit\n",
+      BashCompletion(app));
+}
+
+std::string FishCompletion(const CLI::App& app) {
+  std::string text =
+      "# Completion of tandem for fish: tandem completion fish | source\ncomplete -c tandem -f\n";
+  AppendFishOptions(app, "", &text);
+  for (const CLI::App* command : Commands(app)) {
+    absl::StrAppend(&text, "complete -c tandem -n __fish_use_subcommand -a ", command->get_name(), " -d ",
+                    FishQuoted(command->get_description()), "\n");
+    const std::string condition = absl::StrCat(" -n '__fish_seen_subcommand_from ", command->get_name(), "'");
+    AppendFishOptions(*command, condition, &text);
+    const std::string kind = Positional(*command);
+    if (kind == "FILE") absl::StrAppend(&text, "complete -c tandem", condition, " -F\n");
+    if (kind == "JOB") {
+      absl::StrAppend(&text, "complete -c tandem", condition,
+                      " -a '(tandem --timeout 2 __jobs 2>/dev/null)'\n");
+    }
+    if (kind == "TEMPLATE") {
+      absl::StrAppend(&text, "complete -c tandem", condition, " -a '", absl::StrJoin(TemplateNames(), " "),
+                      "'\n");
+    }
+    if (kind == "SHELL") absl::StrAppend(&text, "complete -c tandem", condition, " -a 'bash zsh fish'\n");
+  }
+  return text;
+}
+
+}  // namespace tandem::cli

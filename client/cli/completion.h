@@ -1,0 +1,21 @@
+#ifndef TANDEM_CLIENT_CLI_COMPLETION_H_
+#define TANDEM_CLIENT_CLI_COMPLETION_H_
+
+#include <string>
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace tandem::cli {
+
+// Scripts that teach a shell to complete commands, options, job ids, templates and files, made from the
+// command line's own definition.
+std::string BashCompletion(const CLI::App& app);
+// By zsh's support for bash's completions.
+std::string ZshCompletion(const CLI::App& app);
+std::string FishCompletion(const CLI::App& app);
+
+}  // namespace tandem::cli
+
+#endif  // TANDEM_CLIENT_CLI_COMPLETION_H_

@@ -1,0 +1,73 @@
+#include "client/cli/epoch_table.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/format.h"
+#include "client/cli/job_progress.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Cell {
+  std::string heading;
+  int width;
+  std::string value;
+};
+
+std::string Metric(const v1::Evaluation& evaluation, const std::string& name) {
+  const auto found = evaluation.metrics().find(name);
+  return found == evaluation.metrics().end() ? "-" : FormatMeasure(found->second);
+}
+
+std::vector<Cell> Cells(const v1::EpochSummary& epoch) {
+  const std::string metric = MainMetric(epoch.training());
+  const std::string metric_name = metric.empty() ? "metric" : ShortMetricName(metric);
+  const bool validated = epoch.has_validation();
+  const double seconds = epoch.training_seconds() + epoch.validation_seconds();
+  return {
+      {"epoch", 7, absl::StrCat(epoch.epoch(), "/", epoch.epochs())},
+      {"train loss", 10, FormatMeasure(epoch.training().loss())},
+      {"train " + metric_name, 9, Metric(epoch.training(), metric)},
+      {"val loss", 9, validated ? FormatMeasure(epoch.validation().loss()) : "-"},
+      {"val " + metric_name, 8, validated ? Metric(epoch.validation(), metric) : "-"},
+      {"seconds", 7, absl::StrFormat("%.2f", seconds)},
+      {"images/s", 9, FormatRate(epoch.images_per_second())},
+      {"learning rate", 13, FormatSetting(epoch.learning_rate())},
+  };
+}
+
+}  // namespace
+
+std::string EpochTable::Row(const v1::EpochSummary& epoch, int width) {
+  std::string headings, row;
+  int used = 0;
+  const std::string metric = MainMetric(epoch.validation());
+  const bool best = !metric.empty() && epoch.validation().metrics().at(metric) > best_;
+  if (best) best_ = epoch.validation().metrics().at(metric);
+  for (const Cell& cell : Cells(epoch)) {
+    const int column = std::max<int>(cell.width, cell.heading.size());
+    if (used > 0 && used + 2 + column > width) break;
+    const char* gap = used == 0 ? "" : "  ";
+    used += column + (used == 0 ? 0 : 2);
+    const bool marked = best && cell.heading == "val " + ShortMetricName(metric);
+    absl::StrAppend(&headings, gap, PadLeft(cell.heading, column));
+    const std::string padded = PadLeft(cell.value, column);
+    absl::StrAppend(&row, gap, marked ? style_.Green(padded) : padded);
+  }
+  std::string text = began_ ? "" : style_.Dim(headings) + "\n";
+  began_ = true;
+  return absl::StrCat(text, row, "\n");
+}
+
+std::string PlainEpoch(const v1::EpochSummary& epoch) {
+  std::vector<std::string> facts;
+  for (const Cell& cell : Cells(epoch)) {
+    if (cell.value != "-") facts.push_back(absl::StrCat(cell.heading, " ", cell.value));
+  }
+  return absl::StrJoin(facts, "  ");
+}
+
+}  // namespace tandem::cli

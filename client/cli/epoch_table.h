@@ -1,0 +1,32 @@
+#ifndef TANDEM_CLIENT_CLI_EPOCH_TABLE_H_
+#define TANDEM_CLIENT_CLI_EPOCH_TABLE_H_
+
+#include <string>
+
+#include "client/cli/style.h"
+#include "tandem/v1/event.pb.h"
+
+namespace tandem::cli {
+
+// A table of epochs that grows by a row at a time, so its columns have fixed widths. Columns that a narrow
+// terminal has no room for are left out from the end. Not thread-safe.
+class EpochTable {
+ public:
+  explicit EpochTable(const Style& style) : style_(style) {}
+
+  // The row, and the headings before the first. Lines end with a newline. The best validation metric so far
+  // is marked by its colour.
+  std::string Row(const v1::EpochSummary& epoch, int width);
+
+ private:
+  const Style style_;
+  bool began_ = false;
+  double best_ = -1;
+};
+
+// One epoch in words, for a file: "epoch 1/3  train loss 0.5432  train acc 0.8012  val loss ...".
+std::string PlainEpoch(const v1::EpochSummary& epoch);
+
+}  // namespace tandem::cli
+
+#endif  // TANDEM_CLIENT_CLI_EPOCH_TABLE_H_

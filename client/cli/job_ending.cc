@@ -1,0 +1,54 @@
+#include "client/cli/job_ending.h"
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/format.h"
+#include "client/lib/enum_names.h"
+
+namespace tandem::cli {
+
+std::string ColoredState(v1::JobState state, const Style& style) {
+  const std::string name = client::ShortEnumName(state);
+  switch (state) {
+    case v1::JOB_STATE_SUCCEEDED:
+      return style.Green(name);
+    case v1::JOB_STATE_FAILED:
+      return style.Red(name);
+    case v1::JOB_STATE_RUNNING:
+      return style.Cyan(name);
+    case v1::JOB_STATE_CANCELLED:
+    case v1::JOB_STATE_CANCELLING:
+      return style.Yellow(name);
+    default:
+      return name;
+  }
+}
+
+std::string JobEnding(const JobProgress& job, const std::string& id, const Style& style) {
+  std::string text = absl::StrCat(ColoredState(job.state(), style), " after ", FormatElapsed(job.Elapsed()));
+  if (job.state() == v1::JOB_STATE_SUCCEEDED) {
+    if (job.last_epoch().has_value()) {
+      const v1::EpochSummary& epoch = *job.last_epoch();
+      const v1::Evaluation& evaluation = epoch.has_validation() ? epoch.validation() : epoch.training();
+      const std::string metric = MainMetric(evaluation);
+      absl::StrAppend(&text, ": ", epoch.has_validation() ? "validation" : "training", " loss ",
+                      FormatMeasure(evaluation.loss()));
+      if (!metric.empty()) {
+        absl::StrAppend(&text, ", ", metric, " ", style.Bold(FormatMeasure(evaluation.metrics().at(metric))));
+      }
+    }
+    text += "\n";
+    for (const v1::Artifact& artifact : job.artifacts()) {
+      absl::StrAppend(&text, "made ", artifact.name(), " (", FormatBytes(artifact.size_bytes()), ")",
+                      artifact.description().empty() ? "" : ": " + artifact.description(), "\n");
+    }
+    if (!job.artifacts().empty()) absl::StrAppend(&text, "fetch with: tandem download ", id, "\n");
+    return text;
+  }
+  const v1::StateChange& change = job.last_change();
+  if (!change.message().empty()) absl::StrAppend(&text, ": ", change.message());
+  text += "\n";
+  if (job.state() == v1::JOB_STATE_FAILED) absl::StrAppend(&text, "its log: tandem logs ", id, "\n");
+  return text;
+}
+
+}  // namespace tandem::cli

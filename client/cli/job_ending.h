@@ -1,0 +1,20 @@
+#ifndef TANDEM_CLIENT_CLI_JOB_ENDING_H_
+#define TANDEM_CLIENT_CLI_JOB_ENDING_H_
+
+#include <string>
+
+#include "client/cli/job_progress.h"
+#include "client/cli/style.h"
+
+namespace tandem::cli {
+
+// What is said when a job ended: how, what it reached, what it made, and what to do next. Lines end with a
+// newline. `id` is the job's, without "jobs/".
+std::string JobEnding(const JobProgress& job, const std::string& id, const Style& style);
+
+// A state's short name in its colour.
+std::string ColoredState(v1::JobState state, const Style& style);
+
+}  // namespace tandem::cli
+
+#endif  // TANDEM_CLIENT_CLI_JOB_ENDING_H_

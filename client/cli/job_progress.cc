@@ -1,0 +1,82 @@
+#include "client/cli/job_progress.h"
+
+#include <algorithm>
+
+#include "client/cli/format.h"
+
+namespace tandem::cli {
+
+void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
+  const absl::Time time = FromProto(event.time());
+  if (last_time_ == absl::Time() && first_time_ == absl::Time()) first_time_ = time;
+  last_time_ = std::max(last_time_, time);
+  if (event.attempt() != attempt_) {
+    attempt_ = event.attempt();
+    training_since_ = absl::nullopt;
+    left_ = absl::nullopt;
+  }
+  terminal_ = terminal_ || event.terminal();
+  switch (event.kind_case()) {
+    case v1::JobEvent::kStateChange:
+      last_change_ = event.state_change();
+      state_ = last_change_.to();
+      state_since_ = received;
+      if (state_ == v1::JOB_STATE_RUNNING) {
+        training_since_ = time;
+        first_step_ = step_;
+      }
+      break;
+    case v1::JobEvent::kProgress:
+      progress_ = event.progress();
+      AddStep(progress_->step(), progress_->steps(), time, received);
+      break;
+    case v1::JobEvent::kEpoch:
+      last_epoch_ = event.epoch();
+      AddStep(last_epoch_->step(), steps_, time, received);
+      break;
+    case v1::JobEvent::kArtifact:
+      artifacts_.push_back(event.artifact());
+      break;
+    default:
+      break;
+  }
+}
+
+void JobProgress::AddStep(int64_t step, int64_t steps, absl::Time time, absl::Time received) {
+  // A report may have been made before the epoch event that comes before it.
+  step_ = std::max(step_, step);
+  steps_ = std::max(steps_, steps);
+  if (!training_since_.has_value()) {
+    training_since_ = time;
+    first_step_ = step_;
+  }
+  const absl::Duration gone = time - *training_since_;
+  if (step_ <= first_step_ || gone <= absl::ZeroDuration()) return;
+  left_ = gone * (static_cast<double>(std::max<int64_t>(0, steps_ - step_)) /
+                  static_cast<double>(step_ - first_step_));
+  left_at_ = received;
+}
+
+double JobProgress::Fraction() const {
+  if (state_ == v1::JOB_STATE_SUCCEEDED) return 1;
+  return steps_ <= 0 ? 0 : std::clamp(static_cast<double>(step_) / static_cast<double>(steps_), 0.0, 1.0);
+}
+
+absl::optional<absl::Duration> JobProgress::TimeLeft(absl::Time now) const {
+  if (!left_.has_value() || terminal_) return absl::nullopt;
+  return std::max(absl::ZeroDuration(), *left_ - (now - left_at_));
+}
+
+std::string MainMetric(const v1::Evaluation& evaluation) {
+  const auto& metrics = evaluation.metrics();
+  if (metrics.contains("accuracy")) return "accuracy";
+  std::string first;
+  for (const auto& [name, value] : metrics) {
+    if (first.empty() || name < first) first = name;
+  }
+  return first;
+}
+
+std::string ShortMetricName(const std::string& metric) { return metric == "accuracy" ? "acc" : metric; }
+
+}  // namespace tandem::cli

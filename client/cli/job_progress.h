@@ -1,0 +1,73 @@
+#ifndef TANDEM_CLIENT_CLI_JOB_PROGRESS_H_
+#define TANDEM_CLIENT_CLI_JOB_PROGRESS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "tandem/v1/event.pb.h"
+
+namespace tandem::cli {
+
+// What a job's events so far come to: where it stands, how fast it goes, how long it will take. Not
+// thread-safe.
+class JobProgress {
+ public:
+  // Takes the next event; `received` is the moment on this machine, whose clock may differ from the event's.
+  void Add(const v1::JobEvent& event, absl::Time received);
+
+  v1::JobState state() const { return state_; }
+  bool terminal() const { return terminal_; }
+  // The newest change of state; default before the first.
+  const v1::StateChange& last_change() const { return last_change_; }
+  // When the job came to its state, by this machine's clock.
+  absl::Time state_since() const { return state_since_; }
+
+  // The newest report; unset before the first.
+  const absl::optional<v1::Progress>& progress() const { return progress_; }
+  // The newest epoch; unset before the first.
+  const absl::optional<v1::EpochSummary>& last_epoch() const { return last_epoch_; }
+  // The share of all steps that is done, from 0 to 1.
+  double Fraction() const;
+  // How long training will go on, counted down between reports; unset before that can be said.
+  absl::optional<absl::Duration> TimeLeft(absl::Time now) const;
+
+  // From the job's start to its end or its newest event, by the daemon's clock.
+  absl::Duration Elapsed() const { return last_time_ - first_time_; }
+  const std::vector<v1::Artifact>& artifacts() const { return artifacts_; }
+
+ private:
+  void AddStep(int64_t step, int64_t steps, absl::Time time, absl::Time received);
+
+  v1::JobState state_ = v1::JOB_STATE_UNSPECIFIED;
+  bool terminal_ = false;
+  v1::StateChange last_change_;
+  absl::Time state_since_ = absl::InfinitePast();
+  absl::optional<v1::Progress> progress_;
+  absl::optional<v1::EpochSummary> last_epoch_;
+  std::vector<v1::Artifact> artifacts_;
+  absl::Time first_time_, last_time_;
+  int32_t attempt_ = 0;
+
+  int64_t step_ = 0;
+  int64_t steps_ = 0;
+  // When training of this attempt began and at which step, by the daemon's clock: the rate is measured from
+  // there.
+  absl::optional<absl::Time> training_since_;
+  int64_t first_step_ = 0;
+  // The estimate at the newest report, and when that was received.
+  absl::optional<absl::Duration> left_;
+  absl::Time left_at_;
+};
+
+// The metric that one column or curve shows: "accuracy" where there is one, else the first by name; "" where
+// there is none.
+std::string MainMetric(const v1::Evaluation& evaluation);
+
+// "accuracy" as "acc"; other names as they are.
+std::string ShortMetricName(const std::string& metric);
+
+}  // namespace tandem::cli
+
+#endif  // TANDEM_CLIENT_CLI_JOB_PROGRESS_H_

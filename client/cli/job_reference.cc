@@ -1,0 +1,52 @@
+#include "client/cli/job_reference.h"
+
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "client/lib/scalar_text.h"
+#include "client/lib/spelling.h"
+
+namespace tandem::cli {
+
+std::string JobId(absl::string_view name) { return std::string(absl::StripPrefix(name, "jobs/")); }
+
+absl::StatusOr<v1::Job> FindJob(client::Client& client, absl::string_view reference) {
+  const std::string id = JobId(absl::StripSuffix(reference, "/"));
+  bool valid = !id.empty() && id.size() <= 128;
+  for (const char c : id) valid = valid && (absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.');
+  if (!valid) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(client::Quoted(reference), " is no job's name; `tandem list` shows the jobs"));
+  }
+  absl::StatusOr<v1::Job> job = client.GetJob("jobs/" + id);
+  if (job.ok() || !absl::IsNotFound(job.status())) return job;
+  absl::StatusOr<std::vector<v1::Job>> jobs = client.ListJobs({});
+  if (!jobs.ok()) return jobs.status();
+  std::vector<v1::Job> matches;
+  std::vector<std::string> ids, matching_ids;
+  for (v1::Job& candidate : *jobs) {
+    ids.push_back(JobId(candidate.name()));
+    if (!absl::StartsWith(ids.back(), id)) continue;
+    matching_ids.push_back(ids.back());
+    matches.push_back(std::move(candidate));
+  }
+  if (matches.size() == 1) return std::move(matches[0]);
+  if (matches.empty()) {
+    const std::string nearest = client::NearestName(id, ids);
+    return absl::NotFoundError(absl::StrCat(
+        "no job is or begins with `", id, "`; ",
+        nearest.empty() ? "`tandem list` shows the jobs" : absl::StrCat("did you mean `", nearest, "`?")));
+  }
+  constexpr size_t kMostShown = 5;
+  const size_t shown = std::min(matching_ids.size(), kMostShown);
+  return absl::InvalidArgumentError(
+      absl::StrCat(matches.size(), " jobs begin with `", id,
+                   "`: ", absl::StrJoin(matching_ids.begin(), matching_ids.begin() + shown, ", "),
+                   matching_ids.size() > kMostShown ? ", ..." : "", "; write more of the one you mean"));
+}
+
+}  // namespace tandem::cli

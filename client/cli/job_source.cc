@@ -1,0 +1,36 @@
+#include "client/cli/job_source.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/lib/status_details.h"
+
+namespace tandem::cli {
+
+absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& source) {
+  absl::StatusOr<client::JobFile> file = client::ReadJobFile(source.file);
+  if (!file.ok()) {
+    session.terminal().Err(absl::StrCat(file.status().message(), "\n"));
+    return absl::nullopt;
+  }
+  for (const std::string& assignment : source.overrides) {
+    const absl::Status status = client::ApplyOverride(assignment, &file->spec);
+    if (status.ok()) continue;
+    for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+      session.terminal().Err(absl::StrCat("--set: ", line, "\n"));
+    }
+    return absl::nullopt;
+  }
+  return *std::move(file);
+}
+
+int FailJob(Session& session, const client::JobFile& file, const absl::Status& status) {
+  const std::vector<client::FieldViolation> violations = client::FieldViolations(status);
+  if (violations.empty()) return session.Fail(status);
+  for (const client::FieldViolation& violation : violations) {
+    session.terminal().Err(
+        absl::StrCat(client::DescribeField(file, violation.field), ": ", violation.description, "\n"));
+  }
+  return ExitCodeOf(status);
+}
+
+}  // namespace tandem::cli

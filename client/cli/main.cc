@@ -1,0 +1,13 @@
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "client/cli/app.h"
+#include "client/cli/terminal.h"
+
+int main(int argc, char** argv) {
+  // gRPC writes connection failures to standard error, which the command says itself and better.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  tandem::cli::SystemTerminal terminal;
+  return tandem::cli::RunCommand(std::vector<std::string>(argv + 1, argv + argc), terminal);
+}

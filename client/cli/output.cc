@@ -1,0 +1,38 @@
+#include "client/cli/output.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include "absl/strings/str_cat.h"
+#include "client/lib/yaml_writer.h"
+
+namespace tandem::cli {
+
+std::string ToJson(const google::protobuf::Message& message, bool pretty) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = pretty;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  // It fails only for Any, of which the API has none.
+  (void)google::protobuf::util::MessageToJsonString(message, &text, options);
+  return text;
+}
+
+std::string ToJson(const std::vector<const google::protobuf::Message*>& messages) {
+  std::string text = "[";
+  for (size_t i = 0; i < messages.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "\n" : ",\n", ToJson(*messages[i], /*pretty=*/false));
+  }
+  return text + (messages.empty() ? "]\n" : "\n]\n");
+}
+
+std::string ToYamlText(const google::protobuf::Message& message) { return client::ToYaml(message); }
+
+std::string Structured(OutputFormat format, const std::vector<const google::protobuf::Message*>& messages) {
+  return format == OutputFormat::kJson ? ToJson(messages) : client::ToYaml(messages);
+}
+
+std::string Structured(OutputFormat format, const google::protobuf::Message& message) {
+  return format == OutputFormat::kJson ? ToJson(message, /*pretty=*/true) : client::ToYaml(message);
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/format.h"
+#include "client/cli/job_display.h"
+#include "client/cli/job_ending.h"
+#include "client/cli/job_progress.h"
+#include "client/cli/plot.h"
+#include "client/cli/progress_line.h"
+#include "client/cli/style.h"
+
+namespace tandem::cli {
+namespace {
+
+constexpr absl::Duration kRedrawInterval = absl::Milliseconds(200);
+// From this width on the two plots stand side by side.
+constexpr int kWideEnough = 100;
+constexpr int kTallest = 16;
+constexpr char kTrainingColor[] = "36";
+constexpr char kValidationColor[] = "33";
+
+// The curves that a job's events draw, over epochs.
+class Curves {
+ public:
+  void Add(const v1::JobEvent& event) {
+    if (event.has_progress()) {
+      const v1::Progress& progress = event.progress();
+      epochs_ = std::max(epochs_, progress.epochs());
+      if (progress.steps() <= 0) return;
+      const double x = static_cast<double>(progress.step()) * progress.epochs() / progress.steps();
+      AddTo(training_, x, progress.training());
+    }
+    if (event.has_epoch()) {
+      const v1::EpochSummary& epoch = event.epoch();
+      epochs_ = std::max(epochs_, epoch.epochs());
+      const double x = static_cast<double>(epoch.epoch());
+      AddTo(epoch_training_, x, epoch.training());
+      if (epoch.has_validation()) AddTo(validation_, x, epoch.validation());
+    }
+  }
+
+  // The lines of both plots, `width` columns and at most `height` lines.
+  std::vector<std::string> Render(int width, int height, bool unicode, const Style& style) const {
+    const bool beside = width >= kWideEnough;
+    const int each_width = beside ? (width - 3) / 2 : width;
+    const int each_height = std::min(kTallest, beside ? height : height / 2);
+    const std::vector<std::string> loss =
+        MakePlot("loss", &Curve::loss).Render(each_width, each_height, unicode, style);
+    if (metric_.empty()) return loss;
+    const std::vector<std::string> metric =
+        MakePlot(metric_, &Curve::metric).Render(each_width, each_height, unicode, style);
+    std::vector<std::string> lines = loss;
+    if (!beside) {
+      lines.insert(lines.end(), metric.begin(), metric.end());
+      return lines;
+    }
+    for (size_t i = 0; i < lines.size(); ++i)
+      lines[i] = absl::StrCat(PadRight(loss[i], each_width), "   ", metric[i]);
+    return lines;
+  }
+
+ private:
+  struct Curve {
+    std::vector<Plot::Point> loss;
+    std::vector<Plot::Point> metric;
+  };
+
+  void AddTo(Curve& curve, double x, const v1::Evaluation& evaluation) {
+    curve.loss.push_back({x, evaluation.loss()});
+    if (metric_.empty()) metric_ = MainMetric(evaluation);
+    const auto found = evaluation.metrics().find(metric_);
+    if (found != evaluation.metrics().end()) curve.metric.push_back({x, found->second});
+  }
+
+  Plot MakePlot(const std::string& title, std::vector<Plot::Point> Curve::*values) const {
+    Plot plot(title);
+    // Reports are closer together than epochs, but a job may send none.
+    const Curve& training = training_.loss.size() > 1 ? training_ : epoch_training_;
+    plot.Add({"training", kTrainingColor, false, training.*values});
+    plot.Add({"validation", kValidationColor, true, validation_.*values});
+    plot.SetXRange(0, std::max<double>(1, epochs_));
+    return plot;
+  }
+
+  Curve training_, epoch_training_, validation_;
+  std::string metric_;
+  int64_t epochs_ = 0;
+};
+
+class PlotDisplay : public JobDisplay {
+ public:
+  PlotDisplay(Terminal& terminal, const std::string& job)
+      : terminal_(terminal), job_(job), style_(terminal.Color()), plain_(MakePlainDisplay(terminal, job)) {}
+
+  void OnEvent(const v1::JobEvent& event) override {
+    progress_.Add(event, terminal_.Now());
+    curves_.Add(event);
+    if (event.terminal()) Finish();
+    if (!terminal_.Interactive()) {
+      plain_->OnEvent(event);
+    } else if (event.terminal()) {
+      terminal_.Out(JobEnding(progress_, job_, style_));
+    } else {
+      OnTick();
+    }
+  }
+
+  void OnTick() override {
+    const absl::Time now = terminal_.Now();
+    if (!terminal_.Interactive() || finished_ || now - last_drawn_ < kRedrawInterval) return;
+    Draw(now);
+  }
+
+  void OnNote(absl::string_view note) override {
+    note_ = std::string(note);
+    if (!terminal_.Interactive()) terminal_.Err(absl::StrCat(note, "\n"));
+  }
+
+  void Close() override { Finish(); }
+
+ private:
+  // Leaves the plots as they are at the end.
+  void Finish() {
+    if (finished_) return;
+    finished_ = true;
+    if (terminal_.Interactive()) {
+      Draw(terminal_.Now());
+      return;
+    }
+    for (const std::string& line :
+         curves_.Render(terminal_.Width(), 2 * kTallest, terminal_.Unicode(), style_)) {
+      terminal_.Out(absl::StrCat(line, "\n"));
+    }
+  }
+
+  void Draw(absl::Time now) {
+    const int width = terminal_.Width() - 1, height = terminal_.Height();
+    std::vector<std::string> lines = curves_.Render(width, height - 3, terminal_.Unicode(), style_);
+    if (!finished_) {
+      std::string last = ProgressLine(progress_, now, width, terminal_.Unicode(), style_);
+      if (!note_.empty()) last = Truncate(absl::StrCat(last, "  ", style_.Dim(note_)), width);
+      lines.push_back(std::move(last));
+    }
+    std::string text;
+    if (drawn_lines_ > 0 && (width != drawn_width_ || drawn_lines_ >= height)) {
+      // What was drawn for another width stands wrapped somewhere: begin anew.
+      text = "\x1b[H\x1b[2J";
+    } else if (drawn_lines_ > 0) {
+      text = absl::StrCat("\x1b[", drawn_lines_, "A\r");
+    }
+    for (const std::string& line : lines) absl::StrAppend(&text, line, "\x1b[K\n");
+    text += "\x1b[J";
+    terminal_.Out(text);
+    drawn_lines_ = static_cast<int>(lines.size());
+    drawn_width_ = width;
+    last_drawn_ = now;
+  }
+
+  Terminal& terminal_;
+  const std::string job_;
+  const Style style_;
+  const std::unique_ptr<JobDisplay> plain_;
+  JobProgress progress_;
+  Curves curves_;
+  std::string note_;
+  bool finished_ = false;
+  int drawn_lines_ = 0;
+  int drawn_width_ = 0;
+  absl::Time last_drawn_ = absl::InfinitePast();
+};
+
+}  // namespace
+
+std::unique_ptr<JobDisplay> MakePlotDisplay(Terminal& terminal, const std::string& job) {
+  return std::make_unique<PlotDisplay>(terminal, job);
+}
+
+}  // namespace tandem::cli

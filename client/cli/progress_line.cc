@@ -1,0 +1,112 @@
+#include "client/cli/progress_line.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/format.h"
+#include "client/lib/enum_names.h"
+
+namespace tandem::cli {
+namespace {
+
+constexpr int kNarrowestBar = 10;
+constexpr int kWidestBar = 40;
+
+std::string Repeat(absl::string_view text, int times) {
+  std::string result;
+  for (int i = 0; i < times; ++i) absl::StrAppend(&result, text);
+  return result;
+}
+
+int Percent(double fraction) { return static_cast<int>(std::floor(fraction * 100)); }
+
+// "loss 0.3910" and "acc 0.8590".
+std::vector<std::string> Measures(const v1::Evaluation& evaluation) {
+  std::vector<std::string> measures = {absl::StrCat("loss ", FormatMeasure(evaluation.loss()))};
+  if (const std::string metric = MainMetric(evaluation); !metric.empty()) {
+    measures.push_back(
+        absl::StrCat(ShortMetricName(metric), " ", FormatMeasure(evaluation.metrics().at(metric))));
+  }
+  return measures;
+}
+
+std::string WaitingLine(const JobProgress& job, absl::Time now, bool unicode, const Style& style) {
+  static constexpr const char* kUnicodeFrames[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
+  static constexpr const char* kAsciiFrames[] = {"|", "/", "-", "\\"};
+  const int64_t tick = absl::ToUnixMillis(now) / 100;
+  const char* frame = unicode ? kUnicodeFrames[tick % 10] : kAsciiFrames[tick % 4];
+  const absl::Duration since =
+      job.state_since() == absl::InfinitePast() ? absl::ZeroDuration() : now - job.state_since();
+  const std::string state =
+      job.state() == v1::JOB_STATE_UNSPECIFIED ? "waiting" : client::ShortEnumName(job.state());
+  const std::string& message = job.last_change().message();
+  return absl::StrCat(style.Cyan(frame), " ", style.Bold(state), "  ", FormatClock(since),
+                      message.empty() ? "" : "  " + message);
+}
+
+}  // namespace
+
+std::string ProgressBar(double fraction, int width, bool unicode, const Style& style) {
+  fraction = std::clamp(fraction, 0.0, 1.0);
+  if (!unicode) {
+    const int full = static_cast<int>(fraction * width);
+    return absl::StrCat(Repeat("#", full), Repeat("-", width - full));
+  }
+  const int halves = static_cast<int>(fraction * width * 2);
+  const bool half = halves % 2 == 1;
+  const int full = halves / 2;
+  return absl::StrCat(style.Green(absl::StrCat(Repeat("━", full), half ? "╸" : "")),
+                      style.Dim(Repeat("─", width - full - (half ? 1 : 0))));
+}
+
+std::string ProgressLine(const JobProgress& job, absl::Time now, int width, bool unicode,
+                         const Style& style) {
+  if (!job.progress().has_value() && !job.last_epoch().has_value()) {
+    return Truncate(WaitingLine(job, now, unicode, style), width);
+  }
+  const v1::Progress progress = job.progress().value_or(v1::Progress());
+  const int64_t epoch =
+      std::max(progress.epoch(), job.last_epoch().has_value() ? job.last_epoch()->epoch() : 0);
+  const int64_t epochs =
+      std::max(progress.epochs(), job.last_epoch().has_value() ? job.last_epoch()->epochs() : 0);
+  const std::string head = absl::StrCat(job.state() == v1::JOB_STATE_CANCELLING ? "cancelling, " : "",
+                                        "epoch ", epoch, "/", epochs);
+  // In the order in which they are wanted; what does not fit beside the narrowest bar is left out.
+  std::vector<std::string> facts = {absl::StrFormat("%3d%%", Percent(job.Fraction()))};
+  if (const auto left = job.TimeLeft(now)) facts.push_back(FormatClock(*left) + " left");
+  if (job.progress().has_value()) {
+    for (std::string& measure : Measures(progress.training())) facts.push_back(std::move(measure));
+    facts.push_back(FormatRate(progress.images_per_second()) + " images/s");
+    facts.push_back(absl::StrCat("step ", FormatCount(progress.step()), "/", FormatCount(progress.steps())));
+  }
+  std::string tail;
+  int bar = width - DisplayWidth(head) - 4;
+  for (const std::string& fact : facts) {
+    const int cost = DisplayWidth(fact) + 2;
+    if (bar - cost < kNarrowestBar) break;
+    bar -= cost;
+    absl::StrAppend(&tail, "  ", fact);
+  }
+  bar = std::clamp(bar, 0, kWidestBar);
+  return Truncate(
+      absl::StrCat(style.Bold(head), "  ", ProgressBar(job.Fraction(), bar, unicode, style), tail), width);
+}
+
+std::string PlainProgress(const JobProgress& job, absl::Time now) {
+  if (!job.progress().has_value()) return client::ShortEnumName(job.state());
+  const v1::Progress& progress = *job.progress();
+  std::vector<std::string> facts = {
+      absl::StrCat("epoch ", progress.epoch(), "/", progress.epochs()),
+      absl::StrCat("step ", FormatCount(progress.step()), "/", FormatCount(progress.steps()), " (",
+                   Percent(job.Fraction()), "%)")};
+  for (std::string& measure : Measures(progress.training())) facts.push_back(std::move(measure));
+  facts.push_back(FormatRate(progress.images_per_second()) + " images/s");
+  if (const auto left = job.TimeLeft(now)) facts.push_back(FormatClock(*left) + " left");
+  return absl::StrJoin(facts, "  ");
+}
+
+}  // namespace tandem::cli

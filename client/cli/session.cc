@@ -1,0 +1,124 @@
+#include "client/cli/session.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/lib/file_reading.h"
+
+namespace tandem::cli {
+namespace {
+
+constexpr size_t kLargestSmallFile = 4096;
+
+}  // namespace
+
+std::string Session::StateFolder() const {
+  if (!options.state_folder.empty()) return options.state_folder;
+  if (terminal_.IsRoot()) return "/var/lib/tandem";
+  if (const auto state = terminal_.Environment("XDG_STATE_HOME"); state.has_value() && !state->empty()) {
+    return *state + "/tandem";
+  }
+  return terminal_.Environment("HOME").value_or("") + "/.local/state/tandem";
+}
+
+std::string Session::Address() {
+  if (!options.address.empty()) return options.address;
+  const absl::StatusOr<std::string> written =
+      client::ReadWholeFile(StateFolder() + "/address", kLargestSmallFile);
+  if (written.ok()) {
+    const absl::string_view address = absl::StripAsciiWhitespace(*written);
+    if (!address.empty()) return std::string(address);
+  }
+  return client::kDefaultAddress;
+}
+
+absl::StatusOr<std::string> Session::Token() {
+  const bool given = !options.token_file.empty();
+  token_file_ = given ? options.token_file : StateFolder() + "/token";
+  const absl::StatusOr<std::string> content = client::ReadWholeFile(token_file_, kLargestSmallFile);
+  if (!content.ok()) {
+    token_problem_ = std::string(content.status().message());
+    // Without a token of its own a call may still tell more, such as that no daemon runs.
+    if (!given) return "";
+    return absl::InvalidArgumentError(absl::StrCat("the token file cannot be used: ", token_problem_,
+                                                   "; --token-file or TANDEM_TOKEN_FILE names it"));
+  }
+  const std::string token(absl::StripAsciiWhitespace(*content));
+  for (const char c : token) {
+    if (!absl::ascii_isgraph(c)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(token_file_, " holds no token: it has spaces or control characters"));
+    }
+  }
+  if (token.empty()) token_problem_ = token_file_ + " is empty";
+  return token;
+}
+
+absl::StatusOr<client::Client*> Session::Connect() {
+  if (client_ != nullptr) return client_.get();
+  absl::StatusOr<std::string> token = Token();
+  if (!token.ok()) return token.status();
+  client::ConnectionOptions connection;
+  connection.address = Address();
+  connection.token = *std::move(token);
+  connection.tls = options.tls;
+  connection.tls_ca_file = options.tls_ca;
+  connection.tls_certificate_file = options.tls_certificate;
+  connection.tls_key_file = options.tls_key;
+  connection.tls_server_name = options.tls_server_name;
+  connection.allow_plaintext = options.plaintext;
+  connection.timeout = options.timeout;
+  client::ReconnectPolicy reconnect;
+  reconnect.give_up_after = options.reconnect_timeout;
+  absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Create(connection, reconnect);
+  if (!client.ok()) return client.status();
+  client_ = *std::move(client);
+  return client_.get();
+}
+
+int Session::Fail(const absl::Status& status) {
+  const std::string address = client_ == nullptr ? Address() : client_->address();
+  std::string text;
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable: {
+      text = absl::StrCat("no daemon answers at ", address, ": ", status.message(), "\n");
+      const bool tls = options.tls || !options.tls_ca.empty();
+      if (!tls && absl::StrContains(status.message(), "ocket closed")) {
+        text += "If the daemon uses TLS, give its authority with --tls-ca FILE (or TANDEM_TLS_CA).\n";
+      } else if (client::IsLocalAddress(address)) {
+        text +=
+            "Start one with `tandemd`, or say where it listens with --address HOST:PORT (or "
+            "TANDEM_ADDRESS).\n";
+      } else {
+        text +=
+            "Is it running, and is that its address? --address or TANDEM_ADDRESS says where it listens.\n";
+      }
+      break;
+    }
+    case absl::StatusCode::kDeadlineExceeded:
+      text = absl::StrCat("the daemon at ", address, " did not answer within ",
+                          absl::FormatDuration(options.timeout), "; --timeout allows more\n");
+      break;
+    case absl::StatusCode::kUnauthenticated:
+      if (token_problem_.empty()) {
+        text = absl::StrCat("the daemon at ", address, " does not accept the token in ", token_file_, "\n");
+      } else {
+        text = absl::StrCat("the daemon at ", address, " wants its token: ", token_problem_, "\n");
+      }
+      text +=
+          "It writes its token to the file `token` in its state folder; name a copy of it with --token-file "
+          "(or "
+          "TANDEM_TOKEN_FILE).\n";
+      break;
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+      text = absl::StrCat("the daemon at ", address, " failed: ", status.message(), "\n");
+      break;
+    default:
+      text = absl::StrCat(status.message(), "\n");
+  }
+  terminal_.Err("tandem: " + text);
+  return ExitCodeOf(status);
+}
+
+}  // namespace tandem::cli

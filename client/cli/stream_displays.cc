@@ -1,0 +1,98 @@
+// The displays for programs and files: JSON, YAML and plain lines.
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/epoch_table.h"
+#include "client/cli/format.h"
+#include "client/cli/job_display.h"
+#include "client/cli/job_ending.h"
+#include "client/cli/job_progress.h"
+#include "client/cli/output.h"
+#include "client/cli/progress_line.h"
+#include "client/lib/enum_names.h"
+
+namespace tandem::cli {
+namespace {
+
+class JsonDisplay : public JobDisplay {
+ public:
+  explicit JsonDisplay(Terminal& terminal) : terminal_(terminal) {}
+  void OnEvent(const v1::JobEvent& event) override { terminal_.Out(ToJson(event, /*pretty=*/false) + "\n"); }
+  void OnNote(absl::string_view note) override { terminal_.Err(absl::StrCat(note, "\n")); }
+
+ private:
+  Terminal& terminal_;
+};
+
+class YamlDisplay : public JobDisplay {
+ public:
+  explicit YamlDisplay(Terminal& terminal) : terminal_(terminal) {}
+  void OnEvent(const v1::JobEvent& event) override {
+    terminal_.Out(absl::StrCat("---\n", ToYamlText(event)));
+  }
+  void OnNote(absl::string_view note) override { terminal_.Err(absl::StrCat(note, "\n")); }
+
+ private:
+  Terminal& terminal_;
+};
+
+class PlainDisplay : public JobDisplay {
+ public:
+  PlainDisplay(Terminal& terminal, const std::string& job, absl::Duration interval)
+      : terminal_(terminal), job_(job), interval_(interval) {}
+
+  void OnEvent(const v1::JobEvent& event) override {
+    const absl::Time now = terminal_.Now();
+    progress_.Add(event, now);
+    switch (event.kind_case()) {
+      case v1::JobEvent::kStateChange:
+        if (event.terminal()) {
+          terminal_.Out(JobEnding(progress_, job_, Style(false)));
+        } else {
+          const std::string& message = event.state_change().message();
+          terminal_.Out(absl::StrCat(client::ShortEnumName(event.state_change().to()),
+                                     message.empty() ? "" : ": ", message, "\n"));
+        }
+        break;
+      case v1::JobEvent::kEpoch:
+        terminal_.Out(PlainEpoch(event.epoch()) + "\n");
+        last_line_ = now;
+        break;
+      case v1::JobEvent::kNotice:
+        terminal_.Out(absl::StrCat("note: ", event.notice().message(), "\n"));
+        break;
+      case v1::JobEvent::kProgress:
+        if (now - last_line_ < interval_) break;
+        last_line_ = now;
+        terminal_.Out(PlainProgress(progress_, now) + "\n");
+        break;
+      default:
+        break;
+    }
+  }
+
+  void OnNote(absl::string_view note) override { terminal_.Err(absl::StrCat(note, "\n")); }
+
+ private:
+  Terminal& terminal_;
+  const std::string job_;
+  const absl::Duration interval_;
+  JobProgress progress_;
+  absl::Time last_line_ = absl::InfinitePast();
+};
+
+}  // namespace
+
+std::unique_ptr<JobDisplay> MakeJsonDisplay(Terminal& terminal) {
+  return std::make_unique<JsonDisplay>(terminal);
+}
+
+std::unique_ptr<JobDisplay> MakeYamlDisplay(Terminal& terminal) {
+  return std::make_unique<YamlDisplay>(terminal);
+}
+
+std::unique_ptr<JobDisplay> MakePlainDisplay(Terminal& terminal, const std::string& job,
+                                             absl::Duration interval) {
+  return std::make_unique<PlainDisplay>(terminal, job, interval);
+}
+
+}  // namespace tandem::cli

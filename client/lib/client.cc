@@ -1,0 +1,222 @@
+#include "client/lib/client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/lib/status_details.h"
+
+namespace tandem::client {
+namespace {
+
+constexpr absl::Duration kShutdownTimeout = absl::Minutes(10);
+constexpr int kLargestPage = 1000;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Create(const ConnectionOptions& options,
+                                                       const ReconnectPolicy& reconnect) {
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = OpenChannel(options);
+  if (!channel.ok()) return channel.status();
+  return std::unique_ptr<Client>(new Client(options, reconnect, *std::move(channel)));
+}
+
+Client::Client(const ConnectionOptions& options, const ReconnectPolicy& reconnect,
+               std::shared_ptr<grpc::Channel> channel)
+    : address_(options.address),
+      authorization_(options.token.empty() ? "" : "Bearer " + options.token),
+      timeout_(options.timeout),
+      reconnect_(reconnect),
+      channel_(std::move(channel)),
+      jobs_(v1::JobService::NewStub(channel_)),
+      daemon_(v1::DaemonService::NewStub(channel_)) {}
+
+void Client::Prepare(grpc::ClientContext* context) const {
+  if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);
+}
+
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> Client::Call(Stub& stub,
+                                      grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                   Response*),
+                                      const Request& request, absl::Duration timeout) {
+  grpc::ClientContext context;
+  Prepare(&context);
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  Response response;
+  if (grpc::Status status = (stub.*method)(&context, request, &response); !status.ok())
+    return FromGrpcStatus(status);
+  return response;
+}
+
+absl::StatusOr<v1::Job> Client::CreateJob(const v1::JobSpec& spec, absl::string_view request_id,
+                                          bool validate_only) {
+  v1::CreateJobRequest request;
+  *request.mutable_spec() = spec;
+  request.set_request_id(std::string(request_id));
+  request.set_validate_only(validate_only);
+  return Call(*jobs_, &v1::JobService::Stub::CreateJob, request, timeout_);
+}
+
+absl::StatusOr<v1::Job> Client::GetJob(absl::string_view name) {
+  v1::GetJobRequest request;
+  request.set_name(std::string(name));
+  return Call(*jobs_, &v1::JobService::Stub::GetJob, request, timeout_);
+}
+
+absl::StatusOr<std::vector<v1::Job>> Client::ListJobs(const ListJobsOptions& options) {
+  v1::ListJobsRequest request;
+  for (const v1::JobState state : options.states) request.add_states(state);
+  request.set_order_by(options.order_by);
+  std::vector<v1::Job> jobs;
+  while (true) {
+    const int wanted = options.limit == 0 ? kLargestPage : options.limit - static_cast<int>(jobs.size());
+    request.set_page_size(std::min(wanted, kLargestPage));
+    absl::StatusOr<v1::ListJobsResponse> page =
+        Call(*jobs_, &v1::JobService::Stub::ListJobs, request, timeout_);
+    if (!page.ok()) return page.status();
+    for (v1::Job& job : *page->mutable_jobs()) jobs.push_back(std::move(job));
+    const bool enough = options.limit != 0 && jobs.size() >= static_cast<size_t>(options.limit);
+    if (page->next_page_token().empty() || enough) return jobs;
+    request.set_page_token(page->next_page_token());
+  }
+}
+
+absl::StatusOr<v1::Job> Client::CancelJob(absl::string_view name) {
+  v1::CancelJobRequest request;
+  request.set_name(std::string(name));
+  return Call(*jobs_, &v1::JobService::Stub::CancelJob, request, timeout_);
+}
+
+absl::Status Client::DeleteJob(absl::string_view name) {
+  v1::DeleteJobRequest request;
+  request.set_name(std::string(name));
+  return Call(*jobs_, &v1::JobService::Stub::DeleteJob, request, timeout_).status();
+}
+
+absl::StatusOr<v1::Daemon> Client::GetDaemon() {
+  return Call(*daemon_, &v1::DaemonService::Stub::GetDaemon, v1::GetDaemonRequest(), timeout_);
+}
+
+absl::StatusOr<std::vector<v1::Device>> Client::ListDevices() {
+  absl::StatusOr<v1::ListDevicesResponse> response =
+      Call(*daemon_, &v1::DaemonService::Stub::ListDevices, v1::ListDevicesRequest(), timeout_);
+  if (!response.ok()) return response.status();
+  return std::vector<v1::Device>(response->devices().begin(), response->devices().end());
+}
+
+absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets() {
+  absl::StatusOr<v1::ListDatasetsResponse> response =
+      Call(*daemon_, &v1::DaemonService::Stub::ListDatasets, v1::ListDatasetsRequest(), timeout_);
+  if (!response.ok()) return response.status();
+  return std::vector<v1::Dataset>(response->datasets().begin(), response->datasets().end());
+}
+
+absl::StatusOr<int> Client::Shutdown(bool cancel_jobs) {
+  v1::ShutdownRequest request;
+  request.set_cancel_jobs(cancel_jobs);
+  absl::StatusOr<v1::ShutdownResponse> response =
+      Call(*daemon_, &v1::DaemonService::Stub::Shutdown, request,
+           cancel_jobs ? std::max(timeout_, kShutdownTimeout) : timeout_);
+  if (!response.ok()) return response.status();
+  return response->cancelled_jobs();
+}
+
+absl::Status Client::WatchJob(absl::string_view name, int64_t after_sequence, StreamObserver& observer,
+                              const std::function<void(const v1::JobEvent&)>& on_event) {
+  v1::WatchJobRequest request;
+  request.set_name(std::string(name));
+  request.set_after_sequence(after_sequence);
+  bool terminal = false;
+  return RunResumableStream<v1::JobEvent>(
+      reconnect_, observer,
+      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+        Prepare(context);
+        return jobs_->PrepareAsyncWatchJob(context, request, queue);
+      },
+      [&](const v1::JobEvent& event) -> absl::Status {
+        const int64_t last = request.after_sequence();
+        if (event.sequence() <= last) return absl::OkStatus();
+        if (event.sequence() != last + 1) {
+          return absl::DataLossError(absl::StrCat(event.job(), ": event ", event.sequence(),
+                                                  " came after event ", last, "; those between are missing"));
+        }
+        request.set_after_sequence(event.sequence());
+        terminal = event.terminal();
+        on_event(event);
+        return absl::OkStatus();
+      },
+      FromGrpcStatus,
+      // A job that is watched from its terminal event on has nothing more to give.
+      [&](const absl::Status& status) {
+        return terminal || (status.ok() && after_sequence > 0 && request.after_sequence() == after_sequence);
+      });
+}
+
+absl::Status Client::WatchJobs(int64_t after_cursor, StreamObserver& observer,
+                               const std::function<void(const v1::WatchJobsResponse&)>& on_change) {
+  v1::WatchJobsRequest request;
+  request.set_after_cursor(after_cursor);
+  return RunResumableStream<v1::WatchJobsResponse>(
+      reconnect_, observer,
+      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+        Prepare(context);
+        return jobs_->PrepareAsyncWatchJobs(context, request, queue);
+      },
+      [&](const v1::WatchJobsResponse& change) -> absl::Status {
+        request.set_after_cursor(change.cursor());
+        on_change(change);
+        return absl::OkStatus();
+      },
+      FromGrpcStatus, [](const absl::Status&) { return false; });
+}
+
+absl::Status Client::ReadLog(absl::string_view name, int64_t offset, bool follow, StreamObserver& observer,
+                             const std::function<absl::Status(absl::string_view)>& on_data) {
+  v1::ReadLogRequest request;
+  request.set_name(std::string(name));
+  request.set_offset(offset);
+  request.set_follow(follow);
+  return RunResumableStream<v1::ReadLogResponse>(
+      reconnect_, observer,
+      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+        Prepare(context);
+        return jobs_->PrepareAsyncReadLog(context, request, queue);
+      },
+      [&](const v1::ReadLogResponse& piece) -> absl::Status {
+        if (piece.offset() != request.offset()) {
+          return absl::DataLossError(absl::StrCat(name, ": the log went on at byte ", piece.offset(),
+                                                  " instead of ", request.offset()));
+        }
+        request.set_offset(request.offset() + static_cast<int64_t>(piece.data().size()));
+        return on_data(piece.data());
+      },
+      FromGrpcStatus, [](const absl::Status& status) { return status.ok(); });
+}
+
+absl::Status Client::ReadArtifact(absl::string_view name, absl::string_view artifact, int64_t offset,
+                                  StreamObserver& observer,
+                                  const std::function<absl::Status(absl::string_view)>& on_data) {
+  v1::ReadArtifactRequest request;
+  request.set_name(std::string(name));
+  request.set_artifact(std::string(artifact));
+  request.set_offset(offset);
+  return RunResumableStream<v1::ReadArtifactResponse>(
+      reconnect_, observer,
+      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+        Prepare(context);
+        return jobs_->PrepareAsyncReadArtifact(context, request, queue);
+      },
+      [&](const v1::ReadArtifactResponse& piece) -> absl::Status {
+        if (piece.offset() != request.offset()) {
+          return absl::DataLossError(absl::StrCat(artifact, " of ", name, " went on at byte ", piece.offset(),
+                                                  " instead of ", request.offset()));
+        }
+        request.set_offset(request.offset() + static_cast<int64_t>(piece.data().size()));
+        return on_data(piece.data());
+      },
+      FromGrpcStatus, [](const absl::Status& status) { return status.ok(); });
+}
+
+}  // namespace tandem::client

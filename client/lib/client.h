@@ -1,0 +1,100 @@
+#ifndef TANDEM_CLIENT_LIB_CLIENT_H_
+#define TANDEM_CLIENT_LIB_CLIENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "client/lib/connection.h"
+#include "client/lib/resumable_stream.h"
+#include "tandem/v1/daemon_service.grpc.pb.h"
+#include "tandem/v1/job_service.grpc.pb.h"
+
+namespace tandem::client {
+
+// Which jobs to list.
+struct ListJobsOptions {
+  // Only jobs in one of these states; empty: all.
+  std::vector<v1::JobState> states;
+  // As in ListJobsRequest; empty: the newest first.
+  std::string order_by;
+  // At most so many; 0: all.
+  int limit = 0;
+};
+
+// A connection to a daemon: each method is a call of the API. Errors are the daemon's, with its details as
+// payloads (see status_details.h); UNAVAILABLE or DEADLINE_EXCEEDED where it cannot be reached. Streams block
+// until they end, and are taken up again by themselves where they break. Job names are full: "jobs/<id>".
+// Thread-safe.
+class Client {
+ public:
+  // Takes everything before the first call; the connection itself is made by that. Errors as OpenChannel's.
+  static absl::StatusOr<std::unique_ptr<Client>> Create(const ConnectionOptions& options,
+                                                        const ReconnectPolicy& reconnect = {});
+
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  const std::string& address() const { return address_; }
+
+  absl::StatusOr<v1::Job> CreateJob(const v1::JobSpec& spec, absl::string_view request_id,
+                                    bool validate_only);
+  absl::StatusOr<v1::Job> GetJob(absl::string_view name);
+  // Asks for as many pages as it takes.
+  absl::StatusOr<std::vector<v1::Job>> ListJobs(const ListJobsOptions& options);
+  absl::StatusOr<v1::Job> CancelJob(absl::string_view name);
+  absl::Status DeleteJob(absl::string_view name);
+  absl::StatusOr<v1::Daemon> GetDaemon();
+  absl::StatusOr<std::vector<v1::Device>> ListDevices();
+  absl::StatusOr<std::vector<v1::Dataset>> ListDatasets();
+  // With cancel_jobs it waits for the jobs' ends, for up to ten minutes. The number of cancelled jobs.
+  absl::StatusOr<int> Shutdown(bool cancel_jobs);
+
+  // Gives every event after `after_sequence` once and in order. OK: the terminal event was given. DATA_LOSS:
+  // an event is missing between two. CANCELLED: the observer stopped it. UNAVAILABLE: given up on a broken
+  // connection.
+  absl::Status WatchJob(absl::string_view name, int64_t after_sequence, StreamObserver& observer,
+                        const std::function<void(const v1::JobEvent&)>& on_event);
+
+  // Gives state changes of all jobs after a cursor (-1: new ones). Never OK.
+  absl::Status WatchJobs(int64_t after_cursor, StreamObserver& observer,
+                         const std::function<void(const v1::WatchJobsResponse&)>& on_change);
+
+  // Gives a job's log from an offset on; with follow until the job ends.
+  absl::Status ReadLog(absl::string_view name, int64_t offset, bool follow, StreamObserver& observer,
+                       const std::function<absl::Status(absl::string_view)>& on_data);
+
+  // Gives an artifact's content from an offset on. An error of `on_data` ends it with that error.
+  absl::Status ReadArtifact(absl::string_view name, absl::string_view artifact, int64_t offset,
+                            StreamObserver& observer,
+                            const std::function<absl::Status(absl::string_view)>& on_data);
+
+ private:
+  Client(const ConnectionOptions& options, const ReconnectPolicy& reconnect,
+         std::shared_ptr<grpc::Channel> channel);
+
+  void Prepare(grpc::ClientContext* context) const;
+  // A call with an answer: `method` of `stub`, with the token and within `timeout`.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(Stub& stub,
+                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                                const Request& request, absl::Duration timeout);
+
+  const std::string address_;
+  const std::string authorization_;
+  const absl::Duration timeout_;
+  const ReconnectPolicy reconnect_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::JobService::Stub> jobs_;
+  const std::unique_ptr<v1::DaemonService::Stub> daemon_;
+};
+
+}  // namespace tandem::client
+
+#endif  // TANDEM_CLIENT_LIB_CLIENT_H_

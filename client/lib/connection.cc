@@ -1,0 +1,111 @@
+#include "client/lib/connection.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "client/lib/file_reading.h"
+
+namespace tandem::client {
+namespace {
+
+constexpr size_t kLargestCertificateFile = 4 << 20;
+constexpr size_t kLargestMessage = 64 << 20;
+
+bool IsUnixAddress(absl::string_view address) {
+  return absl::StartsWith(address, "unix:") || absl::StartsWith(address, "unix-abstract:");
+}
+
+// The part before the port, without the brackets of an IPv6 address.
+absl::string_view Host(absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  absl::string_view host = address.substr(0, colon);
+  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  return host;
+}
+
+absl::Status CheckAddress(const std::string& address) {
+  if (IsUnixAddress(address)) return absl::OkStatus();
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
+      port < 1 || port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", address, "` is no address: want HOST:PORT, such as ", kDefaultAddress));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadPem(const std::string& path, const char* what, std::string* content) {
+  if (path.empty()) return absl::OkStatus();
+  absl::StatusOr<std::string> read = ReadWholeFile(path, kLargestCertificateFile);
+  if (!read.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the ", what, " cannot be used: ", read.status().message()));
+  }
+  *content = *std::move(read);
+  return absl::OkStatus();
+}
+
+grpc::ChannelArguments Arguments(const ConnectionOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kLargestMessage);
+  // A watcher notices a daemon that vanished without a word (a pulled cable) within a minute.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 40'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 15'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Streams wait by themselves before they try again; the channel's own wait must not be the longer one.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
+  // A proxy of the environment is not meant for a daemon.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  if (!options.tls_server_name.empty()) arguments.SetSslTargetNameOverride(options.tls_server_name);
+  return arguments;
+}
+
+}  // namespace
+
+bool IsLocalAddress(absl::string_view address) {
+  if (IsUnixAddress(address)) return true;
+  const absl::string_view host = Host(address);
+  return host == "localhost" || host == "::1" || host == "::" || host == "0.0.0.0" ||
+         absl::StartsWith(host, "127.");
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const ConnectionOptions& options) {
+  if (absl::Status status = CheckAddress(options.address); !status.ok()) return status;
+  const bool tls = options.tls || !options.tls_ca_file.empty() || !options.tls_certificate_file.empty();
+  if (!tls) {
+    if (!options.token.empty() && !IsLocalAddress(options.address) && !options.allow_plaintext) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.address, " is not this machine, and without TLS the token would travel unencrypted: ",
+          "give the daemon's authority with --tls-ca FILE, or ask for it with --plaintext"));
+    }
+    return grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), Arguments(options));
+  }
+  if (options.tls_certificate_file.empty() != options.tls_key_file.empty()) {
+    return absl::InvalidArgumentError(
+        "a client certificate needs its key and a key its certificate: give --tls-cert "
+        "and --tls-key together");
+  }
+  grpc::SslCredentialsOptions files;
+  if (absl::Status status = ReadPem(options.tls_ca_file, "CA file", &files.pem_root_certs); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status =
+          ReadPem(options.tls_certificate_file, "client certificate", &files.pem_cert_chain);
+      !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = ReadPem(options.tls_key_file, "client key", &files.pem_private_key);
+      !status.ok()) {
+    return status;
+  }
+  return grpc::CreateCustomChannel(options.address, grpc::SslCredentials(files), Arguments(options));
+}
+
+}  // namespace tandem::client

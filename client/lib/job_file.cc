@@ -1,0 +1,182 @@
+#include "client/lib/job_file.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+#include <yaml-cpp/depthguard.h>
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "client/lib/file_reading.h"
+#include "client/lib/spelling.h"
+
+namespace tandem::client {
+namespace {
+
+constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
+
+std::string Place(absl::string_view file, TextPosition position) {
+  return position.line == 0 ? std::string(file)
+                            : absl::StrCat(file, ":", position.line, ":", position.column);
+}
+
+std::string Line(absl::string_view file, const ReadProblem& problem) {
+  return absl::StrCat(Place(file, problem.position), ": ", problem.path, problem.path.empty() ? "" : ": ",
+                      problem.text);
+}
+
+// `name {` begins a message in text proto and nothing in YAML.
+bool LooksLikeTextProto(absl::string_view content) {
+  for (absl::string_view line : absl::StrSplit(content, '\n')) {
+    line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
+    size_t end = 0;
+    while (end < line.size() && (absl::ascii_isalnum(line[end]) || line[end] == '_')) ++end;
+    const absl::string_view rest = absl::StripLeadingAsciiWhitespace(line.substr(end));
+    if (end > 0 && absl::StartsWith(rest, "{")) return true;
+  }
+  return false;
+}
+
+JobFileFormat Detect(absl::string_view content, absl::string_view name) {
+  const std::string lower = absl::AsciiStrToLower(name);
+  for (const char* ending : {".yaml", ".yml", ".json"}) {
+    if (absl::EndsWith(lower, ending)) return JobFileFormat::kYaml;
+  }
+  for (const char* ending : {".textproto", ".txtpb", ".pbtxt", ".prototxt"}) {
+    if (absl::EndsWith(lower, ending)) return JobFileFormat::kTextProto;
+  }
+  if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(content), "{")) return JobFileFormat::kYaml;
+  return LooksLikeTextProto(content) ? JobFileFormat::kTextProto : JobFileFormat::kYaml;
+}
+
+// Text proto's own messages, with the nearest field's name where one is unknown.
+class ProblemCollector : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    constexpr char kUnknown[] = "\" has no field named \"";
+    ReadProblem problem{{line + 1, column + 1}, "", message};
+    const size_t split = message.find(kUnknown);
+    const size_t begin = message.find('"');
+    if (split != std::string::npos && begin < split) {
+      const std::string type_name = message.substr(begin + 1, split - begin - 1);
+      std::string field = message.substr(split + sizeof(kUnknown) - 1);
+      field = field.substr(0, field.find('"'));
+      std::vector<std::string> names;
+      if (const auto* type =
+              google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(type_name)) {
+        for (int i = 0; i < type->field_count(); ++i) names.push_back(type->field(i)->name());
+      }
+      problem.path = field;
+      problem.text = absl::StrCat("unknown field of ", type_name, "; ", SpellingHint(field, names));
+    }
+    problems.push_back(std::move(problem));
+  }
+
+  std::vector<ReadProblem> problems;
+};
+
+absl::Status ProblemStatus(absl::string_view name, const std::vector<ReadProblem>& problems) {
+  return absl::InvalidArgumentError(absl::StrJoin(
+      problems, "\n",
+      [name](std::string* out, const ReadProblem& problem) { out->append(Line(name, problem)); }));
+}
+
+// What yaml-cpp says, with the usual reason where the line shows it.
+std::string ExplainSyntaxError(absl::string_view content, const YAML::Exception& error) {
+  if (dynamic_cast<const YAML::DeepRecursion*>(&error) != nullptr) return "nested too deep";
+  const std::vector<absl::string_view> lines = absl::StrSplit(content, '\n');
+  std::string text = error.msg;
+  if (!error.mark.is_null() && error.mark.line < static_cast<int>(lines.size())) {
+    const absl::string_view line = lines[error.mark.line];
+    const absl::string_view indent = line.substr(0, line.find_first_not_of(" \t"));
+    if (absl::StrContains(indent, "\t")) return text + "; tabs cannot indent YAML, use spaces";
+    if (error.msg == "illegal map value")
+      text += "; is the line indented as its neighbours, with one `name: value`?";
+  }
+  return text;
+}
+
+absl::StatusOr<JobFile> ParseYaml(const std::string& content, const std::string& name) {
+  JobFile file;
+  file.name = name;
+  // yaml-cpp throws, also from what looks like plain access.
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(content);
+    if (documents.empty() || documents[0].IsNull())
+      return absl::InvalidArgumentError(name + ": the file is empty");
+    if (documents.size() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, ": ", documents.size(), " documents (parts begun by `---`); a job file has one"));
+    }
+    if (!documents[0].IsMap()) {
+      return absl::InvalidArgumentError(absl::StrCat(Place(name, PositionOf(documents[0])),
+                                                     ": a job is a mapping: dataset:, model:, training:"));
+    }
+    MessageReader reader;
+    reader.ReadMessage(documents[0], "", &file.spec);
+    if (!reader.problems().empty()) return ProblemStatus(name, reader.problems());
+    file.positions = reader.positions();
+  } catch (const YAML::Exception& error) {
+    const TextPosition position =
+        error.mark.is_null() ? TextPosition{} : TextPosition{error.mark.line + 1, error.mark.column + 1};
+    return absl::InvalidArgumentError(absl::StrCat(
+        Place(name, position), ": not valid YAML or JSON: ", ExplainSyntaxError(content, error)));
+  }
+  return file;
+}
+
+absl::StatusOr<JobFile> ParseTextProto(const std::string& content, const std::string& name) {
+  JobFile file;
+  file.name = name;
+  google::protobuf::TextFormat::Parser parser;
+  ProblemCollector collector;
+  parser.RecordErrorsTo(&collector);
+  parser.SetRecursionLimit(50);
+  if (!parser.ParseFromString(content, &file.spec)) return ProblemStatus(name, collector.problems);
+  return file;
+}
+
+}  // namespace
+
+absl::StatusOr<JobFile> ReadJobFile(const std::string& path) {
+  absl::StatusOr<std::string> content = ReadWholeFile(path, kLargestJobFile);
+  if (!content.ok()) return content.status();
+  return ParseJobFile(*content, path == "-" ? "standard input" : path);
+}
+
+absl::StatusOr<JobFile> ParseJobFile(const std::string& content, const std::string& name,
+                                     JobFileFormat format) {
+  if (content.size() > kLargestJobFile) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(name, " is larger than ", kLargestJobFile, " bytes, the most that is read"));
+  }
+  const std::string text(absl::StripPrefix(content, kByteOrderMark));
+  if (const size_t zero = text.find('\0'); zero != std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": a zero byte at offset ", zero, ": this is no text file"));
+  }
+  if (absl::StripAsciiWhitespace(text).empty())
+    return absl::InvalidArgumentError(name + ": the file is empty");
+  if (format == JobFileFormat::kDetect) format = Detect(text, name);
+  return format == JobFileFormat::kTextProto ? ParseTextProto(text, name) : ParseYaml(text, name);
+}
+
+std::string DescribeField(const JobFile& file, absl::string_view field) {
+  const absl::string_view path = absl::StripPrefix(field, "spec.");
+  // The nearest thing around the field that the file has.
+  for (absl::string_view prefix = path; !prefix.empty();) {
+    if (const auto found = file.positions.find(std::string(prefix)); found != file.positions.end()) {
+      return absl::StrCat(Place(file.name, found->second), ": ", path);
+    }
+    const size_t cut = prefix.find_last_of(".[");
+    prefix = cut == absl::string_view::npos ? "" : prefix.substr(0, cut);
+  }
+  return path.empty() || path == "spec" ? file.name : absl::StrCat(file.name, ": ", path);
+}
+
+}  // namespace tandem::client

@@ -1,0 +1,205 @@
+#include "client/lib/message_reader.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/lib/scalar_text.h"
+#include "client/lib/spelling.h"
+
+namespace tandem::client {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::OneofDescriptor;
+
+constexpr int kDeepest = 40;
+constexpr int kMostValues = 100'000;
+constexpr size_t kMostProblems = 20;
+
+std::vector<std::string> FieldNames(const Descriptor& type) {
+  std::vector<std::string> names;
+  for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
+  return names;
+}
+
+std::vector<std::string> MemberNames(const OneofDescriptor& oneof) {
+  std::vector<std::string> names;
+  for (int i = 0; i < oneof.field_count(); ++i) names.push_back(oneof.field(i)->name());
+  return names;
+}
+
+const FieldDescriptor* FindField(const Descriptor& type, const std::string& name) {
+  if (const FieldDescriptor* field = type.FindFieldByName(name)) return field;
+  return type.FindFieldByCamelcaseName(name);
+}
+
+const char* KindOf(const YAML::Node& node) {
+  if (node.IsMap()) return "a mapping";
+  if (node.IsSequence()) return "a list";
+  return "nothing";
+}
+
+}  // namespace
+
+TextPosition PositionOf(const YAML::Node& node) {
+  const YAML::Mark mark = node.Mark();
+  return mark.is_null() ? TextPosition{} : TextPosition{mark.line + 1, mark.column + 1};
+}
+
+std::string JoinPath(absl::string_view path, absl::string_view name) {
+  return path.empty() ? std::string(name) : absl::StrCat(path, ".", name);
+}
+
+void MessageReader::Report(TextPosition position, const std::string& path, std::string text) {
+  if (problems_.size() < kMostProblems) problems_.push_back({position, path, std::move(text)});
+}
+
+// Refuses what is too deep or too much, which only a text with aliases or one made to harm can be.
+bool MessageReader::Enter(const YAML::Node& node, const std::string& path) {
+  if (depth_ >= kDeepest) {
+    Report(PositionOf(node), path, absl::StrCat("nested more than ", kDeepest, " levels deep"));
+    return false;
+  }
+  if (++values_ > kMostValues) {
+    if (values_ == kMostValues + 1) {
+      Report(PositionOf(node), path,
+             absl::StrCat("more than ", kMostValues, " values, aliases counted each time"));
+    }
+    return false;
+  }
+  return true;
+}
+
+void MessageReader::ReadMessage(const YAML::Node& node, const std::string& path, Message* message) {
+  if (!Enter(node, path)) return;
+  if (node.IsNull()) return;
+  if (node.IsScalar()) return ReadNameForMessage(node, path, message);
+  if (!node.IsMap()) return Report(PositionOf(node), path, "want a mapping, got a list");
+  ++depth_;
+  std::map<std::string, std::string> seen;
+  for (const auto& entry : node) {
+    const TextPosition position = PositionOf(entry.first);
+    if (!entry.first.IsScalar()) {
+      Report(position, path, absl::StrCat("a key must be a name, not ", KindOf(entry.first)));
+      continue;
+    }
+    ReadEntry({entry.first.Scalar(), position}, entry.second, path, message, &seen);
+  }
+  --depth_;
+}
+
+// `seen` says under which name each field, and each oneof (as "oneof NAME"), was given in this mapping.
+void MessageReader::ReadEntry(const Key& key, const YAML::Node& value, const std::string& path,
+                              Message* message, std::map<std::string, std::string>* seen) {
+  const Descriptor& type = *message->GetDescriptor();
+  const FieldDescriptor* field = FindField(type, key.name);
+  if (field == nullptr) {
+    const std::string shown = Quoted(key.name);
+    const std::string name = shown.substr(1, shown.size() - 2);
+    return Report(key.position, JoinPath(path, name),
+                  key.name == "<<" ? "merge keys are not supported; write the fields out"
+                  : type.field_count() == 0
+                      ? "unknown field; nothing can be set here"
+                      : absl::StrCat("unknown field; ", SpellingHint(key.name, FieldNames(type))));
+  }
+  const std::string field_path = JoinPath(path, field->name());
+  if (!seen->emplace(field->name(), key.name).second) return Report(key.position, field_path, "given twice");
+  if (const OneofDescriptor* oneof = field->real_containing_oneof()) {
+    const auto [other, first] = seen->emplace("oneof " + oneof->name(), key.name);
+    if (!first) {
+      return Report(key.position, field_path,
+                    absl::StrCat("`", other->second, "` is given already, and only one of ",
+                                 absl::StrJoin(MemberNames(*oneof), ", "), " can be"));
+    }
+  }
+  positions_[field_path] = key.position;
+  key_position_ = key.position;
+  ReadField(value, *field, field_path, message);
+}
+
+void MessageReader::ReadField(const YAML::Node& node, const FieldDescriptor& field, const std::string& path,
+                              Message* message) {
+  message->GetReflection()->ClearField(message, &field);
+  if (field.is_map()) return Report(PositionOf(node), path, "cannot be set in a job file");
+  if (field.is_repeated()) return ReadList(node, field, path, message);
+  ReadValue(node, field, path, message);
+}
+
+void MessageReader::ReadList(const YAML::Node& node, const FieldDescriptor& field, const std::string& path,
+                             Message* message) {
+  if (node.IsSequence()) {
+    if (!Enter(node, path)) return;
+    ++depth_;
+    int index = 0;
+    for (const YAML::Node& element : node) {
+      const std::string element_path = absl::StrCat(path, "[", index++, "]");
+      const TextPosition position = PositionOf(element);
+      positions_[element_path] = position;
+      key_position_ = position;
+      ReadValue(element, field, element_path, message);
+    }
+    --depth_;
+    return;
+  }
+  if (node.IsScalar() && field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+    return ReadValue(node, field, path, message);
+  }
+  if (node.IsNull()) {
+    return Report(
+        key_position_, path,
+        absl::StrCat("has no value; want a list (each element ", Wanted(field), "), or leave it out"));
+  }
+  const std::string got = node.IsScalar() ? Quoted(node.Scalar()) : KindOf(node);
+  Report(PositionOf(node), path, absl::StrCat("want a list (each element begins with `-`), got ", got));
+}
+
+void MessageReader::ReadValue(const YAML::Node& node, const FieldDescriptor& field, const std::string& path,
+                              Message* message) {
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    Message* child = field.is_repeated() ? message->GetReflection()->AddMessage(message, &field)
+                                         : message->GetReflection()->MutableMessage(message, &field);
+    return ReadMessage(node, path, child);
+  }
+  if (!Enter(node, path)) return;
+  if (node.IsNull()) {
+    return Report(key_position_, path,
+                  absl::StrCat("has no value; want ", Wanted(field), ", or leave it out"));
+  }
+  if (!node.IsScalar()) {
+    return Report(PositionOf(node), path, absl::StrCat("want ", Wanted(field), ", got ", KindOf(node)));
+  }
+  if (std::string problem = SetScalar(node.Scalar(), field, message); !problem.empty()) {
+    Report(PositionOf(node), path, std::move(problem));
+  }
+}
+
+void MessageReader::ReadNameForMessage(const YAML::Node& node, const std::string& path, Message* message) {
+  const Descriptor& type = *message->GetDescriptor();
+  const std::string& name = node.Scalar();
+  if (type.real_oneof_decl_count() == 1) {
+    const OneofDescriptor& oneof = *type.oneof_decl(0);
+    const FieldDescriptor* field = FindField(type, name);
+    if (field != nullptr && field->real_containing_oneof() == &oneof &&
+        field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      message->GetReflection()->MutableMessage(message, field);
+      positions_[JoinPath(path, field->name())] = PositionOf(node);
+      return;
+    }
+    const std::string nearest = NearestName(name, MemberNames(oneof));
+    if (!nearest.empty() && nearest != name) {
+      return Report(PositionOf(node), path,
+                    absl::StrCat("want a mapping, got ", Quoted(name), "; did you mean `", nearest, "`?"));
+    }
+  }
+  const FieldDescriptor* named = type.FindFieldByName("name");
+  const bool identifier = !name.empty() && name.find_first_of(" {}[],:#\n\t\"'") == std::string::npos;
+  Report(PositionOf(node), path,
+         absl::StrCat("want a mapping",
+                      named != nullptr && identifier ? absl::StrCat(" such as {name: ", name, "}") : "",
+                      ", got ", Quoted(name)));
+}
+
+}  // namespace tandem::client

@@ -1,0 +1,59 @@
+#include "client/lib/resumable_stream.h"
+
+#include <algorithm>
+
+#include "absl/random/random.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace tandem::client {
+
+bool IsWorthReconnecting(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    // A server that is torn down cancels its calls; what the client cancels itself never comes here.
+    case absl::StatusCode::kCancelled:
+      return true;
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+      // A connection that breaks inside a message shows itself so.
+      return absl::StrContains(status.message(), "RST_STREAM") ||
+             absl::StrContains(status.message(), "Stream removed");
+    default:
+      return false;
+  }
+}
+
+void Reconnector::OnMessage() {
+  if (!broken_) return;
+  broken_ = false;
+  observer_.Restored();
+}
+
+absl::Status Reconnector::OnBreak(const absl::Status& why) {
+  const absl::Time now = absl::Now();
+  if (!broken_) {
+    broken_ = true;
+    broken_since_ = now;
+    next_wait_ = policy_.first_wait;
+  }
+  const absl::Duration left = broken_since_ + policy_.give_up_after - now;
+  if (left <= absl::ZeroDuration()) {
+    return absl::UnavailableError(absl::StrCat("the connection broke and did not come back within ",
+                                               absl::FormatDuration(policy_.give_up_after), ": ",
+                                               why.message()));
+  }
+  absl::BitGen random;
+  const absl::Duration wait = std::min(next_wait_ * absl::Uniform(random, 0.5, 1.0), left);
+  next_wait_ = std::min(next_wait_ * 2, policy_.longest_wait);
+  observer_.Lost(why, wait);
+  const absl::Time end = now + wait;
+  for (absl::Time moment = absl::Now(); moment < end; moment = absl::Now()) {
+    if (!observer_.KeepGoing()) return absl::CancelledError("stopped");
+    absl::SleepFor(std::min(end - moment, absl::Milliseconds(100)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::client

@@ -1,0 +1,52 @@
+#include "client/lib/status_details.h"
+
+#include <optional>
+
+#include "absl/strings/cord.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace tandem::client {
+namespace {
+
+constexpr char kTypeUrlPrefix[] = "type.googleapis.com/";
+
+template <typename Detail>
+std::optional<Detail> FindDetail(const absl::Status& status) {
+  const absl::optional<absl::Cord> payload =
+      status.GetPayload(kTypeUrlPrefix + std::string(Detail::descriptor()->full_name()));
+  Detail detail;
+  if (!payload.has_value() || !detail.ParseFromString(std::string(*payload))) return std::nullopt;
+  return detail;
+}
+
+}  // namespace
+
+absl::Status FromGrpcStatus(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  absl::Status result(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  google::rpc::Status details;
+  if (!status.error_details().empty() && details.ParseFromString(status.error_details())) {
+    for (const google::protobuf::Any& detail : details.details()) {
+      result.SetPayload(detail.type_url(), absl::Cord(detail.value()));
+    }
+  }
+  return result;
+}
+
+std::vector<FieldViolation> FieldViolations(const absl::Status& status) {
+  std::vector<FieldViolation> violations;
+  if (const auto bad_request = FindDetail<google::rpc::BadRequest>(status)) {
+    for (const auto& violation : bad_request->field_violations()) {
+      violations.push_back({violation.field(), violation.description()});
+    }
+  }
+  return violations;
+}
+
+std::string ErrorReason(const absl::Status& status) {
+  const auto info = FindDetail<google::rpc::ErrorInfo>(status);
+  return info.has_value() ? info->reason() : "";
+}
+
+}  // namespace tandem::client

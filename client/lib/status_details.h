@@ -1,0 +1,34 @@
+#ifndef TANDEM_CLIENT_LIB_STATUS_DETAILS_H_
+#define TANDEM_CLIENT_LIB_STATUS_DETAILS_H_
+
+#include <grpcpp/support/status.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace tandem::client {
+
+// One thing that is wrong with a request.
+struct FieldViolation {
+  // The field's path in the request, such as "spec.model.layers[2].dense.units".
+  std::string field;
+  // What is wrong with it.
+  std::string description;
+};
+
+// The same code and message; the details that travel in "grpc-status-details-bin" become payloads under their
+// type's URL.
+absl::Status FromGrpcStatus(const grpc::Status& status);
+
+// What google.rpc.BadRequest in the status's payloads lists, in its order; empty where there is none.
+std::vector<FieldViolation> FieldViolations(const absl::Status& status);
+
+// The reason that google.rpc.ErrorInfo in the status's payloads gives, such as "JOB_TERMINAL"; empty where
+// there is none.
+std::string ErrorReason(const absl::Status& status);
+
+}  // namespace tandem::client
+
+#endif  // TANDEM_CLIENT_LIB_STATUS_DETAILS_H_
