@@ -1,8 +1,12 @@
 #include "server/worker/job_run.h"
 
+#include <spdlog/spdlog.h>
+
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "server/worker/artifact_file.h"
@@ -41,6 +45,14 @@ v1::StateReason ReasonOf(const absl::Status& status) {
   }
 }
 
+// For the log: ", training loss 0.5 accuracy 0.8".
+std::string Describe(absl::string_view what, const v1::Evaluation& evaluation) {
+  std::string text = absl::StrFormat(", %s loss %.4f", what, evaluation.loss());
+  const std::map<std::string, double> metrics(evaluation.metrics().begin(), evaluation.metrics().end());
+  for (const auto& [name, value] : metrics) absl::StrAppendFormat(&text, " %s %.4f", name, value);
+  return text;
+}
+
 }  // namespace
 
 absl::Status JobRun::Run() {
@@ -49,6 +61,7 @@ absl::Status JobRun::Run() {
     MutexLock lock(&mutex_);
     TANDEM_RETURN_IF_ERROR(report_status_);
   }
+  spdlog::info("{}: {}", v1::JobState_Name(finished.state()), finished.message());
   WorkerEvent event;
   *event.mutable_finished() = finished;
   return report_(std::move(event));
@@ -111,6 +124,7 @@ absl::Status JobRun::SaveModel(const Trainer& trainer) {
 }
 
 void JobRun::OnStarted() {
+  spdlog::info("training begins");
   WorkerEvent event;
   event.mutable_started();
   Send(std::move(event));
@@ -130,12 +144,16 @@ void JobRun::OnProgress(const v1::Progress& progress) {
 }
 
 void JobRun::OnEpoch(const v1::EpochSummary& epoch) {
+  spdlog::info("epoch {} of {}: {:.1f} s, {:.0f} images/s{}{}", epoch.epoch(), epoch.epochs(),
+               epoch.training_seconds(), epoch.images_per_second(), Describe("training", epoch.training()),
+               epoch.has_validation() ? Describe("validation", epoch.validation()) : "");
   WorkerEvent event;
   *event.mutable_epoch() = epoch;
   Send(std::move(event));
 }
 
 void JobRun::OnNotice(absl::string_view message) {
+  spdlog::info("{}", std::string(message));
   WorkerEvent event;
   event.mutable_notice()->set_message(std::string(message));
   Send(std::move(event));

@@ -20,7 +20,7 @@ class JobRun : private TrainerObserver {
  public:
   // Trainer::Create, or a test's.
   using TrainerFactory = std::function<absl::StatusOr<std::unique_ptr<Trainer>>(Trainer::Options)>;
-  // Takes an event: Reporter::Report. After an error nothing more is reported and training stops.
+  // Takes an event: EventReporter::Report. After an error nothing more is reported and training stops.
   using Report = std::function<absl::Status(internal::v1::WorkerEvent)>;
 
   JobRun(internal::v1::WorkerLaunch launch, DeviceFactory device_factory, TrainerFactory trainer_factory,

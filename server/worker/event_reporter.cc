@@ -1,9 +1,9 @@
-#include "server/worker/reporter.h"
+#include "server/worker/event_reporter.h"
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -35,12 +35,12 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Reporter>> Reporter::Create(Options options) {
+absl::StatusOr<std::unique_ptr<EventReporter>> EventReporter::Create(Options options) {
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<SpoolWriter> writer, SpoolWriter::Create(options.spool_path));
-  return std::unique_ptr<Reporter>(new Reporter(std::move(options), std::move(writer)));
+  return std::unique_ptr<EventReporter>(new EventReporter(std::move(options), std::move(writer)));
 }
 
-Reporter::Reporter(Options options, std::unique_ptr<SpoolWriter> writer)
+EventReporter::EventReporter(Options options, std::unique_ptr<SpoolWriter> writer)
     : options_(std::move(options)),
       stub_(WorkerService::NewStub(Connect(options_.daemon_target))),
       writer_(std::move(writer)),
@@ -53,7 +53,7 @@ Reporter::Reporter(Options options, std::unique_ptr<SpoolWriter> writer)
   thread_ = std::thread([this] { Run(); });
 }
 
-Reporter::~Reporter() {
+EventReporter::~EventReporter() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
@@ -62,7 +62,7 @@ Reporter::~Reporter() {
   thread_.join();
 }
 
-absl::Status Reporter::Report(WorkerEvent event) {
+absl::Status EventReporter::Report(WorkerEvent event) {
   if (!event.has_time()) {
     *event.mutable_time() =
         google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::GetCurrentTimeNanos());
@@ -90,14 +90,14 @@ absl::Status Reporter::Report(WorkerEvent event) {
   return event.has_finished() ? writer_->Sync() : absl::OkStatus();
 }
 
-absl::Status Reporter::Append(WorkerEvent& event) {
+absl::Status EventReporter::Append(WorkerEvent& event) {
   event.set_worker_sequence(last_sequence_ + 1);
   TANDEM_RETURN_IF_ERROR(writer_->Append(event));
   ++last_sequence_;
   return absl::OkStatus();
 }
 
-absl::Status Reporter::ReportDropped() {
+absl::Status EventReporter::ReportDropped() {
   WorkerEvent notice;
   *notice.mutable_time() =
       google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::GetCurrentTimeNanos());
@@ -109,18 +109,18 @@ absl::Status Reporter::ReportDropped() {
   return absl::OkStatus();
 }
 
-bool Reporter::Drain(absl::Duration patience) {
+bool EventReporter::Drain(absl::Duration patience) {
   MutexLock lock(&mutex_);
   while (true) {
     const int64_t before = acknowledged_;
     struct Wait {
-      Reporter* reporter;
+      EventReporter* reporter;
       int64_t before;
     } wait{this, before};
     const bool changed = mutex_.AwaitWithTimeout(
         absl::Condition(
             +[](Wait* wait) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-              Reporter* reporter = wait->reporter;
+              EventReporter* reporter = wait->reporter;
               return reporter->dismissed_ || reporter->acknowledged_ == reporter->last_sequence_ ||
                      reporter->acknowledged_ > wait->before;
             },
@@ -131,22 +131,23 @@ bool Reporter::Drain(absl::Duration patience) {
   }
 }
 
-void Reporter::Run() {
+void EventReporter::Run() {
   absl::Duration backoff = kFirstBackoff;
   while (true) {
     backoff = Talk() ? kFirstBackoff : std::min(2 * backoff, kLastBackoff);
     MutexLock lock(&mutex_);
-    const bool over = mutex_.AwaitWithTimeout(absl::Condition(
-                                                  +[](Reporter* reporter) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                                                    return reporter->stopping_ || reporter->dismissed_;
-                                                  },
-                                                  this),
-                                              backoff);
+    const bool over =
+        mutex_.AwaitWithTimeout(absl::Condition(
+                                    +[](EventReporter* reporter) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                      return reporter->stopping_ || reporter->dismissed_;
+                                    },
+                                    this),
+                                backoff);
     if (over) return;
   }
 }
 
-bool Reporter::Talk() {
+bool EventReporter::Talk() {
   grpc::ClientContext context;
   // The channel tries again, with its back-off, until there is a daemon.
   context.set_wait_for_ready(true);
@@ -166,12 +167,12 @@ bool Reporter::Talk() {
   MutexLock lock(&mutex_);
   context_ = nullptr;
   if (answered_ && !stopping_) {
-    std::fprintf(stderr, "lost the daemon: %s\n", status.error_message().c_str());
+    spdlog::warn("lost the daemon, connecting again: {}", status.error_message());
   }
   return answered_;
 }
 
-void Reporter::Listen(Stream& stream) {
+void EventReporter::Listen(Stream& stream) {
   ConnectResponse response;
   while (stream.Read(&response)) {
     switch (response.kind_case()) {
@@ -206,19 +207,19 @@ void Reporter::Listen(Stream& stream) {
   stream_ended_ = true;
 }
 
-bool Reporter::HasWork() const {
+bool EventReporter::HasWork() const {
   return Over() || (send_from_ < writer_->end() && sent_.size() < kMaxInFlight) || MayTrim();
 }
 
-bool Reporter::MayTrim() const {
+bool EventReporter::MayTrim() const {
   const int64_t done = acknowledged_end_ - SpoolWriter::kFirstOffset;
   // What is kept is copied, so it must be less than what goes.
   return done >= trim_bytes_ && done >= writer_->end() - acknowledged_end_;
 }
 
-void Reporter::Trim() {
+void EventReporter::Trim() {
   if (const absl::Status status = writer_->DropBefore(acknowledged_end_); !status.ok()) {
-    std::fprintf(stderr, "%s\n", status.ToString().c_str());
+    spdlog::warn("{}", status.ToString());
     // The next try when that many bytes more could be saved.
     trim_bytes_ *= 2;
     return;
@@ -230,7 +231,7 @@ void Reporter::Trim() {
   reader_.Seek(send_from_);
 }
 
-void Reporter::Send(Stream& stream) {
+void EventReporter::Send(Stream& stream) {
   ConnectRequest request;
   request.mutable_hello()->set_job_id(options_.job_id);
   request.mutable_hello()->set_attempt(options_.attempt);
@@ -239,7 +240,7 @@ void Reporter::Send(Stream& stream) {
   {
     MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(
-        +[](Reporter* reporter)
+        +[](EventReporter* reporter)
              ABSL_NO_THREAD_SAFETY_ANALYSIS { return reporter->answered_ || reporter->Over(); },
         this));
     if (Over()) return;
@@ -253,7 +254,7 @@ void Reporter::Send(Stream& stream) {
     {
       MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(
-          +[](Reporter* reporter) ABSL_NO_THREAD_SAFETY_ANALYSIS { return reporter->HasWork(); }, this));
+          +[](EventReporter* reporter) ABSL_NO_THREAD_SAFETY_ANALYSIS { return reporter->HasWork(); }, this));
       if (Over()) return;
       if (MayTrim()) {
         Trim();
@@ -263,7 +264,7 @@ void Reporter::Send(Stream& stream) {
     }
     absl::StatusOr<std::optional<WorkerEvent>> event = reader_.Next(limit);
     if (!event.ok() || !event->has_value()) {
-      std::fprintf(stderr, "cannot read back the event spool: %s\n", event.status().ToString().c_str());
+      spdlog::error("cannot read back the event spool: {}", event.status().ToString());
       return;
     }
     const int64_t sequence = (*event)->worker_sequence();

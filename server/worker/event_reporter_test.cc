@@ -1,4 +1,4 @@
-#include "server/worker/reporter.h"
+#include "server/worker/event_reporter.h"
 
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
@@ -154,9 +154,9 @@ class FakeDaemon : public WorkerService::Service {
   size_t wanted_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-class ReporterTest : public testing::Test {
+class EventReporterTest : public testing::Test {
  protected:
-  ReporterTest() : folder_("/tmp/reporter_test_XXXXXX") {
+  EventReporterTest() : folder_("/tmp/event_reporter_test_XXXXXX") {
     EXPECT_NE(mkdtemp(folder_.data()), nullptr);
     options_.job_id = "job";
     options_.attempt = 1;
@@ -172,14 +172,14 @@ class ReporterTest : public testing::Test {
     };
     daemon_ = std::make_unique<FakeDaemon>(folder_ + "/socket");
   }
-  ~ReporterTest() override {
+  ~EventReporterTest() override {
     reporter_.reset();
     daemon_.reset();
     std::filesystem::remove_all(folder_);
   }
 
   void Start() {
-    absl::StatusOr<std::unique_ptr<Reporter>> reporter = Reporter::Create(options_);
+    absl::StatusOr<std::unique_ptr<EventReporter>> reporter = EventReporter::Create(options_);
     ASSERT_TRUE(reporter.ok()) << reporter.status();
     reporter_ = *std::move(reporter);
   }
@@ -201,15 +201,15 @@ class ReporterTest : public testing::Test {
   }
 
   std::string folder_;
-  Reporter::Options options_;
+  EventReporter::Options options_;
   std::unique_ptr<FakeDaemon> daemon_;
-  std::unique_ptr<Reporter> reporter_;
+  std::unique_ptr<EventReporter> reporter_;
   Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   std::string dismissed_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(ReporterTest, DeliversInOrder) {
+TEST_F(EventReporterTest, DeliversInOrder) {
   daemon_->Start();
   Start();
   Report(1, 20000);
@@ -218,7 +218,7 @@ TEST_F(ReporterTest, DeliversInOrder) {
   EXPECT_EQ(daemon_->repeats(), 0);
 }
 
-TEST_F(ReporterTest, WaitsForADaemon) {
+TEST_F(EventReporterTest, WaitsForADaemon) {
   Start();
   Report(1, 100);
   EXPECT_FALSE(reporter_->Drain(absl::Milliseconds(20)));
@@ -227,7 +227,7 @@ TEST_F(ReporterTest, WaitsForADaemon) {
   ExpectNotices(100);
 }
 
-TEST_F(ReporterTest, GoesOnAfterBreaks) {
+TEST_F(EventReporterTest, GoesOnAfterBreaks) {
   daemon_->BreakAfter(700);
   daemon_->Start();
   options_.trim_bytes = 10000;
@@ -237,7 +237,7 @@ TEST_F(ReporterTest, GoesOnAfterBreaks) {
   ExpectNotices(5000);
 }
 
-TEST_F(ReporterTest, GoesOnWithTheNextDaemon) {
+TEST_F(EventReporterTest, GoesOnWithTheNextDaemon) {
   daemon_->Start();
   Start();
   for (int round = 0; round < 3; ++round) {
@@ -251,7 +251,7 @@ TEST_F(ReporterTest, GoesOnWithTheNextDaemon) {
   ExpectNotices(3000);
 }
 
-TEST_F(ReporterTest, WhatWasNotAcknowledgedStaysInTheSpool) {
+TEST_F(EventReporterTest, WhatWasNotAcknowledgedStaysInTheSpool) {
   daemon_->Acknowledge(false);
   daemon_->Start();
   Start();
@@ -267,7 +267,7 @@ TEST_F(ReporterTest, WhatWasNotAcknowledgedStaysInTheSpool) {
   }
 }
 
-TEST_F(ReporterTest, TheSpoolDoesNotGrowWhileTheDaemonListens) {
+TEST_F(EventReporterTest, TheSpoolDoesNotGrowWhileTheDaemonListens) {
   daemon_->Start();
   options_.trim_bytes = 1000;
   Start();
@@ -282,7 +282,7 @@ TEST_F(ReporterTest, TheSpoolDoesNotGrowWhileTheDaemonListens) {
   ExpectNotices(5000);
 }
 
-TEST_F(ReporterTest, DropsProgressAloneWhenThereIsNoRoom) {
+TEST_F(EventReporterTest, DropsProgressAloneWhenThereIsNoRoom) {
   options_.max_spool_bytes = 1000;
   Start();
   Report(1, 100);
@@ -302,7 +302,7 @@ TEST_F(ReporterTest, DropsProgressAloneWhenThereIsNoRoom) {
   EXPECT_TRUE(daemon_->events().back().has_progress());
 }
 
-TEST_F(ReporterTest, PassesACancelOn) {
+TEST_F(EventReporterTest, PassesACancelOn) {
   daemon_->CancelNext();
   daemon_->Start();
   Start();
@@ -310,7 +310,7 @@ TEST_F(ReporterTest, PassesACancelOn) {
   EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&cancelled_), kDeadline));
 }
 
-TEST_F(ReporterTest, PassesADismissalOnAndStops) {
+TEST_F(EventReporterTest, PassesADismissalOnAndStops) {
   daemon_->DismissNext();
   daemon_->Start();
   Start();

@@ -1,5 +1,5 @@
-#ifndef TANDEM_SERVER_WORKER_REPORTER_H_
-#define TANDEM_SERVER_WORKER_REPORTER_H_
+#ifndef TANDEM_SERVER_WORKER_EVENT_REPORTER_H_
+#define TANDEM_SERVER_WORKER_EVENT_REPORTER_H_
 
 #include <grpcpp/grpcpp.h>
 
@@ -25,7 +25,7 @@ namespace tandem {
 // goes into the attempt's spool first; a thread of the reporter sends from there whatever the daemon has not
 // acknowledged, connecting again for ever when the connection breaks. Who reports never waits for the daemon,
 // and memory stays bounded however long it is away. Thread-safe.
-class Reporter {
+class EventReporter {
  public:
   struct Options {
     std::string job_id;
@@ -46,9 +46,9 @@ class Reporter {
   };
 
   // Creates the spool and begins to connect. Errors are those of SpoolWriter::Create.
-  static absl::StatusOr<std::unique_ptr<Reporter>> Create(Options options);
+  static absl::StatusOr<std::unique_ptr<EventReporter>> Create(Options options);
   // Breaks the connection. What was not acknowledged stays in the spool, for the daemon to read.
-  ~Reporter();
+  ~EventReporter();
 
   // Puts an event into the spool, with the next sequence number and, where it has none, the time. After an
   // error the event is lost and has no number, and the worker cannot go on; progress events are dropped
@@ -69,7 +69,7 @@ class Reporter {
     int64_t end;
   };
 
-  Reporter(Options options, std::unique_ptr<SpoolWriter> writer);
+  EventReporter(Options options, std::unique_ptr<SpoolWriter> writer);
 
   absl::Status Append(internal::v1::WorkerEvent& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Puts a notice before the next event where progress events were dropped.
@@ -121,4 +121,4 @@ class Reporter {
 
 }  // namespace tandem
 
-#endif  // TANDEM_SERVER_WORKER_REPORTER_H_
+#endif  // TANDEM_SERVER_WORKER_EVENT_REPORTER_H_
