@@ -64,11 +64,12 @@ TEST(BatchBlockedTest, ConvolvesWithAnyKernelAndPadding) {
     Shape weight;
     Size2d padding;
   };
-  for (const Case& c : {Case{{16, 1, 28, 28}, {20, 1, 5, 5}, {0, 0}}, Case{{30, 3, 9, 7}, {5, 3, 3, 3}, {1, 1}},
-                        Case{{16, 20, 12, 12}, {50, 20, 5, 5}, {0, 0}}, Case{{16, 2, 6, 31}, {7, 2, 1, 4}, {0, 2}},
-                        Case{{16, 5, 8, 11}, {3, 5, 4, 2}, {3, 1}}, Case{{32, 4, 5, 5}, {9, 4, 1, 1}, {0, 0}},
-                        Case{{16, 3, 5, 19}, {4, 3, 5, 5}, {2, 2}}, Case{{16, 16, 7, 7}, {16, 16, 3, 3}, {1, 1}},
-                        Case{{16, 2, 3, 3}, {2, 2, 3, 3}, {0, 0}}, Case{{16, 2, 9, 9}, {3, 2, 7, 7}, {3, 3}}}) {
+  for (const Case& c :
+       {Case{{16, 1, 28, 28}, {20, 1, 5, 5}, {0, 0}}, Case{{30, 3, 9, 7}, {5, 3, 3, 3}, {1, 1}},
+        Case{{16, 20, 12, 12}, {50, 20, 5, 5}, {0, 0}}, Case{{16, 2, 6, 31}, {7, 2, 1, 4}, {0, 2}},
+        Case{{16, 5, 8, 11}, {3, 5, 4, 2}, {3, 1}}, Case{{32, 4, 5, 5}, {9, 4, 1, 1}, {0, 0}},
+        Case{{16, 3, 5, 19}, {4, 3, 5, 5}, {2, 2}}, Case{{16, 16, 7, 7}, {16, 16, 3, 3}, {1, 1}},
+        Case{{16, 2, 3, 3}, {2, 2, 3, 3}, {0, 0}}, Case{{16, 2, 9, 9}, {3, 2, 7, 7}, {3, 3}}}) {
     SCOPED_TRACE(c.x.ToString() + " * " + c.weight.ToString());
     const auto build = [&c](DType dtype) {
       CaseGraph g(dtype);
@@ -113,11 +114,11 @@ TEST(BatchBlockedTest, ChangesLayoutsBetweenKernels) {
   ExpectAgreement([](DType dtype) {
     CaseGraph g(dtype);
     const ValueId bytes = g.Bytes("bytes", {18, 3, 14, 14});
-    const ValueId x =
-        g.Add(std::make_shared<NormalizeOp>(1.0 / 255, std::vector<double>{0.1, 0.2, 0.3}, std::vector<double>{2},
-                                            dtype),
-              {bytes})[0];
-    const ValueId a = g.Add(std::make_shared<Conv2dOp>(Conv2dGeometry{}), {x, g.Variable("a", {20, 3, 3, 3})})[0];
+    const ValueId x = g.Add(std::make_shared<NormalizeOp>(1.0 / 255, std::vector<double>{0.1, 0.2, 0.3},
+                                                          std::vector<double>{2}, dtype),
+                            {bytes})[0];
+    const ValueId a =
+        g.Add(std::make_shared<Conv2dOp>(Conv2dGeometry{}), {x, g.Variable("a", {20, 3, 3, 3})})[0];
     const ValueId b = g.Add(std::make_shared<Conv2dOp>(Conv2dGeometry{.stride = {2, 2}}),
                             {a, g.Variable("b", {24, 20, 3, 3})})[0];
     const std::vector<ValueId> pooled =
