@@ -1,0 +1,216 @@
+#include "tests/golden/layers.h"
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/classification.h"
+#include "engine/graph/ops/convolution.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/linear.h"
+#include "engine/graph/ops/pooling.h"
+#include "engine/graph/ops/reshape.h"
+#include "tests/golden/golden_case.h"
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+
+absl::Status NotOffered(const std::string& what) {
+  return absl::UnimplementedError(absl::StrCat(what, " is not offered yet"));
+}
+
+// `values` with `weights` behind them.
+std::vector<ValueId> Join(absl::Span<const ValueId> values, absl::Span<const ValueId> weights) {
+  std::vector<ValueId> joined(values.begin(), values.end());
+  joined.insert(joined.end(), weights.begin(), weights.end());
+  return joined;
+}
+
+// The padding of a convolution: numbers, or "valid" or "same".
+absl::StatusOr<Size2d> ConvolutionPadding(Attributes& attributes, const json& attrs, Size2d kernel,
+                                          Size2d dilation) {
+  const auto found = attrs.find("padding");
+  if (found == attrs.end() || !found->is_string()) return attributes.Pair("padding", {0, 0});
+  if (attributes.Text("padding", "") == "valid") return Size2d{0, 0};
+  const Size2d both = {dilation.h * (kernel.h - 1), dilation.w * (kernel.w - 1)};
+  if (both.h % 2 != 0 || both.w % 2 != 0) return NotOffered("padding that differs from side to side");
+  return Size2d{both.h / 2, both.w / 2};
+}
+
+absl::StatusOr<ValueId> AddConvolution(Graph& graph, Attributes& attributes, const json& attrs,
+                                       absl::Span<const ValueId> inputs, absl::Span<const ValueId> weights) {
+  // The weight says these too.
+  for (const char* key : {"in_channels", "out_channels", "kernel_size", "bias"}) attributes.Ignore(key);
+  if (attributes.Text("padding_mode", "zeros") != "zeros") return NotOffered("padding by other than zeros");
+  const Shape& weight = graph.value(weights[0]).shape;
+  if (weight.rank() != 4) return absl::InvalidArgumentError("the weight must have 4 dimensions");
+  Conv2dGeometry geometry;
+  geometry.stride = attributes.Pair("stride", {1, 1});
+  geometry.dilation = attributes.Pair("dilation", {1, 1});
+  geometry.groups = attributes.Whole("groups", 1);
+  TANDEM_ASSIGN_OR_RETURN(geometry.padding,
+                          ConvolutionPadding(attributes, attrs, {weight[2], weight[3]}, geometry.dilation));
+  return graph.Add(std::make_shared<Conv2dOp>(geometry), Join(inputs, weights));
+}
+
+absl::StatusOr<PoolGeometry> ReadPooling(const Graph& graph, Attributes& attributes, ValueId input) {
+  const Shape& x = graph.value(input).shape;
+  if (x.rank() != 4) return absl::InvalidArgumentError("the input must have 4 dimensions");
+  if (!attributes.Has("kernel_size")) return absl::InvalidArgumentError("kernel_size is missing");
+  PoolGeometry geometry;
+  geometry.size = attributes.Pair("kernel_size", {1, 1});
+  geometry.stride = attributes.Pair("stride", geometry.size);
+  geometry.padding = attributes.Pair("padding", {0, 0});
+  if (attributes.Flag("ceil_mode", false)) {
+    // It says nothing where the windows fit exactly.
+    const bool exact = (x[2] + 2 * geometry.padding.h - geometry.size.h) % geometry.stride.h == 0 &&
+                       (x[3] + 2 * geometry.padding.w - geometry.size.w) % geometry.stride.w == 0;
+    if (!exact) return NotOffered("ceil_mode");
+  }
+  return geometry;
+}
+
+absl::StatusOr<ValueId> AddMaxPooling(Graph& graph, Attributes& attributes, ValueId input) {
+  TANDEM_ASSIGN_OR_RETURN(const PoolGeometry geometry, ReadPooling(graph, attributes, input));
+  if (attributes.Pair("dilation", {1, 1}) != Size2d{1, 1}) return NotOffered("dilation of max_pool2d");
+  attributes.Ignore("return_indices");
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                          graph.AddNode(std::make_shared<MaxPool2dOp>(geometry), {input}));
+  return outputs[0];
+}
+
+absl::StatusOr<ValueId> AddAveragePooling(Graph& graph, Attributes& attributes, ValueId input) {
+  TANDEM_ASSIGN_OR_RETURN(const PoolGeometry geometry, ReadPooling(graph, attributes, input));
+  if (attributes.Has("divisor_override")) return NotOffered("divisor_override");
+  attributes.Ignore("divisor_override");
+  return graph.Add(std::make_shared<AveragePool2dOp>(geometry, attributes.Flag("count_include_pad", true)),
+                   {input});
+}
+
+absl::StatusOr<ValueId> AddGlobalAveragePooling(Graph& graph, ValueId input) {
+  const Shape& x = graph.value(input).shape;
+  if (x.rank() != 4) return absl::InvalidArgumentError("the input must have 4 dimensions");
+  return graph.Add(std::make_shared<AveragePool2dOp>(PoolGeometry{.size = {x[2], x[3]}}, true), {input});
+}
+
+absl::StatusOr<ValueId> AddFlatten(Graph& graph, Attributes& attributes, ValueId input) {
+  const Shape& x = graph.value(input).shape;
+  const int64_t start = attributes.Whole("start_dim", 1);
+  int64_t end = attributes.Whole("end_dim", -1);
+  if (end < 0) end += x.rank();
+  if (start < 0 || start > end || end >= x.rank()) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot flatten from ", start, " to ", end));
+  }
+  std::vector<int64_t> extents;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i > start && i <= end) {
+      extents.back() *= x[i];
+    } else {
+      extents.push_back(x[i]);
+    }
+  }
+  return graph.Add(std::make_shared<ReshapeOp>(Shape(std::move(extents))), {input});
+}
+
+absl::StatusOr<ValueId> AddSum(Graph& graph, absl::Span<const ValueId> inputs) {
+  ValueId sum = inputs[0];
+  for (const ValueId input : inputs.subspan(1)) {
+    TANDEM_ASSIGN_OR_RETURN(sum, graph.Add(std::make_shared<AddOp>(), {sum, input}));
+  }
+  return sum;
+}
+
+absl::StatusOr<ValueId> Dispatch(Graph& graph, const std::string& type, Attributes& attributes,
+                                 const json& attrs, absl::Span<const ValueId> inputs,
+                                 absl::Span<const ValueId> weights) {
+  if (type == "conv2d") return AddConvolution(graph, attributes, attrs, inputs, weights);
+  if (type == "linear") {
+    for (const char* key : {"in_features", "out_features", "bias"}) attributes.Ignore(key);
+    return graph.Add(std::make_shared<LinearOp>(), Join(inputs, weights));
+  }
+  if (type == "max_pool2d") return AddMaxPooling(graph, attributes, inputs[0]);
+  if (type == "avg_pool2d") return AddAveragePooling(graph, attributes, inputs[0]);
+  if (type == "global_avg_pool2d") return AddGlobalAveragePooling(graph, inputs[0]);
+  if (type == "flatten") return AddFlatten(graph, attributes, inputs[0]);
+  if (type == "relu") {
+    attributes.Ignore("inplace");
+    return graph.Add(std::make_shared<ReluOp>(), {inputs[0]});
+  }
+  return AddSum(graph, inputs);
+}
+
+}  // namespace
+
+absl::StatusOr<ValueId> AddOperation(Graph& graph, const json& attrs, absl::Span<const ValueId> inputs,
+                                     absl::Span<const ValueId> weights) {
+  Attributes attributes(attrs);
+  // What a network says of every layer.
+  for (const char* key : {"name", "inputs", "weights"}) attributes.Ignore(key);
+  const std::string type = attributes.Text("type", "");
+  static const std::set<std::string> kOffered = {"add",     "avg_pool2d", "conv2d",     "flatten",
+                                                 "linear",  "relu",       "max_pool2d", "global_avg_pool2d"};
+  if (kOffered.count(type) == 0) return NotOffered(absl::StrCat("operation ", type));
+  if (inputs.empty()) return absl::InvalidArgumentError(absl::StrCat(type, " has no input"));
+  if ((type == "conv2d" || type == "linear") && weights.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(type, " has no weight"));
+  }
+  TANDEM_ASSIGN_OR_RETURN(const ValueId output, Dispatch(graph, type, attributes, attrs, inputs, weights));
+  TANDEM_RETURN_IF_ERROR(attributes.Finish());
+  return output;
+}
+
+absl::StatusOr<ValueId> AddLoss(Graph& graph, const json& attrs, ValueId input, ValueId target) {
+  Attributes attributes(attrs);
+  const std::string type = attributes.Text("type", "");
+  if (type != "cross_entropy") return NotOffered(absl::StrCat("loss ", type));
+  if (attributes.Text("reduction", "mean") != "mean") return NotOffered("a reduction other than the mean");
+  if (attributes.Number("label_smoothing", 0) != 0) return NotOffered("label_smoothing");
+  // The caller sees whether a target has it.
+  attributes.Ignore("ignore_index");
+  TANDEM_RETURN_IF_ERROR(attributes.Finish());
+  if (graph.value(input).shape.rank() != 2) return NotOffered("cross_entropy over more dimensions than two");
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                          graph.AddNode(std::make_shared<SoftmaxCrossEntropyOp>(), {input, target}));
+  return outputs[0];
+}
+
+absl::StatusOr<Optimizer> ReadOptimizer(const json& attrs) {
+  Attributes attributes(attrs);
+  const std::string type = attributes.Text("type", "");
+  if (type != "sgd") return NotOffered(absl::StrCat("optimizer ", type));
+  for (const char* key : {"clip_norm", "clip_value"}) {
+    if (attributes.Has(key)) return NotOffered(key);
+    attributes.Ignore(key);
+  }
+  if (attributes.Flag("maximize", false)) return NotOffered("maximize");
+  if (!attributes.Has("lr")) return absl::InvalidArgumentError("lr is missing");
+  Optimizer optimizer = {SgdOp(attributes.Number("momentum", 0), attributes.Number("dampening", 0),
+                               attributes.Flag("nesterov", false), attributes.Number("weight_decay", 0)),
+                         attributes.Number("lr", 0)};
+  TANDEM_RETURN_IF_ERROR(attributes.Finish());
+  return optimizer;
+}
+
+absl::Status AddOptimizer(Graph& graph, const Optimizer& optimizer, absl::Span<const ValueId> parameters,
+                          absl::Span<const ValueId> grads) {
+  const auto op = std::make_shared<SgdOp>(optimizer.rule);
+  const ValueId learning_rate = graph.AddInput("learning_rate", DType::kFloat64, {});
+  const ValueId step = graph.AddInput("step", DType::kInt64, {});
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    std::vector<ValueId> inputs = {parameters[i], grads[i], learning_rate, step};
+    if (op->momentum != 0) {
+      const Value& parameter = graph.value(parameters[i]);
+      inputs.push_back(graph.AddVariable(absl::StrCat("momentum.", parameter.name),
+                                         VariableKind::kOptimizerState, parameter.dtype, parameter.shape));
+    }
+    TANDEM_RETURN_IF_ERROR(graph.AddNode(op, std::move(inputs)).status());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem

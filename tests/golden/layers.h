@@ -1,0 +1,40 @@
+#ifndef TANDEM_TESTS_GOLDEN_LAYERS_H_
+#define TANDEM_TESTS_GOLDEN_LAYERS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/ops/sgd.h"
+#include "nlohmann/json.hpp"
+
+namespace tandem {
+
+// PyTorch's settings to the engine's ops. All return UNIMPLEMENTED for a type or a setting that the engine
+// does not offer yet, and INVALID_ARGUMENT for a setting that is not understood.
+
+// Appends the operation that `attrs` describes. `inputs` are its data inputs, `weights` its parameters in
+// PyTorch's order.
+absl::StatusOr<ValueId> AddOperation(Graph& graph, const nlohmann::json& attrs,
+                                     absl::Span<const ValueId> inputs, absl::Span<const ValueId> weights);
+
+// Appends the loss that `attrs` describes, a scalar.
+absl::StatusOr<ValueId> AddLoss(Graph& graph, const nlohmann::json& attrs, ValueId input, ValueId target);
+
+// An optimizer's rule and rate.
+struct Optimizer {
+  SgdOp rule;
+  double learning_rate;
+};
+absl::StatusOr<Optimizer> ReadOptimizer(const nlohmann::json& attrs);
+
+// Appends a step of the optimizer, with buffers of its own, for each parameter. Declares the inputs
+// learning_rate and step.
+absl::Status AddOptimizer(Graph& graph, const Optimizer& optimizer, absl::Span<const ValueId> parameters,
+                          absl::Span<const ValueId> grads);
+
+}  // namespace tandem
+
+#endif  // TANDEM_TESTS_GOLDEN_LAYERS_H_

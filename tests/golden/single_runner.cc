@@ -1,0 +1,152 @@
+// Cases of one operation, one loss or one optimizer.
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/autodiff.h"
+#include "engine/graph/ops/linear.h"
+#include "engine/graph/ops/reshape.h"
+#include "tests/golden/labels.h"
+#include "tests/golden/layers.h"
+#include "tests/golden/program.h"
+#include "tests/golden/runner.h"
+
+namespace tandem {
+namespace {
+
+// The sum of `value` times `weight`, element by element: its gradient by `value` is `weight`.
+absl::StatusOr<ValueId> AddProjection(Program& program, ValueId value, const Tensor& weight) {
+  const int64_t elements = weight.elements();
+  if (program.graph().value(value).shape != weight.shape()) {
+    return absl::InvalidArgumentError(absl::StrCat("grad_output has the shape ", weight.shape().ToString(),
+                                                   ", the output ",
+                                                   program.graph().value(value).shape.ToString()));
+  }
+  const absl::Span<const double> numbers = weight.data<double>();
+  const ValueId row_weight =
+      program.Variable("grad_output", Tensor::Of<double>({1, elements}, {numbers.begin(), numbers.end()}),
+                       VariableKind::kStatistic);
+  TANDEM_ASSIGN_OR_RETURN(const ValueId row,
+                          program.graph().Add(std::make_shared<ReshapeOp>(Shape({1, elements})), {value}));
+  TANDEM_ASSIGN_OR_RETURN(const ValueId sum,
+                          program.graph().Add(std::make_shared<LinearOp>(), {row, row_weight}));
+  return program.graph().Add(std::make_shared<ReshapeOp>(Shape()), {sum});
+}
+
+}  // namespace
+
+absl::Status RunOperationCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report) {
+  Program program(backend.make(0));
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> weights;
+  std::vector<std::string> names;
+  std::vector<ValueId> targets;
+  if (golden.Has("input")) names.push_back("input");
+  for (int i = 0; golden.Has(absl::StrCat("input", i)); ++i) names.push_back(absl::StrCat("input", i));
+  const size_t input_count = names.size();
+  for (const char* name : {"weight", "bias"}) {
+    if (golden.Has(name)) names.push_back(name);
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    TANDEM_ASSIGN_OR_RETURN(const Tensor value, golden.Get(names[i]));
+    const bool is_input = i < input_count;
+    targets.push_back(is_input ? program.Input(names[i], value) : program.Variable(names[i], value));
+    (is_input ? inputs : weights).push_back(targets.back());
+  }
+  TANDEM_ASSIGN_OR_RETURN(const ValueId output, AddOperation(program.graph(), golden.attrs, inputs, weights));
+  TANDEM_ASSIGN_OR_RETURN(const Tensor grad_output, golden.Get("grad_output"));
+  TANDEM_ASSIGN_OR_RETURN(const ValueId loss, AddProjection(program, output, grad_output));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> grads, AppendGradients(program.graph(), loss, targets));
+  program.graph().MarkOutput(output);
+  for (const ValueId grad : grads) program.graph().MarkOutput(grad);
+  TANDEM_RETURN_IF_ERROR(program.Compile());
+  TANDEM_RETURN_IF_ERROR(program.Run());
+
+  // Every tensor of the case is either given or compared.
+  std::set<std::string> known(names.begin(), names.end());
+  known.insert({"output", "grad_output"});
+  TANDEM_ASSIGN_OR_RETURN(const Tensor actual, program.Output(output));
+  TANDEM_ASSIGN_OR_RETURN(const Tensor expected, golden.Get("output"));
+  report.Compare("output", actual, expected);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string name = absl::StrCat("grad_", names[i]);
+    known.insert(name);
+    TANDEM_ASSIGN_OR_RETURN(const Tensor actual_grad, program.Output(grads[i]));
+    TANDEM_ASSIGN_OR_RETURN(const Tensor expected_grad, golden.Get(name));
+    report.Compare(name, actual_grad, expected_grad);
+  }
+  for (const auto& [name, tensor] : golden.tensors) {
+    if (known.count(name) == 0) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor ", name, " is not understood"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunLossCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report) {
+  const std::set<std::string> known = {"input", "target", "loss", "grad_input"};
+  for (const auto& [name, tensor] : golden.tensors) {
+    if (known.count(name) == 0) {
+      return absl::UnimplementedError(absl::StrCat("a loss with ", name, " is not offered yet"));
+    }
+  }
+  TANDEM_ASSIGN_OR_RETURN(const Tensor input_value, golden.Get("input"));
+  TANDEM_ASSIGN_OR_RETURN(const Tensor target_value, golden.Get("target"));
+  Program program(backend.make(0));
+  const ValueId input = program.Input("input", input_value);
+  const ValueId target = program.Input("target", target_value);
+  TANDEM_ASSIGN_OR_RETURN(const ValueId loss, AddLoss(program.graph(), golden.attrs, input, target));
+  TANDEM_RETURN_IF_ERROR(CheckLabels(target_value, input_value.shape()[1]));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> grads, AppendGradients(program.graph(), loss, {input}));
+  program.graph().MarkOutput(loss);
+  program.graph().MarkOutput(grads[0]);
+  TANDEM_RETURN_IF_ERROR(program.Compile());
+  TANDEM_RETURN_IF_ERROR(program.Run());
+  for (const auto& [name, value] : {std::pair("loss", loss), std::pair("grad_input", grads[0])}) {
+    TANDEM_ASSIGN_OR_RETURN(const Tensor actual, program.Output(value));
+    TANDEM_ASSIGN_OR_RETURN(const Tensor expected, golden.Get(name));
+    report.Compare(name, actual, expected);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunOptimizerCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report) {
+  TANDEM_ASSIGN_OR_RETURN(const Optimizer optimizer, ReadOptimizer(golden.attrs));
+  const std::vector<std::string> names = golden.NamesAfter("initial.");
+  if (names.empty()) return absl::InvalidArgumentError("the case has no initial parameters");
+  Program program(backend.make(0));
+  std::vector<ValueId> parameters;
+  std::vector<ValueId> grads;
+  std::map<std::string, Tensor> all_grads;
+  int64_t steps = 0;
+  for (const std::string& name : names) {
+    TANDEM_ASSIGN_OR_RETURN(const Tensor initial, golden.Get(absl::StrCat("initial.", name)));
+    TANDEM_ASSIGN_OR_RETURN(const Tensor given, golden.Get(absl::StrCat("grads.", name)));
+    steps = given.shape()[0];
+    parameters.push_back(program.Variable(name, initial));
+    grads.push_back(program.Input(absl::StrCat("grads.", name), Row(given, 0)));
+    all_grads.emplace(name, given);
+  }
+  TANDEM_RETURN_IF_ERROR(AddOptimizer(program.graph(), optimizer, parameters, grads));
+  TANDEM_RETURN_IF_ERROR(program.Compile());
+  program.Set("learning_rate", Tensor::Of<double>({}, {optimizer.learning_rate}));
+  for (int64_t step = 0; step < steps; ++step) {
+    program.Set("step", Tensor::Of<int64_t>({}, {step}));
+    for (const auto& [name, given] : all_grads) program.Set(absl::StrCat("grads.", name), Row(given, step));
+    TANDEM_RETURN_IF_ERROR(program.Run());
+    for (const std::string& name : names) {
+      TANDEM_ASSIGN_OR_RETURN(const Tensor actual, program.Read(name));
+      TANDEM_ASSIGN_OR_RETURN(const Tensor expected, golden.Get(absl::StrCat("params.", name)));
+      report.Compare(absl::StrCat("params.", name, " after step ", step), actual, Row(expected, step));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem

@@ -1,0 +1,89 @@
+#include "tests/golden/training.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/autodiff.h"
+#include "engine/graph/ops/all_reduce.h"
+#include "tests/golden/labels.h"
+#include "tests/golden/layers.h"
+
+namespace tandem {
+
+using nlohmann::json;
+
+absl::StatusOr<std::unique_ptr<GoldenTraining>> GoldenTraining::Create(const GoldenCase& golden,
+                                                                       std::unique_ptr<Device> device,
+                                                                       const GoldenTraining* like,
+                                                                       double share, Tensor x, Tensor y) {
+  if (x.shape().rank() < 2 || y.shape().rank() < 2 || x.shape()[0] != y.shape()[0] || x.shape()[0] < 1) {
+    return absl::InvalidArgumentError("x and y do not hold a batch for each step");
+  }
+  std::unique_ptr<GoldenTraining> training(
+      new GoldenTraining(std::move(device), like, std::move(x), std::move(y)));
+  TANDEM_RETURN_IF_ERROR(training->Build(golden, share));
+  return training;
+}
+
+GoldenTraining::GoldenTraining(std::unique_ptr<Device> device, const GoldenTraining* like, Tensor x, Tensor y)
+    : x_(std::move(x)),
+      y_(std::move(y)),
+      program_(std::move(device), like == nullptr ? nullptr : &like->program_) {}
+
+absl::Status GoldenTraining::Build(const GoldenCase& golden, double share) {
+  Graph& graph = program_.graph();
+  std::map<std::string, ValueId> values = {{"x", program_.Input("x", Row(x_, 0))}};
+  const ValueId target = program_.Input("y", Row(y_, 0));
+  for (const json& layer : golden.attrs.value("layers", json::array())) {
+    std::vector<ValueId> inputs;
+    for (const json& input : layer.at("inputs")) {
+      const auto value = values.find(input.get<std::string>());
+      if (value == values.end()) {
+        return absl::InvalidArgumentError(absl::StrCat("there is no layer ", input.dump()));
+      }
+      inputs.push_back(value->second);
+    }
+    std::vector<ValueId> weights;
+    for (const json& weight : layer.at("weights")) {
+      names_.push_back(weight.get<std::string>());
+      TANDEM_ASSIGN_OR_RETURN(const Tensor initial, golden.Get(absl::StrCat("initial.", names_.back())));
+      weights.push_back(program_.Variable(names_.back(), initial));
+    }
+    TANDEM_ASSIGN_OR_RETURN(logits_, AddOperation(graph, layer, inputs, weights));
+    values[layer.at("name").get<std::string>()] = logits_;
+  }
+  if (logits_ == kNoValue) return absl::InvalidArgumentError("the case has no layers");
+  TANDEM_ASSIGN_OR_RETURN(const Optimizer optimizer,
+                          ReadOptimizer(golden.attrs.value("optimizer", json::object())));
+  TANDEM_ASSIGN_OR_RETURN(loss_, AddLoss(graph, golden.attrs.value("loss", json::object()), logits_, target));
+  TANDEM_RETURN_IF_ERROR(CheckLabels(y_, graph.value(logits_).shape[1]));
+
+  const std::vector<ValueId> parameters(graph.variables().begin(), graph.variables().end());
+  TANDEM_ASSIGN_OR_RETURN(grads_, AppendGradients(graph, loss_, parameters));
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::vector<ValueId> sums,
+      graph.AddNode(std::make_shared<AllReduceOp>(share, 0, static_cast<int>(grads_.size())), grads_));
+  TANDEM_RETURN_IF_ERROR(AddOptimizer(graph, optimizer, parameters, sums));
+  graph.MarkOutput(loss_);
+  graph.MarkOutput(logits_);
+  for (const ValueId grad : grads_) graph.MarkOutput(grad);
+  TANDEM_RETURN_IF_ERROR(program_.Compile());
+  program_.Set("learning_rate", Tensor::Of<double>({}, {optimizer.learning_rate}));
+  return absl::OkStatus();
+}
+
+absl::Status GoldenTraining::RunStep(int64_t step, Communicator* communicator) {
+  program_.Set("x", Row(x_, step));
+  program_.Set("y", Row(y_, step));
+  program_.Set("step", Tensor::Of<int64_t>({}, {step}));
+  return program_.Run(communicator);
+}
+
+absl::StatusOr<double> GoldenTraining::Loss() const {
+  TANDEM_ASSIGN_OR_RETURN(const Tensor loss, program_.Output(loss_));
+  return loss.CastTo(DType::kFloat64).data<double>()[0];
+}
+
+}  // namespace tandem

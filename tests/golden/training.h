@@ -1,0 +1,51 @@
+#ifndef TANDEM_TESTS_GOLDEN_TRAINING_H_
+#define TANDEM_TESTS_GOLDEN_TRAINING_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tests/golden/golden_case.h"
+#include "tests/golden/program.h"
+
+namespace tandem {
+
+// The training steps of one replica of a network or data_parallel case.
+class GoldenTraining {
+ public:
+  // `share` scales the replica's gradients, which are then summed over the replicas. `x` and `y` hold a batch
+  // a step.
+  static absl::StatusOr<std::unique_ptr<GoldenTraining>> Create(const GoldenCase& golden,
+                                                                std::unique_ptr<Device> device,
+                                                                const GoldenTraining* like, double share,
+                                                                Tensor x, Tensor y);
+
+  int64_t steps() const { return x_.shape()[0]; }
+  absl::Status RunStep(int64_t step, Communicator* communicator = nullptr);
+
+  // Of the newest step.
+  absl::StatusOr<double> Loss() const;
+  absl::StatusOr<Tensor> Logits() const { return program_.Output(logits_); }
+  absl::StatusOr<Tensor> Gradient(size_t parameter) const { return program_.Output(grads_[parameter]); }
+  absl::StatusOr<Tensor> Parameter(size_t parameter) const { return program_.Read(names_[parameter]); }
+  // Of the parameters.
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  GoldenTraining(std::unique_ptr<Device> device, const GoldenTraining* like, Tensor x, Tensor y);
+  absl::Status Build(const GoldenCase& golden, double share);
+
+  const Tensor x_;
+  const Tensor y_;
+  Program program_;
+  std::vector<std::string> names_;
+  std::vector<ValueId> grads_;
+  ValueId loss_ = kNoValue;
+  ValueId logits_ = kNoValue;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_TESTS_GOLDEN_TRAINING_H_

@@ -1,0 +1,161 @@
+// Cases of whole trainings, by one replica and by several.
+
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/backend/thread_communicator.h"
+#include "engine/base/status_macros.h"
+#include "tests/golden/runner.h"
+#include "tests/golden/training.h"
+
+namespace tandem {
+namespace {
+
+// Some gradients are zero but for rounding.
+constexpr double kLeastMagnitude = 0.05;
+
+// What one replica's training gave.
+struct ReplicaResult {
+  absl::Status status;
+  std::vector<double> losses;
+  std::vector<Tensor> parameters;
+};
+
+ReplicaResult TrainReplica(GoldenTraining& training, Communicator& communicator) {
+  ReplicaResult result;
+  for (int64_t step = 0; step < training.steps(); ++step) {
+    result.status = training.RunStep(step, &communicator);
+    if (!result.status.ok()) {
+      communicator.Abort(result.status);
+      return result;
+    }
+    const absl::StatusOr<double> loss = training.Loss();
+    if (!loss.ok()) {
+      result.status = loss.status();
+      return result;
+    }
+    result.losses.push_back(*loss);
+  }
+  for (size_t i = 0; i < training.names().size(); ++i) {
+    absl::StatusOr<Tensor> parameter = training.Parameter(i);
+    result.status.Update(parameter.status());
+    if (parameter.ok()) result.parameters.push_back(*std::move(parameter));
+  }
+  return result;
+}
+
+Tensor AsTensor(const std::vector<double>& numbers) {
+  return Tensor::Of<double>({static_cast<int64_t>(numbers.size())}, numbers);
+}
+
+absl::Status CompareFinals(const GoldenCase& golden, const std::vector<std::string>& names,
+                           const std::vector<Tensor>& parameters, const std::string& label,
+                           GoldenReport& report) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string name = absl::StrCat("final.", names[i]);
+    TANDEM_ASSIGN_OR_RETURN(const Tensor expected, golden.Get(name));
+    report.Compare(absl::StrCat(label, name), parameters[i], expected, kLeastMagnitude);
+  }
+  // Parameters that no layer has would not be compared.
+  if (golden.NamesAfter("final.").size() != names.size()) {
+    return absl::InvalidArgumentError("the case has final tensors of no layer's");
+  }
+  return absl::OkStatus();
+}
+
+// That the case's settings are all understood: those that are not layers', the loss's or the optimizer's.
+absl::Status CheckSettings(const GoldenCase& golden, const std::set<std::string>& known) {
+  for (const auto& [key, value] : golden.attrs.items()) {
+    if (known.count(key) == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("setting ", key, "=", value.dump(), " is not understood"));
+    }
+  }
+  for (const nlohmann::json& layer : golden.attrs.value("layers", nlohmann::json::array())) {
+    const bool sound = layer.is_object() && layer.contains("name") && layer.contains("inputs") &&
+                       layer.contains("weights") && layer["name"].is_string() && layer["inputs"].is_array() &&
+                       layer["weights"].is_array();
+    if (!sound) return absl::InvalidArgumentError(absl::StrCat("layer ", layer.dump(), " is not understood"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunNetworkCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report) {
+  TANDEM_RETURN_IF_ERROR(CheckSettings(golden, {"batch_size", "steps", "loss", "optimizer", "layers"}));
+  TANDEM_ASSIGN_OR_RETURN(Tensor x, golden.Get("x"));
+  TANDEM_ASSIGN_OR_RETURN(Tensor y, golden.Get("y"));
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::unique_ptr<GoldenTraining> training,
+      GoldenTraining::Create(golden, backend.make(0), nullptr, 1, std::move(x), std::move(y)));
+  std::vector<double> losses;
+  for (int64_t step = 0; step < training->steps(); ++step) {
+    TANDEM_RETURN_IF_ERROR(training->RunStep(step));
+    TANDEM_ASSIGN_OR_RETURN(losses.emplace_back(), training->Loss());
+    if (step > 0) continue;
+    TANDEM_ASSIGN_OR_RETURN(const Tensor logits, training->Logits());
+    TANDEM_ASSIGN_OR_RETURN(const Tensor expected, golden.Get("logits0"));
+    report.Compare("logits0", logits, expected, kLeastMagnitude);
+    for (size_t i = 0; i < training->names().size(); ++i) {
+      const std::string name = absl::StrCat("grad0.", training->names()[i]);
+      TANDEM_ASSIGN_OR_RETURN(const Tensor grad, training->Gradient(i));
+      TANDEM_ASSIGN_OR_RETURN(const Tensor expected_grad, golden.Get(name));
+      report.Compare(name, grad, expected_grad, kLeastMagnitude);
+    }
+  }
+  TANDEM_ASSIGN_OR_RETURN(const Tensor expected_losses, golden.Get("loss"));
+  report.Compare("loss", AsTensor(losses), expected_losses, kLeastMagnitude);
+  std::vector<Tensor> parameters;
+  for (size_t i = 0; i < training->names().size(); ++i) {
+    TANDEM_ASSIGN_OR_RETURN(parameters.emplace_back(), training->Parameter(i));
+  }
+  return CompareFinals(golden, training->names(), parameters, "", report);
+}
+
+absl::Status RunDataParallelCase(const GoldenCase& golden, const GoldenBackend& backend,
+                                 GoldenReport& report) {
+  const std::string type = golden.attrs.value("type", "");
+  if (type != "gradient_averaging")
+    return absl::UnimplementedError(absl::StrCat(type, " is not offered yet"));
+  TANDEM_RETURN_IF_ERROR(CheckSettings(
+      golden, {"type", "replicas", "batch_sizes", "shares", "steps", "loss", "optimizer", "layers"}));
+  Attributes attributes(golden.attrs);
+  const std::vector<double> shares = attributes.Numbers("shares");
+  const int replicas = static_cast<int>(shares.size());
+  if (replicas == 0 || attributes.Whole("replicas", replicas) != replicas) {
+    return absl::InvalidArgumentError("the case has not as many shares as replicas");
+  }
+  const auto communicators = CreateThreadCommunicators(replicas);
+  std::vector<std::unique_ptr<GoldenTraining>> trainings;
+  for (int r = 0; r < replicas; ++r) {
+    TANDEM_ASSIGN_OR_RETURN(Tensor x, golden.Get(absl::StrCat("replica", r, ".x")));
+    TANDEM_ASSIGN_OR_RETURN(Tensor y, golden.Get(absl::StrCat("replica", r, ".y")));
+    TANDEM_ASSIGN_OR_RETURN(
+        trainings.emplace_back(),
+        GoldenTraining::Create(golden, backend.make(r), r == 0 ? nullptr : trainings[0].get(), shares[r],
+                               std::move(x), std::move(y)));
+  }
+  std::vector<ReplicaResult> results(replicas);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < replicas; ++r) {
+    threads.emplace_back([&, r] { results[r] = TrainReplica(*trainings[r], *communicators[r]); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int r = 0; r < replicas; ++r) {
+    TANDEM_RETURN_IF_ERROR(results[r].status);
+    const std::string name = absl::StrCat("replica", r, ".loss");
+    TANDEM_ASSIGN_OR_RETURN(const Tensor expected, golden.Get(name));
+    report.Compare(name, AsTensor(results[r].losses), expected, kLeastMagnitude);
+    TANDEM_RETURN_IF_ERROR(CompareFinals(golden, trainings[r]->names(), results[r].parameters,
+                                         absl::StrCat("replica ", r, ": "), report));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem
