@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "engine/backends/cpu/cpu_device.h"
 #include "engine/backends/reference/reference_device.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden_case.h"
@@ -35,6 +36,7 @@ struct Flags {
 std::vector<GoldenBackend> Backends() {
   return {
       {"reference", [](int) { return CreateReferenceDevice(); }, 1e-10},
+      {"cpu", [](int) { return std::make_unique<CpuDevice>("cpu:0", 1); }, 1e-4},
   };
 }
 

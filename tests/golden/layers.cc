@@ -152,8 +152,8 @@ absl::StatusOr<ValueId> AddOperation(Graph& graph, const json& attrs, absl::Span
   // What a network says of every layer.
   for (const char* key : {"name", "inputs", "weights"}) attributes.Ignore(key);
   const std::string type = attributes.Text("type", "");
-  static const std::set<std::string> kOffered = {"add",     "avg_pool2d", "conv2d",     "flatten",
-                                                 "linear",  "relu",       "max_pool2d", "global_avg_pool2d"};
+  static const std::set<std::string> kOffered = {"add",    "avg_pool2d", "conv2d",     "flatten",
+                                                 "linear", "relu",       "max_pool2d", "global_avg_pool2d"};
   if (kOffered.count(type) == 0) return NotOffered(absl::StrCat("operation ", type));
   if (inputs.empty()) return absl::InvalidArgumentError(absl::StrCat(type, " has no input"));
   if ((type == "conv2d" || type == "linear") && weights.empty()) {
