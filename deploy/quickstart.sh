@@ -22,7 +22,7 @@ deploy/setup.sh
 echo "All there."
 
 step "2/4  Build (the first one takes some minutes)"
-bazel build --config=release --noshow_progress --show_result=0 \
+bazel build --noshow_progress --show_result=0 \
   //server/daemon:tandemd //server/worker:tandem-worker //client/cli:tandem
 mkdir -p "$bin"
 for program in server/daemon/tandemd server/worker/tandem-worker client/cli/tandem; do
