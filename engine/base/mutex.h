@@ -44,21 +44,38 @@ class ABSL_LOCKABLE Mutex {
   // Waits until `condition` is true; the lock is held while it is evaluated. Conditions are evaluated by
   // whoever unlocks, so they must be cheap and look only at what this lock guards.
   void Await(const absl::Condition& condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
+    const Evaluation evaluation{&condition, &mutex_};
     TANDEM_TSAN_RELEASING(&mutex_);
-    mutex_.Await(condition);
+    mutex_.Await(absl::Condition(&evaluation, &Evaluation::Holds));
     TANDEM_TSAN_ACQUIRED(&mutex_);
   }
   // As Await, but gives up after `timeout`. Returns whether `condition` is true.
   bool AwaitWithTimeout(const absl::Condition& condition, absl::Duration timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
+    const Evaluation evaluation{&condition, &mutex_};
     TANDEM_TSAN_RELEASING(&mutex_);
-    const bool holds = mutex_.AwaitWithTimeout(condition, timeout);
+    const bool holds = mutex_.AwaitWithTimeout(absl::Condition(&evaluation, &Evaluation::Holds), timeout);
     TANDEM_TSAN_ACQUIRED(&mutex_);
     return holds;
   }
 
  private:
   friend class CondVar;
+
+  // A condition, told to the thread sanitizer as well: Abseil takes and lets go of the lock around it out of
+  // sight.
+  struct Evaluation {
+    const absl::Condition* condition;
+    const absl::Mutex* mutex;
+
+    bool Holds() const {
+      TANDEM_TSAN_ACQUIRED(const_cast<absl::Mutex*>(mutex));
+      const bool holds = condition->Eval();
+      TANDEM_TSAN_RELEASING(const_cast<absl::Mutex*>(mutex));
+      return holds;
+    }
+  };
+
   absl::Mutex mutex_;
 };
 
