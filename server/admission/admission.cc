@@ -4,31 +4,29 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "engine/backend/op_table.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
-#include "engine/training/plan.h"
 
 namespace tandem {
 namespace {
 
-constexpr size_t kMaxNameCharacters = 48;
-
-void CheckName(const std::string& name, FieldViolations* violations) {
-  if (name.size() > kMaxNameCharacters) {
-    violations->Add("spec.name", absl::StrCat("has ", name.size(), " characters; at most ",
-                                              kMaxNameCharacters, " are allowed"));
-    return;
+// Who named a data set gave no files: what is wrong with them is wrong with the name.
+absl::Status BlameName(const absl::Status& status, const std::string& name) {
+  FieldViolations violations;
+  for (const FieldViolation& violation : GetFieldViolations(status)) {
+    if (absl::StartsWith(violation.field, "idx.")) {
+      violations.Add("name", absl::StrCat("is '", name, "', of which ", violation.field.substr(4), ": ",
+                                          violation.description));
+    } else {
+      violations.Add(violation.field, violation.description);
+    }
   }
-  if (!std::all_of(name.begin(), name.end(),
-                   [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.'; })) {
-    violations->Add("spec.name", absl::StrCat("is '", absl::CHexEscape(name),
-                                              "'; use letters, digits, '_', '-' and '.' alone"));
-  }
+  return violations.empty() ? status : violations.ToStatus();
 }
 
 // A stand-in for data that could not be described, so that what is wrong with the network is found all the
@@ -58,6 +56,10 @@ absl::string_view KindName(v1::DeviceKind kind) {
   }
 }
 
+BackendKind BackendOf(v1::DeviceKind kind) {
+  return kind == v1::DEVICE_KIND_REFERENCE ? BackendKind::kReference : BackendKind::kCpu;
+}
+
 }  // namespace
 
 SpecAdmission::SpecAdmission(const DatasetCatalog* catalog, std::vector<v1::Device> devices)
@@ -69,12 +71,11 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
   FillDefaults(&job.spec);
 
   FieldViolations violations;
-  CheckName(spec.name(), &violations);
-
   absl::StatusOr<DatasetInfo> data = absl::InvalidArgumentError("is required: what to train on");
   if (spec.has_dataset()) {
     const absl::StatusOr<v1::DatasetSpec> resolved = catalog_->Resolve(spec.dataset());
     data = resolved.ok() ? catalog_->Describe(*resolved) : resolved.status();
+    if (!data.ok() && !spec.dataset().name().empty()) data = BlameName(data.status(), spec.dataset().name());
   }
   if (!data.ok() && spec.has_dataset() && !absl::IsInvalidArgument(data.status())) return data.status();
   violations.AddAll("spec.dataset", data.status());
@@ -87,12 +88,13 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
     violations.AddAll("spec", plan.status());
   }
   if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
-  TANDEM_RETURN_IF_ERROR(CheckDevices(job.spec, plan->replica_memory_bytes));
+  TANDEM_RETURN_IF_ERROR(CheckDevices(job.spec, *plan));
   job.planned_memory_bytes = plan->replica_memory_bytes;
   return job;
 }
 
-absl::Status SpecAdmission::CheckDevices(const v1::JobSpec& spec, int64_t memory_bytes) const {
+absl::Status SpecAdmission::CheckDevices(const v1::JobSpec& spec, const JobPlan& plan) const {
+  const int64_t memory_bytes = plan.replica_memory_bytes;
   const int wanted = std::max(1, spec.replicas().count());
   const auto count = [&](v1::DeviceKind kind) {
     return std::count_if(devices_.begin(), devices_.end(),
@@ -112,6 +114,14 @@ absl::Status SpecAdmission::CheckDevices(const v1::JobSpec& spec, int64_t memory
             "run. Ask for at most %d, another device_kind, or start the daemon with more devices",
             wanted, wanted == 1 ? "" : "s", KindName(kind), available, available)),
         "TOO_FEW_DEVICES");
+  }
+  for (const std::string& op : plan.ops) {
+    if (OffersOp(BackendOf(kind), op)) continue;
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "spec.replicas.device_kind: ", KindName(kind), " devices do not offer the op '", op,
+            "', which this network needs: the job could never run. Ask for another device_kind")),
+        "OP_NOT_OFFERED");
   }
   int64_t largest = 0;
   int fitting = 0;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/training/plan.h"
 #include "server/admission/dataset_catalog.h"
 #include "tandem/v1/device.pb.h"
 #include "tandem/v1/job.pb.h"
@@ -37,7 +38,7 @@ class SpecAdmission : public Admission {
   absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;
 
  private:
-  absl::Status CheckDevices(const v1::JobSpec& spec, int64_t memory_bytes) const;
+  absl::Status CheckDevices(const v1::JobSpec& spec, const JobPlan& plan) const;
 
   const DatasetCatalog* const catalog_;
   const std::vector<v1::Device> devices_;

@@ -67,8 +67,11 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   }
   std::unique_ptr<Daemon> daemon(new Daemon(lifecycle));
   TANDEM_RETURN_IF_ERROR(daemon->OpenState(options));
+  // Whatever can fail does so before the first worker is started.
+  TANDEM_ASSIGN_OR_RETURN(auto credentials, MakeCredentials(options, daemon->token_file()));
+  TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(address));
   TANDEM_RETURN_IF_ERROR(daemon->TakeOverJobs(options));
-  TANDEM_RETURN_IF_ERROR(daemon->Serve(options, address));
+  TANDEM_RETURN_IF_ERROR(daemon->Serve(options, address, std::move(credentials)));
   return daemon;
 }
 
@@ -116,8 +119,8 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& address) {
-  TANDEM_ASSIGN_OR_RETURN(auto credentials, MakeCredentials(options, token_file()));
+absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& address,
+                           std::shared_ptr<grpc::ServerCredentials> credentials) {
   TANDEM_ASSIGN_OR_RETURN(files_, FileWatcher::Create());
   pool_ = std::make_unique<BlockingPool>(kPoolThreads);
 

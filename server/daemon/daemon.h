@@ -51,7 +51,8 @@ class Daemon {
 
   absl::Status OpenState(const DaemonOptions& options);
   absl::Status TakeOverJobs(const DaemonOptions& options);
-  absl::Status Serve(const DaemonOptions& options, const ListenAddress& address);
+  absl::Status Serve(const DaemonOptions& options, const ListenAddress& address,
+                     std::shared_ptr<grpc::ServerCredentials> credentials);
   std::string AddressFile() const { return state_folder_->path() + "/address"; }
 
   Lifecycle* const lifecycle_;

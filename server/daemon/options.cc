@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/admission/closest_name.h"
 #include "server/daemon/version.h"
 #include "server/daemon/yaml_config.h"
@@ -59,11 +60,40 @@ std::string DefaultWorkerProgram() {
   return beside.string();
 }
 
-// Help for people who read all of it once.
+// Help for people who read all of it once: one line for an option and its default, then what it means.
 class HelpFormatter : public CLI::Formatter {
  public:
-  HelpFormatter() { column_width(42); }
+  std::string make_option(const CLI::Option* option, bool) const override {
+    std::string text = absl::StrCat("  ", option->get_name(false, true));
+    if (!option->get_type_name().empty()) absl::StrAppend(&text, " ", Placeholder(*option));
+    if (const std::string initial = Default(*option); !initial.empty()) {
+      absl::StrAppend(&text, "  (default ", initial, ")");
+    }
+    text += '\n';
+    std::string line;
+    for (absl::string_view word : absl::StrSplit(option->get_description(), ' ')) {
+      if (line.size() + word.size() > 100) {
+        absl::StrAppend(&text, "      ", line, "\n");
+        line.clear();
+      }
+      absl::StrAppend(&line, line.empty() ? "" : " ", word);
+    }
+    absl::StrAppend(&text, "      ", line, "\n");
+    return text;
+  }
   std::string make_footer(const CLI::App* app) const override { return app->get_footer() + "\n"; }
+
+ private:
+  // Without the checks that CLI11 adds to a type's name.
+  static std::string Placeholder(const CLI::Option& option) {
+    const std::string name = option.get_type_name();
+    return name.substr(0, name.find_first_of(":="));
+  }
+  static std::string Default(const CLI::Option& option) {
+    std::string initial = option.get_default_str();
+    if (initial.size() >= 2 && initial.front() == '[') initial = initial.substr(1, initial.size() - 2);
+    return initial;
+  }
 };
 
 void AddOptions(DaemonOptions* options, CLI::App* app) {

@@ -2,8 +2,13 @@
 
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/server_builder.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +25,48 @@ void SetServing(grpc::Server* server, bool serving) {
   }
 }
 
+absl::Status CannotListen(const ListenAddress& address, absl::string_view why) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot listen on ", address.ToString(), ": ", why,
+                   ". Choose another with --listen, or port 0 for any that is free"));
+}
+
+absl::string_view ExplainBindError(int error) {
+  switch (error) {
+    case EADDRINUSE:
+      return "the port is in use by another program, perhaps another tandemd";
+    case EADDRNOTAVAIL:
+      return "the host is not an address of this machine";
+    case EACCES:
+      return "ports below 1024 need a privilege";
+    default:
+      return strerror(error);
+  }
+}
+
 }  // namespace
+
+absl::Status RpcServer::CheckAddress(const ListenAddress& address) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int result = getaddrinfo(address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &found);
+  if (result != 0)
+    return CannotListen(address, absl::StrCat("the host is not known: ", gai_strerror(result)));
+  int error = EADDRNOTAVAIL;
+  for (const addrinfo* one = found; one != nullptr && error != 0; one = one->ai_next) {
+    const int fd = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) continue;
+    const int on = 1;
+    // As gRPC does: a port whose connections are still being taken down is free.
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    error = bind(fd, one->ai_addr, one->ai_addrlen) == 0 && listen(fd, 1) == 0 ? 0 : errno;
+    close(fd);
+  }
+  freeaddrinfo(found);
+  return error == 0 ? absl::OkStatus() : CannotListen(address, ExplainBindError(error));
+}
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, RpcContext context) {
@@ -44,10 +90,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.RegisterService(server->daemon_service_.get());
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr || port == 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "cannot listen on ", address.ToString(),
-        ": the port is in use by another program (perhaps another daemon), or the host is not an address "
-        "of this machine. Choose another with --listen, or port 0 for any that is free"));
+    return CannotListen(
+        address, "the port is in use by another program, or the host is not an address of this machine");
   }
   server->address_.port = port;
   SetServing(server->server_.get(), true);

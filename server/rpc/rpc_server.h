@@ -22,9 +22,13 @@ class RpcServer {
   // Larger requests are refused by gRPC itself, with RESOURCE_EXHAUSTED; handlers have limits of their own.
   static constexpr int kMaxReceiveBytes = 16 << 20;
 
+  // Whether Start could listen there now: to be asked before anything is set in motion that a failure would
+  // leave half done. FAILED_PRECONDITION as Start.
+  static absl::Status CheckAddress(const ListenAddress& address);
+
   // Listens and serves. What `context` points to outlives the server.
-  // FAILED_PRECONDITION: the address is in use by another program, is not one of this machine's, or cannot be
-  // understood; the message names it.
+  // FAILED_PRECONDITION: the address is in use by another program, is not one of this machine's, may not be
+  // used, or is no known name; the message names it.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, RpcContext context);
   // Stop, without grace.

@@ -1,0 +1,202 @@
+#include "server/admission/admission.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "server/admission/idx_files.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+constexpr char kGood[] = R"(
+  name: "shapes"
+  dataset { name: "shapes" }
+  model {
+    input { shape: [1, 4, 4] }
+    layers { conv2d { filters: 2 kernel: [3, 3] } }
+    layers { max_pool2d { size: [2, 2] } }
+    layers { dense { units: 3 } }
+  }
+  training {
+    loss { softmax_cross_entropy {} }
+    optimizer { sgd { learning_rate: 0.1 } }
+    global_batch_size: 6
+    epochs: 1
+  }
+  replicas { count: 2 }
+)";
+
+std::vector<v1::Device> Devices(int cpu, int reference) {
+  std::vector<v1::Device> devices;
+  for (int i = 0; i < cpu + reference; ++i) {
+    v1::Device device;
+    device.set_kind(i < cpu ? v1::DEVICE_KIND_CPU : v1::DEVICE_KIND_REFERENCE);
+    device.set_memory_bytes(int64_t{1} << 30);
+    devices.push_back(device);
+  }
+  return devices;
+}
+
+class AdmissionTest : public ::testing::Test {
+ protected:
+  AdmissionTest() { WriteNamedSet(data_ + "/shapes"); }
+
+  static v1::JobSpec Good() {
+    v1::JobSpec spec;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(kGood, &spec));
+    return spec;
+  }
+
+  absl::Status Refused(const v1::JobSpec& spec) const {
+    const absl::Status status = admission_.Admit(spec).status();
+    EXPECT_FALSE(status.ok());
+    return status;
+  }
+
+  std::vector<std::string> FieldsOf(const v1::JobSpec& spec) const {
+    const absl::Status status = Refused(spec);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_EQ(GetReason(status), "INVALID_SPEC");
+    std::vector<std::string> fields;
+    for (const FieldViolation& violation : GetFieldViolations(status)) fields.push_back(violation.field);
+    return fields;
+  }
+
+  const std::string data_ = FreshFolder();
+  const DatasetCatalog catalog_{{data_}};
+  const SpecAdmission admission_{&catalog_, Devices(2, 1)};
+};
+
+TEST_F(AdmissionTest, TakesAGoodJobAndFillsInDefaults) {
+  const absl::StatusOr<AdmittedJob> job = admission_.Admit(Good());
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->spec.model().layers(0).name(), "conv2d_1");
+  EXPECT_EQ(job->spec.model().layers(2).name(), "dense_1");
+  EXPECT_TRUE(job->spec.training().shuffle());
+  EXPECT_EQ(job->spec.dataset().name(), "shapes");
+  EXPECT_FALSE(job->spec.dataset().has_idx());
+  EXPECT_GT(job->planned_memory_bytes, 0);
+}
+
+TEST_F(AdmissionTest, NamesTheFieldOfEachMistake) {
+  const auto with = [](auto change) {
+    v1::JobSpec spec = Good();
+    change(spec);
+    return spec;
+  };
+  EXPECT_THAT(FieldsOf(with([](auto& s) { s.set_name("no blanks"); })), ElementsAre("spec.name"));
+  EXPECT_THAT(FieldsOf(with([](auto& s) { s.clear_dataset(); })), ElementsAre("spec.dataset"));
+  EXPECT_THAT(FieldsOf(with([](auto& s) { s.mutable_dataset()->clear_name(); })),
+              ElementsAre("spec.dataset"));
+  EXPECT_THAT(FieldsOf(with([](auto& s) { s.mutable_dataset()->set_name("shaeps"); })),
+              ElementsAre("spec.dataset.name"));
+  EXPECT_THAT(FieldsOf(with([](auto& s) { s.mutable_model()->mutable_layers(0)->clear_kind(); })),
+              Contains(HasSubstr("spec.model.layers[0]")));
+  EXPECT_THAT(FieldsOf(with([](auto& s) {
+                s.mutable_model()->mutable_layers(0)->mutable_conv2d()->set_kernel(0, -3);
+              })),
+              ElementsAre("spec.model.layers[0].conv2d.kernel[0]"));
+  EXPECT_THAT(FieldsOf(with([](auto& s) {
+                s.mutable_model()->mutable_layers(0)->mutable_conv2d()->set_filters(int64_t{1} << 60);
+              })),
+              ElementsAre("spec.model.layers[0].conv2d.filters"));
+  EXPECT_THAT(FieldsOf(with([](auto& s) { s.mutable_model()->mutable_input()->set_shape(1, 5); })),
+              Contains("spec.model.input.shape"));
+  EXPECT_THAT(FieldsOf(with([](auto& s) { s.mutable_model()->mutable_layers(1)->add_inputs("nowhere"); })),
+              ElementsAre("spec.model.layers[1].inputs[0]"));
+  EXPECT_THAT(FieldsOf(with([](auto& s) { s.mutable_training()->set_epochs(-1); })),
+              ElementsAre("spec.training.epochs"));
+  EXPECT_THAT(FieldsOf(with([](auto& s) {
+                s.mutable_training()->mutable_optimizer()->mutable_sgd()->set_learning_rate(-0.1);
+              })),
+              Contains(HasSubstr("spec.training.optimizer")));
+  EXPECT_THAT(FieldsOf(with([](auto& s) { s.mutable_replicas()->set_count(-2); })),
+              ElementsAre("spec.replicas.count"));
+  EXPECT_THAT(FieldsOf(with([](auto& s) { s.mutable_training()->set_global_batch_size(1); })),
+              ElementsAre("spec.training.global_batch_size"));
+}
+
+TEST_F(AdmissionTest, ShapesThatDoNotFitAreSaidWithTheLayer) {
+  v1::JobSpec spec = Good();
+  spec.mutable_model()->mutable_layers(0)->mutable_conv2d()->set_kernel(0, 9);
+  const absl::Status status = Refused(spec);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("conv2d_1"), HasSubstr("[1, 4, 4]")));
+  v1::JobSpec outputs = Good();
+  outputs.mutable_model()->mutable_layers(2)->mutable_dense()->set_units(7);
+  EXPECT_THAT(
+      std::string(Refused(outputs).message()),
+      AllOf(HasSubstr("spec.model.layers[2]"), HasSubstr("dense_1"), HasSubstr("[7]"), HasSubstr("[3]")));
+}
+
+TEST_F(AdmissionTest, FindsAllMistakesAtOnce) {
+  v1::JobSpec spec = Good();
+  spec.mutable_dataset()->set_name("none");
+  spec.mutable_model()->mutable_layers(0)->mutable_conv2d()->set_filters(-1);
+  spec.mutable_training()->set_epochs(0);
+  spec.mutable_training()->mutable_optimizer()->clear_kind();
+  EXPECT_THAT(FieldsOf(spec), UnorderedElementsAre("spec.dataset.name", "spec.model.layers[0].conv2d.filters",
+                                                   "spec.training.epochs", "spec.training.optimizer"));
+}
+
+TEST_F(AdmissionTest, AnEmptySpecIsRefusedByItsFields) {
+  EXPECT_THAT(FieldsOf(v1::JobSpec()), Contains("spec.dataset"));
+}
+
+TEST_F(AdmissionTest, BadFilesAreBlamedOnTheNameOrTheField) {
+  WriteIdx(data_ + "/shapes/train-labels-idx1-ubyte", {11}, std::string(11, '\x02'));
+  EXPECT_THAT(FieldsOf(Good()), ElementsAre("spec.dataset.name"));
+
+  v1::JobSpec spec = Good();
+  spec.mutable_dataset()->clear_name();
+  v1::IdxSource* idx = spec.mutable_dataset()->mutable_idx();
+  idx->set_train_images("shapes/train-images-idx3-ubyte");
+  idx->set_train_labels("labels");
+  EXPECT_THAT(FieldsOf(spec), ElementsAre("spec.dataset.idx.train_labels"));  // missing
+  WriteIdx(data_ + "/labels", {12}, "three");
+  EXPECT_THAT(FieldsOf(spec), ElementsAre("spec.dataset.idx.train_labels"));  // truncated
+  std::ofstream(data_ + "/labels") << "this is no IDX file";
+  EXPECT_THAT(FieldsOf(spec), ElementsAre("spec.dataset.idx.train_labels"));
+  WriteIdx(data_ + "/labels", {12}, std::string(12, '\x07'));
+  idx->set_classes(3);
+  const absl::Status out_of_range = Refused(spec);
+  EXPECT_THAT(GetFieldViolations(out_of_range),
+              Contains(AllOf(Field(&FieldViolation::field, "spec.dataset.idx.train_labels"),
+                             Field(&FieldViolation::description, HasSubstr("7")))));
+}
+
+TEST_F(AdmissionTest, RefusesWhatCouldNeverRun) {
+  v1::JobSpec many = Good();
+  many.mutable_replicas()->set_count(3);
+  const absl::Status too_few = Refused(many);
+  EXPECT_EQ(too_few.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(GetReason(too_few), "TOO_FEW_DEVICES");
+  EXPECT_THAT(std::string(too_few.message()), AllOf(HasSubstr("spec.replicas.count"), HasSubstr("has 2")));
+
+  v1::JobSpec reference = Good();
+  reference.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_REFERENCE);
+  EXPECT_EQ(Refused(reference).code(), absl::StatusCode::kFailedPrecondition);
+  reference.mutable_replicas()->set_count(1);
+  EXPECT_TRUE(admission_.Admit(reference).ok());
+  v1::JobSpec gpu = Good();
+  gpu.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_GPU);
+  EXPECT_EQ(Refused(gpu).code(), absl::StatusCode::kFailedPrecondition);
+
+  v1::JobSpec large = Good();
+  large.mutable_model()->mutable_layers(1)->Clear();
+  large.mutable_model()->mutable_layers(1)->mutable_dense()->set_units(50'000'000);
+  const absl::Status too_large = Refused(large);
+  EXPECT_EQ(GetReason(too_large), "TOO_LITTLE_MEMORY") << too_large;
+}
+
+}  // namespace
+}  // namespace tandem

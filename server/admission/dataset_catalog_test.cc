@@ -1,0 +1,146 @@
+#include "server/admission/dataset_catalog.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/base/field_violations.h"
+#include "server/admission/idx_files.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::DatasetSpec Named(const std::string& name) {
+  v1::DatasetSpec spec;
+  spec.set_name(name);
+  return spec;
+}
+
+v1::DatasetSpec Files(const std::string& images, const std::string& labels) {
+  v1::DatasetSpec spec;
+  spec.mutable_idx()->set_train_images(images);
+  spec.mutable_idx()->set_train_labels(labels);
+  return spec;
+}
+
+// The one field at fault and what is said of it.
+FieldViolation Violation(const absl::Status& status) {
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  const std::vector<FieldViolation> violations = GetFieldViolations(status);
+  EXPECT_EQ(violations.size(), 1) << status;
+  return violations.empty() ? FieldViolation() : violations.front();
+}
+
+class DatasetCatalogTest : public ::testing::Test {
+ protected:
+  const std::string data_ = FreshFolder();
+  const std::string other_ = FreshFolder();
+  const std::string outside_ = FreshFolder();
+  const DatasetCatalog catalog_{{data_, other_ + "/", outside_ + "/none"}};
+};
+
+TEST_F(DatasetCatalogTest, FindsSetsByTheirFolders) {
+  WriteNamedSet(data_ + "/shapes");
+  WriteNamedSet(other_ + "/digits", 9, 3);
+  WriteNamedSet(other_ + "/shapes", 99, 3);
+  std::filesystem::create_directories(data_ + "/no-set");
+  const std::vector<v1::Dataset> sets = catalog_.List();
+  ASSERT_EQ(sets.size(), 3);
+  EXPECT_EQ(sets[0].name(), "datasets/digits");
+  EXPECT_EQ(sets[0].train_samples(), 9);
+  EXPECT_EQ(sets[0].location(), other_ + "/digits");
+  EXPECT_EQ(sets[1].name(), "datasets/fashion-mnist");
+  EXPECT_THAT(sets[1].problem(), HasSubstr("dataset-fashion-mnist"));
+  EXPECT_EQ(sets[2].name(), "datasets/shapes");
+  EXPECT_EQ(sets[2].train_samples(), 12);
+  EXPECT_EQ(sets[2].validation_samples(), 6);
+  EXPECT_EQ(sets[2].classes(), 3);
+  EXPECT_THAT(std::vector<int64_t>(sets[2].shape().begin(), sets[2].shape().end()),
+              ::testing::ElementsAre(1, 4, 4));
+  EXPECT_EQ(sets[2].problem(), "");
+
+  const absl::StatusOr<v1::DatasetSpec> resolved = catalog_.Resolve(Named("digits"));
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(resolved->name(), "digits");
+  EXPECT_EQ(resolved->idx().train_images(), other_ + "/digits/train-images-idx3-ubyte");
+  EXPECT_TRUE(catalog_.Resolve(Named("datasets/digits")).ok());
+}
+
+TEST_F(DatasetCatalogTest, NoticesThatAFileChanged) {
+  WriteNamedSet(data_ + "/shapes");
+  EXPECT_EQ(catalog_.Describe(*catalog_.Resolve(Named("shapes")))->train_samples, 12);
+  WriteNamedSet(data_ + "/shapes", 24);
+  EXPECT_EQ(catalog_.Describe(*catalog_.Resolve(Named("shapes")))->train_samples, 24);
+  WriteIdx(data_ + "/shapes/train-images-idx3-ubyte", {24, 4, 4}, "short");
+  EXPECT_FALSE(catalog_.Describe(*catalog_.Resolve(Named("shapes"))).ok());
+  EXPECT_NE(catalog_.List().back().problem(), "");
+}
+
+TEST_F(DatasetCatalogTest, SuggestsAName) {
+  WriteNamedSet(data_ + "/shapes");
+  const FieldViolation close = Violation(catalog_.Resolve(Named("shaeps")).status());
+  EXPECT_EQ(close.field, "name");
+  EXPECT_THAT(close.description, HasSubstr("did you mean 'shapes'?"));
+  EXPECT_THAT(Violation(catalog_.Resolve(Named("fashion-mnist")).status()).description, HasSubstr("install"));
+  EXPECT_THAT(Violation(catalog_.Resolve(Named("../shapes")).status()).description, HasSubstr("Known: "));
+}
+
+TEST_F(DatasetCatalogTest, WantsANameOrASource) {
+  EXPECT_EQ(Violation(catalog_.Resolve({}).status()).field, "");
+  WriteNamedSet(data_ + "/shapes");
+  v1::DatasetSpec both = Named("shapes");
+  both.mutable_synthetic()->set_classes(2);
+  EXPECT_EQ(Violation(catalog_.Resolve(both).status()).field, "name");
+  v1::DatasetSpec synthetic;
+  synthetic.mutable_synthetic()->set_classes(2);
+  EXPECT_TRUE(catalog_.Resolve(synthetic).ok());
+  const absl::Status empty = catalog_.Resolve(Files("", "")).status();
+  ASSERT_EQ(GetFieldViolations(empty).size(), 2);
+  EXPECT_EQ(GetFieldViolations(empty)[0].field, "idx.train_images");
+  EXPECT_EQ(GetFieldViolations(empty)[1].field, "idx.train_labels");
+}
+
+TEST_F(DatasetCatalogTest, ResolvesPathsInsideTheDataFolders) {
+  WriteIdx(data_ + "/images", {2, 4, 4});
+  WriteIdx(other_ + "/labels", {2});
+  const absl::StatusOr<v1::DatasetSpec> relative = catalog_.Resolve(Files("images", "labels"));
+  ASSERT_TRUE(relative.ok()) << relative.status();
+  EXPECT_EQ(relative->idx().train_images(), data_ + "/images");
+  EXPECT_EQ(relative->idx().train_labels(), other_ + "/labels");
+  EXPECT_TRUE(catalog_
+                  .Resolve(Files(data_ + "/images",
+                                 other_ + "/../" + other_.substr(other_.rfind('/') + 1) + "/labels"))
+                  .ok());
+  // A link from one data folder into another.
+  std::filesystem::create_symlink(other_ + "/labels", data_ + "/link");
+  const absl::StatusOr<v1::DatasetSpec> linked = catalog_.Resolve(Files("images", "link"));
+  ASSERT_TRUE(linked.ok()) << linked.status();
+  EXPECT_EQ(linked->idx().train_labels(), other_ + "/labels");
+}
+
+TEST_F(DatasetCatalogTest, RefusesPathsOutside) {
+  WriteIdx(data_ + "/labels", {2});
+  WriteIdx(outside_ + "/images", {2, 4, 4});
+  std::filesystem::create_symlink(outside_ + "/images", data_ + "/link");
+  std::filesystem::create_directory_symlink(outside_, data_ + "/folder");
+  const std::string beside = data_.substr(data_.rfind('/') + 1) + "-more";
+  for (const std::string& path :
+       {outside_ + "/images", std::string("../") + outside_.substr(outside_.rfind('/') + 1) + "/images",
+        std::string("link"), std::string("folder/images"), data_ + "/link", std::string("/etc/passwd"),
+        std::string("/no/such/file"), data_ + "-more/images", std::string("../") + beside}) {
+    const FieldViolation violation = Violation(catalog_.Resolve(Files(path, "labels")).status());
+    EXPECT_EQ(violation.field, "idx.train_images") << path;
+    EXPECT_THAT(violation.description, HasSubstr("not inside a data folder")) << path;
+    EXPECT_THAT(violation.description, HasSubstr(data_));
+  }
+  EXPECT_THAT(Violation(catalog_.Resolve(Files("none", "labels")).status()).description,
+              HasSubstr("no such file"));
+  EXPECT_THAT(Violation(catalog_.Resolve(Files(data_, "labels")).status()).description,
+              HasSubstr("plain file"));
+  EXPECT_THAT(Violation(catalog_.Resolve(Files(std::string("a\0b", 3), "labels")).status()).description,
+              HasSubstr("not a path"));
+}
+
+}  // namespace
+}  // namespace tandem
