@@ -34,17 +34,11 @@ echo "Programs are in $bin."
 
 step "3/4  Daemon"
 mkdir -p "$state"
-export TANDEM_TOKEN_FILE=$state/token
-running() {
-  [[ -s $state/address ]] || return 1
-  TANDEM_ADDRESS=$(<"$state/address")
-  export TANDEM_ADDRESS
-  "$bin/tandem" --timeout 5 devices >/dev/null 2>&1
-}
+export TANDEM_STATE=$state   # where the command line finds the daemon's address and token
+running() { "$bin/tandem" --timeout 5s devices >/dev/null 2>&1; }
 if running; then
-  echo "It runs already at $TANDEM_ADDRESS."
+  echo "It runs already at $(<"$state/address")."
 else
-  rm -f "$state/address"
   devices=$(nproc)
   ((devices >= 2)) || devices=2   # the example trains two replicas
   # A session of its own: it outlives this script and its terminal.
@@ -64,7 +58,7 @@ else
     echo "The daemon did not answer within 30 s; see $state/tandemd.log" >&2
     exit 1
   }
-  echo "It listens on $TANDEM_ADDRESS; its log is $state/tandemd.log."
+  echo "It listens on $(<"$state/address"); its log is $state/tandemd.log."
 fi
 
 step "4/4  Training $job"
@@ -75,8 +69,8 @@ folder=$("$bin/tandem" describe "$name" -o json | sed -nE 's/.*"folder": *"([^"]
 cat <<END
 
 The trained model:    $folder/model.safetensors
-The job's commands, in a shell where you have set these three:
-  export PATH=$bin:\$PATH TANDEM_ADDRESS=$TANDEM_ADDRESS TANDEM_TOKEN_FILE=$state/token
+To go on, in a shell where this is set:
+  export PATH=$bin:\$PATH TANDEM_STATE=$state
     tandem describe $name
     tandem download $name --to .
     tandem init lenet > my.yaml && tandem submit my.yaml --follow     # the next job
