@@ -1,0 +1,123 @@
+// tandem-worker: trains one job and reports to the daemon. The daemon starts it; see
+// server/workers/exit_codes.h for what its exit codes say.
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "engine/base/env.h"
+#include "engine/base/status_macros.h"
+#include "engine/training/trainer.h"
+#include "google/protobuf/text_format.h"
+#include "server/worker/event_reporter.h"
+#include "server/worker/job_run.h"
+#include "server/worker/open_device.h"
+#include "server/workers/exit_codes.h"
+#include "server/workers/job_folder.h"
+#include "server/workers/worker_lock.h"
+#include "tandem/internal/v1/worker.pb.h"
+
+namespace tandem {
+namespace {
+
+using internal::v1::WorkerEvent;
+using internal::v1::WorkerLaunch;
+
+// How long a worker that has finished waits for a daemon. The next one finds what is left in the spool.
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
+absl::StatusOr<WorkerLaunch> ReadLaunch(const std::string& path) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string text, Env::Real()->ReadFile(path));
+  WorkerLaunch launch;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &launch)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a WorkerLaunch in text format"));
+  }
+  return launch;
+}
+
+int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
+  if (const absl::Status status = lock.SetHolder({.attempt = launch.attempt(), .pid = getpid()});
+      !status.ok()) {
+    spdlog::warn("{}", status.ToString());
+  }
+  std::unique_ptr<EventReporter> reporter;
+  JobRun run(launch, OpenDevice, Trainer::Create,
+             [&reporter](WorkerEvent event) { return reporter->Report(std::move(event)); });
+  EventReporter::Options options;
+  options.job_id = launch.job_id();
+  options.attempt = launch.attempt();
+  options.daemon_target = launch.daemon_target();
+  options.spool_path = JobFolder(launch.job_folder()).SpoolPath(launch.attempt());
+  options.on_cancel = [&run] {
+    spdlog::info("told to stop");
+    run.Cancel();
+  };
+  options.on_dismissed = [](absl::string_view message) {
+    spdlog::error("dismissed by the daemon: {}", std::string(message));
+    // Another may be the job's worker: nothing more must be written, not even by destructors.
+    std::_Exit(kWorkerDismissed);
+  };
+  absl::StatusOr<std::unique_ptr<EventReporter>> created = EventReporter::Create(std::move(options));
+  if (!created.ok()) {
+    spdlog::error("{}", created.status().ToString());
+    return kWorkerSpoolFailed;
+  }
+  reporter = *std::move(created);
+
+  if (const absl::Status status = run.Run(); !status.ok()) {
+    spdlog::error("cannot report any more: {}", status.ToString());
+    return kWorkerSpoolFailed;
+  }
+  if (!reporter->Drain(kPatience)) spdlog::warn("no daemon took the last events; they wait in the spool");
+  return kWorkerDone;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Trains one job and reports to the daemon, which starts it; not to be run by hand.",
+               "tandem-worker");
+  std::string launch_path;
+  app.add_option("--launch", launch_path, "What to train: a WorkerLaunch in text format")->required();
+  int lock_fd = -1;
+  app.add_option(
+      "--lock-fd", lock_fd,
+      "An open file of worker.lock in the job's folder, locked by whoever started this; by default it is "
+      "opened and locked here");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kWorkerDone : kWorkerBadLaunch;
+  }
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("worker"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+
+  const absl::StatusOr<WorkerLaunch> launch = ReadLaunch(launch_path);
+  if (!launch.ok()) {
+    spdlog::error("{}", launch.status().ToString());
+    return kWorkerBadLaunch;
+  }
+  const std::string lock_path = JobFolder(launch->job_folder()).LockPath();
+  absl::StatusOr<WorkerLock> lock =
+      lock_fd < 0 ? WorkerLock::Acquire(lock_path) : WorkerLock::Inherit(lock_fd, lock_path);
+  if (!lock.ok()) {
+    spdlog::error("{}", lock.status().ToString());
+    return kWorkerLockHeld;
+  }
+  spdlog::info("worker begins job={} attempt={} pid={}", launch->job_id(), launch->attempt(), getpid());
+  const int code = RunWorker(*launch, *std::move(lock));
+  spdlog::info("worker ends job={} attempt={} code={}", launch->job_id(), launch->attempt(), code);
+  return code;
+}
+
+}  // namespace
+}  // namespace tandem
+
+int main(int argc, char** argv) { return tandem::Main(argc, argv); }
