@@ -14,7 +14,7 @@ DeviceMaker Maker(int threads) {
       .make = [threads](
                   int index) { return std::make_unique<CpuDevice>("cpu:" + std::to_string(index), threads); },
       .make_reference = [] { return CreateReferenceDevice(); },
-      .tolerance = 1e-4};
+      .tolerance = 1e-5};
 }
 
 INSTANTIATE_TEST_SUITE_P(OneThread, DeviceConformance, testing::Values(Maker(1)));
