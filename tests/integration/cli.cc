@@ -27,10 +27,9 @@ CliResult CliRun::Finish(absl::Duration timeout) {
   return result;
 }
 
-Cli::Cli(const ScratchFolder& scratch, const DaemonProcess* daemon) : scratch_(scratch) {
-  if (daemon == nullptr) return;
-  environment_["TANDEM_ADDRESS"] = daemon->address();
-  environment_["TANDEM_TOKEN_FILE"] = daemon->TokenPath();
+void Cli::Use(const DaemonProcess& daemon) {
+  environment_["TANDEM_ADDRESS"] = daemon.address();
+  environment_["TANDEM_TOKEN_FILE"] = daemon.TokenPath();
 }
 
 CliResult Cli::Run(const std::vector<std::string>& arguments, absl::Duration timeout) {

@@ -49,8 +49,11 @@ class CliRun {
 // environment. Not thread-safe.
 class Cli {
  public:
-  // Files of runs go into the scratch folder. Without a daemon no address or token is given.
-  Cli(const ScratchFolder& scratch, const DaemonProcess* daemon);
+  // Files of runs go into the scratch folder. No address or token is given.
+  explicit Cli(const ScratchFolder& scratch) : scratch_(scratch) {}
+
+  // Gives the runs that follow the address and the token of a daemon that has been ready.
+  void Use(const DaemonProcess& daemon);
 
   CliResult Run(const std::vector<std::string>& arguments, absl::Duration timeout = absl::Seconds(120));
   std::unique_ptr<CliRun> Start(const std::vector<std::string>& arguments);

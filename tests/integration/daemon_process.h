@@ -24,7 +24,7 @@ class DaemonProcess {
     std::string state_folder;
     int cpu_devices = 2;
     // Added to the command line, such as {"--data-folder", "/data"}.
-    std::vector<std::string> extra_arguments;
+    std::vector<std::string> extra_arguments = {};
   };
 
   explicit DaemonProcess(Options options) : options_(std::move(options)) {}

@@ -43,11 +43,10 @@ TEST(SubprocessTest, GivesSignals) {
 }
 
 TEST(SubprocessTest, SaysWhatCannotBeStarted) {
-  EXPECT_FALSE(Subprocess::Start({.arguments = {"/nonexistent/program"},
-                                  .environment = {},
-                                  .stdout_path = "/dev/null",
-                                  .stderr_path = "/dev/null"})
-                   .ok());
+  EXPECT_FALSE(
+      Subprocess::Start(
+          {.arguments = {"/nonexistent/program"}, .stdout_path = "/dev/null", .stderr_path = "/dev/null"})
+          .ok());
 }
 
 TEST(ScratchFolderTest, LeavesNothing) {

@@ -36,7 +36,6 @@ ScratchFolder::ScratchFolder() {
   mkfifo(pipe.c_str(), 0600);
   absl::StatusOr<std::unique_ptr<Subprocess>> guard = Subprocess::Start({
       .arguments = {"/bin/sh", "-c", kGuard, "guard", path_},
-      .environment = {},
       .stdout_path = "/dev/null",
       .stderr_path = "/dev/null",
   });

@@ -23,7 +23,7 @@ class Subprocess {
     std::vector<std::string> arguments;
     // Set on top of a small environment: PATH, HOME (a folder that does not exist), LC_ALL=C and
     // OMP_WAIT_POLICY.
-    std::map<std::string, std::string> environment;
+    std::map<std::string, std::string> environment = {};
     // Files that take what it writes, appended; both may be one. Required.
     std::string stdout_path;
     std::string stderr_path;

@@ -1,0 +1,184 @@
+// SIGKILL to the daemon at random moments while a job reports every step: a watcher that comes back each time
+// with the last sequence number that it saw gets every event once and in order, and the job trains on to its
+// end.
+//
+//   bazel test //tests/fault:daemon_kill_test --test_arg=--rounds=20 --test_arg=--seed=7
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/time_util.h>
+
+#include <cstdint>
+#include <iostream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "tests/integration/cli.h"
+#include "tests/integration/daemon_process.h"
+#include "tests/integration/job_specs.h"
+#include "tests/integration/programs.h"
+#include "tests/integration/scratch_folder.h"
+#include "tests/integration/stored_log.h"
+#include "tests/integration/watcher.h"
+
+namespace tandem::testing {
+namespace {
+
+// --name=number on the command line.
+struct Flags {
+  // How often the daemon is killed; 0: 6, and 20 where $TANDEM_WHOLE is 1.
+  int64_t rounds = 0;
+  // Of the moments; 0: another one each time.
+  int64_t seed = 0;
+  // Optimizer steps of a job, each of which it reports; whole hundreds.
+  int64_t steps = 2500;
+} flags;
+
+constexpr absl::Duration kPatience = absl::Minutes(5);
+
+class DaemonKillTest : public ::testing::Test {
+ protected:
+  DaemonKillTest() : daemon_({.state_folder = scratch_.File("state"), .cpu_devices = 1}) {
+    rounds_ = flags.rounds != 0 ? flags.rounds : RunsWhole() ? 20 : 6;
+    const int64_t seed = flags.seed != 0 ? flags.seed : std::random_device()();
+    random_.seed(seed);
+    std::cout << "Moments follow --seed=" << seed << ", " << rounds_ << " rounds\n";
+  }
+
+  int Random(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+
+  std::string Submit() {
+    std::string json;
+    const v1::JobSpec spec = LongJob(flags.steps);
+    EXPECT_TRUE(google::protobuf::util::MessageToJsonString(spec, &json).ok());
+    const CliResult result = cli_.Run({"submit", scratch_.Write("job.json", json)});
+    EXPECT_EQ(result.exit_code, 0) << result;
+    return Cli::FindJobName(result.out + result.err);
+  }
+
+  // Waits for a random moment of the job, kills the daemon and starts the next. False where the job ended
+  // before.
+  bool KillOnce(const Watcher& watcher) {
+    // First some events (a daemon that has caught up, or is just doing so), then a moment in between two.
+    if (!watcher.WaitForEvents(watcher.count() + Random(1, 60), kPatience)) return false;
+    absl::SleepFor(absl::Microseconds(Random(0, 20000)));
+    if (watcher.ended()) return false;
+    KillAndLaunch();
+    if (KillsOfAllJobs() < rounds_ && Random(0, 3) == 0) {
+      // Again while it starts: while it takes back its workers, or before.
+      absl::SleepFor(absl::Milliseconds(Random(0, 300)));
+      KillAndLaunch();
+    }
+    const absl::Status ready = daemon_.WaitUntilReady();
+    EXPECT_TRUE(ready.ok()) << ready;
+    return ready.ok();
+  }
+
+  void KillAndLaunch() {
+    kills_.push_back(absl::Now());
+    daemon_.Kill();
+    EXPECT_TRUE(daemon_.Launch().ok());
+  }
+
+  int KillsOfAllJobs() const { return earlier_kills_ + static_cast<int>(kills_.size()); }
+
+  static std::vector<int64_t> ReportedSteps(const std::vector<v1::JobEvent>& events) {
+    std::vector<int64_t> steps;
+    for (const v1::JobEvent& event : events) {
+      if (event.has_progress()) steps.push_back(event.progress().step());
+    }
+    return steps;
+  }
+
+  void CheckJob(const Watcher& watcher, CliRun& follower, const std::string& job) {
+    ASSERT_TRUE(watcher.WaitForEnd(kPatience)) << "after " << watcher.count() << " events\n" << daemon_.Log();
+    ASSERT_TRUE(watcher.status().ok()) << watcher.status().error_message();
+    const std::vector<v1::JobEvent> seen = watcher.events();
+    ExpectWholeLog(seen, job);
+    EXPECT_GE(seen.size(), 2000);
+    EXPECT_EQ(seen.back().state_change().to(), v1::JOB_STATE_SUCCEEDED) << seen.back().DebugString();
+    // The same from the daemon at once, and from its command, which came back by itself each time.
+    ExpectSameLog(ReadEvents(daemon_, job), seen);
+    const CliResult followed = follower.Finish();
+    EXPECT_EQ(followed.exit_code, 0) << followed.err;
+
+    // Nothing that the worker reported is missing: a step each.
+    const std::vector<int64_t> steps = ReportedSteps(seen);
+    for (size_t i = 0; i < steps.size(); ++i) ASSERT_EQ(steps[i], i + 1);
+    EXPECT_EQ(steps.size(), flags.steps);
+    // A kill that came after the end was none of this job.
+    const absl::Time end =
+        absl::FromUnixNanos(google::protobuf::util::TimeUtil::TimestampToNanoseconds(seen.back().time()));
+    while (!kills_.empty() && kills_.back() >= end) kills_.pop_back();
+    for (const v1::JobEvent& event : seen) EXPECT_LE(event.attempt(), 1) << "the job was started again";
+    logs_.emplace_back(job, seen);
+  }
+
+  ScratchFolder scratch_;
+  DaemonProcess daemon_;
+  Cli cli_{scratch_};
+  std::mt19937_64 random_;
+  int rounds_ = 0;
+  // Moments of the kills during the present job; number of those during jobs before it.
+  std::vector<absl::Time> kills_;
+  int earlier_kills_ = 0;
+  std::vector<std::pair<std::string, std::vector<v1::JobEvent>>> logs_;
+};
+
+TEST_F(DaemonKillTest, NoEventIsLostOrDoubled) {
+  ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  cli_.Use(daemon_);
+  // One job mostly lasts for all rounds; on a machine that trains faster than it starts daemons it takes
+  // more.
+  while (KillsOfAllJobs() < rounds_ && !HasFailure()) {
+    kills_.clear();
+    const std::string job = Submit();
+    ASSERT_NE(job, "");
+    Watcher watcher(daemon_, job);
+    const std::unique_ptr<CliRun> follower = cli_.Start({"watch", job, "-o", "json"});
+    while (KillsOfAllJobs() < rounds_ && KillOnce(watcher)) {
+    }
+    CheckJob(watcher, *follower, job);
+    std::cout << job << ": " << kills_.size() << " kills, " << watcher.count() << " events, "
+              << watcher.calls() << " calls of WatchJob\n";
+    EXPECT_FALSE(kills_.empty()) << "the job ended before the daemon could be killed: take more --steps";
+    earlier_kills_ += kills_.size();
+    kills_.clear();
+  }
+  EXPECT_EQ(daemon_.Terminate(), 0);
+  EXPECT_TRUE(daemon_.Processes().empty());
+  for (const auto& [job, seen] : logs_) {
+    const auto stored = ReadStoredLog(daemon_.DatabasePath(), job);
+    ASSERT_TRUE(stored.ok()) << stored.status();
+    ExpectSameLog(*stored, seen);
+  }
+}
+
+bool ParseFlags(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::vector<std::string> parts = absl::StrSplit(argv[i], '=');
+    int64_t* const flag = parts[0] == "--rounds"  ? &flags.rounds
+                          : parts[0] == "--seed"  ? &flags.seed
+                          : parts[0] == "--steps" ? &flags.steps
+                                                  : nullptr;
+    if (flag == nullptr || parts.size() != 2 || !absl::SimpleAtoi(parts[1], flag)) {
+      std::cerr << "what is " << argv[i] << "? There are --rounds=N, --seed=N and --steps=N\n";
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace tandem::testing
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  if (!tandem::testing::ParseFlags(argc, argv)) return 2;
+  return RUN_ALL_TESTS();
+}

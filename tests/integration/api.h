@@ -1,0 +1,53 @@
+#ifndef TANDEM_TESTS_INTEGRATION_API_H_
+#define TANDEM_TESTS_INTEGRATION_API_H_
+
+#include <grpcpp/support/status.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "tandem/v1/daemon_service.grpc.pb.h"
+#include "tandem/v1/job_service.grpc.pb.h"
+#include "tests/integration/daemon_process.h"
+
+namespace tandem::testing {
+
+// Plain calls of a daemon's API, with its token. Where a call fails, so does the test, and the result is
+// empty; calls that are to fail give their status instead. Good for one run of the daemon and those after it.
+// Not thread-safe.
+class Api {
+ public:
+  explicit Api(const DaemonProcess& daemon);
+
+  v1::Job Create(const v1::JobSpec& spec, const std::string& request_id = "");
+  grpc::Status TryCreate(const v1::JobSpec& spec);
+  v1::Job Get(const std::string& job);
+  std::vector<v1::Job> List();
+  v1::Job Cancel(const std::string& job);
+  std::vector<v1::Device> Devices();
+
+  // Waits for the state, or for a terminal one; the job as it is then.
+  v1::Job WaitFor(const std::string& job, v1::JobState state, absl::Duration timeout = absl::Minutes(3));
+
+ private:
+  // Runs a call to its status and expects OK.
+  template <typename Call>
+  void Expect(const char* what, Call call);
+
+  const DaemonProcess& daemon_;
+  const std::unique_ptr<v1::JobService::Stub> jobs_;
+  const std::unique_ptr<v1::DaemonService::Stub> daemon_stub_;
+};
+
+// Whether a job in this state never leaves it.
+bool IsTerminal(v1::JobState state);
+
+// How the service "" is, by the standard health check and without a token: 1 is SERVING, 2 NOT_SERVING; -1
+// where the call failed.
+int CheckHealth(const DaemonProcess& daemon);
+
+}  // namespace tandem::testing
+
+#endif  // TANDEM_TESTS_INTEGRATION_API_H_

@@ -1,0 +1,367 @@
+// Whatever is wrong with a job, its data, a token or a daemon's surroundings is refused at once by a message
+// that names the place, and leaves nothing behind.
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/api.h"
+#include "tests/integration/cli.h"
+#include "tests/integration/daemon_process.h"
+#include "tests/integration/idx_files.h"
+#include "tests/integration/job_specs.h"
+#include "tests/integration/processes.h"
+#include "tests/integration/programs.h"
+#include "tests/integration/scratch_folder.h"
+
+namespace tandem::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kJob[] = R"(name: bad
+dataset:
+  synthetic: {shape: [1, 28, 28], classes: 10, train_samples: 256, validation_samples: 64}
+model:
+  input: {shape: [1, 28, 28]}
+  layers:
+  - conv2d: {filters: 4, kernel: [5, 5]}
+  - name: pool
+    max_pool2d: {size: [2, 2]}
+  - dense: {units: 10}
+training:
+  loss: {softmax_cross_entropy: {}}
+  optimizer: {sgd: {learning_rate: 0.1}}
+  global_batch_size: 32
+  epochs: 1
+replicas: {count: 2}
+)";
+
+// One daemon for all tests: what a bad job left behind would be seen by the next.
+class BadInputTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    scratch_ = new ScratchFolder();
+    std::filesystem::create_directories(scratch_->File("data"));
+    daemon_ = new DaemonProcess({.state_folder = scratch_->File("state"),
+                                 .cpu_devices = 2,
+                                 .extra_arguments = {"--data-folder", scratch_->File("data")}});
+    const absl::Status started = daemon_->Start();
+    ASSERT_TRUE(started.ok()) << started;
+  }
+  static void TearDownTestSuite() {
+    delete daemon_;
+    delete scratch_;
+  }
+
+  void SetUp() override {
+    ASSERT_TRUE(daemon_->IsRunning());
+    cli_.Use(*daemon_);
+  }
+
+  // No job, no folder of one, no worker; and the daemon answers.
+  void TearDown() override {
+    ASSERT_TRUE(daemon_->IsRunning()) << daemon_->Log();
+    EXPECT_THAT(Api(*daemon_).List(), IsEmpty());
+    EXPECT_THAT(daemon_->Workers(), IsEmpty());
+    std::error_code error;
+    EXPECT_TRUE(std::filesystem::is_empty(scratch_->File("state/jobs"), error) || error);
+  }
+
+  // The job file is refused with exit code 2, and the message has each of these, in whatever case.
+  void ExpectRefused(const std::string& yaml, const std::vector<std::string>& parts,
+                     const std::vector<std::string>& more_arguments = {}) {
+    std::vector<std::string> arguments = {"submit", scratch_->Write("bad.yaml", yaml)};
+    arguments.insert(arguments.end(), more_arguments.begin(), more_arguments.end());
+    const CliResult result = cli_.Run(arguments);
+    EXPECT_EQ(result.exit_code, 2) << result;
+    const std::string message = absl::AsciiStrToLower(result.err);
+    for (const std::string& part : parts) EXPECT_THAT(message, HasSubstr(absl::AsciiStrToLower(part)));
+  }
+  void ExpectSetRefused(const std::string& set, const std::vector<std::string>& parts) {
+    SCOPED_TRACE(set);
+    ExpectRefused(kJob, parts, {"--set", set});
+  }
+
+  // kJob with one text for another, which it must have.
+  static std::string With(const std::string& from, const std::string& to) {
+    const std::string job = kJob;
+    EXPECT_THAT(job, HasSubstr(from));
+    return absl::StrReplaceAll(job, {{from, to}});
+  }
+
+  // kJob on IDX files of the data folder.
+  static std::string OnFiles(const std::string& images, const std::string& labels, int classes = 10) {
+    return With("synthetic: {shape: [1, 28, 28], classes: 10, train_samples: 256, validation_samples: 64}",
+                absl::StrCat("idx: {train_images: \"", images, "\", train_labels: \"", labels,
+                             "\", classes: ", classes, "}"));
+  }
+
+  static ScratchFolder* scratch_;
+  static DaemonProcess* daemon_;
+  Cli cli_{*scratch_};
+};
+
+ScratchFolder* BadInputTest::scratch_ = nullptr;
+DaemonProcess* BadInputTest::daemon_ = nullptr;
+
+TEST_F(BadInputTest, UnknownLayer) {
+  ExpectRefused(With("- dense: {units: 10}", "- dence: {units: 10}"), {"model.layers[2]", "dence", "dense"});
+  ExpectRefused(With("- dense: {units: 10}", "- {}"), {"model.layers[2]"});
+}
+
+TEST_F(BadInputTest, YamlTypo) {
+  ExpectRefused(With("global_batch_size", "globl_batch_size"),
+                {"training", "globl_batch_size", "global_batch_size"});
+  ExpectRefused(With("filters: 4", "filtres: 4"), {"model.layers[0].conv2d", "filtres", "filters"});
+  ExpectRefused(With("epochs: 1", "epochs: many"), {"training.epochs", "many"});
+  ExpectRefused(With("units: 10}", "units: 10, activation: relo}"),
+                {"model.layers[2].dense.activation", "relo", "relu"});
+  ExpectRefused(With("epochs: 1", "epochs: 1\n  epochs: 2"), {"training.epochs"});
+  ExpectRefused("name: [unclosed\n", {"bad.yaml"});
+  ExpectRefused("", {"bad.yaml"});
+}
+
+TEST_F(BadInputTest, ShapesThatDoNotFit) {
+  // The network's output against the data's classes.
+  ExpectRefused(With("units: 10", "units: 7"), {"dense_1", "7", "10"});
+  // The input against the data set's samples: both shapes.
+  ExpectRefused(With("input: {shape: [1, 28, 28]}", "input: {shape: [3, 32, 32]}"),
+                {"model.input.shape", "[3, 32, 32]", "[1, 28, 28]"});
+  // A window larger than what it reads: the layer, its own and the other's shape.
+  ExpectRefused(With("max_pool2d: {size: [2, 2]}", "max_pool2d: {size: [40, 40]}"),
+                {"model.layers[1]", "pool", "40", "[4, 24, 24]"});
+  ExpectRefused(With("kernel: [5, 5]", "kernel: [29, 5]"),
+                {"model.layers[0]", "conv2d_1", "29", "[1, 28, 28]"});
+  // A convolution on what is no image.
+  ExpectRefused(
+      With("- dense: {units: 10}", "- flatten: {}\n  - name: late\n    conv2d: {filters: 3, kernel: [3]}"),
+      {"model.layers[3]", "late", "[576]"});
+  // Groups that do not divide the channels.
+  ExpectRefused(With("filters: 4,", "filters: 4, groups: 3,"), {"model.layers[0].conv2d.groups", "3"});
+}
+
+TEST_F(BadInputTest, LayersThatDoNotConnect) {
+  ExpectRefused(With("- name: pool", "- name: pool\n    inputs: [nowhere]"),
+                {"model.layers[1].inputs", "nowhere"});
+  ExpectRefused(With("- name: pool", "- name: pool\n    inputs: [pool]"), {"model.layers[1].inputs", "pool"});
+  ExpectRefused(With("- dense: {units: 10}", "- name: pool\n    dense: {units: 10}"),
+                {"model.layers[2].name", "pool"});
+  ExpectRefused(With("- name: pool", "- name: \"../pool\""), {"model.layers[1].name"});
+  ExpectRefused(With("- name: pool", "- name: input"), {"model.layers[1].name", "input"});
+}
+
+TEST_F(BadInputTest, NegativeSizes) {
+  ExpectRefused(With("filters: 4", "filters: -4"), {"model.layers[0].conv2d.filters", "-4"});
+  ExpectRefused(With("units: 10", "units: 0"), {"model.layers[2].dense.units"});
+  ExpectRefused(With("size: [2, 2]", "size: [-2, 2]"), {"model.layers[1].max_pool2d.size", "-2"});
+  ExpectRefused(With("input: {shape: [1, 28, 28]}", "input: {shape: [1, -28, 28]}"),
+                {"model.input.shape", "-28"});
+  ExpectSetRefused("training.global_batch_size=-1", {"training.global_batch_size", "-1"});
+  ExpectSetRefused("training.epochs=-1", {"training.epochs", "-1"});
+  ExpectSetRefused("dataset.synthetic.train_samples=-5", {"dataset.synthetic.train_samples", "-5"});
+  ExpectSetRefused("dataset.synthetic.classes=-5", {"dataset.synthetic.classes", "-5"});
+  ExpectSetRefused("dataset.train_limit=-5", {"dataset.train_limit", "-5"});
+  ExpectSetRefused("replicas.count=-1", {"replicas.count", "-1"});
+  ExpectSetRefused("replicas.prefetch=65", {"replicas.prefetch", "65", "64"});
+  ExpectSetRefused("training.optimizer.sgd.learning_rate=-0.1", {"training.optimizer.sgd.learning_rate"});
+  ExpectSetRefused("training.optimizer.sgd.learning_rate=.nan", {"training.optimizer.sgd.learning_rate"});
+  ExpectSetRefused("training.report.every_seconds=0.001", {"training.report.every_seconds"});
+  ExpectSetRefused("name=\"with space\"", {"name"});
+}
+
+TEST_F(BadInputTest, HugeSizes) {
+  ExpectRefused(With("units: 10", "units: 9223372036854775807"), {"model.layers[2]"});
+  ExpectRefused(With("filters: 4", "filters: 1000000000000"), {"model.layers[0]"});
+  ExpectRefused(With("filters: 4", "filters: 100000000"), {"memory"});
+  ExpectRefused(With("units: 10", "units: 99999999999999999999"), {"model.layers[2].dense.units"});
+  ExpectRefused(With("kernel: [5, 5]", "kernel: [4000000000000000000, 4000000000000000000]"),
+                {"model.layers[0]"});
+  ExpectRefused(absl::StrReplaceAll(kJob, {{"[1, 28, 28]", "[4000000, 4000000, 4000000]"}}), {"shape"});
+  ExpectSetRefused("training.global_batch_size=9223372036854775807", {"training.global_batch_size"});
+  ExpectSetRefused("dataset.synthetic.train_samples=9223372036854775807",
+                   {"dataset.synthetic.train_samples"});
+  ExpectSetRefused("dataset.synthetic.classes=9223372036854775807", {"dataset.synthetic.classes"});
+  ExpectSetRefused("replicas.count=2147483647", {"replicas.count", "2"});
+  ExpectSetRefused("replicas.count=3", {"replicas.count", "3", "2"});
+}
+
+TEST_F(BadInputTest, ABatchSmallerThanTheReplicas) {
+  ExpectSetRefused("training.global_batch_size=1", {"training.global_batch_size", "1", "2", "replicas"});
+}
+
+TEST_F(BadInputTest, UnknownDataset) {
+  ExpectRefused(
+      With("synthetic: {shape: [1, 28, 28], classes: 10, train_samples: 256, validation_samples: 64}",
+           "name: fashion-mnits"),
+      {"dataset.name", "fashion-mnits", "fashion-mnist"});
+  ExpectRefused(
+      With("  synthetic: {shape: [1, 28, 28], classes: 10, train_samples: 256, validation_samples: 64}\n",
+           ""),
+      {"dataset"});
+}
+
+TEST_F(BadInputTest, MissingDataFiles) {
+  ExpectRefused(OnFiles("none-images", "none-labels"), {"dataset.idx.train_images", "none-images"});
+  scratch_->Write("data/images", IdxFile({64, 28, 28}, 256));
+  ExpectRefused(OnFiles("images", "none-labels"), {"dataset.idx.train_labels", "none-labels"});
+  std::filesystem::create_directories(scratch_->File("data/folder"));
+  ExpectRefused(OnFiles("folder", "folder"), {"dataset.idx.train_images", "folder"});
+  ExpectRefused(OnFiles("images", ""), {"dataset.idx.train_labels"});
+}
+
+TEST_F(BadInputTest, TruncatedDataFiles) {
+  scratch_->Write("data/images", IdxFile({64, 28, 28}, 256));
+  scratch_->Write("data/labels", IdxFile({64}, 10));
+  scratch_->Write("data/short-images", IdxFile({64, 28, 28}, std::string(64 * 28 * 28 - 1, 'x')));
+  scratch_->Write("data/short-labels", IdxFile({64}, std::string(63, '\1')));
+  scratch_->Write("data/header", std::string("\0\0\x08\x03\0\0", 6));
+  scratch_->Write("data/empty", "");
+  ExpectRefused(OnFiles("short-images", "labels"), {"dataset.idx.train_images", "short-images"});
+  ExpectRefused(OnFiles("images", "short-labels"), {"dataset.idx.train_labels", "short-labels"});
+  ExpectRefused(OnFiles("header", "labels"), {"dataset.idx.train_images"});
+  ExpectRefused(OnFiles("empty", "labels"), {"dataset.idx.train_images"});
+}
+
+TEST_F(BadInputTest, FilesThatAreNotIdx) {
+  scratch_->Write("data/labels", IdxFile({64}, 10));
+  scratch_->Write("data/text", "This is a text, and no IDX file; it is long enough to hold a header.");
+  scratch_->Write("data/gzip", std::string("\x1f\x8b\x08\x00 this is no gzip stream at all", 34));
+  // Said to be larger than any memory.
+  scratch_->Write("data/huge", IdxFile({0xffffffff, 0xffffffff, 0xffffffff}, "few"));
+  ExpectRefused(OnFiles("text", "labels"), {"dataset.idx.train_images", "IDX"});
+  ExpectRefused(OnFiles("gzip", "labels"), {"dataset.idx.train_images"});
+  ExpectRefused(OnFiles("huge", "labels"), {"dataset.idx.train_images"});
+  ExpectRefused(OnFiles("labels", "labels"), {"dataset.idx.train_images"});
+}
+
+TEST_F(BadInputTest, LabelsThatDoNotFit) {
+  scratch_->Write("data/images", IdxFile({64, 28, 28}, 256));
+  scratch_->Write("data/labels", IdxFile({64}, 20));
+  scratch_->Write("data/few-labels", IdxFile({63}, 10));
+  ExpectRefused(OnFiles("images", "labels", 10), {"dataset.idx.train_labels", "10"});
+  ExpectRefused(OnFiles("images", "few-labels"), {"dataset.idx", "63", "64"});
+}
+
+TEST_F(BadInputTest, DataOutsideTheFolders) {
+  const std::string secret = scratch_->Write("secret/images", IdxFile({64, 28, 28}, 256));
+  scratch_->Write("data/labels", IdxFile({64}, 10));
+  ExpectRefused(OnFiles(secret, "labels"), {"dataset.idx.train_images", "folder"});
+  ExpectRefused(OnFiles("/etc/shadow", "labels"), {"dataset.idx.train_images", "folder"});
+  ExpectRefused(OnFiles("../secret/images", "labels"), {"dataset.idx.train_images", "folder"});
+  std::error_code error;
+  std::filesystem::create_symlink(secret, scratch_->File("data/link"), error);
+  std::filesystem::create_directory_symlink(scratch_->File("secret"), scratch_->File("data/folder-link"),
+                                            error);
+  ExpectRefused(OnFiles("link", "labels"), {"dataset.idx.train_images", "folder"});
+  ExpectRefused(OnFiles("folder-link/images", "labels"), {"dataset.idx.train_images", "folder"});
+}
+
+TEST_F(BadInputTest, AWrongToken) {
+  const std::string path = scratch_->Write("wrong-token", "0123456789012345678901234567890123456789012\n");
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+  Cli wrong(*scratch_);
+  wrong.Use(*daemon_);
+  wrong.SetEnvironment("TANDEM_TOKEN_FILE", path);
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"list"}, {"submit", scratch_->Write("job.yaml", kJob)}, {"shutdown"}}) {
+    const CliResult result = wrong.Run(command);
+    EXPECT_EQ(result.exit_code, 2) << result;
+    EXPECT_THAT(result.err, HasSubstr("token"));
+    EXPECT_THAT(result.err, HasSubstr(path));
+  }
+  Cli none(*scratch_);
+  none.Use(*daemon_);
+  none.SetEnvironment("TANDEM_TOKEN_FILE", scratch_->File("no-such-token"));
+  const CliResult result = none.Run({"list"});
+  EXPECT_EQ(result.exit_code, 2) << result;
+  EXPECT_THAT(result.err, HasSubstr("no-such-token"));
+}
+
+TEST_F(BadInputTest, ASpecOfFiveMebibytes) {
+  std::string yaml = kJob;
+  const std::string layer = "  - activation: {function: relu}\n";
+  std::string layers;
+  while (layers.size() < (5 << 20)) layers += layer;
+  yaml = absl::StrReplaceAll(yaml, {{"  - dense: {units: 10}\n", layers + "  - dense: {units: 10}\n"}});
+  ExpectRefused(yaml, {});
+
+  // The same past the command's own checks.
+  v1::JobSpec spec = SmallJob({});
+  spec.mutable_model()->mutable_layers(0)->set_name(std::string(5 << 20, 'n'));
+  const grpc::Status status = Api(*daemon_).TryCreate(spec);
+  EXPECT_TRUE(status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ||
+              status.error_code() == grpc::StatusCode::INVALID_ARGUMENT)
+      << status.error_code() << " " << status.error_message();
+}
+
+TEST_F(BadInputTest, APortInUse) {
+  Subprocess::Options options;
+  options.arguments = {DaemonProgram(), "--state-folder", scratch_->File("other-state"), "--listen",
+                       daemon_->address()};
+  options.stdout_path = options.stderr_path = scratch_->File("second.log");
+  auto second = Subprocess::Start(options);
+  ASSERT_TRUE(second.ok()) << second.status();
+  const auto code = (*second)->Wait(absl::Minutes(1));
+  ASSERT_TRUE(code.has_value()) << "it runs on beside the first";
+  EXPECT_NE(*code, 0);
+  const std::string log = ReadFile(scratch_->File("second.log"));
+  EXPECT_THAT(log, HasSubstr(daemon_->address()));
+  EXPECT_THAT(log, HasSubstr("use"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_->File("other-state/address")));
+}
+
+TEST_F(BadInputTest, AStateFolderThatIsHeld) {
+  Subprocess::Options options;
+  options.arguments = {DaemonProgram(), "--state-folder", daemon_->state_folder(), "--listen", "127.0.0.1:0"};
+  options.stdout_path = options.stderr_path = scratch_->File("third.log");
+  auto third = Subprocess::Start(options);
+  ASSERT_TRUE(third.ok()) << third.status();
+  const auto code = (*third)->Wait(absl::Minutes(1));
+  ASSERT_TRUE(code.has_value()) << "it runs on beside the first";
+  EXPECT_NE(*code, 0);
+  const std::string log = ReadFile(scratch_->File("third.log"));
+  EXPECT_THAT(log, HasSubstr(daemon_->state_folder()));
+  EXPECT_THAT(log, HasSubstr(absl::StrCat(daemon_->pid())));
+  // The first one's files are untouched.
+  EXPECT_EQ(absl::StripAsciiWhitespace(ReadFile(daemon_->state_folder() + "/address")), daemon_->address());
+  EXPECT_EQ(cli_.Run({"list"}).exit_code, 0);
+}
+
+TEST_F(BadInputTest, ADaemonsOwnArguments) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--no-such-flag"}, "no-such-flag"},
+      {{"--listen", "nonsense"}, "nonsense"},
+      {{"--listen", "0.0.0.0:0"}, "TLS"},
+      {{"--cpu-devices", "-1"}, "cpu-devices"},
+      {{"--data-folder", "/nonexistent/data"}, "/nonexistent/data"},
+      {{"--tls-cert", "/nonexistent/cert.pem", "--tls-key", "/nonexistent/key.pem"}, "/nonexistent"},
+      {{"--state-folder", "/proc/nowhere"}, "/proc/nowhere"},
+  };
+  int i = 0;
+  for (const auto& [arguments, part] : cases) {
+    Subprocess::Options options;
+    options.arguments = {DaemonProgram()};
+    if (arguments[0] != "--state-folder") {
+      options.arguments.insert(options.arguments.end(), {"--state-folder", scratch_->File("bad-state")});
+    }
+    options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+    options.stdout_path = options.stderr_path = scratch_->File(absl::StrCat("arguments-", ++i));
+    auto process = Subprocess::Start(options);
+    ASSERT_TRUE(process.ok()) << process.status();
+    const auto code = (*process)->Wait(absl::Minutes(1));
+    EXPECT_TRUE(code.has_value() && *code != 0) << arguments[0] << " " << arguments.back() << " was taken";
+    EXPECT_THAT(ReadFile(options.stderr_path), HasSubstr(part)) << arguments[0];
+  }
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,19 @@
+#ifndef TANDEM_TESTS_INTEGRATION_IDX_FILES_H_
+#define TANDEM_TESTS_INTEGRATION_IDX_FILES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tandem::testing {
+
+// An IDX file of unsigned bytes: the header for these extents, then `bytes` as they are, be they too few or
+// too many.
+std::string IdxFile(const std::vector<uint32_t>& extents, const std::string& bytes);
+
+// Unsigned bytes of these extents: 0, 1, 2, ... over and over, each modulo `modulus`.
+std::string IdxFile(const std::vector<uint32_t>& extents, int modulus);
+
+}  // namespace tandem::testing
+
+#endif  // TANDEM_TESTS_INTEGRATION_IDX_FILES_H_
