@@ -1,0 +1,74 @@
+# For the scripts beside this one: a daemon of their own in a scratch folder. To be sourced.
+#
+# Needs the programs, laid out as bazel-bin, in $TANDEM_BIN_DIR (default: bazel-bin of this repository). Everything that
+# is started is killed, and the scratch folder removed, when the script ends.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+bin=${TANDEM_BIN_DIR:-$here/../../bazel-bin}
+tandemd=$bin/server/daemon/tandemd
+tandem=$bin/client/cli/tandem
+
+# skip REASON: ends the script as one that cannot run here.
+skip() {
+  echo "$*"
+  exit 77
+}
+
+# die REASON: ends it as failed.
+die() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+for program in "$tandemd" "$bin/server/worker/tandem-worker" "$tandem"; do
+  [[ -x $program ]] || die "$program is missing: bazel build //server/daemon:tandemd //server/worker:tandem-worker //client/cli:tandem, or set TANDEM_BIN_DIR"
+done
+
+# Short, for the daemon puts a Unix socket into its state folder.
+scratch=$(mktemp -d /tmp/tandem-test-XXXXXX)
+cleanup() {
+  local process
+  for process in /proc/[0-9]*; do
+    if [[ ${process#/proc/} != "$$" ]] && grep -qaF -- "$scratch" "$process/cmdline" "$process/environ" 2>/dev/null; then
+      kill -9 "${process#/proc/}" 2>/dev/null || true
+    fi
+  done
+  if declare -F extra_cleanup >/dev/null; then extra_cleanup; fi
+  rm -rf -- "$scratch"
+}
+trap cleanup EXIT
+
+# await SECONDS COMMAND...: until the command succeeds; fails where it does not in time.
+await() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || return 1
+    sleep 0.05
+  done
+}
+
+# start_daemon [PREFIX... --] FLAG...: starts tandemd on $scratch/state and waits until it says where it listens
+# ($address). A prefix is a command that runs it, such as `ip netns exec NAME`.
+start_daemon() {
+  local prefix=()
+  if [[ " $* " == *" -- "* ]]; then
+    while [[ $1 != -- ]]; do
+      prefix+=("$1")
+      shift
+    done
+    shift
+  fi
+  rm -f "$scratch/state/address"
+  "${prefix[@]}" "$tandemd" --state-folder "$scratch/state" "$@" >>"$scratch/tandemd.log" 2>&1 &
+  daemon=$!
+  listens_or_ended() { [[ -s $scratch/state/address ]] || ! kill -0 "$daemon" 2>/dev/null; }
+  await 60 listens_or_ended || true
+  if [[ ! -s $scratch/state/address ]]; then
+    cat "$scratch/tandemd.log" >&2
+    die "the daemon did not start"
+  fi
+  address=$(<"$scratch/state/address")
+  export TANDEM_ADDRESS=$address TANDEM_TOKEN_FILE=$scratch/state/token
+}
