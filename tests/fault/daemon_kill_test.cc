@@ -58,7 +58,7 @@ class DaemonKillTest : public ::testing::Test {
     EXPECT_TRUE(google::protobuf::util::MessageToJsonString(spec, &json).ok());
     const CliResult result = cli_.Run({"submit", scratch_.Write("job.json", json)});
     EXPECT_EQ(result.exit_code, 0) << result;
-    return Cli::FindJobName(result.out + result.err);
+    return Cli::SubmittedJob(result);
   }
 
   // Waits for a random moment of the job, kills the daemon and starts the next. False where the job ended
@@ -95,6 +95,15 @@ class DaemonKillTest : public ::testing::Test {
     return steps;
   }
 
+  static std::vector<v1::JobEvent> ParseJsonLines(const std::string& text) {
+    std::vector<v1::JobEvent> events;
+    for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(std::string(line), &events.emplace_back()).ok())
+          << line;
+    }
+    return events;
+  }
+
   void CheckJob(const Watcher& watcher, CliRun& follower, const std::string& job) {
     ASSERT_TRUE(watcher.WaitForEnd(kPatience)) << "after " << watcher.count() << " events\n" << daemon_.Log();
     ASSERT_TRUE(watcher.status().ok()) << watcher.status().error_message();
@@ -106,6 +115,7 @@ class DaemonKillTest : public ::testing::Test {
     ExpectSameLog(ReadEvents(daemon_, job), seen);
     const CliResult followed = follower.Finish();
     EXPECT_EQ(followed.exit_code, 0) << followed.err;
+    ExpectSameLog(ParseJsonLines(followed.out), seen);
 
     // Nothing that the worker reported is missing: a step each.
     const std::vector<int64_t> steps = ReportedSteps(seen);

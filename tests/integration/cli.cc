@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "tests/integration/programs.h"
 
@@ -53,15 +54,12 @@ std::unique_ptr<CliRun> Cli::Start(const std::vector<std::string>& arguments) {
   return std::make_unique<CliRun>(*std::move(process), options.stdout_path, options.stderr_path);
 }
 
-std::string Cli::FindJobName(const std::string& text) {
-  const size_t begin = text.find("jobs/");
-  if (begin == std::string::npos) return "";
-  const size_t end =
-      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", begin + 5);
-  std::string name = text.substr(begin, end == std::string::npos ? end : end - begin);
-  // It may end a sentence.
-  while (name.back() == '.') name.pop_back();
-  return name;
+std::string Cli::SubmittedJob(const CliResult& result) {
+  constexpr absl::string_view kSaid = "submitted ";
+  const size_t found = result.out.find(kSaid.data());
+  if (found == std::string::npos) return "";
+  const size_t begin = found + kSaid.size();
+  return "jobs/" + result.out.substr(begin, result.out.find('\n', begin) - begin);
 }
 
 }  // namespace tandem::testing

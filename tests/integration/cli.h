@@ -58,9 +58,8 @@ class Cli {
   CliResult Run(const std::vector<std::string>& arguments, absl::Duration timeout = absl::Seconds(120));
   std::unique_ptr<CliRun> Start(const std::vector<std::string>& arguments);
 
-  // Names a job of a run with `-o json` or of `submit`'s answer: the first "jobs/<id>" in the text; "" where
-  // none is.
-  static std::string FindJobName(const std::string& text);
+  // The job, "jobs/<id>", that a run of `submit` says it submitted; "" where it says none.
+  static std::string SubmittedJob(const CliResult& result);
 
   // Set in the environment of the runs that follow.
   void SetEnvironment(const std::string& name, const std::string& value) { environment_[name] = value; }

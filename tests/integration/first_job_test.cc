@@ -66,7 +66,7 @@ class FirstJobTest : public ::testing::Test {
     const CliResult result =
         cli_.Run({"submit", scratch_.Write("job.yaml", yaml), "--follow"}, absl::Minutes(4));
     EXPECT_EQ(result.exit_code, 0) << result << daemon_.Log();
-    return Cli::FindJobName(result.out + result.err);
+    return Cli::SubmittedJob(result);
   }
 
   ScratchFolder scratch_;
@@ -182,11 +182,16 @@ TEST_F(FirstJobTest, EveryCommandAnswers) {
 }
 
 TEST_F(FirstJobTest, EveryTemplateIsAValidJob) {
-  const CliResult lenet = cli_.Run({"init", "lenet"});
-  ASSERT_EQ(lenet.exit_code, 0) << lenet;
-  EXPECT_THAT(lenet.out, HasSubstr("#"));
-  const CliResult valid = cli_.Run({"validate", scratch_.Write("lenet.yaml", lenet.out)});
-  EXPECT_EQ(valid.exit_code, 0) << valid;
+  const CliResult listed = cli_.Run({"init"});
+  EXPECT_EQ(listed.exit_code, 0) << listed;
+  for (const std::string name : {"lenet", "mlp", "synthetic"}) {
+    EXPECT_THAT(listed.out, HasSubstr(name));
+    const CliResult printed = cli_.Run({"init", name});
+    ASSERT_EQ(printed.exit_code, 0) << printed;
+    EXPECT_THAT(printed.out, HasSubstr("#"));
+    const CliResult valid = cli_.Run({"validate", scratch_.Write(name + ".yaml", printed.out)});
+    EXPECT_EQ(valid.exit_code, 0) << name << ": " << valid;
+  }
   EXPECT_THAT(Api(daemon_).List(), IsEmpty());
 }
 
@@ -258,7 +263,9 @@ TEST_F(FirstJobTest, InterruptDetaches) {
   ASSERT_TRUE(WaitUntil([&] { return absl::StrContains(run->Out() + run->Err(), job.substr(5)); }));
   run->Signal(SIGINT);
   const CliResult result = run->Finish();
-  EXPECT_THAT(result.out + result.err, HasSubstr("tandem watch " + job.substr(5)));
+  // As shells name an end by SIGINT.
+  EXPECT_EQ(result.exit_code, 130) << result;
+  EXPECT_THAT(result.err, HasSubstr("tandem watch " + job.substr(5)));
   EXPECT_EQ(api.Get(job).state(), v1::JOB_STATE_RUNNING);
   api.Cancel(job);
   api.WaitFor(job, v1::JOB_STATE_CANCELLED);

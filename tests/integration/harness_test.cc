@@ -84,10 +84,12 @@ TEST(ScratchFolderTest, LeavesNothingWhenTheTestIsKilled) {
   EXPECT_TRUE(WaitUntil([&] { return FindProcesses("", path).empty(); }));
 }
 
-TEST(CliTest, FindsJobNames) {
-  EXPECT_EQ(Cli::FindJobName("Submitted jobs/lenet-x1y2.\n"), "jobs/lenet-x1y2");
-  EXPECT_EQ(Cli::FindJobName("\"name\": \"jobs/a-1\","), "jobs/a-1");
-  EXPECT_EQ(Cli::FindJobName("no job"), "");
+TEST(CliTest, FindsTheSubmittedJob) {
+  CliResult result;
+  result.out = "submitted lenet-x1.y2\nfollow it with: tandem watch lenet-x1.y2\n";
+  EXPECT_EQ(Cli::SubmittedJob(result), "jobs/lenet-x1.y2");
+  result.out = "no job\n";
+  EXPECT_EQ(Cli::SubmittedJob(result), "");
 }
 
 }  // namespace

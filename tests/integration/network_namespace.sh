@@ -97,7 +97,7 @@ expect_code 0 "$scratch/download.log" "${on_client[@]}" "$tandem" --tls-ca "$scr
 echo "A client without TLS sends no token in the clear, and gets nowhere where it is told to."
 expect_code 2 "$scratch/plain-client.log" "${on_client[@]}" "$tandem" list
 expect_text "TLS|tls" "$scratch/plain-client.log"
-expect_code 4 "$scratch/plain-forced.log" "${on_client[@]}" "$tandem" --allow-plaintext --timeout 10 list
+expect_code 4 "$scratch/plain-forced.log" "${on_client[@]}" "$tandem" --plaintext --timeout 10 list
 echo "Neither does one that trusts another authority."
 expect_code 4 "$scratch/stranger.log" "${on_client[@]}" "$tandem" --tls-ca "$scratch/stranger.pem" --timeout 10 list
 
