@@ -1,5 +1,6 @@
 #include "tests/integration/cli.h"
 
+#include <atomic>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -39,7 +40,8 @@ CliResult Cli::Run(const std::vector<std::string>& arguments, absl::Duration tim
 }
 
 std::unique_ptr<CliRun> Cli::Start(const std::vector<std::string>& arguments) {
-  const std::string stem = scratch_.File(absl::StrCat("cli-", ++runs_));
+  static std::atomic<int> runs = 0;
+  const std::string stem = scratch_.File(absl::StrCat("cli-", ++runs));
   Subprocess::Options options;
   options.arguments = {CliProgram()};
   options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());

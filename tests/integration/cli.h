@@ -67,7 +67,6 @@ class Cli {
  private:
   const ScratchFolder& scratch_;
   std::map<std::string, std::string> environment_;
-  int runs_ = 0;
 };
 
 }  // namespace tandem::testing
