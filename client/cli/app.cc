@@ -15,7 +15,7 @@ namespace tandem::cli {
 namespace {
 
 constexpr char kFooter[] =
-    "\nJOB is a job's id, or a beginning of it that no other job's has.\n"
+    "JOB is a job's id, or a beginning of it that no other job's has.\n"
     "Each global option may stand before or behind the command, or come from the environment: "
     "TANDEM_ADDRESS,\n"
     "TANDEM_STATE, TANDEM_TOKEN_FILE, TANDEM_TLS_CA, TANDEM_TLS_CERT, TANDEM_TLS_KEY, "
@@ -73,6 +73,26 @@ void FinishOptions(RawOptions& raw, Session& session) {
   }
 }
 
+// Commands stand before the many options.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    if (mode == CLI::AppFormatMode::Sub) return make_expanded(app);
+    return absl::StrCat(make_description(app), make_usage(app, name), make_subcommands(app, mode),
+                        make_positionals(app), make_groups(app, mode), make_footer(app));
+  }
+
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    if (app->get_parent() == nullptr) return "\nUsage: tandem COMMAND [OPTIONS]\n";
+    return "\n" + CLI::Formatter::make_usage(app, name);
+  }
+
+  std::string make_footer(const CLI::App* app) const override {
+    if (app->get_parent() == nullptr) return "\n" + app->get_footer() + "\n";
+    return "\n`tandem --help` lists the options that every command takes.\n";
+  }
+};
+
 void AddGlobalOptions(CLI::App& app, RawOptions& raw, Session& session) {
   constexpr char kGroup[] = "Global options";
   GlobalOptions& options = session.options;
@@ -80,8 +100,9 @@ void AddGlobalOptions(CLI::App& app, RawOptions& raw, Session& session) {
       ->type_name("FORMAT")
       ->group(kGroup);
   app.add_option("--address", options.address,
-                 "Where the daemon listens, HOST:PORT (default: as the daemon on this machine wrote, else "
+                 "Where the daemon listens (default: as the daemon on this machine wrote, else "
                  "127.0.0.1:7447)")
+      ->type_name("HOST:PORT")
       ->group(kGroup);
   app.add_option("--token-file", options.token_file,
                  "The daemon's token (default: `token` in the state folder)")
@@ -175,7 +196,9 @@ int RunCommand(const std::vector<std::string>& arguments, Terminal& terminal) {
   app.set_version_flag("--version", std::string("tandem ") + kVersion);
   app.require_subcommand(0, 1);
   app.fallthrough();
-  app.get_formatter()->column_width(34);
+  const auto formatter = std::make_shared<HelpFormatter>();
+  formatter->column_width(30);
+  app.formatter(formatter);
   AddGlobalOptions(app, raw, session);
   app.parse_complete_callback([&] { FinishOptions(raw, session); });
   AddCommands(app, session, exit_code);

@@ -10,6 +10,14 @@ namespace {
 
 constexpr size_t kLargestSmallFile = 4096;
 
+// "failed to connect to all addresses; last error: UNKNOWN: ipv4:...: Failed to connect to remote host:
+// Connection refused" as its end, which is all that a person can use.
+absl::string_view ShortReason(absl::string_view message) {
+  if (!absl::StartsWith(message, "failed to connect to all addresses")) return message;
+  const size_t colon = message.rfind(": ");
+  return colon == absl::string_view::npos ? message : message.substr(colon + 2);
+}
+
 }  // namespace
 
 std::string Session::StateFolder() const {
@@ -81,7 +89,7 @@ int Session::Fail(const absl::Status& status) {
   std::string text;
   switch (status.code()) {
     case absl::StatusCode::kUnavailable: {
-      text = absl::StrCat("no daemon answers at ", address, ": ", status.message(), "\n");
+      text = absl::StrCat("no daemon answers at ", address, ": ", ShortReason(status.message()), "\n");
       const bool tls = options.tls || !options.tls_ca.empty();
       if (!tls && absl::StrContains(status.message(), "ocket closed")) {
         text += "If the daemon uses TLS, give its authority with --tls-ca FILE (or TANDEM_TLS_CA).\n";

@@ -54,6 +54,25 @@ JobFileFormat Detect(absl::string_view content, absl::string_view name) {
   return LooksLikeTextProto(content) ? JobFileFormat::kTextProto : JobFileFormat::kYaml;
 }
 
+// The first byte that is not part of well-formed UTF-8 (RFC 3629); npos where there is none.
+size_t FindBadUtf8(absl::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const size_t length = byte < 0x80 ? 1 : byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2;
+    if ((byte >= 0x80 && byte < 0xC2) || byte > 0xF4 || i + length > text.size()) return i;
+    uint32_t code = length == 1 ? byte : byte & (0x7F >> length);
+    for (size_t k = 1; k < length; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      if ((next & 0xC0) != 0x80) return i;
+      code = code << 6 | (next & 0x3F);
+    }
+    const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+    if (overlong || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return i;
+    i += length;
+  }
+  return absl::string_view::npos;
+}
+
 // Text proto's own messages, with the nearest field's name where one is unknown.
 class ProblemCollector : public google::protobuf::io::ErrorCollector {
  public:
@@ -159,6 +178,9 @@ absl::StatusOr<JobFile> ParseJobFile(const std::string& content, const std::stri
   if (const size_t zero = text.find('\0'); zero != std::string::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": a zero byte at offset ", zero, ": this is no text file"));
+  }
+  if (const size_t bad = FindBadUtf8(text); bad != absl::string_view::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": the byte at offset ", bad, " is not UTF-8"));
   }
   if (absl::StripAsciiWhitespace(text).empty())
     return absl::InvalidArgumentError(name + ": the file is empty");

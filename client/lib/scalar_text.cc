@@ -75,25 +75,6 @@ std::optional<bool> ParseBool(absl::string_view text, std::string* problem) {
   return std::nullopt;
 }
 
-// Whether the text is well-formed UTF-8 (RFC 3629).
-bool IsUtf8(absl::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const size_t length = byte < 0x80 ? 1 : byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2;
-    if ((byte >= 0x80 && byte < 0xC2) || byte > 0xF4 || i + length > text.size()) return false;
-    uint32_t code = length == 1 ? byte : byte & (0x7F >> length);
-    for (size_t k = 1; k < length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xC0) != 0x80) return false;
-      code = code << 6 | (next & 0x3F);
-    }
-    const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-    if (overlong || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return false;
-    i += length;
-  }
-  return true;
-}
-
 // Calls the reflection's setter or adder of a type.
 #define TANDEM_STORE(Type, value)                                                    \
   (field.is_repeated() ? message->GetReflection()->Add##Type(message, &field, value) \
@@ -126,11 +107,7 @@ std::string SetScalar(absl::string_view text, const FieldDescriptor& field, Mess
       if (const auto value = ParseBool(text, &problem)) TANDEM_STORE(Bool, *value);
       break;
     case FieldDescriptor::CPPTYPE_STRING:
-      if (IsUtf8(text)) {
-        TANDEM_STORE(String, std::string(text));
-      } else {
-        problem = "its text is not UTF-8";
-      }
+      TANDEM_STORE(String, std::string(text));
       break;
     case FieldDescriptor::CPPTYPE_ENUM:
       if (const EnumValueDescriptor* value = FindEnumValue(*field.enum_type(), text)) {

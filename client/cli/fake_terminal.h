@@ -1,0 +1,55 @@
+#ifndef TANDEM_CLIENT_CLI_FAKE_TERMINAL_H_
+#define TANDEM_CLIENT_CLI_FAKE_TERMINAL_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "client/cli/terminal.h"
+
+namespace tandem::cli {
+
+// A terminal for tests: keeps what was written, and shows it as a screen would.
+class FakeTerminal : public Terminal {
+ public:
+  bool interactive = false;
+  bool color = false;
+  bool unicode = true;
+  int width = 80;
+  int height = 24;
+  absl::Time now = absl::FromUnixSeconds(1'000'000);
+  std::map<std::string, std::string> environment;
+  // Whether Ctrl-C was pressed, asked with what is on standard output so far.
+  std::function<bool(const std::string&)> interrupt = [](const std::string&) { return false; };
+
+  const std::string& out() const { return out_; }
+  const std::string& err() const { return err_; }
+  // What a screen would show of standard output, a line each, without spaces at the ends. It knows line
+  // feeds, carriage returns, "up", "erase to the end of the line" and "... of the screen"; colours are left
+  // out.
+  std::vector<std::string> Screen() const;
+
+  void Out(absl::string_view text) override { out_.append(text.data(), text.size()); }
+  void Err(absl::string_view text) override { err_.append(text.data(), text.size()); }
+  bool Interactive() const override { return interactive; }
+  bool Color() const override { return color; }
+  bool Unicode() const override { return unicode; }
+  int Width() const override { return width; }
+  int Height() const override { return height; }
+  absl::Time Now() const override { return now; }
+  absl::TimeZone TimeZone() const override { return absl::UTCTimeZone(); }
+  void CatchInterrupt() override {}
+  bool Interrupted() const override { return interrupt(out_); }
+  absl::optional<std::string> Environment(const std::string& name) const override;
+  bool IsRoot() const override { return false; }
+
+ private:
+  std::string out_;
+  std::string err_;
+};
+
+}  // namespace tandem::cli
+
+#endif  // TANDEM_CLIENT_CLI_FAKE_TERMINAL_H_

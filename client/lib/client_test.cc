@@ -1,0 +1,314 @@
+#include "client/lib/client.h"
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/lib/fake_daemon.h"
+#include "client/lib/status_details.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+ReconnectPolicy Quick() {
+  ReconnectPolicy policy;
+  policy.first_wait = absl::Milliseconds(5);
+  policy.longest_wait = absl::Milliseconds(20);
+  policy.give_up_after = absl::Seconds(20);
+  return policy;
+}
+
+std::unique_ptr<Client> Connect(const std::string& address, const ReconnectPolicy& policy = Quick(),
+                                const std::string& token = "") {
+  ConnectionOptions options;
+  options.address = address;
+  options.token = token;
+  absl::StatusOr<std::unique_ptr<Client>> client = Client::Create(options, policy);
+  EXPECT_TRUE(client.ok()) << client.status();
+  return *std::move(client);
+}
+
+v1::JobEvent Event(int64_t sequence, bool terminal = false) {
+  v1::JobEvent event;
+  event.set_job("jobs/a");
+  event.set_sequence(sequence);
+  event.set_terminal(terminal);
+  return event;
+}
+
+class CountingObserver : public StreamObserver {
+ public:
+  void Lost(const absl::Status&, absl::Duration) override { ++lost; }
+  void Restored() override { ++restored; }
+  int lost = 0;
+  int restored = 0;
+};
+
+TEST(ClientTest, ErrorsKeepTheirFields) {
+  FakeDaemon daemon;
+  daemon.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
+    return BadRequestStatus("2 fields are wrong",
+                            {{"spec.training.epochs", "must be at least 1"}, {"spec.name", "bad"}});
+  };
+  const auto client = Connect(daemon.address());
+  const absl::Status status = client->CreateJob({}, "id", false).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "2 fields are wrong");
+  const std::vector<FieldViolation> violations = FieldViolations(status);
+  ASSERT_EQ(violations.size(), 2);
+  EXPECT_EQ(violations[0].field, "spec.training.epochs");
+  EXPECT_EQ(violations[0].description, "must be at least 1");
+  EXPECT_EQ(violations[1].field, "spec.name");
+}
+
+TEST(ClientTest, SendsItsToken) {
+  FakeDaemon daemon;
+  daemon.token = "secret";
+  daemon.get_job = [](const v1::GetJobRequest& request, v1::Job* job) {
+    job->set_name(request.name());
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Connect(daemon.address())->GetJob("jobs/a").status().code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(Connect(daemon.address(), Quick(), "wrong")->GetJob("jobs/a").status().code(),
+            absl::StatusCode::kUnauthenticated);
+  const absl::StatusOr<v1::Job> job = Connect(daemon.address(), Quick(), "secret")->GetJob("jobs/a");
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->name(), "jobs/a");
+}
+
+TEST(ClientTest, UnaryCallFailsAtOnceWhereNobodyListens) {
+  std::string address;
+  { address = FakeDaemon().address(); }
+  EXPECT_EQ(Connect(address)->GetDaemon().status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(ClientTest, ListsPageAfterPage) {
+  FakeDaemon daemon;
+  daemon.list_jobs = [](const v1::ListJobsRequest& request, v1::ListJobsResponse* response) {
+    const int begin = request.page_token().empty() ? 0 : std::stoi(request.page_token());
+    const int end = std::min(begin + std::min(request.page_size(), 2), 5);
+    for (int i = begin; i < end; ++i) response->add_jobs()->set_name("jobs/" + std::to_string(i));
+    if (end < 5) response->set_next_page_token(std::to_string(end));
+    return grpc::Status::OK;
+  };
+  const auto client = Connect(daemon.address());
+  EXPECT_EQ(client->ListJobs({})->size(), 5);
+  ListJobsOptions three;
+  three.limit = 3;
+  EXPECT_EQ(client->ListJobs(three)->size(), 3);
+}
+
+TEST(WatchJobTest, GoesOnAfterEachBreak) {
+  FakeDaemon daemon;
+  // Each call gives two events and breaks, in another way each time; a repeated event must not come twice.
+  std::atomic<int> calls = 0;
+  daemon.watch_job = [&](const v1::WatchJobRequest& request, grpc::ServerContext*,
+                         grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
+    const int call = calls++;
+    const int64_t after = request.after_sequence();
+    if (call % 4 == 3) writer->Write(Event(after));
+    for (int64_t sequence = after + 1; sequence <= after + 2; ++sequence) {
+      writer->Write(Event(sequence, sequence == 20));
+      if (sequence == 20) return grpc::Status::OK;
+    }
+    if (call % 4 == 1) return grpc::Status::OK;
+    if (call % 4 == 2) return {grpc::StatusCode::CANCELLED, "torn down"};
+    return {grpc::StatusCode::UNAVAILABLE, "shutting down"};
+  };
+  CountingObserver observer;
+  std::vector<int64_t> sequences;
+  const absl::Status status =
+      Connect(daemon.address())->WatchJob("jobs/a", 0, observer, [&](const v1::JobEvent& event) {
+        sequences.push_back(event.sequence());
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  ASSERT_EQ(sequences.size(), 20);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(sequences[i], i + 1);
+  EXPECT_EQ(observer.lost, 9);
+  EXPECT_EQ(observer.restored, 9);
+}
+
+TEST(WatchJobTest, SurvivesADaemonThatGoesAndComesBack) {
+  std::unique_ptr<FakeDaemon> daemon = std::make_unique<FakeDaemon>();
+  const int port = daemon->port();
+  const auto watch = [](const v1::WatchJobRequest& request, grpc::ServerContext* context,
+                        grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
+    if (request.after_sequence() == 0) {
+      writer->Write(Event(1));
+      while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+      return grpc::Status::CANCELLED;
+    }
+    writer->Write(Event(2, true));
+    return grpc::Status::OK;
+  };
+  daemon->watch_job = watch;
+  class Observer : public CountingObserver {
+   public:
+    explicit Observer(std::function<void()> restart) : restart_(std::move(restart)) {}
+    void Lost(const absl::Status& why, absl::Duration wait) override {
+      CountingObserver::Lost(why, wait);
+      // It stays away for some attempts.
+      if (lost == 3) restart_();
+    }
+
+   private:
+    const std::function<void()> restart_;
+  };
+  Observer observer([&] {
+    daemon = std::make_unique<FakeDaemon>(port);
+    daemon->watch_job = watch;
+  });
+  std::vector<int64_t> sequences;
+  const auto client = Connect(daemon->address());
+  const absl::Status status = client->WatchJob("jobs/a", 0, observer, [&](const v1::JobEvent& event) {
+    sequences.push_back(event.sequence());
+    if (event.sequence() == 1) daemon.reset();
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(sequences, ElementsAre(1, 2));
+  EXPECT_EQ(observer.restored, 1);
+}
+
+TEST(WatchJobTest, GivesUpAfterItsTime) {
+  std::string address;
+  { address = FakeDaemon().address(); }
+  ReconnectPolicy policy = Quick();
+  policy.give_up_after = absl::Milliseconds(100);
+  CountingObserver observer;
+  const absl::Status status =
+      Connect(address, policy)->WatchJob("jobs/a", 0, observer, [](const v1::JobEvent&) {});
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("did not come back within 100ms"));
+  EXPECT_GT(observer.lost, 1);
+}
+
+TEST(WatchJobTest, ReportsAMissingEvent) {
+  FakeDaemon daemon;
+  daemon.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext*,
+                        grpc::ServerWriter<v1::JobEvent>* writer) {
+    writer->Write(Event(1));
+    writer->Write(Event(3));
+    return grpc::Status::OK;
+  };
+  CountingObserver observer;
+  const absl::Status status =
+      Connect(daemon.address())->WatchJob("jobs/a", 0, observer, [](const v1::JobEvent&) {});
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(status.message(), "jobs/a: event 3 came after event 1; those between are missing");
+}
+
+TEST(WatchJobTest, ErrorsThatNoRepetitionMendsEndIt) {
+  FakeDaemon daemon;
+  std::atomic<int> calls = 0;
+  daemon.watch_job = [&](const v1::WatchJobRequest&, grpc::ServerContext*,
+                         grpc::ServerWriter<v1::JobEvent>*) -> grpc::Status {
+    ++calls;
+    return {grpc::StatusCode::NOT_FOUND, "no such job"};
+  };
+  CountingObserver observer;
+  EXPECT_EQ(Connect(daemon.address())->WatchJob("jobs/a", 0, observer, [](const v1::JobEvent&) {}).code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(WatchJobTest, ObserverStopsAQuietStream) {
+  FakeDaemon daemon;
+  daemon.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext* context,
+                        grpc::ServerWriter<v1::JobEvent>* writer) {
+    writer->Write(Event(1));
+    while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+    return grpc::Status::CANCELLED;
+  };
+  class Stop : public StreamObserver {
+   public:
+    bool KeepGoing() override { return !stop; }
+    bool stop = false;
+  };
+  Stop observer;
+  const absl::Status status =
+      Connect(daemon.address())->WatchJob("jobs/a", 0, observer, [&](const v1::JobEvent&) {
+        observer.stop = true;
+      });
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+}
+
+TEST(WatchJobTest, WatchingFromTheTerminalEventEndsWell) {
+  FakeDaemon daemon;
+  daemon.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext*, grpc::ServerWriter<v1::JobEvent>*) {
+    return grpc::Status::OK;
+  };
+  CountingObserver observer;
+  EXPECT_TRUE(Connect(daemon.address())->WatchJob("jobs/a", 7, observer, [](const v1::JobEvent&) {}).ok());
+}
+
+TEST(ReadArtifactTest, GoesOnAtTheByteWhereItBroke) {
+  FakeDaemon daemon;
+  const std::string content = "0123456789abcdefghij";
+  daemon.read_artifact = [&](const v1::ReadArtifactRequest& request,
+                             grpc::ServerWriter<v1::ReadArtifactResponse>* writer) -> grpc::Status {
+    v1::ReadArtifactResponse piece;
+    piece.set_offset(request.offset());
+    piece.set_data(content.substr(request.offset(), 7));
+    writer->Write(piece);
+    if (request.offset() + 7 >= static_cast<int64_t>(content.size())) return grpc::Status::OK;
+    return {grpc::StatusCode::UNAVAILABLE, "broken"};
+  };
+  std::string received;
+  CountingObserver observer;
+  const absl::Status status =
+      Connect(daemon.address())->ReadArtifact("jobs/a", "model", 0, observer, [&](absl::string_view data) {
+        absl::StrAppend(&received, data);
+        return absl::OkStatus();
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(received, content);
+  EXPECT_EQ(observer.lost, 2);
+}
+
+TEST(ConnectionTest, LocalAddresses) {
+  for (const char* address :
+       {"127.0.0.1:7447", "127.8.9.1:1", "localhost:7447", "[::1]:7447", "0.0.0.0:1", "unix:/x"}) {
+    EXPECT_TRUE(IsLocalAddress(address)) << address;
+  }
+  for (const char* address : {"10.0.0.1:7447", "gpu-box:7447", "[fe80::1]:7447", "localhost.example.org:1"}) {
+    EXPECT_FALSE(IsLocalAddress(address)) << address;
+  }
+}
+
+TEST(ConnectionTest, TokenDoesNotTravelUnencrypted) {
+  ConnectionOptions options;
+  options.address = "gpu-box:7447";
+  EXPECT_TRUE(OpenChannel(options).ok());
+  options.token = "secret";
+  const absl::Status status = OpenChannel(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--tls-ca"));
+  options.allow_plaintext = true;
+  EXPECT_TRUE(OpenChannel(options).ok());
+}
+
+TEST(ConnectionTest, BadOptionsAreNamed) {
+  ConnectionOptions options;
+  for (const char* address : {"", "gpu-box", ":7447", "gpu-box:", "gpu-box:70000", "gpu-box:x"}) {
+    options.address = address;
+    EXPECT_THAT(std::string(OpenChannel(options).status().message()),
+                HasSubstr("is no address: want HOST:PORT"));
+  }
+  options.address = "gpu-box:7447";
+  options.tls_ca_file = "/no/such/ca.pem";
+  EXPECT_EQ(OpenChannel(options).status().message(),
+            "the CA file cannot be used: cannot read /no/such/ca.pem: No such file or directory");
+  options.tls_ca_file = "";
+  options.tls_certificate_file = "/some/cert.pem";
+  EXPECT_THAT(std::string(OpenChannel(options).status().message()), HasSubstr("--tls-key"));
+}
+
+}  // namespace
+}  // namespace tandem::client

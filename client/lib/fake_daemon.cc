@@ -1,0 +1,119 @@
+#include "client/lib/fake_daemon.h"
+
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+
+#include <chrono>
+#include <utility>
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace tandem::client {
+
+FakeDaemon::FakeDaemon(int port) {
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:" + std::to_string(port), grpc::InsecureServerCredentials(), &port_);
+  builder.RegisterService(static_cast<v1::JobService::Service*>(this));
+  builder.RegisterService(static_cast<v1::DaemonService::Service*>(this));
+  server_ = builder.BuildAndStart();
+}
+
+FakeDaemon::~FakeDaemon() {
+  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+}
+
+template <typename Function, typename... Arguments>
+grpc::Status FakeDaemon::Answer(grpc::ServerContext* context, const Function& function,
+                                Arguments&&... arguments) {
+  if (!token.empty()) {
+    const auto sent = context->client_metadata().find("authorization");
+    if (sent == context->client_metadata().end() || sent->second != "Bearer " + token) {
+      return {grpc::StatusCode::UNAUTHENTICATED, "a wrong token"};
+    }
+  }
+  if (!function) return {grpc::StatusCode::UNIMPLEMENTED, "the test gave no answer"};
+  return function(std::forward<Arguments>(arguments)...);
+}
+
+grpc::Status FakeDaemon::CreateJob(grpc::ServerContext* context, const v1::CreateJobRequest* request,
+                                   v1::Job* job) {
+  return Answer(context, create_job, *request, job);
+}
+
+grpc::Status FakeDaemon::GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
+                                v1::Job* job) {
+  return Answer(context, get_job, *request, job);
+}
+
+grpc::Status FakeDaemon::ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
+                                  v1::ListJobsResponse* response) {
+  return Answer(context, list_jobs, *request, response);
+}
+
+grpc::Status FakeDaemon::CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
+                                   v1::Job* job) {
+  return Answer(context, cancel_job, *request, job);
+}
+
+grpc::Status FakeDaemon::DeleteJob(grpc::ServerContext* context, const v1::DeleteJobRequest* request,
+                                   google::protobuf::Empty*) {
+  return Answer(context, delete_job, *request);
+}
+
+grpc::Status FakeDaemon::WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,
+                                  grpc::ServerWriter<v1::JobEvent>* writer) {
+  return Answer(context, watch_job, *request, context, writer);
+}
+
+grpc::Status FakeDaemon::WatchJobs(grpc::ServerContext* context, const v1::WatchJobsRequest* request,
+                                   grpc::ServerWriter<v1::WatchJobsResponse>* writer) {
+  return Answer(context, watch_jobs, *request, context, writer);
+}
+
+grpc::Status FakeDaemon::ReadLog(grpc::ServerContext* context, const v1::ReadLogRequest* request,
+                                 grpc::ServerWriter<v1::ReadLogResponse>* writer) {
+  return Answer(context, read_log, *request, writer);
+}
+
+grpc::Status FakeDaemon::ReadArtifact(grpc::ServerContext* context, const v1::ReadArtifactRequest* request,
+                                      grpc::ServerWriter<v1::ReadArtifactResponse>* writer) {
+  return Answer(context, read_artifact, *request, writer);
+}
+
+grpc::Status FakeDaemon::GetDaemon(grpc::ServerContext*, const v1::GetDaemonRequest*, v1::Daemon* daemon) {
+  daemon->set_version("9.9.9");
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeDaemon::ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest*,
+                                     v1::ListDevicesResponse* response) {
+  return Answer(context, list_devices, response);
+}
+
+grpc::Status FakeDaemon::ListDatasets(grpc::ServerContext* context, const v1::ListDatasetsRequest*,
+                                      v1::ListDatasetsResponse* response) {
+  return Answer(context, list_datasets, response);
+}
+
+grpc::Status FakeDaemon::Shutdown(grpc::ServerContext* context, const v1::ShutdownRequest* request,
+                                  v1::ShutdownResponse* response) {
+  return Answer(context, shutdown, *request, response);
+}
+
+grpc::Status BadRequestStatus(const std::string& message,
+                              const std::vector<std::pair<std::string, std::string>>& violations) {
+  google::rpc::BadRequest bad_request;
+  for (const auto& [field, description] : violations) {
+    auto* violation = bad_request.add_field_violations();
+    violation->set_field(field);
+    violation->set_description(description);
+  }
+  google::rpc::Status status;
+  status.set_code(grpc::StatusCode::INVALID_ARGUMENT);
+  status.set_message(message);
+  status.add_details()->PackFrom(bad_request);
+  return {grpc::StatusCode::INVALID_ARGUMENT, message, status.SerializeAsString()};
+}
+
+}  // namespace tandem::client

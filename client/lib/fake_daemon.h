@@ -1,0 +1,90 @@
+#ifndef TANDEM_CLIENT_LIB_FAKE_DAEMON_H_
+#define TANDEM_CLIENT_LIB_FAKE_DAEMON_H_
+
+#include <grpcpp/server.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tandem/v1/daemon_service.grpc.pb.h"
+#include "tandem/v1/job_service.grpc.pb.h"
+
+namespace tandem::client {
+
+// A daemon for tests, in this process, on loopback: each method answers what the test gave it to answer, on
+// gRPC's threads. Functions must be set before calls come. What has no function is UNIMPLEMENTED.
+class FakeDaemon : public v1::JobService::Service, public v1::DaemonService::Service {
+ public:
+  // Listens on a free port, or on the given one.
+  explicit FakeDaemon(int port = 0);
+  ~FakeDaemon() override;
+
+  // "127.0.0.1:PORT".
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  int port() const { return port_; }
+
+  // Asked of every call where it is not empty.
+  std::string token;
+
+  std::function<grpc::Status(const v1::CreateJobRequest&, v1::Job*)> create_job;
+  std::function<grpc::Status(const v1::GetJobRequest&, v1::Job*)> get_job;
+  std::function<grpc::Status(const v1::ListJobsRequest&, v1::ListJobsResponse*)> list_jobs;
+  std::function<grpc::Status(const v1::CancelJobRequest&, v1::Job*)> cancel_job;
+  std::function<grpc::Status(const v1::DeleteJobRequest&)> delete_job;
+  std::function<grpc::Status(const v1::WatchJobRequest&, grpc::ServerContext*,
+                             grpc::ServerWriter<v1::JobEvent>*)>
+      watch_job;
+  std::function<grpc::Status(const v1::WatchJobsRequest&, grpc::ServerContext*,
+                             grpc::ServerWriter<v1::WatchJobsResponse>*)>
+      watch_jobs;
+  std::function<grpc::Status(const v1::ReadLogRequest&, grpc::ServerWriter<v1::ReadLogResponse>*)> read_log;
+  std::function<grpc::Status(const v1::ReadArtifactRequest&, grpc::ServerWriter<v1::ReadArtifactResponse>*)>
+      read_artifact;
+  std::function<grpc::Status(v1::ListDevicesResponse*)> list_devices;
+  std::function<grpc::Status(v1::ListDatasetsResponse*)> list_datasets;
+  std::function<grpc::Status(const v1::ShutdownRequest&, v1::ShutdownResponse*)> shutdown;
+
+ private:
+  grpc::Status CreateJob(grpc::ServerContext* context, const v1::CreateJobRequest* request,
+                         v1::Job* job) override;
+  grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request, v1::Job* job) override;
+  grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
+                        v1::ListJobsResponse* response) override;
+  grpc::Status CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
+                         v1::Job* job) override;
+  grpc::Status DeleteJob(grpc::ServerContext* context, const v1::DeleteJobRequest* request,
+                         google::protobuf::Empty* response) override;
+  grpc::Status WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,
+                        grpc::ServerWriter<v1::JobEvent>* writer) override;
+  grpc::Status WatchJobs(grpc::ServerContext* context, const v1::WatchJobsRequest* request,
+                         grpc::ServerWriter<v1::WatchJobsResponse>* writer) override;
+  grpc::Status ReadLog(grpc::ServerContext* context, const v1::ReadLogRequest* request,
+                       grpc::ServerWriter<v1::ReadLogResponse>* writer) override;
+  grpc::Status ReadArtifact(grpc::ServerContext* context, const v1::ReadArtifactRequest* request,
+                            grpc::ServerWriter<v1::ReadArtifactResponse>* writer) override;
+  grpc::Status GetDaemon(grpc::ServerContext* context, const v1::GetDaemonRequest* request,
+                         v1::Daemon* daemon) override;
+  grpc::Status ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,
+                           v1::ListDevicesResponse* response) override;
+  grpc::Status ListDatasets(grpc::ServerContext* context, const v1::ListDatasetsRequest* request,
+                            v1::ListDatasetsResponse* response) override;
+  grpc::Status Shutdown(grpc::ServerContext* context, const v1::ShutdownRequest* request,
+                        v1::ShutdownResponse* response) override;
+
+  // Checks the token, then answers by `function` where there is one.
+  template <typename Function, typename... Arguments>
+  grpc::Status Answer(grpc::ServerContext* context, const Function& function, Arguments&&... arguments);
+
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+// A status as the daemon sends one about a bad request: INVALID_ARGUMENT with a google.rpc.BadRequest of
+// (field, description) pairs.
+grpc::Status BadRequestStatus(const std::string& message,
+                              const std::vector<std::pair<std::string, std::string>>& violations);
+
+}  // namespace tandem::client
+
+#endif  // TANDEM_CLIENT_LIB_FAKE_DAEMON_H_
