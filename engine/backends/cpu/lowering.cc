@@ -159,34 +159,34 @@ absl::StatusOr<Region> Lowering::Convert(ValueId id, const Place& from, const La
 
 Region Lowering::Define(ValueId id, const Layout& layout) {
   Region region;
-  const Node* reduction = OnlyReader(id, "all_reduce");
-  if (reduction == nullptr) {
-    region.buffer = AddBuffer({.bytes = layout.bytes()});
-  } else {
-    // All that is reduced together lies together.
-    region = AddToBucket(reduction->id, layout.bytes());
+  if (const Node* reduction = OnlyReader(id, "all_reduce"); reduction != nullptr) {
+    const size_t i =
+        std::find(reduction->inputs.begin(), reduction->inputs.end(), id) - reduction->inputs.begin();
+    const absl::StatusOr<Place> slot = BucketSlot(*reduction, i);
+    // Without a slot, the reduction says why.
+    if (slot.ok() && slot->layout == layout) region = slot->region;
   }
+  if (region.buffer < 0) region.buffer = AddBuffer({.bytes = layout.bytes()});
   places_[id].push_back({region, layout});
   return region;
 }
 
-Region Lowering::Bucket(NodeId all_reduce) {
-  const auto [found, is_new] = buckets_.try_emplace(all_reduce, 0);
-  if (is_new) found->second = AddBuffer({});
-  return {found->second, 0};
-}
-
-Region Lowering::AddToBucket(NodeId all_reduce, int64_t bytes) {
-  Region region = Bucket(all_reduce);
-  Buffer& bucket = buffers_[region.buffer];
-  region.offset = bucket.bytes;
-  bucket.bytes += Align(bytes);
-  return region;
-}
-
-bool Lowering::IsBucketOf(Region region, NodeId all_reduce) const {
-  const auto found = buckets_.find(all_reduce);
-  return found != buckets_.end() && found->second == region.buffer;
+absl::StatusOr<Place> Lowering::BucketSlot(const Node& all_reduce, size_t i) {
+  std::vector<Place>& slots = bucket_slots_[all_reduce.id];
+  if (slots.empty()) {
+    Region region{AddBuffer({}), 0};
+    for (const ValueId input : all_reduce.inputs) {
+      Layout layout = Layout::Plain(value(input).dtype, shape(input));
+      if (const ValueId parameter = ParameterOf(input); parameter != kNoValue) {
+        TANDEM_ASSIGN_OR_RETURN(const Place home, Home(parameter));
+        layout = home.layout;
+      }
+      slots.push_back({region, layout});
+      region.offset += Align(layout.bytes());
+    }
+    buffers_[region.buffer].bytes = region.offset;
+  }
+  return slots[i];
 }
 
 void Lowering::Alias(ValueId id, Place place) { places_[id].push_back(std::move(place)); }

@@ -94,14 +94,14 @@ class Lowering {
   absl::StatusOr<Region> GetFixed(ValueId id, const Layout& layout);
 
   // Says that the value will be in `layout`, in memory of its own (in its bucket, if it is for an
-  // all_reduce).
+  // all_reduce that wants this layout).
   Region Define(ValueId id, const Layout& layout);
   // Says that the value lies where something else does.
   void Alias(ValueId id, Place place);
-  // The memory in which an all_reduce node finds what it reduces.
-  Region Bucket(NodeId all_reduce);
-  Region AddToBucket(NodeId all_reduce, int64_t bytes);
-  bool IsBucketOf(Region region, NodeId all_reduce) const;
+  // Where an all_reduce node finds its i-th input. All that it reduces lies together, in the order of its
+  // inputs and in the layouts of the parameters, if it is for such: in every replica alike, whatever its
+  // batch is.
+  absl::StatusOr<Place> BucketSlot(const Node& all_reduce, size_t i);
   // Memory that is a step's own.
   Region Scratch(int64_t bytes);
   // The value changes in place: conversions of it are out of date.
@@ -132,11 +132,11 @@ class Lowering {
   const Graph& graph_;
   CpuVariables* const variables_;
   const Team team_;
-  std::vector<std::vector<NodeId>> readers_;  // By value.
-  std::vector<bool> is_output_;               // By value.
-  std::vector<bool> absorbed_;                // By node.
-  std::vector<std::vector<Place>> places_;    // By value; the first is its home.
-  std::map<NodeId, int> buckets_;             // By all_reduce node: its buffer.
+  std::vector<std::vector<NodeId>> readers_;           // By value.
+  std::vector<bool> is_output_;                        // By value.
+  std::vector<bool> absorbed_;                         // By node.
+  std::vector<std::vector<Place>> places_;             // By value; the first is its home.
+  std::map<NodeId, std::vector<Place>> bucket_slots_;  // By all_reduce node: by input.
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;
 };

@@ -10,26 +10,26 @@
 namespace tandem::cpu {
 
 absl::Status LowerAllReduce(Lowering& lowering, const Node& node) {
-  // What was made for this op alone lies in its bucket; the rest is copied, to be reduced there.
+  // What was made in its place stays there; the rest is copied, to be reduced there.
+  Region bucket;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[i]));
-    TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[i]));
-    Region region = home.region;
-    const int64_t bytes = home.layout.bytes();
-    if (!lowering.IsBucketOf(region, node.id)) {
-      region = lowering.AddToBucket(node.id, bytes);
-      const Region source = home.region;
+    TANDEM_ASSIGN_OR_RETURN(const Place slot, lowering.BucketSlot(node, i));
+    TANDEM_ASSIGN_OR_RETURN(const Region source, lowering.Get(node.inputs[i], slot.layout));
+    if (i == 0) bucket = slot.region;
+    if (source.buffer != slot.region.buffer) {
+      const Region target = slot.region;
+      const int64_t bytes = slot.layout.bytes();
       lowering.Emit({.name = "copy to bucket",
                      .reads = {source},
-                     .writes = {region},
+                     .writes = {target},
                      .run = [=](const RunContext& run) {
-                       std::memcpy(run.At<void>(region), run.At<const void>(source), bytes);
+                       std::memcpy(run.At<void>(target), run.At<const void>(source), bytes);
                        return absl::OkStatus();
                      }});
     }
-    lowering.Alias(node.outputs[i], {region, home.layout});
+    lowering.Alias(node.outputs[i], slot);
   }
-  const Region bucket = lowering.Bucket(node.id);
   const int64_t elements = lowering.buffers()[bucket.buffer].bytes / SizeOf(DType::kFloat32);
   const float scale = static_cast<float>(static_cast<const AllReduceOp&>(*node.op).scale);
   lowering.Emit({.name = "all_reduce",
