@@ -70,6 +70,7 @@ const std::vector<Room>& RoomTable() {
       {"engine/backends/reference", 4},
       {"engine/backends/cpu", 5},
       {"engine/backends/cuda", 6},
+      {"engine/backends", 7},
       {"engine/collectives", 7},
       {"engine/initializers", 8},
       {"engine/layers", 9},
