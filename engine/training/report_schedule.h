@@ -28,11 +28,11 @@ class ReportSchedule {
     if (!by_steps && !by_time && !IsLastOfEpoch(step)) return;
     reported_steps_ = step + 1;
     last_time_ = clock_->Elapsed();
-    due_step_.store(step, std::memory_order_release);
+    due_[step % 2].store(step, std::memory_order_release);
   }
 
   // Whether to report after `step`, which has been taken. Thread-safe.
-  bool IsDue(int64_t step) const { return due_step_.load(std::memory_order_acquire) == step; }
+  bool IsDue(int64_t step) const { return due_[step % 2].load(std::memory_order_acquire) == step; }
 
   bool IsLastOfEpoch(int64_t step) const { return (step + 1) % steps_per_epoch_ == 0; }
 
@@ -44,7 +44,9 @@ class ReportSchedule {
   int64_t reported_steps_ = 0;
   absl::Duration last_time_;
 
-  std::atomic<int64_t> due_step_{-1};
+  // The newest even and odd steps with a report: another replica may still ask about a step while the first
+  // decides about the one behind it, never about a later one, as each step is reduced together.
+  std::atomic<int64_t> due_[2] = {-1, -1};
 };
 
 }  // namespace tandem

@@ -43,7 +43,8 @@ Reporter::Reporter(const v1::JobSpec& spec, int64_t steps_per_epoch, std::vector
       validates_(validates),
       clock_(clock),
       observer_(observer),
-      measurements_(devices_.size()),
+      training_(devices_.size()),
+      validation_(devices_.size()),
       epoch_shares_(devices_.size()) {}
 
 void Reporter::Start() {
@@ -52,16 +53,16 @@ void Reporter::Start() {
   report_time_ = epoch_time_ = clock_->Elapsed();
 }
 
-bool Reporter::Collect(int rank, Measurement measurement) {
-  measurements_[rank] = std::move(measurement);
-  if (++collected_ < static_cast<int>(measurements_.size())) return false;
-  collected_ = 0;
+bool Reporter::Gathering::Add(int rank, Measurement measurement) {
+  measurements[rank] = std::move(measurement);
+  if (++count < static_cast<int>(measurements.size())) return false;
+  count = 0;
   return true;
 }
 
-Measurement Reporter::Total() const {
+Measurement Reporter::Gathering::Total() const {
   Measurement total;
-  for (const Measurement& measurement : measurements_) AddTo(total, measurement);
+  for (const Measurement& measurement : measurements) AddTo(total, measurement);
   return total;
 }
 
@@ -78,10 +79,11 @@ v1::Evaluation Reporter::Evaluate(const Measurement& measurement) const {
 
 absl::Status Reporter::AddTraining(int rank, int64_t steps, Measurement measurement) {
   MutexLock lock(&mutex_);
-  if (!Collect(rank, std::move(measurement))) return absl::OkStatus();
-  const Measurement total = Total();
+  if (!training_.Add(rank, std::move(measurement))) return absl::OkStatus();
+  const Measurement total = training_.Total();
   AddTo(epoch_total_, total);
-  for (size_t r = 0; r < measurements_.size(); ++r) AddTo(epoch_shares_[r], measurements_[r]);
+  for (size_t r = 0; r < training_.measurements.size(); ++r)
+    AddTo(epoch_shares_[r], training_.measurements[r]);
 
   const absl::Duration now = clock_->Elapsed();
   v1::Progress progress;
@@ -132,9 +134,9 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, Measurement measurem
 
 absl::Status Reporter::AddValidation(int rank, Measurement measurement) {
   MutexLock lock(&mutex_);
-  if (!Collect(rank, std::move(measurement))) return absl::OkStatus();
+  if (!validation_.Add(rank, std::move(measurement))) return absl::OkStatus();
   v1::EpochSummary epoch = std::move(trained_epoch_);
-  *epoch.mutable_validation() = Evaluate(Total());
+  *epoch.mutable_validation() = Evaluate(validation_.Total());
   epoch.set_validation_seconds(absl::ToDoubleSeconds(clock_->Elapsed() - epoch_time_));
   if (!std::isfinite(epoch.validation().loss())) {
     return absl::OutOfRangeError(

@@ -44,10 +44,18 @@ class Reporter {
   absl::Status AddValidation(int rank, Measurement measurement) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // True for the last replica to come.
-  bool Collect(int rank, Measurement measurement) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The sum over the replicas that came.
-  Measurement Total() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The replicas' measurements of one report as they come.
+  struct Gathering {
+    std::vector<Measurement> measurements;  // By rank.
+    int count = 0;                          // Of those that have come.
+
+    explicit Gathering(size_t replicas) : measurements(replicas) {}
+    // True for the last replica to come; the next one begins anew.
+    bool Add(int rank, Measurement measurement);
+    // The sum over the replicas, added in the order of ranks.
+    Measurement Total() const;
+  };
+
   v1::Evaluation Evaluate(const Measurement& measurement) const;
   void FinishEpoch(v1::EpochSummary epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -61,9 +69,9 @@ class Reporter {
   TrainerObserver* const observer_;
 
   Mutex mutex_;
-  // Of those that have come, by rank.
-  std::vector<Measurement> measurements_ ABSL_GUARDED_BY(mutex_);
-  int collected_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Apart, as a replica may have validated before another has said how its training went.
+  Gathering training_ ABSL_GUARDED_BY(mutex_);
+  Gathering validation_ ABSL_GUARDED_BY(mutex_);
   int64_t reported_steps_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration report_time_ ABSL_GUARDED_BY(mutex_);
   // The epoch in progress so far.

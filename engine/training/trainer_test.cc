@@ -1,0 +1,360 @@
+#include "engine/training/trainer.h"
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/backends/device_factory.h"
+#include "engine/base/field_violations.h"
+#include "engine/checkpoint/safetensors_reader.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <typename Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
+  return message;
+}
+
+// A small LeNet on 61 synthetic samples: 7 batches of 8 and one of 5 in an epoch.
+v1::JobSpec SmallLenet(int replicas) {
+  v1::JobSpec spec = Parse<v1::JobSpec>(R"(
+    dataset {
+      synthetic { shape: [1, 12, 12] classes: 4 train_samples: 61 validation_samples: 27 }
+    }
+    model {
+      input { shape: [1, 12, 12] }
+      layers { conv2d { filters: 4 kernel: 3 } }
+      layers { max_pool2d { size: 2 } }
+      layers { conv2d { filters: 6 kernel: 2 } }
+      layers { max_pool2d { size: 2 } }
+      layers { dense { units: 16 activation: ACTIVATION_RELU } }
+      layers { dense { units: 4 } }
+    }
+    training {
+      loss { softmax_cross_entropy {} }
+      optimizer { nesterov { learning_rate: 0.05 momentum: 0.9 weight_decay: 0.001 } }
+      global_batch_size: 8
+      epochs: 3
+      seed: 7
+      report { every_steps: 1 }
+    })");
+  spec.mutable_replicas()->set_count(replicas);
+  return spec;
+}
+
+// Everything that a training said.
+class Recorder : public TrainerObserver {
+ public:
+  void OnStarted() override { ++started; }
+  void OnProgress(const v1::Progress& report) override {
+    progress.push_back(report);
+    if (on_progress) on_progress();
+  }
+  void OnEpoch(const v1::EpochSummary& epoch) override { epochs.push_back(epoch); }
+
+  std::vector<double> losses() const {
+    std::vector<double> result;
+    for (const v1::Progress& report : progress) result.push_back(report.training().loss());
+    return result;
+  }
+
+  int started = 0;
+  std::vector<v1::Progress> progress;
+  std::vector<v1::EpochSummary> epochs;
+  std::function<void()> on_progress;
+};
+
+Trainer::Options OptionsFor(const v1::JobSpec& spec, const std::string& kind, TrainerObserver* observer) {
+  Trainer::Options options;
+  options.spec = spec;
+  options.dataset = spec.dataset();
+  for (int rank = 0; rank < spec.replicas().count(); ++rank) {
+    options.devices.emplace_back().set_name(absl::StrCat("devices/", kind, ":", rank));
+    options.devices.back().set_threads(1);
+  }
+  options.device_factory = [](const v1::Device& device) {
+    return OpenDevice(device.name(), device.threads());
+  };
+  options.observer = observer;
+  return options;
+}
+
+absl::Status Train(const v1::JobSpec& spec, const std::string& kind, Recorder* recorder,
+                   const std::string& model_path = "") {
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(OptionsFor(spec, kind, recorder));
+  if (!trainer.ok()) return trainer.status();
+  const absl::Status status = (*trainer)->Run();
+  if (status.ok() && !model_path.empty()) return (*trainer)->SaveModel(model_path);
+  return status;
+}
+
+void ExpectNear(const std::vector<double>& a, const std::vector<double>& b, size_t count, double tolerance) {
+  ASSERT_GE(a.size(), count);
+  ASSERT_GE(b.size(), count);
+  for (size_t i = 0; i < count; ++i) {
+    EXPECT_FALSE(!(std::abs(a[i] - b[i]) <= tolerance)) << "step " << i << ": " << a[i] << " and " << b[i];
+  }
+}
+
+TEST(TrainerTest, OnTheOracleReplicasChangeNothing) {
+  Recorder one;
+  ASSERT_TRUE(Train(SmallLenet(1), "reference", &one).ok());
+  EXPECT_EQ(one.losses().size(), 24);
+  for (const int replicas : {2, 3, 5}) {
+    SCOPED_TRACE(replicas);
+    Recorder several;
+    const absl::Status status = Train(SmallLenet(replicas), "reference", &several);
+    ASSERT_TRUE(status.ok()) << status;
+    ExpectNear(one.losses(), several.losses(), 20, 1e-8);
+    ASSERT_EQ(several.epochs.size(), 3);
+    for (int e = 0; e < 3; ++e) {
+      EXPECT_NEAR(one.epochs[e].validation().loss(), several.epochs[e].validation().loss(), 1e-8);
+      EXPECT_EQ(one.epochs[e].validation().metrics().at("accuracy"),
+                several.epochs[e].validation().metrics().at("accuracy"));
+      EXPECT_EQ(several.epochs[e].validation().samples(), 27);
+      EXPECT_EQ(several.epochs[e].training().samples(), 61);
+    }
+  }
+}
+
+TEST(TrainerTest, TheCpuFollowsTheOracle) {
+  Recorder oracle;
+  ASSERT_TRUE(Train(SmallLenet(1), "reference", &oracle).ok());
+  for (const int replicas : {1, 2}) {
+    SCOPED_TRACE(replicas);
+    Recorder cpu;
+    const absl::Status status = Train(SmallLenet(replicas), "cpu", &cpu);
+    ASSERT_TRUE(status.ok()) << status;
+    ExpectNear(oracle.losses(), cpu.losses(), 3, 1e-4);
+  }
+}
+
+TEST(TrainerTest, TheSameJobTwiceGivesTheSameBits) {
+  for (const int replicas : {1, 2}) {
+    std::string models[2];
+    std::vector<double> losses[2];
+    for (int run = 0; run < 2; ++run) {
+      Recorder recorder;
+      const std::string path =
+          absl::StrCat(::testing::TempDir(), "/model_", replicas, "_", run, ".safetensors");
+      ASSERT_TRUE(Train(SmallLenet(replicas), "cpu", &recorder, path).ok());
+      const absl::StatusOr<SafetensorsContents> read = ReadSafetensors(path);
+      ASSERT_TRUE(read.ok()) << read.status();
+      EXPECT_EQ(read->metadata.at("framework"), "tandem");
+      EXPECT_THAT(read->metadata.at("job"), HasSubstr("\"global_batch_size\""));
+      EXPECT_EQ(read->tensors.size(), 8);
+      for (const auto& [name, tensor] : read->tensors) {
+        EXPECT_EQ(tensor.dtype(), DType::kFloat32);
+        models[run].append(static_cast<const char*>(tensor.raw_data()), tensor.bytes());
+      }
+      EXPECT_EQ(read->Find("conv2d_2.weight")->shape(), Shape({6, 4, 2, 2}));
+      losses[run] = recorder.losses();
+    }
+    EXPECT_EQ(models[0], models[1]);
+    EXPECT_EQ(losses[0], losses[1]);
+  }
+}
+
+TEST(TrainerTest, ItLearns) {
+  v1::JobSpec spec = SmallLenet(2);
+  spec.mutable_dataset()->mutable_synthetic()->set_train_samples(300);
+  spec.mutable_training()->set_epochs(20);
+  Recorder recorder;
+  ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());
+  EXPECT_LT(recorder.epochs.back().training().loss(), 0.25);
+  EXPECT_GT(recorder.epochs.back().validation().metrics().at("accuracy"), 0.85);
+}
+
+TEST(TrainerTest, ReportsSayWhereTrainingIs) {
+  Recorder recorder;
+  ASSERT_TRUE(Train(SmallLenet(2), "cpu", &recorder).ok());
+  EXPECT_EQ(recorder.started, 1);
+  for (size_t i = 0; i < recorder.progress.size(); ++i) {
+    const v1::Progress& progress = recorder.progress[i];
+    EXPECT_EQ(progress.step(), static_cast<int64_t>(i + 1));
+    EXPECT_EQ(progress.steps(), 24);
+    EXPECT_EQ(progress.epoch(), static_cast<int64_t>(i / 8 + 1));
+    EXPECT_EQ(progress.training().samples(), i % 8 == 7 ? 5 : 8);
+    EXPECT_EQ(progress.learning_rate(), 0.05);
+    EXPECT_GT(progress.images_per_second(), 0);
+  }
+  ASSERT_EQ(recorder.epochs.size(), 3);
+  const v1::EpochSummary& epoch = recorder.epochs[1];
+  EXPECT_EQ(epoch.epoch(), 2);
+  EXPECT_EQ(epoch.epochs(), 3);
+  EXPECT_EQ(epoch.step(), 16);
+  EXPECT_GT(epoch.training_seconds(), 0);
+  EXPECT_GT(epoch.validation_seconds(), 0);
+  ASSERT_EQ(epoch.replicas_size(), 2);
+  EXPECT_EQ(epoch.replicas(0).samples(), 31);
+  EXPECT_EQ(epoch.replicas(1).samples(), 30);
+  EXPECT_EQ(epoch.replicas(1).device(), "devices/cpu:1");
+  EXPECT_GT(epoch.replicas(1).reduce_seconds(), 0);
+  // The epoch's mean is that of its steps, weighted by their samples.
+  double sum = 0;
+  for (int i = 8; i < 16; ++i)
+    sum += recorder.progress[i].training().loss() * recorder.progress[i].training().samples();
+  EXPECT_NEAR(epoch.training().loss(), sum / 61, 1e-12);
+}
+
+TEST(TrainerTest, ReportsComeAtTheIntervalAndAtTheEndOfAnEpoch) {
+  v1::JobSpec spec = SmallLenet(2);
+  spec.mutable_training()->mutable_report()->set_every_steps(3);
+  Recorder recorder;
+  ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());
+  std::vector<int64_t> steps;
+  for (const v1::Progress& progress : recorder.progress) steps.push_back(progress.step());
+  EXPECT_THAT(steps, ::testing::ElementsAre(3, 6, 8, 11, 14, 16, 19, 22, 24));
+  EXPECT_EQ(recorder.progress[1].training().samples(), 24);
+
+  // By time: the clock stands still, but for a second that passes at the first report.
+  spec.mutable_training()->mutable_report()->set_every_steps(4);
+  spec.mutable_training()->mutable_report()->set_every_seconds(1);
+  FakeClock clock(absl::UnixEpoch());
+  Recorder timed;
+  timed.on_progress = [&] {
+    if (timed.progress.size() == 1) clock.Advance(absl::Seconds(2));
+  };
+  spec.mutable_replicas()->set_count(1);
+  Trainer::Options options = OptionsFor(spec, "cpu", &timed);
+  options.clock = &clock;
+  ASSERT_TRUE((*Trainer::Create(options))->Run().ok());
+  steps.clear();
+  for (const v1::Progress& progress : timed.progress) steps.push_back(progress.step());
+  EXPECT_THAT(steps, ::testing::ElementsAre(4, 5, 8, 12, 16, 20, 24));
+}
+
+TEST(TrainerTest, AnyPrefetchAndOrderOfEventsIsTheSameTraining) {
+  v1::JobSpec spec = SmallLenet(2);
+  Recorder none, deep;
+  spec.mutable_replicas()->set_prefetch(0);
+  ASSERT_TRUE(Train(spec, "cpu", &none).ok());
+  spec.mutable_replicas()->set_prefetch(16);
+  ASSERT_TRUE(Train(spec, "cpu", &deep).ok());
+  EXPECT_EQ(none.losses(), deep.losses());
+}
+
+TEST(TrainerTest, WithoutValidationEpochsHaveNone) {
+  v1::JobSpec spec = SmallLenet(2);
+  spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(0);
+  Recorder recorder;
+  ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());
+  ASSERT_EQ(recorder.epochs.size(), 3);
+  EXPECT_FALSE(recorder.epochs[0].has_validation());
+}
+
+TEST(TrainerTest, AReplicaMayGetNothingOfTheLastBatchAndOfValidation) {
+  v1::JobSpec spec = SmallLenet(3);
+  spec.mutable_dataset()->mutable_synthetic()->set_train_samples(17);
+  spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(1);
+  for (const char* kind : {"reference", "cpu"}) {
+    SCOPED_TRACE(kind);
+    Recorder one, three;
+    v1::JobSpec alone = spec;
+    alone.mutable_replicas()->set_count(1);
+    ASSERT_TRUE(Train(alone, kind, &one).ok());
+    const absl::Status status = Train(spec, kind, &three);
+    ASSERT_TRUE(status.ok()) << status;
+    ExpectNear(one.losses(), three.losses(), 9, std::string(kind) == "cpu" ? 1e-3 : 1e-8);
+    EXPECT_EQ(three.epochs[0].replicas(2).samples(), 4);
+    EXPECT_EQ(three.epochs[0].validation().samples(), 1);
+  }
+}
+
+TEST(TrainerTest, CancelEndsTheRunAfterAStep) {
+  for (const int replicas : {1, 2}) {
+    SCOPED_TRACE(replicas);
+    v1::JobSpec spec = SmallLenet(replicas);
+    spec.mutable_training()->set_epochs(1000000);
+    Recorder recorder;
+    std::unique_ptr<Trainer> trainer = *Trainer::Create(OptionsFor(spec, "cpu", &recorder));
+    recorder.on_progress = [&] {
+      if (recorder.progress.size() == 10) trainer->Cancel();
+    };
+    EXPECT_EQ(trainer->Run().code(), absl::StatusCode::kCancelled);
+    EXPECT_LT(recorder.progress.size(), 13);
+  }
+}
+
+TEST(TrainerTest, CancelFromAnotherThreadAtAnyTime) {
+  v1::JobSpec spec = SmallLenet(2);
+  spec.mutable_training()->set_epochs(1000000);
+  for (int round = 0; round < 5; ++round) {
+    Recorder recorder;
+    std::unique_ptr<Trainer> trainer = *Trainer::Create(OptionsFor(spec, "cpu", &recorder));
+    std::thread canceller([&, round] {
+      if (round > 0) std::this_thread::yield();
+      trainer->Cancel();
+    });
+    EXPECT_EQ(trainer->Run().code(), absl::StatusCode::kCancelled);
+    canceller.join();
+  }
+}
+
+TEST(TrainerTest, ALossThatIsNotANumberEndsTheRun) {
+  for (const int replicas : {1, 2}) {
+    v1::JobSpec spec = SmallLenet(replicas);
+    spec.mutable_training()->mutable_optimizer()->mutable_nesterov()->set_learning_rate(1e30);
+    Recorder recorder;
+    const absl::Status status = Train(spec, "cpu", &recorder);
+    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the training loss is"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(" at step "));
+  }
+}
+
+TEST(TrainerTest, DataThatCannotBeReadIsDataLoss) {
+  v1::JobSpec spec = SmallLenet(2);
+  spec.mutable_dataset()->mutable_idx()->set_train_images("/nonexistent");
+  spec.mutable_dataset()->mutable_idx()->set_train_labels("/nonexistent");
+  Recorder recorder;
+  const absl::Status status = Train(spec, "cpu", &recorder);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("idx.train_images: /nonexistent does not exist"));
+  EXPECT_EQ(recorder.started, 0);
+}
+
+TEST(TrainerTest, DataThatDoesNotFitIsDataLoss) {
+  v1::JobSpec spec = SmallLenet(2);
+  spec.mutable_dataset()->mutable_synthetic()->set_classes(5);
+  Recorder recorder;
+  const absl::Status status = Train(spec, "cpu", &recorder);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the loss needs [5]"));
+}
+
+TEST(TrainerTest, OptionsAreChecked) {
+  v1::JobSpec spec = SmallLenet(2);
+  Trainer::Options options = OptionsFor(spec, "cpu", nullptr);
+  options.devices.pop_back();
+  EXPECT_EQ(GetFieldViolations(Trainer::Create(options).status())[0].field, "replicas.count");
+  options = OptionsFor(spec, "cpu", nullptr);
+  options.spec.mutable_training()->set_epochs(-1);
+  EXPECT_EQ(GetFieldViolations(Trainer::Create(options).status())[0].field, "training.epochs");
+}
+
+TEST(TrainerTest, ADeviceThatCannotBeOpenedEndsAllReplicas) {
+  v1::JobSpec spec = SmallLenet(3);
+  for (int bad = 0; bad < 3; ++bad) {
+    Trainer::Options options = OptionsFor(spec, "cpu", nullptr);
+    options.devices[bad].set_name("devices/abacus:0");
+    const absl::Status status = (*Trainer::Create(options))->Run();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("replica ", bad, " on devices/abacus:0")));
+  }
+}
+
+}  // namespace
+}  // namespace tandem
