@@ -170,6 +170,7 @@ TEST(TrainerTest, ItLearns) {
   v1::JobSpec spec = SmallLenet(2);
   spec.mutable_dataset()->mutable_synthetic()->set_train_samples(300);
   spec.mutable_training()->set_epochs(20);
+  spec.mutable_training()->mutable_optimizer()->mutable_nesterov()->set_learning_rate(0.01);
   Recorder recorder;
   ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());
   EXPECT_LT(recorder.epochs.back().training().loss(), 0.25);
