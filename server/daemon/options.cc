@@ -111,8 +111,8 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->allow_extra_args(false)
       ->group("State and data");
 
-  app->add_option("--listen", options->listen, "Address to serve on; port 0 takes any that is free")
-      ->type_name("HOST:PORT")
+  app->add_option("--listen", options->listen, "HOST:PORT to serve on; port 0 takes any that is free")
+      ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Network");
   CLI::Option* certificate = app->add_option("--tls-cert", options->tls_cert,

@@ -61,7 +61,7 @@ absl::Status RpcServer::CheckAddress(const ListenAddress& address) {
     const int on = 1;
     // As gRPC does: a port whose connections are still being taken down is free.
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    error = bind(fd, one->ai_addr, one->ai_addrlen) == 0 && listen(fd, 1) == 0 ? 0 : errno;
+    error = bind(fd, one->ai_addr, one->ai_addrlen) == 0 ? 0 : errno;
     close(fd);
   }
   freeaddrinfo(found);
