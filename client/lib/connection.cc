@@ -59,7 +59,8 @@ grpc::ChannelArguments Arguments(const ConnectionOptions& options) {
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // Streams wait by themselves before they try again; the channel's own wait must not be the longer one.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  // Despite its name, the time that one attempt to connect may take; a busy machine needs more than a moment.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
   // A proxy of the environment is not meant for a daemon.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
