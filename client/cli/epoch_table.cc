@@ -1,10 +1,10 @@
 #include "client/cli/epoch_table.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "client/cli/format.h"
 #include "client/cli/job_progress.h"
 
@@ -63,11 +63,19 @@ std::string EpochTable::Row(const v1::EpochSummary& epoch, int width) {
 }
 
 std::string PlainEpoch(const v1::EpochSummary& epoch) {
-  std::vector<std::string> facts;
-  for (const Cell& cell : Cells(epoch)) {
-    if (cell.value != "-") facts.push_back(absl::StrCat(cell.heading, " ", cell.value));
-  }
-  return absl::StrJoin(facts, "  ");
+  std::string text = absl::StrCat("epoch ", epoch.epoch(), "/", epoch.epochs());
+  const auto add = [&](const char* what, const v1::Evaluation& evaluation) {
+    absl::StrAppend(&text, "  ", what, " loss ", FormatMeasure(evaluation.loss()));
+    if (const std::string metric = MainMetric(evaluation); !metric.empty()) {
+      absl::StrAppend(&text, "  ", what, " ", ShortMetricName(metric), " ", Metric(evaluation, metric));
+    }
+  };
+  add("train", epoch.training());
+  if (epoch.has_validation()) add("val", epoch.validation());
+  absl::StrAppend(&text, absl::StrFormat("  %.2f s  ", epoch.training_seconds() + epoch.validation_seconds()),
+                  FormatRate(epoch.images_per_second()), " images/s  learning rate ",
+                  FormatSetting(epoch.learning_rate()));
+  return text;
 }
 
 }  // namespace tandem::cli

@@ -24,7 +24,8 @@ class EpochTable {
   double best_ = -1;
 };
 
-// One epoch in words, for a file: "epoch 1/3  train loss 0.5432  train acc 0.8012  val loss ...".
+// One epoch in words, for a file: "epoch 1/3  train loss 0.5432  train acc 0.8012  val loss ...  4.87 s
+// 13,333 images/s ...".
 std::string PlainEpoch(const v1::EpochSummary& epoch);
 
 }  // namespace tandem::cli

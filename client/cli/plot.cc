@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/format.h"
@@ -57,13 +58,14 @@ class Canvas {
     cell.series = series;
   }
 
+  // Without spaces at its end.
   std::string Row(int row, const std::vector<Plot::Series>& series, const Style& style) const {
     std::string text;
     for (int column = 0; column < columns_; ++column) {
       const Cell& cell = cells_[static_cast<size_t>(row) * columns_ + column];
       text += cell.series == kNone ? " " : style.Wrap(series[cell.series].color, Glyph(cell));
     }
-    return text;
+    return std::string(absl::StripTrailingAsciiWhitespace(text));
   }
 
  private:
@@ -141,7 +143,7 @@ std::vector<std::string> Plot::Render(int width, int height, bool unicode, const
     }
   }
   if (!(x_low <= x_high)) x_low = 0, x_high = 1;
-  const AxisTicks y = TicksOf(y_low, y_high, std::max(2, rows / 3));
+  const AxisTicks y = TicksOf(y_low, y_high, std::max(2, rows / 2));
 
   // Numbers of the y axis, each beside the row that it falls into.
   std::vector<std::string> labels(rows);

@@ -80,7 +80,7 @@ std::string ProgressLine(const JobProgress& job, absl::Time now, int width, bool
   if (const auto left = job.TimeLeft(now)) facts.push_back(FormatClock(*left) + " left");
   if (job.progress().has_value()) {
     for (std::string& measure : Measures(progress.training())) facts.push_back(std::move(measure));
-    facts.push_back(FormatRate(progress.images_per_second()) + " images/s");
+    facts.push_back(FormatRate(progress.images_per_second()) + " img/s");
     facts.push_back(absl::StrCat("step ", FormatCount(progress.step()), "/", FormatCount(progress.steps())));
   }
   std::string tail;

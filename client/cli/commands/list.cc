@@ -119,8 +119,7 @@ void AddList(CLI::App& app, Session& session, int& exit_code) {
   CLI::App* command = app.add_subcommand("list", "List jobs, the newest first");
   command->add_option("--state", options->states, "Only jobs in these states, such as running,queued")
       ->type_name("STATE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   command->add_option("--limit", options->limit, "At most so many; 0: all")
       ->capture_default_str()
       ->type_name("N")

@@ -65,8 +65,7 @@ void AddSubmit(CLI::App& app, Session& session, int& exit_code) {
           "--set", options->source.overrides,
           "Change a field: PATH=VALUE, such as training.epochs=1 or model.layers[0].conv2d.filters=8")
       ->type_name("PATH=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   command
       ->add_option("--request-id", options->request_id,
                    "Repeating a submission with the same id changes nothing")

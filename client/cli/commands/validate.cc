@@ -35,8 +35,7 @@ void AddValidate(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("FILE", source->file, "Job file; `-` is standard input")->required();
   command->add_option("--set", source->overrides, "Change a field, as for submit")
       ->type_name("PATH=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   command->callback([source, &session, &exit_code] { exit_code = Run(session, *source); });
 }
 

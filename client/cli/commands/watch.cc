@@ -20,10 +20,10 @@ struct Options {
 
 std::string ChangeLine(Session& session, const v1::WatchJobsResponse& change) {
   const v1::StateChange& state_change = change.state_change();
+  const std::string message = state_change.message().empty() ? "" : ": " + state_change.message();
   return absl::StrCat(
       session.style().Dim(FormatTimestamp(FromProto(change.time()), session.terminal().TimeZone())), "  ",
-      JobId(change.job()), "  ", PadRight(ColoredState(state_change.to(), session.style()), 10),
-      state_change.message().empty() ? "" : "  " + state_change.message(), "\n");
+      JobId(change.job()), "  ", ColoredState(state_change.to(), session.style()), message, "\n");
 }
 
 int WatchAll(Session& session, client::Client& client, int64_t after) {

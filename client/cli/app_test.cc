@@ -1,0 +1,442 @@
+#include "client/cli/app.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/cli/fake_terminal.h"
+#include "client/cli/templates.h"
+#include "client/lib/fake_daemon.h"
+#include "client/lib/job_file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// One test's folder, daemon and terminal.
+class AppTest : public ::testing::Test {
+ protected:
+  AppTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-app-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    terminal_.environment["XDG_STATE_HOME"] = folder_;
+    terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
+    daemon_.get_job = [](const v1::GetJobRequest& request, v1::Job* job) -> grpc::Status {
+      if (request.name() != "jobs/lenet-1") return {grpc::StatusCode::NOT_FOUND, "no job " + request.name()};
+      *job = Job("jobs/lenet-1", v1::JOB_STATE_SUCCEEDED);
+      return grpc::Status::OK;
+    };
+    daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse* response) {
+      *response->add_jobs() = Job("jobs/lenet-1", v1::JOB_STATE_SUCCEEDED);
+      *response->add_jobs() = Job("jobs/mlp-1a", v1::JOB_STATE_RUNNING);
+      *response->add_jobs() = Job("jobs/mlp-1b", v1::JOB_STATE_QUEUED);
+      return grpc::Status::OK;
+    };
+  }
+  ~AppTest() override { std::filesystem::remove_all(folder_); }
+
+  static v1::Job Job(const std::string& name, v1::JobState state) {
+    v1::Job job;
+    job.set_name(name);
+    job.set_state(state);
+    job.mutable_spec()->set_name("lenet");
+    job.mutable_spec()->mutable_training()->set_epochs(3);
+    job.mutable_create_time()->set_seconds(1'000'000 - 90);
+    return job;
+  }
+
+  int Run(const std::vector<std::string>& arguments) { return RunCommand(arguments, terminal_); }
+
+  std::string Write(const std::string& name, const std::string& content) {
+    const std::string path = folder_ + "/" + name;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path) << content;
+    return path;
+  }
+
+  static std::string Read(const std::string& path) {
+    std::ostringstream content;
+    content << std::ifstream(path, std::ios::binary).rdbuf();
+    return content.str();
+  }
+
+  // A daemon that accepts any job and tells of one that ends in the state.
+  void TellOf(v1::JobState end) {
+    daemon_.create_job = [](const v1::CreateJobRequest& request, v1::Job* job) -> grpc::Status {
+      if (request.request_id().empty()) return {grpc::StatusCode::INVALID_ARGUMENT, "no request id"};
+      *job = Job("jobs/lenet-1", v1::JOB_STATE_QUEUED);
+      return grpc::Status::OK;
+    };
+    daemon_.watch_job = [end](const v1::WatchJobRequest& request, grpc::ServerContext*,
+                              grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
+      for (int64_t sequence = request.after_sequence() + 1; sequence <= 3; ++sequence) {
+        v1::JobEvent event;
+        event.set_job("jobs/lenet-1");
+        event.set_sequence(sequence);
+        event.set_terminal(sequence == 3);
+        event.mutable_state_change()->set_to(sequence == 3 ? end : v1::JOB_STATE_RUNNING);
+        writer->Write(event);
+        // The stream breaks once on the way.
+        if (sequence == 2 && request.after_sequence() == 0) return {grpc::StatusCode::UNAVAILABLE, "going"};
+      }
+      return grpc::Status::OK;
+    };
+  }
+
+  std::string folder_;
+  client::FakeDaemon daemon_;
+  FakeTerminal terminal_;
+};
+
+TEST_F(AppTest, ExitCodesTellHowTheJobEnded) {
+  const std::string file = Write("job.yaml", "name: lenet\n");
+  for (const auto& [state, code] : std::vector<std::pair<v1::JobState, int>>{
+           {v1::JOB_STATE_SUCCEEDED, 0}, {v1::JOB_STATE_FAILED, 1}, {v1::JOB_STATE_CANCELLED, 3}}) {
+    TellOf(state);
+    EXPECT_EQ(Run({"submit", file, "--follow"}), code) << terminal_.err();
+    EXPECT_EQ(Run({"watch", "lenet-1"}), code) << terminal_.err();
+  }
+  EXPECT_THAT(terminal_.out(), HasSubstr("submitted lenet-1\nrunning\n"));
+  // One quiet line for each break.
+  EXPECT_THAT(terminal_.err(), StartsWith("connection lost; reconnecting\nconnected again\n"));
+}
+
+TEST_F(AppTest, FollowingAsJsonIsOneEventALine) {
+  TellOf(v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(Run({"submit", Write("job.yaml", "name: lenet\n"), "--follow", "-o", "json"}), 0);
+  EXPECT_THAT(terminal_.out(),
+              StartsWith("{\"job\":\"jobs/lenet-1\",\"sequence\":\"1\",\"state_change\":{\"to\":"
+                         "\"JOB_STATE_RUNNING\"}}\n{\"job\""));
+  EXPECT_EQ(std::count(terminal_.out().begin(), terminal_.out().end(), '\n'), 3);
+}
+
+TEST_F(AppTest, CtrlCDetachesAndSaysHowToComeBack) {
+  TellOf(v1::JOB_STATE_SUCCEEDED);
+  daemon_.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext* context,
+                         grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
+    v1::JobEvent event;
+    event.set_sequence(1);
+    event.mutable_state_change()->set_to(v1::JOB_STATE_RUNNING);
+    writer->Write(event);
+    while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+    return grpc::Status::CANCELLED;
+  };
+  terminal_.interrupt = [](const std::string& out) { return absl::StrContains(out, "running"); };
+  EXPECT_EQ(Run({"submit", Write("job.yaml", "name: lenet\n"), "--follow"}), 130);
+  EXPECT_EQ(
+      terminal_.err(),
+      "detached; the job goes on\n  come back with: tandem watch lenet-1\n  cancel it with: tandem cancel "
+      "lenet-1\n");
+}
+
+TEST_F(AppTest, LosingTheDaemonForGoodIsCode4) {
+  TellOf(v1::JOB_STATE_SUCCEEDED);
+  daemon_.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext*,
+                         grpc::ServerWriter<v1::JobEvent>*) -> grpc::Status {
+    return {grpc::StatusCode::UNAVAILABLE, "the daemon shuts down"};
+  };
+  EXPECT_EQ(Run({"watch", "lenet-1", "--reconnect-timeout", "0.3"}), 4);
+  EXPECT_THAT(terminal_.err(), HasSubstr("the daemon shuts down"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("Come back with: tandem watch lenet-1 --after 0\n"));
+}
+
+TEST_F(AppTest, NobodyListens) {
+  {
+    client::FakeDaemon gone;
+    terminal_.environment["TANDEM_ADDRESS"] = gone.address();
+  }
+  EXPECT_EQ(Run({"list"}), 4);
+  EXPECT_THAT(terminal_.err(), StartsWith(absl::StrCat("tandem: no daemon answers at ",
+                                                       terminal_.environment["TANDEM_ADDRESS"], ": ")));
+  EXPECT_THAT(terminal_.err(), HasSubstr("Start one with `tandemd`, or say where it listens with --address"));
+}
+
+TEST_F(AppTest, TheDaemonOnThisMachineIsFoundByItsFiles) {
+  terminal_.environment.erase("TANDEM_ADDRESS");
+  daemon_.token = "secret";
+  Write("tandem/address", daemon_.address() + "\n");
+  Write("tandem/token", "secret\n");
+  EXPECT_EQ(Run({"list"}), 0) << terminal_.err();
+  Write("other/address", daemon_.address());
+  Write("other/token", "wrong");
+  EXPECT_EQ(Run({"list", "--state-folder", folder_ + "/other"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("does not accept the token in " + folder_ + "/other/token"));
+}
+
+TEST_F(AppTest, TokenFilesThatDoNotServe) {
+  daemon_.token = "secret";
+  EXPECT_EQ(Run({"list"}), 2);
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("wants its token: cannot read " + folder_ + "/tandem/token: No such file"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("--token-file"));
+  EXPECT_EQ(Run({"list", "--token-file", "/no/token"}), 2);
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("tandem: the token file cannot be used: cannot read /no/token: No such file"));
+  EXPECT_EQ(Run({"list", "--token-file", Write("bad", "two words")}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("holds no token"));
+}
+
+TEST_F(AppTest, AnotherMachineNeedsTls) {
+  const std::string token = Write("token", "secret");
+  EXPECT_EQ(Run({"--address", "10.9.8.7:7447", "--token-file", token, "list"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("the token would travel unencrypted"));
+}
+
+TEST_F(AppTest, EveryFieldAtFaultHasItsLine) {
+  daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
+    return client::BadRequestStatus("2 fields",
+                                    {{"spec.model.layers[1].dense.units", "must be at least 1, not 0"},
+                                     {"spec.training.epochs", "must be given"}});
+  };
+  const std::string file = Write("job.yaml", "model:\n  layers:\n  - flatten\n  - dense: {units: 0}\n");
+  for (const char* command : {"submit", "validate"}) {
+    FakeTerminal before = terminal_;
+    EXPECT_EQ(Run({command, file}), 2);
+    EXPECT_THAT(terminal_.err(),
+                HasSubstr(file + ":4:13: model.layers[1].dense.units: must be at least 1, not 0\n" + file +
+                          ": training.epochs: must be given\n"));
+  }
+}
+
+TEST_F(AppTest, FilesThatAreNoJobs) {
+  EXPECT_EQ(Run({"submit", Write("job.yaml", "nam: x\n")}), 2);
+  EXPECT_EQ(terminal_.err(), folder_ + "/job.yaml:1:1: nam: unknown field; did you mean `name`?\n");
+  EXPECT_EQ(Run({"submit", "/no/job.yaml"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot read /no/job.yaml: No such file or directory\n"));
+  EXPECT_EQ(Run({"submit", Write("job.yaml", "name: x\n"), "--set", "training.epoch=1"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("--set: training.epoch: unknown field; did you mean `epochs`?\n"));
+}
+
+TEST_F(AppTest, OverridesReachTheDaemon) {
+  daemon_.create_job = [](const v1::CreateJobRequest& request, v1::Job* job) -> grpc::Status {
+    if (request.spec().training().epochs() != 7 ||
+        request.spec().model().layers(0).conv2d().kernel_size() != 2 || request.request_id() != "again" ||
+        request.validate_only()) {
+      return {grpc::StatusCode::INVALID_ARGUMENT, request.DebugString()};
+    }
+    *job = Job("jobs/lenet-1", v1::JOB_STATE_QUEUED);
+    return grpc::Status::OK;
+  };
+  const std::string file = Write("job.yaml", "model: {layers: [{conv2d: {kernel: 5}}]}\n");
+  EXPECT_EQ(Run({"submit", "--set", "training.epochs=7", "--set", "model.layers[0].conv2d.kernel=[3, 3]",
+                 file, "--request-id", "again"}),
+            0)
+      << terminal_.err();
+  EXPECT_EQ(terminal_.out(), "submitted lenet-1\nfollow it with: tandem watch lenet-1\n");
+}
+
+TEST_F(AppTest, BadUsageIsCode2AndSaysWhatWasMeant) {
+  struct Case {
+    std::vector<std::string> arguments;
+    const char* message;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{"sumbit", "x"}, "tandem: no such command: `sumbit`; did you mean `submit`?\n"},
+           {{"list", "--limt", "3"}, "tandem list: no such option: `--limt`; did you mean `--limit`?\n"},
+           {{"submit"}, "tandem submit: FILE is required\n"},
+           {{"list", "--limit", "-3"}, "tandem list: --limit: Value -3 not in range 0 to 1000000\n"},
+           {{"list", "-o", "xml"}, "--output: want table, wide, json or yaml, got `xml`\n"},
+           {{"list", "--timeout", "soon"},
+            "--timeout: want seconds or a duration such as 30s or 2m, got `soon`\n"},
+           {{"list", "--state", "runing"}, "--state: no such state: `runing`; did you mean `running`?\n"},
+           {{"list", "--address", "nowhere"},
+            "`nowhere` is no address: want HOST:PORT, such as 127.0.0.1:7447\n"},
+           {{"describe", "a b"}, "`a b` is no job's name; `tandem list` shows the jobs\n"},
+           {{"init", "lent"}, "no such template: `lent`; did you mean `lenet`?\n"},
+           {{"watch", "--plot"}, "--plot needs a JOB\n"},
+       }) {
+    FakeTerminal terminal = terminal_;
+    EXPECT_EQ(RunCommand(c.arguments, terminal), 2) << c.message;
+    EXPECT_THAT(terminal.err(), HasSubstr(c.message));
+  }
+  EXPECT_EQ(Run({}), 2);
+  EXPECT_EQ(Run({"--help"}), 0);
+  EXPECT_EQ(Run({"submit", "--help"}), 0);
+  EXPECT_EQ(Run({"--version"}), 0);
+}
+
+TEST_F(AppTest, JobsAreFoundByTheBeginningOfTheirIds) {
+  daemon_.cancel_job = [](const v1::CancelJobRequest& request, v1::Job* job) {
+    *job = Job(request.name(), v1::JOB_STATE_CANCELLING);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"cancel", "jobs/lenet-1", "len", "mlp-1a"}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), "lenet-1 cancelling\nlenet-1 cancelling\nmlp-1a cancelling\n");
+  EXPECT_EQ(Run({"cancel", "mlp"}), 2);
+  EXPECT_EQ(terminal_.err(),
+            "tandem: 2 jobs begin with `mlp`: mlp-1a, mlp-1b; write more of the one you mean\n");
+  EXPECT_EQ(Run({"cancel", "mpl-1a"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("no job is or begins with `mpl-1a`; did you mean `mlp-1a`?"));
+}
+
+TEST_F(AppTest, ListShowsATableOrJson) {
+  EXPECT_EQ(Run({"list"}), 0);
+  EXPECT_EQ(terminal_.out(),
+            "JOB      STATE      EPOCHS  VAL ACC  TIME    AGE\n"
+            "lenet-1  succeeded     0/3        -     -  1 min\n"
+            "mlp-1a   running       0/3        -     -  1 min\n"
+            "mlp-1b   queued        0/3        -     -  1 min\n");
+  FakeTerminal json = terminal_;
+  EXPECT_EQ(RunCommand({"-o", "json", "list"}, json), 0);
+  EXPECT_THAT(json.out(), HasSubstr("[\n{\"name\":\"jobs/lenet-1\","));
+  EXPECT_EQ(Run({"list", "-o", "wide"}), 0);
+  EXPECT_EQ(Run({"list", "-o", "yaml"}), 0);
+  EXPECT_THAT(terminal_.out(), HasSubstr("- name: jobs/lenet-1\n  spec:"));
+}
+
+TEST_F(AppTest, DescribeAsYamlCanBeSubmittedAgain) {
+  EXPECT_EQ(Run({"describe", "lenet-1", "-o", "yaml"}), 0);
+  EXPECT_EQ(terminal_.out(), "# jobs/lenet-1: succeeded\nname: lenet\ntraining: {epochs: 3}\n");
+  const absl::StatusOr<client::JobFile> file = client::ParseJobFile(terminal_.out(), "standard input");
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->spec.training().epochs(), 3);
+}
+
+TEST_F(AppTest, WatchWithoutAJobTellsOfAllAndEndsWellWithCtrlC) {
+  std::atomic<bool> resumed = false;
+  daemon_.watch_jobs = [&resumed](const v1::WatchJobsRequest& request, grpc::ServerContext* context,
+                                  grpc::ServerWriter<v1::WatchJobsResponse>* writer) -> grpc::Status {
+    if (request.after_cursor() == -1) {
+      v1::WatchJobsResponse change;
+      change.set_cursor(12);
+      change.set_job("jobs/lenet-1");
+      change.mutable_time()->set_seconds(1'000'000);
+      change.mutable_state_change()->set_to(v1::JOB_STATE_RUNNING);
+      writer->Write(change);
+      return {grpc::StatusCode::UNAVAILABLE, "going"};
+    }
+    if (request.after_cursor() != 12) return {grpc::StatusCode::OUT_OF_RANGE, "wrong cursor"};
+    resumed = true;
+    while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+    return grpc::Status::CANCELLED;
+  };
+  terminal_.interrupt = [&resumed](const std::string&) { return resumed.load(); };
+  EXPECT_EQ(Run({"watch"}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), "1970-01-12 13:46:40  lenet-1  running\n");
+}
+
+TEST_F(AppTest, EveryTemplateIsAJob) {
+  for (const JobTemplate& job : JobTemplates()) {
+    const absl::StatusOr<client::JobFile> file =
+        client::ParseJobFile(std::string(job.content), std::string(job.name));
+    EXPECT_TRUE(file.ok()) << file.status();
+    FakeTerminal terminal;
+    EXPECT_EQ(RunCommand({"init", std::string(job.name)}, terminal), 0);
+    EXPECT_EQ(terminal.out(), job.content);
+  }
+}
+
+// The job lenet-1 with a model of so many bytes, sent in pieces, each of which but the last breaks the
+// stream.
+class DownloadTest : public AppTest {
+ protected:
+  DownloadTest() {
+    daemon_.get_job = [this](const v1::GetJobRequest&, v1::Job* job) {
+      *job = Job("jobs/lenet-1", v1::JOB_STATE_SUCCEEDED);
+      *job->add_artifacts() = artifact_;
+      return grpc::Status::OK;
+    };
+    daemon_.read_artifact = [this](const v1::ReadArtifactRequest& request,
+                                   grpc::ServerWriter<v1::ReadArtifactResponse>* writer) -> grpc::Status {
+      v1::ReadArtifactResponse piece;
+      piece.set_offset(request.offset());
+      piece.set_data(content_.substr(request.offset(), 6));
+      writer->Write(piece);
+      ++calls_;
+      if (request.offset() + 6 >= static_cast<int64_t>(content_.size())) return grpc::Status::OK;
+      return {grpc::StatusCode::UNAVAILABLE, "broken"};
+    };
+    artifact_.set_name("model.safetensors");
+    artifact_.set_size_bytes(content_.size());
+    // printf 'hello tandem' | sha256sum
+    artifact_.set_sha256("7a0deaf564db6d9fae44c57b6e288e34c9ab876b146e0a60681d7fafbb39faa7");
+  }
+
+  std::string content_ = "hello tandem";
+  v1::Artifact artifact_;
+  std::atomic<int> calls_ = 0;
+};
+
+TEST_F(DownloadTest, ResumesVerifiesAndPutsTheFileInPlace) {
+  const std::string to = folder_ + "/new/folder";
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", to}), 0) << terminal_.err();
+  EXPECT_EQ(Read(to + "/model.safetensors"), content_);
+  EXPECT_EQ(calls_, 2);
+  EXPECT_EQ(terminal_.out(), to + "/model.safetensors  12 B\n");
+  EXPECT_FALSE(std::filesystem::exists(to + "/model.safetensors.part"));
+  EXPECT_EQ(Run({"download", "lenet-1", "model.safetensors", "--to", to}), 0);
+  EXPECT_EQ(calls_, 2);
+  EXPECT_THAT(terminal_.out(), HasSubstr("already there"));
+}
+
+TEST_F(DownloadTest, WrongContentIsNotKept) {
+  content_ = "hello tandxm";
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 4);
+  EXPECT_THAT(terminal_.err(), HasSubstr("has the SHA-256"));
+  content_ = "hello";
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 4);
+  EXPECT_THAT(terminal_.err(), HasSubstr("has 5 bytes; the job's record says 12"));
+  content_ = "hello tandem and more";
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 4);
+  EXPECT_THAT(terminal_.err(), HasSubstr("has more bytes than the 12"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(DownloadTest, NamesCannotLeadOutOfTheFolder) {
+  for (const char* name : {"../x", "/etc/x", "a/../../x", "", ".", "a/", "x\n"}) {
+    artifact_.set_name(name);
+    EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2) << name;
+    EXPECT_THAT(terminal_.err(), HasSubstr("leads out of the folder"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(DownloadTest, UnknownFilesAndFoldersThatCannotBe) {
+  EXPECT_EQ(Run({"download", "lenet-1", "model.safetensor"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `model.safetensors`?"));
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", "/proc/nothing"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot make the folder /proc/nothing"));
+}
+
+TEST_F(AppTest, CompletionIsValidShellAndKnowsCommands) {
+  EXPECT_EQ(Run({"completion", "bash"}), 0);
+  const std::string script = Write("completion.bash", terminal_.out());
+  const std::string result = folder_ + "/words";
+  const auto complete = [&](const std::string& words, int index) {
+    const std::string command =
+        absl::StrCat("bash -c 'source ", script, "; COMP_WORDS=(", words, "); COMP_CWORD=", index,
+                     "; _tandem; echo \"${COMPREPLY[*]}\"' > ", result);
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    return Read(result);
+  };
+  EXPECT_EQ(complete("tandem sub", 1), "submit\n");
+  EXPECT_EQ(complete("tandem submit --fol", 2), "--follow\n");
+  EXPECT_EQ(complete("tandem -o js", 2), "json\n");
+  EXPECT_EQ(complete("tandem init lenet-", 2), "lenet-mnist\n");
+  EXPECT_EQ(complete("tandem list --state que", 3), "queued\n");
+  for (const char* shell : {"zsh", "fish"}) {
+    FakeTerminal terminal;
+    EXPECT_EQ(RunCommand({"completion", shell}, terminal), 0);
+    EXPECT_THAT(terminal.out(), HasSubstr("submit"));
+  }
+  FakeTerminal ids = terminal_;
+  EXPECT_EQ(RunCommand({"__jobs"}, ids), 0);
+  EXPECT_THAT(ids.out(), HasSubstr("lenet-1\nmlp-1a\nmlp-1b\n"));
+}
+
+}  // namespace
+}  // namespace tandem::cli

@@ -1,0 +1,256 @@
+#include <string>
+
+#include "absl/strings/str_join.h"
+#include "client/cli/epoch_table.h"
+#include "client/cli/fake_terminal.h"
+#include "client/cli/format.h"
+#include "client/cli/job_display.h"
+#include "client/cli/progress_line.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Events of a job of 3 epochs of 100 steps, each step 10 ms, as its daemon would tell them.
+class Story {
+ public:
+  explicit Story(FakeTerminal& terminal) : terminal_(terminal) {}
+
+  v1::JobEvent State(v1::JobState state, const std::string& message = "") {
+    v1::JobEvent event = Next();
+    event.mutable_state_change()->set_to(state);
+    event.mutable_state_change()->set_message(message);
+    event.set_terminal(state >= v1::JOB_STATE_SUCCEEDED);
+    return event;
+  }
+
+  v1::JobEvent Progress(int64_t step) {
+    v1::JobEvent event = Next();
+    v1::Progress& progress = *event.mutable_progress();
+    progress.set_epoch((step - 1) / 100 + 1);
+    progress.set_epochs(3);
+    progress.set_step(step);
+    progress.set_steps(300);
+    progress.mutable_training()->set_loss(0.391);
+    (*progress.mutable_training()->mutable_metrics())["accuracy"] = 0.859;
+    progress.set_images_per_second(12100);
+    return event;
+  }
+
+  v1::JobEvent Epoch(int64_t epoch, double accuracy) {
+    v1::JobEvent event = Next();
+    v1::EpochSummary& summary = *event.mutable_epoch();
+    summary.set_epoch(epoch);
+    summary.set_epochs(3);
+    summary.set_step(epoch * 100);
+    summary.mutable_training()->set_loss(0.5432);
+    (*summary.mutable_training()->mutable_metrics())["accuracy"] = 0.8012;
+    summary.mutable_validation()->set_loss(0.4211);
+    (*summary.mutable_validation()->mutable_metrics())["accuracy"] = accuracy;
+    summary.set_training_seconds(4.5);
+    summary.set_validation_seconds(0.37);
+    summary.set_images_per_second(13333);
+    summary.set_learning_rate(0.02);
+    return event;
+  }
+
+  v1::JobEvent File() {
+    v1::JobEvent event = Next();
+    event.mutable_artifact()->set_name("model.safetensors");
+    event.mutable_artifact()->set_size_bytes(1724840);
+    event.mutable_artifact()->set_description("the trained parameters");
+    return event;
+  }
+
+ private:
+  v1::JobEvent Next() {
+    v1::JobEvent event;
+    event.set_job("jobs/lenet-1");
+    event.set_sequence(++sequence_);
+    event.set_attempt(1);
+    // The daemon's clock is another one.
+    event.mutable_time()->set_seconds(absl::ToUnixSeconds(terminal_.now) + 777);
+    event.mutable_time()->set_nanos(0);
+    return event;
+  }
+
+  FakeTerminal& terminal_;
+  int64_t sequence_ = 0;
+};
+
+TEST(LiveDisplayTest, RedrawsOneLineUnderAGrowingTable) {
+  FakeTerminal terminal;
+  terminal.interactive = true;
+  terminal.width = 101;
+  Story story(terminal);
+  const auto display = MakeLiveDisplay(terminal, "lenet-1");
+  const auto later = [&](int seconds) { terminal.now += absl::Seconds(seconds); };
+
+  display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "waits for 2 cpu devices"));
+  later(3);
+  display->OnTick();
+  EXPECT_THAT(terminal.Screen(), ElementsAre(HasSubstr(" queued  0:03  waits for 2 cpu devices")));
+
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  later(1);
+  display->OnEvent(story.Progress(100));
+  EXPECT_THAT(terminal.Screen(), ElementsAre("epoch 1/3  ━━━━━╸───────────   33%  0:02 left  loss 0.3910  "
+                                             "acc 0.8590  12,100 img/s  step 100/300"));
+  later(1);
+  display->OnTick();
+  EXPECT_THAT(terminal.Screen(), ElementsAre(HasSubstr("0:01 left")));
+  display->OnEvent(story.Epoch(1, 0.8501));
+  display->OnEvent(story.Progress(150));
+  later(1);
+  display->OnEvent(story.Epoch(2, 0.85));
+  display->OnNote("connection lost; reconnecting");
+  EXPECT_EQ("\n" + absl::StrJoin(terminal.Screen(), "\n") + "\n", R"(
+  epoch  train loss  train acc   val loss   val acc  seconds   images/s  learning rate
+    1/3      0.5432     0.8012     0.4211    0.8501     4.87     13,333           0.02
+    2/3      0.5432     0.8012     0.4211    0.8500     4.87     13,333           0.02
+connection lost; reconnecting
+epoch 2/3  ━━━━━━━━━━━──────   66%  0:02 left  loss 0.3910  acc 0.8590  12,100 img/s  step 150/300
+)");
+  display->OnEvent(story.Epoch(3, 0.88));
+  display->OnEvent(story.File());
+  display->OnEvent(story.State(v1::JOB_STATE_SUCCEEDED, "trained 3 epochs"));
+  display->OnTick();
+  display->Close();
+  EXPECT_EQ("\n" + absl::StrJoin(terminal.Screen(), "\n") + "\n", R"(
+  epoch  train loss  train acc   val loss   val acc  seconds   images/s  learning rate
+    1/3      0.5432     0.8012     0.4211    0.8501     4.87     13,333           0.02
+    2/3      0.5432     0.8012     0.4211    0.8500     4.87     13,333           0.02
+connection lost; reconnecting
+    3/3      0.5432     0.8012     0.4211    0.8800     4.87     13,333           0.02
+succeeded after 6.00 s: validation loss 0.4211, accuracy 0.8800
+made model.safetensors (1.7 MB): the trained parameters
+fetch with: tandem download lenet-1
+)");
+}
+
+TEST(LiveDisplayTest, AReplayedLogIsDrawnSeldom) {
+  FakeTerminal terminal;
+  terminal.interactive = true;
+  Story story(terminal);
+  const auto display = MakeLiveDisplay(terminal, "lenet-1");
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  const size_t before = terminal.out().size();
+  for (int step = 1; step < 300; ++step) display->OnEvent(story.Progress(step));
+  EXPECT_LT(terminal.out().size() - before, 200);
+}
+
+TEST(LiveDisplayTest, FailureSaysWhyAndWhereTheLogIs) {
+  FakeTerminal terminal;
+  terminal.interactive = true;
+  Story story(terminal);
+  const auto display = MakeLiveDisplay(terminal, "lenet-1");
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  terminal.now += absl::Seconds(4);
+  display->OnEvent(story.State(v1::JOB_STATE_FAILED, "the loss is not a number at step 12"));
+  display->Close();
+  EXPECT_THAT(terminal.Screen(), ElementsAre("failed after 4.00 s: the loss is not a number at step 12",
+                                             "its log: tandem logs lenet-1"));
+}
+
+TEST(PlainDisplayTest, ProgressComesSeldom) {
+  FakeTerminal terminal;
+  Story story(terminal);
+  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
+  display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "accepted"));
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  for (int step = 10; step <= 100; step += 10) {
+    terminal.now += absl::Seconds(1);
+    display->OnEvent(story.Progress(step));
+  }
+  display->OnEvent(story.Epoch(1, 0.85));
+  display->OnEvent(story.State(v1::JOB_STATE_CANCELLED, "cancelled by a user"));
+  display->Close();
+  EXPECT_EQ("\n" + terminal.out(), R"(
+queued: accepted
+running
+epoch 1/3  step 10/300 (3%)  loss 0.3910  acc 0.8590  12,100 images/s  0:29 left
+epoch 1/3  step 60/300 (20%)  loss 0.3910  acc 0.8590  12,100 images/s  0:24 left
+epoch 1/3  train loss 0.5432  train acc 0.8012  val loss 0.4211  val acc 0.8500  4.87 s  13,333 images/s  learning rate 0.02
+cancelled after 10.0 s: cancelled by a user
+)");
+}
+
+TEST(PlotDisplayTest, RedrawsInPlaceAndLeavesThePlot) {
+  FakeTerminal terminal;
+  terminal.interactive = true;
+  terminal.width = 110;
+  terminal.height = 18;
+  Story story(terminal);
+  const auto display = MakePlotDisplay(terminal, "lenet-1");
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    for (int step = 10; step <= 100; step += 10) {
+      terminal.now += absl::Seconds(1);
+      display->OnEvent(story.Progress((epoch - 1) * 100 + step));
+      EXPECT_LE(terminal.Screen().size(), 17);
+    }
+    display->OnEvent(story.Epoch(epoch, 0.80 + 0.02 * epoch));
+  }
+  const auto during = terminal.Screen();
+  EXPECT_THAT(during[0], HasSubstr("loss"));
+  EXPECT_THAT(during[0], HasSubstr("accuracy"));
+  EXPECT_THAT(during.back(), HasSubstr("epoch 3/3"));
+  display->OnEvent(story.State(v1::JOB_STATE_SUCCEEDED));
+  display->Close();
+  const auto after = terminal.Screen();
+  EXPECT_EQ(after[0], during[0]);
+  EXPECT_THAT(after.back(), HasSubstr("succeeded after 30.0 s: validation loss 0.4211, accuracy 0.8600"));
+}
+
+TEST(PlotDisplayTest, AFileGetsPlainLinesAndOnePlotAtTheEnd) {
+  FakeTerminal terminal;
+  Story story(terminal);
+  const auto display = MakePlotDisplay(terminal, "lenet-1");
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  display->OnEvent(story.Epoch(1, 0.85));
+  display->OnEvent(story.State(v1::JOB_STATE_SUCCEEDED));
+  display->Close();
+  EXPECT_EQ(terminal.out().find('\x1b'), std::string::npos);
+  EXPECT_LT(terminal.out().find("epoch 1/3"), terminal.out().find("● validation"));
+  EXPECT_LT(terminal.out().find("● validation"), terminal.out().find("succeeded"));
+}
+
+TEST(ProgressLineTest, NeverWiderThanAsked) {
+  FakeTerminal terminal;
+  Story story(terminal);
+  JobProgress job;
+  job.Add(story.State(v1::JOB_STATE_RUNNING), terminal.now);
+  terminal.now += absl::Seconds(10);
+  job.Add(story.Progress(120), terminal.now);
+  for (int width = 1; width < 160; ++width) {
+    for (const bool unicode : {true, false}) {
+      EXPECT_LE(DisplayWidth(ProgressLine(job, terminal.now, width, unicode, Style(true))), width);
+    }
+  }
+  EXPECT_EQ(ProgressLine(job, terminal.now, 60, false, Style(false)),
+            "epoch 2/3  ######-----------   40%  0:15 left  loss 0.3910");
+}
+
+TEST(ProgressBarTest, FillsByHalves) {
+  EXPECT_EQ(ProgressBar(0, 4, true, Style(false)), "────");
+  EXPECT_EQ(ProgressBar(0.125, 4, true, Style(false)), "╸───");
+  EXPECT_EQ(ProgressBar(0.5, 4, true, Style(false)), "━━──");
+  EXPECT_EQ(ProgressBar(1, 4, true, Style(false)), "━━━━");
+  EXPECT_EQ(ProgressBar(7, 4, false, Style(false)), "####");
+  EXPECT_EQ(ProgressBar(0.5, 4, false, Style(false)), "##--");
+}
+
+TEST(EpochTableTest, NarrowTerminalsLoseColumnsFromTheEnd) {
+  FakeTerminal terminal;
+  Story story(terminal);
+  const v1::JobEvent event = story.Epoch(1, 0.85);
+  EXPECT_EQ(EpochTable(Style(false)).Row(event.epoch(), 41),
+            "  epoch  train loss  train acc   val loss\n    1/3      0.5432     0.8012     0.4211\n");
+}
+
+}  // namespace
+}  // namespace tandem::cli
