@@ -66,6 +66,54 @@ void EmitCrop(Lowering& lowering, const ConvProblem& problem, Region padded, Reg
                  }});
 }
 
+// Whether transforms pay: each channel's is used once for every channel on the other side.
+bool TakesWinograd(const ConvProblem& p) {
+  const bool square = p.weight[2] == p.weight[3] && (p.weight[2] == 3 || p.weight[2] == 5);
+  return square && p.x[1] >= 8 && p.y[1] >= 8 && p.x[1] * p.y[1] >= 200;
+}
+
+int64_t WinogradTileRows(const ConvSizes& sizes) {
+  const int64_t tile = 7 - sizes.kernel_height;
+  return (sizes.out_height() + tile - 1) / tile;
+}
+
+// Scratch for each thread of the team.
+Region WinogradScratch(Lowering& lowering, const ConvSizes& sizes) {
+  return lowering.Scratch(BestKernels().winograd_scratch(sizes) * lowering.team().threads() *
+                          static_cast<int64_t>(sizeof(float)));
+}
+
+// Calls function(scratch, begin, end) for ranges of the items, one a thread, each with scratch of its own.
+template <typename Function>
+void ForWithScratch(const RunContext& run, const ConvSizes& sizes, Region scratch, int64_t items,
+                    const Function& function) {
+  const int64_t shares = run.team->threads();
+  const int64_t floats = run.kernels->winograd_scratch(sizes);
+  run.team->For(shares, [&](int64_t begin, int64_t end) {
+    for (int64_t share = begin; share < end; ++share) {
+      function(run.At<float>(scratch) + share * floats, items * share / shares, items * (share + 1) / shares);
+    }
+  });
+}
+
+// The weights at the points, computed once a run for the forward and the backward pass.
+absl::StatusOr<Region> WinogradWeights(Lowering& lowering, ValueId weight, const ConvSizes& sizes) {
+  if (const Region* found = lowering.FindTransformed(weight); found != nullptr) return *found;
+  TANDEM_ASSIGN_OR_RETURN(const Region plain, lowering.GetPlain(weight));
+  const Region points = lowering.Scratch(WinogradWeightFloats(sizes) * static_cast<int64_t>(sizeof(float)));
+  const int64_t items = (sizes.out_channels * sizes.in_channels + kBlock - 1) / kBlock;
+  lowering.Emit(
+      {.name = "winograd weights", .reads = {plain}, .writes = {points}, .run = [=](const RunContext& run) {
+         run.team->For(items, [&](int64_t begin, int64_t end) {
+           run.kernels->winograd_weights(sizes, run.At<const float>(plain), run.At<float>(points), begin,
+                                         end);
+         });
+         return absl::OkStatus();
+       }});
+  lowering.SetTransformed(weight, points);
+  return points;
+}
+
 }  // namespace
 
 ConvSizes ConvProblem::sizes() const {
@@ -109,6 +157,24 @@ absl::Status LowerConvForward(Lowering& lowering, const Node& node) {
   const Region y = lowering.Define(with_relu ? relu->outputs[0] : node.outputs[0],
                                    Layout::BatchBlocked(DType::kFloat32, problem.y));
   const ConvSizes sizes = problem.sizes();
+  if (TakesWinograd(problem)) {
+    TANDEM_ASSIGN_OR_RETURN(const Region points, WinogradWeights(lowering, node.inputs[1], sizes));
+    const Region scratch = WinogradScratch(lowering, sizes);
+    lowering.Emit({.name = with_relu ? "conv2d+relu winograd" : "conv2d winograd",
+                   .reads = {x, points, bias},
+                   .writes = {y, scratch},
+                   .run = [=](const RunContext& run) {
+                     const float* b = has_bias ? run.At<const float>(bias) : nullptr;
+                     ForWithScratch(run, sizes, scratch, sizes.blocks * WinogradTileRows(sizes),
+                                    [&](float* own, int64_t begin, int64_t end) {
+                                      run.kernels->winograd_forward(sizes, run.At<const float>(x),
+                                                                    run.At<const float>(points), b, with_relu,
+                                                                    run.At<float>(y), own, begin, end);
+                                    });
+                     return absl::OkStatus();
+                   }});
+    return absl::OkStatus();
+  }
   lowering.Emit({.name = with_relu ? "conv2d+relu batch-blocked" : "conv2d batch-blocked",
                  .reads = {x, weight, bias},
                  .writes = {y},
@@ -136,16 +202,33 @@ absl::Status LowerConvGradInput(Lowering& lowering, const Node& node) {
       problem.padded() ? lowering.Scratch(Layout::BatchBlocked(DType::kFloat32, PaddedShape(problem)).bytes())
                        : dx;
   const ConvSizes sizes = problem.sizes();
-  lowering.Emit({.name = "conv2d_grad_input batch-blocked",
-                 .reads = {dy, weight},
-                 .writes = {target},
-                 .run = [=](const RunContext& run) {
-                   run.team->For(sizes.blocks * sizes.in_height, [&](int64_t begin, int64_t end) {
-                     run.kernels->conv_grad_input(sizes, run.At<const float>(dy), run.At<const float>(weight),
-                                                  run.At<float>(target), begin, end);
-                   });
-                   return absl::OkStatus();
-                 }});
+  if (TakesWinograd(problem)) {
+    TANDEM_ASSIGN_OR_RETURN(const Region points, WinogradWeights(lowering, node.inputs[1], sizes));
+    const Region scratch = WinogradScratch(lowering, sizes);
+    lowering.Emit(
+        {.name = "conv2d_grad_input winograd",
+         .reads = {dy, points},
+         .writes = {target, scratch},
+         .run = [=](const RunContext& run) {
+           ForWithScratch(run, sizes, scratch, sizes.blocks, [&](float* own, int64_t begin, int64_t end) {
+             run.kernels->winograd_grad_input(sizes, run.At<const float>(dy), run.At<const float>(points),
+                                              run.At<float>(target), own, begin, end);
+           });
+           return absl::OkStatus();
+         }});
+  } else {
+    lowering.Emit({.name = "conv2d_grad_input batch-blocked",
+                   .reads = {dy, weight},
+                   .writes = {target},
+                   .run = [=](const RunContext& run) {
+                     run.team->For(sizes.blocks * sizes.in_height, [&](int64_t begin, int64_t end) {
+                       run.kernels->conv_grad_input(sizes, run.At<const float>(dy),
+                                                    run.At<const float>(weight), run.At<float>(target), begin,
+                                                    end);
+                     });
+                     return absl::OkStatus();
+                   }});
+  }
   if (problem.padded()) EmitCrop(lowering, problem, target, dx);
   return absl::OkStatus();
 }
@@ -160,16 +243,36 @@ absl::Status LowerConvGradWeight(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetBatchBlocked(node.inputs[1]));
   const Region dweight = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, problem.weight));
   const ConvSizes sizes = problem.sizes();
-  lowering.Emit({.name = "conv2d_grad_weight batch-blocked",
-                 .reads = {x, dy},
-                 .writes = {dweight},
-                 .run = [=](const RunContext& run) {
-                   run.team->For(sizes.out_channels, [&](int64_t begin, int64_t end) {
-                     run.kernels->conv_grad_weight(sizes, run.At<const float>(x), run.At<const float>(dy),
-                                                   run.At<float>(dweight), begin, end);
-                   });
-                   return absl::OkStatus();
-                 }});
+  if (TakesWinograd(problem)) {
+    const Region points = lowering.Scratch(WinogradGradFloats(sizes) * static_cast<int64_t>(sizeof(float)));
+    const Region scratch = WinogradScratch(lowering, sizes);
+    lowering.Emit({.name = "conv2d_grad_weight winograd",
+                   .reads = {x, dy},
+                   .writes = {dweight, points, scratch},
+                   .run = [=](const RunContext& run) {
+                     ForWithScratch(run, sizes, scratch, 6, [&](float* own, int64_t begin, int64_t end) {
+                       run.kernels->winograd_grad_points(sizes, run.At<const float>(x),
+                                                         run.At<const float>(dy), run.At<float>(points), own,
+                                                         begin, end);
+                     });
+                     run.team->For((sizes.out_channels + 3) / 4, [&](int64_t begin, int64_t end) {
+                       run.kernels->winograd_grad_weight(sizes, run.At<const float>(points),
+                                                         run.At<float>(dweight), begin, end);
+                     });
+                     return absl::OkStatus();
+                   }});
+  } else {
+    lowering.Emit({.name = "conv2d_grad_weight batch-blocked",
+                   .reads = {x, dy},
+                   .writes = {dweight},
+                   .run = [=](const RunContext& run) {
+                     run.team->For(sizes.out_channels, [&](int64_t begin, int64_t end) {
+                       run.kernels->conv_grad_weight(sizes, run.At<const float>(x), run.At<const float>(dy),
+                                                     run.At<float>(dweight), begin, end);
+                     });
+                     return absl::OkStatus();
+                   }});
+  }
   if (op.has_bias) {
     EmitGradBias(lowering, dy, problem.y, node.outputs[1]);
   }

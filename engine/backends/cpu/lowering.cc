@@ -193,7 +193,13 @@ void Lowering::Alias(ValueId id, Place place) { places_[id].push_back(std::move(
 
 Region Lowering::Scratch(int64_t bytes) { return {AddBuffer({.bytes = bytes}), 0}; }
 
+const Region* Lowering::FindTransformed(ValueId weight) const {
+  const auto found = transformed_.find(weight);
+  return found == transformed_.end() ? nullptr : &found->second;
+}
+
 void Lowering::Changed(ValueId id) {
+  transformed_.erase(id);
   if (!places_[id].empty()) places_[id].erase(places_[id].begin() + 1, places_[id].end());
 }
 

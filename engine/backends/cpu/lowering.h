@@ -104,6 +104,10 @@ class Lowering {
   absl::StatusOr<Place> BucketSlot(const Node& all_reduce, size_t i);
   // Memory that is a step's own.
   Region Scratch(int64_t bytes);
+  // What a node computed from a weight and a later one may use again, until the weight changes; null where
+  // there is nothing.
+  const Region* FindTransformed(ValueId weight) const;
+  void SetTransformed(ValueId weight, Region region) { transformed_[weight] = region; }
   // The value changes in place: conversions of it are out of date.
   void Changed(ValueId id);
   void Emit(Step step);
@@ -136,6 +140,7 @@ class Lowering {
   std::vector<bool> is_output_;                        // By value.
   std::vector<bool> absorbed_;                         // By node.
   std::vector<std::vector<Place>> places_;             // By value; the first is its home.
+  std::map<ValueId, Region> transformed_;              // By weight.
   std::map<NodeId, std::vector<Place>> bucket_slots_;  // By all_reduce node: by input.
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;

@@ -69,6 +69,13 @@ struct NormalizeSizes {
 // Convolutions with wider kernels are not offered here.
 inline constexpr int64_t kMaxKernelWidth = 5;
 
+constexpr int64_t WinogradWeightFloats(const ConvSizes& sizes) {
+  return 36 * sizes.out_channels * sizes.in_channels;
+}
+constexpr int64_t WinogradGradFloats(const ConvSizes& sizes) {
+  return 36 * ((sizes.out_channels + 3) / 4) * ((sizes.in_channels + 3) / 4) * 16;
+}
+
 // The inner loops, once for each instruction set. All take a half-open range [begin, end) of work items, so
 // that a team shares them; which items there are stands with each. An output element is computed within one
 // item, in a fixed order, so results do not depend on how the items are shared.
@@ -84,6 +91,23 @@ struct Kernels {
   // dweight from x and dy. Items: out_channels.
   void (*conv_grad_weight)(const ConvSizes& sizes, const float* x, const float* dy, float* dweight,
                            int64_t begin, int64_t end);
+  // The same three, for square kernels of 3 or 5, through the points of winograd.inc. `u` is
+  // [36][out_channels] [in_channels]; `scratch` holds winograd_scratch(sizes) floats, a thread's own.
+  int64_t (*winograd_scratch)(const ConvSizes& sizes);
+  // u from the weights. Items: ceil(out_channels * in_channels / 16).
+  void (*winograd_weights)(const ConvSizes& sizes, const float* weight, float* u, int64_t begin, int64_t end);
+  // Items: blocks * ceil(out_height / (7 - kernel_height)).
+  void (*winograd_forward)(const ConvSizes& sizes, const float* x, const float* u, const float* bias,
+                           bool relu, float* y, float* scratch, int64_t begin, int64_t end);
+  // Items: blocks.
+  void (*winograd_grad_input)(const ConvSizes& sizes, const float* dy, const float* u, float* dx,
+                              float* scratch, int64_t begin, int64_t end);
+  // du, of WinogradGradFloats(sizes) floats in an order of its own. Items: 6.
+  void (*winograd_grad_points)(const ConvSizes& sizes, const float* x, const float* dy, float* du,
+                               float* scratch, int64_t begin, int64_t end);
+  // dweight from du. Items: ceil(out_channels / 4).
+  void (*winograd_grad_weight)(const ConvSizes& sizes, const float* du, float* dweight, int64_t begin,
+                               int64_t end);
   // dbias[c] = the sum of dy [blocks][channels][positions][16]. Items: channels.
   void (*grad_bias)(int64_t blocks, int64_t channels, int64_t positions, const float* dy, float* dbias,
                     int64_t begin, int64_t end);
