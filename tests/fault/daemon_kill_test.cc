@@ -36,7 +36,7 @@ struct Flags {
   // Of the moments; 0: another one each time.
   int64_t seed = 0;
   // Optimizer steps of a job, each of which it reports; whole hundreds.
-  int64_t steps = 2500;
+  int64_t steps = 2100;
 } flags;
 
 constexpr absl::Duration kPatience = absl::Minutes(5);

@@ -18,6 +18,10 @@ skip() {
 # die REASON: ends it as failed.
 die() {
   echo "FAILED: $*" >&2
+  if [[ -s ${scratch:-}/tandemd.log ]]; then
+    echo "The daemon's last words:" >&2
+    tail -n 20 "$scratch/tandemd.log" >&2
+  fi
   exit 1
 }
 
@@ -66,7 +70,6 @@ start_daemon() {
   listens_or_ended() { [[ -s $scratch/state/address ]] || ! kill -0 "$daemon" 2>/dev/null; }
   await 60 listens_or_ended || true
   if [[ ! -s $scratch/state/address ]]; then
-    cat "$scratch/tandemd.log" >&2
     die "the daemon did not start"
   fi
   address=$(<"$scratch/state/address")

@@ -130,6 +130,8 @@ TEST_F(FirstJobTest, TrainsLenetOnFashionMnist) {
   ASSERT_NE(job, "");
   const v1::Job record = Api(daemon_).Get(job);
   EXPECT_EQ(record.state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(record.last_epoch().epoch(), 2);
+  EXPECT_EQ(record.last_epoch().training().samples(), 4000);
   EXPECT_EQ(record.last_epoch().validation().samples(), 1000);
   EXPECT_GT(record.last_epoch().validation().metrics().at("accuracy"), 0.7);
   ExpectIdle();

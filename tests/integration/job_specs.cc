@@ -32,7 +32,7 @@ v1::JobSpec SmallJob(const SmallJobOptions& options) {
 }
 
 v1::JobSpec LongJob(int64_t steps) {
-  constexpr int64_t kBatch = 32;
+  constexpr int64_t kBatch = 16;
   v1::JobSpec spec = SmallJob({.epochs = (steps + 99) / 100,
                                .train_samples = 100 * kBatch,
                                .batch = kBatch,

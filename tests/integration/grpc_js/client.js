@@ -45,6 +45,11 @@ function receive(stub, method, request, metadata) {
   });
 }
 
+// Of a map that the loader gives as what it is on the wire: a list of entries.
+function entries(map) {
+  return Array.isArray(map) ? Object.fromEntries(map.map(({ key, value }) => [key, value])) : map;
+}
+
 async function main(address, tokenFile) {
   const credentials = grpc.credentials.createInsecure();
   const metadata = new grpc.Metadata();
@@ -72,7 +77,7 @@ async function main(address, tokenFile) {
   assert.deepEqual(epochs.map((epoch) => epoch.epoch), [1, 2, 3]);
   for (const epoch of epochs) {
     console.log(`epoch ${epoch.epoch}: loss ${epoch.training.loss.toFixed(4)}, ` +
-      `validation accuracy ${epoch.validation.metrics.accuracy.toFixed(3)}`);
+      `validation accuracy ${entries(epoch.validation.metrics).accuracy.toFixed(3)}`);
     assert.ok(epoch.training.loss > 0);
     assert.equal(epoch.validation.samples, 64);
   }
