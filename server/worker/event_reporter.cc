@@ -163,12 +163,10 @@ bool EventReporter::Talk() {
   Send(*stream);
   context.TryCancel();
   listener.join();
-  const grpc::Status status = stream->Finish();
+  stream->Finish();
   MutexLock lock(&mutex_);
   context_ = nullptr;
-  if (answered_ && !stopping_) {
-    spdlog::warn("lost the daemon, connecting again: {}", status.error_message());
-  }
+  if (answered_ && !stopping_) spdlog::warn("lost the daemon, connecting again");
   return answered_;
 }
 

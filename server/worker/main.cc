@@ -14,13 +14,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "engine/backends/device_factory.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "engine/training/trainer.h"
 #include "google/protobuf/text_format.h"
 #include "server/worker/event_reporter.h"
 #include "server/worker/job_run.h"
-#include "server/worker/open_device.h"
 #include "server/workers/exit_codes.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/worker_lock.h"
@@ -50,7 +50,10 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
     spdlog::warn("{}", status.ToString());
   }
   std::unique_ptr<EventReporter> reporter;
-  JobRun run(launch, OpenDevice, Trainer::Create,
+  const auto open_device = [](const v1::Device& device) {
+    return OpenDevice(device.name(), device.threads());
+  };
+  JobRun run(launch, open_device, Trainer::Create,
              [&reporter](WorkerEvent event) { return reporter->Report(std::move(event)); });
   EventReporter::Options options;
   options.job_id = launch.job_id();

@@ -18,15 +18,18 @@
 #include "engine/base/status_macros.h"
 #include "server/store/records.h"
 #include "server/workers/exit_codes.h"
-#include "server/workers/harvest.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/pending_result.h"
+#include "server/workers/settlement.h"
 #include "server/workers/socket_path.h"
+#include "server/workers/supervised_worker.h"
 #include "server/workers/worker_lock.h"
 #include "server/workers/worker_log.h"
 
 namespace tandem {
 namespace {
+
+using Worker = SupervisedWorker;
 
 constexpr absl::Duration kRetryInterval = absl::Seconds(1);
 // Between looks at a lock whose holder has not yet written who it is.
@@ -39,56 +42,7 @@ absl::Time MonotonicNow() {
   return absl::TimeFromTimespec(now);
 }
 
-// The database may take it another time.
-bool IsTransient(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kOutOfRange:
-    case absl::StatusCode::kInvalidArgument:
-      return false;
-    default:
-      return true;
-  }
-}
-
 }  // namespace
-
-// What is known of a worker, from its start to the return of its lease. Members without another note are
-// guarded by the supervisor's lock.
-struct WorkerSupervisor::Worker {
-  enum class Phase {
-    kLaunching,  // its process is being started
-    kResolving,  // its lock is held, and the monitor finds out by whom
-    kRunning,    // it has a process
-    kEnded,      // it has none, or never had
-  };
-
-  // These never change.
-  std::string job_id;
-  int32_t attempt = 0;
-  JobFolder folder{""};
-
-  Phase phase = Phase::kLaunching;
-  // Set before kRunning, and then of the monitor's thread alone.
-  std::unique_ptr<WorkerProcess> process;
-  std::shared_ptr<WorkerSession> session;
-  bool cancelling = false;
-  // It was told to go, and has so long; then it gets SIGTERM, and then SIGKILL.
-  absl::Time terminate_at = absl::InfiniteFuture();
-  absl::Time kill_at = absl::InfiniteFuture();
-  // The supervisor killed it.
-  bool killed = false;
-  // When the monitor has to do something: resolve, or settle once more.
-  absl::Time attend_at = absl::InfiniteFuture();
-  // Its folder goes when it is gone.
-  bool remove_folder = false;
-
-  // What WorkerLost is to be told.
-  v1::StateReason lost_reason = v1::STATE_REASON_WORKER_LOST;
-  std::string lost_message;
-};
 
 class WorkerSupervisor::Service final : public internal::v1::WorkerService::CallbackService {
  public:
@@ -121,7 +75,8 @@ WorkerSupervisor::WorkerSupervisor(Options options, std::string socket_path, Job
                  .daemon_target = UnixTarget(socket_path_),
                  .resolve_dataset = options_.resolve_dataset}),
       jobs_(jobs),
-      wake_fd_(std::move(wake_fd)) {}
+      wake_fd_(std::move(wake_fd)),
+      folders_(options_.state_folder + "/jobs") {}
 
 WorkerSupervisor::~WorkerSupervisor() { Stop(); }
 
@@ -309,16 +264,16 @@ void WorkerSupervisor::OnDeleted(const v1::Job& job) {
     if (found != workers_.end()) {
       found->second->remove_folder = true;
     } else {
-      folders_to_remove_.push_back(job.folder());
+      folders_.Add(job.folder());
     }
   }
   Wake();
 }
 
 void WorkerSupervisor::Monitor() {
-  RemoveOrphanedFolders();
+  folders_.AddOrphans(jobs_);
   while (!Stopping()) {
-    RemoveFolders();
+    folders_.RemoveAll();
     const absl::Time next = Attend();
 
     std::vector<pollfd> fds = {{wake_fd_.get(), POLLIN, 0}};
@@ -426,7 +381,9 @@ void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
       if (!line.empty()) absl::StrAppend(&worker->lost_message, " The last line of its log: ", line);
     }
   }
-  const absl::Status settled = Settle(*worker);
+  const absl::Status settled =
+      SettleWorker(jobs_, worker->job_id, worker->attempt, worker->folder.SpoolPath(worker->attempt),
+                   worker->lost_reason, worker->lost_message, [this] { return Stopping(); });
   if (!settled.ok()) {
     if (!Stopping()) {
       spdlog::error("cannot record the end of a worker, trying again job={} attempt={}: {}", worker->job_id,
@@ -440,60 +397,11 @@ void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
   {
     // Erased before the lease goes: with it, the next attempt may be started.
     MutexLock lock(&mutex_);
-    if (worker->remove_folder) folders_to_remove_.push_back(worker->folder.path());
+    if (worker->remove_folder) folders_.Add(worker->folder.path());
     const auto found = workers_.find(worker->job_id);
     if (found != workers_.end() && found->second == worker) workers_.erase(found);
   }
   release_lease_(worker->job_id, worker->attempt);
-}
-
-absl::Status WorkerSupervisor::Settle(Worker& worker) {
-  const absl::StatusOr<JobMachine::WorkerPosition> position =
-      HarvestSpool(jobs_, worker.job_id, worker.attempt, worker.folder.SpoolPath(worker.attempt),
-                   [this] { return Stopping(); });
-  if (absl::IsNotFound(position.status())) return absl::OkStatus();
-  if (IsTransient(position.status())) return position.status();
-  if (!position.ok()) {
-    spdlog::error("events of a worker are lost job={} attempt={}: {}", worker.job_id, worker.attempt,
-                  position.status().ToString());
-  } else if (IsTerminal(position->state)) {
-    return absl::OkStatus();
-  }
-  const PendingResult<v1::Job> lost;
-  jobs_->WorkerLost(worker.job_id, worker.attempt, worker.lost_reason, worker.lost_message, lost.Callback());
-  const absl::Status status = lost.Wait().status();
-  if (IsTransient(status)) return status;
-  if (!status.ok() && !absl::IsNotFound(status)) {
-    spdlog::warn("the end of a worker changes nothing job={} attempt={}: {}", worker.job_id, worker.attempt,
-                 status.ToString());
-  }
-  return absl::OkStatus();
-}
-
-void WorkerSupervisor::RemoveFolders() {
-  std::vector<std::string> folders;
-  {
-    MutexLock lock(&mutex_);
-    folders.swap(folders_to_remove_);
-  }
-  for (const std::string& folder : folders) {
-    std::error_code error;
-    std::filesystem::remove_all(folder, error);
-    if (error) spdlog::error("cannot remove the folder of a deleted job {}: {}", folder, error.message());
-  }
-}
-
-void WorkerSupervisor::RemoveOrphanedFolders() {
-  // Of jobs that were deleted just before an earlier daemon ended.
-  std::error_code error;
-  std::vector<std::string> folders;
-  for (std::filesystem::directory_iterator entry(options_.state_folder + "/jobs", error), end;
-       !error && entry != end; entry.increment(error)) {
-    if (!absl::IsNotFound(jobs_->Get(entry->path().filename().string()).status())) continue;
-    folders.push_back(entry->path().string());
-  }
-  MutexLock lock(&mutex_);
-  folders_to_remove_.insert(folders_to_remove_.end(), folders.begin(), folders.end());
 }
 
 }  // namespace tandem

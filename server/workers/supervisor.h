@@ -19,11 +19,14 @@
 #include "server/jobs/job_machine.h"
 #include "server/jobs/job_observer.h"
 #include "server/scheduler/worker_starter.h"
+#include "server/workers/folder_remover.h"
 #include "server/workers/unique_fd.h"
 #include "server/workers/worker_launcher.h"
 #include "server/workers/worker_session.h"
 
 namespace tandem {
+
+struct SupervisedWorker;
 
 // Starts worker processes, hears them, watches them, and clears up after them. Thread-safe.
 //
@@ -76,7 +79,7 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
 
  private:
   class Service;
-  struct Worker;
+  using Worker = SupervisedWorker;
   using Workers = std::map<std::string, std::shared_ptr<Worker>>;
 
   WorkerSupervisor(Options options, std::string socket_path, JobMachine* jobs, UniqueFd wake_fd);
@@ -99,21 +102,18 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   void Resolve(const std::shared_ptr<Worker>& worker);
   // The worker's process is gone: see the class.
   void End(const std::shared_ptr<Worker>& worker);
-  absl::Status Settle(Worker& worker);
-  void RemoveFolders();
-  void RemoveOrphanedFolders();
 
   const Options options_;
   const std::string socket_path_;
   const WorkerLauncher launcher_;
   JobMachine* const jobs_;
   const UniqueFd wake_fd_;
+  FolderRemover folders_;
   ReleaseLease release_lease_;
 
   Mutex mutex_;
   // By job id.
   Workers workers_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::string> folders_to_remove_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::unique_ptr<Service> service_;

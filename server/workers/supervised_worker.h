@@ -1,0 +1,53 @@
+#ifndef TANDEM_SERVER_WORKERS_SUPERVISED_WORKER_H_
+#define TANDEM_SERVER_WORKERS_SUPERVISED_WORKER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "server/workers/job_folder.h"
+#include "server/workers/worker_process.h"
+#include "server/workers/worker_session.h"
+#include "tandem/v1/event.pb.h"
+
+namespace tandem {
+
+// What is known of a worker, from its start to the return of its lease. Members without another note are
+// guarded by the supervisor's lock.
+struct SupervisedWorker {
+  enum class Phase {
+    kLaunching,  // its process is being started
+    kResolving,  // its lock is held, and the monitor finds out by whom
+    kRunning,    // it has a process
+    kEnded,      // it has none, or never had
+  };
+
+  // These never change.
+  std::string job_id;
+  int32_t attempt = 0;
+  JobFolder folder{""};
+
+  Phase phase = Phase::kLaunching;
+  // Set before kRunning, and then of the monitor's thread alone.
+  std::unique_ptr<WorkerProcess> process;
+  std::shared_ptr<WorkerSession> session;
+  bool cancelling = false;
+  // It was told to go, and has so long; then it gets SIGTERM, and then SIGKILL.
+  absl::Time terminate_at = absl::InfiniteFuture();
+  absl::Time kill_at = absl::InfiniteFuture();
+  // The supervisor killed it.
+  bool killed = false;
+  // When the monitor has to do something: resolve, or settle once more.
+  absl::Time attend_at = absl::InfiniteFuture();
+  // Its folder goes when it is gone.
+  bool remove_folder = false;
+
+  // What WorkerLost is to be told.
+  v1::StateReason lost_reason = v1::STATE_REASON_WORKER_LOST;
+  std::string lost_message;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_WORKERS_SUPERVISED_WORKER_H_
