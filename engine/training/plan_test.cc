@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/time/clock.h"
 #include "engine/base/field_violations.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -166,6 +167,20 @@ TEST(PlanTest, EverythingIsReportedAtOnce) {
                           "training.optimizer.sgd.weight_decay", "training.epochs",
                           "training.report.every_seconds", "training.report.every_steps",
                           "training.validation_batch_size", "replicas.count", "replicas.prefetch"));
+}
+
+// Admission plans while its caller waits.
+TEST(PlanTest, TheDeepestModelIsPlannedInTime) {
+  v1::JobSpec spec = Lenet();
+  spec.mutable_model()->clear_layers();
+  for (int i = 0; i < 4095; ++i) spec.mutable_model()->add_layers()->mutable_dense()->set_units(8);
+  spec.mutable_model()->add_layers()->mutable_dense()->set_units(10);
+  const absl::Time begin = absl::Now();
+  const absl::StatusOr<JobPlan> plan = PlanJob(spec, kFashion);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(30));
+  spec.mutable_model()->add_layers()->mutable_dense()->set_units(10);
+  ExpectViolation(spec, "model.layers", "has 4097 layers; at most 4096 are taken");
 }
 
 TEST(PlanTest, AJobIsCheckedWithoutItsDataToo) {

@@ -19,6 +19,10 @@ class ReportSchedule {
   ReportSchedule(const v1::ReportInterval& interval, int64_t steps_per_epoch, const Clock* clock)
       : interval_(interval), steps_per_epoch_(steps_per_epoch), clock_(clock), last_time_(clock->Elapsed()) {}
 
+  // The first replica calls this when steps begin, or go on after validation: the time until then does not
+  // count.
+  void Restart() { last_time_ = clock_->Elapsed(); }
+
   // The first replica calls this before each step.
   void Decide(int64_t step) {
     const bool by_steps =

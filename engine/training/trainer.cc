@@ -170,7 +170,10 @@ absl::Status LocalTrainer::Train(int rank) {
   Replica& replica = *replicas_[rank];
   TANDEM_RETURN_IF_ERROR(replica.InitializeParameters());
   TANDEM_RETURN_IF_ERROR(communicators_[rank]->Barrier());
-  if (rank == 0) reporter_->Start();
+  if (rank == 0) {
+    reporter_->Start();
+    schedule_->Restart();
+  }
   const int64_t steps = options_.spec.training().epochs() * train_sampler_->steps_per_epoch();
   for (int64_t step = 0; step < steps; ++step) {
     if (failed()) return failure();
@@ -182,6 +185,7 @@ absl::Status LocalTrainer::Train(int rank) {
     if (!schedule_->IsLastOfEpoch(step) || validation_sampler_ == nullptr) continue;
     TANDEM_ASSIGN_OR_RETURN(Measurement validation, replica.Validate());
     TANDEM_RETURN_IF_ERROR(reporter_->AddValidation(rank, std::move(validation)));
+    if (rank == 0) schedule_->Restart();
   }
   return absl::OkStatus();
 }
