@@ -8,8 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "engine/backend/thread_communicator.h"
 #include "engine/base/status_macros.h"
+#include "engine/collectives/local/local_group.h"
 #include "tests/golden/runner.h"
 #include "tests/golden/training.h"
 
@@ -131,7 +131,7 @@ absl::Status RunDataParallelCase(const GoldenCase& golden, const GoldenBackend& 
   if (replicas == 0 || attributes.Whole("replicas", replicas) != replicas) {
     return absl::InvalidArgumentError("the case has not as many shares as replicas");
   }
-  const auto communicators = CreateThreadCommunicators(replicas);
+  const auto communicators = CreateLocalGroup(replicas);
   std::vector<std::unique_ptr<GoldenTraining>> trainings;
   for (int r = 0; r < replicas; ++r) {
     TANDEM_ASSIGN_OR_RETURN(Tensor x, golden.Get(absl::StrCat("replica", r, ".x")));
