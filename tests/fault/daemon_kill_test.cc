@@ -35,8 +35,9 @@ struct Flags {
   int64_t rounds = 0;
   // Of the moments; 0: another one each time.
   int64_t seed = 0;
-  // Optimizer steps of a job, each of which it reports; whole hundreds.
-  int64_t steps = 2100;
+  // Optimizer steps of a job, each of which it reports; whole hundreds. 0: 2100, and 6000 where $TANDEM_WHOLE
+  // is 1.
+  int64_t steps = 0;
 } flags;
 
 constexpr absl::Duration kPatience = absl::Minutes(5);
@@ -45,6 +46,7 @@ class DaemonKillTest : public ::testing::Test {
  protected:
   DaemonKillTest() : daemon_({.state_folder = scratch_.File("state"), .cpu_devices = 1}) {
     rounds_ = flags.rounds != 0 ? flags.rounds : RunsWhole() ? 20 : 6;
+    if (flags.steps == 0) flags.steps = RunsWhole() ? 6000 : 2100;
     const int64_t seed = flags.seed != 0 ? flags.seed : std::random_device()();
     random_.seed(seed);
     std::cout << "Moments follow --seed=" << seed << ", " << rounds_ << " rounds\n";
@@ -141,7 +143,8 @@ class DaemonKillTest : public ::testing::Test {
 };
 
 TEST_F(DaemonKillTest, NoEventIsLostOrDoubled) {
-  ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  const absl::Status started = daemon_.Start();
+  ASSERT_TRUE(started.ok()) << started;
   cli_.Use(daemon_);
   // One job mostly lasts for all rounds; on a machine that trains faster than it starts daemons it takes
   // more.
