@@ -2,6 +2,7 @@
 // deleted.
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -48,8 +49,10 @@ class FirstJobTest : public ::testing::Test {
   // Nothing runs on after a test's jobs have ended, and their devices are free.
   void ExpectIdle() {
     EXPECT_TRUE(WaitUntil([&] { return daemon_.Workers().empty(); })) << daemon_.Log();
+    // The daemon takes a device back when it has seen that the worker is gone.
     Api api(daemon_);
-    for (const v1::Device& device : api.Devices()) EXPECT_EQ(device.job(), "") << device.DebugString();
+    const auto is_free = [](const v1::Device& device) { return device.job().empty(); };
+    EXPECT_TRUE(WaitUntil([&] { return std::ranges::all_of(api.Devices(), is_free); })) << daemon_.Log();
   }
 
   // Names of the files below a job's folder.
