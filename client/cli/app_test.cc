@@ -112,7 +112,7 @@ TEST_F(AppTest, ExitCodesTellHowTheJobEnded) {
   }
   EXPECT_THAT(terminal_.out(), HasSubstr("submitted lenet-1\nrunning\n"));
   // One quiet line for each break.
-  EXPECT_THAT(terminal_.err(), StartsWith("connection lost; reconnecting\nconnected again\n"));
+  EXPECT_THAT(terminal_.err(), StartsWith("connection lost; reconnecting\nconnection lost; reconnecting\n"));
 }
 
 TEST_F(AppTest, FollowingAsJsonIsOneEventALine) {
@@ -210,6 +210,20 @@ TEST_F(AppTest, EveryFieldAtFaultHasItsLine) {
                 HasSubstr(file + ":4:13: model.layers[1].dense.units: must be at least 1, not 0\n" + file +
                           ": training.epochs: must be given\n"));
   }
+}
+
+TEST_F(AppTest, AFieldAtFaultThatWasOverriddenIsNoPlaceInTheFile) {
+  daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
+    return client::BadRequestStatus("1 field", {{"spec.model.input.shape", "must be given"},
+                                                {"spec.training.epochs", "is -1; it must be at least 1"}});
+  };
+  const std::string file = Write("job.yaml", "training: {epochs: 3}\n");
+  EXPECT_EQ(Run({"submit", file, "--set", "training.epochs=-1", "--set", "model.input.shap=1"}), 2);
+  EXPECT_EQ(Run({"submit", file, "--set", "training.epochs=-1", "--set", "model.input={}"}), 2);
+  EXPECT_EQ(
+      terminal_.err(),
+      "--set: model.input.shap: unknown field; did you mean `shape`?\n"
+      "--set: model.input.shape: must be given\n--set: training.epochs: is -1; it must be at least 1\n");
 }
 
 TEST_F(AppTest, FilesThatAreNoJobs) {

@@ -109,9 +109,9 @@ TEST(LiveDisplayTest, RedrawsOneLineUnderAGrowingTable) {
   display->OnEvent(story.Epoch(2, 0.85));
   display->OnNote("connection lost; reconnecting");
   EXPECT_EQ("\n" + absl::StrJoin(terminal.Screen(), "\n") + "\n", R"(
-  epoch  train loss  train acc   val loss   val acc  seconds   images/s  learning rate
-    1/3      0.5432     0.8012     0.4211    0.8501     4.87     13,333           0.02
-    2/3      0.5432     0.8012     0.4211    0.8500     4.87     13,333           0.02
+  epoch  train loss  train acc   val loss   val acc  seconds  images/s       lr
+    1/3      0.5432     0.8012     0.4211    0.8501     4.87    13,333     0.02
+    2/3      0.5432     0.8012     0.4211    0.8500     4.87    13,333     0.02
 connection lost; reconnecting
 epoch 2/3  ━━━━━━━━━━━──────   66%  0:02 left  loss 0.3910  acc 0.8590  12,100 img/s  step 150/300
 )");
@@ -121,12 +121,12 @@ epoch 2/3  ━━━━━━━━━━━──────   66%  0:02 left 
   display->OnTick();
   display->Close();
   EXPECT_EQ("\n" + absl::StrJoin(terminal.Screen(), "\n") + "\n", R"(
-  epoch  train loss  train acc   val loss   val acc  seconds   images/s  learning rate
-    1/3      0.5432     0.8012     0.4211    0.8501     4.87     13,333           0.02
-    2/3      0.5432     0.8012     0.4211    0.8500     4.87     13,333           0.02
+  epoch  train loss  train acc   val loss   val acc  seconds  images/s       lr
+    1/3      0.5432     0.8012     0.4211    0.8501     4.87    13,333     0.02
+    2/3      0.5432     0.8012     0.4211    0.8500     4.87    13,333     0.02
 connection lost; reconnecting
-    3/3      0.5432     0.8012     0.4211    0.8800     4.87     13,333           0.02
-succeeded after 6.00 s: validation loss 0.4211, accuracy 0.8800
+    3/3      0.5432     0.8012     0.4211    0.8800     4.87    13,333     0.02
+succeeded after 3.00 s: validation loss 0.4211, accuracy 0.8800
 made model.safetensors (1.7 MB): the trained parameters
 fetch with: tandem download lenet-1
 )");

@@ -34,8 +34,8 @@ std::vector<Cell> Cells(const v1::EpochSummary& epoch) {
       {"val loss", 9, validated ? FormatMeasure(epoch.validation().loss()) : "-"},
       {"val " + metric_name, 8, validated ? Metric(epoch.validation(), metric) : "-"},
       {"seconds", 7, absl::StrFormat("%.2f", seconds)},
-      {"images/s", 9, FormatRate(epoch.images_per_second())},
-      {"learning rate", 13, FormatSetting(epoch.learning_rate())},
+      {"images/s", 8, FormatRate(epoch.images_per_second())},
+      {"lr", 7, FormatSetting(epoch.learning_rate())},
   };
 }
 

@@ -22,6 +22,7 @@ void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
       state_ = last_change_.to();
       state_since_ = received;
       if (state_ == v1::JOB_STATE_RUNNING) {
+        if (!running_since_.has_value()) running_since_ = time;
         training_since_ = time;
         first_step_ = step_;
       }

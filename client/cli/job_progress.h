@@ -33,8 +33,9 @@ class JobProgress {
   // How long training will go on, counted down between reports; unset before that can be said.
   absl::optional<absl::Duration> TimeLeft(absl::Time now) const;
 
-  // From the job's start to its end or its newest event, by the daemon's clock.
-  absl::Duration Elapsed() const { return last_time_ - first_time_; }
+  // From the moment when the job first trained, or before that from its first event, to its newest event, by
+  // the daemon's clock.
+  absl::Duration Elapsed() const { return last_time_ - running_since_.value_or(first_time_); }
   const std::vector<v1::Artifact>& artifacts() const { return artifacts_; }
 
  private:
@@ -48,6 +49,7 @@ class JobProgress {
   absl::optional<v1::EpochSummary> last_epoch_;
   std::vector<v1::Artifact> artifacts_;
   absl::Time first_time_, last_time_;
+  absl::optional<absl::Time> running_since_;
   int32_t attempt_ = 0;
 
   int64_t step_ = 0;

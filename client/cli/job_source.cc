@@ -1,10 +1,25 @@
 #include "client/cli/job_source.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/lib/status_details.h"
 
 namespace tandem::cli {
+namespace {
+
+// Whether the field, or what it belongs to, was given by --set.
+bool IsOverridden(const JobSource& source, absl::string_view path) {
+  for (const std::string& assignment : source.overrides) {
+    absl::string_view rest = path;
+    const absl::string_view set = absl::StripAsciiWhitespace(assignment.substr(0, assignment.find('=')));
+    if (absl::ConsumePrefix(&rest, set) && (rest.empty() || rest[0] == '.' || rest[0] == '[')) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& source) {
   absl::StatusOr<client::JobFile> file = client::ReadJobFile(source.file);
@@ -23,12 +38,16 @@ absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& sourc
   return *std::move(file);
 }
 
-int FailJob(Session& session, const client::JobFile& file, const absl::Status& status) {
+int FailJob(Session& session, const JobSource& source, const client::JobFile& file,
+            const absl::Status& status) {
   const std::vector<client::FieldViolation> violations = client::FieldViolations(status);
   if (violations.empty()) return session.Fail(status);
   for (const client::FieldViolation& violation : violations) {
-    session.terminal().Err(
-        absl::StrCat(client::DescribeField(file, violation.field), ": ", violation.description, "\n"));
+    const absl::string_view path = absl::StripPrefix(violation.field, "spec.");
+    session.terminal().Err(absl::StrCat(IsOverridden(source, path)
+                                            ? absl::StrCat("--set: ", path)
+                                            : client::DescribeField(file, violation.field),
+                                        ": ", violation.description, "\n"));
   }
   return ExitCodeOf(status);
 }

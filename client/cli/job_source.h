@@ -19,9 +19,10 @@ struct JobSource {
 // Reads the job. Where that fails, says every problem on a line of its own and gives nothing.
 absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& source);
 
-// Says why the daemon refused a job, each field on a line of its own with its place in the file, and gives
-// the exit code.
-int FailJob(Session& session, const client::JobFile& file, const absl::Status& status);
+// Says why the daemon refused a job, each field on a line of its own with its place in the file or the
+// override that it comes from, and gives the exit code.
+int FailJob(Session& session, const JobSource& source, const client::JobFile& file,
+            const absl::Status& status);
 
 }  // namespace tandem::cli
 

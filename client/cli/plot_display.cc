@@ -17,6 +17,8 @@ constexpr absl::Duration kRedrawInterval = absl::Milliseconds(200);
 // From this width on the two plots stand side by side.
 constexpr int kWideEnough = 100;
 constexpr int kTallest = 16;
+// How long a note stands behind the line of progress.
+constexpr absl::Duration kNoteTime = absl::Seconds(5);
 constexpr char kTrainingColor[] = "36";
 constexpr char kValidationColor[] = "33";
 
@@ -114,6 +116,7 @@ class PlotDisplay : public JobDisplay {
 
   void OnNote(absl::string_view note) override {
     note_ = std::string(note);
+    note_until_ = terminal_.Now() + kNoteTime;
     if (!terminal_.Interactive()) terminal_.Err(absl::StrCat(note, "\n"));
   }
 
@@ -139,7 +142,7 @@ class PlotDisplay : public JobDisplay {
     std::vector<std::string> lines = curves_.Render(width, height - 3, terminal_.Unicode(), style_);
     if (!finished_) {
       std::string last = ProgressLine(progress_, now, width, terminal_.Unicode(), style_);
-      if (!note_.empty()) last = Truncate(absl::StrCat(last, "  ", style_.Dim(note_)), width);
+      if (now < note_until_) last = Truncate(absl::StrCat(last, "  ", style_.Dim(note_)), width);
       lines.push_back(std::move(last));
     }
     std::string text;
@@ -164,6 +167,7 @@ class PlotDisplay : public JobDisplay {
   JobProgress progress_;
   Curves curves_;
   std::string note_;
+  absl::Time note_until_ = absl::InfinitePast();
   bool finished_ = false;
   int drawn_lines_ = 0;
   int drawn_width_ = 0;

@@ -30,10 +30,7 @@ class StreamNotes : public client::StreamObserver {
     if (!lost_) note_("connection lost; reconnecting");
     lost_ = true;
   }
-  void Restored() override {
-    if (lost_) note_("connected again");
-    lost_ = false;
-  }
+  void Restored() override { lost_ = false; }
 
  private:
   Terminal& terminal_;

@@ -34,7 +34,7 @@ int Run(Session& session, const Options& options) {
   const absl::StatusOr<v1::Job> job =
       (*client)->CreateJob(file->spec, options.request_id.empty() ? RandomRequestId() : options.request_id,
                            /*validate_only=*/false);
-  if (!job.ok()) return FailJob(session, *file, job.status());
+  if (!job.ok()) return FailJob(session, options.source, *file, job.status());
   const std::string id = JobId(job->name());
   const bool follow = options.follow || options.plot;
   if (session.structured()) {

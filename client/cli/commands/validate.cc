@@ -14,7 +14,7 @@ int Run(Session& session, const JobSource& source) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<v1::Job> job = (*client)->CreateJob(file->spec, "", /*validate_only=*/true);
-  if (!job.ok()) return FailJob(session, *file, job.status());
+  if (!job.ok()) return FailJob(session, source, *file, job.status());
   if (session.structured()) {
     session.terminal().Out(Structured(session.options.output, *job));
     return kSucceeded;
