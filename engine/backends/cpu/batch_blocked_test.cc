@@ -90,6 +90,40 @@ TEST(BatchBlockedTest, ConvolvesWithAnyKernelAndPadding) {
   }
 }
 
+// The convolution's own result is nobody's, so pooling is done along with it, and its gradient with that of
+// the weights.
+TEST(BatchBlockedTest, PoolsAlongWithTheConvolution) {
+  struct Case {
+    Shape x;
+    Shape weight;
+    Size2d padding;
+  };
+  for (const Case& c :
+       {Case{{16, 1, 12, 10}, {5, 1, 5, 5}, {0, 0}}, Case{{30, 2, 9, 8}, {3, 2, 3, 2}, {1, 0}},
+        Case{{16, 20, 12, 12}, {50, 20, 5, 5}, {0, 0}}, Case{{16, 9, 11, 14}, {25, 9, 5, 5}, {2, 2}},
+        Case{{16, 16, 9, 7}, {13, 16, 3, 3}, {1, 1}}, Case{{16, 16, 7, 23}, {16, 16, 3, 3}, {0, 0}}}) {
+    SCOPED_TRACE(c.x.ToString() + " * " + c.weight.ToString());
+    const auto build = [&c](DType dtype) {
+      CaseGraph g(dtype);
+      const Conv2dGeometry geometry = {.padding = c.padding};
+      const PoolGeometry halves = {{2, 2}, {2, 2}, {0, 0}};
+      const ValueId x = g.Input("x", c.x);
+      const ValueId weight = g.Variable("weight", c.weight);
+      const ValueId bias = g.Variable("bias", {c.weight[0]});
+      const ValueId y = g.AddHidden(std::make_shared<Conv2dOp>(geometry), {x, weight, bias})[0];
+      const std::vector<ValueId> pooled = g.Add(std::make_shared<MaxPool2dOp>(halves), {y});
+      const ValueId grad = g.Input("grad", g.graph().value(pooled[0]).shape);
+      const Shape y_shape = g.graph().value(y).shape;
+      const ValueId grad_y =
+          g.AddHidden(std::make_shared<MaxPool2dGradOp>(halves, y_shape), {grad, pooled[1]})[0];
+      g.Add(std::make_shared<Conv2dGradWeightOp>(geometry, c.weight, true), {x, grad_y});
+      return g;
+    };
+    ExpectAgreement(build, 1);
+    ExpectAgreement(build, 3);
+  }
+}
+
 TEST(BatchBlockedTest, DenseLayersOfAnySize) {
   for (const auto& [rows, features, units] :
        {std::tuple{16, 1, 1}, {64, 800, 500}, {48, 37, 10}, {30, 130, 67}, {16, 64, 3}, {80, 17, 31}}) {

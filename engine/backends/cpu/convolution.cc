@@ -1,10 +1,15 @@
 #include "engine/backends/cpu/convolution.h"
 
 #include <cstring>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/backends/cpu/linear.h"
+#include "engine/backends/cpu/pooling.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/pooling.h"
 
 namespace tandem::cpu {
 namespace {
@@ -66,29 +71,21 @@ void EmitCrop(Lowering& lowering, const ConvProblem& problem, Region padded, Reg
                  }});
 }
 
-// Whether transforms pay: each channel's is used once for every channel on the other side.
-bool TakesWinograd(const ConvProblem& p) {
-  const bool square = p.weight[2] == p.weight[3] && (p.weight[2] == 3 || p.weight[2] == 5);
-  return square && p.x[1] >= 8 && p.y[1] >= 8 && p.x[1] * p.y[1] >= 200;
-}
-
 int64_t WinogradTileRows(const ConvSizes& sizes) {
   const int64_t tile = 7 - sizes.kernel_height;
   return (sizes.out_height() + tile - 1) / tile;
 }
 
-// Scratch for each thread of the team.
-Region WinogradScratch(Lowering& lowering, const ConvSizes& sizes) {
-  return lowering.Scratch(BestKernels().winograd_scratch(sizes) * lowering.team().threads() *
-                          static_cast<int64_t>(sizeof(float)));
+// Scratch of `floats` for each thread of the team.
+Region ThreadScratch(Lowering& lowering, int64_t floats) {
+  return lowering.Scratch(floats * lowering.team().threads() * static_cast<int64_t>(sizeof(float)));
 }
 
 // Calls function(scratch, begin, end) for ranges of the items, one a thread, each with scratch of its own.
 template <typename Function>
-void ForWithScratch(const RunContext& run, const ConvSizes& sizes, Region scratch, int64_t items,
+void ForWithScratch(const RunContext& run, Region scratch, int64_t floats, int64_t items,
                     const Function& function) {
   const int64_t shares = run.team->threads();
-  const int64_t floats = run.kernels->winograd_scratch(sizes);
   run.team->For(shares, [&](int64_t begin, int64_t end) {
     for (int64_t share = begin; share < end; ++share) {
       function(run.At<float>(scratch) + share * floats, items * share / shares, items * (share + 1) / shares);
@@ -114,6 +111,42 @@ absl::StatusOr<Region> WinogradWeights(Lowering& lowering, ValueId weight, const
   return points;
 }
 
+// The pooling that alone reads `y`, if it takes the maxima of 2x2 windows, two apart.
+const Node* HalvingMaxPool(const Lowering& lowering, ValueId y) {
+  const Node* pool = lowering.OnlyReader(y, "max_pool2d");
+  const PoolGeometry halves = {{2, 2}, {2, 2}, {0, 0}};
+  if (pool == nullptr || static_cast<const MaxPool2dOp&>(*pool->op).geometry != halves) return nullptr;
+  return pool;
+}
+
+// The gradient of weights whose dy, a pooling's gradient, nobody else needs.
+absl::Status LowerPooledGradWeight(Lowering& lowering, const Node& node, const ConvProblem& problem,
+                                   const PooledGrad& pooled) {
+  TANDEM_ASSIGN_OR_RETURN(const Region x, PaddedInput(lowering, node.inputs[0], problem));
+  TANDEM_ASSIGN_OR_RETURN(const Region dpooled, lowering.GetBatchBlocked(pooled.dpooled));
+  const Region dweight = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, problem.weight));
+  const ConvSizes sizes = problem.sizes();
+  const int64_t floats = BestKernels().pooled_grad_weight_scratch(sizes);
+  const Region scratch = ThreadScratch(lowering, floats);
+  lowering.Emit({.name = "max_pool2d_grad + conv2d_grad_weight batch-blocked",
+                 .reads = {x, pooled.index, dpooled},
+                 .writes = {dweight, scratch},
+                 .run = [=, index = pooled.index, pool = pooled.sizes](const RunContext& run) {
+                   ForWithScratch(
+                       run, scratch, floats, sizes.out_channels, [&](float* own, int64_t begin, int64_t end) {
+                         run.kernels->pooled_grad_weight(
+                             sizes, pool, run.At<const float>(x), run.At<const uint8_t>(index),
+                             run.At<const float>(dpooled), run.At<float>(dweight), own, begin, end);
+                       });
+                   return absl::OkStatus();
+                 }});
+  // Each pooled gradient goes to one place, so the sums are the same.
+  if (static_cast<const Conv2dGradWeightOp&>(*node.op).has_bias) {
+    EmitGradBias(lowering, dpooled, pooled.pooled_shape, node.outputs[1]);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 ConvSizes ConvProblem::sizes() const {
@@ -135,9 +168,20 @@ bool TakesBatchBlocked(const ConvProblem& p) {
   return simple && pads_channels && FillsBlocks(p.x[0]);
 }
 
+// Each channel's is used once for every channel on the other side.
+bool TakesWinograd(const ConvProblem& p) {
+  const bool square = p.weight[2] == p.weight[3] && (p.weight[2] == 3 || p.weight[2] == 5);
+  return square && p.x[1] >= 8 && p.y[1] >= 8 && p.x[1] * p.y[1] >= 200;
+}
+
 ConvProblem ProblemOfForward(const Lowering& lowering, const Node& node) {
   return {lowering.shape(node.inputs[0]), lowering.shape(node.inputs[1]), lowering.shape(node.outputs[0]),
           static_cast<const Conv2dOp&>(*node.op).geometry};
+}
+
+ConvProblem ProblemOfGradWeight(const Lowering& lowering, const Node& node) {
+  const auto& op = static_cast<const Conv2dGradWeightOp&>(*node.op);
+  return {lowering.shape(node.inputs[0]), op.weight_shape, lowering.shape(node.inputs[1]), op.geometry};
 }
 
 absl::Status LowerConvForward(Lowering& lowering, const Node& node) {
@@ -145,45 +189,73 @@ absl::Status LowerConvForward(Lowering& lowering, const Node& node) {
   const ConvProblem problem = ProblemOfForward(lowering, node);
   if (!TakesBatchBlocked(problem)) return LowerOneDnnConvForward(lowering, node, problem);
   TANDEM_ASSIGN_OR_RETURN(const Region x, PaddedInput(lowering, node.inputs[0], problem));
-  TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
+  const ConvSizes sizes = problem.sizes();
+  const bool winograd = TakesWinograd(problem);
+  Region weight;
+  if (winograd) {
+    TANDEM_ASSIGN_OR_RETURN(weight, WinogradWeights(lowering, node.inputs[1], sizes));
+  } else {
+    TANDEM_ASSIGN_OR_RETURN(weight, lowering.GetPlain(node.inputs[1]));
+  }
   const bool has_bias = node.inputs.size() == 3;
   Region bias = weight;
   if (has_bias) {
     TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(node.inputs[2]));
   }
+  // What follows is done along with it, where nobody else looks at what lies between.
   const Node* relu = lowering.OnlyReader(node.outputs[0], "relu");
-  if (relu != nullptr) lowering.Absorb(relu->id);
+  const Node* pool = HalvingMaxPool(lowering, node.outputs[0]);
   const bool with_relu = relu != nullptr;
-  const Region y = lowering.Define(with_relu ? relu->outputs[0] : node.outputs[0],
-                                   Layout::BatchBlocked(DType::kFloat32, problem.y));
-  const ConvSizes sizes = problem.sizes();
-  if (TakesWinograd(problem)) {
-    TANDEM_ASSIGN_OR_RETURN(const Region points, WinogradWeights(lowering, node.inputs[1], sizes));
-    const Region scratch = WinogradScratch(lowering, sizes);
-    lowering.Emit({.name = with_relu ? "conv2d+relu winograd" : "conv2d winograd",
-                   .reads = {x, points, bias},
-                   .writes = {y, scratch},
-                   .run = [=](const RunContext& run) {
-                     const float* b = has_bias ? run.At<const float>(bias) : nullptr;
-                     ForWithScratch(run, sizes, scratch, sizes.blocks * WinogradTileRows(sizes),
-                                    [&](float* own, int64_t begin, int64_t end) {
-                                      run.kernels->winograd_forward(sizes, run.At<const float>(x),
-                                                                    run.At<const float>(points), b, with_relu,
-                                                                    run.At<float>(y), own, begin, end);
-                                    });
-                     return absl::OkStatus();
-                   }});
-    return absl::OkStatus();
+  const bool with_pool = pool != nullptr;
+  std::string name = winograd ? "conv2d winograd" : "conv2d batch-blocked";
+  Region y;
+  Region index;
+  if (with_pool) {
+    lowering.Absorb(pool->id);
+    const Shape& pooled = lowering.shape(pool->outputs[0]);
+    y = lowering.Define(pool->outputs[0], Layout::BatchBlocked(DType::kFloat32, pooled));
+    index = lowering.Define(pool->outputs[1], Layout::BatchBlocked(DType::kUInt8, pooled));
+    name += " + max_pool2d";
+  } else if (with_relu) {
+    lowering.Absorb(relu->id);
+    y = lowering.Define(relu->outputs[0], Layout::BatchBlocked(DType::kFloat32, problem.y));
+    name += " + relu";
+  } else {
+    y = lowering.Define(node.outputs[0], Layout::BatchBlocked(DType::kFloat32, problem.y));
   }
-  lowering.Emit({.name = with_relu ? "conv2d+relu batch-blocked" : "conv2d batch-blocked",
+  std::vector<Region> writes = {y};
+  if (with_pool) writes.push_back(index);
+  int64_t floats = 0;
+  Region scratch = y;
+  if (winograd || with_pool) {
+    floats = winograd ? BestKernels().winograd_scratch(sizes) : BestKernels().conv_max_pool_scratch(sizes);
+    scratch = ThreadScratch(lowering, floats);
+    writes.push_back(scratch);
+  }
+  const auto run_share = [=](const RunContext& run, float* own, int64_t begin, int64_t end) {
+    const float* image = run.At<const float>(x);
+    const float* w = run.At<const float>(weight);
+    const float* b = has_bias ? run.At<const float>(bias) : nullptr;
+    float* result = run.At<float>(y);
+    uint8_t* places = with_pool ? run.At<uint8_t>(index) : nullptr;
+    if (winograd) {
+      run.kernels->winograd_forward(sizes, image, w, b, with_relu, result, places, own, begin, end);
+    } else if (with_pool) {
+      run.kernels->conv_max_pool(sizes, image, w, b, result, places, own, begin, end);
+    } else {
+      run.kernels->conv_forward(sizes, image, w, b, with_relu, result, begin, end);
+    }
+  };
+  const int64_t rows = winograd    ? WinogradTileRows(sizes)
+                       : with_pool ? sizes.out_height() / 2
+                                   : sizes.out_height();
+  lowering.Emit({.name = std::move(name),
                  .reads = {x, weight, bias},
-                 .writes = {y},
+                 .writes = std::move(writes),
                  .run = [=](const RunContext& run) {
-                   const float* b = has_bias ? run.At<const float>(bias) : nullptr;
-                   run.team->For(sizes.blocks * sizes.out_height(), [&](int64_t begin, int64_t end) {
-                     run.kernels->conv_forward(sizes, run.At<const float>(x), run.At<const float>(weight), b,
-                                               with_relu, run.At<float>(y), begin, end);
-                   });
+                   ForWithScratch(
+                       run, scratch, floats, sizes.blocks * rows,
+                       [&](float* own, int64_t begin, int64_t end) { run_share(run, own, begin, end); });
                    return absl::OkStatus();
                  }});
   return absl::OkStatus();
@@ -204,13 +276,14 @@ absl::Status LowerConvGradInput(Lowering& lowering, const Node& node) {
   const ConvSizes sizes = problem.sizes();
   if (TakesWinograd(problem)) {
     TANDEM_ASSIGN_OR_RETURN(const Region points, WinogradWeights(lowering, node.inputs[1], sizes));
-    const Region scratch = WinogradScratch(lowering, sizes);
+    const int64_t floats = BestKernels().winograd_scratch(sizes);
+    const Region scratch = ThreadScratch(lowering, floats);
     lowering.Emit(
         {.name = "conv2d_grad_input winograd",
          .reads = {dy, points},
          .writes = {target, scratch},
          .run = [=](const RunContext& run) {
-           ForWithScratch(run, sizes, scratch, sizes.blocks, [&](float* own, int64_t begin, int64_t end) {
+           ForWithScratch(run, scratch, floats, sizes.blocks, [&](float* own, int64_t begin, int64_t end) {
              run.kernels->winograd_grad_input(sizes, run.At<const float>(dy), run.At<const float>(points),
                                               run.At<float>(target), own, begin, end);
            });
@@ -236,21 +309,23 @@ absl::Status LowerConvGradInput(Lowering& lowering, const Node& node) {
 absl::Status LowerConvGradWeight(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const auto& op = static_cast<const Conv2dGradWeightOp&>(*node.op);
-  const ConvProblem problem = {lowering.shape(node.inputs[0]), op.weight_shape,
-                               lowering.shape(node.inputs[1]), op.geometry};
+  const ConvProblem problem = ProblemOfGradWeight(lowering, node);
   if (!TakesBatchBlocked(problem)) return LowerOneDnnConvGradWeight(lowering, node, problem);
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<PooledGrad> pooled, FindPooledGrad(lowering, node.inputs[1]));
+  if (pooled != nullptr) return LowerPooledGradWeight(lowering, node, problem, *pooled);
   TANDEM_ASSIGN_OR_RETURN(const Region x, PaddedInput(lowering, node.inputs[0], problem));
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetBatchBlocked(node.inputs[1]));
   const Region dweight = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, problem.weight));
   const ConvSizes sizes = problem.sizes();
   if (TakesWinograd(problem)) {
     const Region points = lowering.Scratch(WinogradGradFloats(sizes) * static_cast<int64_t>(sizeof(float)));
-    const Region scratch = WinogradScratch(lowering, sizes);
+    const int64_t floats = BestKernels().winograd_scratch(sizes);
+    const Region scratch = ThreadScratch(lowering, floats);
     lowering.Emit({.name = "conv2d_grad_weight winograd",
                    .reads = {x, dy},
                    .writes = {dweight, points, scratch},
                    .run = [=](const RunContext& run) {
-                     ForWithScratch(run, sizes, scratch, 6, [&](float* own, int64_t begin, int64_t end) {
+                     ForWithScratch(run, scratch, floats, 6, [&](float* own, int64_t begin, int64_t end) {
                        run.kernels->winograd_grad_points(sizes, run.At<const float>(x),
                                                          run.At<const float>(dy), run.At<float>(points), own,
                                                          begin, end);

@@ -21,7 +21,10 @@ struct ConvProblem {
 
 // Whether the own kernels, over batch-blocked images, take this convolution; oneDNN has all others.
 bool TakesBatchBlocked(const ConvProblem& problem);
+// Whether those do it through Winograd's transforms.
+bool TakesWinograd(const ConvProblem& problem);
 ConvProblem ProblemOfForward(const Lowering& lowering, const Node& node);
+ConvProblem ProblemOfGradWeight(const Lowering& lowering, const Node& node);
 
 absl::Status LowerConvForward(Lowering& lowering, const Node& node);
 absl::Status LowerConvGradInput(Lowering& lowering, const Node& node);

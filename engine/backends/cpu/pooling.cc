@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "dnnl.hpp"
+#include "engine/backends/cpu/convolution.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/pooling.h"
 
@@ -78,6 +79,26 @@ PoolSizes SizesOf(const PoolGeometry& g, const ImageFormat& format, const Shape&
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<PooledGrad>> FindPooledGrad(Lowering& lowering, ValueId dy) {
+  std::unique_ptr<PooledGrad> none;
+  const NodeId producer = lowering.value(dy).producer;
+  const Node* reader = lowering.OnlyReader(dy, "conv2d_grad_weight");
+  if (producer == kNoNode || reader == nullptr || reader->inputs[1] != dy) return none;
+  const Node& node = lowering.graph().node(producer);
+  if (node.op->kind() != "max_pool2d_grad") return none;
+  const ConvProblem problem = ProblemOfGradWeight(lowering, *reader);
+  if (!TakesBatchBlocked(problem) || TakesWinograd(problem)) return none;
+  TANDEM_ASSIGN_OR_RETURN(const Place index, lowering.Home(node.inputs[1]));
+  if (!index.layout.batch_blocked()) return none;
+  auto grad = std::make_unique<PooledGrad>();
+  grad->index = index.region;
+  grad->dpooled = node.inputs[0];
+  grad->pooled_shape = lowering.shape(node.inputs[0]);
+  grad->sizes = SizesOf(static_cast<const MaxPool2dGradOp&>(*node.op).geometry, ImageFormat::Of(index.layout),
+                        lowering.shape(dy), grad->pooled_shape, false);
+  return grad;
+}
+
 absl::Status LowerMaxPool(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
@@ -102,6 +123,8 @@ absl::Status LowerMaxPool(Lowering& lowering, const Node& node) {
 
 absl::Status LowerMaxPoolGrad(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<PooledGrad> left, FindPooledGrad(lowering, node.outputs[0]));
+  if (left != nullptr) return absl::OkStatus();
   // The gradient is converted to the index's layout, not the other way.
   TANDEM_ASSIGN_OR_RETURN(const Place index_home, lowering.Home(node.inputs[1]));
   const Shape& y_shape = lowering.shape(node.inputs[0]);

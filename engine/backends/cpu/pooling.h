@@ -1,9 +1,21 @@
 #ifndef TANDEM_ENGINE_BACKENDS_CPU_POOLING_H_
 #define TANDEM_ENGINE_BACKENDS_CPU_POOLING_H_
 
+#include <memory>
+
 #include "engine/backends/cpu/lowering.h"
 
 namespace tandem::cpu {
+
+// A max_pool2d_grad whose only reader is the gradient of a convolution's weights is left to that.
+struct PooledGrad {
+  Region index;
+  ValueId dpooled = kNoValue;
+  Shape pooled_shape;
+  PoolSizes sizes;
+};
+// What the producer of `dy` is, if it is one to be left; null otherwise.
+absl::StatusOr<std::unique_ptr<PooledGrad>> FindPooledGrad(Lowering& lowering, ValueId dy);
 
 // Pooling keeps the layout of what it is given.
 absl::Status LowerMaxPool(Lowering& lowering, const Node& node);

@@ -85,20 +85,33 @@ struct Kernels {
   // y = conv(x, weight) + bias, then max(0, y) if `relu`. `bias` may be null. Items: blocks * out_height.
   void (*conv_forward)(const ConvSizes& sizes, const float* x, const float* weight, const float* bias,
                        bool relu, float* y, int64_t begin, int64_t end);
+  // conv_forward, and then the maxima of its 2x2 windows, two apart, with their places, without storing what
+  // lies between. `scratch`, a thread's own, holds conv_max_pool_scratch(sizes) floats. Items: blocks *
+  // (out_height / 2).
+  int64_t (*conv_max_pool_scratch)(const ConvSizes& sizes);
+  void (*conv_max_pool)(const ConvSizes& sizes, const float* x, const float* weight, const float* bias,
+                        float* y, uint8_t* index, float* scratch, int64_t begin, int64_t end);
   // dx from dy. Items: blocks * in_height.
   void (*conv_grad_input)(const ConvSizes& sizes, const float* dy, const float* weight, float* dx,
                           int64_t begin, int64_t end);
   // dweight from x and dy. Items: out_channels.
   void (*conv_grad_weight)(const ConvSizes& sizes, const float* x, const float* dy, float* dweight,
                            int64_t begin, int64_t end);
-  // The same three, for square kernels of 3 or 5, through the points of winograd.inc. `u` is
+  // The same where dy is the max_pool_grad of `dpooled`, which is never stored whole; lanes of `pool` are 16.
+  // `scratch`, a thread's own, holds pooled_grad_weight_scratch(sizes) floats.
+  int64_t (*pooled_grad_weight_scratch)(const ConvSizes& sizes);
+  void (*pooled_grad_weight)(const ConvSizes& sizes, const PoolSizes& pool, const float* x,
+                             const uint8_t* index, const float* dpooled, float* dweight, float* scratch,
+                             int64_t begin, int64_t end);
+  // The first three again, for square kernels of 3 or 5, through the points of winograd.inc. `u` is
   // [36][out_channels] [in_channels]; `scratch` holds winograd_scratch(sizes) floats, a thread's own.
   int64_t (*winograd_scratch)(const ConvSizes& sizes);
   // u from the weights. Items: ceil(out_channels * in_channels / 16).
   void (*winograd_weights)(const ConvSizes& sizes, const float* weight, float* u, int64_t begin, int64_t end);
-  // Items: blocks * ceil(out_height / (7 - kernel_height)).
+  // With an index, y is pooled by 2x2 as by conv_max_pool, and `relu` must not be asked for. Items: blocks *
+  // ceil(out_height / (7 - kernel_height)).
   void (*winograd_forward)(const ConvSizes& sizes, const float* x, const float* u, const float* bias,
-                           bool relu, float* y, float* scratch, int64_t begin, int64_t end);
+                           bool relu, float* y, uint8_t* index, float* scratch, int64_t begin, int64_t end);
   // Items: blocks.
   void (*winograd_grad_input)(const ConvSizes& sizes, const float* dy, const float* u, float* dx,
                               float* scratch, int64_t begin, int64_t end);

@@ -2,12 +2,13 @@
 #define TANDEM_KERNELS_ISA "avx512"
 
 #include "engine/backends/cpu/kernels/vector.inc"
-// The order matters: files use those before them.
+// Each uses those before it, the table all of them.
+// clang-format off
+#include "engine/backends/cpu/kernels/pooling.inc"
 #include "engine/backends/cpu/kernels/convolution.inc"
 #include "engine/backends/cpu/kernels/elementwise.inc"
 #include "engine/backends/cpu/kernels/linear.inc"
-#include "engine/backends/cpu/kernels/pooling.inc"
 #include "engine/backends/cpu/kernels/winograd.inc"
 #include "engine/backends/cpu/kernels/winograd_grad_weight.inc"
-// The last.
 #include "engine/backends/cpu/kernels/table.inc"
+// clang-format on
