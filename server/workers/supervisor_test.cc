@@ -1,5 +1,6 @@
 #include "server/workers/supervisor.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -417,7 +418,8 @@ TEST_F(SupervisorTest, AWorkerOfAnotherAttemptIsDismissed) {
                             .log_path = folder + "/log"},
                            *lock);
   ASSERT_TRUE(process.ok()) << process.status();
-  ASSERT_TRUE(Eventually([&] { return IsGone((*process)->pid()); }));
+  pollfd ended = {(*process)->pidfd(), POLLIN, 0};
+  ASSERT_EQ(poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(kDeadline))), 1);
   EXPECT_EQ((*process)->Reap().exit_code, 5);
   EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
 }
