@@ -23,6 +23,7 @@
 #include "engine/backends/device_factory.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/dataset.h"
+#include "engine/optimizers/optimizer.h"
 #include "engine/training/plan.h"
 #include "engine/training/trainer.h"
 #include "google/protobuf/text_format.h"
@@ -138,6 +139,11 @@ absl::Status LimitToSteps(const Settings& settings, v1::JobSpec* spec) {
   spec->mutable_training()->mutable_report()->set_every_seconds(0);
   spec->mutable_training()->mutable_report()->set_every_steps(std::gcd(settings.warmup, settings.steps));
   return absl::OkStatus();
+}
+
+double MomentumOf(const v1::Optimizer& optimizer) {
+  if (optimizer.has_momentum()) return optimizer.momentum().momentum();
+  return optimizer.has_nesterov() ? optimizer.nesterov().momentum() : 0;
 }
 
 class Watch final : public TrainerObserver {
