@@ -113,6 +113,9 @@ void WorkerSupervisor::Stop() {
   Wake();
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   if (monitor_.joinable()) monitor_.join();
+  MutexLock lock(&mutex_);
+  // Where no worker needs it any more, nothing is left in /tmp. gRPC has removed the socket itself.
+  if (workers_.empty()) rmdir(std::filesystem::path(socket_path_).parent_path().c_str());
 }
 
 bool WorkerSupervisor::Stopping() {

@@ -191,6 +191,7 @@ class SupervisorTest : public testing::Test {
   // A short path, whatever TEST_TMPDIR is, with something in it that a URI would not take as it is.
   SupervisorTest() : state_folder_("/tmp/supervisor 100%_XXXXXX") {
     EXPECT_NE(mkdtemp(state_folder_.data()), nullptr);
+    scratch_ = state_folder_;
     std::filesystem::create_directory(state_folder_ + "/jobs");
     worker_program_ = std::filesystem::absolute("server/workers/testing/fake_worker").string();
     Restart();
@@ -203,7 +204,7 @@ class SupervisorTest : public testing::Test {
       if (holder.ok() && holder->has_value() && (*holder)->pid > 0) kill(-(*holder)->pid, SIGKILL);
     }
     daemon_.reset();
-    std::filesystem::remove_all(state_folder_);
+    std::filesystem::remove_all(scratch_);
   }
 
   // The next daemon takes over.
@@ -214,6 +215,8 @@ class SupervisorTest : public testing::Test {
   }
 
   std::string state_folder_;
+  // What is removed after the test.
+  std::string scratch_;
   std::string worker_program_;
   std::unique_ptr<Daemon> daemon_;
 };
@@ -468,8 +471,10 @@ TEST_F(SupervisorTest, ALongStateFolderWorksToo) {
   EXPECT_EQ(daemon_->WaitForEnd(daemon_->Run("succeed")).state(), v1::JOB_STATE_SUCCEEDED);
   const absl::StatusOr<std::string> socket = PrepareSocketPath(state_folder_);
   ASSERT_TRUE(socket.ok());
+  EXPECT_FALSE(absl::StrContains(*socket, "xxx"));
+  // It goes with the daemon, where no worker needs it.
   daemon_.reset();
-  std::filesystem::remove_all(std::filesystem::path(*socket).parent_path());
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(*socket).parent_path()));
 }
 
 }  // namespace
