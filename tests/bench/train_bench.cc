@@ -244,8 +244,8 @@ absl::Status RunBench(const Settings& settings) {
       {"steps", settings.steps},
       {"warmup", settings.warmup},
       {"epochs", by_epoch ? spec.training().epochs() : 0},
-      {"lr", settings.lr},
-      {"momentum", settings.momentum},
+      {"lr", LearningRateOf(spec.training().optimizer())},
+      {"momentum", MomentumOf(spec.training().optimizer())},
       {"ddp", spec.replicas().count()},
       {"seed", spec.training().seed()}};
   watch.AddTo(&out);
