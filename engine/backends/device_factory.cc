@@ -23,6 +23,15 @@ absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view name, int t
   const absl::string_view kind = short_name.substr(0, colon);
   if (kind == "cpu") return std::make_unique<CpuDevice>(std::string(short_name), std::max(threads, 1));
   if (kind == "reference") return CreateReferenceDevice(std::string(short_name));
+  if (kind == "gpu") {
+#ifdef TANDEM_CUDA_FOUND
+    constexpr absl::string_view kToolkit = "the build found a CUDA toolkit, but";
+#else
+    constexpr absl::string_view kToolkit = "the build found no CUDA toolkit, and";
+#endif
+    return absl::UnimplementedError(
+        absl::StrCat("\"", name, "\": ", kToolkit, " this version has no backend for GPUs"));
+  }
   return absl::UnimplementedError(
       absl::StrCat("\"", name, "\": this program was built without devices of the kind \"", kind, "\""));
 }

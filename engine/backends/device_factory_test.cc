@@ -1,5 +1,8 @@
 #include "engine/backends/device_factory.h"
 
+#include <string>
+
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -17,6 +20,9 @@ TEST(DeviceFactoryTest, OpensByKind) {
 
 TEST(DeviceFactoryTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(OpenDevice("abacus:0", 1).status().code(), absl::StatusCode::kUnimplemented);
+  const absl::Status gpu = OpenDevice("devices/gpu:0", 1).status();
+  EXPECT_EQ(gpu.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(gpu.message()), testing::HasSubstr("CUDA"));
   for (const char* name : {"", "cpu", "cpu:", "cpu:x", "cpu:-1", "devices/"}) {
     EXPECT_EQ(OpenDevice(name, 1).status().code(), absl::StatusCode::kInvalidArgument) << name;
   }
