@@ -29,19 +29,18 @@ absl::Status BlameName(const absl::Status& status, const std::string& name) {
   return violations.empty() ? status : violations.ToStatus();
 }
 
-// A stand-in for data that could not be described, so that what is wrong with the network is found all the
-// same: data that fits it. Nothing where the network does not say what that would be.
-absl::StatusOr<DatasetInfo> FittingData(const v1::JobSpec& spec) {
+// A stand-in for data that could not be described, so that what is wrong with the rest is found all the same:
+// data that fits the network's input, and the output of its last dense layer.
+DatasetInfo FittingData(const v1::JobSpec& spec) {
   const v1::Model& model = spec.model();
-  const auto dense = std::find_if(model.layers().rbegin(), model.layers().rend(),
-                                  [](const v1::Layer& layer) { return layer.has_dense(); });
-  if (model.input().shape().empty() || dense == model.layers().rend() || dense->dense().units() < 1) {
-    return absl::UnavailableError("unknown");
-  }
   DatasetInfo info;
   info.shape = Shape(std::vector<int64_t>(model.input().shape().begin(), model.input().shape().end()));
-  info.classes = dense->dense().units();
-  info.train_samples = std::max<int64_t>(1, spec.training().global_batch_size());
+  info.classes = 2;
+  for (const v1::Layer& layer : model.layers()) {
+    if (layer.dense().units() > 0) info.classes = layer.dense().units();
+  }
+  info.train_samples =
+      std::max({int64_t{1}, spec.training().global_batch_size(), int64_t{spec.replicas().count()}});
   return info;
 }
 
@@ -79,13 +78,14 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
   }
   if (!data.ok() && spec.has_dataset() && !absl::IsInvalidArgument(data.status())) return data.status();
   violations.AddAll("spec.dataset", data.status());
-  if (!data.ok()) data = FittingData(job.spec);
-
-  absl::StatusOr<JobPlan> plan = absl::UnavailableError("not planned");
-  if (data.ok()) {
-    plan = PlanJob(job.spec, *data);
-    if (!plan.ok() && !absl::IsInvalidArgument(plan.status())) return plan.status();
-    violations.AddAll("spec", plan.status());
+  const absl::StatusOr<JobPlan> plan = PlanJob(job.spec, data.ok() ? *data : FittingData(job.spec));
+  const std::vector<FieldViolation> found = GetFieldViolations(plan.status());
+  if (!plan.ok() && found.empty()) return plan.status();
+  // Without data nobody knows whether the network's output fits it.
+  const std::string output = absl::StrCat("model.layers[", spec.model().layers_size() - 1, "]");
+  for (const FieldViolation& violation : found) {
+    if (!data.ok() && violation.field == output) continue;
+    violations.Add(absl::StrCat("spec.", violation.field), violation.description);
   }
   if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
   TANDEM_RETURN_IF_ERROR(CheckDevices(job.spec, *plan));

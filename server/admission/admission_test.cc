@@ -16,6 +16,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::UnorderedElementsAre;
 
 constexpr char kGood[] = R"(
@@ -149,7 +150,13 @@ TEST_F(AdmissionTest, FindsAllMistakesAtOnce) {
 }
 
 TEST_F(AdmissionTest, AnEmptySpecIsRefusedByItsFields) {
-  EXPECT_THAT(FieldsOf(v1::JobSpec()), Contains("spec.dataset"));
+  EXPECT_THAT(FieldsOf(v1::JobSpec()), IsSupersetOf({"spec.dataset", "spec.model.input.shape",
+                                                     "spec.model.layers", "spec.training.epochs"}));
+  v1::JobSpec without_data = Good();
+  without_data.clear_dataset();
+  without_data.mutable_model()->mutable_layers()->RemoveLast();
+  without_data.mutable_training()->set_epochs(-1);
+  EXPECT_THAT(FieldsOf(without_data), UnorderedElementsAre("spec.dataset", "spec.training.epochs"));
 }
 
 TEST_F(AdmissionTest, BadFilesAreBlamedOnTheNameOrTheField) {
