@@ -110,8 +110,7 @@ absl::Status SpecAdmission::CheckDevices(const v1::JobSpec& spec, const JobPlan&
     return WithReason(
         absl::FailedPreconditionError(absl::StrFormat(
             "spec.replicas.count: asks for %d replica%s on %s devices, of which this daemon has %d: the job "
-            "could never "
-            "run. Ask for at most %d, another device_kind, or start the daemon with more devices",
+            "could never run. Ask for at most %d, another device_kind, or start the daemon with more devices",
             wanted, wanted == 1 ? "" : "s", KindName(kind), available, available)),
         "TOO_FEW_DEVICES");
   }

@@ -63,7 +63,7 @@ class Daemon {
   std::unique_ptr<JobMachine> jobs_;
   std::unique_ptr<DatasetCatalog> datasets_;
   std::unique_ptr<Inventory> inventory_;
-  const FifoGangPolicy policy_;
+  const FifoGangPolicy policy_{};
   std::unique_ptr<WorkerSupervisor> workers_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<JobDrain> drain_;

@@ -78,7 +78,7 @@ class ServiceFixture : public ::testing::Test {
   std::unique_ptr<EventHub> events_;
   std::unique_ptr<JobMachine> jobs_;
   std::unique_ptr<Inventory> inventory_;
-  const FifoGangPolicy policy_;
+  const FifoGangPolicy policy_{};
   FakeWorkers workers_;
   FakeAdmission admission_;
   std::unique_ptr<DatasetCatalog> datasets_;
