@@ -18,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/integration/api.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/daemon_process.h"
 #include "tests/integration/job_specs.h"
@@ -169,6 +170,30 @@ TEST_F(DaemonKillTest, NoEventIsLostOrDoubled) {
     const auto stored = ReadStoredLog(daemon_.DatabasePath(), job);
     ASSERT_TRUE(stored.ok()) << stored.status();
     ExpectSameLog(*stored, seen);
+  }
+}
+
+// Around a job's start there is more to lose: the job itself, its lease, a worker that has just been started.
+TEST_F(DaemonKillTest, AcceptedJobsTrainOnce) {
+  const absl::Status started = daemon_.Start();
+  ASSERT_TRUE(started.ok()) << started;
+  Api api(daemon_);
+  std::vector<std::string> jobs;
+  for (int round = 0; round < rounds_; ++round) {
+    jobs.push_back(api.Create(SmallJob({.report_every_steps = 1})).name());
+    absl::SleepFor(absl::Milliseconds(Random(0, 80)));
+    KillAndLaunch();
+    const absl::Status ready = daemon_.WaitUntilReady();
+    ASSERT_TRUE(ready.ok()) << ready;
+  }
+  for (const std::string& job : jobs) {
+    const v1::Job record = api.WaitFor(job, v1::JOB_STATE_SUCCEEDED);
+    ASSERT_EQ(record.state(), v1::JOB_STATE_SUCCEEDED) << record.DebugString() << daemon_.Log();
+    const std::vector<v1::JobEvent> events = ReadEvents(daemon_, job);
+    ExpectWholeLog(events, job);
+    const std::vector<int64_t> steps = ReportedSteps(events);
+    ASSERT_EQ(steps.size(), 16) << "not each step once";
+    for (size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i], i + 1);
   }
 }
 

@@ -339,6 +339,32 @@ TEST_F(FirstJobTest, AKilledWorkerFailsItsJobAlone) {
   ExpectIdle();
 }
 
+TEST_F(FirstJobTest, CancelStopsAWorkerThatDoesNotAnswer) {
+  Api api(daemon_);
+  const std::string job = api.Create(LongJob(1000000)).name();
+  api.WaitFor(job, v1::JOB_STATE_RUNNING);
+  const std::vector<pid_t> workers = daemon_.Workers();
+  ASSERT_THAT(workers, SizeIs(1));
+  kill(workers[0], SIGSTOP);
+  api.Cancel(job);
+  EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_CANCELLED).state(), v1::JOB_STATE_CANCELLED);
+  ExpectWholeLog(ReadEvents(daemon_, job), job);
+  ExpectIdle();
+}
+
+TEST_F(FirstJobTest, AWatcherThatDoesNotReadHoldsNothingUp) {
+  Api api(daemon_);
+  const std::string job = api.Create(SmallJob({.epochs = 500, .report_every_steps = 1})).name();
+  const auto sleeper = cli_.Start({"watch", job, "-o", "json"});
+  ASSERT_TRUE(WaitUntil([&] { return !sleeper->Out().empty(); }));
+  sleeper->Signal(SIGSTOP);
+  EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  sleeper->Signal(SIGCONT);
+  const CliResult result = sleeper->Finish();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(std::ranges::count(result.out, '\n'), api.Get(job).last_sequence());
+}
+
 TEST_F(FirstJobTest, AWorkerThatDiedWhileNoDaemonRanFailsItsJob) {
   Api api(daemon_);
   const std::string job = api.Create(LongJob(1000000)).name();
