@@ -2,17 +2,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <string>
 #include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem {
@@ -34,14 +39,45 @@ absl::Status MakeFolder(const std::filesystem::path& folder) {
   return absl::OkStatus();
 }
 
-// " (process 123)", or nothing where the file does not say.
-std::string Holder(int lock_file) {
+// A daemon that is killed while it starts a worker leaves a child behind that has the lock's file open until
+// it has become that worker: so long the lock of a dead daemon is waited for.
+constexpr absl::Duration kPatienceWithTheDead = absl::Seconds(5);
+constexpr absl::Duration kInterval = absl::Milliseconds(10);
+
+// The process that wrote itself into the file as its holder, or 0.
+pid_t Holder(int lock_file) {
   char text[32];
   const ssize_t size = pread(lock_file, text, sizeof(text), 0);
-  int64_t pid;
+  pid_t pid = 0;
   if (size <= 0 || !absl::SimpleAtoi(absl::StripAsciiWhitespace(absl::string_view(text, size)), &pid))
-    return "";
-  return absl::StrCat(" (process ", pid, ")");
+    return 0;
+  return pid;
+}
+
+// Whether there is no such process, or one that has ended and that nobody has waited for.
+bool IsDead(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
+  std::string stat;
+  if (!std::getline(file, stat)) return kill(pid, 0) != 0 && errno == ESRCH;
+  // "pid (name) state ...", where a name may hold anything.
+  const size_t end = stat.rfind(") ");
+  return end != std::string::npos && end + 2 < stat.size() && (stat[end + 2] == 'Z' || stat[end + 2] == 'X');
+}
+
+absl::Status LockFile(int lock_file, const std::string& folder) {
+  const absl::Time deadline = absl::Now() + kPatienceWithTheDead;
+  while (flock(lock_file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", folder));
+    const pid_t holder = Holder(lock_file);
+    if (holder != 0 && IsDead(holder) && absl::Now() < deadline) {
+      absl::SleepFor(kInterval);
+      continue;
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("another tandemd", holder == 0 ? "" : absl::StrCat(" (process ", holder, ")"),
+                     " holds the state folder ", folder, ": stop it, or give another state folder"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -61,13 +97,8 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Lock(absl::string_view
   const int lock_file = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock_file < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", lock_path));
   std::unique_ptr<StateFolder> state_folder(new StateFolder(folder.string(), lock_file));
-  if (flock(lock_file, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", lock_path));
-    return absl::FailedPreconditionError(absl::StrCat("another tandemd", Holder(lock_file),
-                                                      " holds the state folder ", folder.string(),
-                                                      ": stop it, or give another state folder"));
-  }
-  // For people and for the message above; the lock is what counts.
+  TANDEM_RETURN_IF_ERROR(LockFile(lock_file, folder.string()));
+  // For the message and the patience above; the lock is what counts.
   const std::string pid = absl::StrCat(getpid(), "\n");
   if (ftruncate(lock_file, 0) != 0 || pwrite(lock_file, pid.data(), pid.size(), 0) != ssize_t(pid.size())) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", lock_path));

@@ -15,8 +15,9 @@ namespace tandem {
 class StateFolder {
  public:
   // Makes the folder (for its owner alone, parents included) where it is missing, and locks it.
-  // FAILED_PRECONDITION, naming the folder and the holder's process id: another daemon holds it.
-  // PERMISSION_DENIED, NOT_FOUND and others: the system refused; the message names the path.
+  // FAILED_PRECONDITION, naming the folder and the holder's process id: another daemon holds it. Where that
+  // one is dead, a child of it may hold it for a moment longer, which is waited for. PERMISSION_DENIED,
+  // NOT_FOUND and others: the system refused; the message names the path.
   static absl::StatusOr<std::unique_ptr<StateFolder>> Lock(absl::string_view path);
 
   ~StateFolder();

@@ -1,15 +1,20 @@
 #include "server/store/state_folder.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/store/temporary_folder.h"
@@ -68,6 +73,26 @@ TEST(StateFolderTest, IsNotHeldByAProgramThatTheHolderStarted) {
   EXPECT_TRUE(StateFolder::Lock(parent.path()).ok());
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
+}
+
+TEST(StateFolderTest, WaitsForAChildOfADeadHolder) {
+  TemporaryFolder parent;
+  char program[] = "/bin/true";
+  char* arguments[] = {program, nullptr};
+  pid_t dead;
+  ASSERT_EQ(posix_spawn(&dead, program, nullptr, nullptr, arguments, environ), 0);
+  ASSERT_EQ(waitpid(dead, nullptr, 0), dead);
+  const std::string path = parent.path() + "/daemon.lock";
+  std::ofstream(path) << dead << "\n";
+  const int child_file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(child_file, LOCK_EX | LOCK_NB), 0);
+  std::thread child([child_file] {
+    absl::SleepFor(absl::Milliseconds(200));
+    close(child_file);
+  });
+  const auto folder = StateFolder::Lock(parent.path());
+  EXPECT_TRUE(folder.ok()) << folder.status();
+  child.join();
 }
 
 TEST(StateFolderTest, SaysWhatIsInTheWay) {
