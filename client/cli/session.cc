@@ -18,6 +18,32 @@ absl::string_view ShortReason(absl::string_view message) {
   return colon == absl::string_view::npos ? message : message.substr(colon + 2);
 }
 
+// What may mend a connection that cannot be made.
+std::string ConnectionAdvice(absl::string_view message, const std::string& address,
+                             const GlobalOptions& options) {
+  const bool tls = options.tls || !options.tls_ca.empty() || !options.tls_certificate.empty();
+  if (!tls && absl::StrContains(message, "ocket closed")) {
+    return "If the daemon uses TLS, give its authority with --tls-ca FILE (or TANDEM_TLS_CA).";
+  }
+  if (tls && absl::StrContains(message, "peer certificate")) {
+    return "Reach it by a name in its certificate, or give one with --tls-server-name NAME (or "
+           "TANDEM_TLS_SERVER_NAME).";
+  }
+  if (tls && absl::StrContains(message, "certificate verify failed")) {
+    return "Its certificate is by none of the trusted authorities: give the right one with --tls-ca FILE (or "
+           "TANDEM_TLS_CA).";
+  }
+  if (tls && absl::StrContains(message, "wrong version number")) {
+    return "Something there does not speak TLS: is it the address, or a daemon without TLS? Then leave --tls "
+           "and --tls-ca "
+           "(and TANDEM_TLS_CA) out.";
+  }
+  if (client::IsLocalAddress(address)) {
+    return "Start one with `tandemd`, or say where it listens with --address HOST:PORT (or TANDEM_ADDRESS).";
+  }
+  return "Is it running, and is that its address? --address or TANDEM_ADDRESS says where it listens.";
+}
+
 }  // namespace
 
 std::string Session::StateFolder() const {
@@ -88,21 +114,10 @@ int Session::Fail(const absl::Status& status) {
   const std::string address = client_ == nullptr ? Address() : client_->address();
   std::string text;
   switch (status.code()) {
-    case absl::StatusCode::kUnavailable: {
+    case absl::StatusCode::kUnavailable:
       text = absl::StrCat("no daemon answers at ", address, ": ", ShortReason(status.message()), "\n");
-      const bool tls = options.tls || !options.tls_ca.empty();
-      if (!tls && absl::StrContains(status.message(), "ocket closed")) {
-        text += "If the daemon uses TLS, give its authority with --tls-ca FILE (or TANDEM_TLS_CA).\n";
-      } else if (client::IsLocalAddress(address)) {
-        text +=
-            "Start one with `tandemd`, or say where it listens with --address HOST:PORT (or "
-            "TANDEM_ADDRESS).\n";
-      } else {
-        text +=
-            "Is it running, and is that its address? --address or TANDEM_ADDRESS says where it listens.\n";
-      }
+      absl::StrAppend(&text, ConnectionAdvice(status.message(), address, options), "\n");
       break;
-    }
     case absl::StatusCode::kDeadlineExceeded:
       text = absl::StrCat("the daemon at ", address, " did not answer within ",
                           absl::FormatDuration(options.timeout), "; --timeout allows more\n");
