@@ -48,7 +48,7 @@ class Loader {
   Slot& SlotOf(int64_t step) { return slots_[step % slots_.size()]; }
   void PrepareAhead() ABSL_LOCKS_EXCLUDED(mutex_);
   bool MayPrepare() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stop_ || prepared_ < taken_ + static_cast<int64_t>(slots_.size()) - 1;
+    return stop_ || prepared_ <= taken_ + depth_;
   }
   bool MayTake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return prepared_ > taken_; }
 
@@ -57,15 +57,15 @@ class Loader {
   const int rank_;
   const int64_t steps_;  // Over all epochs.
   const int depth_;
-  // One for each step ahead and one that the caller reads. A slot belongs to the thread from taken_ on and to
-  // the caller once prepared_ counts it.
+  // One for each step ahead and one that the caller reads: those of the steps from taken_ to taken_ + depth_.
+  // A slot belongs to the thread until prepared_ counts it, then to the caller.
   std::vector<Slot> slots_;
   double wait_seconds_ = 0;
 
   Mutex mutex_;
-  // Steps that were filled, and steps whose slot the caller has given back.
+  // Steps that were filled, and the step that the caller reads.
   int64_t prepared_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t taken_ ABSL_GUARDED_BY(mutex_) = -1;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t next_ = 0;  // Calls of Next so far.
   std::thread thread_;

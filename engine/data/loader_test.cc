@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "engine/base/mutex.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -43,6 +44,50 @@ TEST(LoaderTest, GivesTheSamplersSharesAtAnyDepth) {
       }
     }
     EXPECT_GE(loader.wait_seconds(), 0);
+  }
+}
+
+// Counts the steps that were gathered.
+class WatchedDataset final : public Dataset {
+ public:
+  int64_t size() const override { return samples_.size(); }
+  const Shape& shape() const override { return samples_.shape(); }
+  void Gather(absl::Span<const uint32_t> indices, uint8_t* images, int32_t* labels) const override {
+    samples_.Gather(indices, images, labels);
+    MutexLock lock(&mutex_);
+    ++gathered_;
+  }
+
+  bool WaitFor(int steps) const {
+    MutexLock lock(&mutex_);
+    const auto reached = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return gathered_ >= steps; };
+    return mutex_.AwaitWithTimeout(absl::Condition(&reached), absl::Seconds(30));
+  }
+  int gathered() const {
+    MutexLock lock(&mutex_);
+    return gathered_;
+  }
+
+ private:
+  const CountingDataset samples_;
+  mutable Mutex mutex_;
+  mutable int gathered_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+TEST(LoaderTest, KeepsAsManyStepsReadyAsItsDepthWhileOneIsRead) {
+  for (const int depth : {1, 3}) {
+    SCOPED_TRACE(depth);
+    const WatchedDataset dataset;
+    Sampler sampler({.samples = 10, .batch = 1, .loads = {1}, .shuffle = false, .seed = 0});
+    Loader loader(&dataset, &sampler, 0, /*epochs=*/1, depth);
+    EXPECT_TRUE(dataset.WaitFor(depth));
+    for (int step = 0; step < 5; ++step) {
+      const Batch batch = loader.Next();
+      EXPECT_TRUE(dataset.WaitFor(step + 1 + depth));
+      // Nor more: what is read would be overwritten.
+      EXPECT_LE(dataset.gathered(), step + 1 + depth);
+      EXPECT_EQ(batch.labels[0], step);
+    }
   }
 }
 
