@@ -174,6 +174,7 @@ Region Lowering::Define(ValueId id, const Layout& layout) {
 absl::StatusOr<Place> Lowering::BucketSlot(const Node& all_reduce, size_t i) {
   std::vector<Place>& slots = bucket_slots_[all_reduce.id];
   if (slots.empty()) {
+    std::vector<Place> laid;  // Whole or not at all.
     Region region{AddBuffer({}), 0};
     for (const ValueId input : all_reduce.inputs) {
       Layout layout = Layout::Plain(value(input).dtype, shape(input));
@@ -181,10 +182,11 @@ absl::StatusOr<Place> Lowering::BucketSlot(const Node& all_reduce, size_t i) {
         TANDEM_ASSIGN_OR_RETURN(const Place home, Home(parameter));
         layout = home.layout;
       }
-      slots.push_back({region, layout});
+      laid.push_back({region, layout});
       region.offset += Align(layout.bytes());
     }
     buffers_[region.buffer].bytes = region.offset;
+    slots = std::move(laid);
   }
   return slots[i];
 }
