@@ -137,24 +137,32 @@ std::vector<Shape> CheckFilled(const v1::JobSpec& spec, FieldViolations& violati
 class MemoryTally {
  public:
   void Add(const Graph& graph) {
-    arena_bytes_ += PlanMemory(graph).arena_bytes;
-    for (const ValueId input : graph.inputs()) arena_bytes_ += DenseBytes(graph.value(input));
+    other_bytes_ += PlanMemory(graph).arena_bytes;
     for (const ValueId id : graph.variables()) variables_[graph.value(id).name] = DenseBytes(graph.value(id));
     for (const Node& node : graph.nodes()) ops_.insert(std::string(node.op->kind()));
   }
 
+  // A loader's batches: those that it keeps ready and the one that is read, each as large as the largest.
+  void AddBatches(int64_t batch_bytes, int prefetch) { other_bytes_ += batch_bytes * (1 + prefetch); }
+
   int64_t bytes() const {
-    int64_t total = arena_bytes_;
+    int64_t total = other_bytes_;
     for (const auto& [name, bytes] : variables_) total += bytes;
     return total;
   }
   std::vector<std::string> ops() const { return {ops_.begin(), ops_.end()}; }
 
  private:
-  int64_t arena_bytes_ = 0;
+  int64_t other_bytes_ = 0;
   std::map<std::string, int64_t> variables_;
   std::set<std::string> ops_;
 };
+
+int64_t InputBytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const ValueId input : graph.inputs()) bytes += DenseBytes(graph.value(input));
+  return bytes;
+}
 
 // Sizes of the batches that a pass over `samples` has: the full one, then the last where it is shorter.
 std::vector<int64_t> BatchSizes(int64_t samples, int64_t batch) {
@@ -209,6 +217,7 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   const std::vector<double> loads(replicas, 1.0);
   JobPlan plan;
   MemoryTally tally;
+  int64_t batch_bytes = 0;
   for (const int64_t batch : BatchSizes(dataset.train_samples, training.global_batch_size())) {
     const StepShape shape{.samples = DealSamples(batch, loads)[0],
                           .batch_samples = batch,
@@ -216,14 +225,22 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
                           .dtype = dtype};
     TANDEM_ASSIGN_OR_RETURN(const StepGraph step, BuildTrainingGraph(spec, shape));
     tally.Add(step.graph);
+    batch_bytes = std::max(batch_bytes, InputBytes(step.graph));
     plan.parameters = 0;
     for (const Parameter& parameter : step.parameters) plan.parameters += parameter.shape.elements();
   }
+  if (plan.parameters == 0) {
+    return FieldError("model.layers", "have nothing to learn; add a layer with weights, such as dense");
+  }
+  tally.AddBatches(batch_bytes, spec.replicas().prefetch());
+  batch_bytes = 0;
   for (const int64_t batch : BatchSizes(dataset.validation_samples, training.validation_batch_size())) {
     TANDEM_ASSIGN_OR_RETURN(const StepGraph step,
                             BuildValidationGraph(spec, DealSamples(batch, loads)[0], dtype));
     tally.Add(step.graph);
+    batch_bytes = std::max(batch_bytes, InputBytes(step.graph));
   }
+  tally.AddBatches(batch_bytes, spec.replicas().prefetch());
   plan.steps_per_epoch =
       (dataset.train_samples + training.global_batch_size() - 1) / training.global_batch_size();
   plan.steps = plan.steps_per_epoch * training.epochs();

@@ -87,6 +87,15 @@ TEST(PlanTest, TheReferenceKindCountsDoubles) {
   EXPECT_GT(twice, single * 3 / 2);
 }
 
+TEST(PlanTest, BatchesThatArePreparedAheadTakeMemory) {
+  const auto planned = [](const char* more) { return PlanJob(Lenet(more), kFashion)->replica_memory_bytes; };
+  // A replica's half of a training batch of 128 and of a validation batch of 256, with its labels.
+  constexpr int64_t kBatches = (64 + 128) * (28 * 28 + 4);
+  const int64_t more = planned("replicas { prefetch: 62 }") - planned("replicas { prefetch: 2 }");
+  EXPECT_GE(more, 60 * kBatches);
+  EXPECT_LE(more, 60 * (kBatches + 64));
+}
+
 TEST(PlanTest, ABatchLargerThanTheDataIsOneShortBatch) {
   v1::JobSpec spec = Lenet("training { global_batch_size: 100000 }");
   const absl::StatusOr<JobPlan> plan = PlanJob(spec, kFashion);
@@ -124,6 +133,17 @@ TEST(PlanTest, TheModelMustFitTheData) {
   DatasetInfo letters = kFashion;
   letters.classes = 26;
   ExpectViolation(Lenet(), "model.layers[5]", "\"dense_2\", gives [10], but the loss needs [26]", letters);
+}
+
+TEST(PlanTest, ThereMustBeSomethingToLearn) {
+  v1::JobSpec spec = Lenet();
+  spec.mutable_model()->clear_layers();
+  spec.mutable_model()->mutable_input()->clear_shape();
+  spec.mutable_model()->mutable_input()->add_shape(10);
+  spec.mutable_model()->add_layers()->mutable_activation()->set_function(v1::ACTIVATION_RELU);
+  DatasetInfo features = kFashion;
+  features.shape = Shape({10});
+  ExpectViolation(spec, "model.layers", "have nothing to learn", features);
 }
 
 TEST(PlanTest, PathsReachIntoLayers) {
