@@ -1,11 +1,13 @@
 // Batches that fill blocks of sixteen images, whole and not quite: the conformance suite's are smaller.
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "engine/backend/op_cases.h"
 #include "engine/backend/training_case.h"
 #include "engine/backends/cpu/cpu_device.h"
+#include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/backends/reference/reference_device.h"
 #include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/elementwise.h"
@@ -39,6 +41,15 @@ void ExpectAgreement(const Build& build, int threads = 1) {
     EXPECT_TRUE(RelativeError(value, expected->variables.at(name)) <= kTolerance)
         << name << " is off by " << RelativeError(value, expected->variables.at(name));
   }
+}
+
+TEST(BatchBlockedTest, RunsTheInstructionSetThatIsAskedFor) {
+  const char* asked = std::getenv("TANDEM_CPU_ISA");
+  const cpu::Kernels* expected = cpu::AllKernels()[0];
+  for (const cpu::Kernels* const* kernels = cpu::AllKernels(); *kernels != nullptr; ++kernels) {
+    if (asked != nullptr && std::string((*kernels)->isa) == asked) expected = *kernels;
+  }
+  EXPECT_STREQ(cpu::BestKernels().isa, expected->isa);
 }
 
 TEST(BatchBlockedTest, TrainsLikeTheOracle) {
