@@ -94,6 +94,7 @@ run_bazel_tests() {
 heading "Style"
 check clang-format bash -c 'git ls-files "*.h" "*.cc" | xargs clang-format --dry-run --Werror'
 check buf-lint tests/lint/buf.sh
+check version tests/lint/version.sh
 
 heading "Build"
 check build bazel build --noshow_progress //...
