@@ -29,6 +29,12 @@ Loader::~Loader() {
   if (thread_.joinable()) thread_.join();
 }
 
+int64_t Loader::bytes() const {
+  int64_t bytes = 0;
+  for (const Slot& slot : slots_) bytes += slot.images.size() + slot.labels.size() * sizeof(int32_t);
+  return bytes;
+}
+
 void Loader::Fill(int64_t step) {
   const int64_t epoch = 1 + step / sampler_->steps_per_epoch();
   const Sampler::Share share = sampler_->ShareOf(epoch, step % sampler_->steps_per_epoch(), rank_);

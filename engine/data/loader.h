@@ -33,6 +33,8 @@ class Loader {
   // The next step's samples, which stay until the next call. At most epochs times steps_per_epoch calls.
   Batch Next() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Of the batches that it holds.
+  int64_t bytes() const;
   // Seconds that Next has taken in all.
   double wait_seconds() const { return wait_seconds_; }
 

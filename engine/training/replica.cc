@@ -54,6 +54,14 @@ absl::Status Replica::Open(const Replica* like) {
   return absl::OkStatus();
 }
 
+int64_t Replica::bytes() const {
+  int64_t bytes = variables_->bytes() + train_loader_->bytes();
+  if (validation_loader_ != nullptr) bytes += validation_loader_->bytes();
+  for (const auto& [samples, executable] : training_) bytes += executable->bytes();
+  for (const auto& [samples, executable] : validation_) bytes += executable->bytes();
+  return bytes;
+}
+
 absl::Status Replica::InitializeParameters() {
   for (const Parameter& parameter : parameters_) {
     if (rank_ == 0) {

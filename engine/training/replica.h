@@ -37,6 +37,9 @@ class Replica {
   // Compiles all that it will run, with variables laid out like those of `like`, which may be null.
   absl::Status Open(const Replica* like);
 
+  // Bytes that it holds on its device, batches that are prepared ahead included. After Open.
+  int64_t bytes() const;
+
   // Gives all replicas the same initial parameters, by the seed: all of them call this together.
   absl::Status InitializeParameters();
 

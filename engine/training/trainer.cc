@@ -1,5 +1,6 @@
 #include "engine/training/trainer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
@@ -45,6 +46,8 @@ class LocalTrainer final : public Trainer {
   // A replica's thread.
   void RunReplica(int rank);
   absl::Status OpenReplica(int rank);
+  // Tells the observer where a replica takes more memory than was planned.
+  void CompareMemory();
   absl::Status Train(int rank);
 
   // Ends the training with the first error that comes here.
@@ -59,6 +62,7 @@ class LocalTrainer final : public Trainer {
   const std::vector<std::unique_ptr<Communicator>> communicators_;
 
   OpenedDataset data_;
+  int64_t planned_bytes_ = 0;  // Of one replica.
   std::unique_ptr<Sampler> train_sampler_;
   std::unique_ptr<Sampler> validation_sampler_;
   std::unique_ptr<ReportSchedule> schedule_;
@@ -72,6 +76,8 @@ class LocalTrainer final : public Trainer {
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   // Replicas that are open, in the order of ranks; after a failure, that they need not wait.
   int opened_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of the replica that takes most.
+  int64_t replica_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool completed_ ABSL_GUARDED_BY(mutex_) = true;
 };
 
@@ -89,9 +95,9 @@ absl::Status LocalTrainer::OpenData() {
   if (!opened.ok()) return absl::DataLossError(opened.status().message());
   data_ = *std::move(opened);
   // The job for itself was checked when the trainer was made.
-  if (const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info); !plan.ok()) {
-    return absl::DataLossError(plan.status().message());
-  }
+  const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
+  if (!plan.ok()) return absl::DataLossError(plan.status().message());
+  planned_bytes_ = plan->replica_memory_bytes;
   const v1::Training& training = options_.spec.training();
   const std::vector<double> loads(count(), 1.0);
   train_sampler_ = std::make_unique<Sampler>(Sampler::Options{.samples = data_.info.train_samples,
@@ -162,8 +168,20 @@ absl::Status LocalTrainer::OpenReplica(int rank) {
   replicas_[rank] = std::make_unique<Replica>(context, std::move(device), communicators_[rank].get());
   TANDEM_RETURN_IF_ERROR(replicas_[rank]->Open(rank == 0 ? nullptr : replicas_[0].get()));
   MutexLock lock(&mutex_);
+  replica_bytes_ = std::max(replica_bytes_, replicas_[rank]->bytes());
   ++opened_;
   return absl::OkStatus();
+}
+
+void LocalTrainer::CompareMemory() {
+  int64_t bytes = 0;
+  {
+    MutexLock lock(&mutex_);
+    bytes = replica_bytes_;
+  }
+  if (bytes <= planned_bytes_ || options_.observer == nullptr) return;
+  options_.observer->OnNotice(absl::StrCat("A replica takes ", bytes >> 20, " MiB of memory, more than the ",
+                                           planned_bytes_ >> 20, " MiB that were planned."));
 }
 
 absl::Status LocalTrainer::Train(int rank) {
@@ -172,6 +190,7 @@ absl::Status LocalTrainer::Train(int rank) {
   TANDEM_RETURN_IF_ERROR(communicators_[rank]->Barrier());
   if (rank == 0) {
     reporter_->Start();
+    CompareMemory();
     schedule_->Restart();
   }
   const int64_t steps = options_.spec.training().epochs() * train_sampler_->steps_per_epoch();

@@ -62,6 +62,10 @@ class Recorder : public TrainerObserver {
     if (on_progress) on_progress();
   }
   void OnEpoch(const v1::EpochSummary& epoch) override { epochs.push_back(epoch); }
+  void OnNotice(absl::string_view message) override {
+    notices.emplace_back(message);
+    if (on_notice) on_notice();
+  }
 
   std::vector<double> losses() const {
     std::vector<double> result;
@@ -72,6 +76,8 @@ class Recorder : public TrainerObserver {
   int started = 0;
   std::vector<v1::Progress> progress;
   std::vector<v1::EpochSummary> epochs;
+  std::vector<std::string> notices;
+  std::function<void()> on_notice;
   std::function<void()> on_progress;
 };
 
@@ -313,6 +319,24 @@ TEST(TrainerTest, ALossThatIsNotANumberEndsTheRun) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("the training loss is"));
     EXPECT_THAT(std::string(status.message()), HasSubstr(" at step "));
   }
+}
+
+TEST(TrainerTest, SaysWhereAReplicaTakesMoreMemoryThanPlanned) {
+  Recorder within;
+  ASSERT_TRUE(Train(SmallLenet(2), "cpu", &within).ok());
+  EXPECT_TRUE(within.notices.empty()) << within.notices[0];
+
+  // The oracle gives every value memory of its own.
+  v1::JobSpec spec = SmallLenet(1);
+  spec.mutable_dataset()->mutable_synthetic()->set_train_samples(20000);
+  spec.mutable_training()->set_global_batch_size(20000);
+  spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_REFERENCE);
+  Recorder recorder;
+  std::unique_ptr<Trainer> trainer = *Trainer::Create(OptionsFor(spec, "reference", &recorder));
+  recorder.on_notice = [&] { trainer->Cancel(); };
+  EXPECT_EQ(trainer->Run().code(), absl::StatusCode::kCancelled);
+  ASSERT_EQ(recorder.notices.size(), 1);
+  EXPECT_THAT(recorder.notices[0], HasSubstr("more than the"));
 }
 
 TEST(TrainerTest, DataThatCannotBeReadIsDataLoss) {
