@@ -102,9 +102,10 @@ absl::StatusOr<Measurement> Replica::TakeTraining() {
   return measurement;
 }
 
-absl::StatusOr<Measurement> Replica::Validate() {
+absl::StatusOr<Measurement> Replica::Validate(const std::function<bool()>& cancelled) {
   Measurement measurement;
   for (int64_t step = 0; step < context_.validation_sampler->steps_per_epoch(); ++step) {
+    if (cancelled()) return absl::CancelledError("validation was cancelled");
     const Batch batch = validation_loader_->Next();
     if (batch.samples == 0) continue;
     measurement.samples += batch.samples;

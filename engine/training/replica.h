@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_TRAINING_REPLICA_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -46,8 +47,9 @@ class Replica {
   // Takes the next step of training, which is step `step` from 0 over all epochs.
   absl::Status TrainStep(int64_t step);
 
-  // Runs the replica's share of the whole validation set and says what it measured.
-  absl::StatusOr<Measurement> Validate();
+  // Runs the replica's share of the whole validation set and says what it measured. CANCELLED once
+  // `cancelled`, which is asked before every batch, returns true.
+  absl::StatusOr<Measurement> Validate(const std::function<bool()>& cancelled);
 
   // What training has measured since the last call.
   absl::StatusOr<Measurement> TakeTraining();

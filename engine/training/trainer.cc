@@ -202,7 +202,7 @@ absl::Status LocalTrainer::Train(int rank) {
     TANDEM_ASSIGN_OR_RETURN(Measurement training, replica.TakeTraining());
     TANDEM_RETURN_IF_ERROR(reporter_->AddTraining(rank, step + 1, std::move(training)));
     if (!schedule_->IsLastOfEpoch(step) || validation_sampler_ == nullptr) continue;
-    TANDEM_ASSIGN_OR_RETURN(Measurement validation, replica.Validate());
+    TANDEM_ASSIGN_OR_RETURN(Measurement validation, replica.Validate([this] { return failed(); }));
     TANDEM_RETURN_IF_ERROR(reporter_->AddValidation(rank, std::move(validation)));
     if (rank == 0) schedule_->Restart();
   }

@@ -294,6 +294,19 @@ TEST(TrainerTest, CancelEndsTheRunAfterAStep) {
   }
 }
 
+TEST(TrainerTest, CancelEndsValidationToo) {
+  for (const int replicas : {1, 2}) {
+    SCOPED_TRACE(replicas);
+    Recorder recorder;
+    std::unique_ptr<Trainer> trainer = *Trainer::Create(OptionsFor(SmallLenet(replicas), "cpu", &recorder));
+    recorder.on_progress = [&] {
+      if (recorder.progress.size() == 8) trainer->Cancel();
+    };
+    EXPECT_EQ(trainer->Run().code(), absl::StatusCode::kCancelled);
+    EXPECT_TRUE(recorder.epochs.empty());
+  }
+}
+
 TEST(TrainerTest, CancelFromAnotherThreadAtAnyTime) {
   v1::JobSpec spec = SmallLenet(2);
   spec.mutable_training()->set_epochs(1000000);
