@@ -69,7 +69,7 @@ class WatchedDataset final : public Dataset {
   }
 
  private:
-  const CountingDataset samples_;
+  CountingDataset samples_;
   mutable Mutex mutex_;
   mutable int gathered_ ABSL_GUARDED_BY(mutex_) = 0;
 };
