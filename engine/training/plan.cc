@@ -17,6 +17,7 @@
 #include "engine/losses/loss.h"
 #include "engine/metrics/metric.h"
 #include "engine/optimizers/optimizer.h"
+#include "engine/schedules/schedule.h"
 #include "engine/training/step_graph.h"
 
 namespace tandem {
@@ -70,6 +71,11 @@ void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
     const std::string field = absl::StrCat("training.metrics[", i, "]");
     violations.AddAll(field, CheckMetric(static_cast<v1::Metric>(training.metrics(i))));
     if (!seen.insert(training.metrics(i)).second) violations.Add(field, "is given twice");
+  }
+  violations.AddAll("training.schedule", CheckSchedule(training.schedule()));
+  const v1::Metric watched = training.schedule().plateau().metric();
+  if (watched != v1::METRIC_UNSPECIFIED && seen.count(watched) == 0) {
+    violations.Add("training.schedule.plateau.metric", "is not measured; give it in training.metrics too");
   }
   CheckReport(training.report(), violations);
   if (training.validation_batch_size() < 0 || training.validation_batch_size() > 2 * kMaxCount) {
@@ -179,6 +185,7 @@ void FillDefaults(v1::JobSpec* spec) {
   FillModelDefaults(spec->mutable_model());
   v1::Training* training = spec->mutable_training();
   FillOptimizerDefaults(training->mutable_optimizer());
+  if (training->has_schedule()) FillScheduleDefaults(training->mutable_schedule());
   if (!training->has_shuffle()) training->set_shuffle(true);
   if (training->metrics().empty()) training->add_metrics(v1::METRIC_ACCURACY);
   v1::ReportInterval* report = training->mutable_report();

@@ -203,6 +203,16 @@ TEST(PlanTest, TheDeepestModelIsPlannedInTime) {
   ExpectViolation(spec, "model.layers", "has 4097 layers; at most 4096 are taken");
 }
 
+TEST(PlanTest, SchedulesAreCheckedAndFilled) {
+  ExpectViolation(Lenet("training { schedule { multistep { milestones: [3, 2] } } }"),
+                  "training.schedule.multistep.milestones[1]", "is 2; it must be from 4");
+  v1::JobSpec spec = Lenet("training { schedule { plateau { metric: METRIC_ACCURACY } } }");
+  EXPECT_TRUE(CheckJob(spec).ok()) << CheckJob(spec);
+  FillDefaults(&spec);
+  EXPECT_EQ(spec.training().schedule().plateau().mode(), v1::PLATEAU_MODE_MAX);
+  EXPECT_EQ(spec.training().schedule().unit(), v1::SCHEDULE_UNIT_EPOCHS);
+}
+
 TEST(PlanTest, AJobIsCheckedWithoutItsDataToo) {
   EXPECT_TRUE(CheckJob(Lenet()).ok()) << CheckJob(Lenet());
   v1::JobSpec spec = Lenet("training { epochs: -1 }");

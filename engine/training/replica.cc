@@ -4,7 +4,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/initializers/initializer.h"
-#include "engine/optimizers/optimizer.h"
 #include "engine/training/step_graph.h"
 
 namespace tandem {
@@ -14,8 +13,7 @@ Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, 
       rank_(communicator->rank()),
       replicas_(communicator->world_size()),
       communicator_(communicator),
-      device_(std::move(device)),
-      learning_rate_(LearningRateOf(context.spec->training().optimizer())) {}
+      device_(std::move(device)) {}
 
 absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
   const int64_t batch = context_.train_sampler->BatchSamples(step_of_epoch);
@@ -79,9 +77,10 @@ absl::Status Replica::TrainStep(int64_t step) {
   const Batch batch = train_loader_->Next();
   const int64_t step_of_epoch = step % context_.train_sampler->steps_per_epoch();
   Executable& executable = *training_[context_.train_sampler->BatchSamples(step_of_epoch)];
+  const double learning_rate = context_.learning_rate->Rate(step);
   samples_ += batch.samples;
-  if (batch.samples == 0) return executable.Run({&learning_rate_, &step}, &communicator_);
-  return executable.Run({batch.images, batch.labels, &learning_rate_, &step}, &communicator_);
+  if (batch.samples == 0) return executable.Run({&learning_rate, &step}, &communicator_);
+  return executable.Run({batch.images, batch.labels, &learning_rate, &step}, &communicator_);
 }
 
 absl::StatusOr<std::vector<double>> Replica::TakeMeter(const char* name) {

@@ -15,6 +15,7 @@
 #include "engine/data/loader.h"
 #include "engine/data/sampler.h"
 #include "engine/layers/layer_kind.h"
+#include "engine/schedules/learning_rate.h"
 #include "engine/training/reporter.h"
 #include "engine/training/timed_communicator.h"
 #include "tandem/v1/job.pb.h"
@@ -27,6 +28,7 @@ struct ReplicaContext {
   const OpenedDataset* data = nullptr;
   Sampler* train_sampler = nullptr;
   Sampler* validation_sampler = nullptr;  // Null where there is no validation.
+  const LearningRate* learning_rate = nullptr;
 };
 
 // One copy of the network on a device of its own. Used by one thread at a time.
@@ -74,7 +76,6 @@ class Replica {
   std::map<int64_t, std::unique_ptr<Executable>> validation_;
   std::unique_ptr<Loader> train_loader_;
   std::unique_ptr<Loader> validation_loader_;
-  double learning_rate_ = 0;
 
   // As of the last TakeTraining.
   int64_t samples_ = 0;

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/metrics/metric.h"
-#include "engine/optimizers/optimizer.h"
 
 namespace tandem {
 namespace {
@@ -16,6 +15,11 @@ std::vector<std::string> MetricNames(const v1::Training& training) {
   std::vector<std::string> names;
   for (const int metric : training.metrics()) names.emplace_back(MetricName(static_cast<v1::Metric>(metric)));
   return names;
+}
+
+std::string WatchedMetric(const v1::Schedule& schedule) {
+  const v1::Metric metric = schedule.plateau().metric();
+  return metric == v1::METRIC_UNSPECIFIED ? "" : std::string(MetricName(metric));
 }
 
 void AddTo(Measurement& total, const Measurement& more) {
@@ -34,13 +38,14 @@ double Rate(int64_t samples, absl::Duration time) {
 }  // namespace
 
 Reporter::Reporter(const v1::JobSpec& spec, int64_t steps_per_epoch, std::vector<std::string> devices,
-                   bool validates, const Clock* clock, TrainerObserver* observer)
+                   bool validates, LearningRate* learning_rate, const Clock* clock, TrainerObserver* observer)
     : epochs_(spec.training().epochs()),
       steps_per_epoch_(steps_per_epoch),
-      learning_rate_(LearningRateOf(spec.training().optimizer())),
       metric_names_(MetricNames(spec.training())),
       devices_(std::move(devices)),
       validates_(validates),
+      watched_metric_(WatchedMetric(spec.training().schedule())),
+      learning_rate_(learning_rate),
       clock_(clock),
       observer_(observer),
       training_(devices_.size()),
@@ -93,7 +98,7 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, Measurement measurem
   progress.set_steps(epochs_ * steps_per_epoch_);
   *progress.mutable_training() = Evaluate(total);
   progress.set_images_per_second(Rate(total.samples, now - report_time_));
-  progress.set_learning_rate(learning_rate_);
+  progress.set_learning_rate(learning_rate_->Rate(steps - 1));
   if (!std::isfinite(progress.training().loss())) {
     return absl::OutOfRangeError(absl::StrCat(
         "the training loss is ", progress.training().loss(), " at step ", steps,
@@ -112,7 +117,7 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, Measurement measurem
   *epoch.mutable_training() = Evaluate(epoch_total_);
   epoch.set_training_seconds(absl::ToDoubleSeconds(now - epoch_time_));
   epoch.set_images_per_second(Rate(epoch_total_.samples, now - epoch_time_));
-  epoch.set_learning_rate(learning_rate_);
+  epoch.set_learning_rate(progress.learning_rate());
   for (size_t r = 0; r < devices_.size(); ++r) {
     v1::ReplicaShare* share = epoch.add_replicas();
     share->set_rank(static_cast<int>(r));
@@ -148,6 +153,9 @@ absl::Status Reporter::AddValidation(int rank, Measurement measurement) {
 }
 
 void Reporter::FinishEpoch(v1::EpochSummary epoch) {
+  const v1::Evaluation& measured = epoch.has_validation() ? epoch.validation() : epoch.training();
+  learning_rate_->EndEpoch(
+      epoch.step(), watched_metric_.empty() ? measured.loss() : measured.metrics().at(watched_metric_));
   if (observer_ != nullptr) observer_->OnEpoch(epoch);
   report_time_ = epoch_time_ = clock_->Elapsed();
 }

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "engine/base/clock.h"
 #include "engine/base/mutex.h"
+#include "engine/schedules/learning_rate.h"
 #include "engine/training/trainer.h"
 #include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"
@@ -27,10 +28,10 @@ struct Measurement {
 // comes last with a measurement calls the observer, so its calls come one at a time. Thread-safe.
 class Reporter {
  public:
-  // `spec` has its defaults; `devices` are names in the order of ranks; `clock` and `observer`, which may be
-  // null, outlive it.
+  // `spec` has its defaults; `devices` are names in the order of ranks; `learning_rate`, which hears of each
+  // epoch, `clock` and `observer`, which may be null, outlive it.
   Reporter(const v1::JobSpec& spec, int64_t steps_per_epoch, std::vector<std::string> devices, bool validates,
-           const Clock* clock, TrainerObserver* observer);
+           LearningRate* learning_rate, const Clock* clock, TrainerObserver* observer);
 
   // Training begins. Before any measurement.
   void Start() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -61,10 +62,11 @@ class Reporter {
 
   const int64_t epochs_;
   const int64_t steps_per_epoch_;
-  const double learning_rate_;
   const std::vector<std::string> metric_names_;
   const std::vector<std::string> devices_;
   const bool validates_;
+  const std::string watched_metric_;  // What the learning rate follows; empty: the loss.
+  LearningRate* const learning_rate_;
   const Clock* const clock_;
   TrainerObserver* const observer_;
 

@@ -15,6 +15,8 @@
 #include "engine/collectives/local/local_group.h"
 #include "engine/data/dataset.h"
 #include "engine/data/sampler.h"
+#include "engine/optimizers/optimizer.h"
+#include "engine/schedules/learning_rate.h"
 #include "engine/training/plan.h"
 #include "engine/training/replica.h"
 #include "engine/training/report_schedule.h"
@@ -49,6 +51,8 @@ class LocalTrainer final : public Trainer {
   // Tells the observer where a replica takes more memory than was planned.
   void CompareMemory();
   absl::Status Train(int rank);
+  // Tells the observer of a learning rate that the number of replicas has changed.
+  void ReportScaling() const;
 
   // Ends the training with the first error that comes here.
   void Fail(const absl::Status& status);
@@ -65,6 +69,7 @@ class LocalTrainer final : public Trainer {
   int64_t planned_bytes_ = 0;  // Of one replica.
   std::unique_ptr<Sampler> train_sampler_;
   std::unique_ptr<Sampler> validation_sampler_;
+  std::unique_ptr<LearningRate> learning_rate_;
   std::unique_ptr<ReportSchedule> schedule_;
   std::unique_ptr<Reporter> reporter_;
   // Each made and used by its own thread while Run runs; the first is read by the others while they are
@@ -122,10 +127,17 @@ absl::Status LocalTrainer::Run() {
   const int64_t steps_per_epoch = train_sampler_->steps_per_epoch();
   std::vector<std::string> devices;
   for (const v1::Device& device : options_.devices) devices.push_back(device.name());
-  schedule_ =
-      std::make_unique<ReportSchedule>(options_.spec.training().report(), steps_per_epoch, options_.clock);
+  const v1::Training& training = options_.spec.training();
+  learning_rate_ = std::make_unique<LearningRate>(
+      LearningRate::Options{.schedule = training.schedule(),
+                            .learning_rate = LearningRateOf(training.optimizer()),
+                            .steps_per_epoch = steps_per_epoch,
+                            .epochs = training.epochs(),
+                            .replicas = count()});
+  schedule_ = std::make_unique<ReportSchedule>(training.report(), steps_per_epoch, options_.clock);
   reporter_ = std::make_unique<Reporter>(options_.spec, steps_per_epoch, std::move(devices),
-                                         validation_sampler_ != nullptr, options_.clock, options_.observer);
+                                         validation_sampler_ != nullptr, learning_rate_.get(), options_.clock,
+                                         options_.observer);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < count(); ++rank) threads.emplace_back([this, rank] { RunReplica(rank); });
   for (std::thread& thread : threads) thread.join();
@@ -164,7 +176,8 @@ absl::Status LocalTrainer::OpenReplica(int rank) {
   const ReplicaContext context{.spec = &options_.spec,
                                .data = &data_,
                                .train_sampler = train_sampler_.get(),
-                               .validation_sampler = validation_sampler_.get()};
+                               .validation_sampler = validation_sampler_.get(),
+                               .learning_rate = learning_rate_.get()};
   replicas_[rank] = std::make_unique<Replica>(context, std::move(device), communicators_[rank].get());
   TANDEM_RETURN_IF_ERROR(replicas_[rank]->Open(rank == 0 ? nullptr : replicas_[0].get()));
   MutexLock lock(&mutex_);
@@ -191,6 +204,7 @@ absl::Status LocalTrainer::Train(int rank) {
   if (rank == 0) {
     reporter_->Start();
     CompareMemory();
+    ReportScaling();
     schedule_->Restart();
   }
   const int64_t steps = options_.spec.training().epochs() * train_sampler_->steps_per_epoch();
@@ -201,12 +215,24 @@ absl::Status LocalTrainer::Train(int rank) {
     if (!schedule_->IsDue(step)) continue;
     TANDEM_ASSIGN_OR_RETURN(Measurement training, replica.TakeTraining());
     TANDEM_RETURN_IF_ERROR(reporter_->AddTraining(rank, step + 1, std::move(training)));
-    if (!schedule_->IsLastOfEpoch(step) || validation_sampler_ == nullptr) continue;
-    TANDEM_ASSIGN_OR_RETURN(Measurement validation, replica.Validate([this] { return failed(); }));
-    TANDEM_RETURN_IF_ERROR(reporter_->AddValidation(rank, std::move(validation)));
-    if (rank == 0) schedule_->Restart();
+    if (!schedule_->IsLastOfEpoch(step)) continue;
+    if (validation_sampler_ != nullptr) {
+      TANDEM_ASSIGN_OR_RETURN(Measurement validation, replica.Validate([this] { return failed(); }));
+      TANDEM_RETURN_IF_ERROR(reporter_->AddValidation(rank, std::move(validation)));
+    }
+    // What all replicas measured decides the rate of the next step.
+    if (learning_rate_->watches()) TANDEM_RETURN_IF_ERROR(communicators_[rank]->Barrier());
+    if (rank == 0 && validation_sampler_ != nullptr) schedule_->Restart();
   }
   return absl::OkStatus();
+}
+
+void LocalTrainer::ReportScaling() const {
+  const v1::Training& training = options_.spec.training();
+  if (options_.observer == nullptr || !training.schedule().linear_scaling() || count() == 1) return;
+  options_.observer->OnNotice(absl::StrCat("the schedule's rates are multiplied by ", count(),
+                                           ", the number of replicas; the first step's is ",
+                                           learning_rate_->Rate(0)));
 }
 
 absl::Status LocalTrainer::SaveModel(const std::string& path) const {

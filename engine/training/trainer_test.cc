@@ -242,6 +242,53 @@ TEST(TrainerTest, ReportsComeAtTheIntervalAndAtTheEndOfAnEpoch) {
   EXPECT_THAT(steps, ::testing::ElementsAre(4, 5, 8, 12, 16, 20, 24));
 }
 
+TEST(TrainerTest, TheLearningRateFollowsItsSchedule) {
+  v1::JobSpec spec = SmallLenet(2);
+  *spec.mutable_training()->mutable_schedule() = Parse<v1::Schedule>(R"(
+      exponential { gamma: 0.5 } warmup { length: 4 start_factor: 0 unit: SCHEDULE_UNIT_STEPS }
+      linear_scaling: true)");
+  Recorder recorder;
+  ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());
+  ASSERT_EQ(recorder.progress.size(), 24);
+  std::vector<double> rates;
+  for (const v1::Progress& progress : recorder.progress) rates.push_back(progress.learning_rate());
+  EXPECT_EQ(rates[0], 0);
+  EXPECT_EQ(rates[2], 0.05);
+  EXPECT_EQ(rates[11], 0.1);
+  EXPECT_EQ(rates[12], 0.05);
+  EXPECT_EQ(recorder.epochs[1].learning_rate(), 0.05);
+  EXPECT_EQ(recorder.epochs[2].learning_rate(), 0.025);
+  EXPECT_THAT(recorder.notices, ::testing::ElementsAre(HasSubstr("multiplied by 2")));
+  // The first step's rate was 0: the second begins from the same weights.
+  spec.mutable_training()->clear_schedule();
+  Recorder constant;
+  ASSERT_TRUE(Train(spec, "cpu", &constant).ok());
+  EXPECT_EQ(recorder.losses()[0], constant.losses()[0]);
+  EXPECT_NE(recorder.losses()[1], constant.losses()[1]);
+}
+
+TEST(TrainerTest, TheLearningRateDropsOnAPlateau) {
+  for (const int replicas : {1, 3}) {
+    for (const int64_t validation : {0, 27}) {
+      SCOPED_TRACE(absl::StrCat(replicas, " replicas, ", validation, " validation samples"));
+      v1::JobSpec spec = SmallLenet(replicas);
+      spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(validation);
+      spec.mutable_training()->set_epochs(4);
+      // No loss is lower than another by so much.
+      *spec.mutable_training()->mutable_schedule() = Parse<v1::Schedule>(
+          "plateau { patience: 0 factor: 0.5 threshold: 100 threshold_mode: THRESHOLD_MODE_ABS }");
+      Recorder recorder;
+      ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());
+      ASSERT_EQ(recorder.epochs.size(), 4);
+      EXPECT_EQ(recorder.epochs[0].learning_rate(), 0.05);
+      EXPECT_EQ(recorder.epochs[1].learning_rate(), 0.05);
+      EXPECT_EQ(recorder.epochs[2].learning_rate(), 0.025);
+      EXPECT_EQ(recorder.epochs[3].learning_rate(), 0.0125);
+      EXPECT_EQ(recorder.progress[16].learning_rate(), 0.025);
+    }
+  }
+}
+
 TEST(TrainerTest, AnyPrefetchAndOrderOfEventsIsTheSameTraining) {
   v1::JobSpec spec = SmallLenet(2);
   Recorder none, deep;

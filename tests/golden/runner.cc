@@ -23,6 +23,7 @@ absl::Status RunGoldenCase(const GoldenCase& golden, const GoldenBackend& backen
   if (golden.kind == "op") return RunOperationCase(golden, backend, report);
   if (golden.kind == "loss") return RunLossCase(golden, backend, report);
   if (golden.kind == "optimizer") return RunOptimizerCase(golden, backend, report);
+  if (golden.kind == "schedule") return RunScheduleCase(golden, report);
   if (golden.kind == "network") return RunNetworkCase(golden, backend, report);
   if (golden.kind == "data_parallel") return RunDataParallelCase(golden, backend, report);
   return absl::UnimplementedError(absl::StrCat("a case of the kind ", golden.kind, " is not offered yet"));

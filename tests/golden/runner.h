@@ -48,6 +48,7 @@ absl::Status RunGoldenCase(const GoldenCase& golden, const GoldenBackend& backen
 absl::Status RunOperationCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report);
 absl::Status RunLossCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report);
 absl::Status RunOptimizerCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report);
+absl::Status RunScheduleCase(const GoldenCase& golden, GoldenReport& report);
 absl::Status RunNetworkCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report);
 absl::Status RunDataParallelCase(const GoldenCase& golden, const GoldenBackend& backend,
                                  GoldenReport& report);

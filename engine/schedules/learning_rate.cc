@@ -1,0 +1,47 @@
+#include "engine/schedules/learning_rate.h"
+
+#include <algorithm>
+
+#include "engine/schedules/curve.h"
+#include "engine/schedules/plateau.h"
+
+namespace tandem {
+
+LearningRate::LearningRate(const Options& options)
+    : steps_per_epoch_(options.steps_per_epoch),
+      counts_epochs_(options.schedule.unit() != v1::SCHEDULE_UNIT_STEPS) {
+  const v1::Schedule& schedule = options.schedule;
+  if (schedule.has_warmup()) {
+    warmup_length_ = schedule.warmup().length();
+    start_factor_ = schedule.warmup().start_factor();
+    warmup_counts_epochs_ = schedule.warmup().unit() != v1::SCHEDULE_UNIT_STEPS;
+    warmup_steps_ = warmup_counts_epochs_ ? warmup_length_ * steps_per_epoch_ : warmup_length_;
+  }
+  const int64_t steps_left = std::max<int64_t>(1, options.epochs * steps_per_epoch_ - warmup_steps_);
+  const int64_t length = counts_epochs_ ? (steps_left + steps_per_epoch_ - 1) / steps_per_epoch_ : steps_left;
+  const double scale = schedule.linear_scaling() ? options.replicas : 1;
+  curve_ = MakeCurve(schedule, options.learning_rate, scale, length);
+  if (schedule.has_plateau()) {
+    plateau_ = std::make_unique<Plateau>(schedule.plateau(), scale * options.learning_rate);
+  }
+}
+
+LearningRate::~LearningRate() = default;
+
+double LearningRate::RateAfterWarmup(int64_t t) const {
+  if (plateau_ != nullptr) return plateau_->rate();
+  return curve_(counts_epochs_ ? t / steps_per_epoch_ : t);
+}
+
+double LearningRate::Rate(int64_t step) const {
+  if (step >= warmup_steps_) return RateAfterWarmup(step - warmup_steps_);
+  const int64_t t = warmup_counts_epochs_ ? step / steps_per_epoch_ : step;
+  const double share = static_cast<double>(t) / static_cast<double>(warmup_length_);
+  return RateAfterWarmup(0) * (start_factor_ + (1 - start_factor_) * share);
+}
+
+void LearningRate::EndEpoch(int64_t steps, double measure) {
+  if (plateau_ != nullptr && steps > warmup_steps_) plateau_->Observe(measure);
+}
+
+}  // namespace tandem

@@ -1,0 +1,56 @@
+#ifndef TANDEM_ENGINE_SCHEDULES_LEARNING_RATE_H_
+#define TANDEM_ENGINE_SCHEDULES_LEARNING_RATE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "tandem/v1/training.pb.h"
+
+namespace tandem {
+
+class Plateau;
+
+// The learning rate of a training, step by step, in double precision. Rate may be called from any thread, but
+// not while EndEpoch runs.
+class LearningRate {
+ public:
+  struct Options {
+    v1::Schedule schedule;     // With its defaults, and checked.
+    double learning_rate = 0;  // The optimizer's.
+    int64_t steps_per_epoch = 1;
+    int64_t epochs = 1;
+    int replicas = 1;
+  };
+  explicit LearningRate(const Options& options);
+  ~LearningRate();
+
+  // The rate in use during step `step`, from 0 over all epochs.
+  double Rate(int64_t step) const;
+
+  // Whether rates depend on what was measured: then EndEpoch comes between an epoch's last step and the
+  // next one's first.
+  bool watches() const { return plateau_ != nullptr; }
+  // An epoch of training has ended, `steps` steps after training began; `measure` is what the schedule
+  // watches.
+  void EndEpoch(int64_t steps, double measure);
+
+ private:
+  // `t` counts steps from the end of the warm-up.
+  double RateAfterWarmup(int64_t t) const;
+
+  int64_t steps_per_epoch_;
+  bool counts_epochs_;
+  // The rate at t, in what the schedule counts in; not of a plateau.
+  std::function<double(int64_t t)> curve_;
+  std::unique_ptr<Plateau> plateau_;
+
+  int64_t warmup_steps_ = 0;
+  int64_t warmup_length_ = 0;
+  bool warmup_counts_epochs_ = false;
+  double start_factor_ = 1;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_SCHEDULES_LEARNING_RATE_H_

@@ -1,0 +1,154 @@
+#include "engine/schedules/schedule.h"
+
+#include <string>
+#include <vector>
+
+#include "engine/base/field_violations.h"
+#include "engine/schedules/learning_rate.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::Pointwise;
+
+v1::Schedule Parse(const std::string& text) {
+  v1::Schedule schedule;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &schedule)) << text;
+  FillScheduleDefaults(&schedule);
+  return schedule;
+}
+
+LearningRate::Options OptionsFor(const std::string& text, double rate, int64_t steps_per_epoch,
+                                 int64_t epochs) {
+  const v1::Schedule schedule = Parse(text);
+  EXPECT_TRUE(CheckSchedule(schedule).ok()) << CheckSchedule(schedule);
+  return {.schedule = schedule, .learning_rate = rate, .steps_per_epoch = steps_per_epoch, .epochs = epochs};
+}
+
+// The rates of a training of `epochs` times `steps_per_epoch` steps.
+std::vector<double> Rates(const std::string& text, double rate, int64_t steps_per_epoch, int64_t epochs) {
+  const LearningRate learning_rate(OptionsFor(text, rate, steps_per_epoch, epochs));
+  EXPECT_FALSE(learning_rate.watches());
+  std::vector<double> rates;
+  for (int64_t step = 0; step < steps_per_epoch * epochs; ++step) rates.push_back(learning_rate.Rate(step));
+  return rates;
+}
+
+void ExpectRates(const std::vector<double>& actual, const std::vector<double>& expected) {
+  EXPECT_THAT(actual, Pointwise(testing::DoubleNear(1e-12), expected));
+}
+
+// What a message's only fault is.
+std::string FaultOf(const std::string& text) {
+  const std::vector<FieldViolation> violations = GetFieldViolations(CheckSchedule(Parse(text)));
+  return violations.size() == 1 ? violations[0].field : std::to_string(violations.size());
+}
+
+TEST(ScheduleTest, NothingIsConstant) {
+  ExpectRates(Rates("", 0.5, 2, 2), {0.5, 0.5, 0.5, 0.5});
+  EXPECT_TRUE(Parse("").has_constant());
+}
+
+TEST(ScheduleTest, CountsEpochsOrSteps) {
+  ExpectRates(Rates("exponential { gamma: 0.5 }", 1, 2, 3), {1, 1, 0.5, 0.5, 0.25, 0.25});
+  ExpectRates(Rates("exponential { gamma: 0.5 } unit: SCHEDULE_UNIT_STEPS", 1, 2, 2), {1, 0.5, 0.25, 0.125});
+  ExpectRates(Rates("piecewise { drop_factor: 0.5 drop_period: 2 }", 1, 1, 5), {1, 1, 0.5, 0.5, 0.25});
+  ExpectRates(Rates("multistep { milestones: [1, 3] gamma: 0.5 }", 1, 1, 4), {1, 0.5, 0.5, 0.25});
+  // Steps are its own unit.
+  ExpectRates(Rates("inverse_sqrt { warmup_steps: 2 }", 1, 4, 1),
+              {0.5, 1, 0.81649658092772603, 0.70710678118654757});
+}
+
+TEST(ScheduleTest, LengthsFollowFromTheTraining) {
+  ExpectRates(Rates("polynomial {}", 1, 2, 2), {1, 1, 0.5, 0.5});
+  ExpectRates(Rates("polynomial {} unit: SCHEDULE_UNIT_STEPS", 1, 2, 2), {1, 0.75, 0.5, 0.25});
+  ExpectRates(Rates("cosine { eta_min: 0.2 }", 1, 1, 4), {1, 0.88284271247461903, 0.6, 0.31715728752538099});
+  ExpectRates(Rates("polynomial {} warmup { length: 2 start_factor: 0 } unit: SCHEDULE_UNIT_STEPS", 1, 6, 1),
+              {0, 0.5, 1, 0.75, 0.5, 0.25});
+  // By default one cycle peaks at the optimizer's rate.
+  const std::vector<double> rates = Rates("one_cycle { anneal_strategy: ANNEAL_STRATEGY_LINEAR }", 1, 10, 1);
+  EXPECT_NEAR(rates[0], 0.04, 1e-12);
+  EXPECT_NEAR(rates[2], 1, 1e-12);
+  EXPECT_NEAR(rates[9], 0.04 / 1e4, 1e-12);
+}
+
+TEST(ScheduleTest, AWarmUpMayCountWhatTheScheduleDoesNot) {
+  ExpectRates(
+      Rates("exponential { gamma: 0.5 } warmup { length: 2 start_factor: 0.5 unit: SCHEDULE_UNIT_STEPS }", 1,
+            3, 2),
+      {0.5, 0.75, 1, 1, 1, 0.5});
+  ExpectRates(Rates("exponential { gamma: 0.5 } warmup { length: 2 start_factor: 0.5 }", 1, 2, 3),
+              {0.5, 0.5, 0.75, 0.75, 1, 1});
+}
+
+TEST(ScheduleTest, RatesAreScaledByTheReplicasIfAsked) {
+  LearningRate::Options options =
+      OptionsFor("cosine { t_max: 2 eta_min: 0.1 } linear_scaling: true", 0.5, 1, 3);
+  options.replicas = 4;
+  const LearningRate scaled(options);
+  EXPECT_NEAR(scaled.Rate(0), 2, 1e-12);
+  EXPECT_NEAR(scaled.Rate(2), 0.1, 1e-12);
+  options.schedule.set_linear_scaling(false);
+  EXPECT_EQ(LearningRate(options).Rate(0), 0.5);
+}
+
+TEST(ScheduleTest, APlateauFollowsWhatItHears) {
+  LearningRate rate(OptionsFor("plateau { factor: 0.5 patience: 1 } warmup { length: 1 }", 0.8, 2, 9));
+  EXPECT_TRUE(rate.watches());
+  EXPECT_NEAR(rate.Rate(1), 0.8 / 3, 1e-12);
+  rate.EndEpoch(2, 0.001);  // Within the warm-up.
+  std::vector<double> rates;
+  int64_t steps = 2;
+  for (const double loss : {3.0, 2.0, 2.0, 2.5, 1.0, 1.0, 1.0}) {
+    rates.push_back(rate.Rate(steps));
+    steps += 2;
+    rate.EndEpoch(steps, loss);
+  }
+  rates.push_back(rate.Rate(steps));
+  ExpectRates(rates, {0.8, 0.8, 0.8, 0.8, 0.4, 0.4, 0.4, 0.2});
+}
+
+TEST(ScheduleTest, APlateauOfTheAccuracyLooksUpwards) {
+  LearningRate rate(OptionsFor("plateau { metric: METRIC_ACCURACY factor: 0.5 patience: 0 }", 1, 1, 9));
+  rate.EndEpoch(1, 0.5);
+  rate.EndEpoch(2, 0.6);
+  EXPECT_EQ(rate.Rate(2), 1);
+  rate.EndEpoch(3, 0.6);
+  EXPECT_EQ(rate.Rate(3), 0.5);
+}
+
+TEST(ScheduleTest, NamesTheFieldAtFault) {
+  EXPECT_EQ(FaultOf("piecewise { drop_factor: -1 }"), "piecewise.drop_factor");
+  EXPECT_EQ(FaultOf("piecewise { drop_period: -1 }"), "piecewise.drop_period");
+  EXPECT_EQ(FaultOf("piecewise_constant { boundaries: [2, 2] factors: [1, 2, 3] }"),
+            "piecewise_constant.boundaries[1]");
+  EXPECT_EQ(FaultOf("piecewise_constant { boundaries: [2] factors: [1] }"), "piecewise_constant.factors");
+  EXPECT_EQ(FaultOf("piecewise_constant { boundaries: [2] factors: [1, nan] }"),
+            "piecewise_constant.factors[1]");
+  EXPECT_EQ(FaultOf("multistep {}"), "multistep.milestones");
+  EXPECT_EQ(FaultOf("multistep { milestones: 0 }"), "multistep.milestones[0]");
+  EXPECT_EQ(FaultOf("exponential {}"), "exponential.gamma");
+  EXPECT_EQ(FaultOf("polynomial { power: 0 }"), "polynomial.power");
+  EXPECT_EQ(FaultOf("cosine { t_max: -2 }"), "cosine.t_max");
+  EXPECT_EQ(FaultOf("cosine_warm_restarts {}"), "cosine_warm_restarts.t_0");
+  EXPECT_EQ(FaultOf("one_cycle { pct_start: 1.5 }"), "one_cycle.pct_start");
+  EXPECT_EQ(FaultOf("one_cycle { pct_start: 0.6 three_phase: true }"), "one_cycle.pct_start");
+  EXPECT_EQ(FaultOf("one_cycle { total_steps: 1 }"), "one_cycle.total_steps");
+  EXPECT_EQ(FaultOf("inverse_sqrt {}"), "inverse_sqrt.warmup_steps");
+  EXPECT_EQ(FaultOf("plateau { factor: 1 }"), "plateau.factor");
+  EXPECT_EQ(FaultOf("plateau { patience: -1 }"), "plateau.patience");
+  EXPECT_EQ(FaultOf("warmup {}"), "warmup.length");
+  EXPECT_EQ(FaultOf("warmup { length: 3 start_factor: 2 }"), "warmup.start_factor");
+}
+
+TEST(ScheduleTest, ACycleWithoutRoomForItsRiseIsStillANumber) {
+  for (const double rate : Rates("one_cycle { total_steps: 4 pct_start: 0.25 }", 1, 6, 1)) EXPECT_GT(rate, 0);
+  for (const double rate : Rates("one_cycle { total_steps: 4 pct_start: 0 }", 1, 6, 1)) EXPECT_GT(rate, 0);
+  for (const double rate : Rates("one_cycle { total_steps: 2 pct_start: 1 }", 1, 6, 1)) EXPECT_GT(rate, 0);
+}
+
+}  // namespace
+}  // namespace tandem
