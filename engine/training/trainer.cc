@@ -32,8 +32,10 @@ constexpr char kFormatVersion[] = "1";
 // Replicas as threads of one process. What they share is made by Run, before they start.
 class LocalTrainer final : public Trainer {
  public:
-  explicit LocalTrainer(Options options)
+  // `submitted` is the data set as the job names it, which may be without the source that options.spec has.
+  LocalTrainer(Options options, v1::DatasetSpec submitted)
       : options_(std::move(options)),
+        submitted_dataset_(std::move(submitted)),
         communicators_(CreateLocalGroup(static_cast<int>(options_.devices.size()))),
         replicas_(options_.devices.size()) {}
 
@@ -63,6 +65,7 @@ class LocalTrainer final : public Trainer {
   }
 
   const Options options_;
+  const v1::DatasetSpec submitted_dataset_;
   const std::vector<std::unique_ptr<Communicator>> communicators_;
 
   OpenedDataset data_;
@@ -241,7 +244,10 @@ absl::Status LocalTrainer::SaveModel(const std::string& path) const {
   std::string job;
   google::protobuf::util::JsonPrintOptions json;
   json.preserve_proto_field_names = true;
-  if (!google::protobuf::util::MessageToJsonString(options_.spec, &job, json).ok()) {
+  // A model travels: it does not say where the data lay on this machine.
+  v1::JobSpec spec = options_.spec;
+  *spec.mutable_dataset() = submitted_dataset_;
+  if (!google::protobuf::util::MessageToJsonString(spec, &job, json).ok()) {
     return absl::InternalError("the job cannot be written as JSON");
   }
   const std::map<std::string, std::string> metadata = {
@@ -252,6 +258,7 @@ absl::Status LocalTrainer::SaveModel(const std::string& path) const {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Options options) {
+  v1::DatasetSpec submitted = options.spec.dataset();
   *options.spec.mutable_dataset() = options.dataset;
   FillDefaults(&options.spec);
   TANDEM_RETURN_IF_ERROR(CheckJob(options.spec));
@@ -260,7 +267,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Options options) {
                                                      options.devices.size(), " devices were given"));
   }
   if (options.device_factory == nullptr) return absl::InvalidArgumentError("a device factory is needed");
-  return std::make_unique<LocalTrainer>(std::move(options));
+  return std::make_unique<LocalTrainer>(std::move(options), std::move(submitted));
 }
 
 }  // namespace tandem

@@ -39,7 +39,7 @@ class Trainer {
   struct Options {
     // Defaults filled in or not.
     v1::JobSpec spec;
-    // With its source; replaces spec.dataset.
+    // spec.dataset with its source.
     v1::DatasetSpec dataset;
     // One a replica, in the order of ranks.
     std::vector<v1::Device> devices;
@@ -62,7 +62,7 @@ class Trainer {
   virtual void Cancel() = 0;
 
   // Writes the model as safetensors (temporary file, fsync, rename): parameters as "<layer>.weight" and
-  // "<layer>.bias" in float32, and how they came to be as metadata. After Run.
+  // "<layer>.bias" in float32, and the job as it was submitted, with its defaults, as metadata. After Run.
   virtual absl::Status SaveModel(const std::string& path) const = 0;
 };
 

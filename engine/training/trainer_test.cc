@@ -399,6 +399,19 @@ TEST(TrainerTest, SaysWhereAReplicaTakesMoreMemoryThanPlanned) {
   EXPECT_THAT(recorder.notices[0], HasSubstr("more than the"));
 }
 
+TEST(TrainerTest, TheModelSaysTheJobAsItWasSubmitted) {
+  Trainer::Options options = OptionsFor(SmallLenet(1), "cpu", nullptr);
+  options.spec.mutable_dataset()->Clear();
+  options.spec.mutable_dataset()->set_name("by-name");
+  std::unique_ptr<Trainer> trainer = *Trainer::Create(std::move(options));
+  ASSERT_TRUE(trainer->Run().ok());
+  const std::string path = testing::TempDir() + "/submitted.safetensors";
+  ASSERT_TRUE(trainer->SaveModel(path).ok());
+  const std::string job = ReadSafetensors(path)->metadata.at("job");
+  EXPECT_THAT(job, HasSubstr(R"("dataset":{"name":"by-name"})"));
+  EXPECT_THAT(job, HasSubstr("conv2d_1"));
+}
+
 TEST(TrainerTest, DataThatCannotBeReadIsDataLoss) {
   v1::JobSpec spec = SmallLenet(2);
   spec.mutable_dataset()->mutable_idx()->set_train_images("/nonexistent");
