@@ -17,7 +17,9 @@ namespace {
 constexpr int64_t kMaxSampleBytes = int64_t{1} << 28;
 constexpr int64_t kMaxPatternBytes = int64_t{1} << 30;
 
-using Patterns = std::vector<std::vector<uint8_t>>;
+// Of all classes, one behind the other: a vector each would take many times the memory where samples are
+// small.
+using Patterns = std::vector<uint8_t>;
 
 // Calls write(i, byte) with random bytes for i in [0, size).
 template <typename Write>
@@ -30,10 +32,11 @@ void ForRandomBytes(RandomStream& random, int64_t size, const Write& write) {
 }
 
 std::shared_ptr<const Patterns> MakePatterns(uint64_t seed, int64_t classes, int64_t bytes) {
-  auto patterns = std::make_shared<Patterns>(classes, std::vector<uint8_t>(bytes));
+  auto patterns = std::make_shared<Patterns>(classes * bytes);
   for (int64_t c = 0; c < classes; ++c) {
     RandomStream random(seed, RandomPurpose::kSyntheticPattern, 0, c);
-    ForRandomBytes(random, bytes, [&](int64_t i, uint8_t byte) { (*patterns)[c][i] = byte; });
+    uint8_t* const pattern = patterns->data() + c * bytes;
+    ForRandomBytes(random, bytes, [&](int64_t i, uint8_t byte) { pattern[i] = byte; });
   }
   return patterns;
 }
@@ -51,8 +54,8 @@ class SyntheticDataset final : public Dataset {
     const int64_t bytes = shape_.elements();
     for (const uint32_t index : indices) {
       RandomStream random(seed_, RandomPurpose::kSyntheticSample, split_, index);
-      const uint32_t label = random.NextBelow(patterns_->size());
-      const uint8_t* pattern = (*patterns_)[label].data();
+      const uint32_t label = random.NextBelow(static_cast<uint32_t>(patterns_->size() / bytes));
+      const uint8_t* pattern = patterns_->data() + label * bytes;
       ForRandomBytes(random, bytes,
                      [&](int64_t i, uint8_t byte) { images[i] = (pattern[i] + byte + 1) / 2; });
       images += bytes;
