@@ -130,11 +130,13 @@ void Scheduler::Run() {
     bool place;
     {
       MutexLock lock(&mutex_);
-      const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return !ready_.empty() || (stopping_ ? unanswered_ == 0 : wake_);
+      // The store's answer may come while this waits: then it must wait anew, but not for ever.
+      const bool retries = retry_;
+      const auto has_work = [this, retries]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return !ready_.empty() || (stopping_ ? unanswered_ == 0 : wake_ || retry_ != retries);
       };
       if (!mutex_.AwaitWithTimeout(absl::Condition(&has_work),
-                                   retry_ ? kRetryAfter : absl::InfiniteDuration())) {
+                                   retries ? kRetryAfter : absl::InfiniteDuration())) {
         wake_ = true;
       }
       if (stopping_ && unanswered_ == 0 && ready_.empty()) return;

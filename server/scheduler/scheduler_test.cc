@@ -2,12 +2,14 @@
 
 #include <atomic>
 #include <deque>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <random>
 #include <set>
 #include <thread>
 
+#include "SQLiteCpp/SQLiteCpp.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -239,6 +241,19 @@ TEST_F(SchedulerTest, AJobThatCanNeverRunSaysSo) {
   const std::string small = NewJob(1);
   EXPECT_EQ(starter_.Take().job.name(), "jobs/" + small);
   WaitFor(large, v1::Waiting::REASON_DEVICES_MISSING, 1);
+}
+
+TEST_F(SchedulerTest, TriesAgainWhereTheStoreFailed) {
+  const std::string id = NewJob(1);
+  const std::filesystem::path jobs = jobs_.machine().Get(id)->folder();
+  const std::string database = (jobs.parent_path().parent_path() / "tandem.db").string();
+  // It fails for a while, and nothing but time mends it.
+  SQLite::Database(database, SQLite::OPEN_READWRITE, /*aBusyTimeoutMs=*/10'000)
+      .exec(absl::StrCat(
+          "CREATE TRIGGER trouble BEFORE UPDATE ON jobs WHEN CAST(strftime('%s', 'now') AS INTEGER) < ",
+          absl::ToUnixSeconds(absl::Now()) + 2, " BEGIN SELECT RAISE(ABORT, 'trouble'); END"));
+  OpenAndStart(1);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), id);
 }
 
 TEST_F(SchedulerTest, PlacesNothingAfterStop) {
