@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/store/records.h"
+
 namespace tandem {
 
 void JobDrain::CancelAll(Done done) {
@@ -19,7 +21,7 @@ void JobDrain::CancelAll(Done done) {
     done(aborted);
     return;
   }
-  // A job that ends between the look and its cancellation answers that with an error, and is forgotten.
+  // A job that ends between the look and its cancellation is forgotten with the answer to that.
   const absl::StatusOr<std::vector<v1::Job>> jobs = jobs_->NonTerminalJobs();
   if (!jobs.ok()) {
     Abort(jobs.status());
@@ -65,8 +67,9 @@ void JobDrain::CancelJob(const std::string& id) {
     if (!pending_.insert(id).second) return;
   }
   jobs_->Cancel(id, v1::STATE_REASON_SHUTDOWN, [this, id](absl::StatusOr<v1::Job> job) {
-    // It ended by itself, or was deleted.
-    if (!job.ok()) Forget(id, false);
+    // It ended by itself or was deleted; or someone else's cancellation ended it before OnTerminal could know
+    // that it was waited for. What this call itself has ended, OnTerminal has forgotten already.
+    if (!job.ok() || IsTerminal(job->state())) Forget(id, false);
   });
 }
 

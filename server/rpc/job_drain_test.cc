@@ -1,0 +1,59 @@
+#include "server/rpc/job_drain.h"
+
+#include "gtest/gtest.h"
+#include "server/jobs/job_machine_fixture.h"
+
+namespace tandem {
+namespace {
+
+TEST(JobDrainTest, CancelsAllAndTellsHowMany) {
+  JobMachineFixture jobs;
+  JobDrain drain(&jobs.machine());
+  jobs.machine().AddObserver(&drain);
+  jobs.NewJob();
+  jobs.NewJob();
+  Awaited<absl::StatusOr<int>> drained;
+  drain.CancelAll(drained.Done());
+  const absl::StatusOr<int> cancelled = drained.Get();
+  ASSERT_TRUE(cancelled.ok()) << cancelled.status();
+  EXPECT_EQ(*cancelled, 2);
+  EXPECT_TRUE(drain.is_drained());
+  jobs.store().Close();
+}
+
+TEST(JobDrainTest, DoesNotWaitForAJobThatSomeoneElseHadJustCancelled) {
+  JobMachineFixture jobs;
+  JobDrain drain(&jobs.machine());
+  jobs.machine().AddObserver(&drain);
+  const std::string running = jobs.NewJob();
+  ASSERT_TRUE(jobs.Schedule(running).ok());
+  Awaited<absl::StatusOr<int>> drained;
+  drain.CancelAll(drained.Done());
+
+  // As where the drain hears of a job only after its end.
+  const v1::Job queued = *jobs.machine().Get(jobs.NewJob());
+  drain.OnTerminal(*jobs.Cancel(JobId(queued.name())));
+  drain.OnQueued(queued);
+
+  ASSERT_TRUE(jobs.WorkerLost(running, 1).ok());
+  const absl::StatusOr<int> cancelled = drained.Get();
+  EXPECT_TRUE(cancelled.ok()) << cancelled.status();
+  EXPECT_TRUE(drain.is_drained());
+  jobs.store().Close();
+}
+
+TEST(JobDrainTest, AbortAnswersWhatWaits) {
+  JobMachineFixture jobs;
+  JobDrain drain(&jobs.machine());
+  jobs.machine().AddObserver(&drain);
+  ASSERT_TRUE(jobs.Schedule(jobs.NewJob()).ok());
+  Awaited<absl::StatusOr<int>> drained;
+  drain.CancelAll(drained.Done());
+  drain.Abort(absl::UnavailableError("going"));
+  EXPECT_EQ(drained.Get().status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(drain.is_drained());
+  jobs.store().Close();
+}
+
+}  // namespace
+}  // namespace tandem
