@@ -245,6 +245,13 @@ TEST_F(SupervisorTest, RepeatedEventsChangeNothing) {
   EXPECT_EQ(daemon_->Notices(id), std::vector<std::string>{"1"});
 }
 
+TEST_F(SupervisorTest, AWorkerWhoseEventsCannotBeTakenFailsItsJob) {
+  const std::string id = daemon_->Run("unknown");
+  const v1::Job job = daemon_->WaitForEnd(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_TRUE(absl::StrContains(job.message(), "dismissed")) << job.message();
+}
+
 TEST_F(SupervisorTest, EventsInTheSpoolOfADeadWorkerCount) {
   const std::string id = daemon_->Run("unreported");
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_SUCCEEDED);

@@ -124,6 +124,12 @@ void WorkerSession::OnApplied(const absl::StatusOr<JobMachine::WorkerPosition>& 
         case absl::StatusCode::kNotFound:
         case absl::StatusCode::kFailedPrecondition:
           return DismissLocked(position.status().message());
+        case absl::StatusCode::kInvalidArgument:
+        case absl::StatusCode::kOutOfRange:
+          // They would be refused for ever, and the job would never end.
+          spdlog::error("worker dismissed for its events job={} attempt={}: {}", job_id_, attempt_,
+                        position.status().ToString());
+          return DismissLocked(position.status().message());
         default:
           // Nothing was applied: the worker connects again and sends them anew.
           spdlog::error("cannot take a worker's events job={} attempt={}: {}", job_id_, attempt_,

@@ -3,12 +3,15 @@
 //   succeed      starts, sends a notice, finishes
 //   flood        as succeed, with 20,000 notices
 //   repeat       as succeed, and sends every event twice
+//   unknown      starts, and sends an event of no kind
 //   wait         starts, and waits to be cancelled
-//   parent       as wait, after it made a child process, whose number it writes to "child" in the job's
-//   folder stubborn     as wait, but neither a cancel nor SIGTERM moves it lingering    as succeed, but does
-//   not exit unreported   leaves all the events of succeed in its spool, and exits crash        starts,
-//   leaves a notice in its spool, and aborts exit         says something and exits with code 7 unconnected
-//   waits for its end without a word to the daemon
+//   parent       as wait, with a child process, whose number it writes to "child" in the job's folder
+//   stubborn     as wait, but neither a cancel nor SIGTERM moves it
+//   lingering    as succeed, but does not exit
+//   unreported   leaves all the events of succeed in its spool, and exits
+//   crash        starts, leaves a notice in its spool, and aborts
+//   exit         says something and exits with code 7
+//   unconnected  waits for its end without a word to the daemon
 
 #include <fcntl.h>
 #include <grpcpp/grpcpp.h>
@@ -45,6 +48,10 @@ class FakeWorker {
   explicit FakeWorker(WorkerLaunch launch) : launch_(std::move(launch)), behaviour_(launch_.spec().name()) {
     Add().mutable_started();
     if (behaviour_ == "wait" || behaviour_ == "parent" || behaviour_ == "stubborn") return;
+    if (behaviour_ == "unknown") {
+      Add();
+      return;
+    }
     const int notices = behaviour_ == "flood" ? 20000 : 1;
     for (int i = 1; i <= notices; ++i) Add().mutable_notice()->set_message(std::to_string(i));
     if (behaviour_ != "crash") Finish(v1::JOB_STATE_SUCCEEDED, v1::STATE_REASON_COMPLETED);
