@@ -76,12 +76,15 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
   }
   reporter = *std::move(created);
 
-  if (const absl::Status status = run.Run(); !status.ok()) {
+  const absl::Status status = run.Run();
+  if (!status.ok()) {
     spdlog::error("cannot report any more: {}", status.ToString());
-    return kWorkerSpoolFailed;
+  } else if (!reporter->Drain(kPatience)) {
+    spdlog::warn("no daemon took the last events; they wait in the spool");
   }
-  if (!reporter->Drain(kPatience)) spdlog::warn("no daemon took the last events; they wait in the spool");
-  return kWorkerDone;
+  // Before `run`, which its thread may call.
+  reporter = nullptr;
+  return status.ok() ? kWorkerDone : kWorkerSpoolFailed;
 }
 
 int Main(int argc, char** argv) {
