@@ -21,6 +21,10 @@ namespace {
 
 using google::protobuf::util::TimeUtil;
 
+// A page ends after so many bytes: with one more spec, of 1 MiB at most, it stays below the 4 MiB that gRPC's
+// clients take in one message unless told otherwise.
+constexpr size_t kPageBytes = 2 << 20;
+
 // The last job of a page, as far as the order goes.
 struct Position {
   int64_t create_time_us = 0;
@@ -102,14 +106,16 @@ absl::StatusOr<JobPage> ReadJobList(Connection* connection, const JobQuery& quer
   rows.Int(static_cast<int64_t>(page_size) + 1);
 
   JobPage page;
+  size_t page_bytes = 0;
   int64_t last_number = 0;
   while (rows.Next()) {
-    if (page.jobs.size() == page_size) {
+    if (page.jobs.size() == page_size || page_bytes >= kPageBytes) {
       page.next_page_token = TokenOf(query, page.jobs.back(), last_number);
       break;
     }
     TANDEM_ASSIGN_OR_RETURN(StoredJob row, ReadJobRow(&rows, /*with_spec=*/true));
     last_number = row.number;
+    page_bytes += row.job.ByteSizeLong();
     page.jobs.push_back(std::move(row.job));
   }
   return page;

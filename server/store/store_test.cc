@@ -320,6 +320,20 @@ TEST_F(StoreTest, APageTokenIsOfItsQueryAlone) {
   }
 }
 
+TEST_F(StoreTest, APageOfLargeJobsFitsIntoAMessage) {
+  for (int i = 0; i < 9; ++i) {
+    StoredJob job = MakeJob(absl::StrCat("j", i), i + 1);
+    job.job.mutable_spec()->mutable_dataset()->set_name(std::string(900'000, 'x'));
+    ASSERT_TRUE(Insert(std::move(job)).ok());
+  }
+  JobQuery query;
+  query.page_size = 1000;
+  const auto page = store_->ListJobs(query);
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_THAT(page->jobs, SizeIs(3));
+  EXPECT_THAT(List(query), SizeIs(9));
+}
+
 TEST_F(StoreTest, APageGoesOnWhereItStoodAlthoughJobsComeAndGo) {
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(Insert(MakeJob(absl::StrCat("j", i), i + 1)).ok());
   JobQuery query;
