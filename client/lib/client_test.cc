@@ -189,6 +189,40 @@ TEST(WatchJobTest, GivesUpAfterItsTime) {
   EXPECT_GT(observer.lost, 1);
 }
 
+TEST(WatchJobTest, AQuietStreamThatHeldIsNotBrokenForThatLong) {
+  FakeDaemon daemon;
+  std::atomic<int> calls = 0;
+  daemon.watch_job = [&](const v1::WatchJobRequest&, grpc::ServerContext* context,
+                         grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
+    const int call = calls++;
+    if (call == 3) {
+      writer->Write(Event(2, true));
+      return grpc::Status::OK;
+    }
+    if (call == 0) {
+      writer->Write(Event(1));
+    } else {
+      // Longer than the client tries to get the stream back.
+      context->AddInitialMetadata("tandem-call-id", "1");
+      writer->SendInitialMetadata();
+      absl::SleepFor(absl::Milliseconds(1200));
+    }
+    return {grpc::StatusCode::UNAVAILABLE, "shutting down"};
+  };
+  ReconnectPolicy policy = Quick();
+  policy.give_up_after = absl::Seconds(1);
+  CountingObserver observer;
+  std::vector<int64_t> sequences;
+  const absl::Status status =
+      Connect(daemon.address(), policy)->WatchJob("jobs/a", 0, observer, [&](const v1::JobEvent& event) {
+        sequences.push_back(event.sequence());
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(sequences, ElementsAre(1, 2));
+  EXPECT_EQ(observer.lost, 3);
+  EXPECT_EQ(observer.restored, 3);
+}
+
 TEST(WatchJobTest, ReportsAMissingEvent) {
   FakeDaemon daemon;
   daemon.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext*,
@@ -277,7 +311,8 @@ TEST(ConnectionTest, LocalAddresses) {
        {"127.0.0.1:7447", "127.8.9.1:1", "localhost:7447", "[::1]:7447", "0.0.0.0:1", "unix:/x"}) {
     EXPECT_TRUE(IsLocalAddress(address)) << address;
   }
-  for (const char* address : {"10.0.0.1:7447", "gpu-box:7447", "[fe80::1]:7447", "localhost.example.org:1"}) {
+  for (const char* address : {"10.0.0.1:7447", "gpu-box:7447", "[fe80::1]:7447", "localhost.example.org:1",
+                              "127.0.0.1.example.org:7447"}) {
     EXPECT_FALSE(IsLocalAddress(address)) << address;
   }
 }

@@ -1,7 +1,9 @@
 #include "client/lib/connection.h"
 
+#include <arpa/inet.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
+#include <netinet/in.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -72,9 +74,10 @@ grpc::ChannelArguments Arguments(const ConnectionOptions& options) {
 
 bool IsLocalAddress(absl::string_view address) {
   if (IsUnixAddress(address)) return true;
-  const absl::string_view host = Host(address);
-  return host == "localhost" || host == "::1" || host == "::" || host == "0.0.0.0" ||
-         absl::StartsWith(host, "127.");
+  const std::string host(Host(address));
+  if (host == "localhost" || host == "::1" || host == "::" || host == "0.0.0.0") return true;
+  in_addr v4;  // "127.example.org" is a name, and anybody's.
+  return inet_pton(AF_INET, host.c_str(), &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127;
 }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const ConnectionOptions& options) {

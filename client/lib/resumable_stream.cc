@@ -25,6 +25,8 @@ bool IsWorthReconnecting(const absl::Status& status) {
   }
 }
 
+void Reconnector::OnOpen() { open_since_ = absl::Now(); }
+
 void Reconnector::OnMessage() {
   if (!broken_) return;
   broken_ = false;
@@ -33,6 +35,9 @@ void Reconnector::OnMessage() {
 
 absl::Status Reconnector::OnBreak(const absl::Status& why) {
   const absl::Time now = absl::Now();
+  // A job that waits gives no messages for hours: a call that held was whole all the same.
+  if (now - open_since_ >= policy_.longest_wait) OnMessage();
+  open_since_ = absl::InfiniteFuture();
   if (!broken_) {
     broken_ = true;
     broken_since_ = now;

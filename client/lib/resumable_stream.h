@@ -32,7 +32,7 @@ class StreamObserver {
   virtual bool KeepGoing() { return true; }
   // The stream broke; the next attempt begins after `wait`. Called for each failed attempt.
   virtual void Lost(const absl::Status& /*why*/, absl::Duration /*wait*/) {}
-  // The stream gives messages again.
+  // The stream gives messages again; or, where it had none to give, held for a while and broke anew.
   virtual void Restored() {}
 };
 
@@ -45,6 +45,8 @@ class Reconnector {
   Reconnector(const ReconnectPolicy& policy, StreamObserver& observer)
       : policy_(policy), observer_(observer) {}
 
+  // The daemon answered a call.
+  void OnOpen();
   // A message came.
   void OnMessage();
   // The stream broke. Waits. OK: try again; else what the stream ends with.
@@ -55,17 +57,20 @@ class Reconnector {
   StreamObserver& observer_;
   bool broken_ = false;
   absl::Time broken_since_;
+  // When the daemon answered the newest call; infinitely late where it has not.
+  absl::Time open_since_ = absl::InfiniteFuture();
   absl::Duration next_wait_;
 };
 
-// Runs one call of a server stream to its end. `observer` is asked to go on at least every 100 ms.
-// `accept` takes each message; an error from it ends the stream with that error.
+// Runs one call of a server stream to its end. `observer` is asked to go on at least every 100 ms. `opened`
+// is called when the daemon has answered, which may be long before there is a message. `accept` takes each
+// message; an error from it ends the stream with that error.
 template <typename Message>
-absl::Status RunStreamOnce(const std::function<std::unique_ptr<grpc::ClientAsyncReader<Message>>(
-                               grpc::ClientContext*, grpc::CompletionQueue*)>& open,
-                           const std::function<absl::Status(const Message&)>& accept,
-                           const std::function<absl::Status(const grpc::Status&)>& convert,
-                           StreamObserver& observer) {
+absl::Status RunStreamOnce(
+    const std::function<std::unique_ptr<grpc::ClientAsyncReader<Message>>(grpc::ClientContext*,
+                                                                          grpc::CompletionQueue*)>& open,
+    const std::function<void()>& opened, const std::function<absl::Status(const Message&)>& accept,
+    const std::function<absl::Status(const grpc::Status&)>& convert, StreamObserver& observer) {
   grpc::ClientContext context;
   // Everything on the queue is done before it is left: this function alone takes from it, one operation at a
   // time.
@@ -86,6 +91,12 @@ absl::Status RunStreamOnce(const std::function<std::unique_ptr<grpc::ClientAsync
   std::unique_ptr<grpc::ClientAsyncReader<Message>> reader = open(&context, &queue);
   reader->StartCall(nullptr);
   bool going = wait_for_operation();
+  if (going) {
+    reader->ReadInitialMetadata(nullptr);
+    going = wait_for_operation();
+    // The daemon's answers bear a call id; a call that did not reach it has nothing.
+    if (going && !context.GetServerInitialMetadata().empty()) opened();
+  }
   while (going) {
     Message message;
     reader->Read(&message, nullptr);
@@ -120,7 +131,8 @@ absl::Status RunResumableStream(const ReconnectPolicy& policy, StreamObserver& o
     return status;
   };
   while (true) {
-    absl::Status status = RunStreamOnce<Message>(open, accept_and_note, convert, observer);
+    absl::Status status = RunStreamOnce<Message>(
+        open, [&] { reconnector.OnOpen(); }, accept_and_note, convert, observer);
     if (complete(status)) return absl::OkStatus();
     if (stopped || !observer.KeepGoing()) return status;
     if (status.ok()) status = absl::UnavailableError("the stream ended early");
