@@ -151,7 +151,9 @@ std::vector<std::string> Plot::Render(int width, int height, bool unicode, const
   for (int i = 0; y.low + i * y.step <= y.high + y.step / 2; ++i) {
     const double value = y.low + i * y.step;
     std::string& label = labels[rows - 1 - Position(value, y.low, y.high, rows)];
-    label = absl::StrFormat("%.*f", y.decimals, value);
+    // A loss that explodes must not push the plot off the terminal.
+    label =
+        std::abs(value) < 1e7 ? absl::StrFormat("%.*f", y.decimals, value) : absl::StrFormat("%.2e", value);
     label_width = std::max(label_width, DisplayWidth(label));
   }
 

@@ -112,6 +112,13 @@ TEST(PlotTest, NoLineIsWiderThanAskedAndCellsHaveTheirColours) {
   EXPECT_NE(Text(Losses().Render(48, 12, true, Style(true))).find("\x1b[33m●\x1b[0m"), std::string::npos);
 }
 
+TEST(PlotTest, ALossThatExplodesFits) {
+  Plot plot("loss");
+  plot.Add({"training", "", false, {{0, 2.3}, {1, 1e38}, {2, 1e300}}});
+  for (const std::string& line : plot.Render(24, 8, true, Style(false)))
+    EXPECT_LE(DisplayWidth(line), 24) << line;
+}
+
 TEST(RoundTicksTest, StepsAreRound) {
   const AxisTicks accuracy = RoundTicks(0.813, 0.887, 4);
   EXPECT_DOUBLE_EQ(accuracy.step, 0.02);
