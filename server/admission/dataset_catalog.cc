@@ -25,10 +25,14 @@ constexpr char kFashionMnist[] = "fashion-mnist";
 // Xiao, Rasul and Vollgraf 2017, in the order of the labels.
 constexpr const char* kFashionMnistClasses[] = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
                                                 "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
-constexpr char kFashionMnistMissing[] =
-    "not installed; install Debian's package dataset-fashion-mnist, or put its four IDX files into a "
-    "subfolder "
-    "'fashion-mnist' of a data folder";
+
+std::string FashionMnistMissing(const std::vector<std::string>& data_folders) {
+  return absl::StrCat(
+      "not in the daemon's data folders (",
+      data_folders.empty() ? "there are none" : absl::StrJoin(data_folders, ", "),
+      "); install Debian's package dataset-fashion-mnist, which goes to /usr/share/datasets, or put its four "
+      "IDX files into a subfolder 'fashion-mnist' of one of them (--data-folder)");
+}
 
 constexpr const char* kTrainImages = "train-images-idx3-ubyte";
 constexpr const char* kTrainLabels = "train-labels-idx1-ubyte";
@@ -173,7 +177,8 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::Resolve(const v1::DatasetSpec& s
     const auto found = known.find(name);
     if (found == known.end()) {
       if (name == kFashionMnist)
-        return FieldError("name", absl::StrCat("is 'fashion-mnist', which is ", kFashionMnistMissing));
+        return FieldError("name",
+                          absl::StrCat("is 'fashion-mnist', which is ", FashionMnistMissing(data_folders_)));
       std::vector<std::string> names = {kFashionMnist};
       for (const auto& [other, folder] : known) {
         if (other != kFashionMnist) names.push_back(other);
@@ -237,7 +242,7 @@ v1::Dataset DatasetCatalog::DescribeNamed(const std::string& name, const std::st
     dataset.set_description(absl::StrCat("Images in IDX files in ", folder, "."));
   }
   if (folder.empty()) {
-    dataset.set_problem(kFashionMnistMissing);
+    dataset.set_problem(FashionMnistMissing(data_folders_));
     return dataset;
   }
   v1::DatasetSpec spec;
