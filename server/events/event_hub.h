@@ -40,8 +40,8 @@ class EventHub {
   // State changes of all jobs after a cursor (0: all; -1: only those published from now on).
   std::unique_ptr<ChangeSubscription> SubscribeChanges(int64_t after_cursor);
 
-  // Ends all subscriptions, present and later, with this status, at once. The first call decides. Returns
-  // when no callback runs any more. Not from a callback.
+  // Ends all subscriptions, present and later, with this status, at once. The first call decides. Does not
+  // wait for callbacks that run.
   void Close(const absl::Status& status);
 
   // For the writer of the log alone, in the log's order, after the commit.
