@@ -100,6 +100,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
 
 RpcServer::~RpcServer() { Stop(absl::ZeroDuration()); }
 
+void RpcServer::AwaitStreams(absl::Duration timeout) {
+  SetServing(server_.get(), false);
+  streams_.AwaitNone(timeout);
+}
+
 void RpcServer::Stop(absl::Duration grace) {
   if (server_ == nullptr) return;
   SetServing(server_.get(), false);

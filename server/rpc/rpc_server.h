@@ -39,8 +39,8 @@ class RpcServer {
   // Where it listens, with the port that was found.
   const ListenAddress& address() const { return address_; }
 
-  // Waits until no stream is open, but no longer than `timeout`.
-  void AwaitStreams(absl::Duration timeout) { streams_.AwaitNone(timeout); }
+  // Says NOT_SERVING to health checks, and waits until no stream is open, but no longer than `timeout`.
+  void AwaitStreams(absl::Duration timeout);
 
   // Says NOT_SERVING to health checks, ends streams with UNAVAILABLE, lets calls in progress finish within
   // `grace`, then ends those too. Returns when no handler can run any more. Idempotent. The context's
