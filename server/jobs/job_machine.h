@@ -106,6 +106,7 @@ class JobMachine {
   absl::StatusOr<JobPage> List(const JobQuery& query);
   // Jobs that have not ended, oldest first.
   absl::StatusOr<std::vector<v1::Job>> NonTerminalJobs();
+  absl::StatusOr<bool> WasDeleted(const std::string& id) { return store_->WasDeleted(id); }
 
  private:
   using Body = absl::AnyInvocable<absl::Status(Transaction&, JobChanges&)>;

@@ -61,6 +61,15 @@ absl::StatusOr<std::vector<StoredJob>> Store::NonTerminalJobs() {
   });
 }
 
+absl::StatusOr<bool> Store::WasDeleted(absl::string_view id) {
+  return readers_->Read("look for a deleted job", [&](Connection* connection) -> absl::StatusOr<bool> {
+    Query query(connection,
+                "SELECT EXISTS (SELECT 1 FROM deleted_jobs WHERE id = ?) "
+                "AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = ?)");
+    return query.Text(id).Text(id).Next() && query.GetInt(0) != 0;
+  });
+}
+
 absl::StatusOr<EventPage> Store::ReadEvents(absl::string_view id, int64_t after_sequence, int limit) {
   return readers_->Read("read events", [&](Connection* connection) -> absl::StatusOr<EventPage> {
     EventPage page;

@@ -54,6 +54,8 @@ class Store {
   absl::StatusOr<JobPage> ListJobs(const JobQuery& query);
   // Jobs that have not ended, oldest first.
   absl::StatusOr<std::vector<StoredJob>> NonTerminalJobs();
+  // Whether there was a job of this id and is none any more.
+  absl::StatusOr<bool> WasDeleted(absl::string_view id);
   // At most `limit` events after a sequence number. NOT_FOUND: no such job.
   absl::StatusOr<EventPage> ReadEvents(absl::string_view id, int64_t after_sequence, int limit);
   // At most `limit` changes after a cursor.

@@ -103,8 +103,10 @@ absl::Status Transaction::UpdateJob(StoredJob* job) {
 
 absl::Status Transaction::DeleteJob(const StoredJob& job) {
   return WithoutExceptions("delete a job", [&]() -> absl::Status {
+    const std::string id = JobId(job.job.name());
     Query query(connection_, "DELETE FROM jobs WHERE number = ?");
-    if (query.Int(job.number).Run() != 1) return NoSuchJob(JobId(job.job.name()));
+    if (query.Int(job.number).Run() != 1) return NoSuchJob(id);
+    Query(connection_, "INSERT OR IGNORE INTO deleted_jobs (id) VALUES (?)").Text(id).Run();
     return absl::OkStatus();
   });
 }

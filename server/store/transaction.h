@@ -36,7 +36,7 @@ class Transaction {
   absl::Status InsertJob(StoredJob* job, absl::string_view request_id, const v1::JobSpec& submitted_spec);
   // Writes everything of the job but its id, name and spec, which never change.
   absl::Status UpdateJob(StoredJob* job);
-  // Removes the job, its events and its changes.
+  // Removes the job, its events and its changes, and notes its id (see Store::WasDeleted).
   absl::Status DeleteJob(const StoredJob& job);
 
   // Adds an event, whose sequence must be new. Does not touch the job's row.

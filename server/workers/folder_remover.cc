@@ -17,7 +17,8 @@ void FolderRemover::AddOrphans(JobMachine* jobs) {
   std::error_code error;
   std::filesystem::directory_iterator entry(jobs_folder_, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (absl::IsNotFound(jobs->Get(entry->path().filename().string()).status())) Add(entry->path().string());
+    const absl::StatusOr<bool> was_deleted = jobs->WasDeleted(entry->path().filename().string());
+    if (was_deleted.ok() && *was_deleted) Add(entry->path().string());
   }
   if (error) spdlog::warn("cannot look for folders of deleted jobs in {}: {}", jobs_folder_, error.message());
 }

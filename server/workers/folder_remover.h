@@ -18,7 +18,8 @@ class FolderRemover {
 
   // Remembers a folder for RemoveAll. Does not block.
   void Add(std::string folder) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Adds the folders of jobs that there are not: an earlier daemon ended between deleting a job and this.
+  // Adds the folders of deleted jobs that an earlier daemon did not come to remove. Folders that belong to no
+  // job for another reason, as where the database was replaced, stay: there may be models in them.
   void AddOrphans(JobMachine* jobs) ABSL_LOCKS_EXCLUDED(mutex_);
   // Removes what was added, with all that is in it.
   void RemoveAll() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -465,6 +465,24 @@ TEST_F(SupervisorTest, ADeletedJobsFolderGoes) {
   EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(job.folder()); }));
 }
 
+TEST_F(SupervisorTest, TheNextDaemonRemovesWhatADeletedJobLeftAndNothingElse) {
+  const std::string id = daemon_->Run("succeed");
+  const v1::Job job = daemon_->WaitForEnd(id);
+  PendingResult<int> deleted;
+  daemon_->jobs().Delete(id, [done = deleted.Callback()](absl::Status status) {
+    done(status.ok() ? absl::StatusOr<int>(0) : absl::StatusOr<int>(status));
+  });
+  ASSERT_TRUE(deleted.Wait().ok());
+  ASSERT_TRUE(Eventually([&] { return !std::filesystem::exists(job.folder()); }));
+  // As where the daemon had died before that.
+  std::filesystem::create_directory(job.folder());
+  const std::string unknown = state_folder_ + "/jobs/of-another-database";
+  std::filesystem::create_directory(unknown);
+  Restart();
+  EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(job.folder()); }));
+  EXPECT_TRUE(std::filesystem::exists(unknown));
+}
+
 TEST_F(SupervisorTest, TheSocketIsForTheUserAlone) {
   struct stat folder;
   ASSERT_EQ(stat((state_folder_ + "/workers").c_str(), &folder), 0);
