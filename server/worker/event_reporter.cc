@@ -151,9 +151,11 @@ bool EventReporter::Talk() {
   grpc::ClientContext context;
   // The channel tries again, with its back-off, until there is a daemon.
   context.set_wait_for_ready(true);
+  int64_t acknowledged_before;
   {
     MutexLock lock(&mutex_);
     if (stopping_) return false;
+    acknowledged_before = acknowledged_;
     context_ = &context;
     answered_ = false;
     stream_ended_ = false;
@@ -167,7 +169,7 @@ bool EventReporter::Talk() {
   MutexLock lock(&mutex_);
   context_ = nullptr;
   if (answered_ && !stopping_) spdlog::warn("lost the daemon, connecting again");
-  return answered_;
+  return acknowledged_ > acknowledged_before;
 }
 
 void EventReporter::Listen(Stream& stream) {

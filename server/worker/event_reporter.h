@@ -77,7 +77,8 @@ class EventReporter {
 
   // Connects and talks until the reporter stops.
   void Run();
-  // One connection, to its end. Returns whether the daemon answered.
+  // One connection, to its end. Returns whether the daemon took events: one that cannot, because its disk is
+  // full, is not to be asked many times a second.
   bool Talk();
   // Reads what the daemon says until the stream ends.
   void Listen(Stream& stream);
