@@ -72,7 +72,7 @@ The trained model:    $folder/model.safetensors
 To go on, in a shell where this is set:
   export PATH=$bin:\$PATH TANDEM_STATE=$state
     tandem describe $name
-    tandem download $name --to .
+    tandem download $name
     tandem init lenet > my.yaml && tandem submit my.yaml --follow     # the next job
     tandem shutdown                                                  # stop the daemon
 END

@@ -397,6 +397,16 @@ TEST_F(DownloadTest, ResumesVerifiesAndPutsTheFileInPlace) {
   EXPECT_THAT(terminal_.out(), HasSubstr("already there"));
 }
 
+TEST_F(DownloadTest, ReplacesAnotherFileOnlyWhenTold) {
+  const std::string path = Write("model.safetensors", "somebody's work");
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("is there already"));
+  EXPECT_EQ(Read(path), "somebody's work");
+  EXPECT_EQ(calls_, 0);
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 0) << terminal_.err();
+  EXPECT_EQ(Read(path), content_);
+}
+
 TEST_F(DownloadTest, WrongContentIsNotKept) {
   content_ = "hello tandxm";
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 4);

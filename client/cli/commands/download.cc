@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -19,6 +20,7 @@ struct Options {
   std::string job;
   std::vector<std::string> artifacts;
   std::string folder;
+  bool force = false;
 };
 
 // The job's artifacts that were asked for; all where none was named.
@@ -85,23 +87,39 @@ int Run(Session& session, const Options& options) {
   const absl::StatusOr<std::vector<v1::Artifact>> artifacts = Choose(*job, options.artifacts);
   if (!artifacts.ok()) return session.Fail(artifacts.status());
   const std::string folder = options.folder.empty() ? JobId(job->name()) : options.folder;
+  struct Target {
+    std::string path;
+    bool there;
+  };
+  std::vector<Target> targets;
   for (const v1::Artifact& artifact : *artifacts) {
     const absl::StatusOr<std::string> path = ArtifactPath(folder, artifact.name());
     if (!path.ok()) return session.Fail(path.status());
-    const bool there = IsDownloaded(*path, artifact);
+    targets.push_back({*path, IsDownloaded(*path, artifact)});
+    // It may be the job file that was submitted.
+    if (!targets.back().there && !options.force && std::filesystem::exists(*path)) {
+      return session.Fail(absl::AlreadyExistsError(absl::StrCat(
+          *path,
+          " is there already, and is another file; nothing was fetched. --force replaces it, --to DIR "
+          "fetches into another folder")));
+    }
+  }
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const v1::Artifact& artifact = (*artifacts)[i];
+    const auto& [path, there] = targets[i];
     if (!there) {
       DownloadLine line(session, artifact);
       StreamNotes observer(session.terminal(),
                            [&](absl::string_view note) { session.terminal().Err(absl::StrCat(note, "\n")); });
-      const absl::Status status = DownloadArtifact(**client, job->name(), artifact, *path, observer,
+      const absl::Status status = DownloadArtifact(**client, job->name(), artifact, path, observer,
                                                    [&](int64_t bytes) { line.Update(bytes); });
       line.Erase();
       if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kDetached;
       if (!status.ok()) return session.Fail(status);
     }
     if (!session.structured()) {
-      session.terminal().Out(absl::StrCat(*path, "  ", FormatBytes(artifact.size_bytes()),
-                                          there ? "  already there" : "", "\n"));
+      session.terminal().Out(
+          absl::StrCat(path, "  ", FormatBytes(artifact.size_bytes()), there ? "  already there" : "", "\n"));
     }
   }
   if (session.structured()) session.terminal().Out(Structured(session.options.output, Pointers(*artifacts)));
@@ -117,6 +135,7 @@ void AddDownload(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("ARTIFACT", options->artifacts, "Which files; without any: all");
   command->add_option("--to", options->folder, "Where to (default: a folder named by the job's id)")
       ->type_name("DIR");
+  command->add_flag("--force", options->force, "Replace files of the same names that are not the job's");
   command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
