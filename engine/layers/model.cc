@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -113,12 +114,18 @@ void CheckAllAreRead(const v1::Model& model, const std::vector<bool>& read, Fiel
 }  // namespace
 
 void FillModelDefaults(v1::Model* model) {
+  // Whoever gives a name keeps it, before or after a layer that would be called the same.
+  std::set<std::string> given;
+  for (const v1::Layer& layer : model->layers()) given.insert(layer.name());
   std::map<std::string, int> counts;
   for (v1::Layer& layer : *model->mutable_layers()) {
     const LayerKind* const kind = FindLayerKind(layer.kind_case());
     if (kind == nullptr) continue;
-    const int count = ++counts[std::string(kind->field())];
-    if (layer.name().empty()) layer.set_name(absl::StrCat(kind->field(), "_", count));
+    int& count = ++counts[std::string(kind->field())];
+    if (layer.name().empty()) {
+      while (given.count(absl::StrCat(kind->field(), "_", count)) != 0) ++count;
+      layer.set_name(absl::StrCat(kind->field(), "_", count));
+    }
     kind->FillDefaults(&layer);
   }
 }

@@ -14,7 +14,8 @@ namespace tandem {
 // The most layers that a model may have.
 inline constexpr int kMaxLayers = 4096;
 
-// Names every layer and sets the layers' fields that have a default and are left out.
+// Names every layer that has no name, by its kind and count so far, past counts whose names other layers were
+// given, and sets the layers' fields that have a default and are left out.
 void FillModelDefaults(v1::Model* model);
 
 // Checks every layer and returns the shape of its output for one sample, in the order of the layers. `model`

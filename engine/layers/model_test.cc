@@ -57,6 +57,21 @@ TEST(ModelTest, NamesLayersAndFillsDefaultsIn) {
   EXPECT_THAT(model.layers(1).max_pool2d().stride(), ElementsAre(2));
 }
 
+TEST(ModelTest, NamesStepAsideForThoseThatAreGiven) {
+  const v1::Model model = Parse(R"(
+    input { shape: 8 }
+    layers { name: "dense_2" dense { units: 4 } }
+    layers { dense { units: 4 } }
+    layers { dense { units: 4 } }
+    layers { dense { units: 4 } }
+    layers { name: "dense_4" dense { units: 4 } }
+    layers { dense { units: 4 } })");
+  EXPECT_TRUE(CheckModel(model).ok()) << CheckModel(model).status();
+  std::vector<std::string> names;
+  for (const v1::Layer& layer : model.layers()) names.push_back(layer.name());
+  EXPECT_THAT(names, ElementsAre("dense_2", "dense_3", "dense_5", "dense_6", "dense_4", "dense_8"));
+}
+
 TEST(ModelTest, InfersEveryShape) {
   const absl::StatusOr<std::vector<Shape>> shapes = CheckModel(Lenet());
   ASSERT_TRUE(shapes.ok()) << shapes.status();
