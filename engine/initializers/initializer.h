@@ -10,7 +10,8 @@
 
 namespace tandem {
 
-// A unit's inputs and outputs, times the kernel's elements for a convolution.
+// A unit's inputs and outputs. For a convolution in is input channels / groups x window, and out is filters x
+// window whatever the groups are, as in PyTorch.
 struct Fans {
   double in = 1;
   double out = 1;

@@ -112,7 +112,7 @@ class Conv2dLayerKind final : public LayerKind {
     const int64_t channels = context.graph.value(input).shape[1];
     const Shape weight_shape({conv.filters(), channels / conv.groups(), kernel.h, kernel.w});
     const double window = static_cast<double>(kernel.h) * kernel.w;
-    const Fans fans{.in = window * weight_shape[1], .out = window * (conv.filters() / conv.groups())};
+    const Fans fans{.in = window * weight_shape[1], .out = window * static_cast<double>(conv.filters())};
     std::vector<ValueId> inputs = {
         input, AddParameter(context, layer.name(), "weight", weight_shape, conv.weight_initializer(), fans)};
     if (conv.use_bias()) {

@@ -98,6 +98,18 @@ TEST(ModelTest, BuildsTheGraphWithItsParameters) {
   EXPECT_EQ(network->parameters[2].fans.out, 1250);
 }
 
+TEST(ModelTest, FansOfGroupedConvolutionsArePyTorchs) {
+  Graph graph;
+  const ValueId input = graph.AddInput("images", DType::kFloat32, Shape({2, 6, 8, 8}));
+  const absl::StatusOr<Network> network = BuildModel(
+      Parse("input { shape: [6, 8, 8] } layers { conv2d { filters: 12 kernel: [3, 5] groups: 3 } }"), input,
+      DType::kFloat32, graph);
+  ASSERT_TRUE(network.ok()) << network.status();
+  // torch.nn.init._calculate_fan_in_and_fan_out of a weight [12, 2, 3, 5].
+  EXPECT_EQ(network->parameters[0].fans.in, 30);
+  EXPECT_EQ(network->parameters[0].fans.out, 180);
+}
+
 TEST(ModelTest, LayersMayReadAnyEarlierLayer) {
   const v1::Model model = Parse(R"(
     input { shape: 8 }
