@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 namespace tandem {
 
@@ -50,7 +51,13 @@ void Loader::PrepareAhead() {
       mutex_.Await(absl::Condition(this, &Loader::MayPrepare));
       if (stop_) return;
     }
-    Fill(step);
+    try {
+      Fill(step);
+    } catch (const std::bad_alloc&) {
+      MutexLock lock(&mutex_);
+      out_of_memory_ = true;
+      return;
+    }
     MutexLock lock(&mutex_);
     ++prepared_;
   }
@@ -65,6 +72,8 @@ Batch Loader::Next() {
     MutexLock lock(&mutex_);
     taken_ = step;
     mutex_.Await(absl::Condition(this, &Loader::MayTake));
+    // As it would be without a thread.
+    if (prepared_ <= taken_) throw std::bad_alloc();
   }
   wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const Slot& slot = SlotOf(step);

@@ -31,6 +31,7 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
 
   // The next step's samples, which stay until the next call. At most epochs times steps_per_epoch calls.
+  // std::bad_alloc where there is no memory for them, whichever thread finds that.
   Batch Next() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Of the batches that it holds.
@@ -52,7 +53,7 @@ class Loader {
   bool MayPrepare() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stop_ || prepared_ <= taken_ + depth_;
   }
-  bool MayTake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return prepared_ > taken_; }
+  bool MayTake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return prepared_ > taken_ || out_of_memory_; }
 
   const Dataset* const dataset_;
   Sampler* const sampler_;
@@ -69,7 +70,8 @@ class Loader {
   int64_t prepared_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t taken_ ABSL_GUARDED_BY(mutex_) = -1;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t next_ = 0;  // Calls of Next so far.
+  bool out_of_memory_ ABSL_GUARDED_BY(mutex_) = false;  // The thread has ended.
+  int64_t next_ = 0;                                    // Calls of Next so far.
   std::thread thread_;
 };
 

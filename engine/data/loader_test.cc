@@ -1,5 +1,7 @@
 #include "engine/data/loader.h"
 
+#include <atomic>
+#include <new>
 #include <numeric>
 
 #include "engine/base/mutex.h"
@@ -24,6 +26,31 @@ class CountingDataset final : public Dataset {
  private:
   const Shape shape_{2};
 };
+
+// No memory for its samples after the first step's.
+class GreedyDataset final : public Dataset {
+ public:
+  int64_t size() const override { return 8; }
+  const Shape& shape() const override { return shape_; }
+  void Gather(absl::Span<const uint32_t> /*indices*/, uint8_t* /*images*/,
+              int32_t* /*labels*/) const override {
+    if (calls_++ > 0) throw std::bad_alloc();
+  }
+
+ private:
+  const Shape shape_{1};
+  mutable std::atomic<int> calls_{0};
+};
+
+TEST(LoaderTest, MemoryThatItsThreadCannotHaveIsTheCallersError) {
+  for (const int depth : {0, 1, 3}) {
+    const GreedyDataset greedy;
+    Sampler sampler({.samples = 8, .batch = 2, .loads = {1}, .shuffle = false, .seed = 0});
+    Loader loader(&greedy, &sampler, 0, 1, depth);
+    EXPECT_EQ(loader.Next().samples, 2);
+    EXPECT_THROW(loader.Next(), std::bad_alloc);
+  }
+}
 
 TEST(LoaderTest, GivesTheSamplersSharesAtAnyDepth) {
   const CountingDataset dataset;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/env.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/memory_error.h"
 #include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/safetensors_writer.h"
@@ -126,7 +127,7 @@ absl::Status LocalTrainer::OpenData() {
 
 absl::Status LocalTrainer::Run() {
   if (failed()) return failure();
-  TANDEM_RETURN_IF_ERROR(OpenData());
+  TANDEM_RETURN_IF_ERROR(CatchNoMemory([this] { return OpenData(); }));
   const int64_t steps_per_epoch = train_sampler_->steps_per_epoch();
   std::vector<std::string> devices;
   for (const v1::Device& device : options_.devices) devices.push_back(device.name());
@@ -149,8 +150,10 @@ absl::Status LocalTrainer::Run() {
 }
 
 void LocalTrainer::RunReplica(int rank) {
-  absl::Status status = OpenReplica(rank);
-  if (status.ok()) status = Train(rank);
+  absl::Status status = CatchNoMemory([this, rank]() -> absl::Status {
+    TANDEM_RETURN_IF_ERROR(OpenReplica(rank));
+    return Train(rank);
+  });
   if (status.ok()) return;
   if (count() > 1 && !failed()) {
     // Which of several devices gave trouble matters; the reports' own errors are of all of them.

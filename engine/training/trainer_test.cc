@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <functional>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -440,6 +441,22 @@ TEST(TrainerTest, OptionsAreChecked) {
   options = OptionsFor(spec, "cpu", nullptr);
   options.spec.mutable_training()->set_epochs(-1);
   EXPECT_EQ(GetFieldViolations(Trainer::Create(options).status())[0].field, "training.epochs");
+}
+
+TEST(TrainerTest, MemoryThatCannotBeHadEndsAllReplicas) {
+  v1::JobSpec spec = SmallLenet(3);
+  for (int bad = 0; bad < 3; ++bad) {
+    Trainer::Options options = OptionsFor(spec, "cpu", nullptr);
+    const std::string name = options.devices[bad].name();
+    options.device_factory = [name](const v1::Device& device) {
+      if (device.name() == name) throw std::bad_alloc();
+      return OpenDevice(device.name(), device.threads());
+    };
+    const absl::Status status = (*Trainer::Create(options))->Run();
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("replica ", bad, " on ", name, ": out of memory")));
+  }
 }
 
 TEST(TrainerTest, ADeviceThatCannotBeOpenedEndsAllReplicas) {

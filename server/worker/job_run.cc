@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/env.h"
+#include "engine/base/memory_error.h"
 #include "engine/base/status_macros.h"
 #include "server/worker/artifact_file.h"
 #include "server/worker/message_yaml.h"
@@ -86,16 +87,20 @@ Finished JobRun::Train() {
     if (cancelled_) return Cancelled();
     trainer_ = trainer->get();
   }
-  const absl::Status trained = (*trainer)->Run();
+  const absl::Status trained = CatchNoMemory([&] { return (*trainer)->Run(); });
   {
     MutexLock lock(&mutex_);
     trainer_ = nullptr;
     if (cancelled_ && absl::IsCancelled(trained)) return Cancelled();
   }
   if (!trained.ok()) return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(trained), trained.message());
-  if (const absl::Status status = SaveModel(**trainer); !status.ok()) {
-    return MakeFinished(v1::JOB_STATE_FAILED, v1::STATE_REASON_IO_ERROR, status.message());
-  }
+  absl::Status saved;
+  const absl::Status memory = CatchNoMemory([&] {
+    saved = SaveModel(**trainer);
+    return absl::OkStatus();
+  });
+  if (!memory.ok()) return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(memory), memory.message());
+  if (!saved.ok()) return MakeFinished(v1::JOB_STATE_FAILED, v1::STATE_REASON_IO_ERROR, saved.message());
   return MakeFinished(v1::JOB_STATE_SUCCEEDED, v1::STATE_REASON_COMPLETED, "All epochs were trained.");
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -133,6 +134,14 @@ TEST_F(JobRunTest, ErrorsHaveTheirReasons) {
   EXPECT_EQ(Finish(absl::InternalError("")).reason(), v1::STATE_REASON_TRAINING_ERROR);
   // No one cancelled it.
   EXPECT_EQ(Finish(absl::CancelledError("")).state(), v1::JOB_STATE_FAILED);
+}
+
+TEST_F(JobRunTest, AJobWithoutMemoryFailsAndSaysSo) {
+  ASSERT_TRUE(MakeRun([](FakeTrainer&) -> absl::Status { throw std::bad_alloc(); })->Run().ok());
+  ASSERT_EQ(events_.size(), 1);
+  EXPECT_EQ(events_.back().finished().state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(events_.back().finished().reason(), v1::STATE_REASON_TRAINING_ERROR);
+  EXPECT_NE(events_.back().finished().message().find("out of memory"), std::string::npos);
 }
 
 TEST_F(JobRunTest, AModelThatCannotBeSavedFailsTheJob) {
