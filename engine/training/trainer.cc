@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <map>
 #include <thread>
 #include <utility>
@@ -54,6 +55,9 @@ class LocalTrainer final : public Trainer {
   // Tells the observer where a replica takes more memory than was planned.
   void CompareMemory();
   absl::Status Train(int rank);
+  // That what training ends with is finite: no later step's loss would say that the last update was too
+  // large.
+  absl::Status CheckModel() const;
   // Tells the observer of a learning rate that the number of replicas has changed.
   void ReportScaling() const;
 
@@ -145,8 +149,24 @@ absl::Status LocalTrainer::Run() {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < count(); ++rank) threads.emplace_back([this, rank] { RunReplica(rank); });
   for (std::thread& thread : threads) thread.join();
-  MutexLock lock(&mutex_);
-  return completed_ ? absl::OkStatus() : failure_;
+  {
+    MutexLock lock(&mutex_);
+    if (!completed_) return failure_;
+  }
+  return CatchNoMemory([this] { return CheckModel(); });
+}
+
+absl::Status LocalTrainer::CheckModel() const {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<NamedTensor> parameters, replicas_[0]->ReadParameters());
+  for (const auto& [name, tensor] : parameters) {
+    const absl::Span<const float> values = tensor.data<float>();
+    if (std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) continue;
+    return absl::OutOfRangeError(
+        absl::StrCat("parameter \"", name, "\" is not finite after the last step, ",
+                     options_.spec.training().epochs() * train_sampler_->steps_per_epoch(),
+                     ", though the loss was until then; lower the learning rate or look at the data"));
+  }
+  return absl::OkStatus();
 }
 
 void LocalTrainer::RunReplica(int rank) {

@@ -54,8 +54,9 @@ class Trainer {
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(Options options);
   virtual ~Trainer() = default;
 
-  // Trains to the end; call once. CANCELLED after Cancel; DATA_LOSS where the data cannot be read or does not
-  // fit; OUT_OF_RANGE where the loss is infinite or not a number (the message says the step).
+  // Trains to the end; call once. CANCELLED after Cancel; RESOURCE_EXHAUSTED where there is no memory;
+  // DATA_LOSS where the data cannot be read or does not fit; OUT_OF_RANGE where the loss, or a parameter
+  // after the last step, is infinite or not a number (the message says the step).
   virtual absl::Status Run() = 0;
 
   // Makes Run return soon, after the step in progress. From any thread.

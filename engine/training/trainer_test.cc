@@ -382,6 +382,24 @@ TEST(TrainerTest, ALossThatIsNotANumberEndsTheRun) {
   }
 }
 
+// No later step measures what the last update did, and without validation nothing else does.
+TEST(TrainerTest, AModelThatIsNotFiniteAfterTheLastStepIsNoSuccess) {
+  for (const char* kind : {"reference", "cpu"}) {
+    for (const int replicas : {1, 2}) {
+      v1::JobSpec spec = SmallLenet(replicas);
+      spec.mutable_dataset()->mutable_synthetic()->set_train_samples(8);
+      spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(0);
+      spec.mutable_training()->set_epochs(1);
+      spec.mutable_training()->mutable_optimizer()->mutable_nesterov()->set_learning_rate(1e100);
+      Recorder recorder;
+      const absl::Status status = Train(spec, kind, &recorder);
+      EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr("is not finite after the last step, 1,"));
+      EXPECT_EQ(recorder.epochs.size(), 1);
+    }
+  }
+}
+
 TEST(TrainerTest, SaysWhereAReplicaTakesMoreMemoryThanPlanned) {
   Recorder within;
   ASSERT_TRUE(Train(SmallLenet(2), "cpu", &within).ok());
