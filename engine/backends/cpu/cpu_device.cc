@@ -1,10 +1,12 @@
 #include "engine/backends/cpu/cpu_device.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/backends/cpu/cpu_executable.h"
 #include "engine/backends/cpu/cpu_variables.h"
+#include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/backends/cpu/lowering.h"
 #include "engine/backends/cpu/onednn.h"
 #include "engine/base/status_macros.h"
@@ -25,6 +27,14 @@ absl::Status LowerNodes(const Graph& graph, cpu::Lowering& lowering) {
   return lowering.Finish();
 }
 
+// A misspelt name would run at a speed, and with roundings, that nobody asked for.
+absl::Status CheckAskedIsa() {
+  const char* asked = std::getenv("TANDEM_CPU_ISA");
+  if (asked == nullptr || cpu::IsKnownIsa(asked)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("TANDEM_CPU_ISA in the environment is \"", asked,
+                                                 "\"; it must be avx512, avx2 or baseline, or not be set"));
+}
+
 }  // namespace
 
 CpuDevice::CpuDevice(std::string name, int threads) : name_(std::move(name)), team_(threads) {}
@@ -36,6 +46,7 @@ std::unique_ptr<Variables> CpuDevice::CreateVariables(const Variables* like) {
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Compile(const Graph& graph, Variables* variables) {
+  TANDEM_RETURN_IF_ERROR(CheckAskedIsa());
   auto* cpu_variables = static_cast<cpu::CpuVariables*>(variables);
   for (const Node& node : graph.nodes()) {
     if (cpu::FindLower(node.op->kind()) == nullptr) {

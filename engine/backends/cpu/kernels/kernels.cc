@@ -36,6 +36,14 @@ const Kernels* const* AllKernels() {
   return offered.kernels;
 }
 
+bool IsKnownIsa(const char* isa) {
+  const Kernels* const known[] = {&kAvx512Kernels, &kAvx2Kernels, &kBaselineKernels};
+  for (const Kernels* kernels : known) {
+    if (std::strcmp(kernels->isa, isa) == 0) return true;
+  }
+  return false;
+}
+
 const Kernels& BestKernels() {
   static const Kernels* const best = [] {
     const Kernels* const* all = AllKernels();

@@ -166,8 +166,12 @@ struct Kernels {
               int64_t begin, int64_t end);
 };
 
-// The best that this processor runs; TANDEM_CPU_ISA=avx512|avx2|baseline in the environment asks for less.
+// The best that this processor runs; TANDEM_CPU_ISA=avx512|avx2|baseline in the environment asks for no more
+// than that.
 const Kernels& BestKernels();
+
+// Whether `isa` is one of the names that TANDEM_CPU_ISA may have, on this processor or another.
+bool IsKnownIsa(const char* isa);
 
 // For tests: all that this processor runs. Ends with null.
 const Kernels* const* AllKernels();
