@@ -180,6 +180,20 @@ OpCase AnyOutput() {
           }};
 }
 
+// A reshaped variable stays what it was when the variable changes afterwards.
+OpCase ReshapeBeforeDescent() {
+  return {"reshape of a variable that changes later", [](CaseGraph& g) {
+            const ValueId parameter = g.Variable("parameter", {4, 6});
+            const ValueId hidden = g.AddHidden(std::make_shared<ReshapeOp>(Shape({3, 8})), {parameter})[0];
+            g.Add(std::make_shared<ReshapeOp>(Shape({24})), {parameter});
+            g.AddHidden(
+                std::make_shared<SgdOp>(0, 0, false, 0),
+                {parameter, g.Input("grad", {4, 6}), g.Number("rate", 0.5), g.Number("step", int64_t{0})});
+            g.Add(std::make_shared<ScaleOp>(2), {hidden});
+            g.Add(std::make_shared<ReshapeOp>(Shape({12, 2})), {parameter});
+          }};
+}
+
 std::vector<OpCase> MakeOpCases() {
   std::vector<OpCase> cases = {
       Convolution("5x5", {3, 1, 12, 11}, {20, 1, 5, 5}, true, {}),
@@ -241,6 +255,7 @@ std::vector<OpCase> MakeOpCases() {
     cases.push_back(Descent("dampened", {33}, step, SgdOp(0.9, 0.3, false, 0.01)));
     cases.push_back(Descent("nesterov", {2, 9}, step, SgdOp(0.9, 0, true, 0.01)));
   }
+  cases.push_back(ReshapeBeforeDescent());
   cases.push_back(AnyOutput());
   return cases;
 }

@@ -1,5 +1,6 @@
 #include "engine/backends/cpu/elementwise.h"
 
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -90,13 +91,24 @@ absl::Status LowerReshape(Lowering& lowering, const Node& node) {
   const Shape& from = lowering.shape(node.inputs[0]);
   const Shape& to = lowering.shape(node.outputs[0]);
   const DType dtype = lowering.value(node.inputs[0]).dtype;
-  // A mutated variable must not be seen through another value, nor an input where its address must stay.
-  if (home.layout.batch_blocked() && to.rank() > 0 && from[0] == to[0]) {
-    lowering.Alias(node.outputs[0], {home.region, Layout::BatchBlocked(dtype, to)});
+  const bool stays_blocked = home.layout.batch_blocked() && to.rank() > 0 && from[0] == to[0];
+  const Layout layout = stays_blocked ? Layout::BatchBlocked(dtype, to) : Layout::Plain(dtype, to);
+  Region region = home.region;
+  if (!stays_blocked) {
+    TANDEM_ASSIGN_OR_RETURN(region, lowering.GetPlain(node.inputs[0]));
+  }
+  // The result is what the variable was, also when a later node has changed it.
+  if (lowering.ChangesAfter(node.inputs[0], node.id) &&
+      lowering.buffers()[region.buffer].source == Buffer::Source::kVariable) {
+    const Region copy = lowering.Define(node.outputs[0], layout);
+    const int64_t bytes = layout.bytes();
+    lowering.Emit({.name = "reshape", .reads = {region}, .writes = {copy}, .run = [=](const RunContext& run) {
+                     std::memcpy(run.At<void>(copy), run.At<const void>(region), bytes);
+                     return absl::OkStatus();
+                   }});
     return absl::OkStatus();
   }
-  TANDEM_ASSIGN_OR_RETURN(const Region plain, lowering.GetPlain(node.inputs[0]));
-  lowering.Alias(node.outputs[0], {plain, Layout::Plain(dtype, to)});
+  lowering.Alias(node.outputs[0], {region, layout});
   return absl::OkStatus();
 }
 

@@ -214,6 +214,17 @@ const Node* Lowering::OnlyReader(ValueId id, absl::string_view kind) const {
   return once && node.op->kind() == kind ? &node : nullptr;
 }
 
+bool Lowering::ChangesAfter(ValueId id, NodeId after) const {
+  for (const NodeId reader : readers_[id]) {
+    if (reader <= after) continue;
+    const Node& node = graph_.node(reader);
+    for (const int i : node.op->MutatedInputs()) {
+      if (node.inputs[i] == id) return true;
+    }
+  }
+  return false;
+}
+
 absl::Status Lowering::Finish() {
   for (const ValueId id : graph_.variables()) TANDEM_RETURN_IF_ERROR(Home(id).status());
   for (const ValueId id : graph_.outputs()) {

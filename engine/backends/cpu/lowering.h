@@ -114,6 +114,8 @@ class Lowering {
 
   // Nodes that read the value, in order.
   const std::vector<NodeId>& readers(ValueId id) const { return readers_[id]; }
+  // Whether a node after `node` changes the value, a variable, in place.
+  bool ChangesAfter(ValueId id, NodeId node) const;
   // The one node that reads the value, of this kind; null if there are others, or if the host reads it.
   const Node* OnlyReader(ValueId id, absl::string_view kind) const;
   // The parameter that an optimizer changes by this gradient, reduced or not; kNoValue where there is none.
