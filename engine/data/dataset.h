@@ -18,6 +18,7 @@ struct DatasetInfo {
   int64_t classes = 0;             // Labels are 0 .. classes - 1.
   int64_t train_samples = 0;       // After DatasetSpec.train_limit.
   int64_t validation_samples = 0;  // After DatasetSpec.validation_limit; 0 where there is no validation.
+  int64_t memory_bytes = 0;  // What it takes of the host's memory once opened, by all replicas together.
 };
 
 // Labelled samples of unsigned bytes, by index. Thread-safe: immutable once opened.

@@ -73,6 +73,7 @@ TEST_F(IdxTest, ReadsPlainAndCompressedAlike) {
     EXPECT_EQ(info->classes, 3);
     EXPECT_EQ(info->train_samples, 4);
     EXPECT_EQ(info->validation_samples, 0);
+    EXPECT_EQ(info->memory_bytes, 4 * (6 + 1));
 
     const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec_);
     ASSERT_TRUE(opened.ok()) << opened.status();
@@ -103,6 +104,8 @@ TEST_F(IdxTest, ValidationAndLimits) {
   EXPECT_EQ(opened->train->size(), 3);
   EXPECT_EQ(opened->validation->size(), 4);
   EXPECT_EQ(DescribeDataset(spec_)->train_samples, 3);
+  // Both files are read whole.
+  EXPECT_EQ(DescribeDataset(spec_)->memory_bytes, 2 * 4 * (6 + 1));
 }
 
 TEST_F(IdxTest, RefusesAMissingFile) {

@@ -119,7 +119,8 @@ absl::StatusOr<DatasetInfo> DescribeSynthetic(const v1::SyntheticSource& source,
   return DatasetInfo{.shape = shape,
                      .classes = source.classes(),
                      .train_samples = Limited(source.train_samples(), train_limit),
-                     .validation_samples = Limited(source.validation_samples(), validation_limit)};
+                     .validation_samples = Limited(source.validation_samples(), validation_limit),
+                     .memory_bytes = source.classes() * shape.elements()};
 }
 
 absl::StatusOr<OpenedDataset> OpenSynthetic(const v1::SyntheticSource& source, int64_t train_limit,

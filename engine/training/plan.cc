@@ -170,6 +170,14 @@ int64_t InputBytes(const Graph& graph) {
   return bytes;
 }
 
+// Samplers keep the order of an epoch, of the one before it and, for batches that are prepared ahead, of the
+// next.
+int64_t OrderBytes(const v1::Training& training, const DatasetInfo& dataset) {
+  const int64_t orders = training.shuffle() ? std::min<int64_t>(3, training.epochs()) : 1;
+  return (orders * dataset.train_samples + dataset.validation_samples) *
+         static_cast<int64_t>(sizeof(uint32_t));
+}
+
 // Sizes of the batches that a pass over `samples` has: the full one, then the last where it is shorter.
 std::vector<int64_t> BatchSizes(int64_t samples, int64_t batch) {
   std::vector<int64_t> sizes;
@@ -252,6 +260,7 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
       (dataset.train_samples + training.global_batch_size() - 1) / training.global_batch_size();
   plan.steps = plan.steps_per_epoch * training.epochs();
   plan.replica_memory_bytes = tally.bytes() + kWorkspaceCapBytes;
+  plan.host_memory_bytes = dataset.memory_bytes + OrderBytes(training, dataset);
   plan.ops = tally.ops();
   return plan;
 }

@@ -88,13 +88,11 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
     violations.Add(absl::StrCat("spec.", violation.field), violation.description);
   }
   if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
-  TANDEM_RETURN_IF_ERROR(CheckDevices(job.spec, *plan));
-  job.planned_memory_bytes = plan->replica_memory_bytes;
+  TANDEM_ASSIGN_OR_RETURN(job.planned_memory_bytes, CheckDevices(job.spec, *plan));
   return job;
 }
 
-absl::Status SpecAdmission::CheckDevices(const v1::JobSpec& spec, const JobPlan& plan) const {
-  const int64_t memory_bytes = plan.replica_memory_bytes;
+absl::StatusOr<int64_t> SpecAdmission::CheckDevices(const v1::JobSpec& spec, const JobPlan& plan) const {
   const int wanted = std::max(1, spec.replicas().count());
   const auto count = [&](v1::DeviceKind kind) {
     return std::count_if(devices_.begin(), devices_.end(),
@@ -122,6 +120,9 @@ absl::Status SpecAdmission::CheckDevices(const v1::JobSpec& spec, const JobPlan&
             "', which this network needs: the job could never run. Ask for another device_kind")),
         "OP_NOT_OFFERED");
   }
+  int64_t memory_bytes = plan.replica_memory_bytes;
+  // Devices of these kinds are shares of the host's memory, so each gives its part to what the job has there.
+  if (kind != v1::DEVICE_KIND_GPU) memory_bytes += (plan.host_memory_bytes + wanted - 1) / wanted;
   int64_t largest = 0;
   int fitting = 0;
   for (const v1::Device& device : devices_) {
@@ -130,17 +131,17 @@ absl::Status SpecAdmission::CheckDevices(const v1::JobSpec& spec, const JobPlan&
     if (device.memory_bytes() >= memory_bytes) ++fitting;
   }
   if (fitting < wanted) {
-    return WithReason(absl::FailedPreconditionError(
-                          absl::StrFormat("spec: each of %d replica%s needs %.1f MiB of memory, and %d of "
-                                          "the daemon's %s devices ha%s that much (the "
-                                          "largest has %.1f MiB): the job could never run. Use a smaller "
-                                          "global_batch_size, more replicas or a smaller "
-                                          "network, or start the daemon with more memory a device",
-                                          wanted, wanted == 1 ? "" : "s", memory_bytes / 1048576.0, fitting,
-                                          KindName(kind), fitting == 1 ? "s" : "ve", largest / 1048576.0)),
+    return WithReason(absl::FailedPreconditionError(absl::StrFormat(
+                          "spec: each of %d replica%s needs %.1f MiB of memory, and %d of "
+                          "the daemon's %s devices ha%s that much (the "
+                          "largest has %.1f MiB): the job could never run. Use a smaller "
+                          "global_batch_size, more replicas, a smaller "
+                          "network or data set, or start the daemon with more memory a device",
+                          wanted, wanted == 1 ? "" : "s", memory_bytes / 1048576.0, fitting, KindName(kind),
+                          fitting == 1 ? "s" : "ve", largest / 1048576.0)),
                       "TOO_LITTLE_MEMORY");
   }
-  return absl::OkStatus();
+  return memory_bytes;
 }
 
 }  // namespace tandem

@@ -16,7 +16,7 @@ namespace tandem {
 struct AdmittedJob {
   // Defaults filled in; the data set is named as the client named it.
   v1::JobSpec spec;
-  // Of one replica.
+  // Of one replica, with its part of what the job has in the host's memory where that is the device's.
   int64_t planned_memory_bytes = 0;
 };
 
@@ -38,7 +38,8 @@ class SpecAdmission : public Admission {
   absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;
 
  private:
-  absl::Status CheckDevices(const v1::JobSpec& spec, const JobPlan& plan) const;
+  // Returns what a replica needs on a device of the kind that it will get.
+  absl::StatusOr<int64_t> CheckDevices(const v1::JobSpec& spec, const JobPlan& plan) const;
 
   const DatasetCatalog* const catalog_;
   const std::vector<v1::Device> devices_;

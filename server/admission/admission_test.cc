@@ -89,6 +89,32 @@ TEST_F(AdmissionTest, TakesAGoodJobAndFillsInDefaults) {
   EXPECT_GT(job->planned_memory_bytes, 0);
 }
 
+// The order of the samples alone here, 4 bytes each, in the memory that CPU devices are shares of.
+TEST_F(AdmissionTest, DataInMemoryCountsOnceForAllReplicas) {
+  v1::JobSpec spec = Good();
+  spec.clear_dataset();
+  v1::SyntheticSource* synthetic = spec.mutable_dataset()->mutable_synthetic();
+  for (const int64_t extent : Good().model().input().shape()) synthetic->add_shape(extent);
+  synthetic->set_classes(Good().model().layers().rbegin()->dense().units());
+  synthetic->set_train_samples(1000);
+  const auto planned = [&](int replicas) {
+    spec.mutable_replicas()->set_count(replicas);
+    const absl::StatusOr<AdmittedJob> job = admission_.Admit(spec);
+    EXPECT_TRUE(job.ok()) << job.status();
+    return job.ok() ? job->planned_memory_bytes : 0;
+  };
+  const int64_t small_alone = planned(1);
+  const int64_t small_shared = planned(2);
+  synthetic->set_train_samples(1000 + 6000000);
+  EXPECT_EQ(planned(1) - small_alone, 4 * 6000000);
+  EXPECT_EQ(planned(2) - small_shared, 4 * 6000000 / 2);
+  // A gibibyte in order is too much for one device alone.
+  synthetic->set_train_samples(int64_t{1} << 28);
+  EXPECT_GT(planned(2), int64_t{1} << 29);
+  spec.mutable_replicas()->set_count(1);
+  EXPECT_EQ(GetReason(Refused(spec)), "TOO_LITTLE_MEMORY");
+}
+
 TEST_F(AdmissionTest, NamesTheFieldOfEachMistake) {
   const auto with = [](auto change) {
     v1::JobSpec spec = Good();

@@ -98,6 +98,12 @@ Split OpenSplit(absl::string_view name, const std::string& images_path, const st
   return split;
 }
 
+// A limit is applied to what was read whole.
+int64_t HeldBytes(const Split& split) {
+  const int64_t images = split.images == nullptr ? 0 : split.images->shape().elements();
+  return images + static_cast<int64_t>(split.labels.size());
+}
+
 void CheckLabels(absl::string_view name, const std::string& path, const Split& split, int64_t classes,
                  FieldViolations& violations) {
   for (size_t i = 0; i < split.labels.size(); ++i) {
@@ -122,7 +128,8 @@ absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, int64_t trai
   DatasetInfo info{.shape = train.shape,
                    .classes = source.classes(),
                    .train_samples = train.samples,
-                   .validation_samples = validation.samples};
+                   .validation_samples = validation.samples,
+                   .memory_bytes = HeldBytes(train) + HeldBytes(validation)};
   if (source.classes() < 0 || source.classes() == 1) {
     violations.Add("idx.classes",
                    absl::StrCat("is ", source.classes(), "; it must be at least 2, or left out"));
