@@ -31,6 +31,17 @@ std::string NewId(const std::string& name) {
   return id;
 }
 
+// ALREADY_EXISTS where the request was for another spec.
+absl::Status CheckRepeated(const StoredRequest& known, const std::string& request_id,
+                           const v1::JobSpec& submitted_spec) {
+  if (google::protobuf::util::MessageDifferencer::Equals(known.submitted_spec, submitted_spec)) {
+    return absl::OkStatus();
+  }
+  return absl::AlreadyExistsError(absl::StrCat("request_id: \"", request_id,
+                                               "\" was used for another spec, which made \"",
+                                               known.job.job.name(), "\"; use a new one for a new job"));
+}
+
 Timestamp TimestampOf(absl::Time time) { return TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(time)); }
 
 }  // namespace
@@ -83,12 +94,7 @@ void JobMachine::Create(NewJob job, Done<v1::Job> done) {
           TANDEM_ASSIGN_OR_RETURN(std::optional<StoredRequest> known,
                                   transaction.FindRequest(job.request_id));
           if (known.has_value()) {
-            if (!google::protobuf::util::MessageDifferencer::Equals(known->submitted_spec,
-                                                                    job.submitted_spec)) {
-              return absl::AlreadyExistsError(absl::StrCat(
-                  "request_id: \"", job.request_id, "\" was used for another spec, which made \"",
-                  known->job.job.name(), "\"; use a new one for a new job"));
-            }
+            TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, job.request_id, job.submitted_spec));
             changes.job = std::move(known->job);
             return absl::OkStatus();
           }
@@ -112,6 +118,15 @@ void JobMachine::Create(NewJob job, Done<v1::Job> done) {
         return edit.Finish();
       },
       GiveJob(std::move(done)));
+}
+
+absl::StatusOr<std::optional<v1::Job>> JobMachine::FindRepeated(const std::string& request_id,
+                                                                const v1::JobSpec& submitted_spec) {
+  TANDEM_ASSIGN_OR_RETURN(std::optional<StoredRequest> known, store_->FindRequest(request_id));
+  if (!known.has_value()) return std::optional<v1::Job>();
+  TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, request_id, submitted_spec));
+  SetWaitingOf(&known->job.job);
+  return std::optional<v1::Job>(std::move(known->job.job));
 }
 
 void JobMachine::Cancel(const std::string& id, v1::StateReason reason, Done<v1::Job> done) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,10 @@ class JobMachine {
   // Makes a QUEUED job with event 1, or returns the job that this request id made before.
   // ALREADY_EXISTS: the request id was used with another spec.
   void Create(NewJob job, Done<v1::Job> done);
+
+  // The job that this request id made before, where there is one. ALREADY_EXISTS: as Create.
+  absl::StatusOr<std::optional<v1::Job>> FindRepeated(const std::string& request_id,
+                                                      const v1::JobSpec& submitted_spec);
 
   // Stops a job: QUEUED becomes CANCELLED, STARTING and RUNNING become CANCELLING; no change where it is
   // CANCELLING or CANCELLED. `reason`: CANCEL_REQUESTED or SHUTDOWN.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -33,6 +34,23 @@ absl::Status CheckRequest(const v1::CreateJobRequest& request) {
 }
 
 void Create(const RpcContext& context, const v1::CreateJobRequest& request, Reply<v1::Job> reply) {
+  if (!request.request_id().empty() && !request.validate_only()) {
+    // Before anything may refuse it: what the first request found may be gone since.
+    absl::StatusOr<std::optional<v1::Job>> repeated =
+        context.jobs->FindRepeated(request.request_id(), request.spec());
+    if (!repeated.ok()) {
+      reply(repeated.status());
+      return;
+    }
+    if (repeated->has_value()) {
+      reply(**std::move(repeated));
+      return;
+    }
+  }
+  if (absl::Status status = context.lifecycle->CheckAcceptsJobs(); !status.ok()) {
+    reply(std::move(status));
+    return;
+  }
   absl::StatusOr<AdmittedJob> admitted = context.admission->Admit(request.spec());
   if (!admitted.ok()) {
     reply(admitted.status());
@@ -61,13 +79,11 @@ void Create(const RpcContext& context, const v1::CreateJobRequest& request, Repl
 }  // namespace
 
 void CreateJob(const RpcContext& context, const v1::CreateJobRequest& request, Reply<v1::Job> reply) {
-  absl::Status status = context.lifecycle->CheckAcceptsJobs();
-  if (status.ok()) status = CheckRequest(request);
-  if (!status.ok()) {
+  if (absl::Status status = CheckRequest(request); !status.ok()) {
     reply(std::move(status));
     return;
   }
-  // Admission reads data sets.
+  // It reads the database, and admission reads data sets.
   context.pool->Post([&context, &request, reply = std::move(reply)]() mutable {
     Create(context, request, std::move(reply));
   });

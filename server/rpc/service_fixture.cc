@@ -25,6 +25,7 @@ absl::StatusOr<AdmittedJob> FakeAdmission::Admit(const v1::JobSpec& spec) const 
     violations.Add("spec.model.layers[0].dense.units", "is -1; must be at least 1");
     return WithReason(violations.ToStatus(), "INVALID_SPEC");
   }
+  if (data_is_gone) return FieldError("spec.dataset.name", "names no data set");
   AdmittedJob job;
   job.spec = spec;
   job.spec.mutable_replicas()->set_count(std::max(1, spec.replicas().count()));

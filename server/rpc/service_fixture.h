@@ -5,6 +5,7 @@
 #include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,10 +26,13 @@
 
 namespace tandem {
 
-// Takes every spec with a name; refuses others, as real admission refuses wrong ones.
+// Takes every spec with a name; refuses others, as real admission refuses wrong ones, and all where the data
+// is gone.
 class FakeAdmission : public Admission {
  public:
   absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;
+
+  std::atomic<bool> data_is_gone = false;
 };
 
 // Has no processes: tests speak for the workers.

@@ -70,6 +70,25 @@ TEST_F(ServiceTest, CreatesAndGetsAndRepeatsARequest) {
   EXPECT_EQ(again.spec().name(), "lenet");
 }
 
+TEST_F(ServiceTest, ARepeatedRequestIsNotAdmittedAgain) {
+  v1::Job job;
+  ASSERT_TRUE(stub_->CreateJob(Context().get(), Request("lenet", "r1"), &job).ok());
+  admission_.data_is_gone = true;
+  v1::Job again;
+  EXPECT_EQ(stub_->CreateJob(Context().get(), Request("lenet"), &again).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+  const grpc::Status repeated = stub_->CreateJob(Context().get(), Request("lenet", "r1"), &again);
+  ASSERT_TRUE(repeated.ok()) << repeated.error_message();
+  EXPECT_EQ(again.name(), job.name());
+  EXPECT_EQ(stub_->CreateJob(Context().get(), Request("other", "r1"), &again).error_code(),
+            StatusCode::ALREADY_EXISTS);
+  // Nor is it new work.
+  lifecycle_.RefuseJobs();
+  EXPECT_TRUE(stub_->CreateJob(Context().get(), Request("lenet", "r1"), &again).ok());
+  EXPECT_EQ(stub_->CreateJob(Context().get(), Request("lenet", "r2"), &again).error_code(),
+            StatusCode::UNAVAILABLE);
+}
+
 TEST_F(ServiceTest, ValidatesOnly) {
   v1::CreateJobRequest request = Request("lenet");
   request.set_validate_only(true);

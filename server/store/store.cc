@@ -43,6 +43,12 @@ absl::StatusOr<StoredJob> Store::GetJob(absl::string_view id) {
   });
 }
 
+absl::StatusOr<std::optional<StoredRequest>> Store::FindRequest(absl::string_view request_id) {
+  return readers_->Read("find a request", [&](Connection* connection) {
+    return Transaction(connection).FindRequest(request_id);
+  });
+}
+
 absl::StatusOr<JobPage> Store::ListJobs(const JobQuery& query) {
   return readers_->Read("list jobs", [&](Connection* connection) { return ReadJobList(connection, query); });
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,8 @@ class Store {
   absl::StatusOr<std::vector<StoredJob>> NonTerminalJobs();
   // Whether there was a job of this id and is none any more.
   absl::StatusOr<bool> WasDeleted(absl::string_view id);
+  // The job made for this request id, where there is one.
+  absl::StatusOr<std::optional<StoredRequest>> FindRequest(absl::string_view request_id);
   // At most `limit` events after a sequence number. NOT_FOUND: no such job.
   absl::StatusOr<EventPage> ReadEvents(absl::string_view id, int64_t after_sequence, int limit);
   // At most `limit` changes after a cursor.
