@@ -158,7 +158,7 @@ void Daemon::Stop() {
   // Workers that were told to stop say their last words soon after their jobs' ends.
   if (workers_ != nullptr && drained) workers_->WaitUntilIdle(kWorkerGrace);
   if (workers_ != nullptr) workers_->Stop();
-  pool_ = nullptr;
+  if (pool_ != nullptr) pool_->Stop();
   if (events_ != nullptr) events_->Close(lifecycle_->CheckServing());
   // Parts that observe jobs go after the store's writer.
   if (store_ != nullptr) store_->Close();

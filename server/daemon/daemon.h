@@ -58,6 +58,10 @@ class Daemon {
   Lifecycle* const lifecycle_;
   // In the order in which they come up.
   std::unique_ptr<StateFolder> state_folder_;
+  // Before those whose threads may still wake a log's follower, which posts to the pool and leaves the
+  // watcher.
+  std::unique_ptr<BlockingPool> pool_;
+  std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<EventHub> events_;
   std::unique_ptr<JobMachine> jobs_;
@@ -68,8 +72,6 @@ class Daemon {
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<JobDrain> drain_;
   std::unique_ptr<Admission> admission_;
-  std::unique_ptr<FileWatcher> files_;
-  std::unique_ptr<BlockingPool> pool_;
   std::unique_ptr<RpcServer> server_;
   bool stopped_ = false;
 };

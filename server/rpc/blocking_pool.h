@@ -15,13 +15,17 @@ namespace tandem {
 class BlockingPool {
  public:
   explicit BlockingPool(int threads);
-  // Runs all that was posted, then ends.
+  // Stop().
   ~BlockingPool();
   BlockingPool(const BlockingPool&) = delete;
   BlockingPool& operator=(const BlockingPool&) = delete;
 
   // Has `task` run on one of the threads; in order where there is one thread.
+  // After Stop, `task` is dropped.
   void Post(absl::AnyInvocable<void()> task);
+
+  // Runs all that was posted, then ends the threads. Idempotent. Not from a task.
+  void Stop();
 
  private:
   void Run();
@@ -30,7 +34,9 @@ class BlockingPool {
   Mutex mutex_;
   std::deque<absl::AnyInvocable<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;
+
+  Mutex stop_mutex_;
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(stop_mutex_);
 };
 
 }  // namespace tandem

@@ -112,7 +112,7 @@ void ServiceFixture::TearDown() {
   drain_->Abort(lifecycle_.CheckServing());
   server_->Stop(absl::Seconds(2));
   scheduler_->Stop();
-  pool_ = nullptr;
+  pool_->Stop();
   events_->Close(lifecycle_.CheckServing());
   store_->Close();
 }

@@ -78,6 +78,8 @@ class ServiceFixture : public ::testing::Test {
   void AppendFile(const std::string& job, const std::string& file, const std::string& content);
 
   std::unique_ptr<StateFolder> folder_;
+  std::unique_ptr<BlockingPool> pool_;
+  std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<EventHub> events_;
   std::unique_ptr<JobMachine> jobs_;
@@ -88,8 +90,6 @@ class ServiceFixture : public ::testing::Test {
   std::unique_ptr<DatasetCatalog> datasets_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<JobDrain> drain_;
-  std::unique_ptr<FileWatcher> files_;
-  std::unique_ptr<BlockingPool> pool_;
   Lifecycle lifecycle_;
   std::unique_ptr<RpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
