@@ -10,9 +10,11 @@ void GetJob(const RpcContext& context, const v1::GetJobRequest& request, Reply<v
     reply(id.status());
     return;
   }
-  absl::StatusOr<v1::Job> job = context.jobs->Get(*id);
-  if (!job.ok()) job = ExplainJobError(job.status(), request.name());
-  reply(std::move(job));
+  context.pool->Post([&context, &request, id = *id, reply = std::move(reply)]() mutable {
+    absl::StatusOr<v1::Job> job = context.jobs->Get(id);
+    if (!job.ok()) job = ExplainJobError(job.status(), request.name());
+    reply(std::move(job));
+  });
 }
 
 }  // namespace tandem::rpc

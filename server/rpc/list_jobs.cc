@@ -48,16 +48,8 @@ absl::StatusOr<JobQuery> ParseQuery(const v1::ListJobsRequest& request) {
   return query;
 }
 
-}  // namespace
-
-void ListJobs(const RpcContext& context, const v1::ListJobsRequest& request,
-              Reply<v1::ListJobsResponse> reply) {
-  const absl::StatusOr<JobQuery> query = ParseQuery(request);
-  if (!query.ok()) {
-    reply(query.status());
-    return;
-  }
-  absl::StatusOr<JobPage> page = context.jobs->List(*query);
+void List(const RpcContext& context, const JobQuery& query, Reply<v1::ListJobsResponse> reply) {
+  absl::StatusOr<JobPage> page = context.jobs->List(query);
   if (!page.ok()) {
     const bool token = absl::IsInvalidArgument(page.status());
     reply(token ? FieldError("page_token", page.status().message()) : page.status());
@@ -67,6 +59,20 @@ void ListJobs(const RpcContext& context, const v1::ListJobsRequest& request,
   for (v1::Job& job : page->jobs) *response.add_jobs() = std::move(job);
   response.set_next_page_token(page->next_page_token);
   reply(std::move(response));
+}
+
+}  // namespace
+
+void ListJobs(const RpcContext& context, const v1::ListJobsRequest& request,
+              Reply<v1::ListJobsResponse> reply) {
+  absl::StatusOr<JobQuery> query = ParseQuery(request);
+  if (!query.ok()) {
+    reply(query.status());
+    return;
+  }
+  context.pool->Post([&context, query = *std::move(query), reply = std::move(reply)]() mutable {
+    List(context, query, std::move(reply));
+  });
 }
 
 }  // namespace tandem::rpc

@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "server/rpc/deferred_source.h"
 #include "server/rpc/file_reader.h"
 #include "server/rpc/handlers.h"
 
@@ -69,18 +70,9 @@ bool IsInside(const std::string& name) {
   return true;
 }
 
-}  // namespace
-
-Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context,
-                                              const v1::ReadArtifactRequest& request) {
-  absl::StatusOr<std::string> id = ParseJobName(request.name());
-  if (!id.ok()) return id.status();
-  if (request.artifact().empty())
-    return FieldError("artifact", "is required: the name of one of the job's artifacts");
-  if (request.offset() < 0) {
-    return FieldError("offset", absl::StrCat("is ", request.offset(), "; must be at least 0"));
-  }
-  const absl::StatusOr<v1::Job> job = context.jobs->Get(*id);
+Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const v1::ReadArtifactRequest& request,
+                                      const std::string& id) {
+  const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), request.name());
   const auto artifact =
       std::find_if(job->artifacts().begin(), job->artifacts().end(),
@@ -102,6 +94,21 @@ Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context,
   }
   return std::make_unique<ArtifactPieces>(absl::StrCat(job->folder(), "/", artifact->name()), *artifact,
                                           request.offset(), context.pool);
+}
+
+}  // namespace
+
+Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context,
+                                              const v1::ReadArtifactRequest& request) {
+  absl::StatusOr<std::string> id = ParseJobName(request.name());
+  if (!id.ok()) return id.status();
+  if (request.artifact().empty())
+    return FieldError("artifact", "is required: the name of one of the job's artifacts");
+  if (request.offset() < 0) {
+    return FieldError("offset", absl::StrCat("is ", request.offset(), "; must be at least 0"));
+  }
+  return std::make_unique<DeferredSource<v1::ReadArtifactResponse>>(
+      context.pool, [&context, request, id = *std::move(id)] { return Open(context, request, id); });
 }
 
 }  // namespace tandem::rpc

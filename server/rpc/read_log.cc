@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
+#include "server/rpc/deferred_source.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/log_source.h"
 #include "server/workers/job_folder.h"
@@ -14,13 +15,16 @@ Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const v1::ReadLog
   if (request.offset() < 0) {
     return FieldError("offset", absl::StrCat("is ", request.offset(), "; must be at least 0"));
   }
-  const absl::StatusOr<v1::Job> job = context.jobs->Get(*id);
-  if (!job.ok()) return ExplainJobError(job.status(), request.name());
-  LogRequest log;
-  log.path = JobFolder(job->folder()).LogPath();
-  log.offset = request.offset();
-  if (request.follow()) log.until_end = context.events->Subscribe(*id, job->last_sequence());
-  return MakeLogSource(std::move(log), context.pool, context.files);
+  const auto open = [&context, request, id = *std::move(id)]() -> Source<v1::ReadLogResponse> {
+    const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
+    if (!job.ok()) return ExplainJobError(job.status(), request.name());
+    LogRequest log;
+    log.path = JobFolder(job->folder()).LogPath();
+    log.offset = request.offset();
+    if (request.follow()) log.until_end = context.events->Subscribe(id, job->last_sequence());
+    return MakeLogSource(std::move(log), context.pool, context.files);
+  };
+  return std::make_unique<DeferredSource<v1::ReadLogResponse>>(context.pool, open);
 }
 
 }  // namespace tandem::rpc

@@ -1,0 +1,82 @@
+// What reads the database or files does so on the pool, never on the caller's thread, which is gRPC's.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <utility>
+
+#include "server/rpc/handlers.h"
+#include "server/rpc/service_fixture.h"
+
+namespace tandem {
+namespace {
+
+class BlockingTest : public ServiceFixture {
+ protected:
+  void SetUp() override {
+    ServiceFixture::SetUp();
+    context_.lifecycle = &lifecycle_;
+    context_.jobs = jobs_.get();
+    context_.events = events_.get();
+    context_.admission = &admission_;
+    context_.files = files_.get();
+    context_.pool = &idle_;
+  }
+
+  // Where no thread may read, the handler must not answer.
+  template <typename Response, typename Request>
+  void ExpectOnPool(void (*handler)(const RpcContext&, const Request&, rpc::Reply<Response>),
+                    const Request& request) {
+    bool answered = false;
+    handler(context_, request, [&answered](absl::StatusOr<Response>) { answered = true; });
+    EXPECT_FALSE(answered);
+  }
+
+  template <typename Response, typename Request>
+  void ExpectStreamOnPool(rpc::Source<Response> (*handler)(const RpcContext&, const Request&),
+                          const Request& request) {
+    bool answered = false;
+    rpc::Source<Response> source = handler(context_, request);
+    ASSERT_TRUE(source.ok()) << source.status();
+    (*source)->Next([&answered](auto) { answered = true; });
+    EXPECT_FALSE(answered);
+    (*source)->Cancel();
+  }
+
+  // Without threads: what is posted there never runs.
+  BlockingPool idle_{0};
+  RpcContext context_;
+};
+
+TEST_F(BlockingTest, ReadsOnThePool) {
+  const std::string job = Create("a");
+  v1::GetJobRequest get;
+  get.set_name(job);
+  ExpectOnPool(&rpc::GetJob, get);
+  ExpectOnPool(&rpc::ListJobs, v1::ListJobsRequest());
+  ExpectOnPool(&rpc::CreateJob, Request("b", "r1"));
+  v1::ReadLogRequest log;
+  log.set_name(job);
+  ExpectStreamOnPool(&rpc::ReadLog, log);
+  v1::ReadArtifactRequest artifact;
+  artifact.set_name(job);
+  artifact.set_artifact("model.safetensors");
+  ExpectStreamOnPool(&rpc::ReadArtifact, artifact);
+}
+
+TEST_F(BlockingTest, AStreamThatIsCancelledBeforeItsSourceIsThereEnds) {
+  BlockingPool pool(1);
+  context_.pool = &pool;
+  v1::ReadLogRequest log;
+  log.set_name(Create("a"));
+  log.set_follow(true);
+  rpc::Source<v1::ReadLogResponse> source = rpc::ReadLog(context_, log);
+  ASSERT_TRUE(source.ok()) << source.status();
+  (*source)->Cancel();
+  absl::Status status;
+  (*source)->Next([&status](auto result) { status = result.status(); });
+  pool.Stop();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+}
+
+}  // namespace
+}  // namespace tandem

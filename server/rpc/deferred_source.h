@@ -1,0 +1,94 @@
+#ifndef TANDEM_SERVER_RPC_DEFERRED_SOURCE_H_
+#define TANDEM_SERVER_RPC_DEFERRED_SOURCE_H_
+
+#include <memory>
+#include <utility>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "engine/base/mutex.h"
+#include "server/rpc/blocking_pool.h"
+#include "server/rpc/response_source.h"
+
+namespace tandem {
+
+// A source that has to read the database or a file before there is one: that is done on the pool, when the
+// first response is asked for.
+template <typename Response>
+class DeferredSource : public ResponseSource<Response> {
+ public:
+  using Callback = typename ResponseSource<Response>::Callback;
+  // Called once, on the pool. Its error is what the stream ends with.
+  using Open = absl::AnyInvocable<absl::StatusOr<std::unique_ptr<ResponseSource<Response>>>()>;
+
+  // `pool` must outlive the source.
+  DeferredSource(BlockingPool* pool, Open open)
+      : pool_(pool), state_(std::make_shared<State>(std::move(open))) {}
+
+  void Next(Callback callback) override {
+    // The callback may destroy this.
+    const std::shared_ptr<State> state = state_;
+    if (ResponseSource<Response>* source = state->Opened()) {
+      source->Next(std::move(callback));
+      return;
+    }
+    pool_->Post([state, callback = std::move(callback)]() mutable { state->First(std::move(callback)); });
+  }
+
+  void Cancel() override {
+    const std::shared_ptr<State> state = state_;
+    state->Cancel();
+  }
+
+ private:
+  class State {
+   public:
+    explicit State(Open open) : open_(std::move(open)) {}
+
+    ResponseSource<Response>* Opened() {
+      MutexLock lock(&mutex_);
+      return source_.get();
+    }
+
+    void First(Callback callback) {
+      auto opened = open_();
+      if (!opened.ok()) {
+        callback(opened.status());
+        return;
+      }
+      ResponseSource<Response>* const source = opened->get();
+      bool cancelled;
+      {
+        MutexLock lock(&mutex_);
+        source_ = *std::move(opened);
+        cancelled = cancelled_;
+      }
+      if (cancelled) source->Cancel();
+      source->Next(std::move(callback));
+    }
+
+    void Cancel() {
+      ResponseSource<Response>* source;
+      {
+        MutexLock lock(&mutex_);
+        cancelled_ = true;
+        source = source_.get();
+      }
+      if (source != nullptr) source->Cancel();
+    }
+
+   private:
+    Open open_;
+    Mutex mutex_;
+    // Set once.
+    std::unique_ptr<ResponseSource<Response>> source_ ABSL_GUARDED_BY(mutex_);
+    bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  };
+
+  BlockingPool* const pool_;
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_DEFERRED_SOURCE_H_
