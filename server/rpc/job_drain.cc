@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 #include "server/store/records.h"
 
 namespace tandem {
@@ -12,9 +14,8 @@ void JobDrain::CancelAll(Done done) {
     MutexLock lock(&mutex_);
     aborted = aborted_;
     if (aborted.ok()) {
-      waiting_.push_back(std::move(done));
       draining_ = true;
-      looking_ = true;
+      ++looking_;
     }
   }
   if (!aborted.ok()) {
@@ -24,7 +25,14 @@ void JobDrain::CancelAll(Done done) {
   // A job that ends between the look and its cancellation is forgotten with the answer to that.
   const absl::StatusOr<std::vector<v1::Job>> jobs = jobs_->NonTerminalJobs();
   if (!jobs.ok()) {
-    Abort(jobs.status());
+    {
+      MutexLock lock(&mutex_);
+      // Another call that waits goes on.
+      if (--looking_ == 0 && waiting_.empty()) draining_ = false;
+    }
+    done(absl::Status(jobs.status().code(),
+                      absl::StrCat("the jobs to cancel could not be read, so the daemon goes on: ",
+                                   jobs.status().message())));
     return;
   }
   for (const v1::Job& job : *jobs) CancelJob(JobId(job.name()));
@@ -32,10 +40,15 @@ void JobDrain::CancelAll(Done done) {
   int cancelled;
   {
     MutexLock lock(&mutex_);
-    looking_ = false;
+    --looking_;
     cancelled = cancelled_;
-    ready = TakeIfDrained();
+    aborted = aborted_;
+    if (aborted.ok()) {
+      waiting_.push_back(std::move(done));
+      ready = TakeIfDrained();
+    }
   }
+  if (!aborted.ok()) done(aborted);
   for (Done& call : ready) call(cancelled);
 }
 
@@ -88,7 +101,7 @@ void JobDrain::Forget(const std::string& id, bool cancelled) {
 
 std::vector<JobDrain::Done> JobDrain::TakeIfDrained() {
   std::vector<Done> ready;
-  if (draining_ && !looking_ && pending_.empty()) ready.swap(waiting_);
+  if (draining_ && looking_ == 0 && pending_.empty()) ready.swap(waiting_);
   return ready;
 }
 

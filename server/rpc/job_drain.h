@@ -25,7 +25,8 @@ class JobDrain : public JobObserver {
   explicit JobDrain(JobMachine* jobs) : jobs_(jobs) {}
 
   // From now on cancels those that are there and any that are still accepted; `done` is called once, when
-  // none is left. May be called again meanwhile.
+  // none is left. May be called again meanwhile. Where the jobs cannot be read, `done` gets the error,
+  // nothing is cancelled, and it is as if this had not been called.
   void CancelAll(Done done);
 
   // Calls what waits with this error, and everything later too.
@@ -34,7 +35,7 @@ class JobDrain : public JobObserver {
   // Whether CancelAll came to its end.
   bool is_drained() const {
     MutexLock lock(&mutex_);
-    return draining_ && !looking_ && pending_.empty();
+    return draining_ && looking_ == 0 && pending_.empty();
   }
 
   void OnQueued(const v1::Job& job) override;
@@ -49,8 +50,8 @@ class JobDrain : public JobObserver {
   JobMachine* const jobs_;
   mutable Mutex mutex_;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
-  // Until the first look at the store is through.
-  bool looking_ ABSL_GUARDED_BY(mutex_) = false;
+  // Calls whose look at the store is not through.
+  int looking_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<std::string> pending_ ABSL_GUARDED_BY(mutex_);
   int cancelled_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);

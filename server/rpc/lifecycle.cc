@@ -19,17 +19,21 @@ absl::Status Lifecycle::CheckServing() const {
 
 absl::Status Lifecycle::CheckAcceptsJobs() const {
   MutexLock lock(&mutex_);
-  return stopped_ || refuses_jobs_ ? ShuttingDown() : absl::OkStatus();
+  return stopped_ || refusals_ > 0 ? ShuttingDown() : absl::OkStatus();
 }
 
 void Lifecycle::RefuseJobs() {
   MutexLock lock(&mutex_);
-  refuses_jobs_ = true;
+  ++refusals_;
+}
+
+void Lifecycle::AcceptJobsAgain() {
+  MutexLock lock(&mutex_);
+  --refusals_;
 }
 
 void Lifecycle::Stop() {
   MutexLock lock(&mutex_);
-  refuses_jobs_ = true;
   stopped_ = true;
 }
 

@@ -6,7 +6,7 @@
 
 namespace tandem {
 
-// How far the daemon is on its way out; it only goes forward. Thread-safe.
+// How far the daemon is on its way out. Thread-safe.
 class Lifecycle {
  public:
   // OK while calls are answered; UNAVAILABLE once the daemon stops.
@@ -16,6 +16,8 @@ class Lifecycle {
 
   // Refuses new jobs; all else goes on.
   void RefuseJobs();
+  // Takes one RefuseJobs back: new jobs are taken again when all are.
+  void AcceptJobsAgain();
   // Refuses everything, and wakes WaitForStop.
   void Stop();
   // Returns once Stop was called.
@@ -23,7 +25,7 @@ class Lifecycle {
 
  private:
   mutable Mutex mutex_;
-  bool refuses_jobs_ ABSL_GUARDED_BY(mutex_) = false;
+  int refusals_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -1,3 +1,4 @@
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <google/protobuf/any.pb.h>
 
@@ -289,6 +290,30 @@ TEST_F(ServiceTest, ShutdownCancelsTheJobsFirst) {
   EXPECT_EQ(refused.error_code(), StatusCode::UNAVAILABLE);
   EXPECT_EQ(DetailOf<google::rpc::ErrorInfo>(refused).reason(), "SHUTTING_DOWN");
   EXPECT_TRUE(jobs_->NonTerminalJobs()->empty());
+}
+
+TEST_F(ServiceTest, AShutdownThatCannotReadTheJobsLeavesTheDaemonServing) {
+  SQLite::Database database(folder_->DatabasePath(), SQLite::OPEN_READWRITE, /*aBusyTimeoutMs=*/5000);
+  database.exec("ALTER TABLE jobs RENAME TO hidden_jobs");
+  v1::ShutdownRequest request;
+  request.set_cancel_jobs(true);
+  v1::ShutdownResponse response;
+  const grpc::Status status = daemon_stub_->Shutdown(Context().get(), request, &response);
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_THAT(status.error_message(), HasSubstr("the jobs to cancel could not be read"));
+  database.exec("ALTER TABLE hidden_jobs RENAME TO jobs");
+  // It takes jobs, and another shutdown works.
+  const std::string job = Create("a");
+  workers_.AwaitStarted(Id(job));
+  std::thread worker([&] {
+    workers_.AwaitCancelling(Id(job));
+    Finish(job, 1, v1::JOB_STATE_CANCELLED);
+  });
+  const grpc::Status again = daemon_stub_->Shutdown(Context().get(), request, &response);
+  worker.join();
+  ASSERT_TRUE(again.ok()) << again.error_message();
+  EXPECT_EQ(response.cancelled_jobs(), 1);
 }
 
 TEST_F(ServiceTest, StoppingEndsStreamsWithUnavailable) {

@@ -16,6 +16,8 @@ void Shutdown(const RpcContext& context, const v1::ShutdownRequest& request,
   context.pool->Post([&context, reply = std::move(reply)]() mutable {
     context.drain->CancelAll([&context, reply = std::move(reply)](absl::StatusOr<int> cancelled) mutable {
       if (!cancelled.ok()) {
+        // It goes on as before, unless another shutdown stands.
+        context.lifecycle->AcceptJobsAgain();
         reply(cancelled.status());
         return;
       }
