@@ -22,7 +22,10 @@ deploy/setup.sh
 echo "All there."
 
 step "2/4  Build (the first one takes some minutes)"
-bazel build --noshow_progress --show_result=0 \
+# On a terminal Bazel shows what it does in a few lines at the bottom; in a log that would be thousands.
+progress=()
+[[ -t 2 ]] || progress=(--noshow_progress)
+bazel build "${progress[@]}" --show_result=0 \
   //server/daemon:tandemd //server/worker:tandem-worker //client/cli:tandem
 mkdir -p "$bin"
 for program in server/daemon/tandemd server/worker/tandem-worker client/cli/tandem; do
@@ -75,4 +78,5 @@ To go on, in a shell where this is set:
     tandem download $name
     tandem init lenet > my.yaml && tandem submit my.yaml --follow     # the next job
     tandem shutdown                                                  # stop the daemon
+    tandemd --data-folder ~/data --data-folder /usr/share/datasets   # start one that also reads data of your own
 END
