@@ -43,8 +43,11 @@ void CheckJobName(const std::string& name, FieldViolations& violations) {
   const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
     return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.';
   });
-  if (plain && name.size() <= kMaxJobNameLength) return;
-  violations.Add("name", absl::StrCat("may have letters, digits, '_', '-' and '.', and at most ",
+  // The job's id begins with it, and stands on command lines and names folders: no "-rf", no "..".
+  const bool begins_well = name.empty() || absl::ascii_isalnum(name.front());
+  if (plain && begins_well && name.size() <= kMaxJobNameLength) return;
+  violations.Add("name", absl::StrCat("may have letters, digits, '_', '-' and '.', begins with a letter or a "
+                                      "digit, and has at most ",
                                       kMaxJobNameLength, " characters"));
 }
 

@@ -168,6 +168,20 @@ TEST(PlanTest, HugeSizesAreRefused) {
   }
 }
 
+TEST(PlanTest, ANameBeginsWithALetterOrADigit) {
+  v1::JobSpec spec = Lenet("");
+  for (const char* name : {"lenet-5.b_2", "5-lenet", ""}) {
+    spec.set_name(name);
+    EXPECT_TRUE(PlanJob(spec, kFashion).ok()) << name;
+  }
+  for (const char* name : {"-rf", "..", ".hidden", "_", "a b", "a\nb", "../token", "\xc3\xbc"}) {
+    spec.set_name(name);
+    const std::vector<FieldViolation> violations = GetFieldViolations(PlanJob(spec, kFashion).status());
+    ASSERT_EQ(violations.size(), 1) << name;
+    EXPECT_EQ(violations[0].field, "name") << name;
+  }
+}
+
 TEST(PlanTest, EverythingIsReportedAtOnce) {
   v1::JobSpec spec = Lenet(R"(
     training { report { every_seconds: 0.001 every_steps: -1 } validation_batch_size: -1
