@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -94,6 +95,11 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   device_options.memory_bytes = options.memory_bytes;
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Device> devices, MakeDevices(device_options, ProbeHost()));
   inventory_ = std::make_unique<Inventory>(devices);
+  for (const std::string& folder : options.data_folders) {
+    std::error_code error;
+    // It may be mounted later; but most often its name is misspelt.
+    if (!std::filesystem::is_directory(folder, error)) spdlog::warn("data folder {} does not exist", folder);
+  }
   datasets_ = std::make_unique<DatasetCatalog>(options.data_folders);
   admission_ = std::make_unique<SpecAdmission>(datasets_.get(), std::move(devices));
 

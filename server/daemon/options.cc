@@ -40,7 +40,9 @@ SIGTERM or SIGINT stops the daemon within 5 seconds and leaves workers running: 
 takes them over. 'tandem shutdown --cancel-jobs' stops everything.
 Exit status: 0 stopped when asked to; 1 could not start or failed; 2 wrong options.)";
 
+// The command line looks in the same places.
 std::string DefaultStateFolder() {
+  if (const char* state = getenv("TANDEM_STATE"); state != nullptr && *state != '\0') return state;
   if (geteuid() == 0) return "/var/lib/tandem";
   if (const char* state_home = getenv("XDG_STATE_HOME"); state_home != nullptr && state_home[0] == '/') {
     return absl::StrCat(state_home, "/tandem");
@@ -98,14 +100,16 @@ class HelpFormatter : public CLI::Formatter {
 
 void AddOptions(DaemonOptions* options, CLI::App* app) {
   app->add_option("--state-folder", options->state_folder,
-                  "Folder of jobs, their events and files; made where it is missing. One daemon a folder")
+                  "Folder of jobs, their events and files; made where it is missing. One daemon a folder. "
+                  "TANDEM_STATE "
+                  "gives another default, here and to the command line")
       ->type_name("DIR")
       ->capture_default_str()
       ->group("State and data");
-  app->add_option(
-         "--data-folder", options->data_folders,
-         "Folder that data may be read from; may be given several times. A subfolder with the four IDX files "
-         "of MNIST's names is a data set of the subfolder's name")
+  app->add_option("--data-folder", options->data_folders,
+                  "Folder that data may be read from, in place of the default; may be given several times. A "
+                  "subfolder "
+                  "with the four IDX files of MNIST's names is a data set of the subfolder's name")
       ->type_name("DIR")
       ->capture_default_str()
       ->allow_extra_args(false)

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 
 namespace tandem {
@@ -33,6 +34,16 @@ TEST(DaemonOptionsTest, HasDefaults) {
   EXPECT_THAT(parsed->options.worker_program, HasSubstr("tandem-worker"));
   EXPECT_FALSE(parsed->options.state_folder.empty());
   EXPECT_FALSE(parsed->options.insecure_listen_beyond_loopback);
+}
+
+TEST(DaemonOptionsTest, TakesTheStateFolderFromTheEnvironment) {
+  ASSERT_EQ(setenv("TANDEM_STATE", "/from-environment", 1), 0);
+  const absl::StatusOr<ParsedOptions> environment = ParseDaemonOptions({});
+  const absl::StatusOr<ParsedOptions> flag = ParseDaemonOptions({"--state-folder", "/from-flag"});
+  ASSERT_EQ(unsetenv("TANDEM_STATE"), 0);
+  ASSERT_TRUE(environment.ok() && flag.ok());
+  EXPECT_EQ(environment->options.state_folder, "/from-environment");
+  EXPECT_EQ(flag->options.state_folder, "/from-flag");
 }
 
 TEST(DaemonOptionsTest, ReadsFlags) {
