@@ -33,6 +33,10 @@ std::string ConnectionAdvice(absl::string_view message, const std::string& addre
     return "Its certificate is by none of the trusted authorities: give the right one with --tls-ca FILE (or "
            "TANDEM_TLS_CA).";
   }
+  if (tls && absl::StrContains(message, "empty address list")) {
+    return "The TLS files could not be used: --tls-ca wants certificates in PEM, --tls-cert and --tls-key a "
+           "pair.";
+  }
   if (tls && absl::StrContains(message, "wrong version number")) {
     return "Something there does not speak TLS: is it the address, or a daemon without TLS? Then leave --tls "
            "and --tls-ca "

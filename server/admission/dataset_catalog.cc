@@ -121,10 +121,10 @@ std::map<std::string, std::string> DatasetCatalog::Find() const {
 
 absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text) const {
   const auto outside = [&] {
-    return absl::InvalidArgumentError(
-        absl::StrCat("is ", Quote(text), ", which is not inside a data folder of the daemon (",
-                     data_folders_.empty() ? "it has none" : absl::StrJoin(data_folders_, ", "),
-                     "); put the files there, or start the daemon with --data-folder"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is ", Quote(text), ", which is not inside a data folder of the daemon (",
+        data_folders_.empty() ? "it has none" : absl::StrJoin(data_folders_, ", "),
+        "); put the files there, or start the daemon with their folder as another --data-folder"));
   };
   if (text.find('\0') != std::string::npos || text.size() > 4096) {
     return absl::InvalidArgumentError("is not a path");
@@ -184,10 +184,13 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::Resolve(const v1::DatasetSpec& s
         if (other != kFashionMnist) names.push_back(other);
       }
       const std::string close = ClosestName(name, names);
-      return FieldError("name",
-                        absl::StrCat("is ", Quote(name), ", which is not a data set that the daemon knows; ",
-                                     close.empty() ? "" : absl::StrCat("did you mean '", close, "'? "),
-                                     "Known: ", absl::StrJoin(names, ", ")));
+      return FieldError(
+          "name", absl::StrCat("is ", Quote(name), ", which is not a data set that the daemon knows; ",
+                               close.empty() ? "" : absl::StrCat("did you mean '", close, "'? "),
+                               "known: ", absl::StrJoin(names, ", "), ". A subfolder of a data folder (",
+                               data_folders_.empty() ? "there are none; --data-folder gives one"
+                                                     : absl::StrJoin(data_folders_, ", "),
+                               ") with MNIST's four IDX files is a data set of its own name"));
     }
     *resolved.mutable_idx() = FilesOf(found->second);
   }

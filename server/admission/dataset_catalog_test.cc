@@ -83,7 +83,7 @@ TEST_F(DatasetCatalogTest, SuggestsAName) {
   EXPECT_EQ(close.field, "name");
   EXPECT_THAT(close.description, HasSubstr("did you mean 'shapes'?"));
   EXPECT_THAT(Violation(catalog_.Resolve(Named("fashion-mnist")).status()).description, HasSubstr("install"));
-  EXPECT_THAT(Violation(catalog_.Resolve(Named("../shapes")).status()).description, HasSubstr("Known: "));
+  EXPECT_THAT(Violation(catalog_.Resolve(Named("../shapes")).status()).description, HasSubstr("known: "));
 }
 
 TEST_F(DatasetCatalogTest, WantsANameOrASource) {

@@ -16,7 +16,8 @@ absl::Status StatusOfDatabase(absl::string_view doing, const SQLite::Exception& 
   const std::string message = absl::StrCat("database: ", doing, ": ", error.what());
   switch (error.getErrorCode()) {
     case SQLITE_FULL:
-      return absl::ResourceExhaustedError(message);
+      return absl::ResourceExhaustedError(
+          absl::StrCat(message, "; make room in the state folder's file system"));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return absl::DataLossError(message);

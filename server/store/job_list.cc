@@ -65,7 +65,7 @@ absl::StatusOr<std::optional<Position>> PositionOf(const JobQuery& query) {
     }
   }
   return absl::InvalidArgumentError(
-      "page_token: not one that was given for this order and these states; begin without one");
+      "not one that was given for this order and these states; begin without one");
 }
 
 }  // namespace

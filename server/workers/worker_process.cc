@@ -163,7 +163,7 @@ std::string DescribeEnd(const WorkerProcess::End& end) {
     case kWorkerLockHeld:
       return text + ": another process held the lock of the job's folder";
     case kWorkerSpoolFailed:
-      return text + ": it could not write its event spool; is the disk full?";
+      return text + ": it could not write its event spool, perhaps because the disk is full";
     case kWorkerDismissed:
       return text + ": the daemon had dismissed it";
     default:
