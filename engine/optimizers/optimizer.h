@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_OPTIMIZERS_OPTIMIZER_H_
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "engine/graph/graph.h"
 #include "tandem/v1/training.pb.h"
 
@@ -17,11 +18,13 @@ absl::Status CheckOptimizer(const v1::Optimizer& optimizer);
 // The rate that the message gives.
 double LearningRateOf(const v1::Optimizer& optimizer);
 
-// Appends the update of the variable `parameter` by `gradient`, after the state that the optimizer keeps for
-// it, variables named "<optimizer's quantity>/<parameter>". `learning_rate` is float64 [], `step` int64 [],
-// the steps taken before this one.
-absl::Status AddUpdate(const v1::Optimizer& optimizer, ValueId parameter, ValueId gradient,
-                       ValueId learning_rate, ValueId step, Graph& graph);
+// Appends the clipping of `gradients`, if it is asked for, and the update of each of the variables
+// `parameters` by its gradient, with the state that the optimizer keeps for it, variables named
+// "<optimizer's quantity>/<parameter>". `learning_rate` is float64 [], `step` int64 [], the steps taken
+// before this one. INVALID_ARGUMENT, as CheckOptimizer's, for a group's name that no parameter has.
+absl::Status AddUpdates(const v1::Optimizer& optimizer, absl::Span<const ValueId> parameters,
+                        absl::Span<const ValueId> gradients, ValueId learning_rate, ValueId step,
+                        Graph& graph);
 
 }  // namespace tandem
 

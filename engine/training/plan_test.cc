@@ -217,6 +217,21 @@ TEST(PlanTest, TheDeepestModelIsPlannedInTime) {
   ExpectViolation(spec, "model.layers", "has 4097 layers; at most 4096 are taken");
 }
 
+TEST(PlanTest, OptimizersAreCheckedAgainstTheModel) {
+  v1::JobSpec spec = Lenet();
+  spec.mutable_training()->mutable_optimizer()->mutable_adam();
+  v1::ParameterGroup* group = spec.mutable_training()->mutable_optimizer()->add_groups();
+  group->set_weight_decay(0);
+  group->add_names("*.bias");
+  const absl::StatusOr<JobPlan> plan = PlanJob(spec, kFashion);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->ops, Contains("adam"));
+  // Parameters, and two moments of each.
+  EXPECT_GT(plan->replica_memory_bytes, kWorkspaceCapBytes + 12 * 431080 + 4 * 64 * 20 * 24 * 24);
+  group->add_names("*.scale");
+  ExpectViolation(spec, "training.optimizer.groups[0].names[1]", "\"*.scale\" matches no parameter");
+}
+
 TEST(PlanTest, SchedulesAreCheckedAndFilled) {
   ExpectViolation(Lenet("training { schedule { multistep { milestones: [3, 2] } } }"),
                   "training.schedule.multistep.milestones[1]", "is 2; it must be from 4");

@@ -137,9 +137,14 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Step
     const double share = static_cast<double>(shape.samples) / static_cast<double>(shape.batch_samples);
     TANDEM_RETURN_IF_ERROR(AddReduction(share, gradients, graph));
   }
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    TANDEM_RETURN_IF_ERROR(AddUpdate(spec.training().optimizer(), step.parameters[i].value, gradients[i],
-                                     learning_rate, steps, graph));
+  std::vector<ValueId> parameters;
+  for (const Parameter& parameter : step.parameters) parameters.push_back(parameter.value);
+  const absl::Status updates =
+      AddUpdates(spec.training().optimizer(), parameters, gradients, learning_rate, steps, graph);
+  if (!updates.ok()) {
+    FieldViolations violations;
+    violations.AddAll("training.optimizer", updates);
+    return violations.ToStatus();
   }
   return step;
 }

@@ -243,6 +243,30 @@ TEST(TrainerTest, ReportsComeAtTheIntervalAndAtTheEndOfAnEpoch) {
   EXPECT_THAT(steps, ::testing::ElementsAre(4, 5, 8, 12, 16, 20, 24));
 }
 
+TEST(TrainerTest, EveryOptimizerTrainsOnEveryBackendAndAnyNumberOfReplicas) {
+  for (const char* kind :
+       {"adam {}", "adam { amsgrad: true weight_decay: 0.01 }", "adamw {}", "nadam {}", "adamax {}",
+        "rmsprop { learning_rate: 0.001 centered: true momentum: 0.5 }", "adagrad {}", "adadelta {}",
+        "lion { weight_decay: 0.1 }", "lamb { weight_decay: 0.1 }"}) {
+    for (const char* clip : {"", "clip { norm: 0.5 }", "clip { value: 0.01 }"}) {
+      SCOPED_TRACE(absl::StrCat(kind, " ", clip));
+      v1::JobSpec spec = SmallLenet(1);
+      *spec.mutable_training()->mutable_optimizer() = Parse<v1::Optimizer>(
+          absl::StrCat(kind, clip, " groups { biases_and_norms: true weight_decay: 0 }"));
+      Recorder oracle, shared, cpu;
+      ASSERT_TRUE(Train(spec, "reference", &oracle).ok());
+      spec.mutable_replicas()->set_count(3);
+      ASSERT_TRUE(Train(spec, "reference", &shared).ok());
+      spec.mutable_replicas()->set_count(2);
+      const absl::Status status = Train(spec, "cpu", &cpu);
+      ASSERT_TRUE(status.ok()) << status;
+      // Where a gradient is nothing but rounding, the adaptive ones make whole steps of it.
+      ExpectNear(oracle.losses(), shared.losses(), 4, 1e-6);
+      ExpectNear(oracle.losses(), cpu.losses(), 2, 1e-3);
+    }
+  }
+}
+
 TEST(TrainerTest, TheLearningRateFollowsItsSchedule) {
   v1::JobSpec spec = SmallLenet(2);
   *spec.mutable_training()->mutable_schedule() = Parse<v1::Schedule>(R"(

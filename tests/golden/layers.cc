@@ -179,38 +179,4 @@ absl::StatusOr<ValueId> AddLoss(Graph& graph, const json& attrs, ValueId input, 
   return outputs[0];
 }
 
-absl::StatusOr<Optimizer> ReadOptimizer(const json& attrs) {
-  Attributes attributes(attrs);
-  const std::string type = attributes.Text("type", "");
-  if (type != "sgd") return NotOffered(absl::StrCat("optimizer ", type));
-  for (const char* key : {"clip_norm", "clip_value"}) {
-    if (attributes.Has(key)) return NotOffered(key);
-    attributes.Ignore(key);
-  }
-  if (attributes.Flag("maximize", false)) return NotOffered("maximize");
-  if (!attributes.Has("lr")) return absl::InvalidArgumentError("lr is missing");
-  Optimizer optimizer = {SgdOp(attributes.Number("momentum", 0), attributes.Number("dampening", 0),
-                               attributes.Flag("nesterov", false), attributes.Number("weight_decay", 0)),
-                         attributes.Number("lr", 0)};
-  TANDEM_RETURN_IF_ERROR(attributes.Finish());
-  return optimizer;
-}
-
-absl::Status AddOptimizer(Graph& graph, const Optimizer& optimizer, absl::Span<const ValueId> parameters,
-                          absl::Span<const ValueId> grads) {
-  const auto op = std::make_shared<SgdOp>(optimizer.rule);
-  const ValueId learning_rate = graph.AddInput("learning_rate", DType::kFloat64, {});
-  const ValueId step = graph.AddInput("step", DType::kInt64, {});
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    std::vector<ValueId> inputs = {parameters[i], grads[i], learning_rate, step};
-    if (op->momentum != 0) {
-      const Value& parameter = graph.value(parameters[i]);
-      inputs.push_back(graph.AddVariable(absl::StrCat("momentum.", parameter.name),
-                                         VariableKind::kOptimizerState, parameter.dtype, parameter.shape));
-    }
-    TANDEM_RETURN_IF_ERROR(graph.AddNode(op, std::move(inputs)).status());
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace tandem

@@ -7,7 +7,6 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/graph/graph.h"
-#include "engine/graph/ops/sgd.h"
 #include "nlohmann/json.hpp"
 
 namespace tandem {
@@ -22,18 +21,6 @@ absl::StatusOr<ValueId> AddOperation(Graph& graph, const nlohmann::json& attrs,
 
 // Appends the loss that `attrs` describes, a scalar.
 absl::StatusOr<ValueId> AddLoss(Graph& graph, const nlohmann::json& attrs, ValueId input, ValueId target);
-
-// An optimizer's rule and rate.
-struct Optimizer {
-  SgdOp rule;
-  double learning_rate;
-};
-absl::StatusOr<Optimizer> ReadOptimizer(const nlohmann::json& attrs);
-
-// Appends a step of the optimizer, with buffers of its own, for each parameter. Declares the inputs
-// learning_rate and step.
-absl::Status AddOptimizer(Graph& graph, const Optimizer& optimizer, absl::Span<const ValueId> parameters,
-                          absl::Span<const ValueId> grads);
 
 }  // namespace tandem
 

@@ -12,8 +12,10 @@
 #include "engine/graph/autodiff.h"
 #include "engine/graph/ops/linear.h"
 #include "engine/graph/ops/reshape.h"
+#include "engine/optimizers/optimizer.h"
 #include "tests/golden/labels.h"
 #include "tests/golden/layers.h"
+#include "tests/golden/optimizers.h"
 #include "tests/golden/program.h"
 #include "tests/golden/runner.h"
 
@@ -117,7 +119,7 @@ absl::Status RunLossCase(const GoldenCase& golden, const GoldenBackend& backend,
 }
 
 absl::Status RunOptimizerCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report) {
-  TANDEM_ASSIGN_OR_RETURN(const Optimizer optimizer, ReadOptimizer(golden.attrs));
+  TANDEM_ASSIGN_OR_RETURN(const v1::Optimizer optimizer, ReadOptimizer(golden.attrs));
   const std::vector<std::string> names = golden.NamesAfter("initial.");
   if (names.empty()) return absl::InvalidArgumentError("the case has no initial parameters");
   Program program(backend.make(0));
@@ -135,7 +137,7 @@ absl::Status RunOptimizerCase(const GoldenCase& golden, const GoldenBackend& bac
   }
   TANDEM_RETURN_IF_ERROR(AddOptimizer(program.graph(), optimizer, parameters, grads));
   TANDEM_RETURN_IF_ERROR(program.Compile());
-  program.Set("learning_rate", Tensor::Of<double>({}, {optimizer.learning_rate}));
+  program.Set("learning_rate", Tensor::Of<double>({}, {LearningRateOf(optimizer)}));
   for (int64_t step = 0; step < steps; ++step) {
     program.Set("step", Tensor::Of<int64_t>({}, {step}));
     for (const auto& [name, given] : all_grads) program.Set(absl::StrCat("grads.", name), Row(given, step));

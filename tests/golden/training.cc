@@ -7,8 +7,10 @@
 #include "engine/base/status_macros.h"
 #include "engine/graph/autodiff.h"
 #include "engine/graph/ops/all_reduce.h"
+#include "engine/optimizers/optimizer.h"
 #include "tests/golden/labels.h"
 #include "tests/golden/layers.h"
+#include "tests/golden/optimizers.h"
 
 namespace tandem {
 
@@ -55,7 +57,7 @@ absl::Status GoldenTraining::Build(const GoldenCase& golden, double share) {
     values[layer.at("name").get<std::string>()] = logits_;
   }
   if (logits_ == kNoValue) return absl::InvalidArgumentError("the case has no layers");
-  TANDEM_ASSIGN_OR_RETURN(const Optimizer optimizer,
+  TANDEM_ASSIGN_OR_RETURN(const v1::Optimizer optimizer,
                           ReadOptimizer(golden.attrs.value("optimizer", json::object())));
   TANDEM_ASSIGN_OR_RETURN(loss_, AddLoss(graph, golden.attrs.value("loss", json::object()), logits_, target));
   TANDEM_RETURN_IF_ERROR(CheckLabels(y_, graph.value(logits_).shape[1]));
@@ -70,7 +72,7 @@ absl::Status GoldenTraining::Build(const GoldenCase& golden, double share) {
   graph.MarkOutput(logits_);
   for (const ValueId grad : grads_) graph.MarkOutput(grad);
   TANDEM_RETURN_IF_ERROR(program_.Compile());
-  program_.Set("learning_rate", Tensor::Of<double>({}, {optimizer.learning_rate}));
+  program_.Set("learning_rate", Tensor::Of<double>({}, {LearningRateOf(optimizer)}));
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include "engine/backends/cpu/onednn.h"
 #include "engine/backends/cpu/onednn_step.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/update.h"
 
 namespace tandem::cpu {
 namespace {
@@ -240,8 +241,9 @@ absl::StatusOr<Place> Lowering::Output(int i) { return Home(graph_.outputs()[i])
 ValueId Lowering::ParameterOf(ValueId grad) const {
   for (const NodeId id : readers_[grad]) {
     const Node& node = graph_.node(id);
-    if (node.op->kind() == "sgd" && node.inputs[1] == grad) return node.inputs[0];
-    if (node.op->kind() == "all_reduce") {
+    const bool updates = dynamic_cast<const UpdateOp*>(node.op.get()) != nullptr;
+    if (updates && node.inputs[1] == grad) return node.inputs[0];
+    if (node.op->kind() == "all_reduce" || node.op->kind() == "clip_gradients") {
       const size_t i = std::find(node.inputs.begin(), node.inputs.end(), grad) - node.inputs.begin();
       const ValueId parameter = ParameterOf(node.outputs[i]);
       if (parameter != kNoValue) return parameter;

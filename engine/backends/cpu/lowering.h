@@ -118,7 +118,8 @@ class Lowering {
   bool ChangesAfter(ValueId id, NodeId node) const;
   // The one node that reads the value, of this kind; null if there are others, or if the host reads it.
   const Node* OnlyReader(ValueId id, absl::string_view kind) const;
-  // The parameter that an optimizer changes by this gradient, reduced or not; kNoValue where there is none.
+  // The parameter that an optimizer changes by this gradient, reduced and clipped or not; kNoValue where
+  // there is none.
   ValueId ParameterOf(ValueId grad) const;
   // Says that another node's steps do what this one asks for too.
   void Absorb(NodeId id) { absorbed_[id] = true; }

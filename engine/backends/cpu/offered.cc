@@ -6,6 +6,7 @@
 #include "engine/backends/cpu/elementwise.h"
 #include "engine/backends/cpu/linear.h"
 #include "engine/backends/cpu/lowering.h"
+#include "engine/backends/cpu/optimizers.h"
 #include "engine/backends/cpu/pooling.h"
 #include "engine/backends/cpu/update.h"
 
@@ -14,23 +15,32 @@ namespace tandem::cpu {
 Lower FindLower(absl::string_view kind) {
   static const auto& offered = *new std::unordered_map<std::string, Lower>{
       {"accumulate", LowerAccumulate},
+      {"adadelta", LowerAdadelta},
+      {"adagrad", LowerAdagrad},
+      {"adam", LowerAdam},
+      {"adamax", LowerAdamax},
       {"add", LowerAdd},
       {"all_reduce", LowerAllReduce},
       {"average_pool2d", LowerAveragePool},
       {"average_pool2d_grad", LowerAveragePoolGrad},
+      {"clip_gradients", LowerClipGradients},
       {"conv2d", LowerConvForward},
       {"conv2d_grad_input", LowerConvGradInput},
       {"conv2d_grad_weight", LowerConvGradWeight},
       {"count_correct", LowerCountCorrect},
+      {"lamb", LowerLamb},
       {"linear", LowerLinearForward},
       {"linear_grad_input", LowerLinearGradInput},
       {"linear_grad_weight", LowerLinearGradWeight},
+      {"lion", LowerLion},
       {"max_pool2d", LowerMaxPool},
       {"max_pool2d_grad", LowerMaxPoolGrad},
+      {"nadam", LowerNadam},
       {"normalize", LowerNormalize},
       {"relu", LowerRelu},
       {"relu_grad", LowerReluGrad},
       {"reshape", LowerReshape},
+      {"rmsprop", LowerRmsprop},
       {"scale", LowerScale},
       {"sgd", LowerSgd},
       {"softmax_cross_entropy", LowerSoftmaxCrossEntropy},

@@ -81,6 +81,15 @@ absl::Status CountCorrect(const KernelCall& call);
 absl::Status Accumulate(const KernelCall& call);
 absl::Status AllReduce(const KernelCall& call);
 absl::Status Sgd(const KernelCall& call);
+absl::Status Adadelta(const KernelCall& call);
+absl::Status Adagrad(const KernelCall& call);
+absl::Status Adam(const KernelCall& call);
+absl::Status Adamax(const KernelCall& call);
+absl::Status ClipGradients(const KernelCall& call);
+absl::Status Lamb(const KernelCall& call);
+absl::Status Lion(const KernelCall& call);
+absl::Status Nadam(const KernelCall& call);
+absl::Status Rmsprop(const KernelCall& call);
 
 }  // namespace tandem::reference
 

@@ -6,11 +6,15 @@
 
 #include "absl/strings/match.h"
 #include "engine/graph/ops/accumulate.h"
+#include "engine/graph/ops/adagrad.h"
+#include "engine/graph/ops/adam.h"
 #include "engine/graph/ops/all_reduce.h"
 #include "engine/graph/ops/classification.h"
+#include "engine/graph/ops/clip_gradients.h"
 #include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/linear.h"
+#include "engine/graph/ops/lion.h"
 #include "engine/graph/ops/normalize.h"
 #include "engine/graph/ops/pooling.h"
 #include "engine/graph/ops/reshape.h"
@@ -163,6 +167,28 @@ TEST(ShapeRules, Updates) {
   ExpectRefused(SgdOp(0, 0, true, 0), {F32({3}), F32({3}), F64({}), I64({})});
   ExpectRefused(SgdOp(0.9, 0.1, true, 0), {F32({3}), F32({3}), F64({}), I64({}), F32({3})});
   ExpectRefused(SgdOp(-1, 0, false, 0), {F32({3}), F32({3}), F64({}), I64({}), F32({3})});
+}
+
+TEST(ShapeRules, OptimizersCheckTheirStateAndSettings) {
+  const TensorType p = F32({3, 2});
+  ExpectTypes(AdamOp({}), {p, p, F64({}), I64({}), p, p}, {});
+  ExpectTypes(AdamOp({.amsgrad = true}), {p, p, F64({}), I64({}), p, p, p}, {});
+  ExpectTypes(NadamOp({}), {p, p, F64({}), I64({}), p, p, F64({})}, {});
+  EXPECT_EQ(NadamOp({}).MutatedInputs(), std::vector<int>({0, 4, 5, 6}));
+  ExpectRefused(NadamOp({}), {p, p, F64({}), I64({}), p, p, F32({})});
+  ExpectRefused(AdamOp({}), {p, p, F64({}), I64({}), p, F32({2, 3})});
+  ExpectRefused(AdamOp({.beta1 = 1}), {p, p, F64({}), I64({}), p, p});
+  ExpectRefused(LambOp({.epsilon = 0}), {p, p, F64({}), I64({}), p, p});
+  ExpectRefused(LionOp({.weight_decay = -1}), {p, p, F64({}), I64({}), p});
+  ExpectTypes(RmspropOp({.momentum = 0.9, .centered = true}), {p, p, F64({}), I64({}), p, p, p}, {});
+}
+
+TEST(ShapeRules, ClippingKeepsTypes) {
+  using Mode = ClipGradientsOp::Mode;
+  ExpectTypes(ClipGradientsOp(Mode::kByNorm, 1, 2), {F32({3}), F32({2, 2})}, {F32({3}), F32({2, 2})});
+  ExpectRefused(ClipGradientsOp(Mode::kByNorm, 1, 2), {F32({3}), F64({2, 2})});
+  ExpectRefused(ClipGradientsOp(Mode::kByValue, 0, 1), {F32({3})});
+  ExpectRefused(ClipGradientsOp(Mode::kByValue, 1, 0), {});
 }
 
 TEST(Cost, CountsMultiplicationsAndAdditions) {

@@ -59,6 +59,32 @@ struct SgdCoefficients {
   bool first_step = false;  // The buffer starts as the gradient.
 };
 
+// What the optimizers' kernels share: g = grad + weight_decay parameter, and 1 - beta in full precision.
+struct MomentCoefficients {
+  float beta1 = 0;
+  float fresh1 = 0;  // 1 - beta1
+  float beta2 = 0;
+  float fresh2 = 0;  // 1 - beta2
+  float epsilon = 0;
+  float weight_decay = 0;
+};
+
+struct AdamCoefficients : MomentCoefficients {
+  float keep = 0;         // What decoupled weight decay leaves of the parameter.
+  float moment_rate = 0;  // The update is (moment_rate m + grad_rate g) / (root_scale sqrt(v) + epsilon).
+  float grad_rate = 0;
+  float root_scale = 0;
+};
+
+struct RmspropCoefficients {
+  float rate = 0;
+  float alpha = 0;
+  float fresh = 0;  // 1 - alpha
+  float epsilon = 0;
+  float weight_decay = 0;
+  float momentum = 0;
+};
+
 struct NormalizeSizes {
   int64_t rows = 0;
   int64_t channels = 0;
@@ -164,6 +190,31 @@ struct Kernels {
   void (*scale)(const float* x, float factor, float* y, int64_t begin, int64_t end);
   void (*sgd)(const SgdCoefficients& coefficients, float* parameter, const float* grad, float* buffer,
               int64_t begin, int64_t end);
+  // Optimizers, as engine/graph/ops describes them. `largest` may be null.
+  void (*adam)(const AdamCoefficients& coefficients, float* parameter, const float* grad, float* m, float* v,
+               float* largest, int64_t begin, int64_t end);
+  // The update is moment_rate m / norm.
+  void (*adamax)(const AdamCoefficients& coefficients, float* parameter, const float* grad, float* m,
+                 float* norm, int64_t begin, int64_t end);
+  // Takes the step of the moments. The square sums of the parameter and of r go to `squares`.
+  void (*lamb_moments)(const AdamCoefficients& coefficients, const float* parameter, const float* grad,
+                       float* m, float* v, double* squares, int64_t begin, int64_t end);
+  // parameter -= rate r
+  void (*lamb_apply)(const AdamCoefficients& coefficients, float rate, float* parameter, const float* m,
+                     const float* v, int64_t begin, int64_t end);
+  void (*adagrad)(float rate, float epsilon, float weight_decay, float* parameter, const float* grad,
+                  float* sum, int64_t begin, int64_t end);
+  // alpha is rho.
+  void (*adadelta)(const RmspropCoefficients& coefficients, float* parameter, const float* grad,
+                   float* square, float* square_step, int64_t begin, int64_t end);
+  // `mean` and `buffer` may be null.
+  void (*rmsprop)(const RmspropCoefficients& coefficients, float* parameter, const float* grad, float* square,
+                  float* mean, float* buffer, int64_t begin, int64_t end);
+  void (*lion)(const MomentCoefficients& coefficients, float rate, float* parameter, const float* grad,
+               float* m, int64_t begin, int64_t end);
+  double (*sum_of_squares)(const float* x, int64_t begin, int64_t end);
+  // y = x brought into [-limit, limit].
+  void (*clamp)(const float* x, float limit, float* y, int64_t begin, int64_t end);
 };
 
 // The best that this processor runs; TANDEM_CPU_ISA=avx512|avx2|baseline in the environment asks for no more

@@ -8,6 +8,7 @@
 #include "engine/backends/cpu/kernels/convolution.inc"
 #include "engine/backends/cpu/kernels/elementwise.inc"
 #include "engine/backends/cpu/kernels/linear.inc"
+#include "engine/backends/cpu/kernels/optimizers.inc"
 #include "engine/backends/cpu/kernels/winograd.inc"
 #include "engine/backends/cpu/kernels/winograd_grad_weight.inc"
 #include "engine/backends/cpu/kernels/table.inc"

@@ -1,0 +1,101 @@
+#include "engine/backend/optimizer_cases.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/graph/ops/adagrad.h"
+#include "engine/graph/ops/adam.h"
+#include "engine/graph/ops/all_reduce.h"
+#include "engine/graph/ops/clip_gradients.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/lion.h"
+
+namespace tandem {
+namespace {
+
+// One step, from states that are not zero but at the first.
+OpCase Step(Shape shape, int64_t step, std::shared_ptr<const UpdateOp> op) {
+  return {absl::StrCat(op->kind(), " ", op->attributes(), " ", shape.ToString(), " step ", step),
+          [=](CaseGraph& g) {
+            std::vector<ValueId> inputs = {g.Variable("parameter", shape), g.Input("grad", shape),
+                                           g.Number<double>("learning_rate", 0.05),
+                                           g.Number<int64_t>("step", step)};
+            for (const OptimizerState& state : op->states()) {
+              if (state.scalar) {
+                g.variables().emplace(state.name, Tensor::Of<double>({}, {step == 0 ? 0.0 : 0.4}));
+                inputs.push_back(
+                    g.graph().AddVariable(state.name, VariableKind::kOptimizerState, DType::kFloat64, {}));
+              } else {
+                // What is a mean of squares is above 0, and above the square of the mean.
+                const absl::string_view name = state.name;
+                const bool signed_state = name == "momentum" || name == "mean" || name == "first_moment";
+                const double low = signed_state ? -0.5 : 1;
+                const double high = signed_state ? 0.5 : 2;
+                const double scale = step == 0 ? 0 : 1;
+                inputs.push_back(
+                    g.Variable(state.name, shape, scale * low, scale * high, VariableKind::kOptimizerState));
+              }
+            }
+            // Nodes take effect in their order: one reads the parameter before the step, one after it.
+            g.Add(std::make_shared<ScaleOp>(1), {inputs[0]});
+            g.Add(op, inputs);
+            g.Add(std::make_shared<ScaleOp>(1), {inputs[0]});
+          }};
+}
+
+OpCase Clipping(const std::string& name, ClipGradientsOp::Mode mode, double limit, bool reduced,
+                std::vector<Shape> shapes) {
+  return {absl::StrCat("clip_gradients ", name), [=](CaseGraph& g) {
+            std::vector<ValueId> grads;
+            for (const Shape& shape : shapes) {
+              grads.push_back(g.Input(absl::StrCat("grad", grads.size()), shape, -3, 3));
+            }
+            // What another reads too must stay.
+            grads.push_back(g.AddHidden(std::make_shared<ScaleOp>(2), {g.Input("shared", {4, 3})})[0]);
+            const ValueId shared = grads.back();
+            grads.push_back(g.graph().AddConstant(0.5, g.dtype(), {3}));
+            const int count = static_cast<int>(grads.size());
+            if (reduced) grads = g.AddHidden(std::make_shared<AllReduceOp>(0.5, 0, count), grads);
+            g.Add(std::make_shared<ClipGradientsOp>(mode, limit, count), grads);
+            g.Add(std::make_shared<ScaleOp>(3), {shared});
+          }};
+}
+
+}  // namespace
+
+std::vector<OpCase> OptimizerCases() {
+  std::vector<OpCase> cases;
+  for (const int64_t step : {0, 3}) {
+    const auto add = [&](Shape shape, auto op) {
+      cases.push_back(Step(std::move(shape), step, std::make_shared<decltype(op)>(op)));
+    };
+    add({3, 5}, AdamOp({}));
+    add({33}, AdamOp({.weight_decay = 0.1}));
+    add({2, 9}, AdamOp({.weight_decay = 0.1, .decoupled = true, .amsgrad = true}));
+    add({4, 3, 2, 2}, AdamOp({.beta2 = 0.99, .amsgrad = true}));
+    add({17}, NadamOp({.weight_decay = 0.1}));
+    add({3, 5}, NadamOp({.weight_decay = 0.1, .decoupled = true}));
+    add({5, 7}, AdamaxOp({.weight_decay = 0.1}));
+    add({70, 301}, LambOp({.weight_decay = 0.1}));
+    add({3}, LambOp({}));
+    add({19}, AdagradOp({.lr_decay = 0.1, .weight_decay = 0.1, .initial_accumulator = 0.5}));
+    add({3, 5}, AdadeltaOp({.weight_decay = 0.1}));
+    add({33}, RmspropOp({}));
+    add({3, 5}, RmspropOp({.momentum = 0.9}));
+    add({2, 9}, RmspropOp({.weight_decay = 0.1, .centered = true}));
+    add({33}, RmspropOp({.momentum = 0.9, .centered = true}));
+    add({3, 5}, LionOp({.weight_decay = 0.1}));
+  }
+  using Mode = ClipGradientsOp::Mode;
+  for (const bool reduced : {false, true}) {
+    const std::string where = reduced ? ", reduced" : "";
+    cases.push_back(Clipping("by norm" + where, Mode::kByNorm, 2.5, reduced, {{5}, {170, 301}}));
+    cases.push_back(Clipping("by a norm that is not reached" + where, Mode::kByNorm, 1e6, reduced, {{5, 3}}));
+    cases.push_back(Clipping("by value" + where, Mode::kByValue, 0.5, reduced, {{5}, {2, 3, 2, 2}}));
+  }
+  return cases;
+}
+
+}  // namespace tandem

@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <cmath>
+
+#include "engine/backends/reference/kernel.h"
+#include "engine/graph/ops/adagrad.h"
+#include "engine/graph/ops/adam.h"
+#include "engine/graph/ops/clip_gradients.h"
+#include "engine/graph/ops/lion.h"
+
+namespace tandem::reference {
+namespace {
+
+// The inputs of an update.
+struct Update {
+  explicit Update(const KernelCall& call)
+      : call(call),
+        parameter(Numbers(call.inputs[0])),
+        grad(Numbers(call.inputs[1])),
+        learning_rate(Numbers(call.inputs[2])[0]),
+        step(call.inputs[3]->data<int64_t>()[0]),
+        t(static_cast<double>(step + 1)) {}
+
+  absl::Span<double> state(int i) const { return Numbers(call.inputs[4 + i]); }
+
+  const KernelCall& call;
+  absl::Span<double> parameter;
+  absl::Span<const double> grad;
+  double learning_rate;
+  int64_t step;
+  double t;
+};
+
+// One element's bias-corrected moments after a step; the moments are kept in `m` and `v`.
+struct Moments {
+  Moments(double beta1, double beta2, double t, double g, double& m, double& v) {
+    m = beta1 * m + (1 - beta1) * g;
+    v = beta2 * v + (1 - beta2) * g * g;
+    first = m / (1 - std::pow(beta1, t));
+    second = v / (1 - std::pow(beta2, t));
+  }
+  double first;
+  double second;
+};
+
+double Norm(const std::vector<double>& numbers) {
+  double sum = 0;
+  for (const double number : numbers) sum += number * number;
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+absl::Status Adam(const KernelCall& call) {
+  const AdamSettings& s = call.op<AdamOp>().settings;
+  const Update u(call);
+  for (size_t i = 0; i < u.parameter.size(); ++i) {
+    double& p = u.parameter[i];
+    double g = u.grad[i];
+    if (s.decoupled) {
+      p -= u.learning_rate * s.weight_decay * p;
+    } else {
+      g += s.weight_decay * p;
+    }
+    const Moments moments(s.beta1, s.beta2, u.t, g, u.state(0)[i], u.state(1)[i]);
+    double second = moments.second;
+    if (s.amsgrad) {
+      double& largest = u.state(2)[i];
+      largest = std::max(largest, u.state(1)[i]);
+      second = largest / (1 - std::pow(s.beta2, u.t));
+    }
+    p -= u.learning_rate * moments.first / (std::sqrt(second) + s.epsilon);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Nadam(const KernelCall& call) {
+  const NadamSettings& s = call.op<NadamOp>().settings;
+  const Update u(call);
+  const auto mu_at = [&s](double t) { return s.beta1 * (1 - 0.5 * std::pow(0.96, t * s.momentum_decay)); };
+  const double mu = mu_at(u.t);
+  const double next_mu = mu_at(u.t + 1);
+  double& product = u.state(2)[0];
+  product = u.step == 0 ? mu : product * mu;
+  for (size_t i = 0; i < u.parameter.size(); ++i) {
+    double& p = u.parameter[i];
+    double g = u.grad[i];
+    if (s.decoupled) {
+      p -= u.learning_rate * s.weight_decay * p;
+    } else {
+      g += s.weight_decay * p;
+    }
+    double& m = u.state(0)[i];
+    const Moments moments(s.beta1, s.beta2, u.t, g, m, u.state(1)[i]);
+    const double ahead = next_mu * m / (1 - product * next_mu) + (1 - mu) * g / (1 - product);
+    p -= u.learning_rate * ahead / (std::sqrt(moments.second) + s.epsilon);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Adamax(const KernelCall& call) {
+  const AdamaxSettings& s = call.op<AdamaxOp>().settings;
+  const Update u(call);
+  for (size_t i = 0; i < u.parameter.size(); ++i) {
+    const double g = u.grad[i] + s.weight_decay * u.parameter[i];
+    double& m = u.state(0)[i];
+    double& norm = u.state(1)[i];
+    m = s.beta1 * m + (1 - s.beta1) * g;
+    norm = std::max(s.beta2 * norm, std::abs(g) + s.epsilon);
+    u.parameter[i] -= u.learning_rate * m / ((1 - std::pow(s.beta1, u.t)) * norm);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Lamb(const KernelCall& call) {
+  const LambSettings& s = call.op<LambOp>().settings;
+  const Update u(call);
+  std::vector<double> r;
+  for (size_t i = 0; i < u.parameter.size(); ++i) {
+    const Moments moments(s.beta1, s.beta2, u.t, u.grad[i], u.state(0)[i], u.state(1)[i]);
+    r.push_back(moments.first / (std::sqrt(moments.second) + s.epsilon) + s.weight_decay * u.parameter[i]);
+  }
+  const double parameter_norm = Norm({u.parameter.begin(), u.parameter.end()});
+  const double r_norm = Norm(r);
+  const double trust = parameter_norm == 0 || r_norm == 0 ? 1 : parameter_norm / r_norm;
+  for (size_t i = 0; i < u.parameter.size(); ++i) u.parameter[i] -= u.learning_rate * trust * r[i];
+  return absl::OkStatus();
+}
+
+absl::Status Adagrad(const KernelCall& call) {
+  const AdagradSettings& s = call.op<AdagradOp>().settings;
+  const Update u(call);
+  const double rate = u.learning_rate / (1 + (u.t - 1) * s.lr_decay);
+  for (size_t i = 0; i < u.parameter.size(); ++i) {
+    const double g = u.grad[i] + s.weight_decay * u.parameter[i];
+    double& sum = u.state(0)[i];
+    if (u.step == 0) sum = s.initial_accumulator;
+    sum += g * g;
+    u.parameter[i] -= rate * g / (std::sqrt(sum) + s.epsilon);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Adadelta(const KernelCall& call) {
+  const AdadeltaSettings& s = call.op<AdadeltaOp>().settings;
+  const Update u(call);
+  for (size_t i = 0; i < u.parameter.size(); ++i) {
+    const double g = u.grad[i] + s.weight_decay * u.parameter[i];
+    double& square = u.state(0)[i];
+    double& square_step = u.state(1)[i];
+    square = s.rho * square + (1 - s.rho) * g * g;
+    const double d = std::sqrt(square_step + s.epsilon) / std::sqrt(square + s.epsilon) * g;
+    square_step = s.rho * square_step + (1 - s.rho) * d * d;
+    u.parameter[i] -= u.learning_rate * d;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Rmsprop(const KernelCall& call) {
+  const RmspropSettings& s = call.op<RmspropOp>().settings;
+  const Update u(call);
+  for (size_t i = 0; i < u.parameter.size(); ++i) {
+    const double g = u.grad[i] + s.weight_decay * u.parameter[i];
+    double& square = u.state(0)[i];
+    square = s.alpha * square + (1 - s.alpha) * g * g;
+    double variance = square;
+    if (s.centered) {
+      double& mean = u.state(1)[i];
+      mean = s.alpha * mean + (1 - s.alpha) * g;
+      // It is no less than 0 but for rounding.
+      variance = std::max(0.0, square - mean * mean);
+    }
+    double d = g / (std::sqrt(variance) + s.epsilon);
+    if (s.momentum != 0) {
+      double& buffer = u.state(s.centered ? 2 : 1)[i];
+      d = buffer = s.momentum * buffer + d;
+    }
+    u.parameter[i] -= u.learning_rate * d;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Lion(const KernelCall& call) {
+  const LionSettings& s = call.op<LionOp>().settings;
+  const Update u(call);
+  for (size_t i = 0; i < u.parameter.size(); ++i) {
+    double& m = u.state(0)[i];
+    const double mix = s.beta1 * m + (1 - s.beta1) * u.grad[i];
+    const double sign = mix > 0 ? 1 : mix < 0 ? -1 : mix;
+    u.parameter[i] -= u.learning_rate * (sign + s.weight_decay * u.parameter[i]);
+    m = s.beta2 * m + (1 - s.beta2) * u.grad[i];
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ClipGradients(const KernelCall& call) {
+  const auto& op = call.op<ClipGradientsOp>();
+  double factor = 1;
+  if (op.mode == ClipGradientsOp::Mode::kByNorm) {
+    double sum = 0;
+    for (Tensor* input : call.inputs) {
+      for (const double g : Numbers(input)) sum += g * g;
+    }
+    const double share = op.limit / (std::sqrt(sum) + ClipGradientsOp::kNormEpsilon);
+    if (!(share >= 1)) factor = share;
+  }
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const absl::Span<const double> grad = Numbers(call.inputs[i]);
+    const absl::Span<double> clipped = Numbers(call.outputs[i]);
+    for (size_t j = 0; j < grad.size(); ++j) {
+      const double g = grad[j];
+      if (op.mode == ClipGradientsOp::Mode::kByNorm) {
+        clipped[j] = factor * g;
+      } else {
+        clipped[j] = g > op.limit ? op.limit : g < -op.limit ? -op.limit : g;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::reference

@@ -1,0 +1,117 @@
+#ifndef TANDEM_ENGINE_GRAPH_OPS_ADAM_H_
+#define TANDEM_ENGINE_GRAPH_OPS_ADAM_H_
+
+#include <string>
+#include <vector>
+
+#include "engine/graph/ops/update.h"
+
+namespace tandem {
+
+// What follows keeps
+//   m = beta1 m + (1 - beta1) g
+//   v = beta2 v + (1 - beta2) g^2
+// and corrects their bias towards zero: mhat = m / (1 - beta1^t), vhat = v / (1 - beta2^t). Weight decay is
+// L2, g = grad + weight_decay parameter, or decoupled (Loshchilov and Hutter 2019, arXiv:1711.05101): then g
+// = grad, and parameter -= learning_rate weight_decay parameter comes first.
+
+// adam (Kingma and Ba 2015, arXiv:1412.6980), with the meaning of torch.optim.Adam and AdamW:
+//   parameter -= learning_rate mhat / (sqrt(vhat) + epsilon)
+// With amsgrad (Reddi et al. 2018) the largest v so far takes the place of v there.
+struct AdamSettings {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  bool decoupled = false;
+  bool amsgrad = false;
+};
+class AdamOp final : public UpdateOp {
+ public:
+  explicit AdamOp(AdamSettings settings) : settings(settings) {}
+  absl::string_view kind() const override { return "adam"; }
+  std::string attributes() const override;
+  std::vector<OptimizerState> states() const override;
+
+  AdamSettings settings;
+
+ protected:
+  std::string Fault() const override;
+  double FlopsPerElement() const override;
+};
+
+// nadam (Dozat 2016), with the meaning of torch.optim.NAdam. With mu_t = beta1 (1 - 0.96^(t momentum_decay) /
+// 2) and M_t the product of mu_1 to mu_t, which the state mu_product holds from step to step:
+//   parameter -= learning_rate (mu_t+1 m / (1 - M_t+1) + (1 - mu_t) g / (1 - M_t)) / (sqrt(vhat) + epsilon)
+struct NadamSettings {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  bool decoupled = false;
+  double momentum_decay = 0.004;
+};
+class NadamOp final : public UpdateOp {
+ public:
+  explicit NadamOp(NadamSettings settings) : settings(settings) {}
+  absl::string_view kind() const override { return "nadam"; }
+  std::string attributes() const override;
+  std::vector<OptimizerState> states() const override;
+
+  NadamSettings settings;
+
+ protected:
+  std::string Fault() const override;
+  double FlopsPerElement() const override;
+};
+
+// adamax (Kingma and Ba 2015), with the meaning of torch.optim.Adamax; weight decay is L2:
+//   u = max(beta2 u, |g| + epsilon)
+//   parameter -= learning_rate mhat / u
+struct AdamaxSettings {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+};
+class AdamaxOp final : public UpdateOp {
+ public:
+  explicit AdamaxOp(AdamaxSettings settings) : settings(settings) {}
+  absl::string_view kind() const override { return "adamax"; }
+  std::string attributes() const override;
+  std::vector<OptimizerState> states() const override;
+
+  AdamaxSettings settings;
+
+ protected:
+  std::string Fault() const override;
+  double FlopsPerElement() const override;
+};
+
+// lamb (You et al. 2020, arXiv:1904.00962):
+//   r = mhat / (sqrt(vhat) + epsilon) + weight_decay parameter, from g = grad
+//   parameter -= learning_rate |parameter| / |r| r
+// with the 2-norms of the whole parameter and the whole r; where one of them is 0, their ratio is 1.
+struct LambSettings {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-6;
+  double weight_decay = 0;
+};
+class LambOp final : public UpdateOp {
+ public:
+  explicit LambOp(LambSettings settings) : settings(settings) {}
+  absl::string_view kind() const override { return "lamb"; }
+  std::string attributes() const override;
+  std::vector<OptimizerState> states() const override;
+
+  LambSettings settings;
+
+ protected:
+  std::string Fault() const override;
+  double FlopsPerElement() const override;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_GRAPH_OPS_ADAM_H_

@@ -1,0 +1,71 @@
+#include "engine/graph/ops/update.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/input_rules.h"
+
+namespace tandem {
+namespace {
+
+constexpr int kFirstState = 4;
+
+}  // namespace
+
+absl::StatusOr<std::vector<TensorType>> UpdateOp::Infer(absl::Span<const TensorType> inputs) const {
+  if (const std::string fault = Fault(); !fault.empty()) return InputError(*this, inputs, fault);
+  const std::vector<OptimizerState> kept = states();
+  const size_t count = kFirstState + kept.size();
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, count, count));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 1));
+  if (inputs[1].shape != inputs[0].shape) {
+    return InputError(*this, inputs, "the gradient must have the parameter's shape");
+  }
+  if (inputs[2] != TensorType{DType::kFloat64, Shape()}) {
+    return InputError(*this, inputs, "the learning rate must be float64[]");
+  }
+  if (inputs[3] != TensorType{DType::kInt64, Shape()}) {
+    return InputError(*this, inputs, "the step must be int64[]");
+  }
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const TensorType wanted = kept[i].scalar ? TensorType{DType::kFloat64, Shape()} : inputs[0];
+    if (inputs[kFirstState + i] != wanted) {
+      return InputError(*this, inputs, absl::StrCat(kept[i].name, " must be ", wanted.ToString()));
+    }
+  }
+  return std::vector<TensorType>{};
+}
+
+std::vector<int> UpdateOp::MutatedInputs() const {
+  std::vector<int> mutated = {0};
+  for (size_t i = 0; i < states().size(); ++i) mutated.push_back(kFirstState + static_cast<int>(i));
+  return mutated;
+}
+
+OpCost UpdateOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
+  OpCost cost = Op::Cost(inputs, outputs);
+  cost.flops = static_cast<double>(inputs[0].shape.elements()) * FlopsPerElement();
+  return cost;
+}
+
+std::string FaultOfShare(absl::string_view name, double value) {
+  return value >= 0 && value < 1 ? "" : absl::StrCat(name, " is ", value, ", not in [0, 1)");
+}
+
+std::string FaultOfEpsilon(double value) {
+  return value > 0 && std::isfinite(value) ? "" : absl::StrCat("epsilon is ", value, ", not above 0");
+}
+
+std::string FaultOfNonNegative(absl::string_view name, double value) {
+  return value >= 0 && std::isfinite(value) ? "" : absl::StrCat(name, " is ", value, ", below 0");
+}
+
+std::string FirstFault(std::initializer_list<std::string> faults) {
+  for (const std::string& fault : faults) {
+    if (!fault.empty()) return fault;
+  }
+  return "";
+}
+
+}  // namespace tandem
