@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/worker_process.h"
 #include "server/workers/worker_session.h"
+#include "tandem/v1/device.pb.h"
 #include "tandem/v1/event.pb.h"
+#include "tandem/v1/job.pb.h"
 
 namespace tandem {
 
@@ -17,7 +20,7 @@ namespace tandem {
 // guarded by the supervisor's lock.
 struct SupervisedWorker {
   enum class Phase {
-    kLaunching,  // its process is being started
+    kLaunching,  // the monitor is to start its process
     kResolving,  // its lock is held, and the monitor finds out by whom
     kRunning,    // it has a process
     kEnded,      // it has none, or never had
@@ -27,6 +30,10 @@ struct SupervisedWorker {
   std::string job_id;
   int32_t attempt = 0;
   JobFolder folder{""};
+  // What to start it with, until it has been: the monitor's thread alone touches these then.
+  v1::Job job;
+  std::vector<v1::Device> devices;
+  absl::Time launch_until = absl::InfiniteFuture();
 
   Phase phase = Phase::kLaunching;
   // Set before kRunning, and then of the monitor's thread alone.
@@ -38,7 +45,7 @@ struct SupervisedWorker {
   absl::Time kill_at = absl::InfiniteFuture();
   // The supervisor killed it.
   bool killed = false;
-  // When the monitor has to do something: resolve, or settle once more.
+  // When the monitor has to do something: launch, resolve, or settle once more.
   absl::Time attend_at = absl::InfiniteFuture();
   // Its folder goes when it is gone.
   bool remove_folder = false;

@@ -35,6 +35,9 @@ constexpr absl::Duration kRetryInterval = absl::Seconds(1);
 // Between looks at a lock whose holder has not yet written who it is.
 constexpr absl::Duration kResolveInterval = absl::Milliseconds(20);
 
+// How long a killed worker of an earlier attempt may take to be gone.
+constexpr absl::Duration kEvictionTime = absl::Seconds(5);
+
 // A clock that does not jump.
 absl::Time MonotonicNow() {
   timespec now;
@@ -141,26 +144,13 @@ void WorkerSupervisor::Start(const v1::Job& job, const std::vector<v1::Device>& 
   worker->job_id = JobId(job.name());
   worker->attempt = job.attempt();
   worker->folder = JobFolder(job.folder());
+  worker->job = job;
+  worker->devices = devices;
+  worker->launch_until = MonotonicNow() + kEvictionTime;
+  worker->attend_at = absl::InfinitePast();
   {
     MutexLock lock(&mutex_);
     workers_[worker->job_id] = worker;
-  }
-  absl::StatusOr<std::unique_ptr<WorkerProcess>> process = launcher_.Launch(job, devices);
-  {
-    MutexLock lock(&mutex_);
-    if (process.ok()) {
-      spdlog::info("worker started job={} attempt={} pid={}", worker->job_id, worker->attempt,
-                   (*process)->pid());
-      worker->process = *std::move(process);
-      worker->phase = Worker::Phase::kRunning;
-    } else {
-      spdlog::error("worker not started job={} attempt={}: {}", worker->job_id, worker->attempt,
-                    process.status().ToString());
-      worker->phase = Worker::Phase::kEnded;
-      worker->lost_reason = v1::STATE_REASON_WORKER_START_FAILED;
-      worker->lost_message = absl::StrCat("The worker could not be started: ", process.status().message());
-      worker->attend_at = absl::InfinitePast();
-    }
   }
   Wake();
   // It may have been cancelled between the lease and the first of these lines, where OnCancelling found no
@@ -174,6 +164,29 @@ void WorkerSupervisor::Start(const v1::Job& job, const std::vector<v1::Device>& 
                              }
                              Wake();
                            });
+}
+
+void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
+  absl::StatusOr<std::unique_ptr<WorkerProcess>> process = launcher_.Launch(worker->job, worker->devices);
+  const bool is_waiting = absl::IsUnavailable(process.status()) && MonotonicNow() < worker->launch_until;
+  if (!is_waiting) worker->job.Clear();
+  MutexLock lock(&mutex_);
+  if (process.ok()) {
+    spdlog::info("worker started job={} attempt={} pid={}", worker->job_id, worker->attempt,
+                 (*process)->pid());
+    worker->process = *std::move(process);
+    worker->phase = Worker::Phase::kRunning;
+    worker->attend_at = absl::InfiniteFuture();
+  } else if (is_waiting) {
+    worker->attend_at = MonotonicNow() + kResolveInterval;
+  } else {
+    spdlog::error("worker not started job={} attempt={}: {}", worker->job_id, worker->attempt,
+                  process.status().ToString());
+    worker->phase = Worker::Phase::kEnded;
+    worker->lost_reason = v1::STATE_REASON_WORKER_START_FAILED;
+    worker->lost_message = absl::StrCat("The worker could not be started: ", process.status().message());
+    worker->attend_at = absl::InfinitePast();
+  }
 }
 
 void WorkerSupervisor::Adopt(const v1::Job& job) {
@@ -302,12 +315,15 @@ void WorkerSupervisor::Monitor() {
 
 absl::Time WorkerSupervisor::Attend() {
   const absl::Time now = MonotonicNow();
-  std::vector<std::shared_ptr<Worker>> unresolved, ended;
+  std::vector<std::shared_ptr<Worker>> unlaunched, unresolved, ended;
   {
     MutexLock lock(&mutex_);
     for (const auto& [job_id, worker] : workers_) {
       if (worker->attend_at <= now) {
-        (worker->phase == Worker::Phase::kResolving ? unresolved : ended).push_back(worker);
+        (worker->phase == Worker::Phase::kLaunching   ? unlaunched
+         : worker->phase == Worker::Phase::kResolving ? unresolved
+                                                      : ended)
+            .push_back(worker);
       }
       if (worker->phase != Worker::Phase::kRunning) continue;
       if (worker->terminate_at <= now) {
@@ -323,6 +339,10 @@ absl::Time WorkerSupervisor::Attend() {
         worker->kill_at = absl::InfiniteFuture();
       }
     }
+  }
+  for (const std::shared_ptr<Worker>& worker : unlaunched) {
+    // One that is not started is queued again by the next daemon.
+    if (!Stopping()) Launch(worker);
   }
   for (const std::shared_ptr<Worker>& worker : unresolved) Resolve(worker);
   for (const std::shared_ptr<Worker>& worker : ended) {

@@ -68,7 +68,7 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   // Returns true once no worker runs, false after `timeout`.
   bool WaitUntilIdle(absl::Duration timeout);
 
-  // WorkerStarter.
+  // WorkerStarter. The start itself is the monitor's, so that this never waits for a disk or a dying process.
   void Start(const v1::Job& job, const std::vector<v1::Device>& devices) override;
 
   // JobObserver.
@@ -97,8 +97,9 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
 
   // The monitor's thread.
   void Monitor();
-  // Signals, retries and adoptions whose time has come; returns when to look again.
+  // Starts, signals, retries and adoptions whose time has come; returns when to look again.
   absl::Time Attend();
+  void Launch(const std::shared_ptr<Worker>& worker);
   void Resolve(const std::shared_ptr<Worker>& worker);
   // The worker's process is gone: see the class.
   void End(const std::shared_ptr<Worker>& worker);

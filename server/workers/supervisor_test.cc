@@ -449,7 +449,25 @@ TEST_F(SupervisorTest, AnEarlierHolderOfTheLockIsKilledForTheNextAttempt) {
     ASSERT_TRUE(lock->SetHolder({.attempt = 0, .pid = (*process)->pid()}).ok());
   }
   daemon_->Start(job);
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_TRUE(IsGone((*process)->pid()));
+}
+
+TEST_F(SupervisorTest, ALockThatIsNotFreedHoldsUpNobody) {
+  const std::string id = daemon_->Create("succeed");
+  const v1::Job job = daemon_->Schedule(id);
+  std::filesystem::create_directory(job.folder());
+  {
+    // Nobody who could be killed holds it.
+    absl::StatusOr<WorkerLock> lock = WorkerLock::Acquire(JobFolder(job.folder()).LockPath());
+    ASSERT_TRUE(lock.ok());
+    daemon_->Start(job);
+    // The start came back at once, and so does the end; the next daemon queues the job again.
+    daemon_.reset();
+  }
+  Restart();
+  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_QUEUED);
+  daemon_->Start(daemon_->Schedule(id));
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_SUCCEEDED);
 }
 

@@ -12,8 +12,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/text_format.h"
@@ -25,28 +23,21 @@
 namespace tandem {
 namespace {
 
-// How long a killed worker of an earlier attempt may take to be gone.
-constexpr absl::Duration kEvictionTime = absl::Seconds(5);
-
 absl::Status MakeFolder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
 }
 
+// UNAVAILABLE: a worker of an earlier attempt had it, and was killed.
 absl::StatusOr<WorkerLock> TakeLock(const std::string& path) {
-  const absl::Time deadline = absl::Now() + kEvictionTime;
-  while (true) {
-    absl::StatusOr<WorkerLock> lock = WorkerLock::Acquire(path);
-    if (!absl::IsFailedPrecondition(lock.status()) || absl::Now() > deadline) return lock;
-    if (absl::StatusOr<std::unique_ptr<WorkerProcess>> other = WorkerProcess::FindByLock(path); other.ok()) {
-      (*other)->SignalGroup(SIGKILL);
-      pollfd ended = {(*other)->pidfd(), POLLIN, 0};
-      poll(&ended, 1, 1000);
-      (*other)->Reap();
-    }
-    // The kernel frees a dead process's lock a little after it tells of its end.
-    absl::SleepFor(absl::Milliseconds(5));
+  absl::StatusOr<WorkerLock> lock = WorkerLock::Acquire(path);
+  if (!absl::IsFailedPrecondition(lock.status())) return lock;
+  if (absl::StatusOr<std::unique_ptr<WorkerProcess>> other = WorkerProcess::FindByLock(path); other.ok()) {
+    (*other)->SignalGroup(SIGKILL);
+    pollfd ended = {(*other)->pidfd(), POLLIN, 0};
+    if (poll(&ended, 1, 0) == 1) (*other)->Reap();
   }
+  return absl::UnavailableError(lock.status().message());
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ class WorkerLauncher {
 
   explicit WorkerLauncher(Options options) : options_(std::move(options)) {}
 
-  // Starts the worker for Job.attempt on these devices, in the order of ranks. A worker of an earlier attempt
-  // that still holds the job's lock is killed. Errors: it could not be started, and will not be.
+  // Starts the worker for Job.attempt on these devices, in the order of ranks. UNAVAILABLE: a worker of an
+  // earlier attempt held the job's lock and was killed; it is gone soon, so try again. Other errors: it could
+  // not be started, and will not be. Waits for nothing but the disk.
   absl::StatusOr<std::unique_ptr<WorkerProcess>> Launch(const v1::Job& job,
                                                         const std::vector<v1::Device>& devices) const;
 
