@@ -114,7 +114,8 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   jobs_->AddObserver(scheduler_.get());
   jobs_->AddObserver(drain_.get());
 
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Job> left, jobs_->NonTerminalJobs());
+  TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Job> left, jobs_->NonTerminalJobs());
+  for (v1::Job& job : workers_->FindLingering()) left.push_back(std::move(job));
   if (absl::Status status = scheduler_->Restore(left); !status.ok()) {
     spdlog::warn("some leases of jobs that go on could not be restored: {}", std::string(status.message()));
   }

@@ -6,6 +6,9 @@
 #include <system_error>
 #include <utility>
 
+#include "server/workers/job_folder.h"
+#include "server/workers/worker_lock.h"
+
 namespace tandem {
 
 void FolderRemover::Add(std::string folder) {
@@ -18,6 +21,9 @@ void FolderRemover::AddOrphans(JobMachine* jobs) {
   std::filesystem::directory_iterator entry(jobs_folder_, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const absl::StatusOr<bool> was_deleted = jobs->WasDeleted(entry->path().filename().string());
+    // A worker that is still there takes its folder with it when it goes.
+    const auto holder = WorkerLock::FindHolder(JobFolder(entry->path().string()).LockPath());
+    if (holder.ok() && holder->has_value()) continue;
     if (was_deleted.ok() && *was_deleted) Add(entry->path().string());
   }
   if (error) spdlog::warn("cannot look for folders of deleted jobs in {}: {}", jobs_folder_, error.message());

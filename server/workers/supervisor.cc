@@ -189,7 +189,38 @@ void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
   }
 }
 
+std::vector<v1::Job> WorkerSupervisor::FindLingering() {
+  std::vector<v1::Job> lingering;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(options_.state_folder + "/jobs", error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string id = entry->path().filename().string();
+    const absl::StatusOr<std::optional<WorkerLock::Holder>> holder =
+        WorkerLock::FindHolder(JobFolder(entry->path().string()).LockPath());
+    if (!holder.ok() || !holder->has_value()) continue;
+    absl::StatusOr<v1::Job> job = jobs_->Get(id);
+    if (job.ok() && IsTerminal(job->state()) && job->attempt() == (*holder)->attempt) {
+      lingering.push_back(*std::move(job));
+    } else if (const absl::StatusOr<bool> was_deleted = jobs_->WasDeleted(id);
+               was_deleted.ok() && *was_deleted) {
+      // Which devices it had is not known any more.
+      v1::Job& deleted = lingering.emplace_back();
+      deleted.set_name(JobName(id));
+      deleted.set_attempt((*holder)->attempt);
+      deleted.set_folder(entry->path().string());
+    }
+  }
+  if (error) {
+    spdlog::warn("cannot look for workers whose jobs have ended in {}/jobs: {}", options_.state_folder,
+                 error.message());
+  }
+  return lingering;
+}
+
 void WorkerSupervisor::Adopt(const v1::Job& job) {
+  // Deleted: FindLingering names no state.
+  const bool is_deleted = job.state() == v1::JOB_STATE_UNSPECIFIED;
+  const bool has_ended = is_deleted || IsTerminal(job.state());
   auto worker = std::make_shared<Worker>();
   worker->job_id = JobId(job.name());
   worker->attempt = job.attempt();
@@ -215,9 +246,11 @@ void WorkerSupervisor::Adopt(const v1::Job& job) {
     worker->phase = Worker::Phase::kEnded;
   }
   worker->attend_at = absl::InfinitePast();
+  worker->remove_folder = is_deleted;
   MutexLock lock(&mutex_);
   workers_[worker->job_id] = worker;
   if (job.state() == v1::JOB_STATE_CANCELLING) BeginCancel(*worker);
+  if (has_ended) worker->terminate_at = MonotonicNow() + options_.exit_grace;
 }
 
 absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,

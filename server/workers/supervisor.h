@@ -58,10 +58,14 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   // Stop(). As an observer of the JobMachine, it must outlive the store's writer.
   ~WorkerSupervisor() override;
 
+  // Jobs that have ended, or were deleted, while a worker of theirs is still there: it hangs, or the daemon
+  // was replaced before it was gone. Restore their leases too, and give them to Begin with the others.
+  std::vector<v1::Job> FindLingering();
   // Takes over the workers of an earlier daemon, then listens to workers; before the scheduler starts. `jobs`
-  // are those that have not ended, their leases restored: where a worker's lock is held, it is adopted; where
-  // it is free and the worker never came to be, the job is queued again; where it is free, the job ends as
-  // its spool says, or fails. UNAVAILABLE: the socket cannot be listened on.
+  // are those that have not ended, and those that linger, their leases restored: where a worker's lock is
+  // held, it is adopted, and has its time to go where its job has ended; where it is free and the worker
+  // never came to be, the job is queued again; where it is free, the job ends as its spool says, or fails.
+  // UNAVAILABLE: the socket cannot be listened on.
   absl::Status Begin(const std::vector<v1::Job>& jobs, ReleaseLease release_lease);
   // Hears and watches no more; workers go on. After the scheduler was stopped. Idempotent.
   void Stop();

@@ -54,7 +54,7 @@ bool IsGone(pid_t pid) {
 // The daemon's rooms up to the supervisor, with the test as its scheduler.
 class Daemon {
  public:
-  Daemon(const std::string& state_folder, const std::string& worker_program) {
+  Daemon(const std::string& state_folder, const std::string& worker_program, absl::Duration exit_grace) {
     absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(state_folder + "/tandem.db");
     EXPECT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
@@ -65,7 +65,7 @@ class Daemon {
     options.state_folder = state_folder;
     options.resolve_dataset = [](const v1::DatasetSpec& dataset) { return dataset; };
     options.cancel_grace = absl::Milliseconds(300);
-    options.exit_grace = absl::Milliseconds(300);
+    options.exit_grace = exit_grace;
     options.kill_grace = absl::Milliseconds(100);
     absl::StatusOr<std::unique_ptr<WorkerSupervisor>> supervisor =
         WorkerSupervisor::Create(std::move(options), jobs_.get());
@@ -80,8 +80,9 @@ class Daemon {
   }
 
   void Begin() {
-    const absl::StatusOr<std::vector<v1::Job>> jobs = jobs_->NonTerminalJobs();
+    absl::StatusOr<std::vector<v1::Job>> jobs = jobs_->NonTerminalJobs();
     ASSERT_TRUE(jobs.ok()) << jobs.status();
+    for (const v1::Job& job : supervisor_->FindLingering()) jobs->push_back(job);
     const absl::Status begun = supervisor_->Begin(*jobs, [this](const std::string& id, int32_t attempt) {
       MutexLock lock(&mutex_);
       released_.push_back(absl::StrCat(id, "/", attempt));
@@ -126,6 +127,14 @@ class Daemon {
     const PendingResult<v1::Job> cancelled;
     jobs_->Cancel(id, v1::STATE_REASON_CANCEL_REQUESTED, cancelled.Callback());
     EXPECT_TRUE(cancelled.Wait().ok());
+  }
+
+  void Delete(const std::string& id) {
+    const PendingResult<int> deleted;
+    jobs_->Delete(id, [done = deleted.Callback()](absl::Status status) mutable {
+      done(status.ok() ? absl::StatusOr<int>(0) : absl::StatusOr<int>(status));
+    });
+    EXPECT_TRUE(deleted.Wait().ok());
   }
 
   v1::Job Get(const std::string& id) {
@@ -210,7 +219,7 @@ class SupervisorTest : public testing::Test {
   // The next daemon takes over.
   void Restart() {
     daemon_.reset();
-    daemon_ = std::make_unique<Daemon>(state_folder_, worker_program_);
+    daemon_ = std::make_unique<Daemon>(state_folder_, worker_program_, exit_grace_);
     daemon_->Begin();
   }
 
@@ -218,6 +227,8 @@ class SupervisorTest : public testing::Test {
   // What is removed after the test.
   std::string scratch_;
   std::string worker_program_;
+  // Of the next daemon.
+  absl::Duration exit_grace_ = absl::Milliseconds(300);
   std::unique_ptr<Daemon> daemon_;
 };
 
@@ -471,26 +482,47 @@ TEST_F(SupervisorTest, ALockThatIsNotFreedHoldsUpNobody) {
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_SUCCEEDED);
 }
 
+TEST_F(SupervisorTest, TheNextDaemonEndsAWorkerThatStaysAfterItsJob) {
+  exit_grace_ = absl::Hours(1);
+  Restart();
+  const std::string id = daemon_->Run("lingering");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_SUCCEEDED));
+  const pid_t pid = daemon_->WorkerPid(id);
+  Restart();
+  // Its devices are its own while it is there.
+  EXPECT_FALSE(daemon_->supervisor().WaitUntilIdle(absl::ZeroDuration()));
+  EXPECT_TRUE(daemon_->released().empty());
+  exit_grace_ = absl::Milliseconds(300);
+  Restart();
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_TRUE(IsGone(pid));
+}
+
+TEST_F(SupervisorTest, TheNextDaemonEndsAWorkerWhoseJobWasDeleted) {
+  exit_grace_ = absl::Hours(1);
+  Restart();
+  const std::string id = daemon_->Run("lingering");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_SUCCEEDED));
+  const pid_t pid = daemon_->WorkerPid(id);
+  const std::string folder = daemon_->Get(id).folder();
+  daemon_->Delete(id);
+  exit_grace_ = absl::Milliseconds(300);
+  Restart();
+  EXPECT_TRUE(Eventually([&] { return IsGone(pid) && !std::filesystem::exists(folder); }));
+}
+
 TEST_F(SupervisorTest, ADeletedJobsFolderGoes) {
   const std::string id = daemon_->Run("succeed");
   const v1::Job job = daemon_->WaitForEnd(id);
   ASSERT_TRUE(std::filesystem::exists(job.folder()));
-  PendingResult<int> deleted;
-  daemon_->jobs().Delete(id, [done = deleted.Callback()](absl::Status status) {
-    done(status.ok() ? absl::StatusOr<int>(0) : absl::StatusOr<int>(status));
-  });
-  ASSERT_TRUE(deleted.Wait().ok());
+  daemon_->Delete(id);
   EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(job.folder()); }));
 }
 
 TEST_F(SupervisorTest, TheNextDaemonRemovesWhatADeletedJobLeftAndNothingElse) {
   const std::string id = daemon_->Run("succeed");
   const v1::Job job = daemon_->WaitForEnd(id);
-  PendingResult<int> deleted;
-  daemon_->jobs().Delete(id, [done = deleted.Callback()](absl::Status status) {
-    done(status.ok() ? absl::StatusOr<int>(0) : absl::StatusOr<int>(status));
-  });
-  ASSERT_TRUE(deleted.Wait().ok());
+  daemon_->Delete(id);
   ASSERT_TRUE(Eventually([&] { return !std::filesystem::exists(job.folder()); }));
   // As where the daemon had died before that.
   std::filesystem::create_directory(job.folder());
