@@ -106,6 +106,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   WorkerSupervisor::Options worker_options;
   worker_options.worker_program = std::filesystem::absolute(options.worker_program).string();
   worker_options.state_folder = state_folder_->path();
+  worker_options.cancel_grace = options.cancel_grace;
   worker_options.resolve_dataset = [this](const v1::DatasetSpec& spec) { return datasets_->Resolve(spec); };
   TANDEM_ASSIGN_OR_RETURN(workers_, WorkerSupervisor::Create(std::move(worker_options), jobs_.get()));
   scheduler_ = std::make_unique<Scheduler>(jobs_.get(), inventory_.get(), &policy_, workers_.get());

@@ -19,6 +19,8 @@
 namespace tandem {
 namespace {
 
+constexpr absl::Duration kLongestGrace = absl::Hours(24);
+
 constexpr char kFooter[] = R"(
 Examples:
   tandemd
@@ -160,6 +162,21 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
   app->add_option("--worker-program", options->worker_program, "The tandem-worker program")
       ->type_name("FILE")
       ->capture_default_str()
+      ->group("Devices");
+  app->add_option_function<std::string>(
+         "--cancel-grace",
+         [options](const std::string& text) {
+           if (!absl::ParseDuration(text, &options->cancel_grace) ||
+               options->cancel_grace < absl::ZeroDuration() || options->cancel_grace > kLongestGrace) {
+             throw CLI::ValidationError(
+                 "--cancel-grace",
+                 absl::StrCat("must be a duration from 0s to ", absl::FormatDuration(kLongestGrace),
+                              " such as 30s or 2m, not '", text, "'"));
+           }
+         },
+         "How long a worker may take to stop after its job was cancelled, before it is made to")
+      ->type_name("DURATION")
+      ->default_str(absl::FormatDuration(options->cancel_grace))
       ->group("Devices");
 
   app->add_option("--log-level", options->log_level,

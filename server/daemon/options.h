@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace tandem {
 
@@ -22,6 +23,7 @@ struct DaemonOptions {
   int reference_devices = 0;
   int64_t memory_bytes = 0;
   std::string worker_program;
+  absl::Duration cancel_grace = absl::Seconds(30);
   std::string log_level = "info";
   std::string log_format = "text";
 };

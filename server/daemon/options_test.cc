@@ -28,6 +28,7 @@ std::string ErrorOf(const std::vector<std::string>& arguments) {
 TEST(DaemonOptionsTest, HasDefaults) {
   const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions({});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->options.cancel_grace, absl::Seconds(30));
   EXPECT_EQ(parsed->text, "");
   EXPECT_EQ(parsed->options.listen, "127.0.0.1:7447");
   EXPECT_THAT(parsed->options.data_folders, ElementsAre("/usr/share/datasets"));
@@ -80,12 +81,15 @@ TEST(DaemonOptionsTest, SuggestsTheFlagThatWasMeant) {
   EXPECT_THAT(ErrorOf({"--cpu-devices", "-1"}), HasSubstr("--cpu-devices"));
   EXPECT_THAT(ErrorOf({"--log-level", "loud"}), HasSubstr("--log-level"));
   EXPECT_THAT(ErrorOf({"--memory", "lots"}), HasSubstr("--memory"));
+  EXPECT_THAT(ErrorOf({"--cancel-grace", "soon"}), HasSubstr("--cancel-grace"));
+  EXPECT_THAT(ErrorOf({"--cancel-grace", "-1s"}), HasSubstr("such as 30s"));
   EXPECT_THAT(ErrorOf({"--tls-cert", "c.pem"}), HasSubstr("together"));
 }
 
 TEST(DaemonOptionsTest, ReadsAFileAndFlagsCountMore) {
   const std::string file = ConfigFile(
-      "# a daemon\nstate_folder: /from-file\nlisten: 127.0.0.1:1\ncpu-devices: 4\ndata-folder: [/a, /b]\n"
+      "# a daemon\nstate_folder: /from-file\nlisten: 127.0.0.1:1\ncpu-devices: 4\ndata-folder: [/a, "
+      "/b]\ncancel-grace: 1m\n"
       "insecure-listen-beyond-loopback: true\nlog-level:\n");
   const absl::StatusOr<ParsedOptions> parsed =
       ParseDaemonOptions({"--config", file, "--listen", "127.0.0.1:2"});
@@ -93,6 +97,7 @@ TEST(DaemonOptionsTest, ReadsAFileAndFlagsCountMore) {
   EXPECT_EQ(parsed->options.state_folder, "/from-file");
   EXPECT_EQ(parsed->options.listen, "127.0.0.1:2");
   EXPECT_EQ(parsed->options.cpu_devices, 4);
+  EXPECT_EQ(parsed->options.cancel_grace, absl::Minutes(1));
   EXPECT_THAT(parsed->options.data_folders, ElementsAre("/a", "/b"));
   EXPECT_TRUE(parsed->options.insecure_listen_beyond_loopback);
   EXPECT_EQ(parsed->options.log_level, "info");

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -38,7 +39,10 @@ std::string Sha256(const std::string& bytes) {
 
 class FirstJobTest : public ::testing::Test {
  protected:
-  FirstJobTest() : daemon_({.state_folder = scratch_.File("state"), .cpu_devices = 2}) {}
+  explicit FirstJobTest(std::vector<std::string> daemon_arguments = {})
+      : daemon_({.state_folder = scratch_.File("state"),
+                 .cpu_devices = 2,
+                 .extra_arguments = std::move(daemon_arguments)}) {}
 
   void SetUp() override {
     const absl::Status started = daemon_.Start();
@@ -339,7 +343,12 @@ TEST_F(FirstJobTest, AKilledWorkerFailsItsJobAlone) {
   ExpectIdle();
 }
 
-TEST_F(FirstJobTest, CancelStopsAWorkerThatDoesNotAnswer) {
+class ShortGraceTest : public FirstJobTest {
+ protected:
+  ShortGraceTest() : FirstJobTest({"--cancel-grace", "1s", "--data-folder", "/no/such/folder"}) {}
+};
+
+TEST_F(ShortGraceTest, CancelStopsAWorkerThatDoesNotAnswer) {
   Api api(daemon_);
   const std::string job = api.Create(LongJob(1000000)).name();
   api.WaitFor(job, v1::JOB_STATE_RUNNING);
@@ -350,6 +359,10 @@ TEST_F(FirstJobTest, CancelStopsAWorkerThatDoesNotAnswer) {
   EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_CANCELLED).state(), v1::JOB_STATE_CANCELLED);
   ExpectWholeLog(ReadEvents(daemon_, job), job);
   ExpectIdle();
+}
+
+TEST_F(ShortGraceTest, ADataFolderThatIsNotThereIsWorthAWarning) {
+  EXPECT_THAT(daemon_.Log(), HasSubstr("data folder /no/such/folder does not exist"));
 }
 
 TEST_F(FirstJobTest, AWatcherThatDoesNotReadHoldsNothingUp) {
