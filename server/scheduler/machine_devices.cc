@@ -28,12 +28,12 @@ v1::Device MakeDevice(v1::DeviceKind kind, absl::string_view kind_name, int inde
 }  // namespace
 
 absl::StatusOr<std::vector<v1::Device>> MakeDevices(const DeviceOptions& options, const HostResources& host) {
-  TANDEM_RETURN_IF_ERROR(CheckCount("cpu_devices", options.cpu_devices));
-  TANDEM_RETURN_IF_ERROR(CheckCount("cpu_threads", options.cpu_threads));
-  TANDEM_RETURN_IF_ERROR(CheckCount("reference_devices", options.reference_devices));
+  TANDEM_RETURN_IF_ERROR(CheckCount("--cpu-devices", options.cpu_devices));
+  TANDEM_RETURN_IF_ERROR(CheckCount("--threads-per-cpu-device", options.cpu_threads));
+  TANDEM_RETURN_IF_ERROR(CheckCount("--reference-devices", options.reference_devices));
   if (options.memory_bytes < 0 || options.memory_bytes > host.memory_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("memory_bytes is ", options.memory_bytes,
-                                                   "; it must be from 0 to the machine's ",
+    return absl::InvalidArgumentError(absl::StrCat("--memory is ", options.memory_bytes,
+                                                   " bytes; it must be from 0 to the machine's ",
                                                    host.memory_bytes));
   }
   const int cpu_devices = options.cpu_devices > 0 ? options.cpu_devices : std::max(1, host.cores);

@@ -1,5 +1,9 @@
 #include "server/scheduler/machine_devices.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "server/scheduler/host_resources.h"
 
@@ -43,11 +47,17 @@ TEST(MachineDevicesTest, MoreDevicesThanCoresHaveAThreadEach) {
   EXPECT_EQ((*MakeDevices({.cpu_devices = 1, .cpu_threads = 7}, Host(2)))[0].threads(), 7);
 }
 
-TEST(MachineDevicesTest, RefusesWhatIsNoCount) {
-  for (const DeviceOptions& bad : {DeviceOptions{.cpu_devices = -1}, DeviceOptions{.cpu_threads = -1},
-                                   DeviceOptions{.reference_devices = 5000},
-                                   DeviceOptions{.memory_bytes = -1}, DeviceOptions{.memory_bytes = 1001}}) {
-    EXPECT_EQ(MakeDevices(bad, Host(2)).status().code(), absl::StatusCode::kInvalidArgument);
+TEST(MachineDevicesTest, RefusesWhatIsNoCountAndNamesTheFlag) {
+  const std::vector<std::pair<std::string, DeviceOptions>> bad = {
+      {"--cpu-devices is -1;", {.cpu_devices = -1}},
+      {"--threads-per-cpu-device is -1;", {.cpu_threads = -1}},
+      {"--reference-devices is 5000;", {.reference_devices = 5000}},
+      {"--memory is -1 bytes;", {.memory_bytes = -1}},
+      {"--memory is 1001 bytes;", {.memory_bytes = 1001}}};
+  for (const auto& [message, options] : bad) {
+    const absl::Status status = MakeDevices(options, Host(2)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message().substr(0, message.size()), message);
   }
 }
 
