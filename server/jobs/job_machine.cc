@@ -156,7 +156,10 @@ void JobMachine::Delete(const std::string& id, absl::AnyInvocable<void(absl::Sta
         changes.deleted = true;
         return transaction.DeleteJob(changes.job);
       },
-      [done = std::move(done)](absl::Status status, JobChanges&) mutable { done(std::move(status)); });
+      [this, done = std::move(done)](absl::Status status, JobChanges&) mutable {
+        if (status.ok()) store_->RemoveDeleted();
+        done(std::move(status));
+      });
 }
 
 void JobMachine::Schedule(const std::string& id, std::vector<std::string> devices, Done<v1::Job> done) {

@@ -76,14 +76,15 @@ absl::StatusOr<JobPage> ReadJobList(Connection* connection, const JobQuery& quer
   const absl::string_view beyond = query.descending ? "<" : ">";
   const absl::string_view direction = query.descending ? " DESC" : "";
 
-  std::vector<std::string> conditions;
+  // Those of deleted jobs begin with '/' (see Transaction::DeleteJob).
+  std::vector<std::string> conditions = {"NOT (id >= '/' AND id < '0')"};
   if (!query.states.empty()) conditions.push_back(absl::StrCat("state IN (", StateList(query), ")"));
   if (after.has_value()) {
     conditions.push_back(by_name ? absl::StrCat("id ", beyond, " ?")
                                  : absl::StrCat("(create_time_us, number) ", beyond, " (?, ?)"));
   }
   std::string sql = "SELECT " TANDEM_JOB_COLUMNS " FROM jobs";
-  if (!conditions.empty()) absl::StrAppend(&sql, " WHERE ", absl::StrJoin(conditions, " AND "));
+  absl::StrAppend(&sql, " WHERE ", absl::StrJoin(conditions, " AND "));
   if (by_name) {
     absl::StrAppend(&sql, " ORDER BY id", direction);
   } else {

@@ -1,5 +1,6 @@
 #include "server/store/store.h"
 
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,8 @@ namespace tandem {
 namespace {
 
 constexpr int kReaders = 4;
+// Events removed in one go: some milliseconds.
+constexpr int kPieceOfDeleted = 1000;
 
 }  // namespace
 
@@ -22,8 +25,10 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& database_p
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                           Connection::Open(database_path, Connection::Access::kReadWrite));
   TANDEM_RETURN_IF_ERROR(Migrate(connection.get(), Migrations()));
-  return std::unique_ptr<Store>(new Store(std::make_unique<GroupWriter>(std::move(connection)),
-                                          std::make_unique<ReaderPool>(database_path, kReaders)));
+  std::unique_ptr<Store> store(new Store(std::make_unique<GroupWriter>(std::move(connection)),
+                                         std::make_unique<ReaderPool>(database_path, kReaders)));
+  store->RemoveDeleted();
+  return store;
 }
 
 Store::Store(std::unique_ptr<GroupWriter> writer, std::unique_ptr<ReaderPool> readers)
@@ -32,6 +37,18 @@ Store::Store(std::unique_ptr<GroupWriter> writer, std::unique_ptr<ReaderPool> re
 Store::~Store() { Close(); }
 
 void Store::Write(Body body, Done done) { writer_->Write(std::move(body), std::move(done)); }
+
+void Store::RemoveDeleted() {
+  const auto more = std::make_shared<bool>(false);
+  Write(
+      [more](Transaction& transaction) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(*more, transaction.RemoveDeleted(kPieceOfDeleted));
+        return absl::OkStatus();
+      },
+      [this, more](const absl::Status& status) {
+        if (status.ok() && *more) RemoveDeleted();
+      });
+}
 
 void Store::Close() { writer_->Close(); }
 
@@ -57,7 +74,8 @@ absl::StatusOr<std::vector<StoredJob>> Store::NonTerminalJobs() {
   return readers_->Read("list jobs", [&](Connection* connection) -> absl::StatusOr<std::vector<StoredJob>> {
     std::vector<StoredJob> jobs;
     Query query(connection,
-                "SELECT " TANDEM_JOB_COLUMNS " FROM jobs WHERE state NOT IN (?, ?, ?) ORDER BY number");
+                "SELECT " TANDEM_JOB_COLUMNS
+                " FROM jobs WHERE state NOT IN (?, ?, ?) AND NOT (id >= '/' AND id < '0') ORDER BY number");
     query.Int(v1::JOB_STATE_SUCCEEDED).Int(v1::JOB_STATE_FAILED).Int(v1::JOB_STATE_CANCELLED);
     while (query.Next()) {
       TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(&query, /*with_spec=*/true));

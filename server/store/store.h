@@ -46,6 +46,10 @@ class Store {
   // on the caller's thread.
   void Write(Body body, Done done);
 
+  // Has the events of deleted jobs removed, in pieces, between which other writes go on. What is left when
+  // the store is closed goes when it is opened next.
+  void RemoveDeleted();
+
   // Finishes all writes asked for so far, and refuses later ones. Idempotent. Not from a body or a `done`.
   void Close();
 

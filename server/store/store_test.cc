@@ -1,6 +1,7 @@
 #include "server/store/store.h"
 
 #include <functional>
+#include <future>
 #include <set>
 #include <utility>
 
@@ -258,6 +259,75 @@ TEST_F(StoreTest, DeletingAJobTakesItsEventsAndKeepsTheCursorsOfOthers) {
   ASSERT_TRUE(changes.ok());
   ASSERT_THAT(changes->changes, SizeIs(1));
   EXPECT_GT(changes->changes[0].cursor, newest);
+}
+
+TEST_F(StoreTest, TheEventsOfADeletedJobGoInPieces) {
+  ASSERT_TRUE(Insert(MakeJob("a"), "request").ok());
+  ASSERT_TRUE(AddEvents("a", 25).ok());
+  ASSERT_TRUE(Insert(MakeJob("b")).ok());
+  ASSERT_TRUE(AddEvents("b", 5).ok());
+  ASSERT_TRUE(Write([](Transaction& transaction) -> absl::Status {
+                TANDEM_ASSIGN_OR_RETURN(const StoredJob job, transaction.GetJob("a"));
+                return transaction.DeleteJob(job);
+              }).ok());
+  // Nothing shows it from the first moment on, and another may take its place.
+  EXPECT_EQ(store_->GetJob("a").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(List({}), ElementsAre("b"));
+  EXPECT_TRUE(*store_->WasDeleted("a"));
+  EXPECT_FALSE(store_->FindRequest("request")->has_value());
+  EXPECT_THAT(*store_->NonTerminalJobs(), SizeIs(1));
+  ASSERT_TRUE(Insert(MakeJob("a", 2), "request").ok());
+  ASSERT_TRUE(AddEvents("a", 2).ok());
+
+  int pieces = 0;
+  for (bool more = true; more; ++pieces) {
+    ASSERT_TRUE(Write([&more](Transaction& transaction) -> absl::Status {
+                  TANDEM_ASSIGN_OR_RETURN(more, transaction.RemoveDeleted(10));
+                  return absl::OkStatus();
+                }).ok());
+  }
+  // 10, 10, 5 and the job; and a look that finds nothing.
+  EXPECT_EQ(pieces, 4);
+  EXPECT_THAT(store_->ReadEvents("a", 0, 100)->events, SizeIs(2));
+  EXPECT_THAT(store_->ReadEvents("b", 0, 100)->events, SizeIs(5));
+}
+
+TEST_F(StoreTest, WritesGoOnBetweenThePiecesOfADeletion) {
+  ASSERT_TRUE(Insert(MakeJob("a")).ok());
+  ASSERT_TRUE(AddEvents("a", 5000).ok());
+  ASSERT_TRUE(Write([](Transaction& transaction) -> absl::Status {
+                TANDEM_ASSIGN_OR_RETURN(const StoredJob job, transaction.GetJob("a"));
+                return transaction.DeleteJob(job);
+              }).ok());
+  // The writer is held until both are asked for.
+  std::promise<void> both;
+  store_->Write(
+      [&both](Transaction&) {
+        both.get_future().wait();
+        return absl::OkStatus();
+      },
+      [](const absl::Status&) {});
+  store_->RemoveDeleted();
+  bool more = false;
+  Awaited<absl::Status> done;
+  store_->Write(
+      [&more](Transaction& transaction) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(more, transaction.RemoveDeleted(1));
+        return absl::OkStatus();
+      },
+      done.Done());
+  both.set_value();
+  ASSERT_TRUE(done.Get().ok());
+  // It came after the first piece, long before the last.
+  EXPECT_TRUE(more);
+  // What an ended daemon left is removed by the next.
+  Reopen();
+  for (more = true; more;) {
+    ASSERT_TRUE(Write([&more](Transaction& transaction) -> absl::Status {
+                  TANDEM_ASSIGN_OR_RETURN(more, transaction.RemoveDeleted(1000));
+                  return absl::OkStatus();
+                }).ok());
+  }
 }
 
 TEST_F(StoreTest, FindsJobsThatHaveNotEnded) {

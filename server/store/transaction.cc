@@ -104,10 +104,33 @@ absl::Status Transaction::UpdateJob(StoredJob* job) {
 absl::Status Transaction::DeleteJob(const StoredJob& job) {
   return WithoutExceptions("delete a job", [&]() -> absl::Status {
     const std::string id = JobId(job.job.name());
-    Query query(connection_, "DELETE FROM jobs WHERE number = ?");
+    // The row stays for the sake of the events, under an id that no job can have ('0' follows '/').
+    Query query(connection_,
+                "UPDATE jobs SET id = '/' || number, request_id = NULL, submitted_spec = NULL, spec = x'', "
+                "record = x'' WHERE number = ?");
     if (query.Int(job.number).Run() != 1) return NoSuchJob(id);
+    Query(connection_, "DELETE FROM changes WHERE job = ?").Int(job.number).Run();
     Query(connection_, "INSERT OR IGNORE INTO deleted_jobs (id) VALUES (?)").Text(id).Run();
     return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<bool> Transaction::RemoveDeleted(int limit) {
+  return WithoutExceptions("remove the events of deleted jobs", [&]() -> absl::StatusOr<bool> {
+    int64_t number = 0;
+    {
+      Query deleted(connection_, "SELECT number FROM jobs WHERE id >= '/' AND id < '0' LIMIT 1");
+      if (!deleted.Next()) return false;
+      number = deleted.GetInt(0);
+    }
+    Query events(
+        connection_,
+        "DELETE FROM events WHERE job = ? AND sequence <= (SELECT max(sequence) FROM (SELECT sequence "
+        "FROM events WHERE job = ? ORDER BY sequence LIMIT ?))");
+    if (events.Int(number).Int(number).Int(limit).Run() < limit) {
+      Query(connection_, "DELETE FROM jobs WHERE number = ?").Int(number).Run();
+    }
+    return true;
   });
 }
 

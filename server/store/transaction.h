@@ -36,8 +36,12 @@ class Transaction {
   absl::Status InsertJob(StoredJob* job, absl::string_view request_id, const v1::JobSpec& submitted_spec);
   // Writes everything of the job but its id, name and spec, which never change.
   absl::Status UpdateJob(StoredJob* job);
-  // Removes the job, its events and its changes, and notes its id (see Store::WasDeleted).
+  // Removes the job and its changes, and notes its id (see Store::WasDeleted). Nothing shows the job from
+  // then on; its events, of which there may be a million, are for Store::RemoveDeleted to remove.
   absl::Status DeleteJob(const StoredJob& job);
+
+  // Removes at most `limit` (at least 1) events of deleted jobs. Whether there may be more.
+  absl::StatusOr<bool> RemoveDeleted(int limit);
 
   // Adds an event, whose sequence must be new. Does not touch the job's row.
   absl::Status AppendEvent(const StoredJob& job, const v1::JobEvent& event);
