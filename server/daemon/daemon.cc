@@ -16,11 +16,11 @@
 #include "absl/time/clock.h"
 #include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/version.h"
 #include "server/auth/authenticator.h"
 #include "server/auth/listen_policy.h"
 #include "server/auth/server_credentials.h"
 #include "server/auth/token.h"
-#include "server/daemon/version.h"
 #include "server/scheduler/host_resources.h"
 #include "server/scheduler/machine_devices.h"
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/version.h"
 #include "server/daemon/daemon.h"
 #include "server/daemon/logging.h"
 #include "server/daemon/options.h"
 #include "server/daemon/stop_signals.h"
-#include "server/daemon/version.h"
 #include "server/rpc/lifecycle.h"
 
 namespace tandem {

@@ -12,8 +12,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/version.h"
 #include "server/admission/closest_name.h"
-#include "server/daemon/version.h"
 #include "server/daemon/yaml_config.h"
 
 namespace tandem {

@@ -17,6 +17,7 @@
 #include "engine/backends/device_factory.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/version.h"
 #include "engine/training/trainer.h"
 #include "google/protobuf/text_format.h"
 #include "server/worker/event_reporter.h"
@@ -90,6 +91,7 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
 int Main(int argc, char** argv) {
   CLI::App app("Trains one job and reports to the daemon, which starts it; not to be run by hand.",
                "tandem-worker");
+  app.set_version_flag("--version", std::string("tandem-worker ") + kVersion, "Print the version and exit");
   std::string launch_path;
   app.add_option("--launch", launch_path, "What to train: a WorkerLaunch in text format")->required();
   int lock_fd = -1;

@@ -22,13 +22,13 @@
 #include "client/lib/job_file.h"
 #include "engine/backends/device_factory.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/version.h"
 #include "engine/data/dataset.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/plan.h"
 #include "engine/training/trainer.h"
 #include "google/protobuf/text_format.h"
 #include "nlohmann/json.hpp"
-#include "server/daemon/version.h"
 
 namespace tandem {
 namespace {

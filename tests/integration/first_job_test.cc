@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,9 @@
 #include "tests/integration/daemon_process.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"
+#include "tests/integration/programs.h"
 #include "tests/integration/scratch_folder.h"
+#include "tests/integration/subprocess.h"
 #include "tests/integration/watcher.h"
 
 namespace tandem::testing {
@@ -35,6 +38,22 @@ std::string Sha256(const std::string& bytes) {
   SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
          reinterpret_cast<unsigned char*>(digest.data()));
   return absl::BytesToHexString(digest);
+}
+
+TEST(ProgramsTest, SayOneVersion) {
+  ScratchFolder scratch;
+  std::set<std::string> versions;
+  for (const std::string& program : {DaemonProgram(), WorkerProgram(), CliProgram()}) {
+    const std::string out = scratch.File(std::filesystem::path(program).filename().string());
+    const auto process = Subprocess::Start(
+        {.arguments = {program, "--version"}, .stdout_path = out, .stderr_path = scratch.File("err")});
+    ASSERT_TRUE(process.ok()) << process.status();
+    EXPECT_EQ((*process)->Wait(absl::Seconds(60)), 0) << program;
+    // "tandemd 1.2.3".
+    const std::string text = ReadFile(out);
+    versions.insert(text.substr(text.find(' ')));
+  }
+  EXPECT_THAT(versions, SizeIs(1));
 }
 
 class FirstJobTest : public ::testing::Test {

@@ -1,5 +1,5 @@
-#ifndef TANDEM_SERVER_DAEMON_VERSION_H_
-#define TANDEM_SERVER_DAEMON_VERSION_H_
+#ifndef TANDEM_ENGINE_BASE_VERSION_H_
+#define TANDEM_ENGINE_BASE_VERSION_H_
 
 namespace tandem {
 
@@ -8,4 +8,4 @@ inline constexpr char kVersion[] = "0.1.0";
 
 }  // namespace tandem
 
-#endif  // TANDEM_SERVER_DAEMON_VERSION_H_
+#endif  // TANDEM_ENGINE_BASE_VERSION_H_
