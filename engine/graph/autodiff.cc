@@ -1,6 +1,7 @@
 #include "engine/graph/autodiff.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -73,41 +74,72 @@ absl::Status CheckArguments(const Graph& graph, ValueId loss, absl::Span<const V
   return absl::OkStatus();
 }
 
+// Appends the nodes of one node's gradients, where the loss depends on what it makes.
+absl::Status AppendGradientsOf(Graph& graph, const Node& node, const std::vector<bool>& leads,
+                               Gradients& gradients) {
+  std::vector<bool> wanted;
+  for (const ValueId input : node.inputs) wanted.push_back(leads[input]);
+  if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return absl::OkStatus();
+  std::vector<ValueId> grad_outputs;
+  for (const ValueId output : node.outputs) {
+    TANDEM_ASSIGN_OR_RETURN(grad_outputs.emplace_back(), gradients.Sum(output));
+  }
+  const bool matters =
+      std::any_of(grad_outputs.begin(), grad_outputs.end(), [](ValueId grad) { return grad != kNoValue; });
+  if (!matters) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> grads,
+                          node.op->Gradient(graph, node, grad_outputs, wanted));
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (grads[i] != kNoValue) gradients.Contribute(node.inputs[i], grads[i]);
+  }
+  return absl::OkStatus();
+}
+
+// The targets by the first node that reads them, the last of the backward pass to add to their gradients;
+// kNoNode where none does.
+std::map<NodeId, std::vector<size_t>> TargetsByFirstReader(const Graph& graph,
+                                                           absl::Span<const ValueId> targets) {
+  std::vector<NodeId> first(graph.values().size(), kNoNode);
+  for (const Node& node : graph.nodes()) {
+    for (const ValueId input : node.inputs) {
+      if (first[input] == kNoNode) first[input] = node.id;
+    }
+  }
+  std::map<NodeId, std::vector<size_t>> result;
+  for (size_t i = 0; i < targets.size(); ++i) result[first[targets[i]]].push_back(i);
+  return result;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<ValueId>> AppendGradients(Graph& graph, ValueId loss,
-                                                     absl::Span<const ValueId> targets) {
+                                                     absl::Span<const ValueId> targets,
+                                                     const GradientReady& on_ready) {
   TANDEM_RETURN_IF_ERROR(CheckArguments(graph, loss, targets));
   const std::vector<bool> leads = LeadsFrom(graph, targets);
   Gradients gradients(graph, graph.values().size());
   gradients.Contribute(loss, graph.AddConstant(1, graph.value(loss).dtype, Shape()));
 
-  const NodeId forward_nodes = static_cast<NodeId>(graph.nodes().size());
-  for (NodeId id = forward_nodes - 1; id >= 0; --id) {
-    const Node& node = graph.node(id);
-    std::vector<bool> wanted;
-    for (const ValueId input : node.inputs) wanted.push_back(leads[input]);
-    if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) continue;
-    std::vector<ValueId> grad_outputs;
-    for (const ValueId output : node.outputs) {
-      TANDEM_ASSIGN_OR_RETURN(grad_outputs.emplace_back(), gradients.Sum(output));
+  const std::map<NodeId, std::vector<size_t>> ready = TargetsByFirstReader(graph, targets);
+  std::vector<ValueId> result(targets.size(), kNoValue);
+  const auto finish = [&](NodeId first_reader) -> absl::Status {
+    const auto found = ready.find(first_reader);
+    if (found == ready.end()) return absl::OkStatus();
+    for (const size_t i : found->second) {
+      const ValueId target = targets[i];
+      TANDEM_ASSIGN_OR_RETURN(result[i], gradients.Sum(target));
+      if (result[i] == kNoValue) {
+        result[i] = graph.AddConstant(0, graph.value(target).dtype, graph.value(target).shape);
+      }
+      if (on_ready != nullptr) TANDEM_RETURN_IF_ERROR(on_ready(i, result[i]));
     }
-    const bool matters =
-        std::any_of(grad_outputs.begin(), grad_outputs.end(), [](ValueId grad) { return grad != kNoValue; });
-    if (!matters) continue;
-    TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> grads,
-                            node.op->Gradient(graph, node, grad_outputs, wanted));
-    for (size_t i = 0; i < grads.size(); ++i) {
-      if (grads[i] != kNoValue) gradients.Contribute(node.inputs[i], grads[i]);
-    }
+    return absl::OkStatus();
+  };
+  for (NodeId id = static_cast<NodeId>(graph.nodes().size()) - 1; id >= 0; --id) {
+    TANDEM_RETURN_IF_ERROR(AppendGradientsOf(graph, graph.node(id), leads, gradients));
+    TANDEM_RETURN_IF_ERROR(finish(id));
   }
-
-  std::vector<ValueId> result;
-  for (const ValueId target : targets) {
-    TANDEM_ASSIGN_OR_RETURN(ValueId grad, gradients.Sum(target));
-    if (grad == kNoValue) grad = graph.AddConstant(0, graph.value(target).dtype, graph.value(target).shape);
-    result.push_back(grad);
-  }
+  TANDEM_RETURN_IF_ERROR(finish(kNoNode));
   return result;
 }
 

@@ -4,17 +4,18 @@
 #include <memory>
 #include <utility>
 
+#include "absl/types/optional.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/normalization.h"
 #include "engine/graph/autodiff.h"
 #include "engine/graph/ops/accumulate.h"
-#include "engine/graph/ops/all_reduce.h"
 #include "engine/graph/ops/normalize.h"
 #include "engine/layers/model.h"
 #include "engine/losses/loss.h"
 #include "engine/metrics/metric.h"
 #include "engine/optimizers/optimizer.h"
+#include "engine/training/gradient_reduction.h"
 
 namespace tandem {
 namespace {
@@ -77,29 +78,6 @@ absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, int64_t samples, DTy
   return forward;
 }
 
-// Replaces each gradient by the sum over replicas of `scale` times it.
-absl::Status AddReduction(double scale, std::vector<ValueId>& gradients, Graph& graph) {
-  int bucket = 0;
-  for (size_t end = gradients.size(); end > 0;) {
-    size_t begin = end;
-    int64_t bytes = 0;
-    while (begin > 0) {
-      const Value& value = graph.value(gradients[begin - 1]);
-      const int64_t more = value.shape.elements() * SizeOf(value.dtype);
-      if (begin < end && bytes + more > kBucketBytes) break;
-      bytes += more;
-      --begin;
-    }
-    TANDEM_ASSIGN_OR_RETURN(
-        const std::vector<ValueId> reduced,
-        graph.AddNode(std::make_shared<AllReduceOp>(scale, bucket++, static_cast<int>(end - begin)),
-                      std::vector<ValueId>(gradients.begin() + begin, gradients.begin() + end)));
-    std::copy(reduced.begin(), reduced.end(), gradients.begin() + begin);
-    end = begin;
-  }
-  return absl::OkStatus();
-}
-
 // Parameters as the graph of a replica with samples has them, without the network that reads them.
 absl::StatusOr<std::vector<Parameter>> DeclareParameters(const v1::JobSpec& spec, DType dtype, Graph& graph) {
   Graph whole;
@@ -117,26 +95,33 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Step
   StepGraph step;
   Graph& graph = step.graph;
   std::vector<ValueId> gradients;
+  const double share = static_cast<double>(shape.samples) / static_cast<double>(shape.batch_samples);
+  absl::optional<GradientReduction> reduction;  // None where there is one replica.
   if (shape.samples > 0) {
     TANDEM_ASSIGN_OR_RETURN(Forward forward,
                             AddForward(spec, shape.samples, shape.dtype, kTrainingMeter, graph));
     step.parameters = std::move(forward.network.parameters);
     std::vector<ValueId> targets;
     for (const Parameter& parameter : step.parameters) targets.push_back(parameter.value);
-    TANDEM_ASSIGN_OR_RETURN(gradients, AppendGradients(graph, forward.loss, targets));
+    if (shape.replicas > 1) reduction.emplace(&graph, share, targets);
+    TANDEM_ASSIGN_OR_RETURN(gradients,
+                            AppendGradients(graph, forward.loss, targets, [&](size_t i, ValueId gradient) {
+                              return reduction.has_value() ? reduction->Add(i, gradient) : absl::OkStatus();
+                            }));
   } else {
     TANDEM_ASSIGN_OR_RETURN(step.parameters, DeclareParameters(spec, shape.dtype, graph));
     AddMeter(spec, kTrainingMeter, graph);
-    for (const Parameter& parameter : step.parameters) {
-      gradients.push_back(graph.AddConstant(0, shape.dtype, parameter.shape));
+    std::vector<ValueId> targets;
+    for (const Parameter& parameter : step.parameters) targets.push_back(parameter.value);
+    if (shape.replicas > 1) reduction.emplace(&graph, share, targets);
+    for (size_t i = 0; i < targets.size(); ++i) {
+      gradients.push_back(graph.AddConstant(0, shape.dtype, step.parameters[i].shape));
+      if (reduction.has_value()) TANDEM_RETURN_IF_ERROR(reduction->Add(i, gradients[i]));
     }
   }
   const ValueId learning_rate = graph.AddInput(kLearningRateInput, DType::kFloat64, Shape());
   const ValueId steps = graph.AddInput(kStepInput, DType::kInt64, Shape());
-  if (shape.replicas > 1) {
-    const double share = static_cast<double>(shape.samples) / static_cast<double>(shape.batch_samples);
-    TANDEM_RETURN_IF_ERROR(AddReduction(share, gradients, graph));
-  }
+  if (reduction.has_value()) gradients = reduction->reduced();
   std::vector<ValueId> parameters;
   for (const Parameter& parameter : step.parameters) parameters.push_back(parameter.value);
   const absl::Status updates =

@@ -25,9 +25,6 @@ inline constexpr char kStepInput[] = "step";
 inline constexpr char kTrainingMeter[] = "meter/training";
 inline constexpr char kValidationMeter[] = "meter/validation";
 
-// Gradients are reduced together up to so many bytes, the last layers' first.
-inline constexpr int64_t kBucketBytes = int64_t{25} << 20;
-
 // A graph and the network's parameters in it.
 struct StepGraph {
   Graph graph;
@@ -42,9 +39,10 @@ struct StepShape {
   DType dtype = DType::kFloat32;  // Of parameters and activations.
 };
 
-// Normalise, forward, loss, backward, all-reduce where there are several replicas, update, meter. With no
-// samples: reduce zeros and update. `spec` has its defaults and was checked. INVALID_ARGUMENT with fields
-// relative to the JobSpec where a tensor would be too large.
+// Normalise, forward, loss, backward with the all-reduce of each bucket in it (see gradient_reduction.h)
+// where there are several replicas, update, meter. With no samples: reduce zeros and update. `spec` has its
+// defaults and was checked. INVALID_ARGUMENT with fields relative to the JobSpec where a tensor would be too
+// large.
 absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const StepShape& shape);
 
 // Normalise, forward, loss, meter, for `samples` samples, at least 1.

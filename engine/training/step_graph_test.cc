@@ -1,0 +1,119 @@
+#include "engine/training/step_graph.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/graph/ops/all_reduce.h"
+#include "engine/training/gradient_reduction.h"
+#include "engine/training/plan.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Weights of 32 KiB, 16 MiB, 16 MiB, 4 MiB and 20 KiB.
+v1::JobSpec Deep() {
+  v1::JobSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+    model {
+      input { shape: [4] }
+      layers { dense { units: 2048 activation: ACTIVATION_RELU } }
+      layers { dense { units: 2048 activation: ACTIVATION_RELU } }
+      layers { dense { units: 2048 activation: ACTIVATION_RELU } }
+      layers { dense { units: 512 activation: ACTIVATION_RELU } }
+      layers { dense { units: 10 } }
+    }
+    training {
+      loss { softmax_cross_entropy {} }
+      optimizer { nesterov { learning_rate: 0.02 } }
+      global_batch_size: 8
+      epochs: 1
+    }
+    replicas { count: 2 })",
+                                                            &spec));
+  FillDefaults(&spec);
+  return spec;
+}
+
+StepGraph Build(int64_t samples, int replicas = 2) {
+  absl::StatusOr<StepGraph> step =
+      BuildTrainingGraph(Deep(), {.samples = samples, .batch_samples = 8, .replicas = replicas});
+  EXPECT_TRUE(step.ok()) << step.status();
+  return *std::move(step);
+}
+
+std::vector<const Node*> Reductions(const Graph& graph) {
+  std::vector<const Node*> reductions;
+  for (const Node& node : graph.nodes()) {
+    if (node.op->kind() == "all_reduce") reductions.push_back(&node);
+  }
+  return reductions;
+}
+
+std::vector<std::vector<Shape>> Buckets(const Graph& graph) {
+  std::vector<std::vector<Shape>> buckets;
+  for (const Node* node : Reductions(graph)) {
+    EXPECT_EQ(static_cast<const AllReduceOp&>(*node->op).bucket, static_cast<int>(buckets.size()));
+    std::vector<Shape>& bucket = buckets.emplace_back();
+    for (const ValueId input : node->inputs) bucket.push_back(graph.value(input).shape);
+  }
+  return buckets;
+}
+
+TEST(StepGraphTest, TheLastLayersGradientsAreReducedFirst) {
+  const std::vector<std::vector<Shape>> buckets = Buckets(Build(4).graph);
+  EXPECT_THAT(buckets,
+              ElementsAre(ElementsAre(Shape({512, 2048}), Shape({512}), Shape({10, 512}), Shape({10})),
+                          ElementsAre(Shape({2048, 2048}), Shape({2048}), Shape({2048, 2048}), Shape({2048})),
+                          ElementsAre(Shape({2048, 4}), Shape({2048}))));
+}
+
+TEST(StepGraphTest, ReplicasWithAndWithoutSamplesReduceTheSame) {
+  EXPECT_EQ(Buckets(Build(4).graph), Buckets(Build(0).graph));
+  EXPECT_TRUE(Buckets(Build(8, 1).graph).empty());
+}
+
+// A backend can reduce a bucket while it computes the gradients of the layers before.
+TEST(StepGraphTest, ABucketIsReducedAsSoonAsItsGradientsAreThere) {
+  const StepGraph step = Build(4);
+  const Graph& graph = step.graph;
+  const std::vector<const Node*> reductions = Reductions(graph);
+  ASSERT_EQ(reductions.size(), 3);
+  for (const Node* reduction : reductions) {
+    NodeId last = kNoNode;
+    for (const ValueId input : reduction->inputs) last = std::max(last, graph.value(input).producer);
+    // At most the gradient of the same layer's input comes between.
+    EXPECT_LE(reduction->id - last, 2) << graph.ToString();
+  }
+  const auto is_gradient = [](const Node& node) { return node.op->kind() == "linear_grad_weight"; };
+  EXPECT_EQ(std::count_if(graph.nodes().begin(), graph.nodes().begin() + reductions[0]->id, is_gradient), 2);
+  EXPECT_EQ(std::count_if(graph.nodes().begin(), graph.nodes().begin() + reductions[1]->id, is_gradient), 4);
+}
+
+TEST(StepGraphTest, EveryUpdateTakesAReducedGradientOfItsOwn) {
+  const StepGraph step = Build(4);
+  std::set<ValueId> reduced;
+  for (const Node* reduction : Reductions(step.graph)) {
+    reduced.insert(reduction->outputs.begin(), reduction->outputs.end());
+  }
+  EXPECT_EQ(reduced.size(), step.parameters.size());
+  for (const Parameter& parameter : step.parameters) {
+    int updates = 0;
+    for (const Node& node : step.graph.nodes()) {
+      if (node.op->kind() != "sgd" || node.inputs[0] != parameter.value) continue;
+      ++updates;
+      EXPECT_EQ(reduced.erase(node.inputs[1]), 1) << parameter.name;
+      EXPECT_EQ(step.graph.value(node.inputs[1]).shape, parameter.shape);
+    }
+    EXPECT_EQ(updates, 1) << parameter.name;
+  }
+}
+
+}  // namespace
+}  // namespace tandem
