@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/backend/workspace.h"
 #include "engine/data/dataset.h"
 #include "tandem/v1/job.pb.h"
 
@@ -21,9 +22,6 @@ struct JobPlan {
   int64_t host_memory_bytes = 0;     // Of all replicas together, on the host: the data set, and its order.
   std::vector<std::string> ops;      // Kinds of op that a device must offer, sorted, each once.
 };
-
-// What a backend may use beyond the planned tensors: padding of its layouts and workspaces of its algorithms.
-inline constexpr int64_t kWorkspaceCapBytes = int64_t{64} << 20;
 
 // Sets every field that has a default and that `spec` leaves out to that default: names of layers and of the
 // job, strides, initializers, the optimizer's numbers, metrics, intervals. What is wrong stays as it is.

@@ -159,7 +159,8 @@ ConvSizes ConvProblem::sizes() const {
           .kernel_width = weight[3]};
 }
 
-bool TakesBatchBlocked(const ConvProblem& p) {
+bool TakesBatchBlocked(const Lowering& lowering, const ConvProblem& p) {
+  if (lowering.algorithms() == Algorithms::kOneDnn) return false;
   const Conv2dGeometry& g = p.geometry;
   const bool simple = g.stride == Size2d{1, 1} && g.dilation == Size2d{1, 1} && g.groups == 1 &&
                       p.weight[3] <= kMaxKernelWidth;
@@ -169,7 +170,8 @@ bool TakesBatchBlocked(const ConvProblem& p) {
 }
 
 // Each channel's is used once for every channel on the other side.
-bool TakesWinograd(const ConvProblem& p) {
+bool TakesWinograd(const Lowering& lowering, const ConvProblem& p) {
+  if (lowering.algorithms() != Algorithms::kFastest) return false;
   const bool square = p.weight[2] == p.weight[3] && (p.weight[2] == 3 || p.weight[2] == 5);
   return square && p.x[1] >= 8 && p.y[1] >= 8 && p.x[1] * p.y[1] >= 200;
 }
@@ -187,10 +189,10 @@ ConvProblem ProblemOfGradWeight(const Lowering& lowering, const Node& node) {
 absl::Status LowerConvForward(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const ConvProblem problem = ProblemOfForward(lowering, node);
-  if (!TakesBatchBlocked(problem)) return LowerOneDnnConvForward(lowering, node, problem);
+  if (!TakesBatchBlocked(lowering, problem)) return LowerOneDnnConvForward(lowering, node, problem);
   TANDEM_ASSIGN_OR_RETURN(const Region x, PaddedInput(lowering, node.inputs[0], problem));
   const ConvSizes sizes = problem.sizes();
-  const bool winograd = TakesWinograd(problem);
+  const bool winograd = TakesWinograd(lowering, problem);
   Region weight;
   if (winograd) {
     TANDEM_ASSIGN_OR_RETURN(weight, WinogradWeights(lowering, node.inputs[1], sizes));
@@ -266,7 +268,7 @@ absl::Status LowerConvGradInput(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const Conv2dGradInputOp&>(*node.op);
   const ConvProblem problem = {op.input_shape, lowering.shape(node.inputs[1]), lowering.shape(node.inputs[0]),
                                op.geometry};
-  if (!TakesBatchBlocked(problem)) return LowerOneDnnConvGradInput(lowering, node, problem);
+  if (!TakesBatchBlocked(lowering, problem)) return LowerOneDnnConvGradInput(lowering, node, problem);
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetBatchBlocked(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
   const Region dx = lowering.Define(node.outputs[0], Layout::BatchBlocked(DType::kFloat32, problem.x));
@@ -274,7 +276,7 @@ absl::Status LowerConvGradInput(Lowering& lowering, const Node& node) {
       problem.padded() ? lowering.Scratch(Layout::BatchBlocked(DType::kFloat32, PaddedShape(problem)).bytes())
                        : dx;
   const ConvSizes sizes = problem.sizes();
-  if (TakesWinograd(problem)) {
+  if (TakesWinograd(lowering, problem)) {
     TANDEM_ASSIGN_OR_RETURN(const Region points, WinogradWeights(lowering, node.inputs[1], sizes));
     const int64_t floats = BestKernels().winograd_scratch(sizes);
     const Region scratch = ThreadScratch(lowering, floats);
@@ -310,14 +312,14 @@ absl::Status LowerConvGradWeight(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const auto& op = static_cast<const Conv2dGradWeightOp&>(*node.op);
   const ConvProblem problem = ProblemOfGradWeight(lowering, node);
-  if (!TakesBatchBlocked(problem)) return LowerOneDnnConvGradWeight(lowering, node, problem);
+  if (!TakesBatchBlocked(lowering, problem)) return LowerOneDnnConvGradWeight(lowering, node, problem);
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<PooledGrad> pooled, FindPooledGrad(lowering, node.inputs[1]));
   if (pooled != nullptr) return LowerPooledGradWeight(lowering, node, problem, *pooled);
   TANDEM_ASSIGN_OR_RETURN(const Region x, PaddedInput(lowering, node.inputs[0], problem));
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetBatchBlocked(node.inputs[1]));
   const Region dweight = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, problem.weight));
   const ConvSizes sizes = problem.sizes();
-  if (TakesWinograd(problem)) {
+  if (TakesWinograd(lowering, problem)) {
     const Region points = lowering.Scratch(WinogradGradFloats(sizes) * static_cast<int64_t>(sizeof(float)));
     const int64_t floats = BestKernels().winograd_scratch(sizes);
     const Region scratch = ThreadScratch(lowering, floats);

@@ -20,9 +20,9 @@ struct ConvProblem {
 };
 
 // Whether the own kernels, over batch-blocked images, take this convolution; oneDNN has all others.
-bool TakesBatchBlocked(const ConvProblem& problem);
+bool TakesBatchBlocked(const Lowering& lowering, const ConvProblem& problem);
 // Whether those do it through Winograd's transforms.
-bool TakesWinograd(const ConvProblem& problem);
+bool TakesWinograd(const Lowering& lowering, const ConvProblem& problem);
 ConvProblem ProblemOfForward(const Lowering& lowering, const Node& node);
 ConvProblem ProblemOfGradWeight(const Lowering& lowering, const Node& node);
 

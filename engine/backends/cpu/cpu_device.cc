@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/backend/workspace.h"
 #include "engine/backends/cpu/cpu_executable.h"
 #include "engine/backends/cpu/cpu_variables.h"
 #include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/backends/cpu/lowering.h"
 #include "engine/backends/cpu/onednn.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/memory_plan.h"
 
 namespace tandem {
 namespace {
@@ -59,14 +61,22 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Compile(const Graph& grap
   }
   // oneDNN looks at the team's size when a primitive is made.
   const cpu::ScopedTeam scoped_team(team_);
-  std::unique_ptr<Executable> executable;
+  const int64_t planned = PlanMemory(graph).arena_bytes;
+  std::unique_ptr<cpu::CpuExecutable> best;
   TANDEM_RETURN_IF_ERROR(cpu::CallOneDnn([&]() -> absl::Status {
-    cpu::Lowering lowering(graph, cpu_variables, team_);
-    TANDEM_RETURN_IF_ERROR(LowerNodes(graph, lowering));
-    TANDEM_ASSIGN_OR_RETURN(executable, cpu::CpuExecutable::Create(lowering));
-    return absl::OkStatus();
+    for (const cpu::Algorithms algorithms :
+         {cpu::Algorithms::kFastest, cpu::Algorithms::kWithoutWinograd, cpu::Algorithms::kOneDnn}) {
+      cpu::Lowering lowering(graph, cpu_variables, team_, algorithms);
+      TANDEM_RETURN_IF_ERROR(LowerNodes(graph, lowering));
+      TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<cpu::CpuExecutable> made, cpu::CpuExecutable::Plan(lowering));
+      if (best == nullptr || made->bytes() < best->bytes()) best = std::move(made);
+      const int64_t workspace =
+          *cpu_variables->workspace_bytes() + cpu_variables->padding_bytes() + best->bytes() - planned;
+      if (workspace <= kWorkspaceCapBytes) break;
+    }
+    return best->Allocate(best->bytes() - planned, cpu_variables->workspace_bytes());
   }));
-  return executable;
+  return std::unique_ptr<Executable>(std::move(best));
 }
 
 }  // namespace tandem

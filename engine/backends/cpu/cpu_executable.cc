@@ -14,6 +14,8 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
+int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
 // Stands for a step in the graph of buffers that the memory is planned by.
 class StepOp final : public Op {
  public:
@@ -122,38 +124,50 @@ absl::Status FillConstant(const Buffer& buffer, std::byte* memory) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CpuExecutable>> CpuExecutable::Create(Lowering& lowering) {
+absl::StatusOr<std::unique_ptr<CpuExecutable>> CpuExecutable::Plan(Lowering& lowering) {
   std::unique_ptr<CpuExecutable> executable(new CpuExecutable(lowering.team()));
-  TANDEM_RETURN_IF_ERROR(executable->Place(lowering));
+  TANDEM_RETURN_IF_ERROR(executable->PlanMemoryOf(lowering));
   return executable;
 }
 
-absl::Status CpuExecutable::Place(Lowering& lowering) {
+CpuExecutable::~CpuExecutable() {
+  if (workspace_bytes_ != nullptr) *workspace_bytes_ -= beyond_plan_;
+}
+
+absl::Status CpuExecutable::PlanMemoryOf(Lowering& lowering) {
   for (size_t i = 0; i < lowering.graph().outputs().size(); ++i) {
     TANDEM_ASSIGN_OR_RETURN(const cpu::Place output, lowering.Output(static_cast<int>(i)));
     outputs_.push_back(output);
   }
-  TANDEM_ASSIGN_OR_RETURN(const ArenaPlan plan, PlanArena(lowering, outputs_));
-  const std::vector<Buffer>& buffers = lowering.buffers();
-  int64_t constant_bytes = 0;
-  const auto aligned = [](int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
-  for (const Buffer& buffer : buffers) {
-    if (buffer.source == Buffer::Source::kConstant) constant_bytes += aligned(buffer.bytes);
+  TANDEM_ASSIGN_OR_RETURN(ArenaPlan plan, PlanArena(lowering, outputs_));
+  arena_bytes_ = plan.bytes;
+  arena_offsets_ = std::move(plan.offsets);
+  planned_buffers_ = lowering.buffers();
+  for (const Buffer& buffer : planned_buffers_) {
+    if (buffer.source == Buffer::Source::kConstant) constant_bytes_ += Align(buffer.bytes);
   }
-  arena_ = Memory::Allocate(plan.bytes);
-  constants_ = Memory::Allocate(constant_bytes);
+  input_buffers_.assign(lowering.graph().inputs().size(), -1);
+  steps_ = std::move(lowering.steps());
+  return absl::OkStatus();
+}
+
+absl::Status CpuExecutable::Allocate(int64_t beyond_plan, std::shared_ptr<int64_t> workspace_bytes) {
+  arena_ = Memory::Allocate(arena_bytes_);
+  constants_ = Memory::Allocate(constant_bytes_);
   if (arena_.data() == nullptr || constants_.data() == nullptr) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for ", plan.bytes + constant_bytes, " bytes of intermediate values"));
+        absl::StrCat("no memory for ", bytes(), " bytes of intermediate values"));
   }
-  buffers_.assign(buffers.size(), nullptr);
-  input_buffers_.assign(lowering.graph().inputs().size(), -1);
+  beyond_plan_ = beyond_plan;
+  workspace_bytes_ = std::move(workspace_bytes);
+  *workspace_bytes_ += beyond_plan_;
+  buffers_.assign(planned_buffers_.size(), nullptr);
   int64_t constant_offset = 0;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    const Buffer& buffer = buffers[i];
+  for (size_t i = 0; i < planned_buffers_.size(); ++i) {
+    const Buffer& buffer = planned_buffers_[i];
     switch (buffer.source) {
       case Buffer::Source::kArena:
-        if (plan.offsets[i] >= 0) buffers_[i] = arena_.data() + plan.offsets[i];
+        if (arena_offsets_[i] >= 0) buffers_[i] = arena_.data() + arena_offsets_[i];
         break;
       case Buffer::Source::kInput:
         input_buffers_[buffer.input] = static_cast<int>(i);
@@ -163,12 +177,11 @@ absl::Status CpuExecutable::Place(Lowering& lowering) {
         break;
       case Buffer::Source::kConstant:
         buffers_[i] = constants_.data() + constant_offset;
-        constant_offset += aligned(buffer.bytes);
+        constant_offset += Align(buffer.bytes);
         TANDEM_RETURN_IF_ERROR(FillConstant(buffer, buffers_[i]));
         break;
     }
   }
-  steps_ = std::move(lowering.steps());
   const RunContext context = {.buffers = buffers_.data(), .team = &team_, .kernels = &BestKernels()};
   for (Step& step : steps_) {
     if (step.bind) TANDEM_RETURN_IF_ERROR(step.bind(context));

@@ -15,12 +15,17 @@ namespace tandem::cpu {
 
 class CpuExecutable final : public Executable {
  public:
-  // Takes over what `lowering` made.
-  static absl::StatusOr<std::unique_ptr<CpuExecutable>> Create(Lowering& lowering);
+  // Takes over what `lowering` made and plans its memory, which it does not have yet.
+  static absl::StatusOr<std::unique_ptr<CpuExecutable>> Plan(Lowering& lowering);
+  ~CpuExecutable() override;
+
+  // Gets the memory; once, before it runs. `beyond_plan`, of its bytes, are added to `*workspace_bytes` while
+  // it lives.
+  absl::Status Allocate(int64_t beyond_plan, std::shared_ptr<int64_t> workspace_bytes);
 
   absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) override;
   absl::StatusOr<Tensor> Output(int i) const override;
-  int64_t bytes() const override { return arena_.bytes() + constants_.bytes(); }
+  int64_t bytes() const override { return arena_bytes_ + constant_bytes_; }
 
   // What a step took, over all runs since profiling began.
   struct StepTime {
@@ -35,12 +40,18 @@ class CpuExecutable final : public Executable {
 
  private:
   explicit CpuExecutable(const Team& team) : team_(team) {}
-  absl::Status Place(Lowering& lowering);
+  absl::Status PlanMemoryOf(Lowering& lowering);
   absl::Status RunProfiled(const RunContext& context);
 
   const Team team_;
   std::vector<Step> steps_;
   std::vector<cpu::Place> outputs_;
+  std::vector<Buffer> planned_buffers_;
+  std::vector<int64_t> arena_offsets_;  // By buffer; -1 for those that are not in the arena.
+  int64_t arena_bytes_ = 0;
+  int64_t constant_bytes_ = 0;
+  int64_t beyond_plan_ = 0;
+  std::shared_ptr<int64_t> workspace_bytes_;
   Memory arena_;
   Memory constants_;
   std::vector<std::byte*> buffers_;  // By buffer.

@@ -70,6 +70,15 @@ int64_t CpuVariables::bytes() const {
   return bytes;
 }
 
+int64_t CpuVariables::padding_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& [name, variable] : variables_) {
+    if (variable.layout == nullptr) continue;
+    bytes += variable.memory.bytes() - variable.shape.elements() * SizeOf(variable.dtype);
+  }
+  return bytes;
+}
+
 absl::Status CpuVariables::Declare(const Value& value) {
   const auto found = variables_.find(value.name);
   if (found == variables_.end()) {

@@ -40,6 +40,12 @@ class CpuVariables final : public Variables {
 
   const std::shared_ptr<VariableLayouts>& layouts() const { return layouts_; }
 
+  // What the layouts add to the settled variables.
+  int64_t padding_bytes() const;
+  // What the executables over these variables take beyond their graphs' plans; each adds its own, and takes
+  // it away when it is destroyed.
+  const std::shared_ptr<int64_t>& workspace_bytes() const { return workspace_bytes_; }
+
   // Adds the variable of a graph. INVALID_ARGUMENT where there is one of the name with another type or shape.
   absl::Status Declare(const Value& value);
   // Null where a declared variable's layout is not settled yet.
@@ -62,6 +68,7 @@ class CpuVariables final : public Variables {
   absl::StatusOr<const Variable*> Find(absl::string_view name) const;
 
   const std::shared_ptr<VariableLayouts> layouts_;
+  const std::shared_ptr<int64_t> workspace_bytes_ = std::make_shared<int64_t>(0);
   std::vector<std::string> names_;
   std::map<std::string, Variable, std::less<>> variables_;
 };

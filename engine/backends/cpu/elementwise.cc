@@ -50,8 +50,8 @@ bool WantedBatchBlocked(const Lowering& lowering, ValueId value) {
     const Node& node = lowering.graph().node(id);
     if (node.inputs[0] != value) continue;
     const absl::string_view kind = node.op->kind();
-    if (kind == "conv2d") return TakesBatchBlocked(ProblemOfForward(lowering, node));
-    if (kind == "linear") return LinearTakesBatchBlocked(lowering.shape(value));
+    if (kind == "conv2d") return TakesBatchBlocked(lowering, ProblemOfForward(lowering, node));
+    if (kind == "linear") return LinearTakesBatchBlocked(lowering, lowering.shape(value));
     const bool keeps_layout = kind == "relu" || kind == "add" || kind == "scale" || kind == "reshape" ||
                               kind == "max_pool2d" || kind == "average_pool2d";
     if (keeps_layout) return WantedBatchBlocked(lowering, node.outputs[0]);

@@ -121,7 +121,9 @@ bool FillsBlocks(int64_t rows) {
   return 4 * rows >= 3 * padded && rows > 0;
 }
 
-bool LinearTakesBatchBlocked(const Shape& x) { return x.rank() == 2 && FillsBlocks(x[0]); }
+bool LinearTakesBatchBlocked(const Lowering& lowering, const Shape& x) {
+  return lowering.algorithms() != Algorithms::kOneDnn && x.rank() == 2 && FillsBlocks(x[0]);
+}
 
 void EmitGradBias(Lowering& lowering, Region dy, const Shape& dy_shape, ValueId dbias) {
   const int64_t channels = dy_shape[1];
@@ -142,7 +144,7 @@ absl::Status LowerLinearForward(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const Shape& x_shape = lowering.shape(node.inputs[0]);
   const Shape& y_shape = lowering.shape(node.outputs[0]);
-  if (!LinearTakesBatchBlocked(x_shape)) return LowerOneDnnForward(lowering, node);
+  if (!LinearTakesBatchBlocked(lowering, x_shape)) return LowerOneDnnForward(lowering, node);
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetBatchBlocked(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
   const bool has_bias = node.inputs.size() == 3;
@@ -174,7 +176,7 @@ absl::Status LowerLinearGradInput(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const Shape& dy_shape = lowering.shape(node.inputs[0]);
   const Shape& dx_shape = lowering.shape(node.outputs[0]);
-  if (!LinearTakesBatchBlocked(dx_shape)) return LowerOneDnnGradInput(lowering, node);
+  if (!LinearTakesBatchBlocked(lowering, dx_shape)) return LowerOneDnnGradInput(lowering, node);
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetBatchBlocked(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
   const Region dx = lowering.Define(node.outputs[0], Layout::BatchBlocked(DType::kFloat32, dx_shape));
@@ -197,7 +199,7 @@ absl::Status LowerLinearGradWeight(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const Shape& x_shape = lowering.shape(node.inputs[0]);
   const Shape& dy_shape = lowering.shape(node.inputs[1]);
-  if (!LinearTakesBatchBlocked(x_shape)) return LowerOneDnnGradWeight(lowering, node);
+  if (!LinearTakesBatchBlocked(lowering, x_shape)) return LowerOneDnnGradWeight(lowering, node);
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetBatchBlocked(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetBatchBlocked(node.inputs[1]));
   const LinearSizes sizes = SizesOf(x_shape, dy_shape);

@@ -8,7 +8,7 @@ namespace tandem::cpu {
 // Whether a batch of `rows` fills the blocks of the batch-blocked layout well enough.
 bool FillsBlocks(int64_t rows);
 // Whether the own kernels take a dense layer over `x`; oneDNN has all others.
-bool LinearTakesBatchBlocked(const Shape& x);
+bool LinearTakesBatchBlocked(const Lowering& lowering, const Shape& x);
 
 // Adds the gradient of a bias: the sum of batch-blocked dy, of shape `dy_shape` [N, C, ...], over all but C.
 void EmitGradBias(Lowering& lowering, Region dy, const Shape& dy_shape, ValueId dbias);

@@ -20,10 +20,11 @@ int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kA
 
 }  // namespace
 
-Lowering::Lowering(const Graph& graph, CpuVariables* variables, const Team& team)
+Lowering::Lowering(const Graph& graph, CpuVariables* variables, const Team& team, Algorithms algorithms)
     : graph_(graph),
       variables_(variables),
       team_(team),
+      algorithms_(algorithms),
       readers_(graph.values().size()),
       is_output_(graph.values().size(), false),
       absorbed_(graph.nodes().size(), false),

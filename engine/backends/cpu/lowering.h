@@ -71,12 +71,20 @@ struct Buffer {
   DType dtype = DType::kFloat32;
 };
 
+// From fast to frugal.
+enum class Algorithms : uint8_t {
+  kFastest,
+  kWithoutWinograd,  // Whose scratch grows with channels and threads.
+  kOneDnn,           // No batch-blocked layout, which pads batches.
+};
+
 // A graph on its way to an executable: nodes are taken in order, and each adds steps and says where its
 // outputs lie. A value is made in one layout and converted, once, where a reader needs another.
 class Lowering {
  public:
-  Lowering(const Graph& graph, CpuVariables* variables, const Team& team);
+  Lowering(const Graph& graph, CpuVariables* variables, const Team& team, Algorithms algorithms);
 
+  Algorithms algorithms() const { return algorithms_; }
   const Graph& graph() const { return graph_; }
   const Team& team() const { return team_; }
   const Value& value(ValueId id) const { return graph_.value(id); }
@@ -139,6 +147,7 @@ class Lowering {
   const Graph& graph_;
   CpuVariables* const variables_;
   const Team team_;
+  const Algorithms algorithms_;
   std::vector<std::vector<NodeId>> readers_;           // By value.
   std::vector<bool> is_output_;                        // By value.
   std::vector<bool> absorbed_;                         // By node.

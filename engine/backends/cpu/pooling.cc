@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<PooledGrad>> FindPooledGrad(Lowering& lowering, V
   const Node& node = lowering.graph().node(producer);
   if (node.op->kind() != "max_pool2d_grad") return none;
   const ConvProblem problem = ProblemOfGradWeight(lowering, *reader);
-  if (!TakesBatchBlocked(problem) || TakesWinograd(problem)) return none;
+  if (!TakesBatchBlocked(lowering, problem) || TakesWinograd(lowering, problem)) return none;
   TANDEM_ASSIGN_OR_RETURN(const Place index, lowering.Home(node.inputs[1]));
   if (!index.layout.batch_blocked()) return none;
   auto grad = std::make_unique<PooledGrad>();

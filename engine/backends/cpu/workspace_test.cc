@@ -1,0 +1,81 @@
+#include "engine/backend/workspace.h"
+
+#include <memory>
+#include <vector>
+
+#include "engine/backend/op_cases.h"
+#include "engine/backends/cpu/cpu_device.h"
+#include "engine/backends/reference/reference_device.h"
+#include "engine/graph/memory_plan.h"
+#include "engine/graph/ops/convolution.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+// The three ops of a convolution that the batch-blocked Winograd kernels take: their scratch is about 18 KiB
+// a channel and thread, and the transformed weights and their gradients 12 MiB each.
+CaseGraph WideConvolution(DType dtype) {
+  CaseGraph g(dtype);
+  const Shape x_shape({16, 300, 4, 4});
+  const Shape weight_shape({300, 300, 3, 3});
+  const Conv2dGeometry geometry;
+  const ValueId x = g.Input("x", x_shape);
+  const ValueId weight = g.Variable("weight", weight_shape);
+  const ValueId y = g.Add(std::make_shared<Conv2dOp>(geometry), {x, weight})[0];
+  const ValueId grad_y = g.Input("grad_y", g.graph().value(y).shape);
+  g.Add(std::make_shared<Conv2dGradInputOp>(geometry, x_shape), {grad_y, weight});
+  g.Add(std::make_shared<Conv2dGradWeightOp>(geometry, weight_shape, false), {x, grad_y});
+  return g;
+}
+
+TEST(WorkspaceTest, ManyThreadsAndChannelsStayBelowTheCap) {
+  const CaseGraph graph = WideConvolution(DType::kFloat32);
+  CpuDevice device("cpu:0", 16);
+  const std::unique_ptr<Variables> variables = device.CreateVariables();
+  const absl::StatusOr<std::unique_ptr<Executable>> executable =
+      device.Compile(graph.graph(), variables.get());
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  EXPECT_LE((*executable)->bytes() - PlanMemory(graph.graph()).arena_bytes, kWorkspaceCapBytes);
+}
+
+TEST(WorkspaceTest, WhatIsComputedIsTheSame) {
+  const std::unique_ptr<Device> reference = CreateReferenceDevice();
+  const absl::StatusOr<RunResult> expected = RunCaseOn(*reference, WideConvolution(reference->dtype()));
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  for (const int threads : {1, 16}) {
+    CpuDevice device("cpu:0", threads);
+    const absl::StatusOr<RunResult> actual = RunCaseOn(device, WideConvolution(DType::kFloat32));
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    for (size_t i = 0; i < expected->outputs.size(); ++i) {
+      EXPECT_TRUE(RelativeError(actual->outputs[i], expected->outputs[i]) <= 1e-4)
+          << threads << " threads, " << i;
+    }
+  }
+}
+
+TEST(WorkspaceTest, TheCapIsThatOfAllExecutablesOverTheSameVariables) {
+  const CaseGraph graph = WideConvolution(DType::kFloat32);
+  const int64_t planned = PlanMemory(graph.graph()).arena_bytes;
+  CpuDevice device("cpu:0", 2);
+  const std::unique_ptr<Variables> variables = device.CreateVariables();
+  std::vector<std::unique_ptr<Executable>> executables;
+  int64_t workspace = 0;
+  for (int i = 0; i < 5; ++i) {
+    absl::StatusOr<std::unique_ptr<Executable>> executable = device.Compile(graph.graph(), variables.get());
+    ASSERT_TRUE(executable.ok()) << executable.status();
+    workspace += (*executable)->bytes() - planned;
+    executables.push_back(*std::move(executable));
+  }
+  EXPECT_LE(workspace, kWorkspaceCapBytes);
+  const int64_t last = executables.back()->bytes();
+  EXPECT_GT(executables.front()->bytes(), last);
+  // What is gone takes nothing.
+  executables.clear();
+  const absl::StatusOr<std::unique_ptr<Executable>> again = device.Compile(graph.graph(), variables.get());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_GT((*again)->bytes(), last);
+}
+
+}  // namespace
+}  // namespace tandem
