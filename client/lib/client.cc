@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/lib/status_details.h"
@@ -169,7 +170,17 @@ absl::Status Client::WatchJobs(int64_t after_cursor, StreamObserver& observer,
         on_change(change);
         return absl::OkStatus();
       },
-      FromGrpcStatus, [](const absl::Status&) { return false; });
+      FromGrpcStatus, [](const absl::Status&) { return false; },
+      [&](const grpc::ClientContext& context) {
+        // Otherwise a break before the first change would lose those in it.
+        const auto& metadata = context.GetServerInitialMetadata();
+        const auto cursor = metadata.find("tandem-cursor");
+        int64_t value = 0;
+        if (request.after_cursor() == -1 && cursor != metadata.end() &&
+            absl::SimpleAtoi(absl::string_view(cursor->second.data(), cursor->second.size()), &value)) {
+          request.set_after_cursor(value);
+        }
+      });
 }
 
 absl::Status Client::ReadLog(absl::string_view name, int64_t offset, bool follow, StreamObserver& observer,

@@ -345,5 +345,32 @@ TEST(ConnectionTest, BadOptionsAreNamed) {
   EXPECT_THAT(std::string(OpenChannel(options).status().message()), HasSubstr("--tls-key"));
 }
 
+TEST(ClientTest, ABreakBeforeTheFirstChangeLosesNone) {
+  FakeDaemon daemon;
+  std::vector<int64_t> asked;
+  daemon.watch_jobs = [&](const v1::WatchJobsRequest& request, grpc::ServerContext* context,
+                          grpc::ServerWriter<v1::WatchJobsResponse>* writer) -> grpc::Status {
+    asked.push_back(request.after_cursor());
+    if (request.after_cursor() == -1) {
+      context->AddInitialMetadata("tandem-cursor", "41");
+      writer->SendInitialMetadata();
+      return {grpc::StatusCode::UNAVAILABLE, "going"};
+    }
+    v1::WatchJobsResponse change;
+    change.set_cursor(42);
+    writer->Write(change);
+    return {grpc::StatusCode::PERMISSION_DENIED, "enough"};
+  };
+  CountingObserver observer;
+  std::vector<int64_t> cursors;
+  const absl::Status status =
+      Connect(daemon.address())->WatchJobs(-1, observer, [&](const v1::WatchJobsResponse& change) {
+        cursors.push_back(change.cursor());
+      });
+  EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+  EXPECT_THAT(asked, ElementsAre(-1, 41));
+  EXPECT_THAT(cursors, ElementsAre(42));
+}
+
 }  // namespace
 }  // namespace tandem::client

@@ -66,11 +66,12 @@ class Reconnector {
 // is called when the daemon has answered, which may be long before there is a message. `accept` takes each
 // message; an error from it ends the stream with that error.
 template <typename Message>
-absl::Status RunStreamOnce(
-    const std::function<std::unique_ptr<grpc::ClientAsyncReader<Message>>(grpc::ClientContext*,
-                                                                          grpc::CompletionQueue*)>& open,
-    const std::function<void()>& opened, const std::function<absl::Status(const Message&)>& accept,
-    const std::function<absl::Status(const grpc::Status&)>& convert, StreamObserver& observer) {
+absl::Status RunStreamOnce(const std::function<std::unique_ptr<grpc::ClientAsyncReader<Message>>(
+                               grpc::ClientContext*, grpc::CompletionQueue*)>& open,
+                           const std::function<void(const grpc::ClientContext&)>& opened,
+                           const std::function<absl::Status(const Message&)>& accept,
+                           const std::function<absl::Status(const grpc::Status&)>& convert,
+                           StreamObserver& observer) {
   grpc::ClientContext context;
   // Everything on the queue is done before it is left: this function alone takes from it, one operation at a
   // time.
@@ -95,7 +96,7 @@ absl::Status RunStreamOnce(
     reader->ReadInitialMetadata(nullptr);
     going = wait_for_operation();
     // The daemon's answers bear a call id; a call that did not reach it has nothing.
-    if (going && !context.GetServerInitialMetadata().empty()) opened();
+    if (going && !context.GetServerInitialMetadata().empty()) opened(context);
   }
   while (going) {
     Message message;
@@ -114,14 +115,16 @@ absl::Status RunStreamOnce(
 
 // Runs a server stream to its end, and calls again where it breaks. `open` prepares a call that goes on after
 // the last accepted message. `complete` says, when a call ended, whether all has come: then the result is OK
-// whatever the call's status; a call that ended well with more to come counts as broken.
+// whatever the call's status; a call that ended well with more to come counts as broken. `opened`, where it
+// is given, sees each call that the daemon answered, with its initial metadata.
 template <typename Message>
 absl::Status RunResumableStream(const ReconnectPolicy& policy, StreamObserver& observer,
                                 const std::function<std::unique_ptr<grpc::ClientAsyncReader<Message>>(
                                     grpc::ClientContext*, grpc::CompletionQueue*)>& open,
                                 const std::function<absl::Status(const Message&)>& accept,
                                 const std::function<absl::Status(const grpc::Status&)>& convert,
-                                const std::function<bool(const absl::Status&)>& complete) {
+                                const std::function<bool(const absl::Status&)>& complete,
+                                const std::function<void(const grpc::ClientContext&)>& opened = {}) {
   Reconnector reconnector(policy, observer);
   bool stopped = false;
   const std::function<absl::Status(const Message&)> accept_and_note = [&](const Message& message) {
@@ -130,9 +133,12 @@ absl::Status RunResumableStream(const ReconnectPolicy& policy, StreamObserver& o
     stopped = !status.ok();
     return status;
   };
+  const auto open_and_note = [&](const grpc::ClientContext& context) {
+    reconnector.OnOpen();
+    if (opened) opened(context);
+  };
   while (true) {
-    absl::Status status = RunStreamOnce<Message>(
-        open, [&] { reconnector.OnOpen(); }, accept_and_note, convert, observer);
+    absl::Status status = RunStreamOnce<Message>(open, open_and_note, accept_and_note, convert, observer);
     if (complete(status)) return absl::OkStatus();
     if (stopped || !observer.KeepGoing()) return status;
     if (status.ok()) status = absl::UnavailableError("the stream ended early");

@@ -68,6 +68,8 @@ class EventHub::Impl {
                           });
   }
 
+  int64_t newest_cursor() const { return newest_cursor_; }
+
   void Close(const absl::Status& status) {
     events_->Close(status);
     changes_->Close(status);
@@ -124,6 +126,7 @@ std::unique_ptr<EventSubscription> EventHub::Subscribe(const std::string& job_id
 std::unique_ptr<ChangeSubscription> EventHub::SubscribeChanges(int64_t after_cursor) {
   return impl_->SubscribeChanges(after_cursor);
 }
+int64_t EventHub::newest_cursor() const { return impl_->newest_cursor(); }
 void EventHub::Close(const absl::Status& status) { impl_->Close(status); }
 void EventHub::Publish(const std::string& job_id, std::shared_ptr<const v1::JobEvent> event) {
   impl_->Publish(job_id, event);

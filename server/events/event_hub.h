@@ -40,6 +40,9 @@ class EventHub {
   // State changes of all jobs after a cursor (0: all; -1: only those published from now on).
   std::unique_ptr<ChangeSubscription> SubscribeChanges(int64_t after_cursor);
 
+  // The newest change's cursor: SubscribeChanges(-1) begins after it.
+  int64_t newest_cursor() const;
+
   // Ends all subscriptions, present and later, with this status, at once. The first call decides. Does not
   // wait for callbacks that run.
   void Close(const absl::Status& status);

@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "server/rpc/call_frame.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/services.h"
@@ -40,7 +41,12 @@ class JobService final : public v1::JobService::CallbackService {
   }
   ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(CallbackServerContext* context,
                                                        const v1::WatchJobsRequest* request) override {
-    return Stream<v1::WatchJobsResponse>("WatchJobs", context, request, &rpc::WatchJobs);
+    v1::WatchJobsRequest resolved = *request;
+    if (request->after_cursor() == -1) {
+      resolved.set_after_cursor(context_->events->newest_cursor());
+      context->AddInitialMetadata("tandem-cursor", absl::StrCat(resolved.after_cursor()));
+    }
+    return Stream<v1::WatchJobsResponse>("WatchJobs", context, &resolved, &rpc::WatchJobs);
   }
   ServerWriteReactor<v1::ReadLogResponse>* ReadLog(CallbackServerContext* context,
                                                    const v1::ReadLogRequest* request) override {

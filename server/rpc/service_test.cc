@@ -200,8 +200,22 @@ TEST_F(ServiceTest, WatchesTheChangesOfAllJobs) {
   ASSERT_TRUE(reader->Read(&change));
   EXPECT_EQ(change.job(), b);
   EXPECT_GT(change.cursor(), cursor);
+  ASSERT_TRUE(reader->Read(&change));
+  EXPECT_EQ(change.state_change().to(), v1::JOB_STATE_STARTING);
   context->TryCancel();
   EXPECT_EQ(reader->Finish().error_code(), StatusCode::CANCELLED);
+
+  // From now on, and after a break before the first of them.
+  v1::WatchJobsRequest from_now;
+  from_now.set_after_cursor(-1);
+  auto now_context = Context();
+  auto from_now_on = stub_->WatchJobs(now_context.get(), from_now);
+  from_now_on->WaitForInitialMetadata();
+  const auto& metadata = now_context->GetServerInitialMetadata();
+  ASSERT_EQ(metadata.count("tandem-cursor"), 1);
+  const grpc::string_ref begins_after = metadata.find("tandem-cursor")->second;
+  EXPECT_EQ(std::string(begins_after.data(), begins_after.size()), std::to_string(change.cursor()));
+  now_context->TryCancel();
 
   v1::WatchJobsRequest ahead;
   ahead.set_after_cursor(cursor + 1000);
