@@ -462,5 +462,42 @@ TEST_F(AppTest, CompletionIsValidShellAndKnowsCommands) {
   EXPECT_THAT(ids.out(), HasSubstr("lenet-1\nmlp-1a\nmlp-1b\n"));
 }
 
+TEST_F(AppTest, ControlCharactersOfTheDaemonsAreWrittenOut) {
+  daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse* response) {
+    v1::Job& job = *response->add_jobs();
+    job = Job("jobs/lenet-1", v1::JOB_STATE_FAILED);
+    job.set_message(
+        "its log: \x1b]0;owned\x07\xc2\x9b"
+        "2J \xc3\xa9");
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"list", "-o", "wide"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("its log: \\x1b]0;owned\\x07\\x9b2J \xc3\xa9"));
+  daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse*) -> grpc::Status {
+    return {grpc::StatusCode::INVALID_ARGUMENT, "no \x1b[2J such"};
+  };
+  EXPECT_EQ(Run({"list"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("no \\x1b[2J such"));
+}
+
+TEST_F(AppTest, WatchingShowsNoControlCharacters) {
+  TellOf(v1::JOB_STATE_SUCCEEDED);
+  daemon_.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext*,
+                         grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
+    v1::JobEvent event;
+    event.set_job("jobs/lenet-1");
+    event.set_sequence(1);
+    event.mutable_notice()->set_message("\x1b[31mred");
+    writer->Write(event);
+    event.set_sequence(2);
+    event.set_terminal(true);
+    event.mutable_state_change()->set_to(v1::JOB_STATE_SUCCEEDED);
+    writer->Write(event);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"watch", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("note: \\x1b[31mred\n"));
+}
+
 }  // namespace
 }  // namespace tandem::cli

@@ -29,7 +29,9 @@ int FollowJob(Session& session, client::Client& client, const std::string& name,
   const absl::Status status = client.WatchJob(name, after_sequence, observer, [&](const v1::JobEvent& event) {
     if (event.has_state_change()) state = event.state_change().to();
     last = event.sequence();
-    display->OnEvent(event);
+    v1::JobEvent shown = event;
+    session.MakeShowable(&shown);
+    display->OnEvent(shown);
   });
   display->Close();
   if (status.ok()) {

@@ -44,10 +44,10 @@ int FailJob(Session& session, const JobSource& source, const client::JobFile& fi
   if (violations.empty()) return session.Fail(status);
   for (const client::FieldViolation& violation : violations) {
     const absl::string_view path = absl::StripPrefix(violation.field, "spec.");
-    session.terminal().Err(absl::StrCat(IsOverridden(source, path)
-                                            ? absl::StrCat("--set: ", path)
-                                            : client::DescribeField(file, violation.field),
-                                        ": ", violation.description, "\n"));
+    session.terminal().Err(
+        Printable(absl::StrCat(IsOverridden(source, path) ? absl::StrCat("--set: ", path)
+                                                          : client::DescribeField(file, violation.field),
+                               ": ", violation.description, "\n")));
   }
   return ExitCodeOf(status);
 }

@@ -144,7 +144,7 @@ int Session::Fail(const absl::Status& status) {
     default:
       text = absl::StrCat(status.message(), "\n");
   }
-  terminal_.Err("tandem: " + text);
+  terminal_.Err("tandem: " + Printable(text));
   return ExitCodeOf(status);
 }
 

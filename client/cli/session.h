@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output.h"
+#include "client/cli/printable.h"
 #include "client/cli/style.h"
 #include "client/cli/terminal.h"
 #include "client/lib/client.h"
@@ -52,6 +53,11 @@ class Session {
 
   // Says an error on standard error, with what can be done about it, and gives its exit code.
   int Fail(const absl::Status& status);
+
+  // The daemon's messages as they may be shown: see MakePrintable. JSON and YAML need no such thing.
+  void MakeShowable(google::protobuf::Message* message) const {
+    if (!structured()) MakePrintable(message);
+  }
 
   // The address in use: as given, else what the daemon on this machine wrote, else the default.
   std::string Address();

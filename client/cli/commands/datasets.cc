@@ -14,8 +14,9 @@ std::string Id(const v1::Dataset& dataset) { return dataset.name().substr(datase
 int Run(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  const absl::StatusOr<std::vector<v1::Dataset>> datasets = (*client)->ListDatasets();
+  absl::StatusOr<std::vector<v1::Dataset>> datasets = (*client)->ListDatasets();
   if (!datasets.ok()) return session.Fail(datasets.status());
+  for (v1::Dataset& dataset : *datasets) session.MakeShowable(&dataset);
   if (session.structured()) {
     session.terminal().Out(Structured(session.options.output, Pointers(*datasets)));
     return kSucceeded;

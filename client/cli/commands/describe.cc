@@ -119,8 +119,9 @@ std::string AsJobFile(const v1::Job& job) {
 int Run(Session& session, const std::string& reference) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  const absl::StatusOr<v1::Job> job = FindJob(**client, reference);
+  absl::StatusOr<v1::Job> job = FindJob(**client, reference);
   if (!job.ok()) return session.Fail(job.status());
+  session.MakeShowable(&*job);
   switch (session.options.output) {
     case OutputFormat::kJson:
       session.terminal().Out(Structured(OutputFormat::kJson, *job));

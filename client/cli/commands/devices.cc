@@ -13,8 +13,9 @@ namespace {
 int Run(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  const absl::StatusOr<std::vector<v1::Device>> devices = (*client)->ListDevices();
+  absl::StatusOr<std::vector<v1::Device>> devices = (*client)->ListDevices();
   if (!devices.ok()) return session.Fail(devices.status());
+  for (v1::Device& device : *devices) session.MakeShowable(&device);
   if (session.structured()) {
     session.terminal().Out(Structured(session.options.output, Pointers(*devices)));
     return kSucceeded;

@@ -73,8 +73,9 @@ int Run(Session& session, const Options& options) {
   }
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  const absl::StatusOr<std::vector<v1::Job>> jobs = (*client)->ListJobs(request);
+  absl::StatusOr<std::vector<v1::Job>> jobs = (*client)->ListJobs(request);
   if (!jobs.ok()) return session.Fail(jobs.status());
+  for (v1::Job& job : *jobs) session.MakeShowable(&job);
   if (session.structured()) {
     session.terminal().Out(Structured(session.options.output, Pointers(*jobs)));
     return kSucceeded;

@@ -22,7 +22,8 @@ int Run(Session& session, const Options& options) {
                        [&](absl::string_view note) { session.terminal().Err(absl::StrCat(note, "\n")); });
   const absl::Status status =
       (*client)->ReadLog(job->name(), 0, options.follow, observer, [&](absl::string_view data) {
-        session.terminal().Out(data);
+        // A pipe or a file gets the very bytes.
+        session.terminal().Out(session.terminal().Interactive() ? Printable(data) : std::string(data));
         return absl::OkStatus();
       });
   if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kDetached;

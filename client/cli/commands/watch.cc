@@ -37,8 +37,11 @@ int WatchAll(Session& session, client::Client& client, int64_t after) {
       case OutputFormat::kYaml:
         session.terminal().Out("---\n" + ToYamlText(change));
         break;
-      default:
-        session.terminal().Out(ChangeLine(session, change));
+      default: {
+        v1::WatchJobsResponse shown = change;
+        MakePrintable(&shown);
+        session.terminal().Out(ChangeLine(session, shown));
+      }
     }
   });
   // It has no end of its own: to be interrupted is how it ends well.
