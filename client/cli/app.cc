@@ -16,13 +16,14 @@ namespace {
 
 constexpr char kFooter[] =
     "JOB is a job's id, or a beginning of it that no other job's has.\n"
-    "Each global option may stand before or behind the command, or come from the environment: "
-    "TANDEM_ADDRESS,\n"
-    "TANDEM_STATE, TANDEM_TOKEN_FILE, TANDEM_TLS_CA, TANDEM_TLS_CERT, TANDEM_TLS_KEY, "
-    "TANDEM_TLS_SERVER_NAME,\n"
-    "TANDEM_TIMEOUT, TANDEM_OUTPUT. NO_COLOR turns colours off.\n"
+    "Each global option may stand before or behind the command. Of those that are not given, the environment "
+    "may\n"
+    "say: TANDEM_ADDRESS, TANDEM_STATE (--state-folder), TANDEM_TOKEN_FILE, TANDEM_TLS_CA, TANDEM_TLS_CERT,\n"
+    "TANDEM_TLS_KEY, TANDEM_TLS_SERVER_NAME, TANDEM_TIMEOUT, TANDEM_RECONNECT_TIMEOUT, TANDEM_OUTPUT.\n"
+    "NO_COLOR turns colours off.\n"
     "\nExit codes: 0 succeeded, 1 the job failed, 2 bad usage or an invalid job, 3 the job was cancelled,\n"
-    "4 no daemon could be reached or it was lost, 130 Ctrl-C left a job that goes on.\n"
+    "4 no daemon could be reached or it was lost, 5 the output could not be written, 130 Ctrl-C left a job\n"
+    "that goes on.\n"
     "\nTo begin: tandem init lenet > job.yaml && tandem submit job.yaml --follow";
 
 // What the global options were given as; the environment fills in what was not.
@@ -65,6 +66,7 @@ void FinishOptions(RawOptions& raw, Session& session) {
   from_environment("TANDEM_TLS_KEY", &options.tls_key);
   from_environment("TANDEM_TLS_SERVER_NAME", &options.tls_server_name);
   from_environment("TANDEM_TIMEOUT", &raw.timeout);
+  from_environment("TANDEM_RECONNECT_TIMEOUT", &raw.reconnect_timeout);
   from_environment("TANDEM_OUTPUT", &raw.output);
   options.output = ParseOutput(raw.output);
   if (!raw.timeout.empty()) options.timeout = ParseTimeout("--timeout", raw.timeout);
@@ -184,9 +186,7 @@ int FailUsage(const CLI::App& app, Terminal& terminal, const std::string& messag
   return kBadUsage;
 }
 
-}  // namespace
-
-int RunCommand(const std::vector<std::string>& arguments, Terminal& terminal) {
+int Run(const std::vector<std::string>& arguments, Terminal& terminal) {
   Session session(terminal);
   int exit_code = kSucceeded;
   RawOptions raw;
@@ -228,6 +228,16 @@ int RunCommand(const std::vector<std::string>& arguments, Terminal& terminal) {
     return kBadUsage;
   }
   return exit_code;
+}
+
+}  // namespace
+
+int RunCommand(const std::vector<std::string>& arguments, Terminal& terminal) {
+  const int exit_code = Run(arguments, terminal);
+  const absl::Status output = terminal.OutputStatus();
+  if (output.ok()) return exit_code;
+  terminal.Err(absl::StrCat("tandem: ", output.message(), "\n"));
+  return exit_code == kSucceeded ? kOutputLost : exit_code;
 }
 
 }  // namespace tandem::cli

@@ -1,5 +1,6 @@
 #include "client/cli/app.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -497,6 +498,58 @@ TEST_F(AppTest, WatchingShowsNoControlCharacters) {
   };
   EXPECT_EQ(Run({"watch", "lenet-1"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(), HasSubstr("note: \\x1b[31mred\n"));
+}
+
+TEST_F(AppTest, OutputThatCannotBeWrittenIsNoSuccess) {
+  terminal_.output_status = absl::ResourceExhaustedError("cannot write the output: no space");
+  EXPECT_EQ(Run({"list"}), 5);
+  EXPECT_EQ(terminal_.err(), "tandem: cannot write the output: no space\n");
+  TellOf(v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(Run({"watch", "lenet-1"}), 5);
+  EXPECT_EQ(Run({"list", "--no-such-option"}), 2);
+}
+
+TEST_F(AppTest, TheSystemsTerminalSeesThatItsOutputIsLost) {
+  const int before = dup(STDOUT_FILENO);
+  const int full = open("/dev/full", O_WRONLY);
+  ASSERT_GE(full, 0);
+  SystemTerminal terminal;
+  dup2(full, STDOUT_FILENO);
+  terminal.Out("lost");
+  dup2(before, STDOUT_FILENO);
+  close(full);
+  close(before);
+  EXPECT_TRUE(absl::IsResourceExhausted(terminal.OutputStatus())) << terminal.OutputStatus();
+}
+
+TEST_F(AppTest, ASubmissionThatMayHaveArrivedSaysHowToRepeatIt) {
+  const std::string file = Write("job.yaml", "name: lenet\n");
+  for (const grpc::StatusCode code : {grpc::StatusCode::DEADLINE_EXCEEDED, grpc::StatusCode::UNAVAILABLE}) {
+    std::string id;
+    daemon_.create_job = [&](const v1::CreateJobRequest& request, v1::Job*) -> grpc::Status {
+      id = request.request_id();
+      return {code, "Socket closed"};
+    };
+    EXPECT_EQ(Run({"submit", file}), 4);
+    EXPECT_THAT(terminal_.err(), HasSubstr("--request-id " + id + ":"));
+  }
+  daemon_.create_job = [&](const v1::CreateJobRequest&, v1::Job*) -> grpc::Status {
+    return {grpc::StatusCode::INVALID_ARGUMENT, "no"};
+  };
+  const size_t said = terminal_.err().size();
+  EXPECT_EQ(Run({"submit", file}), 2);
+  EXPECT_EQ(terminal_.err().find("--request-id", said), std::string::npos);
+}
+
+TEST_F(AppTest, HelpNamesTheVariablesThatCount) {
+  EXPECT_EQ(Run({"--help"}), 0);
+  for (const char* name :
+       {"TANDEM_ADDRESS", "TANDEM_RECONNECT_TIMEOUT", "5 the output could not be written"}) {
+    EXPECT_THAT(terminal_.out(), HasSubstr(name));
+  }
+  terminal_.environment["TANDEM_RECONNECT_TIMEOUT"] = "never";
+  EXPECT_EQ(Run({"list"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("--reconnect-timeout"));
 }
 
 }  // namespace

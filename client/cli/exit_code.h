@@ -18,6 +18,8 @@ enum ExitCode : int {
   kCancelled = 3,
   // The daemon could not be reached, or was lost.
   kNoDaemon = 4,
+  // What was asked for is done, but standard output did not take all that there was to say.
+  kOutputLost = 5,
   // Ctrl-C left a job that goes on, as shells name an end by SIGINT: neither success nor failure.
   kDetached = 130,
 };

@@ -21,6 +21,7 @@ class FakeTerminal : public Terminal {
   int height = 24;
   absl::Time now = absl::FromUnixSeconds(1'000'000);
   std::map<std::string, std::string> environment;
+  absl::Status output_status;
   // Whether Ctrl-C was pressed, asked with what is on standard output so far.
   std::function<bool(const std::string&)> interrupt = [](const std::string&) { return false; };
 
@@ -33,6 +34,7 @@ class FakeTerminal : public Terminal {
 
   void Out(absl::string_view text) override { out_.append(text.data(), text.size()); }
   void Err(absl::string_view text) override { err_.append(text.data(), text.size()); }
+  absl::Status OutputStatus() const override { return output_status; }
   bool Interactive() const override { return interactive; }
   bool Color() const override { return color; }
   bool Unicode() const override { return unicode; }

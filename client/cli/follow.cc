@@ -40,6 +40,7 @@ int FollowJob(Session& session, client::Client& client, const std::string& name,
     const absl::StatusOr<v1::Job> job = client.GetJob(name);
     return job.ok() ? ExitCodeOf(job->state()) : session.Fail(job.status());
   }
+  if (absl::IsCancelled(status) && !session.terminal().OutputStatus().ok()) return kOutputLost;
   if (absl::IsCancelled(status) && session.terminal().Interrupted()) {
     session.terminal().Err(absl::StrCat("detached; the job goes on\n  come back with: tandem watch ", id,
                                         "\n  cancel it with: tandem cancel ", id, "\n"));

@@ -11,8 +11,8 @@
 
 namespace tandem::cli {
 
-// Stops a stream at Ctrl-C, and says once a break that the connection is lost and once that it is back. Not
-// thread-safe.
+// Stops a stream at Ctrl-C or where standard output takes no more, and says once a break that the connection
+// is lost and once that it is back. Not thread-safe.
 class StreamNotes : public client::StreamObserver {
  public:
   // `note` shows a line; `tick` is called whenever the stream asks whether to go on.
@@ -24,7 +24,7 @@ class StreamNotes : public client::StreamObserver {
 
   bool KeepGoing() override {
     tick_();
-    return !terminal_.Interrupted();
+    return !terminal_.Interrupted() && terminal_.OutputStatus().ok();
   }
   void Lost(const absl::Status& /*why*/, absl::Duration /*wait*/) override {
     if (!lost_) note_("connection lost; reconnecting");

@@ -21,14 +21,14 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it"
 
 void NoteInterrupt(int) { interrupted.store(true); }
 
-void WriteAll(int file, absl::string_view text) {
+absl::Status WriteAll(int file, absl::string_view text) {
   while (!text.empty()) {
     const ssize_t count = write(file, text.data(), text.size());
     if (count < 0 && errno == EINTR) continue;
-    // Nobody can be told that nobody can be told.
-    if (count <= 0) return;
+    if (count < 0) return absl::ErrnoToStatus(errno, "cannot write the output");
     text.remove_prefix(count);
   }
+  return absl::OkStatus();
 }
 
 winsize WindowSize() {
@@ -44,9 +44,14 @@ SystemTerminal::SystemTerminal() {
   interactive_ = isatty(STDOUT_FILENO) == 1 && (!type.has_value() || *type != "dumb");
 }
 
-void SystemTerminal::Out(absl::string_view text) { WriteAll(STDOUT_FILENO, text); }
+void SystemTerminal::Out(absl::string_view text) {
+  if (output_status_.ok()) output_status_ = WriteAll(STDOUT_FILENO, text);
+}
 
-void SystemTerminal::Err(absl::string_view text) { WriteAll(STDERR_FILENO, text); }
+void SystemTerminal::Err(absl::string_view text) {
+  // Nobody can be told that nobody can be told.
+  WriteAll(STDERR_FILENO, text).IgnoreError();
+}
 
 bool SystemTerminal::Color() const {
   const absl::optional<std::string> no_color = Environment("NO_COLOR");

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
@@ -18,6 +19,9 @@ class Terminal {
   // Standard output and standard error.
   virtual void Out(absl::string_view text) = 0;
   virtual void Err(absl::string_view text) = 0;
+  // Whether standard output has taken all so far; else the first error, such as a full disk. Nothing is
+  // written to it after that.
+  virtual absl::Status OutputStatus() const = 0;
 
   // Whether standard output is a terminal that can go back in a line.
   virtual bool Interactive() const = 0;
@@ -50,6 +54,7 @@ class SystemTerminal : public Terminal {
 
   void Out(absl::string_view text) override;
   void Err(absl::string_view text) override;
+  absl::Status OutputStatus() const override { return output_status_; }
   bool Interactive() const override { return interactive_; }
   bool Color() const override;
   bool Unicode() const override;
@@ -64,6 +69,7 @@ class SystemTerminal : public Terminal {
 
  private:
   bool interactive_;
+  absl::Status output_status_;
 };
 
 }  // namespace tandem::cli

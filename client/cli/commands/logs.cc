@@ -26,6 +26,7 @@ int Run(Session& session, const Options& options) {
         session.terminal().Out(session.terminal().Interactive() ? Printable(data) : std::string(data));
         return absl::OkStatus();
       });
+  if (absl::IsCancelled(status) && !session.terminal().OutputStatus().ok()) return kOutputLost;
   if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kDetached;
   return status.ok() ? kSucceeded : session.Fail(status);
 }

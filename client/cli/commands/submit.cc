@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "absl/random/random.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/follow.h"
@@ -8,6 +9,7 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/job_source.h"
 #include "client/lib/enum_names.h"
+#include "client/lib/status_details.h"
 
 namespace tandem::cli {
 namespace {
@@ -26,15 +28,29 @@ std::string RandomRequestId() {
                       absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
 }
 
+// Whether a call that failed so may have been carried out.
+bool MayHaveArrived(const absl::Status& status) {
+  return absl::IsDeadlineExceeded(status) ||
+         (absl::IsUnavailable(status) && client::ErrorReason(status).empty() &&
+          !absl::StartsWith(status.message(), "failed to connect"));
+}
+
 int Run(Session& session, const Options& options) {
   const absl::optional<client::JobFile> file = ReadJob(session, options.source);
   if (!file.has_value()) return kBadUsage;
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  const absl::StatusOr<v1::Job> job =
-      (*client)->CreateJob(file->spec, options.request_id.empty() ? RandomRequestId() : options.request_id,
-                           /*validate_only=*/false);
-  if (!job.ok()) return FailJob(session, options.source, *file, job.status());
+  const std::string request_id = options.request_id.empty() ? RandomRequestId() : options.request_id;
+  const absl::StatusOr<v1::Job> job = (*client)->CreateJob(file->spec, request_id, /*validate_only=*/false);
+  if (!job.ok()) {
+    const int code = FailJob(session, options.source, *file, job.status());
+    if (MayHaveArrived(job.status())) {
+      session.terminal().Err(
+          absl::StrCat("The job may have been accepted all the same. Submit it again with --request-id ",
+                       request_id, ": that gives one job, not two.\n"));
+    }
+    return code;
+  }
   const std::string id = JobId(job->name());
   const bool follow = options.follow || options.plot;
   if (session.structured()) {

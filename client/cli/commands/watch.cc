@@ -44,6 +44,7 @@ int WatchAll(Session& session, client::Client& client, int64_t after) {
       }
     }
   });
+  if (absl::IsCancelled(status) && !session.terminal().OutputStatus().ok()) return kOutputLost;
   // It has no end of its own: to be interrupted is how it ends well.
   if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kSucceeded;
   return session.Fail(status);
