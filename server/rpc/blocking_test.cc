@@ -6,6 +6,7 @@
 
 #include "server/rpc/handlers.h"
 #include "server/rpc/service_fixture.h"
+#include "server/store/awaited.h"
 
 namespace tandem {
 namespace {
@@ -72,10 +73,11 @@ TEST_F(BlockingTest, AStreamThatIsCancelledBeforeItsSourceIsThereEnds) {
   rpc::Source<v1::ReadLogResponse> source = rpc::ReadLog(context_, log);
   ASSERT_TRUE(source.ok()) << source.status();
   (*source)->Cancel();
-  absl::Status status;
-  (*source)->Next([&status](auto result) { status = result.status(); });
-  pool.Stop();
+  Awaited<absl::Status> ended;
+  (*source)->Next([done = ended.Done()](auto result) { done(result.status()); });
+  const absl::Status status = ended.Get();
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+  pool.Stop();
 }
 
 }  // namespace
