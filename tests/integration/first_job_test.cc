@@ -312,7 +312,7 @@ TEST_F(FirstJobTest, TheSameRequestGivesTheSameJob) {
 
 TEST_F(FirstJobTest, TerminationLeavesTheWorkerToTheNextDaemon) {
   Api api(daemon_);
-  const std::string job = api.Create(LongJob(600)).name();
+  const std::string job = api.Create(LongJob(4000)).name();
   api.WaitFor(job, v1::JOB_STATE_RUNNING);
   Watcher watcher(daemon_, job);
   ASSERT_TRUE(watcher.WaitForEvents(20, absl::Minutes(1)));
@@ -332,6 +332,8 @@ TEST_F(FirstJobTest, TerminationLeavesTheWorkerToTheNextDaemon) {
     EXPECT_EQ(daemon_.Workers(), workers);
   }
   ASSERT_TRUE(watcher.WaitForEnd(absl::Minutes(3))) << daemon_.Log();
+  EXPECT_TRUE(watcher.status().ok()) << watcher.status().error_code() << " "
+                                     << watcher.status().error_message();
   EXPECT_EQ(api.Get(job).state(), v1::JOB_STATE_SUCCEEDED);
   ExpectWholeLog(watcher.events(), job);
   ExpectSameLog(ReadEvents(daemon_, job), watcher.events());

@@ -13,8 +13,12 @@
 namespace tandem::testing {
 namespace {
 
-// What a broken connection or a daemon that goes away gives.
-bool IsBroken(const grpc::Status& status) { return status.error_code() == grpc::StatusCode::UNAVAILABLE; }
+// What a broken connection or a daemon that goes away gives. CANCELLED, which nobody here asks for, is gRPC's
+// answer to a call that reaches a server in the instant in which it shuts down.
+bool IsBroken(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+         status.error_code() == grpc::StatusCode::CANCELLED;
+}
 
 }  // namespace
 
