@@ -15,11 +15,31 @@ absl::Status CheckNormalization(const v1::DatasetSpec& spec, const Shape& shape)
   return violations.ToStatus();
 }
 
+// What the API can say and this engine does not do.
+absl::Status CheckOffered(const v1::DatasetSpec& spec) {
+  FieldViolations violations;
+  const auto refuse = [&](bool given, absl::string_view field) {
+    if (given) violations.Add(field, "is not offered by this version; leave it out");
+  };
+  refuse(spec.has_cifar(), "cifar");
+  refuse(spec.has_image_folder(), "image_folder");
+  refuse(spec.has_npy(), "npy");
+  refuse(spec.has_csv(), "csv");
+  refuse(spec.has_text(), "text");
+  refuse(spec.has_validation_split(), "validation_split");
+  refuse(spec.augmentation_size() > 0, "augmentation");
+  refuse(spec.normalization().from_data(), "normalization.from_data");
+  refuse(spec.synthetic().values() != 0, "synthetic.values");
+  refuse(spec.synthetic().vocabulary() != 0, "synthetic.vocabulary");
+  return violations.ToStatus();
+}
+
 absl::Status NoSource() { return FieldError("", "gives no source; give idx or synthetic"); }
 
 }  // namespace
 
 absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec) {
+  TANDEM_RETURN_IF_ERROR(CheckOffered(spec));
   absl::StatusOr<DatasetInfo> info = NoSource();
   switch (spec.source_case()) {
     case v1::DatasetSpec::kIdx:
@@ -28,7 +48,7 @@ absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec) {
     case v1::DatasetSpec::kSynthetic:
       info = DescribeSynthetic(spec.synthetic(), spec.train_limit(), spec.validation_limit());
       break;
-    case v1::DatasetSpec::SOURCE_NOT_SET:
+    default:
       break;
   }
   if (info.ok()) TANDEM_RETURN_IF_ERROR(CheckNormalization(spec, info->shape));
@@ -36,6 +56,7 @@ absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec) {
 }
 
 absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec) {
+  TANDEM_RETURN_IF_ERROR(CheckOffered(spec));
   absl::StatusOr<OpenedDataset> opened = NoSource();
   switch (spec.source_case()) {
     case v1::DatasetSpec::kIdx:
@@ -44,7 +65,7 @@ absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec) {
     case v1::DatasetSpec::kSynthetic:
       opened = OpenSynthetic(spec.synthetic(), spec.train_limit(), spec.validation_limit());
       break;
-    case v1::DatasetSpec::SOURCE_NOT_SET:
+    default:
       break;
   }
   if (opened.ok()) TANDEM_RETURN_IF_ERROR(CheckNormalization(spec, opened->info.shape));
