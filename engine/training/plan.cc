@@ -63,6 +63,31 @@ void CheckReport(const v1::ReportInterval& report, FieldViolations& violations) 
   }
 }
 
+void CheckPrecision(const v1::Training& training, FieldViolations& violations) {
+  if (!v1::Precision_IsValid(training.precision())) {
+    violations.Add("training.precision",
+                   absl::StrCat("is ", static_cast<int>(training.precision()), ", which is no precision"));
+  }
+  if (!training.has_loss_scaling()) return;
+  if (training.precision() != v1::PRECISION_FLOAT16) {
+    violations.Add("training.loss_scaling", "is for PRECISION_FLOAT16 alone; leave it out");
+  }
+  const v1::LossScaling& scaling = training.loss_scaling();
+  const auto check = [&](absl::string_view field, bool given, double value, bool good, const char* wanted) {
+    if (!given || (good && std::isfinite(value))) return;
+    violations.Add(absl::StrCat("training.loss_scaling.", field),
+                   absl::StrCat("is ", value, "; it must be ", wanted));
+  };
+  check("initial_scale", scaling.has_initial_scale(), scaling.initial_scale(), scaling.initial_scale() > 0,
+        "above 0");
+  check("growth_factor", scaling.has_growth_factor(), scaling.growth_factor(), scaling.growth_factor() > 1,
+        "above 1");
+  check("backoff_factor", scaling.has_backoff_factor(), scaling.backoff_factor(),
+        scaling.backoff_factor() > 0 && scaling.backoff_factor() < 1, "in (0, 1)");
+  check("growth_interval", true, static_cast<double>(scaling.growth_interval()),
+        scaling.growth_interval() >= 0, "at least 1");
+}
+
 void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
   const v1::Training& training = spec.training();
   violations.AddAll("training.loss", CheckLoss(training.loss()));
@@ -81,6 +106,7 @@ void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
     violations.Add("training.schedule.plateau.metric", "is not measured; give it in training.metrics too");
   }
   CheckReport(training.report(), violations);
+  CheckPrecision(training, violations);
   if (training.validation_batch_size() < 0 || training.validation_batch_size() > 2 * kMaxCount) {
     violations.Add("training.validation_batch_size", absl::StrCat("is ", training.validation_batch_size(),
                                                                   "; it must be from 1 to ", 2 * kMaxCount));

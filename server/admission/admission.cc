@@ -1,12 +1,15 @@
 #include "server/admission/admission.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "engine/backend/op_table.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
@@ -120,6 +123,7 @@ absl::StatusOr<int64_t> SpecAdmission::CheckDevices(const v1::JobSpec& spec, con
             "', which this network needs: the job could never run. Ask for another device_kind")),
         "OP_NOT_OFFERED");
   }
+  TANDEM_RETURN_IF_ERROR(CheckPrecision(spec.training().precision(), kind));
   int64_t memory_bytes = plan.replica_memory_bytes;
   // Devices of these kinds are shares of the host's memory, so each gives its part to what the job has there.
   if (kind != v1::DEVICE_KIND_GPU) memory_bytes += (plan.host_memory_bytes + wanted - 1) / wanted;
@@ -142,6 +146,30 @@ absl::StatusOr<int64_t> SpecAdmission::CheckDevices(const v1::JobSpec& spec, con
                       "TOO_LITTLE_MEMORY");
   }
   return memory_bytes;
+}
+
+absl::Status SpecAdmission::CheckPrecision(v1::Precision precision, v1::DeviceKind kind) const {
+  if (precision == v1::PRECISION_UNSPECIFIED) return absl::OkStatus();
+  std::set<v1::Precision> offered;
+  for (const v1::Device& device : devices_) {
+    if (device.kind() != kind) continue;
+    for (const int one : device.precisions()) offered.insert(static_cast<v1::Precision>(one));
+  }
+  if (offered.count(precision) > 0) return absl::OkStatus();
+  std::vector<std::string> names;
+  for (const v1::Precision one : offered) names.push_back(v1::Precision_Name(one));
+  std::string why;
+  if (precision == v1::PRECISION_BFLOAT16 && kind == v1::DEVICE_KIND_CPU) {
+    why = ", since this processor has no instructions for it (AVX512_BF16)";
+  } else if (precision == v1::PRECISION_FLOAT16 && kind == v1::DEVICE_KIND_CPU) {
+    why = ", which is for GPUs";
+  }
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          "spec.training.precision: ", KindName(kind), " devices here do not compute in ",
+          v1::Precision_Name(precision), why, ": the job could never run. They offer ",
+          absl::StrJoin(names, ", "), "; ask for that, for another device_kind, or leave precision out")),
+      "PRECISION_NOT_OFFERED");
 }
 
 }  // namespace tandem

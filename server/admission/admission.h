@@ -40,6 +40,8 @@ class SpecAdmission : public Admission {
  private:
   // Returns what a replica needs on a device of the kind that it will get.
   absl::StatusOr<int64_t> CheckDevices(const v1::JobSpec& spec, const JobPlan& plan) const;
+  // That the devices of the kind compute in this precision.
+  absl::Status CheckPrecision(v1::Precision precision, v1::DeviceKind kind) const;
 
   const DatasetCatalog* const catalog_;
   const std::vector<v1::Device> devices_;

@@ -43,6 +43,7 @@ std::vector<v1::Device> Devices(int cpu, int reference) {
     v1::Device device;
     device.set_kind(i < cpu ? v1::DEVICE_KIND_CPU : v1::DEVICE_KIND_REFERENCE);
     device.set_memory_bytes(int64_t{1} << 30);
+    device.add_precisions(i < cpu ? v1::PRECISION_FLOAT32 : v1::PRECISION_FLOAT64);
     devices.push_back(device);
   }
   return devices;
@@ -229,6 +230,36 @@ TEST_F(AdmissionTest, RefusesWhatCouldNeverRun) {
   large.mutable_model()->mutable_layers(1)->mutable_dense()->set_units(50'000'000);
   const absl::Status too_large = Refused(large);
   EXPECT_EQ(GetReason(too_large), "TOO_LITTLE_MEMORY") << too_large;
+}
+
+TEST_F(AdmissionTest, PrecisionMustBeOneOfTheDevices) {
+  const auto with = [](v1::Precision precision, v1::DeviceKind kind) {
+    v1::JobSpec spec = Good();
+    spec.mutable_replicas()->set_count(1);
+    spec.mutable_replicas()->set_device_kind(kind);
+    spec.mutable_training()->set_precision(precision);
+    return spec;
+  };
+  EXPECT_TRUE(admission_.Admit(with(v1::PRECISION_FLOAT32, v1::DEVICE_KIND_UNSPECIFIED)).ok());
+  EXPECT_TRUE(admission_.Admit(with(v1::PRECISION_UNSPECIFIED, v1::DEVICE_KIND_REFERENCE)).ok());
+  EXPECT_TRUE(admission_.Admit(with(v1::PRECISION_FLOAT64, v1::DEVICE_KIND_REFERENCE)).ok());
+  for (const v1::Precision precision :
+       {v1::PRECISION_BFLOAT16, v1::PRECISION_FLOAT16, v1::PRECISION_FLOAT64}) {
+    const absl::Status refused = Refused(with(precision, v1::DEVICE_KIND_CPU));
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(GetReason(refused), "PRECISION_NOT_OFFERED");
+    EXPECT_THAT(std::string(refused.message()),
+                AllOf(HasSubstr("spec.training.precision"), HasSubstr(v1::Precision_Name(precision)),
+                      HasSubstr("PRECISION_FLOAT32")));
+  }
+  EXPECT_EQ(GetReason(Refused(with(v1::PRECISION_FLOAT32, v1::DEVICE_KIND_REFERENCE))),
+            "PRECISION_NOT_OFFERED");
+  v1::JobSpec scaled = with(v1::PRECISION_FLOAT32, v1::DEVICE_KIND_CPU);
+  scaled.mutable_training()->mutable_loss_scaling()->set_growth_factor(1);
+  EXPECT_THAT(FieldsOf(scaled),
+              UnorderedElementsAre("spec.training.loss_scaling", "spec.training.loss_scaling.growth_factor"));
+  EXPECT_THAT(FieldsOf(with(static_cast<v1::Precision>(77), v1::DEVICE_KIND_CPU)),
+              ElementsAre("spec.training.precision"));
 }
 
 }  // namespace

@@ -48,12 +48,14 @@ absl::StatusOr<std::vector<v1::Device>> MakeDevices(const DeviceOptions& options
     device.set_model(host.cpu_model);
     device.set_memory_bytes(share);
     device.set_threads(cpu_threads);
+    device.add_precisions(v1::PRECISION_FLOAT32);
   }
   for (int i = 0; i < options.reference_devices; ++i) {
     v1::Device& device = devices.emplace_back(MakeDevice(v1::DEVICE_KIND_REFERENCE, "reference", i));
     device.set_model(host.cpu_model);
     device.set_memory_bytes(share);
     device.set_threads(1);
+    device.add_precisions(v1::PRECISION_FLOAT64);
   }
   return devices;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/scheduler/host_resources.h"
 
@@ -25,6 +26,8 @@ TEST(MachineDevicesTest, OneDeviceACoreByDefault) {
     EXPECT_EQ(device.threads(), 1);
     EXPECT_EQ(device.memory_bytes(), 300);
     EXPECT_TRUE(device.job().empty());
+    ASSERT_GE(device.precisions_size(), 1);
+    EXPECT_EQ(device.precisions(0), v1::PRECISION_FLOAT32);
   }
 }
 
@@ -37,6 +40,7 @@ TEST(MachineDevicesTest, CoresAndMemoryAreSplit) {
   EXPECT_EQ((*devices)[2].name(), "devices/reference:0");
   EXPECT_EQ((*devices)[2].kind(), v1::DEVICE_KIND_REFERENCE);
   EXPECT_EQ((*devices)[2].threads(), 1);
+  EXPECT_THAT((*devices)[2].precisions(), ::testing::ElementsAre(v1::PRECISION_FLOAT64));
 }
 
 TEST(MachineDevicesTest, MoreDevicesThanCoresHaveAThreadEach) {
