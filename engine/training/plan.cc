@@ -88,7 +88,23 @@ void CheckPrecision(const v1::Training& training, FieldViolations& violations) {
         scaling.growth_interval() >= 0, "at least 1");
 }
 
+// What the trainer cannot do yet.
+void CheckOffered(const v1::JobSpec& spec, FieldViolations& violations) {
+  const v1::Training& training = spec.training();
+  const auto refuse = [&violations](bool given, absl::string_view field) {
+    if (given) violations.Add(field, "is not available yet; leave it out");
+  };
+  refuse(training.steps() != 0, "training.steps");
+  refuse(training.has_validation(), "training.validation");
+  refuse(training.has_early_stopping(), "training.early_stopping");
+  refuse(training.has_best_model(), "training.best_model");
+  refuse(training.has_weight_average(), "training.weight_average");
+  refuse(training.accumulation_steps() != 0, "training.accumulation_steps");
+  refuse(spec.has_checkpoints(), "checkpoints");
+}
+
 void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
+  CheckOffered(spec, violations);
   const v1::Training& training = spec.training();
   violations.AddAll("training.loss", CheckLoss(training.loss()));
   violations.AddAll("training.optimizer", CheckOptimizer(training.optimizer()));

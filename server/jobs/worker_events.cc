@@ -21,6 +21,8 @@ absl::StatusOr<Trigger> TriggerOf(const WorkerEvent& event) {
     case WorkerEvent::kEpoch:
     case WorkerEvent::kArtifact:
     case WorkerEvent::kNotice:
+    case WorkerEvent::kCheckpoint:
+    case WorkerEvent::kValidation:
       return Trigger::kReport;
     case WorkerEvent::kFinished:
       switch (event.finished().state()) {
@@ -93,6 +95,7 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
     case WorkerEvent::kEpoch:
       *event.mutable_epoch() = report.epoch();
       *job->mutable_last_epoch() = report.epoch();
+      if (report.epoch().has_best()) *job->mutable_best() = report.epoch().best();
       break;
     case WorkerEvent::kArtifact:
       *event.mutable_artifact() = report.artifact();
@@ -100,6 +103,14 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
       break;
     case WorkerEvent::kNotice:
       *event.mutable_notice() = report.notice();
+      break;
+    case WorkerEvent::kCheckpoint:
+      *event.mutable_checkpoint() = report.checkpoint();
+      *job->mutable_last_checkpoint() = report.checkpoint();
+      break;
+    case WorkerEvent::kValidation:
+      *event.mutable_validation() = report.validation();
+      if (report.validation().has_best()) *job->mutable_best() = report.validation().best();
       break;
     default:
       return absl::InternalError("not a report");

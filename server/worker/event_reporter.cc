@@ -190,6 +190,9 @@ void EventReporter::Listen(Stream& stream) {
       case ConnectResponse::kCancel:
         options_.on_cancel();
         break;
+      case ConnectResponse::kPause:
+        if (options_.on_pause) options_.on_pause();
+        break;
       case ConnectResponse::kDismissal: {
         {
           MutexLock lock(&mutex_);

@@ -37,6 +37,8 @@ class EventReporter {
     // Called when the daemon wants the training stopped, at most once for each connection. From a thread of
     // the reporter, which waits for it.
     std::function<void()> on_cancel;
+    // Called when the daemon wants it stopped for now. Likewise; may be null, where it is never asked.
+    std::function<void()> on_pause;
     // Called when the daemon says that this worker is not, or no longer, the job's. Likewise.
     std::function<void(absl::string_view message)> on_dismissed;
     // Beyond so many bytes that the daemon does not have, progress events are dropped, and a notice says so.
