@@ -133,6 +133,7 @@ void FillModelDefaults(v1::Model* model) {
 absl::StatusOr<std::vector<Shape>> CheckModel(const v1::Model& model) {
   FieldViolations violations;
   const absl::optional<Shape> sample = CheckInputShape(model, violations);
+  if (model.has_template_()) violations.Add("template", "is not supported yet; give layers");
   if (model.layers().empty()) violations.Add("layers", "is empty; give at least one layer");
   if (model.layers_size() > kMaxLayers) {
     violations.Add("layers",

@@ -101,6 +101,8 @@ void CheckOffered(const v1::JobSpec& spec, FieldViolations& violations) {
   refuse(training.has_weight_average(), "training.weight_average");
   refuse(training.accumulation_steps() != 0, "training.accumulation_steps");
   refuse(spec.has_checkpoints(), "checkpoints");
+  refuse(spec.has_initial_weights(), "initial_weights");
+  refuse(!spec.frozen_layers().empty(), "frozen_layers");
 }
 
 void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
