@@ -76,6 +76,12 @@ TEST(JobFileTest, ReadsTheExamples) {
   expected.set_name("lenet-mnist");
   expected.mutable_dataset()->set_name("mnist");
   EXPECT_TRUE(MessageDifferencer::Equals(mnist->spec, expected)) << mnist->spec.DebugString();
+  const absl::StatusOr<JobFile> resnet = ReadJobFile("deploy/examples/resnet18-fashion-mnist.yaml");
+  ASSERT_TRUE(resnet.ok()) << resnet.status();
+  ASSERT_EQ(resnet->spec.model().layers_size(), 11);
+  const v1::Repeat& repeat = resnet->spec.model().layers(2).repeat();
+  EXPECT_EQ(repeat.count(), 2);
+  EXPECT_EQ(repeat.layers(0).residual().layers(3).kind_case(), v1::Layer::kBatchNorm);
 }
 
 TEST(JobFileTest, JsonAndTextProtoSayTheSame) {
@@ -187,7 +193,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"model: {layers: [{dense: {units: 1}, flatten: {}}]}",
                 "job.yaml:1:38: model.layers[0].flatten: `dense` is given already, and only one of conv2d, "
                 "max_pool2d, "
-                "average_pool2d, dense, flatten, activation can be"},
+                "average_pool2d, dense, flatten, activation, batch_norm, add, global_average_pool2d, "
+                "residual, repeat can be"},
         BadCase{"a: &a {name: x}\n<<: *a\n",
                 "job.yaml:1:1: a: unknown field; known here: name, dataset, model, training, replicas\n"
                 "job.yaml:2:1: <<: merge keys are not supported; write the fields out"},

@@ -12,6 +12,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/accumulate.h"
 #include "engine/graph/ops/all_reduce.h"
+#include "engine/graph/ops/batch_norm.h"
 #include "engine/graph/ops/classification.h"
 #include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/elementwise.h"
@@ -71,6 +72,24 @@ OpCase AveragePooling(const std::string& name, Shape x, PoolGeometry geometry, b
                 g.Add(std::make_shared<AveragePool2dOp>(geometry, count_include_pad), {input})[0];
             const ValueId grad_y = g.Input("grad_y", g.graph().value(y).shape);
             g.Add(std::make_shared<AveragePool2dGradOp>(geometry, count_include_pad, x), {grad_y});
+          }};
+}
+
+OpCase BatchNormalization(Shape x, double momentum, double epsilon) {
+  return {absl::StrCat("batch_norm ", x.ToString(), " momentum ", momentum), [=](CaseGraph& g) {
+            const Shape channels({x[1]});
+            const ValueId input = g.Input("x", x, 1, 4);
+            const ValueId weight = g.Variable("weight", channels);
+            const ValueId bias = g.Variable("bias", channels);
+            const ValueId mean = g.Variable("running_mean", channels, -1, 1, VariableKind::kStatistic);
+            const ValueId var = g.Variable("running_var", channels, 0.5, 2, VariableKind::kStatistic);
+            const ValueId grad_y = g.Input("grad_y", x);
+            g.Add(std::make_shared<BatchNormInferenceOp>(epsilon), {input, weight, bias, mean, var});
+            g.Add(std::make_shared<BatchNormInferenceGradOp>(epsilon), {input, grad_y, weight, mean, var});
+            const std::vector<ValueId> y =
+                g.Add(std::make_shared<BatchNormOp>(momentum, epsilon), {input, weight, bias, mean, var});
+            g.Add(std::make_shared<BatchNormGradOp>(), {input, grad_y, weight, y[1], y[2]});
+            g.Add(std::make_shared<BatchNormInferenceOp>(epsilon), {input, weight, bias, mean, var});
           }};
 }
 
@@ -227,6 +246,12 @@ std::vector<OpCase> MakeOpCases() {
       AveragePooling("uneven", {1, 5, 6, 11}, {{2, 3}, {1, 2}, {1, 1}}, false),
       AveragePooling("gaps", {1, 2, 9, 9}, {{2, 2}, {3, 4}}, true),
       AveragePooling("whole plane", {3, 4, 7, 5}, {{7, 5}, {1, 1}}, true),
+      BatchNormalization({4, 3, 5, 6}, 0.1, 1e-5),
+      BatchNormalization({3, 17, 3, 3}, 0.03, 1e-3),
+      BatchNormalization({33, 5, 1, 7}, 1, 1e-5),
+      BatchNormalization({2, 3, 9}, 0, 1e-5),
+      BatchNormalization({19, 7}, 0.1, 1e-5),
+      BatchNormalization({9, 4}, 0.1, 1e-5),
       Dense("with bias", {5, 7}, 4, true),
       Dense("without bias", {5, 7}, 4, false),
       Dense("wide", {9, 130}, 67, true),

@@ -71,6 +71,9 @@ void FillInitializerDefaults(v1::Initializer* initializer) {
       if (!initializer->uniform().has_low()) initializer->mutable_uniform()->set_low(-0.05);
       if (!initializer->uniform().has_high()) initializer->mutable_uniform()->set_high(0.05);
       break;
+    case v1::Initializer::kConstant:
+      if (!initializer->constant().has_value()) initializer->mutable_constant()->set_value(1);
+      break;
     case v1::Initializer::kZeros:
     case v1::Initializer::KIND_NOT_SET:
       break;
@@ -105,6 +108,9 @@ absl::Status CheckInitializer(const v1::Initializer& initializer) {
                                                     "; it must be at least low, ", filled.uniform().low()));
       }
       break;
+    case v1::Initializer::kConstant:
+      CheckFinite("constant.value", filled.constant().value(), violations);
+      break;
     case v1::Initializer::kZeros:
     case v1::Initializer::KIND_NOT_SET:
       break;
@@ -130,6 +136,9 @@ Tensor Initialize(const v1::Initializer& initializer, const Shape& shape, Fans f
       break;
     case v1::Initializer::kUniform:
       FillUniform(random, initializer.uniform().low(), initializer.uniform().high(), values);
+      break;
+    case v1::Initializer::kConstant:
+      for (float& value : values) value = static_cast<float>(initializer.constant().value());
       break;
     case v1::Initializer::kZeros:
     case v1::Initializer::KIND_NOT_SET:

@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-class ActivationLayerKind final : public LayerKind {
+class ActivationLayerKind final : public OneInputLayerKind {
  public:
   absl::string_view field() const override { return "activation"; }
 

@@ -48,7 +48,7 @@ void CheckSamePadding(const v1::Conv2d& conv, FieldViolations& violations) {
   }
 }
 
-class Conv2dLayerKind final : public LayerKind {
+class Conv2dLayerKind final : public OneInputLayerKind {
  public:
   absl::string_view field() const override { return "conv2d"; }
 

@@ -23,7 +23,7 @@ absl::StatusOr<ValueId> Flattened(ValueId input, Graph& graph) {
   return graph.Add(std::make_shared<ReshapeOp>(flat), {input});
 }
 
-class DenseLayerKind final : public LayerKind {
+class DenseLayerKind final : public OneInputLayerKind {
  public:
   absl::string_view field() const override { return "dense"; }
 
@@ -67,7 +67,7 @@ class DenseLayerKind final : public LayerKind {
   }
 };
 
-class FlattenLayerKind final : public LayerKind {
+class FlattenLayerKind final : public OneInputLayerKind {
  public:
   absl::string_view field() const override { return "flatten"; }
   absl::Status Check(const v1::Layer& /*layer*/) const override { return absl::OkStatus(); }

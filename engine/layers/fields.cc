@@ -55,4 +55,10 @@ v1::Initializer Zeros() {
   return initializer;
 }
 
+v1::Initializer Ones() {
+  v1::Initializer initializer;
+  initializer.mutable_constant()->set_value(1);
+  return initializer;
+}
+
 }  // namespace tandem

@@ -39,6 +39,7 @@ absl::Status CheckImage(absl::string_view field, const Shape& input);
 void FillInitializer(const v1::Initializer& otherwise, v1::Initializer* initializer);
 v1::Initializer XavierUniform();
 v1::Initializer Zeros();
+v1::Initializer Ones();
 
 }  // namespace tandem
 

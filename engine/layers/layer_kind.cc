@@ -1,8 +1,11 @@
 #include "engine/layers/layer_kind.h"
 
 #include "engine/layers/activation.h"
+#include "engine/layers/batch_norm.h"
+#include "engine/layers/blocks.h"
 #include "engine/layers/convolution.h"
 #include "engine/layers/dense.h"
+#include "engine/layers/merge.h"
 #include "engine/layers/pooling.h"
 
 namespace tandem {
@@ -21,6 +24,16 @@ const LayerKind* FindLayerKind(v1::Layer::KindCase kind) {
       return &FlattenKind();
     case v1::Layer::kActivation:
       return &ActivationKind();
+    case v1::Layer::kBatchNorm:
+      return &BatchNormKind();
+    case v1::Layer::kAdd:
+      return &AddKind();
+    case v1::Layer::kGlobalAveragePool2D:
+      return &GlobalAveragePool2dKind();
+    case v1::Layer::kResidual:
+      return &ResidualKind();
+    case v1::Layer::kRepeat:
+      return &RepeatKind();
     case v1::Layer::KIND_NOT_SET:
       return nullptr;
   }

@@ -26,19 +26,39 @@ struct Parameter {
   Fans fans;
 };
 
-// What a layer adds its nodes and parameters to.
+// A running statistic of a network, a replica's own: not learned by gradients, but part of the model.
+struct Statistic {
+  std::string name;  // "<layer>.running_mean"
+  ValueId value = kNoValue;
+  Shape shape;
+  double initial = 0;  // Of each element.
+};
+
+// What a layer adds its nodes, parameters and statistics to.
 struct LayerContext {
   Graph& graph;
-  DType dtype;  // Of parameters and activations.
+  DType dtype;    // Of parameters and activations.
+  bool training;  // Whether layers do what they do in training alone.
   std::vector<Parameter>& parameters;
+  std::vector<Statistic>& statistics;
+  std::string prefix = "";  // Of the names of layers within a block: "<block>.".
 };
 
 // Declares a layer's parameter as a variable.
 inline ValueId AddParameter(LayerContext& context, absl::string_view layer, absl::string_view name,
                             Shape shape, const v1::Initializer& initializer, Fans fans) {
-  const std::string full_name = absl::StrCat(layer, ".", name);
+  const std::string full_name = absl::StrCat(context.prefix, layer, ".", name);
   const ValueId value = context.graph.AddVariable(full_name, VariableKind::kParameter, context.dtype, shape);
   context.parameters.push_back({full_name, value, std::move(shape), initializer, fans});
+  return value;
+}
+
+// Declares a layer's statistic as a variable.
+inline ValueId AddStatistic(LayerContext& context, absl::string_view layer, absl::string_view name,
+                            Shape shape, double initial) {
+  const std::string full_name = absl::StrCat(context.prefix, layer, ".", name);
+  const ValueId value = context.graph.AddVariable(full_name, VariableKind::kStatistic, context.dtype, shape);
+  context.statistics.push_back({full_name, value, std::move(shape), initial});
   return value;
 }
 
@@ -53,15 +73,35 @@ class LayerKind {
   virtual absl::string_view field() const = 0;
   // Sets the fields that have a default and are left out.
   virtual void FillDefaults(v1::Layer* /*layer*/) const {}
+  // How many inputs it reads.
+  virtual int least_inputs() const { return 1; }
+  virtual int most_inputs() const { return 1; }
 
   // What follows takes layers with their defaults filled in.
 
-  // What is wrong whatever the input is: INVALID_ARGUMENT with the fields at fault.
+  // What is wrong whatever the inputs are: INVALID_ARGUMENT with the fields at fault.
   virtual absl::Status Check(const v1::Layer& layer) const = 0;
   // The shape of its output. After Check. INVALID_ARGUMENT, with the field at fault, where it does not take
-  // `input`.
+  // `inputs`.
+  virtual absl::StatusOr<Shape> InferFrom(const v1::Layer& layer, absl::Span<const Shape> inputs) const = 0;
+  // Appends the layer to the graph and returns its output. After InferFrom.
+  virtual absl::StatusOr<ValueId> BuildFrom(const v1::Layer& layer, absl::Span<const ValueId> inputs,
+                                            LayerContext& context) const = 0;
+};
+
+// A kind that reads one input.
+class OneInputLayerKind : public LayerKind {
+ public:
+  absl::StatusOr<Shape> InferFrom(const v1::Layer& layer, absl::Span<const Shape> inputs) const final {
+    return Infer(layer, inputs[0]);
+  }
+  absl::StatusOr<ValueId> BuildFrom(const v1::Layer& layer, absl::Span<const ValueId> inputs,
+                                    LayerContext& context) const final {
+    return Build(layer, inputs[0], context);
+  }
+
+ private:
   virtual absl::StatusOr<Shape> Infer(const v1::Layer& layer, const Shape& input) const = 0;
-  // Appends the layer to the graph and returns its output. After Infer.
   virtual absl::StatusOr<ValueId> Build(const v1::Layer& layer, ValueId input,
                                         LayerContext& context) const = 0;
 };

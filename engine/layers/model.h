@@ -11,9 +11,6 @@
 
 namespace tandem {
 
-// The most layers that a model may have.
-inline constexpr int kMaxLayers = 4096;
-
 // Names every layer that has no name, by its kind and count so far, past counts whose names other layers were
 // given, and sets the layers' fields that have a default and are left out.
 void FillModelDefaults(v1::Model* model);
@@ -27,12 +24,16 @@ absl::StatusOr<std::vector<Shape>> CheckModel(const v1::Model& model);
 // A model in a graph.
 struct Network {
   ValueId output = kNoValue;
-  std::vector<Parameter> parameters;  // In the order of the layers.
+  // In the order of the layers.
+  std::vector<Parameter> parameters;
+  std::vector<Statistic> statistics;
 };
 
 // Appends a model that CheckModel takes to `graph`; `input` is a batch of samples of type `dtype`.
-// INVALID_ARGUMENT, with the layer, where a tensor would be too large.
-absl::StatusOr<Network> BuildModel(const v1::Model& model, ValueId input, DType dtype, Graph& graph);
+// With `training`, layers do what they do in training alone. INVALID_ARGUMENT, with the layer, where a tensor
+// would be too large.
+absl::StatusOr<Network> BuildModel(const v1::Model& model, ValueId input, DType dtype, bool training,
+                                   Graph& graph);
 
 }  // namespace tandem
 

@@ -82,7 +82,8 @@ TEST(ModelTest, InfersEveryShape) {
 TEST(ModelTest, BuildsTheGraphWithItsParameters) {
   Graph graph;
   const ValueId input = graph.AddInput("images", DType::kFloat32, Shape({32, 1, 28, 28}));
-  const absl::StatusOr<Network> network = BuildModel(Lenet(), input, DType::kFloat32, graph);
+  const absl::StatusOr<Network> network =
+      BuildModel(Lenet(), input, DType::kFloat32, /*training=*/true, graph);
   ASSERT_TRUE(network.ok()) << network.status();
   EXPECT_EQ(graph.value(network->output).shape, Shape({32, 10}));
   std::vector<std::string> names;
@@ -103,7 +104,7 @@ TEST(ModelTest, FansOfGroupedConvolutionsArePyTorchs) {
   const ValueId input = graph.AddInput("images", DType::kFloat32, Shape({2, 6, 8, 8}));
   const absl::StatusOr<Network> network = BuildModel(
       Parse("input { shape: [6, 8, 8] } layers { conv2d { filters: 12 kernel: [3, 5] groups: 3 } }"), input,
-      DType::kFloat32, graph);
+      DType::kFloat32, /*training=*/true, graph);
   ASSERT_TRUE(network.ok()) << network.status();
   // torch.nn.init._calculate_fan_in_and_fan_out of a weight [12, 2, 3, 5].
   EXPECT_EQ(network->parameters[0].fans.in, 30);
@@ -183,6 +184,122 @@ TEST(ModelTest, RefusesBadNamesAndInputs) {
   ExpectViolation(R"(input { shape: 8 }
     layers { flatten {} } layers { inputs: "input" flatten {} })",
                   "layers[0]", "is read by no other layer");
+}
+
+TEST(ModelTest, BatchNormHasParametersAndStatistics) {
+  const v1::Model model = Parse(R"(
+    input { shape: [3, 8, 6] }
+    layers { name: "norm" batch_norm { activation: ACTIVATION_RELU } }
+    layers { name: "plain" batch_norm { affine: false epsilon: 0 } }
+    layers { name: "mean" global_average_pool2d {} })");
+  EXPECT_EQ(model.layers(0).batch_norm().epsilon(), 1e-5);
+  EXPECT_EQ(model.layers(0).batch_norm().momentum(), 0.1);
+  EXPECT_EQ(model.layers(0).batch_norm().weight_initializer().constant().value(), 1);
+  EXPECT_EQ(model.layers(1).batch_norm().epsilon(), 0);
+  const absl::StatusOr<std::vector<Shape>> shapes = CheckModel(model);
+  ASSERT_TRUE(shapes.ok()) << shapes.status();
+  EXPECT_EQ(shapes->back(), Shape({3, 1, 1}));
+  for (const bool training : {true, false}) {
+    Graph graph;
+    const ValueId input = graph.AddInput("images", DType::kFloat32, Shape({4, 3, 8, 6}));
+    const absl::StatusOr<Network> network = BuildModel(model, input, DType::kFloat32, training, graph);
+    ASSERT_TRUE(network.ok()) << network.status();
+    std::vector<std::string> names;
+    for (const Parameter& parameter : network->parameters) names.push_back(parameter.name);
+    EXPECT_THAT(names, ElementsAre("norm.weight", "norm.bias"));
+    names.clear();
+    for (const Statistic& statistic : network->statistics) {
+      names.push_back(statistic.name);
+      EXPECT_EQ(graph.value(statistic.value).variable_kind, VariableKind::kStatistic);
+    }
+    EXPECT_THAT(names, ElementsAre("norm.running_mean", "norm.running_var", "plain.running_mean",
+                                   "plain.running_var"));
+    EXPECT_EQ(graph.node(0).op->kind(), training ? "batch_norm" : "batch_norm_inference");
+  }
+  ExpectViolation(R"(input { shape: 8 } layers { batch_norm { momentum: 1.5 } })",
+                  "layers[0].batch_norm.momentum", "is 1.5; it must be from 0 to 1");
+  ExpectViolation(R"(input { shape: 8 } layers { batch_norm { epsilon: -1 } })",
+                  "layers[0].batch_norm.epsilon", "is -1");
+}
+
+TEST(ModelTest, AddTakesSeveralInputsOfOneShape) {
+  EXPECT_TRUE(CheckModel(Parse(R"(
+    input { shape: 8 }
+    layers { name: "a" dense { units: 8 } }
+    layers { name: "b" inputs: ["input", "a", "a"] add { activation: ACTIVATION_RELU } })"))
+                  .ok());
+  ExpectViolation(
+      R"(input { shape: 8 } layers { name: "a" dense { units: 4 } }
+    layers { name: "b" inputs: ["a", "input"] add {} })",
+      "layers[1].add",
+      "layer \"b\" reads [4] from layer \"a\", [8] from the input: its inputs must have one shape");
+  ExpectViolation(R"(input { shape: 8 } layers { flatten {} } layers { name: "b" add {} })",
+                  "layers[1].inputs", "reads 2 or more");
+  ExpectViolation(R"(input { shape: 8 } layers { name: "a" inputs: ["input", "input"] flatten {} })",
+                  "layers[0].inputs", "reads one input");
+}
+
+TEST(ModelTest, BlocksNameTheirParameters) {
+  const v1::Model model = Parse(R"(
+    input { shape: [4, 8, 8] }
+    layers { repeat { count: 2 layers { residual {
+      layers { conv2d { filters: 4 kernel: 3 padding: 1 } }
+      layers { batch_norm {} }
+      activation: ACTIVATION_RELU
+    } } } }
+    layers { name: "down" residual {
+      layers { conv2d { filters: 6 kernel: 3 padding: 1 stride: 2 use_bias: false } }
+      shortcut { conv2d { filters: 6 kernel: 1 stride: 2 use_bias: false } }
+    } })");
+  const absl::StatusOr<std::vector<Shape>> shapes = CheckModel(model);
+  ASSERT_TRUE(shapes.ok()) << shapes.status();
+  EXPECT_THAT(*shapes, ElementsAre(Shape({4, 8, 8}), Shape({6, 4, 4})));
+  Graph graph;
+  const ValueId input = graph.AddInput("images", DType::kFloat32, Shape({5, 4, 8, 8}));
+  const absl::StatusOr<Network> network = BuildModel(model, input, DType::kFloat32, /*training=*/true, graph);
+  ASSERT_TRUE(network.ok()) << network.status();
+  EXPECT_EQ(graph.value(network->output).shape, Shape({5, 6, 4, 4}));
+  std::vector<std::string> names;
+  for (const Parameter& parameter : network->parameters) names.push_back(parameter.name);
+  EXPECT_THAT(
+      names,
+      ElementsAre("repeat_1.1.residual_1.conv2d_1.weight", "repeat_1.1.residual_1.conv2d_1.bias",
+                  "repeat_1.1.residual_1.batch_norm_1.weight", "repeat_1.1.residual_1.batch_norm_1.bias",
+                  "repeat_1.2.residual_1.conv2d_1.weight", "repeat_1.2.residual_1.conv2d_1.bias",
+                  "repeat_1.2.residual_1.batch_norm_1.weight", "repeat_1.2.residual_1.batch_norm_1.bias",
+                  "down.conv2d_1.weight", "down.shortcut.conv2d_1.weight"));
+  EXPECT_EQ(network->statistics[0].name, "repeat_1.1.residual_1.batch_norm_1.running_mean");
+}
+
+TEST(ModelTest, BlocksSayWhereTheFaultIs) {
+  ExpectViolation(R"(input { shape: [4, 8, 8] }
+    layers { residual { layers { conv2d { filters: 4 kernel: 0 } } } })",
+                  "layers[0].residual.layers[0].conv2d.kernel[0]", "is 0; it must be at least 1");
+  ExpectViolation(R"(input { shape: [4, 8, 8] } layers { residual {} })", "layers[0].residual.layers",
+                  "is empty");
+  ExpectViolation(R"(input { shape: [4, 8, 8] }
+    layers { residual { layers { conv2d { filters: 4 kernel: 3 } } } })",
+                  "layers[0].residual.layers",
+                  "the layers give [4, 6, 6], but the shortcut [4, 8, 8], the input itself; give a shortcut");
+  ExpectViolation(R"(input { shape: [4, 8, 8] }
+    layers { residual { layers { flatten {} } shortcut { conv2d { filters: 4 kernel: 9 } } } })",
+                  "layers[0].residual.shortcut[0].conv2d.kernel", "a window of [9, 9]");
+  ExpectViolation(R"(input { shape: [4, 8, 8] } layers { repeat { layers { flatten {} } } })",
+                  "layers[0].repeat.count", "is 0; it must be from 1");
+  ExpectViolation(R"(input { shape: [4, 8, 8] }
+    layers { repeat { count: 4 layers { max_pool2d { size: 2 } } } })",
+                  "layers[0].repeat.layers[0].max_pool2d.size", "at repetition 4: ");
+  ExpectViolation(R"(input { shape: [4, 8, 8] }
+    layers { name: "a.1" conv2d { filters: 4 kernel: 1 } }
+    layers { name: "a" repeat { count: 2 layers { name: "b" conv2d { filters: 4 kernel: 1 } } } }
+    layers { name: "a.1.b" conv2d { filters: 4 kernel: 1 } })",
+                  "layers[2].name", "\"a.1.b\", which is that of layers[1].repeat.layers[0]");
+}
+
+TEST(ModelTest, RefusesMoreLayersThanFitHoweverNested) {
+  std::string nested = "flatten {}";
+  for (int i = 0; i < 20; ++i) nested = "repeat { count: 1000000000 layers { " + nested + " } }";
+  ExpectViolation("input { shape: 8 } layers { " + nested + " }", "layers", "at most 4096 are taken");
 }
 
 TEST(ModelTest, ReportsEverythingAtOnce) {

@@ -53,7 +53,7 @@ absl::StatusOr<Shape> InferPool(absl::string_view kind, const Pool& pool, const 
   return Shape({input[0], windows->h, windows->w});
 }
 
-class MaxPool2dLayerKind final : public LayerKind {
+class MaxPool2dLayerKind final : public OneInputLayerKind {
  public:
   absl::string_view field() const override { return "max_pool2d"; }
   void FillDefaults(v1::Layer* layer) const override { FillWindow(layer->mutable_max_pool2d()); }
@@ -83,7 +83,7 @@ class MaxPool2dLayerKind final : public LayerKind {
   }
 };
 
-class AveragePool2dLayerKind final : public LayerKind {
+class AveragePool2dLayerKind final : public OneInputLayerKind {
  public:
   absl::string_view field() const override { return "average_pool2d"; }
 
@@ -110,6 +110,25 @@ class AveragePool2dLayerKind final : public LayerKind {
   }
 };
 
+class GlobalAveragePool2dLayerKind final : public OneInputLayerKind {
+ public:
+  absl::string_view field() const override { return "global_average_pool2d"; }
+  absl::Status Check(const v1::Layer& /*layer*/) const override { return absl::OkStatus(); }
+
+ private:
+  absl::StatusOr<Shape> Infer(const v1::Layer& /*layer*/, const Shape& input) const override {
+    TANDEM_RETURN_IF_ERROR(CheckImage(field(), input));
+    return Shape({input[0], 1, 1});
+  }
+
+  absl::StatusOr<ValueId> Build(const v1::Layer& /*layer*/, ValueId input,
+                                LayerContext& context) const override {
+    const Shape& shape = context.graph.value(input).shape;
+    const PoolGeometry whole{.size = {shape[2], shape[3]}};
+    return context.graph.Add(std::make_shared<AveragePool2dOp>(whole, true), {input});
+  }
+};
+
 }  // namespace
 
 const LayerKind& MaxPool2dKind() {
@@ -119,6 +138,11 @@ const LayerKind& MaxPool2dKind() {
 
 const LayerKind& AveragePool2dKind() {
   static const AveragePool2dLayerKind* const kind = new AveragePool2dLayerKind;
+  return *kind;
+}
+
+const LayerKind& GlobalAveragePool2dKind() {
+  static const GlobalAveragePool2dLayerKind* const kind = new GlobalAveragePool2dLayerKind;
   return *kind;
 }
 

@@ -7,6 +7,7 @@ namespace tandem {
 
 const LayerKind& MaxPool2dKind();
 const LayerKind& AveragePool2dKind();
+const LayerKind& GlobalAveragePool2dKind();
 
 }  // namespace tandem
 

@@ -27,6 +27,7 @@ absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
                                                               .dtype = device_->dtype()}));
   TANDEM_ASSIGN_OR_RETURN(executable, device_->Compile(step.graph, variables_.get()));
   parameters_ = std::move(step.parameters);
+  statistics_ = std::move(step.statistics);
   return absl::OkStatus();
 }
 
@@ -70,6 +71,11 @@ absl::Status Replica::InitializeParameters() {
     TANDEM_ASSIGN_OR_RETURN(const BufferView view, variables_->View(parameter.name));
     TANDEM_RETURN_IF_ERROR(communicator_.Broadcast(view, 0));
   }
+  for (const Statistic& statistic : statistics_) {
+    Tensor value(DType::kFloat64, statistic.shape);
+    for (double& number : value.data<double>()) number = statistic.initial;
+    TANDEM_RETURN_IF_ERROR(variables_->Write(statistic.name, value));
+  }
   return absl::OkStatus();
 }
 
@@ -102,6 +108,21 @@ absl::StatusOr<Measurement> Replica::TakeTraining() {
 }
 
 absl::StatusOr<Measurement> Replica::Validate(const std::function<bool()>& cancelled) {
+  if (statistics_.empty() || replicas_ == 1) return RunValidation(cancelled);
+  std::vector<Tensor> own;
+  for (const Statistic& statistic : statistics_) {
+    TANDEM_ASSIGN_OR_RETURN(own.emplace_back(), variables_->Read(statistic.name));
+    TANDEM_ASSIGN_OR_RETURN(const BufferView view, variables_->View(statistic.name));
+    TANDEM_RETURN_IF_ERROR(communicator_.AllReduce(view, ReduceOp::kAverage));
+  }
+  absl::StatusOr<Measurement> measurement = RunValidation(cancelled);
+  for (size_t i = 0; i < own.size(); ++i) {
+    TANDEM_RETURN_IF_ERROR(variables_->Write(statistics_[i].name, own[i]));
+  }
+  return measurement;
+}
+
+absl::StatusOr<Measurement> Replica::RunValidation(const std::function<bool()>& cancelled) {
   Measurement measurement;
   for (int64_t step = 0; step < context_.validation_sampler->steps_per_epoch(); ++step) {
     if (cancelled()) return absl::CancelledError("validation was cancelled");
@@ -124,6 +145,16 @@ absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> Replica::ReadParamet
     parameters.emplace_back(parameter.name, value.CastTo(DType::kFloat32));
   }
   return parameters;
+}
+
+absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> Replica::ReadStatistics() const {
+  if (variables_ == nullptr) return absl::FailedPreconditionError("there are no statistics yet");
+  std::vector<std::pair<std::string, Tensor>> statistics;
+  for (const Statistic& statistic : statistics_) {
+    TANDEM_ASSIGN_OR_RETURN(const Tensor value, variables_->Read(statistic.name));
+    statistics.emplace_back(statistic.name, value.CastTo(DType::kFloat64));
+  }
+  return statistics;
 }
 
 }  // namespace tandem

@@ -43,14 +43,16 @@ class Replica {
   // Bytes that it holds on its device, batches that are prepared ahead included. After Open.
   int64_t bytes() const;
 
-  // Gives all replicas the same initial parameters, by the seed: all of them call this together.
+  // Gives all replicas the same initial parameters, by the seed, and statistics: all of them call this
+  // together.
   absl::Status InitializeParameters();
 
   // Takes the next step of training, which is step `step` from 0 over all epochs.
   absl::Status TrainStep(int64_t step);
 
-  // Runs the replica's share of the whole validation set and says what it measured. CANCELLED once
-  // `cancelled`, which is asked before every batch, returns true.
+  // Runs the replica's share of the whole validation set, with the means of all replicas' statistics, and
+  // says what it measured: all of them call this together. The replica's own statistics stay as they are.
+  // CANCELLED once `cancelled`, which is asked before every batch, returns true.
   absl::StatusOr<Measurement> Validate(const std::function<bool()>& cancelled);
 
   // What training has measured since the last call.
@@ -58,8 +60,12 @@ class Replica {
 
   // The parameters, float32, in the order of the layers.
   absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> ReadParameters() const;
+  // The replica's own statistics, float64, likewise.
+  absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> ReadStatistics() const;
 
  private:
+  // Runs the replica's share with the statistics as they are.
+  absl::StatusOr<Measurement> RunValidation(const std::function<bool()>& cancelled);
   absl::Status CompileTraining(int64_t step_of_epoch);
   // The meter's sums; cleared.
   absl::StatusOr<std::vector<double>> TakeMeter(const char* name);
@@ -71,6 +77,7 @@ class Replica {
   const std::unique_ptr<Device> device_;
   std::unique_ptr<Variables> variables_;
   std::vector<Parameter> parameters_;
+  std::vector<Statistic> statistics_;
   // By the samples of the whole batch, and by the replica's own samples.
   std::map<int64_t, std::unique_ptr<Executable>> training_;
   std::map<int64_t, std::unique_ptr<Executable>> validation_;

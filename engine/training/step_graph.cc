@@ -36,8 +36,9 @@ ValueId AddMeter(const v1::JobSpec& spec, const char* name, Graph& graph) {
                            Shape({1 + spec.training().metrics_size()}));
 }
 
-absl::StatusOr<Network> AddNetwork(const v1::JobSpec& spec, ValueId input, DType dtype, Graph& graph) {
-  absl::StatusOr<Network> network = BuildModel(spec.model(), input, dtype, graph);
+absl::StatusOr<Network> AddNetwork(const v1::JobSpec& spec, ValueId input, DType dtype, bool training,
+                                   Graph& graph) {
+  absl::StatusOr<Network> network = BuildModel(spec.model(), input, dtype, training, graph);
   if (network.ok()) return network;
   FieldViolations violations;
   violations.AddAll("model", network.status());
@@ -50,8 +51,8 @@ struct Forward {
   ValueId loss = kNoValue;
 };
 
-absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, int64_t samples, DType dtype,
-                                   const char* meter_name, Graph& graph) {
+absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, int64_t samples, DType dtype, bool training,
+                                   Graph& graph) {
   const Shape sample = SampleShape(spec);
   const ValueId images = graph.AddInput(kImagesInput, DType::kUInt8, Batched(samples, sample));
   const ValueId labels = graph.AddInput(kLabelsInput, DType::kInt32, Shape({samples}));
@@ -62,11 +63,12 @@ absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, int64_t samples, DTy
                                                                   normalization.standard_deviation, dtype),
                                     {images}));
   Forward forward;
-  TANDEM_ASSIGN_OR_RETURN(forward.network, AddNetwork(spec, input, dtype, graph));
+  TANDEM_ASSIGN_OR_RETURN(forward.network, AddNetwork(spec, input, dtype, training, graph));
   TANDEM_ASSIGN_OR_RETURN(forward.loss,
                           AddLoss(spec.training().loss(), forward.network.output, labels, graph));
 
-  std::vector<ValueId> metered = {AddMeter(spec, meter_name, graph), forward.loss};
+  std::vector<ValueId> metered = {AddMeter(spec, training ? kTrainingMeter : kValidationMeter, graph),
+                                  forward.loss};
   std::vector<double> weights = {static_cast<double>(samples)};
   for (const int metric : spec.training().metrics()) {
     TANDEM_ASSIGN_OR_RETURN(metered.emplace_back(), AddMetric(static_cast<v1::Metric>(metric),
@@ -78,15 +80,20 @@ absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, int64_t samples, DTy
   return forward;
 }
 
-// Parameters as the graph of a replica with samples has them, without the network that reads them.
-absl::StatusOr<std::vector<Parameter>> DeclareParameters(const v1::JobSpec& spec, DType dtype, Graph& graph) {
+// Declares the variables that the graph of a replica with samples has, without the network that reads them.
+absl::Status DeclareVariables(const v1::JobSpec& spec, DType dtype, StepGraph& step) {
   Graph whole;
   const ValueId input = whole.AddInput(kImagesInput, dtype, Batched(1, SampleShape(spec)));
-  TANDEM_ASSIGN_OR_RETURN(Network network, AddNetwork(spec, input, dtype, whole));
-  for (Parameter& parameter : network.parameters) {
-    parameter.value = graph.AddVariable(parameter.name, VariableKind::kParameter, dtype, parameter.shape);
-  }
-  return std::move(network.parameters);
+  TANDEM_ASSIGN_OR_RETURN(Network network, AddNetwork(spec, input, dtype, /*training=*/true, whole));
+  const auto declare = [&](const std::string& name) {
+    const Value& value = whole.value(whole.FindVariable(name));
+    return step.graph.AddVariable(name, value.variable_kind, dtype, value.shape);
+  };
+  for (Parameter& parameter : network.parameters) parameter.value = declare(parameter.name);
+  for (Statistic& statistic : network.statistics) statistic.value = declare(statistic.name);
+  step.parameters = std::move(network.parameters);
+  step.statistics = std::move(network.statistics);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -99,8 +106,9 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Step
   absl::optional<GradientReduction> reduction;  // None where there is one replica.
   if (shape.samples > 0) {
     TANDEM_ASSIGN_OR_RETURN(Forward forward,
-                            AddForward(spec, shape.samples, shape.dtype, kTrainingMeter, graph));
+                            AddForward(spec, shape.samples, shape.dtype, /*training=*/true, graph));
     step.parameters = std::move(forward.network.parameters);
+    step.statistics = std::move(forward.network.statistics);
     std::vector<ValueId> targets;
     for (const Parameter& parameter : step.parameters) targets.push_back(parameter.value);
     if (shape.replicas > 1) reduction.emplace(&graph, share, targets);
@@ -109,7 +117,7 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Step
                               return reduction.has_value() ? reduction->Add(i, gradient) : absl::OkStatus();
                             }));
   } else {
-    TANDEM_ASSIGN_OR_RETURN(step.parameters, DeclareParameters(spec, shape.dtype, graph));
+    TANDEM_RETURN_IF_ERROR(DeclareVariables(spec, shape.dtype, step));
     AddMeter(spec, kTrainingMeter, graph);
     std::vector<ValueId> targets;
     for (const Parameter& parameter : step.parameters) targets.push_back(parameter.value);
@@ -136,8 +144,9 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Step
 
 absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, int64_t samples, DType dtype) {
   StepGraph step;
-  TANDEM_ASSIGN_OR_RETURN(Forward forward, AddForward(spec, samples, dtype, kValidationMeter, step.graph));
+  TANDEM_ASSIGN_OR_RETURN(Forward forward, AddForward(spec, samples, dtype, /*training=*/false, step.graph));
   step.parameters = std::move(forward.network.parameters);
+  step.statistics = std::move(forward.network.statistics);
   return step;
 }
 

@@ -25,10 +25,11 @@ inline constexpr char kStepInput[] = "step";
 inline constexpr char kTrainingMeter[] = "meter/training";
 inline constexpr char kValidationMeter[] = "meter/validation";
 
-// A graph and the network's parameters in it.
+// A graph, and the network's parameters and statistics in it.
 struct StepGraph {
   Graph graph;
   std::vector<Parameter> parameters;
+  std::vector<Statistic> statistics;
 };
 
 // What one replica computes of one step.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <thread>
 #include <utility>
@@ -60,6 +61,9 @@ class LocalTrainer final : public Trainer {
   absl::Status CheckModel() const;
   // Tells the observer of a learning rate that the number of replicas has changed.
   void ReportScaling() const;
+
+  // The plain means over the replicas, float32.
+  absl::StatusOr<std::vector<NamedTensor>> AveragedStatistics() const;
 
   // Ends the training with the first error that comes here.
   void Fail(const absl::Status& status);
@@ -261,9 +265,31 @@ void LocalTrainer::ReportScaling() const {
                                            learning_rate_->Rate(0)));
 }
 
+absl::StatusOr<std::vector<NamedTensor>> LocalTrainer::AveragedStatistics() const {
+  std::vector<NamedTensor> means;
+  for (const std::unique_ptr<Replica>& replica : replicas_) {
+    TANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> own, replica->ReadStatistics());
+    if (means.empty()) {
+      means = std::move(own);
+      continue;
+    }
+    for (size_t i = 0; i < means.size(); ++i) {
+      const absl::Span<double> sum = means[i].second.data<double>();
+      for (size_t j = 0; j < sum.size(); ++j) sum[j] += own[i].second.data<double>()[j];
+    }
+  }
+  for (auto& [name, mean] : means) {
+    for (double& number : mean.data<double>()) number /= count();
+    mean = mean.CastTo(DType::kFloat32);
+  }
+  return means;
+}
+
 absl::Status LocalTrainer::SaveModel(const std::string& path) const {
   if (replicas_[0] == nullptr) return absl::FailedPreconditionError("there is no model before training");
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<NamedTensor> parameters, replicas_[0]->ReadParameters());
+  TANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors, replicas_[0]->ReadParameters());
+  TANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> statistics, AveragedStatistics());
+  std::move(statistics.begin(), statistics.end(), std::back_inserter(tensors));
   std::string job;
   google::protobuf::util::JsonPrintOptions json;
   json.preserve_proto_field_names = true;
@@ -275,7 +301,7 @@ absl::Status LocalTrainer::SaveModel(const std::string& path) const {
   }
   const std::map<std::string, std::string> metadata = {
       {"framework", kFramework}, {"format_version", kFormatVersion}, {"job", job}};
-  return WriteSafetensors(Env::Real(), path, parameters, metadata);
+  return WriteSafetensors(Env::Real(), path, tensors, metadata);
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ class Trainer {
   virtual void Cancel() = 0;
 
   // Writes the model as safetensors (temporary file, fsync, rename): parameters as "<layer>.weight" and
-  // "<layer>.bias" in float32, and the job as it was submitted, with its defaults, as metadata. After Run.
+  // "<layer>.bias" in float32, the means of the replicas' statistics as "<layer>.running_mean" and such, and
+  // the job as it was submitted, with its defaults, as metadata. After Run.
   virtual absl::Status SaveModel(const std::string& path) const = 0;
 };
 

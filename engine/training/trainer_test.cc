@@ -184,6 +184,77 @@ TEST(TrainerTest, ItLearns) {
   EXPECT_GT(recorder.epochs.back().validation().metrics().at("accuracy"), 0.85);
 }
 
+// A narrow residual network with batch normalisation.
+v1::JobSpec SmallResnet(int replicas) {
+  v1::JobSpec spec = SmallLenet(replicas);
+  *spec.mutable_model() = Parse<v1::Model>(R"(
+    input { shape: [1, 12, 12] }
+    layers { conv2d { filters: 4 kernel: 3 padding: 1 } }
+    layers { name: "norm" batch_norm { activation: ACTIVATION_RELU } }
+    layers { repeat { count: 2 layers { residual {
+      layers { conv2d { filters: 4 kernel: 3 padding: 1 } }
+      layers { batch_norm {} }
+      activation: ACTIVATION_RELU
+    } } } }
+    layers { residual {
+      layers { conv2d { filters: 6 kernel: 3 padding: 1 stride: 2 } }
+      layers { batch_norm {} }
+      shortcut { conv2d { filters: 6 kernel: 1 stride: 2 } }
+      activation: ACTIVATION_RELU
+    } }
+    layers { global_average_pool2d {} }
+    layers { dense { units: 4 } })");
+  return spec;
+}
+
+TEST(TrainerTest, BatchNormTrainsOnTheCpuAsOnTheOracle) {
+  for (const int replicas : {1, 2}) {
+    SCOPED_TRACE(replicas);
+    Recorder oracle, cpu;
+    const std::string path = absl::StrCat(::testing::TempDir(), "/norm_", replicas, ".safetensors");
+    absl::Status status = Train(SmallResnet(replicas), "reference", &oracle, path);
+    ASSERT_TRUE(status.ok()) << status;
+    status = Train(SmallResnet(replicas), "cpu", &cpu);
+    ASSERT_TRUE(status.ok()) << status;
+    ExpectNear(oracle.losses(), cpu.losses(), 3, 1e-4);
+    EXPECT_LT(oracle.losses().back(), oracle.losses().front());
+    const absl::StatusOr<SafetensorsContents> model = ReadSafetensors(path);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const Tensor* variance = model->Find("norm.running_var");
+    ASSERT_NE(variance, nullptr);
+    EXPECT_EQ(variance->shape(), Shape({4}));
+    EXPECT_NE(variance->data<float>()[0], 1);
+    EXPECT_NE(model->Find("repeat_1.2.residual_1.batch_norm_1.running_mean"), nullptr);
+  }
+}
+
+// A momentum of 1 makes the statistics those of the newest batch. With a rate that moves no weight and one
+// step an epoch, always of the same samples, the mean over replicas of their halves' means is the whole
+// batch's.
+TEST(TrainerTest, StatisticsAreMeansOverReplicas) {
+  v1::JobSpec spec = SmallResnet(1);
+  spec.mutable_model()->mutable_layers()->DeleteSubrange(2, 2);
+  spec.mutable_model()->mutable_layers(1)->mutable_batch_norm()->set_momentum(1);
+  spec.mutable_dataset()->mutable_synthetic()->set_train_samples(8);
+  spec.mutable_training()->mutable_optimizer()->mutable_sgd()->set_learning_rate(1e-30);
+  spec.mutable_training()->set_shuffle(false);
+  std::vector<Tensor> means;
+  std::vector<double> validation;
+  for (const int replicas : {1, 2}) {
+    spec.mutable_replicas()->set_count(replicas);
+    Recorder recorder;
+    const std::string path = absl::StrCat(::testing::TempDir(), "/means_", replicas, ".safetensors");
+    const absl::Status status = Train(spec, "reference", &recorder, path);
+    ASSERT_TRUE(status.ok()) << status;
+    means.push_back(*ReadSafetensors(path)->Find("norm.running_mean"));
+    for (const v1::EpochSummary& epoch : recorder.epochs) validation.push_back(epoch.validation().loss());
+  }
+  for (int c = 0; c < 4; ++c) EXPECT_NEAR(means[0].data<float>()[c], means[1].data<float>()[c], 1e-6);
+  ASSERT_EQ(validation.size(), 6);
+  EXPECT_EQ(validation[3], validation[4]);
+  EXPECT_EQ(validation[4], validation[5]);
+}
+
 TEST(TrainerTest, ReportsSayWhereTrainingIs) {
   Recorder recorder;
   ASSERT_TRUE(Train(SmallLenet(2), "cpu", &recorder).ok());

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/batch_norm.h"
 #include "engine/graph/ops/classification.h"
 #include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/elementwise.h"
@@ -117,6 +118,32 @@ absl::StatusOr<ValueId> AddFlatten(Graph& graph, Attributes& attributes, ValueId
   return graph.Add(std::make_shared<ReshapeOp>(Shape(std::move(extents))), {input});
 }
 
+// Weights: weight and bias where it is affine, then the running mean and variance. Trains unless it says
+// otherwise.
+absl::StatusOr<ValueId> AddBatchNorm(Graph& graph, Attributes& attributes, ValueId input,
+                                     absl::Span<const ValueId> weights) {
+  attributes.Ignore("num_features");
+  if (!attributes.Flag("track_running_stats", true)) return NotOffered("track_running_stats=false");
+  const bool affine = attributes.Flag("affine", true);
+  const Shape& shape = graph.value(input).shape;
+  if (shape.rank() < 2) return absl::InvalidArgumentError("the input must have at least 2 dimensions");
+  std::vector<ValueId> inputs = {input};
+  if (!affine) {
+    const DType dtype = graph.value(input).dtype;
+    inputs.push_back(graph.AddConstant(1, dtype, Shape({shape[1]})));
+    inputs.push_back(graph.AddConstant(0, dtype, Shape({shape[1]})));
+  }
+  inputs.insert(inputs.end(), weights.begin(), weights.end());
+  const double momentum = attributes.Number("momentum", 0.1);
+  const double epsilon = attributes.Number("eps", 1e-5);
+  if (!attributes.Flag("training", true)) {
+    return graph.Add(std::make_shared<BatchNormInferenceOp>(epsilon), std::move(inputs));
+  }
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                          graph.AddNode(std::make_shared<BatchNormOp>(momentum, epsilon), std::move(inputs)));
+  return outputs[0];
+}
+
 absl::StatusOr<ValueId> AddSum(Graph& graph, absl::Span<const ValueId> inputs) {
   ValueId sum = inputs[0];
   for (const ValueId input : inputs.subspan(1)) {
@@ -132,6 +159,9 @@ absl::StatusOr<ValueId> Dispatch(Graph& graph, const std::string& type, Attribut
   if (type == "linear") {
     for (const char* key : {"in_features", "out_features", "bias"}) attributes.Ignore(key);
     return graph.Add(std::make_shared<LinearOp>(), Join(inputs, weights));
+  }
+  if (type == "batch_norm2d" || type == "batch_norm1d") {
+    return AddBatchNorm(graph, attributes, inputs[0], weights);
   }
   if (type == "max_pool2d") return AddMaxPooling(graph, attributes, inputs[0]);
   if (type == "avg_pool2d") return AddAveragePooling(graph, attributes, inputs[0]);
@@ -152,8 +182,9 @@ absl::StatusOr<ValueId> AddOperation(Graph& graph, const json& attrs, absl::Span
   // What a network says of every layer.
   for (const char* key : {"name", "inputs", "weights"}) attributes.Ignore(key);
   const std::string type = attributes.Text("type", "");
-  static const std::set<std::string> kOffered = {"add",    "avg_pool2d", "conv2d",     "flatten",
-                                                 "linear", "relu",       "max_pool2d", "global_avg_pool2d"};
+  static const std::set<std::string> kOffered = {
+      "add",     "avg_pool2d", "batch_norm1d", "batch_norm2d", "conv2d",
+      "flatten", "linear",     "relu",         "max_pool2d",   "global_avg_pool2d"};
   if (kOffered.count(type) == 0) return NotOffered(absl::StrCat("operation ", type));
   if (inputs.empty()) return absl::InvalidArgumentError(absl::StrCat(type, " has no input"));
   if ((type == "conv2d" || type == "linear") && weights.empty()) {

@@ -61,6 +61,13 @@ absl::Status RunOperationCase(const GoldenCase& golden, const GoldenBackend& bac
     targets.push_back(is_input ? program.Input(names[i], value) : program.Variable(names[i], value));
     (is_input ? inputs : weights).push_back(targets.back());
   }
+  std::vector<std::string> statistics;
+  for (const char* name : {"running_mean", "running_var"}) {
+    if (!golden.Has(name)) continue;
+    TANDEM_ASSIGN_OR_RETURN(const Tensor value, golden.Get(name));
+    weights.push_back(program.Variable(name, value, VariableKind::kStatistic));
+    statistics.push_back(name);
+  }
   TANDEM_ASSIGN_OR_RETURN(const ValueId output, AddOperation(program.graph(), golden.attrs, inputs, weights));
   TANDEM_ASSIGN_OR_RETURN(const Tensor grad_output, golden.Get("grad_output"));
   TANDEM_ASSIGN_OR_RETURN(const ValueId loss, AddProjection(program, output, grad_output));
@@ -82,6 +89,14 @@ absl::Status RunOperationCase(const GoldenCase& golden, const GoldenBackend& bac
     TANDEM_ASSIGN_OR_RETURN(const Tensor actual_grad, program.Output(grads[i]));
     TANDEM_ASSIGN_OR_RETURN(const Tensor expected_grad, golden.Get(name));
     report.Compare(name, actual_grad, expected_grad);
+  }
+  for (const std::string& name : statistics) {
+    // Without an "after", they stay.
+    const std::string after = absl::StrCat(name, golden.Has(absl::StrCat(name, "_after")) ? "_after" : "");
+    known.insert({name, after});
+    TANDEM_ASSIGN_OR_RETURN(const Tensor actual_after, program.Read(name));
+    TANDEM_ASSIGN_OR_RETURN(const Tensor expected_after, golden.Get(after));
+    report.Compare(after, actual_after, expected_after);
   }
   for (const auto& [name, tensor] : golden.tensors) {
     if (known.count(name) == 0) {

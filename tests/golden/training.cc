@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/autodiff.h"
@@ -49,9 +50,12 @@ absl::Status GoldenTraining::Build(const GoldenCase& golden, double share) {
     }
     std::vector<ValueId> weights;
     for (const json& weight : layer.at("weights")) {
-      names_.push_back(weight.get<std::string>());
-      TANDEM_ASSIGN_OR_RETURN(const Tensor initial, golden.Get(absl::StrCat("initial.", names_.back())));
-      weights.push_back(program_.Variable(names_.back(), initial));
+      const std::string name = weight.get<std::string>();
+      const bool is_statistic = absl::EndsWith(name, ".running_mean") || absl::EndsWith(name, ".running_var");
+      TANDEM_ASSIGN_OR_RETURN(const Tensor initial, golden.Get(absl::StrCat("initial.", name)));
+      (is_statistic ? statistic_names_ : names_).push_back(name);
+      weights.push_back(program_.Variable(
+          name, initial, is_statistic ? VariableKind::kStatistic : VariableKind::kParameter));
     }
     TANDEM_ASSIGN_OR_RETURN(logits_, AddOperation(graph, layer, inputs, weights));
     values[layer.at("name").get<std::string>()] = logits_;
@@ -62,7 +66,8 @@ absl::Status GoldenTraining::Build(const GoldenCase& golden, double share) {
   TANDEM_ASSIGN_OR_RETURN(loss_, AddLoss(graph, golden.attrs.value("loss", json::object()), logits_, target));
   TANDEM_RETURN_IF_ERROR(CheckLabels(y_, graph.value(logits_).shape[1]));
 
-  const std::vector<ValueId> parameters(graph.variables().begin(), graph.variables().end());
+  std::vector<ValueId> parameters;
+  for (const std::string& name : names_) parameters.push_back(graph.FindVariable(name));
   TANDEM_ASSIGN_OR_RETURN(grads_, AppendGradients(graph, loss_, parameters));
   TANDEM_ASSIGN_OR_RETURN(
       const std::vector<ValueId> sums,

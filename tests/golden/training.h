@@ -30,8 +30,12 @@ class GoldenTraining {
   absl::StatusOr<Tensor> Logits() const { return program_.Output(logits_); }
   absl::StatusOr<Tensor> Gradient(size_t parameter) const { return program_.Output(grads_[parameter]); }
   absl::StatusOr<Tensor> Parameter(size_t parameter) const { return program_.Read(names_[parameter]); }
-  // Of the parameters.
+  absl::StatusOr<Tensor> Statistic(size_t statistic) const {
+    return program_.Read(statistic_names_[statistic]);
+  }
+  // Of the parameters, and of the running statistics.
   const std::vector<std::string>& names() const { return names_; }
+  const std::vector<std::string>& statistic_names() const { return statistic_names_; }
 
  private:
   GoldenTraining(std::unique_ptr<Device> device, const GoldenTraining* like, Tensor x, Tensor y);
@@ -41,6 +45,7 @@ class GoldenTraining {
   const Tensor y_;
   Program program_;
   std::vector<std::string> names_;
+  std::vector<std::string> statistic_names_;
   std::vector<ValueId> grads_;
   ValueId loss_ = kNoValue;
   ValueId logits_ = kNoValue;

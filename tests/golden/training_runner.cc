@@ -24,6 +24,7 @@ struct ReplicaResult {
   absl::Status status;
   std::vector<double> losses;
   std::vector<Tensor> parameters;
+  std::vector<Tensor> statistics;
 };
 
 ReplicaResult TrainReplica(GoldenTraining& training, Communicator& communicator) {
@@ -46,6 +47,11 @@ ReplicaResult TrainReplica(GoldenTraining& training, Communicator& communicator)
     result.status.Update(parameter.status());
     if (parameter.ok()) result.parameters.push_back(*std::move(parameter));
   }
+  for (size_t i = 0; i < training.statistic_names().size(); ++i) {
+    absl::StatusOr<Tensor> statistic = training.Statistic(i);
+    result.status.Update(statistic.status());
+    if (statistic.ok()) result.statistics.push_back(statistic->CastTo(DType::kFloat64));
+  }
   return result;
 }
 
@@ -53,17 +59,18 @@ Tensor AsTensor(const std::vector<double>& numbers) {
   return Tensor::Of<double>({static_cast<int64_t>(numbers.size())}, numbers);
 }
 
-absl::Status CompareFinals(const GoldenCase& golden, const std::vector<std::string>& names,
-                           const std::vector<Tensor>& parameters, const std::string& label,
-                           GoldenReport& report) {
+// Compares all that stands under `prefix` in the case.
+absl::Status CompareAll(const GoldenCase& golden, const std::string& prefix,
+                        const std::vector<std::string>& names, const std::vector<Tensor>& tensors,
+                        const std::string& label, GoldenReport& report) {
   for (size_t i = 0; i < names.size(); ++i) {
-    const std::string name = absl::StrCat("final.", names[i]);
+    const std::string name = absl::StrCat(prefix, names[i]);
     TANDEM_ASSIGN_OR_RETURN(const Tensor expected, golden.Get(name));
-    report.Compare(absl::StrCat(label, name), parameters[i], expected, kLeastMagnitude);
+    report.Compare(absl::StrCat(label, name), tensors[i], expected, kLeastMagnitude);
   }
-  // Parameters that no layer has would not be compared.
-  if (golden.NamesAfter("final.").size() != names.size()) {
-    return absl::InvalidArgumentError("the case has final tensors of no layer's");
+  // Tensors that no layer has would not be compared.
+  if (golden.NamesAfter(prefix).size() != names.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the case has tensors ", prefix, "* of no layer's"));
   }
   return absl::OkStatus();
 }
@@ -115,7 +122,12 @@ absl::Status RunNetworkCase(const GoldenCase& golden, const GoldenBackend& backe
   for (size_t i = 0; i < training->names().size(); ++i) {
     TANDEM_ASSIGN_OR_RETURN(parameters.emplace_back(), training->Parameter(i));
   }
-  return CompareFinals(golden, training->names(), parameters, "", report);
+  std::vector<std::string> names = training->names();
+  for (size_t i = 0; i < training->statistic_names().size(); ++i) {
+    names.push_back(training->statistic_names()[i]);
+    TANDEM_ASSIGN_OR_RETURN(parameters.emplace_back(), training->Statistic(i));
+  }
+  return CompareAll(golden, "final.", names, parameters, "", report);
 }
 
 absl::Status RunDataParallelCase(const GoldenCase& golden, const GoldenBackend& backend,
@@ -147,14 +159,30 @@ absl::Status RunDataParallelCase(const GoldenCase& golden, const GoldenBackend& 
     threads.emplace_back([&, r] { results[r] = TrainReplica(*trainings[r], *communicators[r]); });
   }
   for (std::thread& thread : threads) thread.join();
+  std::vector<Tensor> means;  // Of the replicas' statistics.
   for (int r = 0; r < replicas; ++r) {
     TANDEM_RETURN_IF_ERROR(results[r].status);
     const std::string name = absl::StrCat("replica", r, ".loss");
     TANDEM_ASSIGN_OR_RETURN(const Tensor expected, golden.Get(name));
     report.Compare(name, AsTensor(results[r].losses), expected, kLeastMagnitude);
-    TANDEM_RETURN_IF_ERROR(CompareFinals(golden, trainings[r]->names(), results[r].parameters,
-                                         absl::StrCat("replica ", r, ": "), report));
+    TANDEM_RETURN_IF_ERROR(CompareAll(golden, "final.", trainings[r]->names(), results[r].parameters,
+                                      absl::StrCat("replica ", r, ": "), report));
+    TANDEM_RETURN_IF_ERROR(CompareAll(golden, absl::StrCat("replica", r, ".final."),
+                                      trainings[r]->statistic_names(), results[r].statistics, "", report));
+    if (r == 0) {
+      means = results[r].statistics;
+      continue;
+    }
+    for (size_t i = 0; i < means.size(); ++i) {
+      for (int64_t j = 0; j < means[i].elements(); ++j) {
+        means[i].data<double>()[j] += results[r].statistics[i].data<double>()[j];
+      }
+    }
   }
+  for (Tensor& mean : means) {
+    for (double& number : mean.data<double>()) number /= replicas;
+  }
+  TANDEM_RETURN_IF_ERROR(CompareAll(golden, "average.", trainings[0]->statistic_names(), means, "", report));
   return absl::OkStatus();
 }
 

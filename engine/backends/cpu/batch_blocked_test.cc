@@ -9,6 +9,7 @@
 #include "engine/backends/cpu/cpu_device.h"
 #include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/backends/reference/reference_device.h"
+#include "engine/graph/ops/batch_norm.h"
 #include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/linear.h"
@@ -151,6 +152,45 @@ TEST(BatchBlockedTest, DenseLayersOfAnySize) {
     };
     ExpectAgreement(build, 1);
     ExpectAgreement(build, 2);
+  }
+}
+
+// Behind convolutions that lie batch-blocked, channel-blocked and plain.
+TEST(BatchBlockedTest, NormalizesInEveryLayout) {
+  for (const int64_t batch : {16, 21}) {
+    for (const int64_t stride : {1, 2}) {
+      SCOPED_TRACE(batch);
+      SCOPED_TRACE(stride);
+      const auto build = [=](DType dtype) {
+        CaseGraph g(dtype);
+        const ValueId x = g.Input("x", {batch, 3, 9, 8});
+        const Conv2dGeometry geometry = {.stride = {stride, stride}, .padding = {1, 1}};
+        const ValueId hidden =
+            g.AddHidden(std::make_shared<Conv2dOp>(geometry), {x, g.Variable("weight", {21, 3, 3, 3})})[0];
+        const ValueId gamma = g.Variable("gamma", {21});
+        const ValueId mean = g.Variable("mean", {21}, -1, 1, VariableKind::kStatistic);
+        const ValueId var = g.Variable("var", {21}, 0.5, 2, VariableKind::kStatistic);
+        const std::vector<ValueId> y = g.Add(std::make_shared<BatchNormOp>(0.1, 1e-5),
+                                             {hidden, gamma, g.Variable("beta", {21}), mean, var});
+        const ValueId relu = g.AddHidden(std::make_shared<ReluOp>(), {y[0]})[0];
+        const ValueId next = g.Add(std::make_shared<Conv2dOp>(Conv2dGeometry{.padding = {1, 1}}),
+                                   {relu, g.Variable("next", {5, 21, 3, 3})})[0];
+        const ValueId grad_next = g.Input("grad_next", g.graph().value(next).shape);
+        const ValueId grad_relu =
+            g.AddHidden(std::make_shared<Conv2dGradInputOp>(Conv2dGeometry{.padding = {1, 1}},
+                                                            g.graph().value(relu).shape),
+                        {grad_next, g.graph().FindVariable("next")})[0];
+        const ValueId grad_y = g.AddHidden(std::make_shared<ReluGradOp>(), {relu, grad_relu})[0];
+        const std::vector<ValueId> grads =
+            g.Add(std::make_shared<BatchNormGradOp>(), {hidden, grad_y, gamma, y[1], y[2]});
+        g.Add(std::make_shared<Conv2dGradWeightOp>(geometry, Shape({21, 3, 3, 3}), false), {x, grads[0]});
+        g.Add(std::make_shared<BatchNormInferenceOp>(1e-5),
+              {hidden, gamma, g.graph().FindVariable("beta"), mean, var});
+        return g;
+      };
+      ExpectAgreement(build, 1);
+      ExpectAgreement(build, 2);
+    }
   }
 }
 

@@ -53,6 +53,7 @@ bool WantedBatchBlocked(const Lowering& lowering, ValueId value) {
     if (kind == "conv2d") return TakesBatchBlocked(lowering, ProblemOfForward(lowering, node));
     if (kind == "linear") return LinearTakesBatchBlocked(lowering, lowering.shape(value));
     const bool keeps_layout = kind == "relu" || kind == "add" || kind == "scale" || kind == "reshape" ||
+                              kind == "batch_norm" || kind == "batch_norm_inference" ||
                               kind == "max_pool2d" || kind == "average_pool2d";
     if (keeps_layout) return WantedBatchBlocked(lowering, node.outputs[0]);
   }

@@ -1,6 +1,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "engine/backends/cpu/batch_norm.h"
 #include "engine/backends/cpu/classification.h"
 #include "engine/backends/cpu/convolution.h"
 #include "engine/backends/cpu/elementwise.h"
@@ -23,6 +24,10 @@ Lower FindLower(absl::string_view kind) {
       {"all_reduce", LowerAllReduce},
       {"average_pool2d", LowerAveragePool},
       {"average_pool2d_grad", LowerAveragePoolGrad},
+      {"batch_norm", LowerBatchNorm},
+      {"batch_norm_grad", LowerBatchNormGrad},
+      {"batch_norm_inference", LowerBatchNormInference},
+      {"batch_norm_inference_grad", LowerBatchNormInferenceGrad},
       {"clip_gradients", LowerClipGradients},
       {"conv2d", LowerConvForward},
       {"conv2d_grad_input", LowerConvGradInput},

@@ -13,6 +13,7 @@
 #include "engine/backend/op_cases.h"
 #include "engine/backends/reference/reference_device.h"
 #include "engine/graph/autodiff.h"
+#include "engine/graph/ops/batch_norm.h"
 #include "engine/graph/ops/classification.h"
 #include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/elementwise.h"
@@ -127,6 +128,26 @@ GradientCase Dense(const std::string& name, Shape x, int64_t units, bool has_bia
             return g.AddHidden(std::make_shared<LinearOp>(), inputs)[0];
           }};
 }
+
+GradientCase BatchNormalization(Shape x, bool training) {
+  return {
+      training ? "batch_norm " + x.ToString() : "batch_norm_inference " + x.ToString(), [=](CaseGraph& g) {
+        const Shape channels({x[1]});
+        std::vector<ValueId> inputs = {g.Input("x", x), g.Input("weight", channels),
+                                       g.Input("bias", channels),
+                                       g.Variable("running_mean", channels, -1, 1, VariableKind::kStatistic),
+                                       g.Variable("running_var", channels, 0.5, 2, VariableKind::kStatistic)};
+        if (!training) return g.AddHidden(std::make_shared<BatchNormInferenceOp>(1e-3), inputs)[0];
+        return g.AddHidden(std::make_shared<BatchNormOp>(0.1, 1e-3), inputs)[0];
+      }};
+}
+
+INSTANTIATE_TEST_SUITE_P(BatchNormalization, GradientTest,
+                         testing::Values(BatchNormalization({3, 2, 4, 5}, true),
+                                         BatchNormalization({7, 3}, true),
+                                         BatchNormalization({2, 3, 5}, true),
+                                         BatchNormalization({3, 2, 4, 5}, false),
+                                         BatchNormalization({7, 3}, false)));
 
 INSTANTIATE_TEST_SUITE_P(Convolution, GradientTest,
                          testing::Values(Convolution("plain", {2, 3, 6, 5}, {4, 3, 3, 2}, true, {}),

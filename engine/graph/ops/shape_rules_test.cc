@@ -9,6 +9,7 @@
 #include "engine/graph/ops/adagrad.h"
 #include "engine/graph/ops/adam.h"
 #include "engine/graph/ops/all_reduce.h"
+#include "engine/graph/ops/batch_norm.h"
 #include "engine/graph/ops/classification.h"
 #include "engine/graph/ops/clip_gradients.h"
 #include "engine/graph/ops/convolution.h"
@@ -97,6 +98,24 @@ TEST(ShapeRules, Pooling) {
   ExpectRefused(MaxPool2dGradOp(geometry, {2, 5, 9, 7}), {F32({2, 5, 5, 6}), F32({2, 5, 5, 6})});
   ExpectRefused(AveragePool2dOp({{3, 3}, {1, 1}, {2, 0}}, false), {F32({2, 5, 9, 7})});
   ExpectRefused(AveragePool2dGradOp(geometry, true, {2, 5, 9, 7}), {F32({2, 5, 6, 6})});
+}
+
+TEST(ShapeRules, BatchNormalization) {
+  const TensorType x = F32({8, 3, 5, 4});
+  const TensorType c = F32({3});
+  ExpectTypes(BatchNormOp(0.1, 1e-5), {x, c, c, c, c}, {x, c, c});
+  ExpectTypes(BatchNormGradOp(), {x, x, c, c, c}, {x, c, c});
+  ExpectTypes(BatchNormInferenceOp(1e-5), {F64({8, 3}), F64({3}), F64({3}), F64({3}), F64({3})},
+              {F64({8, 3})});
+  ExpectTypes(BatchNormInferenceGradOp(1e-5), {x, x, c, c, c}, {x, c, c});
+  EXPECT_EQ(BatchNormOp(0.1, 1e-5).MutatedInputs(), std::vector<int>({3, 4}));
+  ExpectRefused(BatchNormOp(0.1, 1e-5), {x, c, c, c, F32({4})});
+  ExpectRefused(BatchNormOp(0.1, 1e-5), {x, c, c, c});
+  ExpectRefused(BatchNormOp(1.5, 1e-5), {x, c, c, c, c});
+  ExpectRefused(BatchNormOp(0.1, -1), {x, c, c, c, c});
+  ExpectRefused(BatchNormOp(0.1, 1e-5), {c, c, c, c, c});
+  ExpectRefused(BatchNormInferenceOp(1e-5), {x, c, c, c, F64({3})});
+  ExpectRefused(BatchNormGradOp(), {x, F32({8, 3, 5, 5}), c, c, c});
 }
 
 TEST(ShapeRules, Linear) {

@@ -50,6 +50,19 @@ struct PoolSizes {
   bool count_padding = false;  // Average pooling: whether padding counts in the divisor.
 };
 
+// A tensor [N, C, ...] by its channels: [outer][groups][positions][lanes]. Where lanes are channels, a group
+// is `lanes` of them, and lanes past `channels` are padding; else a group is one channel, and lanes are
+// samples (1 in plain tensors), those past `samples` being padding. Lanes are 1, 8 or 16.
+struct ChannelSizes {
+  int64_t outer = 0;
+  int64_t groups = 0;
+  int64_t positions = 0;
+  int64_t lanes = 0;
+  bool channel_lanes = false;
+  int64_t samples = 0;
+  int64_t channels = 0;
+};
+
 struct SgdCoefficients {
   float learning_rate = 0;
   float momentum = 0;
@@ -182,6 +195,21 @@ struct Kernels {
                         int64_t begin, int64_t end);
   void (*average_pool)(const PoolSizes& sizes, const float* x, float* y, int64_t begin, int64_t end);
   void (*average_pool_grad)(const PoolSizes& sizes, const float* dy, float* dx, int64_t begin, int64_t end);
+
+  // Of each channel the mean and the sum of squares about it. Items: groups.
+  void (*channel_moments)(const ChannelSizes& sizes, const float* x, double* mean, double* squares,
+                          int64_t begin, int64_t end);
+  // y = factor (x - center) + offset, each of these a number a channel; 0 in padding of channels. Items:
+  // outer * groups.
+  void (*channel_affine)(const ChannelSizes& sizes, const float* x, const float* center, const float* factor,
+                         const float* offset, float* y, int64_t begin, int64_t end);
+  // Of each channel the sums of dy and of dy (x - center). Items: groups.
+  void (*channel_grad_sums)(const ChannelSizes& sizes, const float* x, const float* dy, const float* center,
+                            double* sum, double* centered_sum, int64_t begin, int64_t end);
+  // dx = factor dy + slope (x - center) + offset; 0 in padding. Items: outer * groups.
+  void (*channel_grad)(const ChannelSizes& sizes, const float* x, const float* dy, const float* center,
+                       const float* factor, const float* slope, const float* offset, float* dx,
+                       int64_t begin, int64_t end);
 
   // Items: elements.
   void (*relu)(const float* x, float* y, int64_t begin, int64_t end);

@@ -5,6 +5,7 @@
 // Each uses those before it, the table all of them.
 // clang-format off
 #include "engine/backends/cpu/kernels/pooling.inc"
+#include "engine/backends/cpu/kernels/channels.inc"
 #include "engine/backends/cpu/kernels/convolution.inc"
 #include "engine/backends/cpu/kernels/elementwise.inc"
 #include "engine/backends/cpu/kernels/linear.inc"

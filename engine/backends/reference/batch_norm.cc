@@ -1,0 +1,128 @@
+#include "engine/graph/ops/batch_norm.h"
+
+#include <cmath>
+
+#include "engine/backends/reference/kernel.h"
+
+namespace tandem::reference {
+namespace {
+
+// The elements of one channel of [N, C, ...], one after the other.
+class Channels {
+ public:
+  explicit Channels(const Shape& shape)
+      : samples_(shape[0]), channels_(shape[1]), positions_(shape.elements() / (shape[0] * shape[1])) {}
+
+  int64_t count() const { return channels_; }
+  double elements() const { return static_cast<double>(samples_ * positions_); }
+
+  // Calls visit(i) for each element of `channel`.
+  template <typename Visit>
+  void ForEach(int64_t channel, Visit visit) const {
+    for (int64_t n = 0; n < samples_; ++n) {
+      const int64_t first = (n * channels_ + channel) * positions_;
+      for (int64_t p = 0; p < positions_; ++p) visit(first + p);
+    }
+  }
+
+ private:
+  int64_t samples_;
+  int64_t channels_;
+  int64_t positions_;
+};
+
+}  // namespace
+
+absl::Status BatchNorm(const KernelCall& call) {
+  const auto& op = call.op<BatchNormOp>();
+  const Channels channels(call.inputs[0]->shape());
+  const absl::Span<const double> x = Numbers(call.inputs[0]);
+  const absl::Span<double> y = Numbers(call.outputs[0]);
+  for (int64_t c = 0; c < channels.count(); ++c) {
+    double sum = 0;
+    channels.ForEach(c, [&](int64_t i) { sum += x[i]; });
+    const double mean = sum / channels.elements();
+    double squares = 0;
+    channels.ForEach(c, [&](int64_t i) { squares += (x[i] - mean) * (x[i] - mean); });
+    const double inv_std = 1 / std::sqrt(squares / channels.elements() + op.epsilon);
+    const double weight = Numbers(call.inputs[1])[c];
+    const double bias = Numbers(call.inputs[2])[c];
+    channels.ForEach(c, [&](int64_t i) { y[i] = weight * (x[i] - mean) * inv_std + bias; });
+    Numbers(call.outputs[1])[c] = mean;
+    Numbers(call.outputs[2])[c] = inv_std;
+
+    double& running_mean = Numbers(call.inputs[3])[c];
+    double& running_var = Numbers(call.inputs[4])[c];
+    running_mean += op.momentum * (mean - running_mean);
+    if (channels.elements() > 1) {
+      running_var += op.momentum * (squares / (channels.elements() - 1) - running_var);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchNormGrad(const KernelCall& call) {
+  const Channels channels(call.inputs[0]->shape());
+  const absl::Span<const double> x = Numbers(call.inputs[0]);
+  const absl::Span<const double> grad_y = Numbers(call.inputs[1]);
+  const absl::Span<double> grad_x = Numbers(call.outputs[0]);
+  for (int64_t c = 0; c < channels.count(); ++c) {
+    const double weight = Numbers(call.inputs[2])[c];
+    const double mean = Numbers(call.inputs[3])[c];
+    const double inv_std = Numbers(call.inputs[4])[c];
+    double grad_bias = 0;
+    double grad_weight = 0;
+    channels.ForEach(c, [&](int64_t i) {
+      grad_bias += grad_y[i];
+      grad_weight += grad_y[i] * (x[i] - mean) * inv_std;
+    });
+    channels.ForEach(c, [&](int64_t i) {
+      const double normal = (x[i] - mean) * inv_std;
+      grad_x[i] = weight * inv_std *
+                  (grad_y[i] - grad_bias / channels.elements() - normal * grad_weight / channels.elements());
+    });
+    Numbers(call.outputs[1])[c] = grad_weight;
+    Numbers(call.outputs[2])[c] = grad_bias;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchNormInference(const KernelCall& call) {
+  const Channels channels(call.inputs[0]->shape());
+  const absl::Span<const double> x = Numbers(call.inputs[0]);
+  const absl::Span<double> y = Numbers(call.outputs[0]);
+  for (int64_t c = 0; c < channels.count(); ++c) {
+    const double weight = Numbers(call.inputs[1])[c];
+    const double bias = Numbers(call.inputs[2])[c];
+    const double mean = Numbers(call.inputs[3])[c];
+    const double inv_std =
+        1 / std::sqrt(Numbers(call.inputs[4])[c] + call.op<BatchNormInferenceOp>().epsilon);
+    channels.ForEach(c, [&](int64_t i) { y[i] = weight * (x[i] - mean) * inv_std + bias; });
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchNormInferenceGrad(const KernelCall& call) {
+  const Channels channels(call.inputs[0]->shape());
+  const absl::Span<const double> x = Numbers(call.inputs[0]);
+  const absl::Span<const double> grad_y = Numbers(call.inputs[1]);
+  const absl::Span<double> grad_x = Numbers(call.outputs[0]);
+  for (int64_t c = 0; c < channels.count(); ++c) {
+    const double weight = Numbers(call.inputs[2])[c];
+    const double mean = Numbers(call.inputs[3])[c];
+    const double epsilon = call.op<BatchNormInferenceGradOp>().epsilon;
+    const double inv_std = 1 / std::sqrt(Numbers(call.inputs[4])[c] + epsilon);
+    double grad_bias = 0;
+    double grad_weight = 0;
+    channels.ForEach(c, [&](int64_t i) {
+      grad_bias += grad_y[i];
+      grad_weight += grad_y[i] * (x[i] - mean) * inv_std;
+      grad_x[i] = weight * inv_std * grad_y[i];
+    });
+    Numbers(call.outputs[1])[c] = grad_weight;
+    Numbers(call.outputs[2])[c] = grad_bias;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::reference

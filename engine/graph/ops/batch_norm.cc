@@ -1,0 +1,133 @@
+#include "engine/graph/ops/batch_norm.h"
+
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/ops/input_rules.h"
+
+namespace tandem {
+namespace {
+
+// That input 0 is [N, C, ...], and inputs `first` to `last` are [C].
+absl::Status CheckChannels(const Op& op, absl::Span<const TensorType> inputs, size_t first, size_t last) {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, last + 1, last + 1));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, last));
+  const Shape& x = inputs[0].shape;
+  if (x.rank() < 2) return InputError(op, inputs, "input 0 must have at least 2 dimensions");
+  for (size_t i = first; i <= last; ++i) {
+    if (inputs[i].shape == Shape({x[1]})) continue;
+    return InputError(op, inputs, absl::StrCat("input ", i, " must have one number a channel, ", x[1]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEpsilon(const Op& op, absl::Span<const TensorType> inputs, double epsilon) {
+  if (epsilon >= 0 && std::isfinite(epsilon)) return absl::OkStatus();
+  return InputError(op, inputs, absl::StrCat("epsilon is ", epsilon, ", but must be finite and at least 0"));
+}
+
+absl::StatusOr<std::vector<TensorType>> InferGrad(const Op& op, absl::Span<const TensorType> inputs) {
+  TANDEM_RETURN_IF_ERROR(CheckChannels(op, inputs, 2, 4));
+  if (inputs[1].shape != inputs[0].shape) return InputError(op, inputs, "x and grad_y must have one shape");
+  return std::vector<TensorType>{inputs[0], inputs[2], inputs[2]};
+}
+
+OpCost WithFlops(OpCost cost, double flops_per_element, absl::Span<const TensorType> inputs) {
+  cost.flops = flops_per_element * static_cast<double>(inputs[0].shape.elements());
+  return cost;
+}
+
+// What a gradient op's outputs are to the inputs x, weight, bias of the op before it.
+std::vector<ValueId> Wanted(const std::vector<ValueId>& grads, const std::vector<bool>& wanted) {
+  std::vector<ValueId> result(wanted.size(), kNoValue);
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (wanted[i]) result[i] = grads[i];
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string BatchNormOp::attributes() const {
+  return absl::StrCat("momentum=", momentum, " epsilon=", epsilon);
+}
+
+absl::StatusOr<std::vector<TensorType>> BatchNormOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckChannels(*this, inputs, 1, 4));
+  TANDEM_RETURN_IF_ERROR(CheckEpsilon(*this, inputs, epsilon));
+  if (!(momentum >= 0 && momentum <= 1)) {
+    return InputError(*this, inputs, absl::StrCat("momentum is ", momentum, ", but must be from 0 to 1"));
+  }
+  return std::vector<TensorType>{inputs[0], inputs[1], inputs[1]};
+}
+
+absl::StatusOr<std::vector<ValueId>> BatchNormOp::Gradient(Graph& graph, const Node& node,
+                                                           absl::Span<const ValueId> grad_outputs,
+                                                           const std::vector<bool>& wanted) const {
+  if (grad_outputs[1] != kNoValue || grad_outputs[2] != kNoValue) {
+    return absl::UnimplementedError("batch_norm: the gradient of its statistics");
+  }
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::vector<ValueId> grads,
+      graph.AddNode(std::make_shared<BatchNormGradOp>(),
+                    {node.inputs[0], grad_outputs[0], node.inputs[1], node.outputs[1], node.outputs[2]}));
+  return Wanted(grads, wanted);
+}
+
+OpCost BatchNormOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
+  return WithFlops(Op::Cost(inputs, outputs), 6, inputs);
+}
+
+absl::StatusOr<std::vector<TensorType>> BatchNormGradOp::Infer(absl::Span<const TensorType> inputs) const {
+  return InferGrad(*this, inputs);
+}
+
+OpCost BatchNormGradOp::Cost(absl::Span<const TensorType> inputs,
+                             absl::Span<const TensorType> outputs) const {
+  return WithFlops(Op::Cost(inputs, outputs), 9, inputs);
+}
+
+std::string BatchNormInferenceOp::attributes() const { return absl::StrCat("epsilon=", epsilon); }
+
+absl::StatusOr<std::vector<TensorType>> BatchNormInferenceOp::Infer(
+    absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckChannels(*this, inputs, 1, 4));
+  TANDEM_RETURN_IF_ERROR(CheckEpsilon(*this, inputs, epsilon));
+  return std::vector<TensorType>{inputs[0]};
+}
+
+absl::StatusOr<std::vector<ValueId>> BatchNormInferenceOp::Gradient(Graph& graph, const Node& node,
+                                                                    absl::Span<const ValueId> grad_outputs,
+                                                                    const std::vector<bool>& wanted) const {
+  if (wanted[3] || wanted[4]) {
+    return absl::UnimplementedError("batch_norm_inference: the gradient of the running statistics");
+  }
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::vector<ValueId> grads,
+      graph.AddNode(std::make_shared<BatchNormInferenceGradOp>(epsilon),
+                    {node.inputs[0], grad_outputs[0], node.inputs[1], node.inputs[3], node.inputs[4]}));
+  return Wanted(grads, wanted);
+}
+
+OpCost BatchNormInferenceOp::Cost(absl::Span<const TensorType> inputs,
+                                  absl::Span<const TensorType> outputs) const {
+  return WithFlops(Op::Cost(inputs, outputs), 2, inputs);
+}
+
+std::string BatchNormInferenceGradOp::attributes() const { return absl::StrCat("epsilon=", epsilon); }
+
+absl::StatusOr<std::vector<TensorType>> BatchNormInferenceGradOp::Infer(
+    absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckEpsilon(*this, inputs, epsilon));
+  return InferGrad(*this, inputs);
+}
+
+OpCost BatchNormInferenceGradOp::Cost(absl::Span<const TensorType> inputs,
+                                      absl::Span<const TensorType> outputs) const {
+  return WithFlops(Op::Cost(inputs, outputs), 6, inputs);
+}
+
+}  // namespace tandem

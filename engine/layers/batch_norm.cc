@@ -1,0 +1,94 @@
+#include "engine/layers/batch_norm.h"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/batch_norm.h"
+#include "engine/layers/activation.h"
+#include "engine/layers/fields.h"
+
+namespace tandem {
+namespace {
+
+constexpr double kDefaultEpsilon = 1e-5;
+constexpr double kDefaultMomentum = 0.1;
+
+class BatchNormLayerKind final : public OneInputLayerKind {
+ public:
+  absl::string_view field() const override { return "batch_norm"; }
+
+  void FillDefaults(v1::Layer* layer) const override {
+    v1::BatchNorm* norm = layer->mutable_batch_norm();
+    if (!norm->has_epsilon()) norm->set_epsilon(kDefaultEpsilon);
+    if (!norm->has_momentum()) norm->set_momentum(kDefaultMomentum);
+    if (!norm->has_affine()) norm->set_affine(true);
+    if (norm->activation() == v1::ACTIVATION_UNSPECIFIED) norm->set_activation(v1::ACTIVATION_IDENTITY);
+    FillInitializer(Ones(), norm->mutable_weight_initializer());
+    FillInitializer(Zeros(), norm->mutable_bias_initializer());
+  }
+
+  absl::Status Check(const v1::Layer& layer) const override {
+    const v1::BatchNorm& norm = layer.batch_norm();
+    FieldViolations violations;
+    if (!(norm.epsilon() >= 0) || !std::isfinite(norm.epsilon())) {
+      violations.Add("batch_norm.epsilon",
+                     absl::StrCat("is ", norm.epsilon(), "; it must be finite and at least 0"));
+    }
+    if (!(norm.momentum() >= 0 && norm.momentum() <= 1)) {
+      violations.Add(
+          "batch_norm.momentum",
+          absl::StrCat("is ", norm.momentum(), "; it must be from 0 to 1: the newest batch's share"));
+    }
+    CheckActivation("batch_norm.activation", norm.activation(), violations);
+    violations.AddAll("batch_norm.weight_initializer", CheckInitializer(norm.weight_initializer()));
+    violations.AddAll("batch_norm.bias_initializer", CheckInitializer(norm.bias_initializer()));
+    return violations.ToStatus();
+  }
+
+ private:
+  absl::StatusOr<Shape> Infer(const v1::Layer& /*layer*/, const Shape& input) const override { return input; }
+
+  absl::StatusOr<ValueId> Build(const v1::Layer& layer, ValueId input, LayerContext& context) const override {
+    const v1::BatchNorm& norm = layer.batch_norm();
+    const Shape channels({context.graph.value(input).shape[1]});
+    std::vector<ValueId> inputs = {input};
+    if (norm.affine()) {
+      inputs.push_back(
+          AddParameter(context, layer.name(), "weight", channels, norm.weight_initializer(), Fans()));
+      inputs.push_back(
+          AddParameter(context, layer.name(), "bias", channels, norm.bias_initializer(), Fans()));
+    } else {
+      inputs.push_back(context.graph.AddConstant(1, context.dtype, channels));
+      inputs.push_back(context.graph.AddConstant(0, context.dtype, channels));
+    }
+    inputs.push_back(AddStatistic(context, layer.name(), "running_mean", channels, 0));
+    inputs.push_back(AddStatistic(context, layer.name(), "running_var", channels, 1));
+    ValueId output = kNoValue;
+    if (context.training) {
+      TANDEM_ASSIGN_OR_RETURN(
+          const std::vector<ValueId> outputs,
+          context.graph.AddNode(std::make_shared<BatchNormOp>(norm.momentum(), norm.epsilon()),
+                                std::move(inputs)));
+      output = outputs[0];
+    } else {
+      TANDEM_ASSIGN_OR_RETURN(
+          output,
+          context.graph.Add(std::make_shared<BatchNormInferenceOp>(norm.epsilon()), std::move(inputs)));
+    }
+    return AddActivation(norm.activation(), output, context.graph);
+  }
+};
+
+}  // namespace
+
+const LayerKind& BatchNormKind() {
+  static const BatchNormLayerKind* const kind = new BatchNormLayerKind;
+  return *kind;
+}
+
+}  // namespace tandem

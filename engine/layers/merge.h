@@ -1,0 +1,13 @@
+#ifndef TANDEM_ENGINE_LAYERS_MERGE_H_
+#define TANDEM_ENGINE_LAYERS_MERGE_H_
+
+#include "engine/layers/layer_kind.h"
+
+namespace tandem {
+
+// Kinds that make one output of several inputs.
+const LayerKind& AddKind();
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_LAYERS_MERGE_H_
