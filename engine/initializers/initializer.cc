@@ -74,6 +74,9 @@ void FillInitializerDefaults(v1::Initializer* initializer) {
     case v1::Initializer::kConstant:
       if (!initializer->constant().has_value()) initializer->mutable_constant()->set_value(1);
       break;
+    case v1::Initializer::kLecun:
+    case v1::Initializer::kTruncatedNormal:
+    case v1::Initializer::kOrthogonal:
     case v1::Initializer::kZeros:
     case v1::Initializer::KIND_NOT_SET:
       break;
@@ -111,6 +114,12 @@ absl::Status CheckInitializer(const v1::Initializer& initializer) {
     case v1::Initializer::kConstant:
       CheckFinite("constant.value", filled.constant().value(), violations);
       break;
+    case v1::Initializer::kLecun:
+    case v1::Initializer::kTruncatedNormal:
+    case v1::Initializer::kOrthogonal:
+      violations.Add("",
+                     "is of a kind that this version does not offer; give another, such as xavier or normal");
+      break;
     case v1::Initializer::kZeros:
     case v1::Initializer::KIND_NOT_SET:
       break;
@@ -140,6 +149,9 @@ Tensor Initialize(const v1::Initializer& initializer, const Shape& shape, Fans f
     case v1::Initializer::kConstant:
       for (float& value : values) value = static_cast<float>(initializer.constant().value());
       break;
+    case v1::Initializer::kLecun:
+    case v1::Initializer::kTruncatedNormal:
+    case v1::Initializer::kOrthogonal:
     case v1::Initializer::kZeros:
     case v1::Initializer::KIND_NOT_SET:
       break;

@@ -32,7 +32,12 @@ class ActivationLayerKind final : public OneInputLayerKind {
 }  // namespace
 
 void CheckActivation(absl::string_view field, v1::Activation activation, FieldViolations& violations) {
-  if (v1::Activation_IsValid(activation)) return;
+  if (v1::Activation_IsValid(activation) && activation <= v1::ACTIVATION_RELU) return;
+  if (v1::Activation_IsValid(activation)) {
+    violations.Add(field, absl::StrCat("is ", v1::Activation_Name(activation),
+                                       ", which this version does not offer; give identity or relu"));
+    return;
+  }
   violations.Add(field, absl::StrCat("is ", static_cast<int>(activation), ", which is no activation"));
 }
 

@@ -34,10 +34,9 @@ const LayerKind* FindLayerKind(v1::Layer::KindCase kind) {
       return &ResidualKind();
     case v1::Layer::kRepeat:
       return &RepeatKind();
-    case v1::Layer::KIND_NOT_SET:
+    default:
       return nullptr;
   }
-  return nullptr;
 }
 
 }  // namespace tandem

@@ -33,6 +33,7 @@ void CheckWindow(absl::string_view kind, const Pool& pool, FieldViolations& viol
   // By default the stride is the size: what is wrong with it is said once.
   if (found.empty()) CheckPair("stride", pool.stride(), 1, found);
   CheckPair("padding", pool.padding(), 0, found);
+  if (pool.ceil_mode()) found.Add("ceil_mode", "is not offered by this version; leave it out");
   if (found.empty()) {
     const PoolGeometry geometry = GeometryOf(pool);
     if (2 * geometry.padding.h > geometry.size.h || 2 * geometry.padding.w > geometry.size.w) {
