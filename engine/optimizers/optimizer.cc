@@ -154,6 +154,7 @@ std::shared_ptr<const UpdateOp> MakeOp(const v1::Optimizer& optimizer, double we
       const v1::Lamb& lamb = optimizer.lamb();
       return std::make_shared<LambOp>(LambSettings{lamb.beta1(), lamb.beta2(), lamb.epsilon(), weight_decay});
     }
+    case v1::Optimizer::kMuon:
     case v1::Optimizer::KIND_NOT_SET:
       break;
   }
@@ -181,6 +182,10 @@ absl::Status CheckOptimizer(const v1::Optimizer& optimizer) {
     violations.Add("",
                    "names no optimizer that is known; give sgd, momentum, nesterov, adam, adamw, nadam, "
                    "adamax, rmsprop, adagrad, adadelta, lion or lamb");
+    return violations.ToStatus();
+  }
+  if (optimizer.has_muon()) {
+    violations.Add("muon", "is not available yet; give another optimizer");
     return violations.ToStatus();
   }
   const Message& message = optimizer.GetReflection()->GetMessage(optimizer, kind);

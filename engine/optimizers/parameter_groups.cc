@@ -39,6 +39,9 @@ void CheckParameterGroups(const v1::Optimizer& optimizer, FieldViolations& viola
     if (group.names().empty() && !group.biases_and_norms()) {
       violations.Add(field, "has no parameters; give names or biases_and_norms");
     }
+    if (group.has_learning_rate_factor() || group.frozen()) {
+      violations.Add(field, "learning_rate_factor and frozen are not available yet; leave them out");
+    }
     if (!group.has_weight_decay()) {
       violations.Add(absl::StrCat(field, ".weight_decay"), "is required");
     } else if (!(group.weight_decay() >= 0 && std::isfinite(group.weight_decay()))) {
