@@ -194,7 +194,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "job.yaml:1:38: model.layers[0].flatten: `dense` is given already, and only one of conv2d, "
                 "max_pool2d, "
                 "average_pool2d, dense, flatten, activation, batch_norm, add, global_average_pool2d, "
-                "residual, repeat can be"},
+                "residual, repeat, softmax, log_softmax, multiply, concat, dropout, reshape, upsample, "
+                "group_norm, conv_transpose2d, global_max_pool2d, embedding, positional_embedding, "
+                "layer_norm, lstm, multi_head_attention can be"},
         BadCase{"a: &a {name: x}\n<<: *a\n",
                 "job.yaml:1:1: a: unknown field; known here: name, dataset, model, training, replicas\n"
                 "job.yaml:2:1: <<: merge keys are not supported; write the fields out"},
