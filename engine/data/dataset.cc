@@ -1,5 +1,7 @@
 #include "engine/data/dataset.h"
 
+#include <utility>
+
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/formats/idx_dataset.h"
@@ -9,9 +11,15 @@
 namespace tandem {
 namespace {
 
-absl::Status CheckNormalization(const v1::DatasetSpec& spec, const Shape& shape) {
+absl::Status AddNormalization(const v1::DatasetSpec& spec, DatasetInfo* info) {
+  absl::StatusOr<ResolvedNormalization> normalization =
+      ResolveNormalization(spec.normalization(), info->shape);
+  if (normalization.ok()) {
+    info->normalization = *std::move(normalization);
+    return absl::OkStatus();
+  }
   FieldViolations violations;
-  violations.AddAll("normalization", ResolveNormalization(spec.normalization(), shape).status());
+  violations.AddAll("normalization", normalization.status());
   return violations.ToStatus();
 }
 
@@ -38,6 +46,20 @@ absl::Status NoSource() { return FieldError("", "gives no source; give idx or sy
 
 }  // namespace
 
+absl::string_view ToString(TargetType type) {
+  switch (type) {
+    case TargetType::kClass:
+      return "classes";
+    case TargetType::kValues:
+      return "values";
+    case TargetType::kTokens:
+      return "tokens";
+    case TargetType::kClassProbabilities:
+      return "class probabilities";
+  }
+  return "nothing";
+}
+
 absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec) {
   TANDEM_RETURN_IF_ERROR(CheckOffered(spec));
   absl::StatusOr<DatasetInfo> info = NoSource();
@@ -51,7 +73,7 @@ absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec) {
     default:
       break;
   }
-  if (info.ok()) TANDEM_RETURN_IF_ERROR(CheckNormalization(spec, info->shape));
+  if (info.ok()) TANDEM_RETURN_IF_ERROR(AddNormalization(spec, &*info));
   return info;
 }
 
@@ -68,7 +90,7 @@ absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec) {
     default:
       break;
   }
-  if (opened.ok()) TANDEM_RETURN_IF_ERROR(CheckNormalization(spec, opened->info.shape));
+  if (opened.ok()) TANDEM_RETURN_IF_ERROR(AddNormalization(spec, &opened->info));
   return opened;
 }
 

@@ -3,35 +3,82 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/data/normalization.h"
+#include "engine/tensor/dtype.h"
 #include "engine/tensor/shape.h"
 #include "tandem/v1/dataset.pb.h"
 
 namespace tandem {
 
+// What a sample consists of. Its elements, dense and row-major, are the step graph's `input`.
+enum class SampleType : uint8_t {
+  kBytes,   // uint8, such as pixels; normalised in the step.
+  kFloats,  // float32, likewise.
+  kTokens,  // int32, from 0 to DatasetInfo.classes - 1.
+};
+
+// What a sample's target is. The batch's, one behind the other, are the step graph's `target`.
+enum class TargetType : uint8_t {
+  kClass,   // int32 [batch], from 0 to DatasetInfo.classes - 1.
+  kValues,  // float32 [batch, extents...]: regression, several labels.
+  kTokens,  // int32 [batch, length], from 0 to DatasetInfo.classes - 1: the next token at each position.
+  kClassProbabilities,  // float32 [batch, classes], adding up to 1 each: of training samples that are mixed.
+};
+
+constexpr DType DTypeOfSamples(SampleType type) {
+  return type == SampleType::kBytes ? DType::kUInt8
+                                    : (type == SampleType::kFloats ? DType::kFloat32 : DType::kInt32);
+}
+constexpr DType DTypeOfTargets(TargetType type) {
+  return type == TargetType::kClass || type == TargetType::kTokens ? DType::kInt32 : DType::kFloat32;
+}
+// For messages: "classes", "values", "tokens", "class probabilities".
+absl::string_view ToString(TargetType type);
+
 // What a data set holds, known without its samples.
 struct DatasetInfo {
-  Shape shape;                     // Of one sample: [channels, height, width] or [features].
-  int64_t classes = 0;             // Labels are 0 .. classes - 1.
+  Shape shape;          // Of one sample: [channels, height, width], [features] or [length].
+  int64_t classes = 0;  // Labels are 0 .. classes - 1; of tokens, the vocabulary; 0 where targets are values.
   int64_t train_samples = 0;       // After DatasetSpec.train_limit.
   int64_t validation_samples = 0;  // After DatasetSpec.validation_limit; 0 where there is no validation.
   int64_t memory_bytes = 0;  // What it takes of the host's memory once opened, by all replicas together.
+  SampleType sample_type = SampleType::kBytes;
+  TargetType target_type = TargetType::kClass;
+  Shape target_shape = Shape();  // Of one sample's target: [] for a class, [extents...], [length].
+  bool mixes_classes = false;    // Training batches have class probabilities, where target_type is a class.
+  // Of bytes and floats. Where it is to be computed from the data, the numbers of OpenDataset's result alone
+  // are it; until then they are stand-ins of the right size.
+  ResolvedNormalization normalization = {};
+  std::vector<std::string> class_names = {};  // As many as classes, or none.
+
+  // What training batches have as targets, and what one sample's is then like.
+  TargetType train_target_type() const {
+    return mixes_classes ? TargetType::kClassProbabilities : target_type;
+  }
+  Shape train_target_shape() const { return mixes_classes ? Shape({classes}) : target_shape; }
 };
 
-// Labelled samples of unsigned bytes, by index. Thread-safe: immutable once opened.
+// Samples and their targets, by index; DatasetInfo says of what types and shapes. Thread-safe: immutable once
+// opened.
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
   virtual int64_t size() const = 0;
-  // Of one sample.
-  virtual const Shape& shape() const = 0;
-  // Writes the samples with `indices`, each below size(), one after the other: their bytes, dense and
-  // row-major, to `images`, which has room for indices.size() samples, and their classes to `labels`.
-  virtual void Gather(absl::Span<const uint32_t> indices, uint8_t* images, int32_t* labels) const = 0;
+  // Of one sample, and of one target.
+  virtual int64_t sample_bytes() const = 0;
+  virtual int64_t target_bytes() const = 0;
+  // Writes the samples with `indices`, each below size(), one after the other, dense and row-major, to
+  // `samples`, and their targets to `targets`. Both have room for indices.size() and are aligned for their
+  // types.
+  virtual void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const = 0;
 };
 
 // A data set's two splits.

@@ -16,8 +16,8 @@ Loader::Loader(const Dataset* dataset, Sampler* sampler, int rank, int64_t epoch
   const int64_t samples =
       std::max(sampler->ShareSamples(0, rank), sampler->ShareSamples(sampler->steps_per_epoch() - 1, rank));
   for (Slot& slot : slots_) {
-    slot.images.resize(samples * dataset->shape().elements());
-    slot.labels.resize(samples);
+    slot.input = Tensor(DType::kUInt8, Shape({samples * dataset->sample_bytes()}));
+    slot.target = Tensor(DType::kUInt8, Shape({samples * dataset->target_bytes()}));
   }
   if (depth > 0) thread_ = std::thread([this] { PrepareAhead(); });
 }
@@ -32,7 +32,7 @@ Loader::~Loader() {
 
 int64_t Loader::bytes() const {
   int64_t bytes = 0;
-  for (const Slot& slot : slots_) bytes += slot.images.size() + slot.labels.size() * sizeof(int32_t);
+  for (const Slot& slot : slots_) bytes += slot.input.bytes() + slot.target.bytes();
   return bytes;
 }
 
@@ -41,7 +41,7 @@ void Loader::Fill(int64_t step) {
   const Sampler::Share share = sampler_->ShareOf(epoch, step % sampler_->steps_per_epoch(), rank_);
   Slot& slot = SlotOf(step);
   slot.samples = share.count;
-  dataset_->Gather(share.indices(), slot.images.data(), slot.labels.data());
+  dataset_->Gather(share.indices(), slot.input.raw_data(), slot.target.raw_data());
 }
 
 void Loader::PrepareAhead() {
@@ -77,7 +77,7 @@ Batch Loader::Next() {
   }
   wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const Slot& slot = SlotOf(step);
-  return {.samples = slot.samples, .images = slot.images.data(), .labels = slot.labels.data()};
+  return {.samples = slot.samples, .input = slot.input.raw_data(), .target = slot.target.raw_data()};
 }
 
 }  // namespace tandem

@@ -9,14 +9,15 @@
 #include "engine/base/mutex.h"
 #include "engine/data/dataset.h"
 #include "engine/data/sampler.h"
+#include "engine/tensor/tensor.h"
 
 namespace tandem {
 
-// A replica's samples of one step.
+// A replica's samples of one step, as a step graph takes them; DatasetInfo says of what types and shapes.
 struct Batch {
   int64_t samples = 0;
-  const uint8_t* images = nullptr;  // [samples, ...]
-  const int32_t* labels = nullptr;  // [samples]
+  const void* input = nullptr;   // [samples, ...]
+  const void* target = nullptr;  // [samples, ...]
 };
 
 // Gives one replica its samples, step after step and epoch after epoch, and prepares some steps ahead on a
@@ -42,8 +43,9 @@ class Loader {
  private:
   struct Slot {
     int64_t samples = 0;
-    std::vector<uint8_t> images;
-    std::vector<int32_t> labels;
+    // Of bytes, whatever the types.
+    Tensor input;
+    Tensor target;
   };
 
   // Fills the slot of step `step`, counted from 0 over all epochs.

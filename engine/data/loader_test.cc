@@ -14,31 +14,30 @@ namespace {
 class CountingDataset final : public Dataset {
  public:
   int64_t size() const override { return 10; }
-  const Shape& shape() const override { return shape_; }
-  void Gather(absl::Span<const uint32_t> indices, uint8_t* images, int32_t* labels) const override {
+  int64_t sample_bytes() const override { return 2; }
+  int64_t target_bytes() const override { return sizeof(int32_t); }
+  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+    uint8_t* images = static_cast<uint8_t*>(samples);
+    int32_t* labels = static_cast<int32_t*>(targets);
     for (const uint32_t index : indices) {
       *images++ = static_cast<uint8_t>(index);
       *images++ = static_cast<uint8_t>(index);
       *labels++ = static_cast<int32_t>(index);
     }
   }
-
- private:
-  const Shape shape_{2};
 };
 
 // No memory for its samples after the first step's.
 class GreedyDataset final : public Dataset {
  public:
   int64_t size() const override { return 8; }
-  const Shape& shape() const override { return shape_; }
-  void Gather(absl::Span<const uint32_t> /*indices*/, uint8_t* /*images*/,
-              int32_t* /*labels*/) const override {
+  int64_t sample_bytes() const override { return 1; }
+  int64_t target_bytes() const override { return sizeof(int32_t); }
+  void Gather(absl::Span<const uint32_t> /*indices*/, void* /*samples*/, void* /*targets*/) const override {
     if (calls_++ > 0) throw std::bad_alloc();
   }
 
  private:
-  const Shape shape_{1};
   mutable std::atomic<int> calls_{0};
 };
 
@@ -65,8 +64,8 @@ TEST(LoaderTest, GivesTheSamplersSharesAtAnyDepth) {
         ASSERT_EQ(batch.samples, step < 2 ? 2 : 1);
         for (int64_t i = 0; i < batch.samples; ++i) {
           const uint32_t expected = order[step * 4 + (step < 2 ? 2 : 1) + i];
-          ASSERT_EQ(batch.labels[i], static_cast<int32_t>(expected));
-          ASSERT_EQ(batch.images[2 * i + 1], expected);
+          ASSERT_EQ(static_cast<const int32_t*>(batch.target)[i], static_cast<int32_t>(expected));
+          ASSERT_EQ(static_cast<const uint8_t*>(batch.input)[2 * i + 1], expected);
         }
       }
     }
@@ -78,9 +77,10 @@ TEST(LoaderTest, GivesTheSamplersSharesAtAnyDepth) {
 class WatchedDataset final : public Dataset {
  public:
   int64_t size() const override { return samples_.size(); }
-  const Shape& shape() const override { return samples_.shape(); }
-  void Gather(absl::Span<const uint32_t> indices, uint8_t* images, int32_t* labels) const override {
-    samples_.Gather(indices, images, labels);
+  int64_t sample_bytes() const override { return samples_.sample_bytes(); }
+  int64_t target_bytes() const override { return samples_.target_bytes(); }
+  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+    samples_.Gather(indices, samples, targets);
     MutexLock lock(&mutex_);
     ++gathered_;
   }
@@ -113,7 +113,7 @@ TEST(LoaderTest, KeepsAsManyStepsReadyAsItsDepthWhileOneIsRead) {
       EXPECT_TRUE(dataset.WaitFor(step + 1 + depth));
       // Nor more: what is read would be overwritten.
       EXPECT_LE(dataset.gathered(), step + 1 + depth);
-      EXPECT_EQ(batch.labels[0], step);
+      EXPECT_EQ(static_cast<const int32_t*>(batch.target)[0], step);
     }
   }
 }

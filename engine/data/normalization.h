@@ -9,12 +9,12 @@
 
 namespace tandem {
 
-// A Normalization with its defaults: x = (byte * scale - mean[channel]) / standard_deviation[channel]. mean
+// A Normalization with its defaults: x = (sample * scale - mean[channel]) / standard_deviation[channel]. mean
 // and standard_deviation have one number for all channels or one a channel.
 struct ResolvedNormalization {
   double scale = 1;
-  std::vector<double> mean;
-  std::vector<double> standard_deviation;
+  std::vector<double> mean = {0};
+  std::vector<double> standard_deviation = {1};
 };
 
 // Channels are the first extent of samples [channels, height, width]. INVALID_ARGUMENT with the fields at

@@ -49,8 +49,11 @@ class SyntheticDataset final : public Dataset {
       : seed_(seed), split_(split), shape_(std::move(shape)), size_(size), patterns_(std::move(patterns)) {}
 
   int64_t size() const override { return size_; }
-  const Shape& shape() const override { return shape_; }
-  void Gather(absl::Span<const uint32_t> indices, uint8_t* images, int32_t* labels) const override {
+  int64_t sample_bytes() const override { return shape_.elements(); }
+  int64_t target_bytes() const override { return sizeof(int32_t); }
+  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+    uint8_t* images = static_cast<uint8_t*>(samples);
+    int32_t* labels = static_cast<int32_t*>(targets);
     const int64_t bytes = shape_.elements();
     for (const uint32_t index : indices) {
       RandomStream random(seed_, RandomPurpose::kSyntheticSample, split_, index);

@@ -166,6 +166,11 @@ void CheckAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outputs
     violations.Add("replicas.count", absl::StrCat("is ", spec.replicas().count(), ", more than the ",
                                                   dataset.train_samples, " training samples"));
   }
+  if (dataset.train_target_type() != TargetType::kClass) {
+    violations.Add("training.loss", absl::StrCat("needs classes, but the data set's targets are ",
+                                                 ToString(dataset.train_target_type())));
+    return;
+  }
   if (outputs.empty()) return;
   const Shape wanted = OutputShapeFor(spec.training().loss(), dataset.classes);
   if (outputs.back() == wanted) return;
@@ -285,7 +290,7 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
                           .batch_samples = batch,
                           .replicas = replicas,
                           .dtype = dtype};
-    TANDEM_ASSIGN_OR_RETURN(const StepGraph step, BuildTrainingGraph(spec, shape));
+    TANDEM_ASSIGN_OR_RETURN(const StepGraph step, BuildTrainingGraph(spec, dataset, shape));
     tally.Add(step.graph);
     batch_bytes = std::max(batch_bytes, InputBytes(step.graph));
     plan.parameters = 0;
@@ -298,7 +303,7 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   batch_bytes = 0;
   for (const int64_t batch : BatchSizes(dataset.validation_samples, training.validation_batch_size())) {
     TANDEM_ASSIGN_OR_RETURN(const StepGraph step,
-                            BuildValidationGraph(spec, DealSamples(batch, loads)[0], dtype));
+                            BuildValidationGraph(spec, dataset, DealSamples(batch, loads)[0], dtype));
     tally.Add(step.graph);
     batch_bytes = std::max(batch_bytes, InputBytes(step.graph));
   }

@@ -19,12 +19,13 @@ absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
   const int64_t batch = context_.train_sampler->BatchSamples(step_of_epoch);
   std::unique_ptr<Executable>& executable = training_[batch];
   if (executable != nullptr) return absl::OkStatus();
-  TANDEM_ASSIGN_OR_RETURN(StepGraph step,
-                          BuildTrainingGraph(*context_.spec, {.samples = context_.train_sampler->ShareSamples(
-                                                                  step_of_epoch, rank_),
-                                                              .batch_samples = batch,
-                                                              .replicas = replicas_,
-                                                              .dtype = device_->dtype()}));
+  TANDEM_ASSIGN_OR_RETURN(
+      StepGraph step,
+      BuildTrainingGraph(*context_.spec, context_.data->info,
+                         {.samples = context_.train_sampler->ShareSamples(step_of_epoch, rank_),
+                          .batch_samples = batch,
+                          .replicas = replicas_,
+                          .dtype = device_->dtype()}));
   TANDEM_ASSIGN_OR_RETURN(executable, device_->Compile(step.graph, variables_.get()));
   parameters_ = std::move(step.parameters);
   statistics_ = std::move(step.statistics);
@@ -44,8 +45,8 @@ absl::Status Replica::Open(const Replica* like) {
   for (const int64_t step : {int64_t{0}, context_.validation_sampler->steps_per_epoch() - 1}) {
     const int64_t samples = context_.validation_sampler->ShareSamples(step, rank_);
     if (samples == 0 || validation_.count(samples) != 0) continue;
-    TANDEM_ASSIGN_OR_RETURN(const StepGraph graph,
-                            BuildValidationGraph(*context_.spec, samples, device_->dtype()));
+    TANDEM_ASSIGN_OR_RETURN(const StepGraph graph, BuildValidationGraph(*context_.spec, context_.data->info,
+                                                                        samples, device_->dtype()));
     TANDEM_ASSIGN_OR_RETURN(validation_[samples], device_->Compile(graph.graph, variables_.get()));
   }
   validation_loader_ = std::make_unique<Loader>(context_.data->validation.get(), context_.validation_sampler,
@@ -86,7 +87,7 @@ absl::Status Replica::TrainStep(int64_t step) {
   const double learning_rate = context_.learning_rate->Rate(step);
   samples_ += batch.samples;
   if (batch.samples == 0) return executable.Run({&learning_rate, &step}, &communicator_);
-  return executable.Run({batch.images, batch.labels, &learning_rate, &step}, &communicator_);
+  return executable.Run({batch.input, batch.target, &learning_rate, &step}, &communicator_);
 }
 
 absl::StatusOr<std::vector<double>> Replica::TakeMeter(const char* name) {
@@ -129,7 +130,7 @@ absl::StatusOr<Measurement> Replica::RunValidation(const std::function<bool()>& 
     const Batch batch = validation_loader_->Next();
     if (batch.samples == 0) continue;
     measurement.samples += batch.samples;
-    TANDEM_RETURN_IF_ERROR(validation_[batch.samples]->Run({batch.images, batch.labels}, nullptr));
+    TANDEM_RETURN_IF_ERROR(validation_[batch.samples]->Run({batch.input, batch.target}, nullptr));
   }
   if (measurement.samples > 0) {
     TANDEM_ASSIGN_OR_RETURN(measurement.sums, TakeMeter(kValidationMeter));

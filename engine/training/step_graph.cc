@@ -7,7 +7,6 @@
 #include "absl/types/optional.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
-#include "engine/data/normalization.h"
 #include "engine/graph/autodiff.h"
 #include "engine/graph/ops/accumulate.h"
 #include "engine/graph/ops/normalize.h"
@@ -51,28 +50,32 @@ struct Forward {
   ValueId loss = kNoValue;
 };
 
-absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, int64_t samples, DType dtype, bool training,
-                                   Graph& graph) {
-  const Shape sample = SampleShape(spec);
-  const ValueId images = graph.AddInput(kImagesInput, DType::kUInt8, Batched(samples, sample));
-  const ValueId labels = graph.AddInput(kLabelsInput, DType::kInt32, Shape({samples}));
-  TANDEM_ASSIGN_OR_RETURN(const ResolvedNormalization normalization,
-                          ResolveNormalization(spec.dataset().normalization(), sample));
-  TANDEM_ASSIGN_OR_RETURN(const ValueId input,
-                          graph.Add(std::make_shared<NormalizeOp>(normalization.scale, normalization.mean,
-                                                                  normalization.standard_deviation, dtype),
-                                    {images}));
+absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& data, bool training,
+                                   int64_t samples, DType dtype, Graph& graph) {
+  ValueId input =
+      graph.AddInput(kSamplesInput, DTypeOfSamples(data.sample_type), Batched(samples, SampleShape(spec)));
+  const TargetType target_type = training ? data.train_target_type() : data.target_type;
+  const ValueId target =
+      graph.AddInput(kTargetInput, DTypeOfTargets(target_type),
+                     Batched(samples, training ? data.train_target_shape() : data.target_shape));
+  if (data.sample_type != SampleType::kTokens) {
+    const ResolvedNormalization& normalization = data.normalization;
+    TANDEM_ASSIGN_OR_RETURN(input,
+                            graph.Add(std::make_shared<NormalizeOp>(normalization.scale, normalization.mean,
+                                                                    normalization.standard_deviation, dtype),
+                                      {input}));
+  }
   Forward forward;
   TANDEM_ASSIGN_OR_RETURN(forward.network, AddNetwork(spec, input, dtype, training, graph));
   TANDEM_ASSIGN_OR_RETURN(forward.loss,
-                          AddLoss(spec.training().loss(), forward.network.output, labels, graph));
+                          AddLoss(spec.training().loss(), forward.network.output, target, graph));
 
   std::vector<ValueId> metered = {AddMeter(spec, training ? kTrainingMeter : kValidationMeter, graph),
                                   forward.loss};
   std::vector<double> weights = {static_cast<double>(samples)};
   for (const int metric : spec.training().metrics()) {
     TANDEM_ASSIGN_OR_RETURN(metered.emplace_back(), AddMetric(static_cast<v1::Metric>(metric),
-                                                              forward.network.output, labels, graph));
+                                                              forward.network.output, target, graph));
     weights.push_back(1);
   }
   TANDEM_RETURN_IF_ERROR(
@@ -81,9 +84,11 @@ absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, int64_t samples, DTy
 }
 
 // Declares the variables that the graph of a replica with samples has, without the network that reads them.
-absl::Status DeclareVariables(const v1::JobSpec& spec, DType dtype, StepGraph& step) {
+absl::Status DeclareVariables(const v1::JobSpec& spec, const DatasetInfo& data, DType dtype,
+                              StepGraph& step) {
   Graph whole;
-  const ValueId input = whole.AddInput(kImagesInput, dtype, Batched(1, SampleShape(spec)));
+  const DType input_type = data.sample_type == SampleType::kTokens ? DType::kInt32 : dtype;
+  const ValueId input = whole.AddInput(kSamplesInput, input_type, Batched(1, SampleShape(spec)));
   TANDEM_ASSIGN_OR_RETURN(Network network, AddNetwork(spec, input, dtype, /*training=*/true, whole));
   const auto declare = [&](const std::string& name) {
     const Value& value = whole.value(whole.FindVariable(name));
@@ -98,7 +103,8 @@ absl::Status DeclareVariables(const v1::JobSpec& spec, DType dtype, StepGraph& s
 
 }  // namespace
 
-absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const StepShape& shape) {
+absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const DatasetInfo& data,
+                                             const StepShape& shape) {
   StepGraph step;
   Graph& graph = step.graph;
   std::vector<ValueId> gradients;
@@ -106,7 +112,7 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Step
   absl::optional<GradientReduction> reduction;  // None where there is one replica.
   if (shape.samples > 0) {
     TANDEM_ASSIGN_OR_RETURN(Forward forward,
-                            AddForward(spec, shape.samples, shape.dtype, /*training=*/true, graph));
+                            AddForward(spec, data, /*training=*/true, shape.samples, shape.dtype, graph));
     step.parameters = std::move(forward.network.parameters);
     step.statistics = std::move(forward.network.statistics);
     std::vector<ValueId> targets;
@@ -117,7 +123,7 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Step
                               return reduction.has_value() ? reduction->Add(i, gradient) : absl::OkStatus();
                             }));
   } else {
-    TANDEM_RETURN_IF_ERROR(DeclareVariables(spec, shape.dtype, step));
+    TANDEM_RETURN_IF_ERROR(DeclareVariables(spec, data, shape.dtype, step));
     AddMeter(spec, kTrainingMeter, graph);
     std::vector<ValueId> targets;
     for (const Parameter& parameter : step.parameters) targets.push_back(parameter.value);
@@ -142,9 +148,11 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Step
   return step;
 }
 
-absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, int64_t samples, DType dtype) {
+absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, const DatasetInfo& data,
+                                               int64_t samples, DType dtype) {
   StepGraph step;
-  TANDEM_ASSIGN_OR_RETURN(Forward forward, AddForward(spec, samples, dtype, /*training=*/false, step.graph));
+  TANDEM_ASSIGN_OR_RETURN(Forward forward,
+                          AddForward(spec, data, /*training=*/false, samples, dtype, step.graph));
   step.parameters = std::move(forward.network.parameters);
   step.statistics = std::move(forward.network.statistics);
   return step;

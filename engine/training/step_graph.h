@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/data/dataset.h"
 #include "engine/graph/graph.h"
 #include "engine/layers/layer_kind.h"
 #include "engine/tensor/dtype.h"
@@ -13,10 +14,11 @@
 
 namespace tandem {
 
-// Inputs of step graphs, in this order: uint8 [samples, ...] and int32 [samples], which a graph of no samples
-// does not have; then, for training, float64 [] and int64 [], the steps taken before.
-inline constexpr char kImagesInput[] = "images";
-inline constexpr char kLabelsInput[] = "labels";
+// Inputs of step graphs, in this order: samples and targets, [samples, ...], of the types that DatasetInfo
+// says, which a graph of no samples does not have; then, for training, float64 [] and int64 [], the steps
+// taken before.
+inline constexpr char kSamplesInput[] = "input";
+inline constexpr char kTargetInput[] = "target";
 inline constexpr char kLearningRateInput[] = "learning_rate";
 inline constexpr char kStepInput[] = "step";
 
@@ -42,12 +44,14 @@ struct StepShape {
 
 // Normalise, forward, loss, backward with the all-reduce of each bucket in it (see gradient_reduction.h)
 // where there are several replicas, update, meter. With no samples: reduce zeros and update. `spec` has its
-// defaults and was checked. INVALID_ARGUMENT with fields relative to the JobSpec where a tensor would be too
-// large.
-absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const StepShape& shape);
+// defaults and was checked against `data`. INVALID_ARGUMENT with fields relative to the JobSpec where a
+// tensor would be too large.
+absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const DatasetInfo& data,
+                                             const StepShape& shape);
 
 // Normalise, forward, loss, meter, for `samples` samples, at least 1.
-absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, int64_t samples, DType dtype);
+absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, const DatasetInfo& data,
+                                               int64_t samples, DType dtype);
 
 }  // namespace tandem
 

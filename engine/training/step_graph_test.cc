@@ -41,9 +41,11 @@ v1::JobSpec Deep() {
   return spec;
 }
 
+const DatasetInfo kData = {.shape = Shape({4}), .classes = 10, .train_samples = 8};
+
 StepGraph Build(int64_t samples, int replicas = 2) {
   absl::StatusOr<StepGraph> step =
-      BuildTrainingGraph(Deep(), {.samples = samples, .batch_samples = 8, .replicas = replicas});
+      BuildTrainingGraph(Deep(), kData, {.samples = samples, .batch_samples = 8, .replicas = replicas});
   EXPECT_TRUE(step.ok()) << step.status();
   return *std::move(step);
 }

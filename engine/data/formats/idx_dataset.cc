@@ -17,15 +17,15 @@ namespace {
 
 class IdxDataset final : public Dataset {
  public:
-  IdxDataset(Shape shape, std::vector<uint8_t> images, std::vector<uint8_t> labels)
-      : shape_(std::move(shape)),
-        sample_bytes_(shape_.elements()),
-        images_(std::move(images)),
-        labels_(std::move(labels)) {}
+  IdxDataset(const Shape& shape, std::vector<uint8_t> images, std::vector<uint8_t> labels)
+      : sample_bytes_(shape.elements()), images_(std::move(images)), labels_(std::move(labels)) {}
 
   int64_t size() const override { return labels_.size(); }
-  const Shape& shape() const override { return shape_; }
-  void Gather(absl::Span<const uint32_t> indices, uint8_t* images, int32_t* labels) const override {
+  int64_t sample_bytes() const override { return sample_bytes_; }
+  int64_t target_bytes() const override { return sizeof(int32_t); }
+  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+    uint8_t* images = static_cast<uint8_t*>(samples);
+    int32_t* labels = static_cast<int32_t*>(targets);
     for (const uint32_t index : indices) {
       std::memcpy(images, images_.data() + index * sample_bytes_, sample_bytes_);
       images += sample_bytes_;
@@ -34,7 +34,6 @@ class IdxDataset final : public Dataset {
   }
 
  private:
-  const Shape shape_;
   const int64_t sample_bytes_;
   const std::vector<uint8_t> images_;
   const std::vector<uint8_t> labels_;
