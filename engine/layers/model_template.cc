@@ -1,0 +1,128 @@
+#include "engine/layers/model_template.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/layers/model.h"
+#include "engine/layers/templates/templates.h"
+
+namespace tandem {
+namespace {
+
+using Kind = v1::ModelTemplate::KindCase;
+
+constexpr int kMaxNameLength = 64;
+constexpr int64_t kMaxOutputs = std::numeric_limits<int32_t>::max();
+constexpr ResnetDepth kResnet18 = {{2, 2, 2, 2}, false};
+constexpr ResnetDepth kResnet34 = {{3, 4, 6, 3}, false};
+constexpr ResnetDepth kResnet50 = {{3, 4, 6, 3}, true};
+
+bool TakesImages(Kind kind) { return kind != Kind::kMlp && kind != Kind::kMiniGpt; }
+
+void Expand(const v1::ModelTemplate& from, const TemplateData& data, v1::Model& model,
+            FieldViolations& violations) {
+  switch (from.kind_case()) {
+    case Kind::kLenet:
+      return ExpandLenet(from.lenet(), data, model, violations);
+    case Kind::kMlp:
+      return ExpandMlp(from.mlp(), data, model, violations);
+    case Kind::kResnet18:
+      return ExpandResnet(from.resnet18(), kResnet18, data, model, violations);
+    case Kind::kResnet34:
+      return ExpandResnet(from.resnet34(), kResnet34, data, model, violations);
+    case Kind::kResnet50:
+      return ExpandResnet(from.resnet50(), kResnet50, data, model, violations);
+    case Kind::kVgg11:
+      return ExpandVgg11(from.vgg11(), data, model, violations);
+    case Kind::kMatlabCifar:
+      return ExpandMatlabCifar(from.matlab_cifar(), data, model, violations);
+    case Kind::kMiniGpt:
+      violations.Add("", "is not available yet; give layers");
+      return;
+    case Kind::KIND_NOT_SET:
+      return;
+  }
+}
+
+}  // namespace
+
+absl::string_view TemplateName(const v1::ModelTemplate& model_template) {
+  const auto* const field =
+      v1::ModelTemplate::descriptor()->FindFieldByNumber(static_cast<int>(model_template.kind_case()));
+  return field == nullptr ? absl::string_view() : absl::string_view(field->name());
+}
+
+TemplateData CustomaryData(const v1::ModelTemplate& model_template) {
+  switch (model_template.kind_case()) {
+    case Kind::kResnet18:
+    case Kind::kResnet34:
+    case Kind::kResnet50:
+    case Kind::kVgg11:
+      return {.sample = Shape({3, 224, 224}), .outputs = 1000};
+    case Kind::kMatlabCifar:
+      return {.sample = Shape({3, 32, 32}), .outputs = 10};
+    case Kind::kMiniGpt:
+      return {.sample = Shape({128}), .outputs = 256};
+    default:
+      return {.sample = Shape({1, 28, 28}), .outputs = 10};
+  }
+}
+
+absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
+  if (!model->has_template_()) return absl::OkStatus();
+  const v1::ModelTemplate& from = model->template_();
+  const std::string name(TemplateName(from));
+  FieldViolations violations;
+  if (name.empty()) violations.Add("template", "names no network; give one, such as lenet or resnet18");
+  if (!model->layers().empty()) {
+    violations.Add("layers", "are given beside a template; give one of the two");
+  }
+  if (model->name().size() > kMaxNameLength) {
+    violations.Add("name", absl::StrCat("may have at most ", kMaxNameLength, " characters"));
+  }
+  TemplateData wanted = data;
+  if (model->has_input()) {
+    wanted.sample = Shape(std::vector<int64_t>(model->input().shape().begin(), model->input().shape().end()));
+  }
+  if (from.classes() != 0) wanted.outputs = from.classes();
+  if (wanted.outputs < 1 || wanted.outputs > kMaxOutputs) {
+    violations.Add("template.classes",
+                   absl::StrCat("is ", wanted.outputs, "; it must be from 1 to ", kMaxOutputs));
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  const std::string field = absl::StrCat("template.", name);
+  if (TakesImages(from.kind_case()) && wanted.sample.rank() != 3) {
+    return FieldError(field, absl::StrCat("takes images [channels, height, width], but samples are ",
+                                          wanted.sample.ToString(), "; use mlp or give layers"));
+  }
+
+  v1::Model expanded = *model;
+  expanded.clear_template_();
+  if (expanded.name().empty()) expanded.set_name(name);
+  expanded.mutable_input()->clear_shape();
+  for (const int64_t extent : wanted.sample.extents()) expanded.mutable_input()->add_shape(extent);
+  FieldViolations numbers;
+  Expand(from, wanted, expanded, numbers);
+  violations.AddAll(field, numbers.ToStatus());
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+
+  v1::Model filled = expanded;
+  FillModelDefaults(&filled);
+  const absl::Status status = CheckModel(filled).status();
+  // Who wrote the template knows nothing of these layers.
+  for (const FieldViolation& violation : GetFieldViolations(status)) {
+    violations.Add(
+        field, absl::StrCat("does not take samples ", wanted.sample.ToString(), ": ", violation.description));
+  }
+  if (!status.ok() && violations.empty()) return status;
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  *model = std::move(expanded);
+  return absl::OkStatus();
+}
+
+}  // namespace tandem

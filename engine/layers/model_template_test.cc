@@ -1,0 +1,184 @@
+#include "engine/layers/model_template.h"
+
+#include <map>
+#include <string>
+
+#include "engine/base/field_violations.h"
+#include "engine/graph/graph.h"
+#include "engine/layers/model.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::Model Parse(const std::string& text) {
+  v1::Model model;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &model)) << text;
+  return model;
+}
+
+// The expansion with its defaults.
+v1::Model Expanded(const std::string& text, const TemplateData& data) {
+  v1::Model model = Parse(text);
+  const absl::Status status = ExpandTemplate(data, &model);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_FALSE(model.has_template_());
+  FillModelDefaults(&model);
+  return model;
+}
+
+Shape OutputShape(const v1::Model& model) {
+  const auto shapes = CheckModel(model);
+  EXPECT_TRUE(shapes.ok()) << shapes.status();
+  return shapes.ok() ? shapes->back() : Shape();
+}
+
+std::map<std::string, Shape> Parameters(const v1::Model& model) {
+  Graph graph;
+  std::vector<int64_t> extents = {2};
+  for (const int64_t extent : model.input().shape()) extents.push_back(extent);
+  const ValueId input = graph.AddInput("x", DType::kFloat32, Shape(extents));
+  const auto network = BuildModel(model, input, DType::kFloat32, /*training=*/false, graph);
+  EXPECT_TRUE(network.ok()) << network.status();
+  std::map<std::string, Shape> parameters;
+  for (const Parameter& parameter : network->parameters) parameters[parameter.name] = parameter.shape;
+  return parameters;
+}
+
+int64_t Count(const std::map<std::string, Shape>& parameters) {
+  int64_t count = 0;
+  for (const auto& [name, shape] : parameters) count += shape.elements();
+  return count;
+}
+
+std::vector<FieldViolation> Violations(const std::string& text, const TemplateData& data) {
+  v1::Model model = Parse(text);
+  const v1::Model before = model;
+  const absl::Status status = ExpandTemplate(data, &model);
+  EXPECT_FALSE(status.ok()) << text;
+  EXPECT_EQ(model.SerializeAsString(), before.SerializeAsString());
+  return GetFieldViolations(status);
+}
+
+const TemplateData kMnist = {.sample = Shape({1, 28, 28}), .outputs = 10};
+const TemplateData kImagenet = {.sample = Shape({3, 224, 224}), .outputs = 1000};
+const TemplateData kCifar = {.sample = Shape({3, 32, 32}), .outputs = 10};
+
+TEST(ModelTemplateTest, LenetIsThatOfTheExamples) {
+  const v1::Model model = Expanded("template { lenet {} }", kMnist);
+  EXPECT_EQ(model.name(), "lenet");
+  EXPECT_EQ(OutputShape(model), Shape({10}));
+  const std::map<std::string, Shape> parameters = Parameters(model);
+  EXPECT_EQ(Count(parameters), 431080);
+  EXPECT_EQ(parameters.at("conv2d_1.weight"), Shape({20, 1, 5, 5}));
+  EXPECT_EQ(parameters.at("dense_2.weight"), Shape({10, 500}));
+}
+
+TEST(ModelTemplateTest, LenetTakesItsSettings) {
+  const v1::Model model = Expanded(
+      "name: 'mine' template { classes: 7 lenet { width: 0.5 average_pool: true activation: ACTIVATION_RELU "
+      "} }",
+      kMnist);
+  EXPECT_EQ(model.name(), "mine");
+  EXPECT_EQ(OutputShape(model), Shape({7}));
+  EXPECT_TRUE(model.layers(1).has_average_pool2d());
+  EXPECT_EQ(model.layers(0).conv2d().filters(), 10);
+  EXPECT_EQ(model.layers(0).conv2d().activation(), v1::ACTIVATION_RELU);
+}
+
+// Figures and names are torchvision's.
+TEST(ModelTemplateTest, ResnetsAreThoseOfTheirPaper) {
+  const std::map<std::string, Shape> resnet18 = Parameters(Expanded("template { resnet18 {} }", kImagenet));
+  EXPECT_EQ(Count(resnet18), 11689512);
+  EXPECT_EQ(resnet18.at("conv1.weight"), Shape({64, 3, 7, 7}));
+  EXPECT_EQ(resnet18.at("layer2.0.downsample.0.weight"), Shape({128, 64, 1, 1}));
+  EXPECT_EQ(resnet18.at("layer4.1.bn2.bias"), Shape({512}));
+  EXPECT_EQ(resnet18.at("fc.weight"), Shape({1000, 512}));
+  EXPECT_EQ(resnet18.count("conv1.bias"), 0u);
+  EXPECT_EQ(Count(Parameters(Expanded("template { resnet34 {} }", kImagenet))), 21797672);
+  const std::map<std::string, Shape> resnet50 = Parameters(Expanded("template { resnet50 {} }", kImagenet));
+  EXPECT_EQ(Count(resnet50), 25557032);
+  EXPECT_EQ(resnet50.at("layer1.0.downsample.0.weight"), Shape({256, 64, 1, 1}));
+}
+
+TEST(ModelTemplateTest, ResnetsOfSmallImagesBeginSmall) {
+  const v1::Model model = Expanded("template { resnet18 { width: 8 } }", kMnist);
+  EXPECT_EQ(model.layers(0).conv2d().kernel(0), 3);
+  EXPECT_FALSE(model.layers(2).has_max_pool2d());
+  EXPECT_EQ(OutputShape(model), Shape({10}));
+  const v1::Model large = Expanded("template { resnet18 { width: 8 stem: STEM_IMAGENET } }", kMnist);
+  EXPECT_EQ(large.layers(0).conv2d().kernel(0), 7);
+  EXPECT_TRUE(large.layers(2).has_max_pool2d());
+}
+
+TEST(ModelTemplateTest, VggIsThatOfItsPaper) {
+  // Without dropout, which counts nothing.
+  const std::map<std::string, Shape> vgg =
+      Parameters(Expanded("template { vgg11 { dropout: 0 } }", kImagenet));
+  EXPECT_EQ(Count(vgg), 132863336);
+  EXPECT_EQ(vgg.at("features.18.weight"), Shape({512, 512, 3, 3}));
+  EXPECT_EQ(vgg.at("classifier.0.weight"), Shape({4096, 25088}));
+  const v1::Model small =
+      Expanded("template { vgg11 { width: 4 units: 16 dropout: 0 batch_norm: true } }", kMnist);
+  EXPECT_EQ(OutputShape(small), Shape({10}));
+  EXPECT_EQ(Parameters(small).at("features.1.weight"), Shape({4}));
+}
+
+TEST(ModelTemplateTest, MatlabsNetworkHasThreeBlocks) {
+  const v1::Model model = Expanded("template { matlab_cifar {} }", kCifar);
+  EXPECT_EQ(OutputShape(model), Shape({10}));
+  EXPECT_EQ(Parameters(model).at("conv2d_12.weight"), Shape({128, 128, 3, 3}));
+  EXPECT_EQ(
+      Parameters(Expanded("template { matlab_cifar { width: 4 depth: 1 } }", kCifar)).at("conv2d_3.weight"),
+      Shape({16, 8, 3, 3}));
+}
+
+TEST(ModelTemplateTest, MlpTakesAnySamples) {
+  EXPECT_EQ(
+      Parameters(Expanded("template { mlp {} }", {.sample = Shape({13}), .outputs = 1})).at("dense_1.weight"),
+      Shape({128, 13}));
+  const v1::Model model = Expanded("input { shape: 4 } template { mlp { units: [5, 6, 7] } }", kMnist);
+  EXPECT_EQ(Parameters(model).at("dense_1.weight"), Shape({5, 4}));
+  EXPECT_EQ(model.layers_size(), 4);
+}
+
+TEST(ModelTemplateTest, NamesWhatIsWrong) {
+  std::vector<FieldViolation> found = Violations("template { lenet { width: 0 } }", kMnist);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].field, "template.lenet.width");
+  EXPECT_THAT(found[0].description, HasSubstr("is 0; it must be above 0"));
+
+  found = Violations("template { mlp { units: [4, 0] dropout: 1 } }", kMnist);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].field, "template.mlp.dropout");
+  EXPECT_EQ(found[1].field, "template.mlp.units[1]");
+
+  found = Violations("template { resnet18 {} }", {.sample = Shape({13}), .outputs = 2});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].field, "template.resnet18");
+  EXPECT_THAT(found[0].description, HasSubstr("samples are [13]"));
+
+  found = Violations("template { lenet {} }", {.sample = Shape({1, 8, 8}), .outputs = 2});
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].field, "template.lenet");
+  EXPECT_THAT(found[0].description, HasSubstr("does not take samples [1, 8, 8]"));
+
+  found = Violations("template { lenet {} } layers { flatten {} }", kMnist);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].field, "layers");
+
+  found = Violations("template { classes: -1 lenet {} }", kMnist);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].field, "template.classes");
+
+  found = Violations("template {}", kMnist);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].field, "template");
+}
+
+}  // namespace
+}  // namespace tandem

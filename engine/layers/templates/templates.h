@@ -1,0 +1,61 @@
+#ifndef TANDEM_ENGINE_LAYERS_TEMPLATES_TEMPLATES_H_
+#define TANDEM_ENGINE_LAYERS_TEMPLATES_TEMPLATES_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "engine/base/field_violations.h"
+#include "engine/layers/model_template.h"
+#include "tandem/v1/model.pb.h"
+
+namespace tandem {
+
+// One function a family of networks. Each checks its numbers, with fields relative to its message, and
+// appends the layers to `model`, whose input has its shape, data.sample; what it appends after a violation
+// does not matter. Image networks get samples [channels, height, width].
+
+void ExpandLenet(const v1::LenetTemplate& lenet, const TemplateData& data, v1::Model& model,
+                 FieldViolations& violations);
+void ExpandMlp(const v1::MlpTemplate& mlp, const TemplateData& data, v1::Model& model,
+               FieldViolations& violations);
+// `blocks` are the residual blocks of the four stages; bottleneck blocks have three convolutions.
+struct ResnetDepth {
+  int blocks[4];
+  bool bottleneck;
+};
+void ExpandResnet(const v1::ResnetTemplate& resnet, const ResnetDepth& depth, const TemplateData& data,
+                  v1::Model& model, FieldViolations& violations);
+void ExpandVgg11(const v1::VggTemplate& vgg, const TemplateData& data, v1::Model& model,
+                 FieldViolations& violations);
+void ExpandMatlabCifar(const v1::MatlabCifarTemplate& matlab, const TemplateData& data, v1::Model& model,
+                       FieldViolations& violations);
+
+// Parts that several networks have. An empty name leaves the layer its default.
+
+// A square convolution.
+struct ConvolutionShape {
+  int64_t filters;
+  int64_t kernel;
+  int64_t stride = 1;
+  int64_t padding = 0;
+};
+v1::Conv2d& AppendConvolution(absl::string_view name, const ConvolutionShape& shape, v1::Model& model);
+void AppendBatchNorm(absl::string_view name, v1::Activation activation, v1::Model& model);
+void AppendMaxPool(absl::string_view name, int64_t size, int64_t stride, int64_t padding, v1::Model& model);
+v1::Dense& AppendDense(absl::string_view name, int64_t units, v1::Activation activation, v1::Model& model);
+// Nothing where the rate is 0.
+void AppendDropout(absl::string_view name, double rate, v1::Model& model);
+
+// Kaiming's normal initializer, which networks of ReLU layers begin with.
+v1::Initializer HeNormal();
+
+// `value`, or `otherwise` where it is 0, which stands for a field that is left out; a violation of `field`
+// where the result is not in [1, most].
+int64_t CountOr(absl::string_view field, int64_t value, int64_t otherwise, int64_t most,
+                FieldViolations& violations);
+// That `rate` is in [0, 1).
+void CheckDropoutRate(absl::string_view field, double rate, FieldViolations& violations);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_LAYERS_TEMPLATES_TEMPLATES_H_
