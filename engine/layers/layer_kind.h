@@ -1,6 +1,9 @@
 #ifndef TANDEM_ENGINE_LAYERS_LAYER_KIND_H_
 #define TANDEM_ENGINE_LAYERS_LAYER_KIND_H_
 
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +27,7 @@ struct Parameter {
   Shape shape;
   v1::Initializer initializer;
   Fans fans;
+  bool frozen = false;  // Of a layer that is not trained.
 };
 
 // A running statistic of a network, a replica's own: not learned by gradients, but part of the model.
@@ -34,6 +38,25 @@ struct Statistic {
   double initial = 0;  // Of each element.
 };
 
+// What one layer, with those within it where it is a block, has added to a graph.
+struct BuiltLayer {
+  std::string name;                 // Whole: "<block>.<layer>".
+  std::string kind;                 // LayerKind::field of it.
+  std::vector<std::string> inputs;  // Whole names of the layers that it reads; "input" is the sample.
+  ValueId output = kNoValue;
+  // From the first up to the one before the end: of the graph's nodes, the network's parameters and its
+  // statistics.
+  NodeId first_node = 0, end_node = 0;
+  size_t first_parameter = 0, end_parameter = 0;
+  size_t first_statistic = 0, end_statistic = 0;
+};
+
+// The layers of a network as they were built, those within a block before the block itself.
+struct ModelTrace {
+  std::vector<BuiltLayer> layers;
+  std::map<ValueId, std::string> names;  // Of the layers that computed values; of the input.
+};
+
 // What a layer adds its nodes, parameters and statistics to.
 struct LayerContext {
   Graph& graph;
@@ -42,6 +65,10 @@ struct LayerContext {
   std::vector<Parameter>& parameters;
   std::vector<Statistic>& statistics;
   std::string prefix = "";  // Of the names of layers within a block: "<block>.".
+  // Whether the layer of a whole name is not trained; none are where it is null.
+  const std::function<bool(absl::string_view name)>* is_frozen = nullptr;
+  bool frozen = false;          // Whether that is so of the layer that is being built.
+  ModelTrace* trace = nullptr;  // Gets the layers; may be null.
 };
 
 // Declares a layer's parameter as a variable.
@@ -49,7 +76,7 @@ inline ValueId AddParameter(LayerContext& context, absl::string_view layer, absl
                             Shape shape, const v1::Initializer& initializer, Fans fans) {
   const std::string full_name = absl::StrCat(context.prefix, layer, ".", name);
   const ValueId value = context.graph.AddVariable(full_name, VariableKind::kParameter, context.dtype, shape);
-  context.parameters.push_back({full_name, value, std::move(shape), initializer, fans});
+  context.parameters.push_back({full_name, value, std::move(shape), initializer, fans, context.frozen});
   return value;
 }
 

@@ -64,7 +64,7 @@ void FillModelDefaults(v1::Model* model) { FillSequence(model->mutable_layers())
 absl::StatusOr<std::vector<Shape>> CheckModel(const v1::Model& model) {
   FieldViolations violations;
   const absl::optional<Shape> sample = CheckInputShape(model, violations);
-  if (model.has_template_()) violations.Add("template", "is not supported yet; give layers");
+  if (model.has_template_()) violations.Add("template", "is not expanded into layers");
   if (model.layers().empty()) violations.Add("layers", "is empty; give at least one layer");
   if (CountLayers(model.layers()) > kMaxLayers) {
     violations.Add("layers",
@@ -86,13 +86,15 @@ absl::StatusOr<std::vector<Shape>> CheckModel(const v1::Model& model) {
 }
 
 absl::StatusOr<Network> BuildModel(const v1::Model& model, ValueId input, DType dtype, bool training,
-                                   Graph& graph) {
+                                   Graph& graph, const BuildOptions& options) {
   Network network;
   LayerContext context{.graph = graph,
                        .dtype = dtype,
                        .training = training,
                        .parameters = network.parameters,
-                       .statistics = network.statistics};
+                       .statistics = network.statistics,
+                       .is_frozen = options.is_frozen == nullptr ? nullptr : &options.is_frozen,
+                       .trace = options.trace};
   TANDEM_ASSIGN_OR_RETURN(network.output, BuildSequence(model.layers(), "layers", input, context));
   return network;
 }

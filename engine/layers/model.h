@@ -1,9 +1,11 @@
 #ifndef TANDEM_ENGINE_LAYERS_MODEL_H_
 #define TANDEM_ENGINE_LAYERS_MODEL_H_
 
+#include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "engine/graph/graph.h"
 #include "engine/layers/layer_kind.h"
 #include "engine/tensor/shape.h"
@@ -29,11 +31,20 @@ struct Network {
   std::vector<Statistic> statistics;
 };
 
+// What else is to be known of the layers as they are built.
+struct BuildOptions {
+  // Whether the layer of a whole name ("<block>.<layer>"), and with a block all within it, is not trained:
+  // its parameters are marked so, and it does in training what it does otherwise. Default: none is.
+  std::function<bool(absl::string_view name)> is_frozen = nullptr;
+  // Gets the layers; may be null.
+  ModelTrace* trace = nullptr;
+};
+
 // Appends a model that CheckModel takes to `graph`; `input` is a batch of samples of type `dtype`.
 // With `training`, layers do what they do in training alone. INVALID_ARGUMENT, with the layer, where a tensor
 // would be too large.
 absl::StatusOr<Network> BuildModel(const v1::Model& model, ValueId input, DType dtype, bool training,
-                                   Graph& graph);
+                                   Graph& graph, const BuildOptions& options = {});
 
 }  // namespace tandem
 

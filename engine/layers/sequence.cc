@@ -168,6 +168,33 @@ class SequenceCheck {
   std::vector<bool> read_;
 };
 
+absl::StatusOr<ValueId> BuildLayer(const v1::Layer& layer, const std::vector<ValueId>& sources,
+                                   const LayerContext& context) {
+  const LayerKind& kind = *FindLayerKind(layer.kind_case());
+  const std::string name = absl::StrCat(context.prefix, layer.name());
+  LayerContext own = context;
+  own.frozen |= context.is_frozen != nullptr && (*context.is_frozen)(name);
+  own.training &= !own.frozen;
+  if (context.trace == nullptr) return kind.BuildFrom(layer, sources, own);
+
+  std::map<ValueId, std::string>& names = context.trace->names;
+  BuiltLayer built;
+  built.name = name;
+  built.kind = std::string(kind.field());
+  for (const ValueId source : sources)
+    built.inputs.push_back(names.emplace(source, kInputName).first->second);
+  built.first_node = static_cast<NodeId>(context.graph.nodes().size());
+  built.first_parameter = context.parameters.size();
+  built.first_statistic = context.statistics.size();
+  TANDEM_ASSIGN_OR_RETURN(built.output, kind.BuildFrom(layer, sources, own));
+  built.end_node = static_cast<NodeId>(context.graph.nodes().size());
+  built.end_parameter = context.parameters.size();
+  built.end_statistic = context.statistics.size();
+  names[built.output] = name;
+  context.trace->layers.push_back(built);
+  return built.output;
+}
+
 }  // namespace
 
 int64_t CountLayers(const Layers& layers) {
@@ -220,7 +247,7 @@ absl::StatusOr<ValueId> BuildSequence(const Layers& layers, absl::string_view pa
     std::vector<ValueId> sources;
     for (const std::string& name : layer.inputs()) sources.push_back(outputs[name]);
     if (sources.empty()) sources.push_back(last);
-    absl::StatusOr<ValueId> output = FindLayerKind(layer.kind_case())->BuildFrom(layer, sources, context);
+    absl::StatusOr<ValueId> output = BuildLayer(layer, sources, context);
     if (!output.ok()) {
       const std::vector<FieldViolation> within = GetFieldViolations(output.status());
       const std::string field =
