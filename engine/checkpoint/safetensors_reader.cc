@@ -24,11 +24,17 @@ using nlohmann::json;
 constexpr uint64_t kLongestHeader = 100'000'000;
 constexpr size_t kLengthBytes = 8;
 
-// Where a tensor's bytes lie after the header.
-struct Extent {
+// A tensor as the header has it, with where its bytes lie after the header.
+struct Located {
+  std::string name;
+  SafetensorsEntry entry;
   uint64_t begin = 0;
   uint64_t end = 0;
-  std::string name;
+};
+
+struct Layout {
+  std::vector<Located> tensors;
+  std::map<std::string, std::string> metadata;
 };
 
 absl::Status Malformed(absl::string_view what) {
@@ -68,8 +74,7 @@ absl::StatusOr<std::vector<int64_t>> AsCounts(const std::string& name, const jso
   return counts;
 }
 
-absl::Status ParseTensor(const std::string& name, const json& entry, absl::string_view data,
-                         SafetensorsContents* contents, std::vector<Extent>* extents) {
+absl::StatusOr<Located> ParseTensor(const std::string& name, const json& entry, uint64_t data_size) {
   if (!entry.is_object()) return Malformed(absl::StrCat("\"", name, "\" is no object"));
   const auto dtype_name = entry.find("dtype");
   if (dtype_name == entry.end() || !dtype_name->is_string()) {
@@ -80,42 +85,79 @@ absl::Status ParseTensor(const std::string& name, const json& entry, absl::strin
     return Malformed(absl::StrCat("tensor \"", name, "\" is of the unknown type ",
                                   dtype_name->get_ref<const std::string&>()));
   }
-  TANDEM_ASSIGN_OR_RETURN(std::vector<int64_t> shape_extents, AsCounts(name, entry, "shape"));
+  TANDEM_ASSIGN_OR_RETURN(std::vector<int64_t> extents, AsCounts(name, entry, "shape"));
   TANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, AsCounts(name, entry, "data_offsets"));
-  if (offsets.size() != 2 || offsets[0] > offsets[1] || static_cast<uint64_t>(offsets[1]) > data.size()) {
-    return Malformed(absl::StrCat("the offsets of \"", name, "\" do not lie within the file's ", data.size(),
-                                  " bytes of data"));
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || static_cast<uint64_t>(offsets[1]) > data_size) {
+    return Malformed(absl::StrCat("the offsets of \"", name, "\" do not lie within the file's ", data_size,
+                                  " bytes of data; it may have been cut short"));
   }
   const int64_t bytes = offsets[1] - offsets[0];
-  Shape shape(std::move(shape_extents));
+  Shape shape(std::move(extents));
   if (bytes % SizeOf(*dtype) != 0 || shape.elements() != bytes / SizeOf(*dtype)) {
     return Malformed(
         absl::StrCat("tensor \"", name, "\" of shape ", shape.ToString(), " has ", bytes, " bytes"));
   }
-  Tensor tensor(*dtype, std::move(shape));
-  if (bytes > 0) std::memcpy(tensor.raw_data(), data.data() + offsets[0], bytes);
-  contents->tensors.emplace(name, std::move(tensor));
-  extents->push_back({static_cast<uint64_t>(offsets[0]), static_cast<uint64_t>(offsets[1]), name});
-  return absl::OkStatus();
+  return Located{.name = name,
+                 .entry = {*dtype, std::move(shape)},
+                 .begin = static_cast<uint64_t>(offsets[0]),
+                 .end = static_cast<uint64_t>(offsets[1])};
 }
 
 // That tensors follow each other from the data's first byte to its last.
-absl::Status CheckNoGaps(std::vector<Extent> extents, uint64_t data_size) {
-  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
+absl::Status CheckNoGaps(std::vector<Located> tensors, uint64_t data_size) {
+  std::sort(tensors.begin(), tensors.end(), [](const Located& a, const Located& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   uint64_t end = 0;
-  for (const Extent& extent : extents) {
-    if (extent.begin != end) {
-      return Malformed(absl::StrCat("tensor \"", extent.name, "\" begins at byte ", extent.begin,
+  for (const Located& tensor : tensors) {
+    if (tensor.begin != end) {
+      return Malformed(absl::StrCat("tensor \"", tensor.name, "\" begins at byte ", tensor.begin,
                                     ", the one before it ends at ", end));
     }
-    end = extent.end;
+    end = tensor.end;
   }
   if (end != data_size) {
     return Malformed(absl::StrCat("the tensors end at byte ", end, " of ", data_size));
   }
   return absl::OkStatus();
+}
+
+// The header's length, from the first bytes of a file of `size` bytes.
+absl::StatusOr<uint64_t> ParseLength(absl::string_view bytes, uint64_t size) {
+  if (bytes.size() < kLengthBytes) return Malformed(absl::StrCat("it has only ", bytes.size(), " bytes"));
+  uint64_t length = 0;
+  for (size_t i = 0; i < kLengthBytes; ++i) {
+    length |= static_cast<uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+  }
+  if (length > kLongestHeader || length > size - kLengthBytes) {
+    return Malformed(
+        absl::StrCat("its header should have ", length, " bytes; ", size - kLengthBytes, " are left"));
+  }
+  return length;
+}
+
+// `data_size` is the number of bytes after the header.
+absl::StatusOr<Layout> ParseHeader(absl::string_view text, uint64_t data_size) {
+  const json header = json::parse(text.begin(), text.end(), /*cb=*/nullptr, /*allow_exceptions=*/false);
+  if (!header.is_object()) return Malformed("its header is no JSON object");
+  Layout layout;
+  for (const auto& [name, entry] : header.items()) {
+    if (name != "__metadata__") {
+      TANDEM_ASSIGN_OR_RETURN(layout.tensors.emplace_back(), ParseTensor(name, entry, data_size));
+      continue;
+    }
+    if (!entry.is_object()) return Malformed("its metadata is no object");
+    for (const auto& [key, value] : entry.items()) {
+      if (!value.is_string()) return Malformed(absl::StrCat("metadata \"", key, "\" is no string"));
+      layout.metadata.emplace(key, value.get<std::string>());
+    }
+  }
+  TANDEM_RETURN_IF_ERROR(CheckNoGaps(layout.tensors, data_size));
+  return layout;
+}
+
+absl::Status Explain(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
 }
 
 }  // namespace
@@ -126,34 +168,16 @@ const Tensor* SafetensorsContents::Find(const std::string& name) const {
 }
 
 absl::StatusOr<SafetensorsContents> ParseSafetensors(absl::string_view bytes) {
-  if (bytes.size() < kLengthBytes) return Malformed(absl::StrCat("it has only ", bytes.size(), " bytes"));
-  uint64_t length = 0;
-  for (size_t i = 0; i < kLengthBytes; ++i) {
-    length |= static_cast<uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
-  }
-  bytes.remove_prefix(kLengthBytes);
-  if (length > kLongestHeader || length > bytes.size()) {
-    return Malformed(absl::StrCat("its header should have ", length, " bytes; ", bytes.size(), " are left"));
-  }
-  const absl::string_view text = bytes.substr(0, length);
-  const absl::string_view data = bytes.substr(length);
-  const json header = json::parse(text.begin(), text.end(), /*cb=*/nullptr, /*allow_exceptions=*/false);
-  if (!header.is_object()) return Malformed("its header is no JSON object");
-
+  TANDEM_ASSIGN_OR_RETURN(const uint64_t length, ParseLength(bytes, bytes.size()));
+  const absl::string_view data = bytes.substr(kLengthBytes + length);
+  TANDEM_ASSIGN_OR_RETURN(Layout layout, ParseHeader(bytes.substr(kLengthBytes, length), data.size()));
   SafetensorsContents contents;
-  std::vector<Extent> extents;
-  for (const auto& [name, entry] : header.items()) {
-    if (name != "__metadata__") {
-      TANDEM_RETURN_IF_ERROR(ParseTensor(name, entry, data, &contents, &extents));
-      continue;
-    }
-    if (!entry.is_object()) return Malformed("its metadata is no object");
-    for (const auto& [key, value] : entry.items()) {
-      if (!value.is_string()) return Malformed(absl::StrCat("metadata \"", key, "\" is no string"));
-      contents.metadata.emplace(key, value.get<std::string>());
-    }
+  contents.metadata = std::move(layout.metadata);
+  for (const Located& located : layout.tensors) {
+    Tensor tensor(located.entry.dtype, located.entry.shape);
+    if (tensor.bytes() > 0) std::memcpy(tensor.raw_data(), data.data() + located.begin, tensor.bytes());
+    contents.tensors.emplace(located.name, std::move(tensor));
   }
-  TANDEM_RETURN_IF_ERROR(CheckNoGaps(std::move(extents), data.size()));
   return contents;
 }
 
@@ -164,10 +188,31 @@ absl::StatusOr<SafetensorsContents> ReadSafetensors(const std::string& path) {
   content << file.rdbuf();
   if (file.bad() || content.bad()) return absl::DataLossError(absl::StrCat("cannot read ", path));
   absl::StatusOr<SafetensorsContents> contents = ParseSafetensors(content.str());
-  if (!contents.ok()) {
-    return absl::Status(contents.status().code(), absl::StrCat(path, ": ", contents.status().message()));
-  }
+  if (!contents.ok()) return Explain(path, contents.status());
   return contents;
+}
+
+absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  const std::streamoff size = file.tellg();
+  if (size < 0) return absl::DataLossError(absl::StrCat("cannot read ", path));
+  file.seekg(0);
+  std::string bytes(std::min<size_t>(size, kLengthBytes), '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  const absl::StatusOr<uint64_t> length = ParseLength(bytes, size);
+  if (!length.ok()) return Explain(path, length.status());
+  std::string text(*length, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file) return absl::DataLossError(absl::StrCat("cannot read ", path));
+  absl::StatusOr<Layout> layout = ParseHeader(text, size - kLengthBytes - *length);
+  if (!layout.ok()) return Explain(path, layout.status());
+  SafetensorsHeader header;
+  header.metadata = std::move(layout->metadata);
+  for (Located& located : layout->tensors) {
+    header.tensors.emplace(std::move(located.name), std::move(located.entry));
+  }
+  return header;
 }
 
 }  // namespace tandem

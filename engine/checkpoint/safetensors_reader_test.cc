@@ -1,6 +1,7 @@
 #include "engine/checkpoint/safetensors_reader.h"
 
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,12 @@ std::string File(const std::string& header, size_t data_bytes) {
   file += header;
   for (size_t i = 0; i < data_bytes; ++i) file.push_back(static_cast<char>(i));
   return file;
+}
+
+std::string Write(const std::string& content) {
+  std::string path = testing::TempDir() + "/test.safetensors";
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+  return path;
 }
 
 TEST(SafetensorsReader, ReadsTensorsAndMetadata) {
@@ -70,7 +77,22 @@ TEST(SafetensorsReader, RefusesWhatIsNotSound) {
   for (const std::string& file : files) {
     const auto contents = ParseSafetensors(file);
     EXPECT_EQ(contents.status().code(), absl::StatusCode::kDataLoss) << file;
+    const auto header = ReadSafetensorsHeader(Write(file));
+    EXPECT_EQ(header.status().code(), absl::StatusCode::kDataLoss) << file;
+    EXPECT_NE(header.status().message().find("test.safetensors: "), absl::string_view::npos);
   }
+}
+
+TEST(SafetensorsReader, ReadsTheHeaderAlone) {
+  const std::string header =
+      R"({"__metadata__":{"kind":"op"},"b":{"dtype":"U8","shape":[2,3],"data_offsets":[8,14]},)"
+      R"("a":{"dtype":"F64","shape":[],"data_offsets":[0,8]}})";
+  const auto read = ReadSafetensorsHeader(Write(File(header, 14)));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->metadata.at("kind"), "op");
+  ASSERT_EQ(read->tensors.size(), 2u);
+  EXPECT_EQ(read->tensors.at("a").dtype, DType::kFloat64);
+  EXPECT_EQ(read->tensors.at("b").shape, Shape({2, 3}));
 }
 
 TEST(SafetensorsReader, NamesTheFileThatIsNotThere) {
