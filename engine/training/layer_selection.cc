@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
@@ -11,6 +12,7 @@
 namespace tandem {
 namespace {
 
+constexpr char kInputName[] = "input";
 // Names in a message; nobody reads more.
 constexpr size_t kNamesInMessage = 12;
 
@@ -31,12 +33,22 @@ std::string SomeNames(const LayerTable& table) {
 
 }  // namespace
 
+DType InputTypeOf(const v1::Model& model) {
+  for (int i = 0; i < model.layers_size(); ++i) {
+    const v1::Layer& layer = model.layers(i);
+    const bool reads_input =
+        layer.inputs().empty() ? i == 0 : absl::c_linear_search(layer.inputs(), kInputName);
+    if (reads_input && layer.has_embedding()) return DType::kInt32;
+  }
+  return DType::kFloat32;
+}
+
 absl::StatusOr<LayerTable> ListLayers(const v1::Model& model) {
   LayerTable table;
   Graph graph;
   std::vector<int64_t> extents = {1};
   extents.insert(extents.end(), model.input().shape().begin(), model.input().shape().end());
-  const ValueId input = graph.AddInput("input", DType::kFloat32, Shape(std::move(extents)));
+  const ValueId input = graph.AddInput(kInputName, InputTypeOf(model), Shape(std::move(extents)));
   TANDEM_ASSIGN_OR_RETURN(Network network, BuildModel(model, input, DType::kFloat32, /*training=*/false,
                                                       graph, {.trace = &table.trace}));
   table.parameters = std::move(network.parameters);

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violations.h"
 #include "engine/layers/model.h"
+#include "engine/tensor/dtype.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "tandem/v1/job.pb.h"
 
@@ -23,6 +24,9 @@ struct LayerTable {
   std::vector<Parameter> parameters;  // Their values are of no graph that is left.
   std::vector<Statistic> statistics;
 };
+
+// What a network reads: tokens (int32) where an embedding reads them, else numbers (float32).
+DType InputTypeOf(const v1::Model& model);
 
 // The layers of a model that CheckModel takes.
 absl::StatusOr<LayerTable> ListLayers(const v1::Model& model);
