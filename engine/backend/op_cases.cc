@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/backend/loss_cases.h"
 #include "engine/backend/optimizer_cases.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/accumulate.h"
@@ -282,6 +283,7 @@ std::vector<OpCase> MakeOpCases() {
     cases.push_back(Descent("nesterov", {2, 9}, step, SgdOp(0.9, 0, true, 0.01)));
   }
   cases.push_back(ReshapeBeforeDescent());
+  for (OpCase& loss_case : LossCases()) cases.push_back(std::move(loss_case));
   for (OpCase& optimizer_case : OptimizerCases()) cases.push_back(std::move(optimizer_case));
   cases.push_back(AnyOutput());
   return cases;

@@ -18,6 +18,7 @@ struct Row {
 
 constexpr Row kTable[] = {
     {"accumulate", kByReference | kByCpu},
+    {"accumulate_gradient", kByReference | kByCpu},
     {"adadelta", kByReference | kByCpu},
     {"adagrad", kByReference | kByCpu},
     {"adam", kByReference | kByCpu},
@@ -30,11 +31,17 @@ constexpr Row kTable[] = {
     {"batch_norm_grad", kByReference | kByCpu},
     {"batch_norm_inference", kByReference | kByCpu},
     {"batch_norm_inference_grad", kByReference | kByCpu},
+    {"class_loss", kByReference | kByCpu},
+    {"class_loss_grad", kByReference | kByCpu},
     {"clip_gradients", kByReference | kByCpu},
     {"conv2d", kByReference | kByCpu},
     {"conv2d_grad_input", kByReference | kByCpu},
     {"conv2d_grad_weight", kByReference | kByCpu},
+    {"cosine_embedding", kByReference | kByCpu},
+    {"cosine_embedding_grad", kByReference | kByCpu},
     {"count_correct", kByReference | kByCpu},
+    {"count_labels", kByReference | kByCpu},
+    {"count_sides", kByReference | kByCpu},
     {"lamb", kByReference | kByCpu},
     {"linear", kByReference | kByCpu},
     {"linear_grad_input", kByReference | kByCpu},
@@ -42,6 +49,8 @@ constexpr Row kTable[] = {
     {"lion", kByReference | kByCpu},
     {"max_pool2d", kByReference | kByCpu},
     {"max_pool2d_grad", kByReference | kByCpu},
+    {"moving_average", kByReference | kByCpu},
+    {"muon", kByReference | kByCpu},
     {"nadam", kByReference | kByCpu},
     {"normalize", kByReference | kByCpu},
     {"relu", kByReference | kByCpu},
@@ -52,6 +61,8 @@ constexpr Row kTable[] = {
     {"sgd", kByReference | kByCpu},
     {"softmax_cross_entropy", kByReference | kByCpu},
     {"softmax_cross_entropy_grad", kByReference | kByCpu},
+    {"value_loss", kByReference | kByCpu},
+    {"value_loss_grad", kByReference | kByCpu},
 };
 
 constexpr size_t kRows = sizeof(kTable) / sizeof(kTable[0]);

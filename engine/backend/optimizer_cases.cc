@@ -5,12 +5,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/graph/ops/accumulate_gradient.h"
 #include "engine/graph/ops/adagrad.h"
 #include "engine/graph/ops/adam.h"
 #include "engine/graph/ops/all_reduce.h"
 #include "engine/graph/ops/clip_gradients.h"
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/lion.h"
+#include "engine/graph/ops/moving_average.h"
+#include "engine/graph/ops/muon.h"
+#include "engine/graph/ops/sgd.h"
 
 namespace tandem {
 namespace {
@@ -42,6 +46,40 @@ OpCase Step(Shape shape, int64_t step, std::shared_ptr<const UpdateOp> op) {
             g.Add(std::make_shared<ScaleOp>(1), {inputs[0]});
             g.Add(op, inputs);
             g.Add(std::make_shared<ScaleOp>(1), {inputs[0]});
+          }};
+}
+
+// A group of parameters with a learning rate of its own.
+OpCase OtherRate(int64_t step) {
+  return {absl::StrCat("sgd at another rate, step ", step), [=](CaseGraph& g) {
+            const ValueId parameter = g.Variable("parameter", {5, 3});
+            const ValueId rate = g.AddHidden(std::make_shared<ScaleOp>(0.25), {g.Number("rate", 0.5)})[0];
+            g.Add(std::make_shared<SgdOp>(0, 0, false, 0.1),
+                  {parameter, g.Input("grad", {5, 3}), rate, g.Number<int64_t>("step", step)});
+          }};
+}
+
+// After a step, as training has it.
+OpCase Averaging(Shape shape) {
+  return {"moving_average", [=](CaseGraph& g) {
+            const ValueId parameter = g.Variable("parameter", shape);
+            g.Add(std::make_shared<SgdOp>(0, 0, false, 0),
+                  {parameter, g.Input("grad", shape), g.Number("rate", 0.5), g.Number("step", int64_t{0})});
+            g.Add(std::make_shared<MovingAverageOp>(0.9),
+                  {g.Variable("average", shape, -1, 1, VariableKind::kOptimizerState), parameter});
+          }};
+}
+
+// The first part of a batch, a later one, and the step with the sum.
+OpCase Accumulation(Shape shape) {
+  return {"accumulate_gradient", [=](CaseGraph& g) {
+            const ValueId parameter = g.Variable("parameter", shape);
+            const ValueId sum = g.Variable("sum", shape, -1, 1, VariableKind::kOptimizerState);
+            g.Add(std::make_shared<AccumulateGradientOp>(0.75, true), {sum, g.Input("first", shape)});
+            g.Add(std::make_shared<AccumulateGradientOp>(0.25, false), {sum, g.Input("second", shape)});
+            const ValueId reduced = g.AddHidden(std::make_shared<AllReduceOp>(0.5, 0, 1), {sum})[0];
+            g.Add(std::make_shared<SgdOp>(0, 0, false, 0),
+                  {parameter, reduced, g.Number("rate", 0.5), g.Number("step", int64_t{0})});
           }};
 }
 
@@ -87,7 +125,13 @@ std::vector<OpCase> OptimizerCases() {
     add({2, 9}, RmspropOp({.weight_decay = 0.1, .centered = true}));
     add({33}, RmspropOp({.momentum = 0.9, .centered = true}));
     add({3, 5}, LionOp({.weight_decay = 0.1}));
+    add({7, 5}, MuonOp({}));
+    add({17, 40}, MuonOp({.nesterov = false, .weight_decay = 0, .match_adamw = true}));
+    add({1, 9}, MuonOp({.steps = 2, .coefficients = {2, -1.5, 0.5}}));
+    cases.push_back(OtherRate(step));
   }
+  cases.push_back(Averaging({3, 5}));
+  cases.push_back(Accumulation({17}));
   using Mode = ClipGradientsOp::Mode;
   for (const bool reduced : {false, true}) {
     const std::string where = reduced ? ", reduced" : "";

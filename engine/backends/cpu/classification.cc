@@ -1,5 +1,6 @@
 #include "engine/backends/cpu/classification.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -26,13 +27,19 @@ double SoftmaxRow(const float* logits, int64_t classes, int32_t label, float* pr
   return std::log(static_cast<double>(sum)) - (static_cast<double>(label_logit) - largest);
 }
 
-bool IsLargest(const float* logits, int64_t classes, int32_t label) {
-  int64_t best = 0;
-  for (int64_t c = 1; c < classes; ++c) {
-    // A NaN is larger than every number; of equal ones the first counts.
-    if (logits[c] > logits[best] || (std::isnan(logits[c]) && !std::isnan(logits[best]))) best = c;
+// How many scores come before that of `target`: larger ones do, of equal ones the first, and a NaN does
+// before every number.
+int64_t CountBefore(const float* scores, int64_t classes, int64_t target) {
+  const float score = scores[target];
+  int64_t count = 0;
+  if (std::isnan(score)) {
+    for (int64_t c = 0; c < target; ++c) count += std::isnan(scores[c]) ? 1 : 0;
+    return count;
   }
-  return best == label;
+  // Not at most: above, or a NaN.
+  for (int64_t c = 0; c < target; ++c) count += scores[c] < score ? 0 : 1;
+  for (int64_t c = target + 1; c < classes; ++c) count += scores[c] <= score ? 0 : 1;
+  return count;
 }
 
 }  // namespace
@@ -40,8 +47,8 @@ bool IsLargest(const float* logits, int64_t classes, int32_t label) {
 absl::Status LowerSoftmaxCrossEntropy(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const Shape& shape = lowering.shape(node.inputs[0]);
-  const int64_t rows = shape[0];
-  const int64_t classes = shape[1];
+  const int64_t classes = shape[-1];
+  const int64_t rows = shape.elements() / classes;
   TANDEM_ASSIGN_OR_RETURN(const Region logits, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region labels, lowering.GetPlain(node.inputs[1]));
   const Region loss = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
@@ -72,8 +79,8 @@ absl::Status LowerSoftmaxCrossEntropy(Lowering& lowering, const Node& node) {
 absl::Status LowerSoftmaxCrossEntropyGrad(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const Shape& shape = lowering.shape(node.inputs[0]);
-  const int64_t rows = shape[0];
-  const int64_t classes = shape[1];
+  const int64_t classes = shape[-1];
+  const int64_t rows = shape.elements() / classes;
   TANDEM_ASSIGN_OR_RETURN(const Region probabilities, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region labels, lowering.GetPlain(node.inputs[1]));
   TANDEM_ASSIGN_OR_RETURN(const Region grad_loss, lowering.GetPlain(node.inputs[2]));
@@ -101,24 +108,74 @@ absl::Status LowerSoftmaxCrossEntropyGrad(Lowering& lowering, const Node& node) 
 
 absl::Status LowerCountCorrect(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const auto& op = static_cast<const CountCorrectOp&>(*node.op);
   const Shape& shape = lowering.shape(node.inputs[0]);
-  const int64_t rows = shape[0];
-  const int64_t classes = shape[1];
+  const int64_t classes = shape[-1];
+  const int64_t rows = shape.elements() / classes;
+  const bool mixed = IsFloatingPoint(lowering.value(node.inputs[1]).dtype);
+  if (mixed) TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[1]));
   TANDEM_ASSIGN_OR_RETURN(const Region logits, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region labels, lowering.GetPlain(node.inputs[1]));
   const Region count = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
   lowering.Emit({.name = "count_correct",
                  .reads = {logits, labels},
                  .writes = {count},
-                 .run = [=](const RunContext& run) {
+                 .run = [=, k = op.k, ignored = op.ignore_index](const RunContext& run) {
                    const float* x = run.At<const float>(logits);
-                   const int32_t* label = run.At<const int32_t>(labels);
                    int64_t correct = 0;
-                   for (int64_t n = 0; n < rows; ++n)
-                     correct += IsLargest(x + n * classes, classes, label[n]) ? 1 : 0;
+                   for (int64_t n = 0; n < rows; ++n) {
+                     int64_t target = 0;
+                     if (mixed) {
+                       const float* shares = run.At<const float>(labels) + n * classes;
+                       target = std::max_element(shares, shares + classes) - shares;
+                     } else {
+                       target = run.At<const int32_t>(labels)[n];
+                       if (ignored == target) continue;
+                     }
+                     correct += CountBefore(x + n * classes, classes, target) < k ? 1 : 0;
+                   }
                    *run.At<float>(count) = static_cast<float>(correct);
                    return absl::OkStatus();
                  }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerCountLabels(Lowering& lowering, const Node& node) {
+  const int64_t ignored = static_cast<const CountLabelsOp&>(*node.op).ignore_index;
+  const int64_t labels_count = lowering.shape(node.inputs[0]).elements();
+  TANDEM_ASSIGN_OR_RETURN(const Region labels, lowering.GetPlain(node.inputs[0]));
+  const Region count = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
+  lowering.Emit(
+      {.name = "count_labels", .reads = {labels}, .writes = {count}, .run = [=](const RunContext& run) {
+         const int32_t* label = run.At<const int32_t>(labels);
+         int64_t counted = 0;
+         for (int64_t i = 0; i < labels_count; ++i) counted += label[i] != ignored ? 1 : 0;
+         *run.At<float>(count) = static_cast<float>(counted);
+         return absl::OkStatus();
+       }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerCountSides(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const bool numbers = IsFloatingPoint(lowering.value(node.inputs[1]).dtype);
+  if (numbers) TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[1]));
+  const int64_t elements = lowering.shape(node.inputs[0]).elements();
+  TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetPlain(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region target, lowering.GetPlain(node.inputs[1]));
+  const Region count = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
+  lowering.Emit(
+      {.name = "count_sides", .reads = {x, target}, .writes = {count}, .run = [=](const RunContext& run) {
+         const float* scores = run.At<const float>(x);
+         int64_t right = 0;
+         for (int64_t i = 0; i < elements; ++i) {
+           const bool positive =
+               numbers ? run.At<const float>(target)[i] > 0.5f : run.At<const int32_t>(target)[i] > 0;
+           right += !std::isnan(scores[i]) && (scores[i] > 0) == positive ? 1 : 0;
+         }
+         *run.At<float>(count) = static_cast<float>(right);
+         return absl::OkStatus();
+       }});
   return absl::OkStatus();
 }
 

@@ -8,6 +8,8 @@ namespace tandem::cpu {
 absl::Status LowerSoftmaxCrossEntropy(Lowering& lowering, const Node& node);
 absl::Status LowerSoftmaxCrossEntropyGrad(Lowering& lowering, const Node& node);
 absl::Status LowerCountCorrect(Lowering& lowering, const Node& node);
+absl::Status LowerCountLabels(Lowering& lowering, const Node& node);
+absl::Status LowerCountSides(Lowering& lowering, const Node& node);
 absl::Status LowerAccumulate(Lowering& lowering, const Node& node);
 
 }  // namespace tandem::cpu

@@ -60,6 +60,21 @@ bool WantedBatchBlocked(const Lowering& lowering, ValueId value) {
   return false;
 }
 
+// Of a float64 number, such as the learning rate.
+absl::Status LowerScaleOfNumber(Lowering& lowering, const Node& node) {
+  if (lowering.shape(node.inputs[0]).rank() != 0) return CheckFloat32(lowering, node, node.inputs[0]);
+  TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetPlain(node.inputs[0]));
+  const Region y = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat64, Shape()));
+  lowering.Emit({.name = "scale",
+                 .reads = {x},
+                 .writes = {y},
+                 .run = [x, y, factor = static_cast<const ScaleOp&>(*node.op).factor](const RunContext& run) {
+                   *run.At<double>(y) = factor * *run.At<const double>(x);
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status LowerRelu(Lowering& lowering, const Node& node) {
@@ -81,6 +96,7 @@ absl::Status LowerAdd(Lowering& lowering, const Node& node) {
 }
 
 absl::Status LowerScale(Lowering& lowering, const Node& node) {
+  if (lowering.value(node.inputs[0]).dtype == DType::kFloat64) return LowerScaleOfNumber(lowering, node);
   const float factor = static_cast<float>(static_cast<const ScaleOp&>(*node.op).factor);
   return LowerLoop(lowering, node,
                    [factor](const Kernels& kernels, const float* x, const float*, float* y, int64_t begin,

@@ -6,7 +6,9 @@
 #include "engine/backends/cpu/convolution.h"
 #include "engine/backends/cpu/elementwise.h"
 #include "engine/backends/cpu/linear.h"
+#include "engine/backends/cpu/losses.h"
 #include "engine/backends/cpu/lowering.h"
+#include "engine/backends/cpu/muon.h"
 #include "engine/backends/cpu/optimizers.h"
 #include "engine/backends/cpu/pooling.h"
 #include "engine/backends/cpu/update.h"
@@ -16,6 +18,7 @@ namespace tandem::cpu {
 Lower FindLower(absl::string_view kind) {
   static const auto& offered = *new std::unordered_map<std::string, Lower>{
       {"accumulate", LowerAccumulate},
+      {"accumulate_gradient", LowerAccumulateGradient},
       {"adadelta", LowerAdadelta},
       {"adagrad", LowerAdagrad},
       {"adam", LowerAdam},
@@ -28,11 +31,17 @@ Lower FindLower(absl::string_view kind) {
       {"batch_norm_grad", LowerBatchNormGrad},
       {"batch_norm_inference", LowerBatchNormInference},
       {"batch_norm_inference_grad", LowerBatchNormInferenceGrad},
+      {"class_loss", LowerClassLoss},
+      {"class_loss_grad", LowerClassLossGrad},
       {"clip_gradients", LowerClipGradients},
       {"conv2d", LowerConvForward},
       {"conv2d_grad_input", LowerConvGradInput},
       {"conv2d_grad_weight", LowerConvGradWeight},
+      {"cosine_embedding", LowerCosineEmbedding},
+      {"cosine_embedding_grad", LowerCosineEmbeddingGrad},
       {"count_correct", LowerCountCorrect},
+      {"count_labels", LowerCountLabels},
+      {"count_sides", LowerCountSides},
       {"lamb", LowerLamb},
       {"linear", LowerLinearForward},
       {"linear_grad_input", LowerLinearGradInput},
@@ -40,6 +49,8 @@ Lower FindLower(absl::string_view kind) {
       {"lion", LowerLion},
       {"max_pool2d", LowerMaxPool},
       {"max_pool2d_grad", LowerMaxPoolGrad},
+      {"moving_average", LowerMovingAverage},
+      {"muon", LowerMuon},
       {"nadam", LowerNadam},
       {"normalize", LowerNormalize},
       {"relu", LowerRelu},
@@ -50,6 +61,8 @@ Lower FindLower(absl::string_view kind) {
       {"sgd", LowerSgd},
       {"softmax_cross_entropy", LowerSoftmaxCrossEntropy},
       {"softmax_cross_entropy_grad", LowerSoftmaxCrossEntropyGrad},
+      {"value_loss", LowerValueLoss},
+      {"value_loss_grad", LowerValueLossGrad},
   };
   const auto found = offered.find(std::string(kind));
   return found == offered.end() ? nullptr : found->second;

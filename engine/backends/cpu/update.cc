@@ -1,10 +1,13 @@
 #include "engine/backends/cpu/update.h"
 
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/accumulate_gradient.h"
 #include "engine/graph/ops/all_reduce.h"
+#include "engine/graph/ops/moving_average.h"
 #include "engine/graph/ops/sgd.h"
 
 namespace tandem::cpu {
@@ -90,6 +93,56 @@ absl::Status LowerSgd(Lowering& lowering, const Node& node) {
                  }});
   for (const int i : op.MutatedInputs()) lowering.Changed(node.inputs[i]);
   return absl::OkStatus();
+}
+
+namespace {
+
+// Adds a loop that changes input 0, a variable, by input 1, which takes its layout. `loop(y, x, begin, end)`.
+template <typename Loop>
+absl::Status LowerChange(Lowering& lowering, const Node& node, Loop loop) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  // The variable takes the layout of what it follows: of the parameter, or of the gradient's parameter.
+  TANDEM_ASSIGN_OR_RETURN(const Place source, lowering.Home(node.inputs[1]));
+  TANDEM_RETURN_IF_ERROR(lowering.Get(node.inputs[0], source.layout).status());
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[1], home.layout));
+  const Region y = home.region;
+  const int64_t elements = home.layout.elements();
+  lowering.Emit({.name = std::string(node.op->kind()),
+                 .reads = {y, x},
+                 .writes = {y},
+                 .run = [=](const RunContext& run) {
+                   run.team->For(elements, [&](int64_t begin, int64_t end) {
+                     loop(run.At<float>(y), run.At<const float>(x), begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  lowering.Changed(node.inputs[0]);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status LowerAccumulateGradient(Lowering& lowering, const Node& node) {
+  const auto& op = static_cast<const AccumulateGradientOp&>(*node.op);
+  return LowerChange(lowering, node,
+                     [scale = static_cast<float>(op.scale), overwrite = op.overwrite](
+                         float* sum, const float* grad, int64_t begin, int64_t end) {
+                       if (overwrite) {
+                         for (int64_t i = begin; i < end; ++i) sum[i] = scale * grad[i];
+                       } else {
+                         for (int64_t i = begin; i < end; ++i) sum[i] += scale * grad[i];
+                       }
+                     });
+}
+
+absl::Status LowerMovingAverage(Lowering& lowering, const Node& node) {
+  const auto fresh = static_cast<float>(1 - static_cast<const MovingAverageOp&>(*node.op).decay);
+  return LowerChange(lowering, node,
+                     [fresh](float* average, const float* parameter, int64_t begin, int64_t end) {
+                       for (int64_t i = begin; i < end; ++i)
+                         average[i] += fresh * (parameter[i] - average[i]);
+                     });
 }
 
 }  // namespace tandem::cpu

@@ -6,6 +6,8 @@
 namespace tandem::cpu {
 
 absl::Status LowerAllReduce(Lowering& lowering, const Node& node);
+absl::Status LowerAccumulateGradient(Lowering& lowering, const Node& node);
+absl::Status LowerMovingAverage(Lowering& lowering, const Node& node);
 absl::Status LowerSgd(Lowering& lowering, const Node& node);
 
 }  // namespace tandem::cpu

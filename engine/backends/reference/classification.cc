@@ -20,11 +20,20 @@ absl::Status CheckLabels(const Tensor& labels, int64_t classes) {
   return absl::OkStatus();
 }
 
+// Whether score `c` comes before that of `target`: larger ones do, of equal ones the first, and a NaN does
+// before every number.
+bool ComesBefore(absl::Span<const double> scores, int64_t c, int64_t target) {
+  if (std::isnan(scores[c]) || std::isnan(scores[target])) {
+    return std::isnan(scores[c]) && (!std::isnan(scores[target]) || c < target);
+  }
+  return scores[c] > scores[target] || (scores[c] == scores[target] && c < target);
+}
+
 }  // namespace
 
 absl::Status SoftmaxCrossEntropy(const KernelCall& call) {
-  const int64_t samples = call.inputs[0]->shape()[0];
-  const int64_t classes = call.inputs[0]->shape()[1];
+  const int64_t classes = call.inputs[0]->shape()[-1];
+  const int64_t samples = call.inputs[0]->elements() / classes;
   TANDEM_RETURN_IF_ERROR(CheckLabels(*call.inputs[1], classes));
   const absl::Span<const int32_t> labels = call.inputs[1]->data<int32_t>();
   double loss = 0;
@@ -42,8 +51,8 @@ absl::Status SoftmaxCrossEntropy(const KernelCall& call) {
 }
 
 absl::Status SoftmaxCrossEntropyGrad(const KernelCall& call) {
-  const int64_t samples = call.inputs[0]->shape()[0];
-  const int64_t classes = call.inputs[0]->shape()[1];
+  const int64_t classes = call.inputs[0]->shape()[-1];
+  const int64_t samples = call.inputs[0]->elements() / classes;
   TANDEM_RETURN_IF_ERROR(CheckLabels(*call.inputs[1], classes));
   const absl::Span<const int32_t> labels = call.inputs[1]->data<int32_t>();
   const double grad_loss = Numbers(call.inputs[2])[0];
@@ -58,20 +67,48 @@ absl::Status SoftmaxCrossEntropyGrad(const KernelCall& call) {
 }
 
 absl::Status CountCorrect(const KernelCall& call) {
-  const int64_t samples = call.inputs[0]->shape()[0];
-  const int64_t classes = call.inputs[0]->shape()[1];
-  const absl::Span<const int32_t> labels = call.inputs[1]->data<int32_t>();
+  const auto& op = call.op<CountCorrectOp>();
+  const int64_t classes = call.inputs[0]->shape()[-1];
+  const int64_t rows = call.inputs[0]->elements() / classes;
+  const bool mixed = IsFloatingPoint(call.inputs[1]->dtype());
   double correct = 0;
-  for (int64_t n = 0; n < samples; ++n) {
-    const absl::Span<const double> logits = Numbers(call.inputs[0]).subspan(n * classes, classes);
-    int64_t largest = 0;
-    for (int64_t c = 1; c < classes; ++c) {
-      const bool larger = logits[c] > logits[largest] || std::isnan(logits[c]);
-      if (larger && !std::isnan(logits[largest])) largest = c;
+  for (int64_t n = 0; n < rows; ++n) {
+    const absl::Span<const double> scores = Numbers(call.inputs[0]).subspan(n * classes, classes);
+    int64_t target = 0;
+    if (mixed) {
+      const absl::Span<const double> shares = Numbers(call.inputs[1]).subspan(n * classes, classes);
+      target = std::max_element(shares.begin(), shares.end()) - shares.begin();
+    } else {
+      target = call.inputs[1]->data<int32_t>()[n];
+      if (op.ignore_index == target) continue;
+      if (target < 0 || target >= classes) continue;
     }
-    if (largest == labels[n]) ++correct;
+    int64_t before = 0;
+    for (int64_t c = 0; c < classes; ++c) before += ComesBefore(scores, c, target) ? 1 : 0;
+    if (before < op.k) ++correct;
   }
   Numbers(call.outputs[0])[0] = correct;
+  return absl::OkStatus();
+}
+
+absl::Status CountLabels(const KernelCall& call) {
+  const absl::Span<const int32_t> labels = call.inputs[0]->data<int32_t>();
+  const int64_t ignored = call.op<CountLabelsOp>().ignore_index;
+  double count = 0;
+  for (const int32_t label : labels) count += label != ignored ? 1 : 0;
+  Numbers(call.outputs[0])[0] = count;
+  return absl::OkStatus();
+}
+
+absl::Status CountSides(const KernelCall& call) {
+  const absl::Span<const double> x = Numbers(call.inputs[0]);
+  double count = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double target = IsFloatingPoint(call.inputs[1]->dtype()) ? Numbers(call.inputs[1])[i]
+                                                                   : call.inputs[1]->data<int32_t>()[i];
+    if (!std::isnan(x[i]) && (x[i] > 0) == (target > 0.5)) ++count;
+  }
+  Numbers(call.outputs[0])[0] = count;
   return absl::OkStatus();
 }
 

@@ -14,12 +14,15 @@
 #include "engine/backends/reference/reference_device.h"
 #include "engine/graph/autodiff.h"
 #include "engine/graph/ops/batch_norm.h"
+#include "engine/graph/ops/class_loss.h"
 #include "engine/graph/ops/classification.h"
 #include "engine/graph/ops/convolution.h"
+#include "engine/graph/ops/cosine_embedding.h"
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/linear.h"
 #include "engine/graph/ops/pooling.h"
 #include "engine/graph/ops/reshape.h"
+#include "engine/graph/ops/value_loss.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -174,6 +177,56 @@ INSTANTIATE_TEST_SUITE_P(Dense, GradientTest,
                          testing::Values(Dense("with bias", {5, 7}, 3, true),
                                          Dense("without bias", {1, 4}, 5, false),
                                          Dense("3 dimensions", {2, 3, 5}, 4, true)));
+
+// Distances from kinks are well above the step.
+GradientCase ClassLoss(const std::string& name, Shape shape, ClassLossSettings settings, bool mixed = false) {
+  return {"class_loss " + name, [=](CaseGraph& g) {
+            const ValueId scores = g.Input("scores", shape, -2, 2);
+            if (mixed) {
+              const ValueId shares = g.Variable("shares", shape, 0, 1);
+              return g.AddHidden(std::make_shared<ClassLossOp>(settings), {scores, shares})[0];
+            }
+            return g.AddHidden(std::make_shared<ClassLossOp>(settings),
+                               {scores, g.Labels("labels", shape[0], shape[1])})[0];
+          }};
+}
+
+GradientCase ValueLoss(const std::string& name, ValueLossSettings settings) {
+  return {"value_loss " + name, [=](CaseGraph& g) {
+            return g.AddHidden(std::make_shared<ValueLossOp>(settings),
+                               {g.Input("x", {3, 2, 5}, -2, 2), g.Variable("y", {3, 2, 5}, 0.1, 1)})[0];
+          }};
+}
+
+GradientCase CosineEmbedding(const std::string& name, bool pairs, bool sum) {
+  return {"cosine_embedding " + name, [=](CaseGraph& g) {
+            const ValueId x = pairs ? g.Input("pairs", {7, 2, 3}) : g.Input("x", {4, 5});
+            const ValueId y = pairs ? g.Labels("alike", 7, 2) : g.Variable("y", {4, 5});
+            return g.AddHidden(std::make_shared<CosineEmbeddingOp>(0.1, sum), {x, y})[0];
+          }};
+}
+
+using ClassMode = ClassLossSettings::Mode;
+using ValueMode = ValueLossSettings::Mode;
+
+INSTANTIATE_TEST_SUITE_P(
+    Losses, GradientTest,
+    testing::Values(
+        ClassLoss("plain", {7, 5}, {}), ClassLoss("smoothed", {3, 4}, {.label_smoothing = 0.1}),
+        ClassLoss("weighted, smoothed, ignoring", {9, 4},
+                  {.label_smoothing = 0.2, .weights = {0.5, 0, 2, 1}, .ignore_index = 2}),
+        ClassLoss("mixed", {5, 3}, {.label_smoothing = 0.1, .weights = {0.5, 2, 1}}, true),
+        ClassLoss("summed", {5, 3}, {.weights = {0.5, 2, 1}, .sum = true}),
+        ClassLoss("log_likelihood", {5, 3}, {.mode = ClassMode::kLogLikelihood, .weights = {0.5, 2, 1}}),
+        ClassLoss("hinge", {5, 3}, {.mode = ClassMode::kHinge, .weights = {0.5, 2, 1}}),
+        ClassLoss("hinge, squared", {5, 3}, {.mode = ClassMode::kHinge, .p = 2, .margin = 0.7}),
+        ValueLoss("squared", {}), ValueLoss("absolute", {.mode = ValueMode::kAbsolute}),
+        ValueLoss("huber", {.mode = ValueMode::kHuber, .width = 0.8}),
+        ValueLoss("smooth_l1", {.mode = ValueMode::kSmoothL1, .width = 1.5}),
+        ValueLoss("logistic", {.mode = ValueMode::kLogistic, .positive_weights = {1, 2, 3, 4, 5}}),
+        ValueLoss("kl", {.mode = ValueMode::kKl, .reduction = ValueLossSettings::Reduction::kBatchMean}),
+        ValueLoss("kl of logarithms", {.mode = ValueMode::kKlOfLogs}),
+        CosineEmbedding("of pairs", true, false), CosineEmbedding("of x and y", false, true)));
 
 INSTANTIATE_TEST_SUITE_P(
     Others, GradientTest,

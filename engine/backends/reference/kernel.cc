@@ -10,6 +10,7 @@ struct Entry {
 
 constexpr Entry kKernels[] = {
     {"accumulate", Accumulate},
+    {"accumulate_gradient", AccumulateGradient},
     {"adadelta", Adadelta},
     {"adagrad", Adagrad},
     {"adam", Adam},
@@ -22,11 +23,17 @@ constexpr Entry kKernels[] = {
     {"batch_norm_grad", BatchNormGrad},
     {"batch_norm_inference", BatchNormInference},
     {"batch_norm_inference_grad", BatchNormInferenceGrad},
+    {"class_loss", ClassLoss},
+    {"class_loss_grad", ClassLossGrad},
     {"clip_gradients", ClipGradients},
     {"conv2d", Conv2d},
     {"conv2d_grad_input", Conv2dGradInput},
     {"conv2d_grad_weight", Conv2dGradWeight},
+    {"cosine_embedding", CosineEmbedding},
+    {"cosine_embedding_grad", CosineEmbeddingGrad},
     {"count_correct", CountCorrect},
+    {"count_labels", CountLabels},
+    {"count_sides", CountSides},
     {"lamb", Lamb},
     {"linear", Linear},
     {"linear_grad_input", LinearGradInput},
@@ -34,6 +41,8 @@ constexpr Entry kKernels[] = {
     {"lion", Lion},
     {"max_pool2d", MaxPool2d},
     {"max_pool2d_grad", MaxPool2dGrad},
+    {"moving_average", MovingAverage},
+    {"muon", Muon},
     {"nadam", Nadam},
     {"normalize", Normalize},
     {"relu", Relu},
@@ -44,6 +53,8 @@ constexpr Entry kKernels[] = {
     {"sgd", Sgd},
     {"softmax_cross_entropy", SoftmaxCrossEntropy},
     {"softmax_cross_entropy_grad", SoftmaxCrossEntropyGrad},
+    {"value_loss", ValueLoss},
+    {"value_loss_grad", ValueLossGrad},
 };
 
 }  // namespace

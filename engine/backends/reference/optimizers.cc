@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "engine/backends/reference/kernel.h"
 #include "engine/graph/ops/adagrad.h"
 #include "engine/graph/ops/adam.h"
 #include "engine/graph/ops/clip_gradients.h"
 #include "engine/graph/ops/lion.h"
+#include "engine/graph/ops/muon.h"
 
 namespace tandem::reference {
 namespace {
@@ -47,6 +50,36 @@ double Norm(const std::vector<double>& numbers) {
   for (const double number : numbers) sum += number * number;
   return std::sqrt(sum);
 }
+
+// A matrix, row by row.
+struct Matrix {
+  Matrix(std::vector<double> numbers, int64_t rows, int64_t columns)
+      : numbers(std::move(numbers)), rows(rows), columns(columns) {}
+
+  Matrix Transposed() const {
+    Matrix result(std::vector<double>(numbers.size()), columns, rows);
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) result.numbers[c * rows + r] = numbers[r * columns + c];
+    }
+    return result;
+  }
+  Matrix Times(const Matrix& other) const {
+    Matrix result(std::vector<double>(rows * other.columns, 0), rows, other.columns);
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t k = 0; k < columns; ++k) {
+        for (int64_t c = 0; c < other.columns; ++c) {
+          result.numbers[r * other.columns + c] +=
+              numbers[r * columns + k] * other.numbers[k * other.columns + c];
+        }
+      }
+    }
+    return result;
+  }
+
+  std::vector<double> numbers;
+  int64_t rows;
+  int64_t columns;
+};
 
 }  // namespace
 
@@ -214,6 +247,41 @@ absl::Status ClipGradients(const KernelCall& call) {
         clipped[j] = g > op.limit ? op.limit : g < -op.limit ? -op.limit : g;
       }
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Muon(const KernelCall& call) {
+  const auto& op = call.op<MuonOp>();
+  const MuonSettings& s = op.settings;
+  const Update u(call);
+  const int64_t rows = call.inputs[0]->shape()[0];
+  const int64_t columns = call.inputs[0]->shape()[1];
+  std::vector<double> update;
+  for (size_t i = 0; i < u.parameter.size(); ++i) {
+    double& m = u.state(0)[i];
+    m = s.momentum * m + (1 - s.momentum) * u.grad[i];
+    update.push_back(s.nesterov ? (1 - s.momentum) * u.grad[i] + s.momentum * m : m);
+  }
+  Matrix x(std::move(update), rows, columns);
+  if (rows > columns) x = x.Transposed();
+  const double norm = std::max(Norm(x.numbers), s.epsilon);
+  for (double& number : x.numbers) number /= norm;
+  const auto [a, b, c] = s.coefficients;
+  for (int step = 0; step < s.steps; ++step) {
+    const Matrix gram = x.Times(x.Transposed());
+    Matrix mixed = gram.Times(gram);
+    for (size_t i = 0; i < mixed.numbers.size(); ++i) {
+      mixed.numbers[i] = b * gram.numbers[i] + c * mixed.numbers[i];
+    }
+    const Matrix change = mixed.Times(x);
+    for (size_t i = 0; i < x.numbers.size(); ++i) x.numbers[i] = a * x.numbers[i] + change.numbers[i];
+  }
+  if (rows > columns) x = x.Transposed();
+  const double rate = u.learning_rate * op.Scale(rows, columns);
+  for (size_t i = 0; i < u.parameter.size(); ++i) {
+    u.parameter[i] -= u.learning_rate * s.weight_decay * u.parameter[i];
+    u.parameter[i] -= rate * x.numbers[i];
   }
   return absl::OkStatus();
 }

@@ -1,7 +1,9 @@
 #include "engine/backends/reference/kernel.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/accumulate.h"
+#include "engine/graph/ops/accumulate_gradient.h"
 #include "engine/graph/ops/all_reduce.h"
+#include "engine/graph/ops/moving_average.h"
 #include "engine/graph/ops/sgd.h"
 
 namespace tandem::reference {
@@ -10,6 +12,22 @@ absl::Status Accumulate(const KernelCall& call) {
   const auto& op = call.op<AccumulateOp>();
   const absl::Span<double> meter = Numbers(call.inputs[0]);
   for (size_t i = 0; i < meter.size(); ++i) meter[i] += op.weights[i] * Numbers(call.inputs[i + 1])[0];
+  return absl::OkStatus();
+}
+
+absl::Status AccumulateGradient(const KernelCall& call) {
+  const auto& op = call.op<AccumulateGradientOp>();
+  const absl::Span<double> sum = Numbers(call.inputs[0]);
+  const absl::Span<const double> grad = Numbers(call.inputs[1]);
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] = (op.overwrite ? 0 : sum[i]) + op.scale * grad[i];
+  return absl::OkStatus();
+}
+
+absl::Status MovingAverage(const KernelCall& call) {
+  const double decay = call.op<MovingAverageOp>().decay;
+  const absl::Span<double> average = Numbers(call.inputs[0]);
+  const absl::Span<const double> parameter = Numbers(call.inputs[1]);
+  for (size_t i = 0; i < average.size(); ++i) average[i] += (1 - decay) * (parameter[i] - average[i]);
   return absl::OkStatus();
 }
 

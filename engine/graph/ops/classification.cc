@@ -10,11 +10,13 @@
 namespace tandem {
 namespace {
 
-// That inputs 0 and 1 are scores [N, C] and labels int32 [N].
+// That inputs 0 and 1 are scores [..., C] and labels int32 [...].
 absl::Status CheckScoresAndLabels(const Op& op, absl::Span<const TensorType> inputs) {
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, 0));
-  TANDEM_RETURN_IF_ERROR(CheckRank(op, inputs, 0, 2));
-  const TensorType expected = {DType::kInt32, Shape({inputs[0].shape[0]})};
+  const absl::Span<const int64_t> extents = inputs[0].shape.extents();
+  if (extents.size() < 2) return InputError(op, inputs, "input 0 must have at least 2 dimensions");
+  const TensorType expected = {DType::kInt32,
+                               Shape(std::vector<int64_t>(extents.begin(), extents.end() - 1))};
   if (inputs[1] != expected) {
     return InputError(op, inputs, absl::StrCat("the labels must be ", expected.ToString()));
   }
@@ -62,9 +64,41 @@ absl::StatusOr<std::vector<TensorType>> SoftmaxCrossEntropyGradOp::Infer(
   return std::vector<TensorType>{inputs[0]};
 }
 
+std::string CountCorrectOp::attributes() const {
+  return absl::StrCat("k=", k, ignore_index.has_value() ? absl::StrCat(" ignore_index=", *ignore_index) : "");
+}
+
 absl::StatusOr<std::vector<TensorType>> CountCorrectOp::Infer(absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
-  TANDEM_RETURN_IF_ERROR(CheckScoresAndLabels(*this, inputs));
+  if (k < 1) return InputError(*this, inputs, absl::StrCat("k is ", k, ", but must be at least 1"));
+  if (IsFloatingPoint(inputs[1].dtype)) {
+    TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
+    if (inputs[0].shape.rank() < 2 || inputs[1].shape != inputs[0].shape) {
+      return InputError(*this, inputs, "the target must have the shape of the scores");
+    }
+  } else {
+    TANDEM_RETURN_IF_ERROR(CheckScoresAndLabels(*this, inputs));
+  }
+  return std::vector<TensorType>{{SumType(inputs[0].dtype), Shape()}};
+}
+
+std::string CountLabelsOp::attributes() const { return absl::StrCat("ignore_index=", ignore_index); }
+
+absl::StatusOr<std::vector<TensorType>> CountLabelsOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 1, 1));
+  if (inputs[0].dtype != DType::kInt32) return InputError(*this, inputs, "the labels must be int32");
+  return std::vector<TensorType>{{DType::kFloat32, Shape()}};
+}
+
+absl::StatusOr<std::vector<TensorType>> CountSidesOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
+  const Shape& x = inputs[0].shape;
+  const bool numbers = IsFloatingPoint(inputs[1].dtype) && inputs[1].shape == x;
+  const bool classes = x.rank() == 2 && x[1] == 1 && inputs[1] == TensorType{DType::kInt32, Shape({x[0]})};
+  if (!numbers && !classes) {
+    return InputError(*this, inputs, absl::StrCat("the targets must be numbers ", x.ToString()));
+  }
   return std::vector<TensorType>{{SumType(inputs[0].dtype), Shape()}};
 }
 

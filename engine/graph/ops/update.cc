@@ -19,6 +19,9 @@ absl::StatusOr<std::vector<TensorType>> UpdateOp::Infer(absl::Span<const TensorT
   const size_t count = kFirstState + kept.size();
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, count, count));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 1));
+  if (const std::string fault = FaultOf(inputs[0].shape); !fault.empty()) {
+    return InputError(*this, inputs, fault);
+  }
   if (inputs[1].shape != inputs[0].shape) {
     return InputError(*this, inputs, "the gradient must have the parameter's shape");
   }
@@ -45,7 +48,7 @@ std::vector<int> UpdateOp::MutatedInputs() const {
 
 OpCost UpdateOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
   OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = static_cast<double>(inputs[0].shape.elements()) * FlopsPerElement();
+  cost.flops = Flops(inputs[0].shape);
   return cost;
 }
 

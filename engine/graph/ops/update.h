@@ -32,8 +32,14 @@ class UpdateOp : public Op {
  protected:
   // What is wrong with the op's attributes; empty where nothing is.
   virtual std::string Fault() const = 0;
-  // Multiplications, additions and what takes as long, of one element.
-  virtual double FlopsPerElement() const = 0;
+  // What is wrong with a parameter of such a shape; empty where nothing is. Default: any will do.
+  virtual std::string FaultOf(const Shape& /*parameter*/) const { return ""; }
+  // Multiplications, additions and what takes as long, of one element. Default: 0, for an op that has Flops.
+  virtual double FlopsPerElement() const { return 0; }
+  // Of the whole parameter.
+  virtual double Flops(const Shape& parameter) const {
+    return static_cast<double>(parameter.elements()) * FlopsPerElement();
+  }
 };
 
 // The faults that attributes of several optimizers may have: "beta1 is 2"; empty where there is none.

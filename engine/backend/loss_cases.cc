@@ -1,0 +1,139 @@
+#include "engine/backend/loss_cases.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/graph/ops/class_loss.h"
+#include "engine/graph/ops/classification.h"
+#include "engine/graph/ops/cosine_embedding.h"
+#include "engine/graph/ops/reshape.h"
+#include "engine/graph/ops/value_loss.h"
+
+namespace tandem {
+namespace {
+
+// Classes, one for each row of scores of such a shape.
+ValueId LabelsFor(CaseGraph& g, const Shape& scores) {
+  const int64_t rows = scores.elements() / scores[-1];
+  const ValueId labels = g.Labels("labels", rows, scores[-1]);
+  if (scores.rank() == 2) return labels;
+  const absl::Span<const int64_t> extents = scores.extents();
+  return g.AddHidden(
+      std::make_shared<ReshapeOp>(Shape(std::vector<int64_t>(extents.begin(), extents.end() - 1))),
+      {labels})[0];
+}
+
+OpCase Classes(const std::string& name, Shape shape, ClassLossSettings settings, bool mixed = false) {
+  return {absl::StrCat("class_loss ", name), [=](CaseGraph& g) {
+            const ValueId scores = g.Input("scores", shape, -3, 3);
+            // Rows need not add up to 1.
+            const ValueId target = mixed ? g.Input("shares", shape, 0, 0.5) : LabelsFor(g, shape);
+            g.Add(std::make_shared<ClassLossOp>(settings), {scores, target});
+            g.Add(std::make_shared<ClassLossGradOp>(settings), {scores, target, g.Input("grad_loss", {})});
+          }};
+}
+
+OpCase Values(const std::string& name, Shape shape, ValueLossSettings settings, double low = -1) {
+  return {absl::StrCat("value_loss ", name), [=](CaseGraph& g) {
+            const ValueId x = g.Input("x", shape, -3, 3);
+            const ValueId y = g.Input("y", shape, low, 1);
+            g.Add(std::make_shared<ValueLossOp>(settings), {x, y});
+            g.Add(std::make_shared<ValueLossGradOp>(settings), {x, y, g.Input("grad_loss", {})});
+          }};
+}
+
+// Two classes against one number.
+OpCase Sides() {
+  return {"value_loss logistic, of classes", [](CaseGraph& g) {
+            const ValueId x = g.Input("x", {9, 1}, -3, 3);
+            const ValueId labels = g.Labels("labels", 9, 2);
+            const ValueLossSettings settings = {.mode = ValueLossSettings::Mode::kLogistic,
+                                                .positive_weights = {2.5}};
+            g.Add(std::make_shared<ValueLossOp>(settings), {x, labels});
+            g.Add(std::make_shared<ValueLossGradOp>(settings), {x, labels, g.Input("grad_loss", {})});
+            g.Add(std::make_shared<CountSidesOp>(), {x, labels});
+            g.Add(std::make_shared<CountSidesOp>(),
+                  {g.Input("several", {5, 3}), g.Input("several targets", {5, 3}, 0, 1)});
+          }};
+}
+
+OpCase Directions(const std::string& name, bool pairs, double margin, bool sum) {
+  return {absl::StrCat("cosine_embedding ", name), [=](CaseGraph& g) {
+            const ValueId x = pairs ? g.Input("pairs", {7, 2, 5}) : g.Input("x", {3, 2, 5});
+            const ValueId y = pairs ? g.Labels("alike", 7, 2) : g.Input("y", {3, 2, 5});
+            g.Add(std::make_shared<CosineEmbeddingOp>(margin, sum), {x, y});
+            g.Add(std::make_shared<CosineEmbeddingGradOp>(margin, sum), {x, y, g.Input("grad_loss", {})});
+          }};
+}
+
+// Tokens: rows in two dimensions.
+OpCase Tokens(Shape shape) {
+  return {absl::StrCat("softmax_cross_entropy of tokens ", shape.ToString()), [=](CaseGraph& g) {
+            const ValueId logits = g.Input("logits", shape, -3, 3);
+            const ValueId labels = LabelsFor(g, shape);
+            const auto loss = g.Add(std::make_shared<SoftmaxCrossEntropyOp>(), {logits, labels});
+            g.Add(std::make_shared<SoftmaxCrossEntropyGradOp>(), {loss[1], labels, g.Input("grad_loss", {})});
+            g.Add(std::make_shared<CountCorrectOp>(), {logits, labels});
+            g.Add(std::make_shared<CountCorrectOp>(2, 1), {logits, labels});
+            g.Add(std::make_shared<CountLabelsOp>(1), {labels});
+          }};
+}
+
+OpCase Ranks() {
+  return {"count_correct among the first 3, of equal scores, of mixed classes", [](CaseGraph& g) {
+            const ValueId scores = g.Input("scores", {33, 7});
+            const ValueId labels = g.Labels("labels", 33, 7);
+            g.Add(std::make_shared<CountCorrectOp>(3), {scores, labels});
+            g.Add(std::make_shared<CountCorrectOp>(7), {scores, labels});
+            const ValueId equal = g.graph().AddConstant(0.5, g.dtype(), {33, 7});
+            g.Add(std::make_shared<CountCorrectOp>(3), {equal, labels});
+            g.Add(std::make_shared<CountCorrectOp>(2), {scores, g.Input("shares", {33, 7}, 0, 1)});
+          }};
+}
+
+}  // namespace
+
+std::vector<OpCase> LossCases() {
+  using ClassMode = ClassLossSettings::Mode;
+  using ValueMode = ValueLossSettings::Mode;
+  using Reduction = ValueLossSettings::Reduction;
+  const std::vector<double> weights = {0.5, 2, 0, 1.25, 3};
+  return {
+      Classes("plain", {6, 5}, {}),
+      Classes("smoothed", {33, 5}, {.label_smoothing = 0.1}),
+      Classes("weighted", {6, 5}, {.weights = weights}),
+      Classes("weighted, smoothed, ignoring, of tokens", {3, 7, 5},
+              {.label_smoothing = 0.2, .weights = weights, .ignore_index = 3}),
+      Classes("ignoring all", {2, 1}, {.ignore_index = 0}),
+      Classes("mixed, weighted, smoothed", {7, 5}, {.label_smoothing = 0.1, .weights = weights}, true),
+      Classes("summed", {6, 5}, {.weights = weights, .sum = true}),
+      Classes("log_likelihood", {6, 5}, {.mode = ClassMode::kLogLikelihood}),
+      Classes("log_likelihood, weighted, ignoring", {17, 5},
+              {.mode = ClassMode::kLogLikelihood, .weights = weights, .ignore_index = 1}),
+      Classes("hinge", {6, 5}, {.mode = ClassMode::kHinge}),
+      Classes("hinge, squared, weighted", {33, 5},
+              {.mode = ClassMode::kHinge, .weights = weights, .p = 2, .margin = 0.7}),
+      Values("squared", {6, 5}, {}),
+      Values("squared, of many", {70, 130}, {}),
+      Values("absolute", {17}, {.mode = ValueMode::kAbsolute}),
+      Values("huber", {6, 5}, {.mode = ValueMode::kHuber, .width = 0.8}),
+      Values("smooth_l1", {2, 3, 5}, {.mode = ValueMode::kSmoothL1, .width = 1.5}),
+      Values("smooth_l1 of width 0", {7}, {.mode = ValueMode::kSmoothL1, .width = 0}),
+      Values("logistic", {6, 5}, {.mode = ValueMode::kLogistic}, 0),
+      Values("logistic, weighted", {6, 5},
+             {.mode = ValueMode::kLogistic, .positive_weights = {1, 2, 3, 4, 5}, .weights = weights}, 0),
+      Values("kl", {6, 5}, {.mode = ValueMode::kKl, .reduction = Reduction::kBatchMean}, 0),
+      Values("kl of logarithms", {6, 5}, {.mode = ValueMode::kKlOfLogs, .reduction = Reduction::kSum}),
+      Sides(),
+      Directions("pairs", true, 0.1, false),
+      Directions("pairs, summed", true, -0.5, true),
+      Directions("x and y", false, 0, false),
+      Tokens({2, 5, 7}),
+      Tokens({3, 17, 31}),
+      Ranks(),
+  };
+}
+
+}  // namespace tandem
