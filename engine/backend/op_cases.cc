@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/backend/layer_cases.h"
 #include "engine/backend/loss_cases.h"
 #include "engine/backend/optimizer_cases.h"
 #include "engine/base/status_macros.h"
@@ -232,6 +233,10 @@ std::vector<OpCase> MakeOpCases() {
       Convolution("without bias", {3, 3, 7, 6}, {5, 3, 3, 3}, false, {.padding = {1, 1}}),
       Convolution("17 to 35 channels", {2, 17, 14, 14}, {35, 17, 3, 3}, true, {.padding = {1, 1}}),
       Convolution("padding as wide as the kernel", {2, 2, 4, 5}, {3, 2, 2, 2}, true, {.padding = {2, 2}}),
+      Convolution("depthwise, stride 2", {3, 7, 9, 8}, {7, 1, 3, 3}, false,
+                  {.stride = {2, 2}, .padding = {1, 1}, .groups = 7}),
+      Convolution("3 groups, dilated", {2, 6, 9, 8}, {9, 2, 3, 2}, true,
+                  {.padding = {2, 1}, .dilation = {2, 2}, .groups = 3}),
       Convolution("stride beyond the kernel", {2, 2, 9, 10}, {3, 2, 2, 2}, true, {.stride = {3, 4}}),
       MaxPooling("2x2", {2, 3, 8, 6}, {{2, 2}, {2, 2}}),
       MaxPooling("2x2, odd size", {2, 20, 7, 9}, {{2, 2}, {2, 2}}),
@@ -239,6 +244,8 @@ std::vector<OpCase> MakeOpCases() {
       MaxPooling("padded", {2, 3, 8, 8}, {{3, 3}, {2, 2}, {1, 1}}),
       MaxPooling("uneven", {2, 17, 6, 11}, {{2, 3}, {1, 2}, {1, 0}}),
       MaxPooling("gaps", {1, 2, 9, 9}, {{2, 2}, {3, 4}}),
+      MaxPooling("rounded up", {2, 3, 8, 7}, {{3, 3}, {2, 2}, {1, 1}, true}),
+      MaxPooling("rounded up unevenly", {1, 2, 6, 9}, {{2, 3}, {3, 2}, {0, 0}, true}),
       MaxPooling("whole plane", {2, 3, 15, 17}, {{15, 17}, {1, 1}}),
       AveragePooling("2x2", {2, 3, 8, 6}, {{2, 2}, {2, 2}}, true),
       AveragePooling("2x2, odd size", {2, 20, 9, 9}, {{2, 2}, {2, 2}}, true),
@@ -246,6 +253,8 @@ std::vector<OpCase> MakeOpCases() {
       AveragePooling("padded, not counted", {2, 17, 8, 7}, {{3, 3}, {2, 2}, {1, 1}}, false),
       AveragePooling("uneven", {1, 5, 6, 11}, {{2, 3}, {1, 2}, {1, 1}}, false),
       AveragePooling("gaps", {1, 2, 9, 9}, {{2, 2}, {3, 4}}, true),
+      AveragePooling("rounded up, counted", {2, 3, 8, 7}, {{3, 3}, {2, 2}, {1, 1}, true}, true),
+      AveragePooling("rounded up, not counted", {1, 3, 6, 9}, {{2, 3}, {3, 2}, {1, 1}, true}, false),
       AveragePooling("whole plane", {3, 4, 7, 5}, {{7, 5}, {1, 1}}, true),
       BatchNormalization({4, 3, 5, 6}, 0.1, 1e-5),
       BatchNormalization({3, 17, 3, 3}, 0.03, 1e-3),
@@ -284,6 +293,7 @@ std::vector<OpCase> MakeOpCases() {
   }
   cases.push_back(ReshapeBeforeDescent());
   for (OpCase& loss_case : LossCases()) cases.push_back(std::move(loss_case));
+  for (OpCase& layer_case : LayerCases()) cases.push_back(std::move(layer_case));
   for (OpCase& optimizer_case : OptimizerCases()) cases.push_back(std::move(optimizer_case));
   cases.push_back(AnyOutput());
   return cases;

@@ -28,6 +28,7 @@ enum class RandomPurpose : uint8_t {
   kShuffle = 2,           // step: the epoch
   kSyntheticPattern = 3,  // sample: the class
   kSyntheticSample = 4,   // step: the split; sample: its index
+  kDropout = 20,          // step: the step; sample: its place in the batch
 };
 
 // The random sequence of (seed, purpose, step, sample): always the same, wherever and whenever it is asked

@@ -47,10 +47,14 @@ Sampler::Share Sampler::ShareOf(int64_t epoch, int64_t step, int rank) {
     // Nobody is more than an epoch behind: steps are taken together, and queues are short.
     orders_.erase(orders_.begin(), orders_.lower_bound(key - 1));
   }
-  const std::vector<int64_t>& counts = Counts(step);
-  share.begin = step * full_ + std::accumulate(counts.begin(), counts.begin() + rank, int64_t{0});
-  share.count = counts[rank];
+  share.begin = step * full_ + ShareFirst(step, rank);
+  share.count = ShareSamples(step, rank);
   return share;
+}
+
+int64_t Sampler::ShareFirst(int64_t step, int rank) const {
+  const std::vector<int64_t>& counts = Counts(step);
+  return std::accumulate(counts.begin(), counts.begin() + rank, int64_t{0});
 }
 
 }  // namespace tandem

@@ -42,6 +42,8 @@ class Sampler {
   int64_t BatchSamples(int64_t step) const { return step + 1 < steps_ ? full_ : last_; }
   // Samples of one replica at a step.
   int64_t ShareSamples(int64_t step, int rank) const { return Counts(step)[rank]; }
+  // The place in the whole batch of the first of them.
+  int64_t ShareFirst(int64_t step, int rank) const;
   // The samples of one replica at a step of an epoch, which counts from 1.
   Share ShareOf(int64_t epoch, int64_t step, int rank) ABSL_LOCKS_EXCLUDED(mutex_);
 

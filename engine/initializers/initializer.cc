@@ -1,6 +1,10 @@
 #include "engine/initializers/initializer.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
@@ -14,6 +18,11 @@ uint64_t HashName(absl::string_view name) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
+}
+
+// The share of the standard normal distribution between two numbers.
+double NormalShare(double low, double high) {
+  return (std::erf(high / std::sqrt(2.0)) - std::erf(low / std::sqrt(2.0))) / 2;
 }
 
 void FillUniform(RandomStream& random, double low, double high, absl::Span<float> values) {
@@ -34,6 +43,60 @@ void FillWithVariance(RandomStream& random, v1::InitializerDistribution distribu
   }
 }
 
+// Without the tails; `low` is below `high`, and some of the distribution lies between them.
+void FillTruncatedNormal(RandomStream& random, const v1::TruncatedNormalInitializer& normal,
+                         absl::Span<float> values) {
+  // Nothing that can be drawn lies further out, in standard deviations.
+  constexpr double kFarthest = 9;
+  const double deviation = normal.standard_deviation();
+  const double low = std::max((normal.low() - normal.mean()) / deviation, -kFarthest);
+  const double high = std::min((normal.high() - normal.mean()) / deviation, kFarthest);
+  // Where most normal numbers would be thrown away, uniform ones are drawn and taken by their density,
+  // compared with the largest.
+  const bool narrow = NormalShare(low, high) < 0.25;
+  const double nearest = low > 0 ? low : high < 0 ? high : 0;
+  for (float& value : values) {
+    double number = 0;
+    bool taken = false;
+    while (!taken) {
+      if (narrow) {
+        number = low + (high - low) * random.NextUniform();
+        taken = random.NextUniform() < std::exp((nearest * nearest - number * number) / 2);
+      } else {
+        number = random.NextNormal();
+        taken = number >= low && number <= high;
+      }
+    }
+    value = static_cast<float>(normal.mean() + deviation * number);
+  }
+}
+
+// The rows of a matrix [rows, columns], or its columns where there are fewer, by Gram and Schmidt: normal
+// vectors less their parts along those before. Twice, as what is left of rounding once is gone then.
+void FillOrthogonal(RandomStream& random, double gain, int64_t rows, int64_t columns,
+                    absl::Span<float> values) {
+  const bool by_rows = rows <= columns;
+  const int64_t count = std::min(rows, columns);
+  const int64_t length = std::max(rows, columns);
+  std::vector<double> vectors(count * length);
+  for (int64_t i = 0; i < count; ++i) {
+    double* own = vectors.data() + i * length;
+    for (int64_t k = 0; k < length; ++k) own[k] = random.NextNormal();
+    for (int pass = 0; pass < 2; ++pass) {
+      for (int64_t j = 0; j < i; ++j) {
+        const double* other = vectors.data() + j * length;
+        const double along = std::inner_product(own, own + length, other, 0.0);
+        for (int64_t k = 0; k < length; ++k) own[k] -= along * other[k];
+      }
+      const double norm = std::sqrt(std::inner_product(own, own + length, own, 0.0));
+      for (int64_t k = 0; k < length; ++k) own[k] /= norm;
+    }
+    for (int64_t k = 0; k < length; ++k) {
+      values[by_rows ? i * columns + k : k * columns + i] = static_cast<float>(gain * own[k]);
+    }
+  }
+}
+
 template <typename Message>
 void FillDistribution(Message* message) {
   if (message->distribution() == v1::INITIALIZER_DISTRIBUTION_UNSPECIFIED) {
@@ -48,11 +111,45 @@ void CheckDistribution(absl::string_view kind, v1::InitializerDistribution distr
                  absl::StrCat("is ", static_cast<int>(distribution), ", which is no distribution"));
 }
 
+void CheckDeviation(absl::string_view field, double deviation, double least, FieldViolations& violations) {
+  if (deviation >= least && std::isfinite(deviation)) return;
+  violations.Add(field, absl::StrCat("is ", deviation, "; it must be finite and ",
+                                     least > 0 ? "above 0" : "at least 0"));
+}
+
 void CheckFinite(absl::string_view field, double value, FieldViolations& violations) {
   if (!std::isfinite(value)) violations.Add(field, absl::StrCat("is ", value, "; it must be finite"));
 }
 
+void CheckTruncatedNormal(const v1::TruncatedNormalInitializer& normal, FieldViolations& violations) {
+  constexpr double kLeastShare = 1e-3;
+  FieldViolations found;
+  CheckFinite("mean", normal.mean(), found);
+  CheckDeviation("standard_deviation", normal.standard_deviation(), std::numeric_limits<double>::min(),
+                 found);
+  CheckFinite("low", normal.low(), found);
+  CheckFinite("high", normal.high(), found);
+  if (found.empty() && normal.high() <= normal.low()) {
+    found.Add("high", absl::StrCat("is ", normal.high(), "; it must be above low, ", normal.low()));
+  } else if (found.empty()) {
+    const double share = NormalShare((normal.low() - normal.mean()) / normal.standard_deviation(),
+                                     (normal.high() - normal.mean()) / normal.standard_deviation());
+    if (!(share >= kLeastShare)) {
+      found.Add("high",
+                absl::StrCat("is ", normal.high(), " and low ", normal.low(), "; only ", share,
+                             " of the distribution lies between them, but at least ", kLeastShare, " must"));
+    }
+  }
+  violations.AddAll("truncated_normal", found.ToStatus());
+}
+
 }  // namespace
+
+uint64_t SeedOf(uint64_t seed, absl::string_view name) {
+  const uint64_t hash = HashName(name);
+  RandomStream random(seed, RandomPurpose::kInitializer, hash >> 32, hash & 0xFFFFFFFF);
+  return random.Next64();
+}
 
 void FillInitializerDefaults(v1::Initializer* initializer) {
   switch (initializer->kind_case()) {
@@ -75,8 +172,19 @@ void FillInitializerDefaults(v1::Initializer* initializer) {
       if (!initializer->constant().has_value()) initializer->mutable_constant()->set_value(1);
       break;
     case v1::Initializer::kLecun:
-    case v1::Initializer::kTruncatedNormal:
+      FillDistribution(initializer->mutable_lecun());
+      break;
+    case v1::Initializer::kTruncatedNormal: {
+      v1::TruncatedNormalInitializer* normal = initializer->mutable_truncated_normal();
+      if (!normal->has_standard_deviation()) normal->set_standard_deviation(0.01);
+      const double reach = 2 * normal->standard_deviation();
+      if (!normal->has_low()) normal->set_low(normal->mean() - reach);
+      if (!normal->has_high()) normal->set_high(normal->mean() + reach);
+      break;
+    }
     case v1::Initializer::kOrthogonal:
+      if (!initializer->orthogonal().has_gain()) initializer->mutable_orthogonal()->set_gain(1);
+      break;
     case v1::Initializer::kZeros:
     case v1::Initializer::KIND_NOT_SET:
       break;
@@ -94,15 +202,10 @@ absl::Status CheckInitializer(const v1::Initializer& initializer) {
     case v1::Initializer::kHe:
       CheckDistribution("he", filled.he().distribution(), violations);
       break;
-    case v1::Initializer::kNormal: {
+    case v1::Initializer::kNormal:
       CheckFinite("normal.mean", filled.normal().mean(), violations);
-      const double deviation = filled.normal().standard_deviation();
-      if (!(deviation >= 0) || !std::isfinite(deviation)) {
-        violations.Add("normal.standard_deviation",
-                       absl::StrCat("is ", deviation, "; it must be finite and at least 0"));
-      }
+      CheckDeviation("normal.standard_deviation", filled.normal().standard_deviation(), 0, violations);
       break;
-    }
     case v1::Initializer::kUniform:
       CheckFinite("uniform.low", filled.uniform().low(), violations);
       CheckFinite("uniform.high", filled.uniform().high(), violations);
@@ -115,10 +218,13 @@ absl::Status CheckInitializer(const v1::Initializer& initializer) {
       CheckFinite("constant.value", filled.constant().value(), violations);
       break;
     case v1::Initializer::kLecun:
+      CheckDistribution("lecun", filled.lecun().distribution(), violations);
+      break;
     case v1::Initializer::kTruncatedNormal:
+      CheckTruncatedNormal(filled.truncated_normal(), violations);
+      break;
     case v1::Initializer::kOrthogonal:
-      violations.Add("",
-                     "is of a kind that this version does not offer; give another, such as xavier or normal");
+      CheckFinite("orthogonal.gain", filled.orthogonal().gain(), violations);
       break;
     case v1::Initializer::kZeros:
     case v1::Initializer::KIND_NOT_SET:
@@ -150,8 +256,16 @@ Tensor Initialize(const v1::Initializer& initializer, const Shape& shape, Fans f
       for (float& value : values) value = static_cast<float>(initializer.constant().value());
       break;
     case v1::Initializer::kLecun:
+      FillWithVariance(random, initializer.lecun().distribution(), 1 / fans.in, values);
+      break;
     case v1::Initializer::kTruncatedNormal:
-    case v1::Initializer::kOrthogonal:
+      FillTruncatedNormal(random, initializer.truncated_normal(), values);
+      break;
+    case v1::Initializer::kOrthogonal: {
+      const int64_t rows = shape.rank() == 0 ? 1 : shape[0];
+      FillOrthogonal(random, initializer.orthogonal().gain(), rows, shape.elements() / rows, values);
+      break;
+    }
     case v1::Initializer::kZeros:
     case v1::Initializer::KIND_NOT_SET:
       break;

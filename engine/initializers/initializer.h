@@ -17,6 +17,9 @@ struct Fans {
   double out = 1;
 };
 
+// A seed of its own for each name, from the job's.
+uint64_t SeedOf(uint64_t seed, absl::string_view name);
+
 // Sets the fields that have a default and are left out. A message without a kind stays so.
 void FillInitializerDefaults(v1::Initializer* initializer);
 

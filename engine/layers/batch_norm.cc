@@ -55,7 +55,15 @@ class BatchNormLayerKind final : public OneInputLayerKind {
 
   absl::StatusOr<ValueId> Build(const v1::Layer& layer, ValueId input, LayerContext& context) const override {
     const v1::BatchNorm& norm = layer.batch_norm();
-    const Shape channels({context.graph.value(input).shape[1]});
+    const Shape batch = context.graph.value(input).shape;
+    const Shape channels({batch[1]});
+    if (context.training && batch.elements() == batch[1]) {
+      return FieldError(
+          "batch_norm",
+          absl::StrCat("trains on a share of one sample, ", batch.ToString(),
+                       ", where a single value a channel has no variance; choose a batch size that "
+                       "leaves no replica a single sample, in the epoch's last batch too"));
+    }
     std::vector<ValueId> inputs = {input};
     if (norm.affine()) {
       inputs.push_back(

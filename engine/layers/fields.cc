@@ -33,6 +33,17 @@ void FillPair(int64_t value, google::protobuf::RepeatedField<int64_t>* values) {
   if (values->empty()) values->Resize(2, value);
 }
 
+absl::StatusOr<int> ResolveAxis(absl::string_view field, int64_t axis, const Shape& input) {
+  const int rank = input.rank();
+  if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
+  return FieldError(field, absl::StrCat("is ", axis, "; it must be from ", -rank, " to ", rank - 1, " for ",
+                                        input.ToString()));
+}
+
+int BatchedAxis(int64_t axis, const Shape& batch) {
+  return static_cast<int>(axis < 0 ? axis + batch.rank() : axis + 1);
+}
+
 absl::Status CheckImage(absl::string_view field, const Shape& input) {
   if (input.rank() == 3) return absl::OkStatus();
   return FieldError(field, absl::StrCat("takes images [channels, height, width], not ", input.ToString()));

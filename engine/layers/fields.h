@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/field_violations.h"
 #include "engine/graph/ops/window.h"
@@ -31,6 +32,12 @@ Size2d PairOf(const google::protobuf::RepeatedField<int64_t>& values);
 
 // Makes both numbers `value` where there are none.
 void FillPair(int64_t value, google::protobuf::RepeatedField<int64_t>* values);
+
+// Which dimension of a sample of shape `input` an axis is, from 0; below 0 it counts from the last. The error
+// is of `field`.
+absl::StatusOr<int> ResolveAxis(absl::string_view field, int64_t axis, const Shape& input);
+// The same dimension of a batch of shape `batch`, for an axis that ResolveAxis takes.
+int BatchedAxis(int64_t axis, const Shape& batch);
 
 // That input samples are [channels, height, width]; the error is of `field`.
 absl::Status CheckImage(absl::string_view field, const Shape& input);

@@ -3,10 +3,16 @@
 #include "engine/layers/activation.h"
 #include "engine/layers/batch_norm.h"
 #include "engine/layers/blocks.h"
+#include "engine/layers/conv_transpose.h"
 #include "engine/layers/convolution.h"
 #include "engine/layers/dense.h"
+#include "engine/layers/dropout.h"
+#include "engine/layers/group_norm.h"
 #include "engine/layers/merge.h"
 #include "engine/layers/pooling.h"
+#include "engine/layers/reshape.h"
+#include "engine/layers/softmax.h"
+#include "engine/layers/upsample.h"
 
 namespace tandem {
 
@@ -34,6 +40,26 @@ const LayerKind* FindLayerKind(v1::Layer::KindCase kind) {
       return &ResidualKind();
     case v1::Layer::kRepeat:
       return &RepeatKind();
+    case v1::Layer::kSoftmax:
+      return &SoftmaxKind();
+    case v1::Layer::kLogSoftmax:
+      return &LogSoftmaxKind();
+    case v1::Layer::kMultiply:
+      return &MultiplyKind();
+    case v1::Layer::kConcat:
+      return &ConcatKind();
+    case v1::Layer::kDropout:
+      return &DropoutKind();
+    case v1::Layer::kReshape:
+      return &ReshapeKind();
+    case v1::Layer::kUpsample:
+      return &UpsampleKind();
+    case v1::Layer::kGroupNorm:
+      return &GroupNormKind();
+    case v1::Layer::kConvTranspose2D:
+      return &ConvTranspose2dKind();
+    case v1::Layer::kGlobalMaxPool2D:
+      return &GlobalMaxPool2dKind();
     default:
       return nullptr;
   }

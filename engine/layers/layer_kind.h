@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_LAYERS_LAYER_KIND_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -57,6 +58,14 @@ struct ModelTrace {
   std::map<ValueId, std::string> names;  // Of the layers that computed values; of the input.
 };
 
+// Where the random numbers of a training graph's layers come from, such that they do not depend on how a
+// batch is dealt to replicas.
+struct RandomSource {
+  uint64_t seed = 0;         // The job's.
+  ValueId step = kNoValue;   // int64 []: the steps taken before.
+  int64_t first_sample = 0;  // The place in the whole batch of this graph's first sample.
+};
+
 // What a layer adds its nodes, parameters and statistics to.
 struct LayerContext {
   Graph& graph;
@@ -64,7 +73,8 @@ struct LayerContext {
   bool training;  // Whether layers do what they do in training alone.
   std::vector<Parameter>& parameters;
   std::vector<Statistic>& statistics;
-  std::string prefix = "";  // Of the names of layers within a block: "<block>.".
+  RandomSource random = {};  // With `training`.
+  std::string prefix = "";   // Of the names of layers within a block: "<block>.".
   // Whether the layer of a whole name is not trained; none are where it is null.
   const std::function<bool(absl::string_view name)>* is_frozen = nullptr;
   bool frozen = false;          // Whether that is so of the layer that is being built.

@@ -7,6 +7,8 @@ namespace tandem {
 
 // Kinds that make one output of several inputs.
 const LayerKind& AddKind();
+const LayerKind& MultiplyKind();
+const LayerKind& ConcatKind();
 
 }  // namespace tandem
 

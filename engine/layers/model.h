@@ -38,6 +38,8 @@ struct BuildOptions {
   std::function<bool(absl::string_view name)> is_frozen = nullptr;
   // Gets the layers; may be null.
   ModelTrace* trace = nullptr;
+  // Where the layers of a training graph draw random numbers from, where they draw any.
+  RandomSource random = {};
 };
 
 // Appends a model that CheckModel takes to `graph`; `input` is a batch of samples of type `dtype`.

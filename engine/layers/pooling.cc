@@ -17,7 +17,10 @@ constexpr int64_t kMaxWindow = 255;
 // Both messages have size, stride and padding.
 template <typename Pool>
 PoolGeometry GeometryOf(const Pool& pool) {
-  return {.size = PairOf(pool.size()), .stride = PairOf(pool.stride()), .padding = PairOf(pool.padding())};
+  return {.size = PairOf(pool.size()),
+          .stride = PairOf(pool.stride()),
+          .padding = PairOf(pool.padding()),
+          .ceil_mode = pool.ceil_mode()};
 }
 
 template <typename Pool>
@@ -33,7 +36,6 @@ void CheckWindow(absl::string_view kind, const Pool& pool, FieldViolations& viol
   // By default the stride is the size: what is wrong with it is said once.
   if (found.empty()) CheckPair("stride", pool.stride(), 1, found);
   CheckPair("padding", pool.padding(), 0, found);
-  if (pool.ceil_mode()) found.Add("ceil_mode", "is not offered by this version; leave it out");
   if (found.empty()) {
     const PoolGeometry geometry = GeometryOf(pool);
     if (2 * geometry.padding.h > geometry.size.h || 2 * geometry.padding.w > geometry.size.w) {
@@ -48,8 +50,7 @@ template <typename Pool>
 absl::StatusOr<Shape> InferPool(absl::string_view kind, const Pool& pool, const Shape& input) {
   TANDEM_RETURN_IF_ERROR(CheckImage(kind, input));
   const PoolGeometry geometry = GeometryOf(pool);
-  const absl::StatusOr<Size2d> windows =
-      CountWindows({input[1], input[2]}, geometry.size, geometry.stride, geometry.padding, {1, 1});
+  const absl::StatusOr<Size2d> windows = CountPoolWindows(geometry, {input[1], input[2]});
   if (!windows.ok()) return FieldError(absl::StrCat(kind, ".size"), windows.status().message());
   return Shape({input[0], windows->h, windows->w});
 }
@@ -130,6 +131,33 @@ class GlobalAveragePool2dLayerKind final : public OneInputLayerKind {
   }
 };
 
+// Along the rows and then down the columns: one window of all would have too many elements to count.
+class GlobalMaxPool2dLayerKind final : public OneInputLayerKind {
+ public:
+  absl::string_view field() const override { return "global_max_pool2d"; }
+  absl::Status Check(const v1::Layer& /*layer*/) const override { return absl::OkStatus(); }
+
+ private:
+  absl::StatusOr<Shape> Infer(const v1::Layer& /*layer*/, const Shape& input) const override {
+    TANDEM_RETURN_IF_ERROR(CheckImage(field(), input));
+    if (input[1] <= kMaxWindow && input[2] <= kMaxWindow) return Shape({input[0], 1, 1});
+    return FieldError(field(), absl::StrCat("takes images of at most ", kMaxWindow, " by ", kMaxWindow,
+                                            " pixels, not ", input.ToString(), "; make them smaller first"));
+  }
+
+  absl::StatusOr<ValueId> Build(const v1::Layer& /*layer*/, ValueId input,
+                                LayerContext& context) const override {
+    const Shape shape = context.graph.value(input).shape;
+    for (const Size2d size : {Size2d{1, shape[3]}, Size2d{shape[2], 1}}) {
+      TANDEM_ASSIGN_OR_RETURN(
+          const std::vector<ValueId> outputs,
+          context.graph.AddNode(std::make_shared<MaxPool2dOp>(PoolGeometry{.size = size}), {input}));
+      input = outputs[0];
+    }
+    return input;
+  }
+};
+
 }  // namespace
 
 const LayerKind& MaxPool2dKind() {
@@ -144,6 +172,11 @@ const LayerKind& AveragePool2dKind() {
 
 const LayerKind& GlobalAveragePool2dKind() {
   static const GlobalAveragePool2dLayerKind* const kind = new GlobalAveragePool2dLayerKind;
+  return *kind;
+}
+
+const LayerKind& GlobalMaxPool2dKind() {
+  static const GlobalMaxPool2dLayerKind* const kind = new GlobalMaxPool2dLayerKind;
   return *kind;
 }
 

@@ -8,6 +8,7 @@ namespace tandem {
 const LayerKind& MaxPool2dKind();
 const LayerKind& AveragePool2dKind();
 const LayerKind& GlobalAveragePool2dKind();
+const LayerKind& GlobalMaxPool2dKind();
 
 }  // namespace tandem
 

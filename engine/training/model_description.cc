@@ -28,8 +28,10 @@ absl::Status Build(const v1::Model& model, int64_t samples, bool training, Built
   std::vector<int64_t> extents = {samples};
   extents.insert(extents.end(), model.input().shape().begin(), model.input().shape().end());
   const ValueId input = built.graph.AddInput("input", InputTypeOf(model), Shape(std::move(extents)));
+  RandomSource random;
+  if (training) random.step = built.graph.AddInput("step", DType::kInt64, Shape());
   TANDEM_ASSIGN_OR_RETURN(built.network, BuildModel(model, input, DType::kFloat32, training, built.graph,
-                                                    {.trace = &built.trace}));
+                                                    {.trace = &built.trace, .random = random}));
   return absl::OkStatus();
 }
 

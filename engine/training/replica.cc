@@ -23,6 +23,7 @@ absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
       StepGraph step,
       BuildTrainingGraph(*context_.spec, context_.data->info,
                          {.samples = context_.train_sampler->ShareSamples(step_of_epoch, rank_),
+                          .first_sample = context_.train_sampler->ShareFirst(step_of_epoch, rank_),
                           .batch_samples = batch,
                           .replicas = replicas_,
                           .dtype = device_->dtype()}));

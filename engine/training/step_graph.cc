@@ -36,8 +36,9 @@ ValueId AddMeter(const v1::JobSpec& spec, const char* name, Graph& graph) {
 }
 
 absl::StatusOr<Network> AddNetwork(const v1::JobSpec& spec, ValueId input, DType dtype, bool training,
-                                   Graph& graph) {
-  absl::StatusOr<Network> network = BuildModel(spec.model(), input, dtype, training, graph);
+                                   Graph& graph, const RandomSource& random = {}) {
+  absl::StatusOr<Network> network =
+      BuildModel(spec.model(), input, dtype, training, graph, {.random = random});
   if (network.ok()) return network;
   FieldViolations violations;
   violations.AddAll("model", network.status());
@@ -48,16 +49,25 @@ absl::StatusOr<Network> AddNetwork(const v1::JobSpec& spec, ValueId input, DType
 struct Forward {
   Network network;
   ValueId loss = kNoValue;
+  // Inputs of training.
+  ValueId learning_rate = kNoValue;
+  ValueId step = kNoValue;
 };
 
 absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& data, bool training,
-                                   int64_t samples, DType dtype, Graph& graph) {
+                                   int64_t samples, int64_t first_sample, DType dtype, Graph& graph) {
   ValueId input =
       graph.AddInput(kSamplesInput, DTypeOfSamples(data.sample_type), Batched(samples, SampleShape(spec)));
   const TargetType target_type = training ? data.train_target_type() : data.target_type;
   const ValueId target =
       graph.AddInput(kTargetInput, DTypeOfTargets(target_type),
                      Batched(samples, training ? data.train_target_shape() : data.target_shape));
+  Forward forward;
+  RandomSource random = {.seed = spec.training().seed(), .first_sample = first_sample};
+  if (training) {
+    forward.learning_rate = graph.AddInput(kLearningRateInput, DType::kFloat64, Shape());
+    forward.step = random.step = graph.AddInput(kStepInput, DType::kInt64, Shape());
+  }
   if (data.sample_type != SampleType::kTokens) {
     const ResolvedNormalization& normalization = data.normalization;
     TANDEM_ASSIGN_OR_RETURN(input,
@@ -65,8 +75,7 @@ absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& d
                                                                     normalization.standard_deviation, dtype),
                                       {input}));
   }
-  Forward forward;
-  TANDEM_ASSIGN_OR_RETURN(forward.network, AddNetwork(spec, input, dtype, training, graph));
+  TANDEM_ASSIGN_OR_RETURN(forward.network, AddNetwork(spec, input, dtype, training, graph, random));
   TANDEM_ASSIGN_OR_RETURN(forward.loss,
                           AddLoss(spec.training().loss(), forward.network.output, target, graph));
 
@@ -88,8 +97,9 @@ absl::Status DeclareVariables(const v1::JobSpec& spec, const DatasetInfo& data, 
                               StepGraph& step) {
   Graph whole;
   const DType input_type = data.sample_type == SampleType::kTokens ? DType::kInt32 : dtype;
-  const ValueId input = whole.AddInput(kSamplesInput, input_type, Batched(1, SampleShape(spec)));
-  TANDEM_ASSIGN_OR_RETURN(Network network, AddNetwork(spec, input, dtype, /*training=*/true, whole));
+  const ValueId input = whole.AddInput(kSamplesInput, input_type, Batched(2, SampleShape(spec)));
+  const RandomSource random = {.step = whole.AddInput(kStepInput, DType::kInt64, Shape())};
+  TANDEM_ASSIGN_OR_RETURN(Network network, AddNetwork(spec, input, dtype, /*training=*/true, whole, random));
   const auto declare = [&](const std::string& name) {
     const Value& value = whole.value(whole.FindVariable(name));
     return step.graph.AddVariable(name, value.variable_kind, dtype, value.shape);
@@ -108,11 +118,15 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
   StepGraph step;
   Graph& graph = step.graph;
   std::vector<ValueId> gradients;
+  ValueId learning_rate = kNoValue;
+  ValueId steps = kNoValue;
   const double share = static_cast<double>(shape.samples) / static_cast<double>(shape.batch_samples);
   absl::optional<GradientReduction> reduction;  // None where there is one replica.
   if (shape.samples > 0) {
-    TANDEM_ASSIGN_OR_RETURN(Forward forward,
-                            AddForward(spec, data, /*training=*/true, shape.samples, shape.dtype, graph));
+    TANDEM_ASSIGN_OR_RETURN(Forward forward, AddForward(spec, data, /*training=*/true, shape.samples,
+                                                        shape.first_sample, shape.dtype, graph));
+    learning_rate = forward.learning_rate;
+    steps = forward.step;
     step.parameters = std::move(forward.network.parameters);
     step.statistics = std::move(forward.network.statistics);
     std::vector<ValueId> targets;
@@ -125,6 +139,8 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
   } else {
     TANDEM_RETURN_IF_ERROR(DeclareVariables(spec, data, shape.dtype, step));
     AddMeter(spec, kTrainingMeter, graph);
+    learning_rate = graph.AddInput(kLearningRateInput, DType::kFloat64, Shape());
+    steps = graph.AddInput(kStepInput, DType::kInt64, Shape());
     std::vector<ValueId> targets;
     for (const Parameter& parameter : step.parameters) targets.push_back(parameter.value);
     if (shape.replicas > 1) reduction.emplace(&graph, share, targets);
@@ -133,8 +149,6 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
       if (reduction.has_value()) TANDEM_RETURN_IF_ERROR(reduction->Add(i, gradients[i]));
     }
   }
-  const ValueId learning_rate = graph.AddInput(kLearningRateInput, DType::kFloat64, Shape());
-  const ValueId steps = graph.AddInput(kStepInput, DType::kInt64, Shape());
   if (reduction.has_value()) gradients = reduction->reduced();
   std::vector<ValueId> parameters;
   for (const Parameter& parameter : step.parameters) parameters.push_back(parameter.value);
@@ -152,7 +166,7 @@ absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, const Da
                                                int64_t samples, DType dtype) {
   StepGraph step;
   TANDEM_ASSIGN_OR_RETURN(Forward forward,
-                          AddForward(spec, data, /*training=*/false, samples, dtype, step.graph));
+                          AddForward(spec, data, /*training=*/false, samples, 0, dtype, step.graph));
   step.parameters = std::move(forward.network.parameters);
   step.statistics = std::move(forward.network.statistics);
   return step;

@@ -37,6 +37,7 @@ struct StepGraph {
 // What one replica computes of one step.
 struct StepShape {
   int64_t samples = 0;        // Its own; may be 0.
+  int64_t first_sample = 0;   // The place of the first of them in the whole batch.
   int64_t batch_samples = 0;  // Of all replicas.
   int replicas = 1;
   DType dtype = DType::kFloat32;  // Of parameters and activations.

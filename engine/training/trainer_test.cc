@@ -255,6 +255,54 @@ TEST(TrainerTest, StatisticsAreMeansOverReplicas) {
   EXPECT_EQ(validation[4], validation[5]);
 }
 
+// Validation takes the means over replicas for itself alone: without any, training comes to the same.
+TEST(TrainerTest, ValidationLeavesTheReplicasTheirOwnStatistics) {
+  v1::JobSpec spec = SmallResnet(2);
+  std::vector<SafetensorsContents> models;
+  for (const int64_t validation_samples : {27, 0}) {
+    spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(validation_samples);
+    Recorder recorder;
+    const std::string path = absl::StrCat(::testing::TempDir(), "/own_", validation_samples, ".safetensors");
+    const absl::Status status = Train(spec, "reference", &recorder, path);
+    ASSERT_TRUE(status.ok()) << status;
+    absl::StatusOr<SafetensorsContents> model = ReadSafetensors(path);
+    ASSERT_TRUE(model.ok()) << model.status();
+    models.push_back(*std::move(model));
+  }
+  for (const char* name : {"norm.running_mean", "norm.running_var", "dense_1.weight"}) {
+    const Tensor* with = models[0].Find(name);
+    const Tensor* without = models[1].Find(name);
+    ASSERT_NE(with, nullptr) << name;
+    ASSERT_NE(without, nullptr) << name;
+    for (int64_t i = 0; i < with->elements(); ++i) {
+      EXPECT_EQ(with->data<float>()[i], without->data<float>()[i]) << name << " " << i;
+    }
+  }
+}
+
+// What is dropped follows from the seed, the step and a sample's place in the batch.
+TEST(TrainerTest, DropoutDoesNotDependOnReplicas) {
+  v1::JobSpec spec = SmallLenet(1);
+  v1::Model* model = spec.mutable_model();
+  model->mutable_layers()->DeleteSubrange(2, 4);
+  *model->add_layers() = Parse<v1::Layer>("dropout { rate: 0.3 }");
+  *model->add_layers() = Parse<v1::Layer>("dense { units: 16 activation: ACTIVATION_TANH }");
+  *model->add_layers() = Parse<v1::Layer>("dropout {}");
+  *model->add_layers() = Parse<v1::Layer>("dense { units: 4 }");
+  Recorder one;
+  ASSERT_TRUE(Train(spec, "reference", &one).ok());
+  for (const int replicas : {2, 3}) {
+    SCOPED_TRACE(replicas);
+    spec.mutable_replicas()->set_count(replicas);
+    Recorder several, cpu;
+    ASSERT_TRUE(Train(spec, "reference", &several).ok());
+    ExpectNear(one.losses(), several.losses(), 20, 1e-8);
+    EXPECT_NEAR(one.epochs[2].validation().loss(), several.epochs[2].validation().loss(), 1e-8);
+    ASSERT_TRUE(Train(spec, "cpu", &cpu).ok());
+    ExpectNear(one.losses(), cpu.losses(), 3, 1e-4);
+  }
+}
+
 TEST(TrainerTest, ReportsSayWhereTrainingIs) {
   Recorder recorder;
   ASSERT_TRUE(Train(SmallLenet(2), "cpu", &recorder).ok());

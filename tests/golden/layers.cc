@@ -2,19 +2,20 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/batch_norm.h"
+#include "engine/graph/ops/channel_bias.h"
 #include "engine/graph/ops/classification.h"
 #include "engine/graph/ops/convolution.h"
-#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/group_norm.h"
 #include "engine/graph/ops/linear.h"
 #include "engine/graph/ops/pooling.h"
-#include "engine/graph/ops/reshape.h"
+#include "tests/golden/activations.h"
 #include "tests/golden/golden_case.h"
+#include "tests/golden/shaping.h"
 
 namespace tandem {
 namespace {
@@ -59,6 +60,32 @@ absl::StatusOr<ValueId> AddConvolution(Graph& graph, Attributes& attributes, con
   return graph.Add(std::make_shared<Conv2dOp>(geometry), Join(inputs, weights));
 }
 
+// Weights: IOHW, and a bias where it has one.
+absl::StatusOr<ValueId> AddConvTranspose(Graph& graph, Attributes& attributes, ValueId input,
+                                         absl::Span<const ValueId> weights) {
+  for (const char* key : {"in_channels", "out_channels", "kernel_size", "bias"}) attributes.Ignore(key);
+  if (attributes.Text("padding_mode", "zeros") != "zeros") return NotOffered("padding by other than zeros");
+  const Shape x = graph.value(input).shape;
+  const Shape weight = graph.value(weights[0]).shape;
+  if (x.rank() != 4 || weight.rank() != 4) {
+    return absl::InvalidArgumentError("the input and the weight must have 4 dimensions");
+  }
+  Conv2dGeometry g;
+  g.stride = attributes.Pair("stride", {1, 1});
+  g.padding = attributes.Pair("padding", {0, 0});
+  g.dilation = attributes.Pair("dilation", {1, 1});
+  g.groups = attributes.Whole("groups", 1);
+  const Size2d extra = attributes.Pair("output_padding", {0, 0});
+  if (extra.h >= g.stride.h || extra.w >= g.stride.w) return NotOffered("output_padding beyond the stride");
+  const Shape y({x[0], weight[1] * g.groups,
+                 (x[2] - 1) * g.stride.h - 2 * g.padding.h + g.dilation.h * (weight[2] - 1) + extra.h + 1,
+                 (x[3] - 1) * g.stride.w - 2 * g.padding.w + g.dilation.w * (weight[3] - 1) + extra.w + 1});
+  TANDEM_ASSIGN_OR_RETURN(const ValueId output,
+                          graph.Add(std::make_shared<Conv2dGradInputOp>(g, y), {input, weights[0]}));
+  if (weights.size() == 1) return output;
+  return graph.Add(std::make_shared<ChannelBiasOp>(), {output, weights[1]});
+}
+
 absl::StatusOr<PoolGeometry> ReadPooling(const Graph& graph, Attributes& attributes, ValueId input) {
   const Shape& x = graph.value(input).shape;
   if (x.rank() != 4) return absl::InvalidArgumentError("the input must have 4 dimensions");
@@ -67,12 +94,7 @@ absl::StatusOr<PoolGeometry> ReadPooling(const Graph& graph, Attributes& attribu
   geometry.size = attributes.Pair("kernel_size", {1, 1});
   geometry.stride = attributes.Pair("stride", geometry.size);
   geometry.padding = attributes.Pair("padding", {0, 0});
-  if (attributes.Flag("ceil_mode", false)) {
-    // It says nothing where the windows fit exactly.
-    const bool exact = (x[2] + 2 * geometry.padding.h - geometry.size.h) % geometry.stride.h == 0 &&
-                       (x[3] + 2 * geometry.padding.w - geometry.size.w) % geometry.stride.w == 0;
-    if (!exact) return NotOffered("ceil_mode");
-  }
+  geometry.ceil_mode = attributes.Flag("ceil_mode", false);
   return geometry;
 }
 
@@ -99,23 +121,36 @@ absl::StatusOr<ValueId> AddGlobalAveragePooling(Graph& graph, ValueId input) {
   return graph.Add(std::make_shared<AveragePool2dOp>(PoolGeometry{.size = {x[2], x[3]}}, true), {input});
 }
 
-absl::StatusOr<ValueId> AddFlatten(Graph& graph, Attributes& attributes, ValueId input) {
-  const Shape& x = graph.value(input).shape;
-  const int64_t start = attributes.Whole("start_dim", 1);
-  int64_t end = attributes.Whole("end_dim", -1);
-  if (end < 0) end += x.rank();
-  if (start < 0 || start > end || end >= x.rank()) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot flatten from ", start, " to ", end));
+absl::StatusOr<ValueId> AddGlobalMaxPooling(Graph& graph, ValueId input) {
+  const Shape x = graph.value(input).shape;
+  if (x.rank() != 4) return absl::InvalidArgumentError("the input must have 4 dimensions");
+  for (const Size2d size : {Size2d{1, x[3]}, Size2d{x[2], 1}}) {
+    TANDEM_ASSIGN_OR_RETURN(
+        const std::vector<ValueId> outputs,
+        graph.AddNode(std::make_shared<MaxPool2dOp>(PoolGeometry{.size = size}), {input}));
+    input = outputs[0];
   }
-  std::vector<int64_t> extents;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (i > start && i <= end) {
-      extents.back() *= x[i];
-    } else {
-      extents.push_back(x[i]);
-    }
+  return input;
+}
+
+// Weights: weight and bias where it is affine. Instance normalisation has a group for each channel.
+absl::StatusOr<ValueId> AddGroupNorm(Graph& graph, const std::string& type, Attributes& attributes,
+                                     ValueId input, absl::Span<const ValueId> weights) {
+  for (const char* key : {"num_channels", "num_features", "affine"}) attributes.Ignore(key);
+  const Shape shape = graph.value(input).shape;
+  if (shape.rank() < 2) return absl::InvalidArgumentError("the input must have at least 2 dimensions");
+  if (attributes.Flag("track_running_stats", false)) return NotOffered("track_running_stats");
+  std::vector<ValueId> all = Join({input}, weights);
+  if (all.size() == 1) {
+    const DType dtype = graph.value(input).dtype;
+    all.push_back(graph.AddConstant(1, dtype, Shape({shape[1]})));
+    all.push_back(graph.AddConstant(0, dtype, Shape({shape[1]})));
   }
-  return graph.Add(std::make_shared<ReshapeOp>(Shape(std::move(extents))), {input});
+  const int64_t groups = type == "group_norm" ? attributes.Whole("num_groups", 1) : shape[1];
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::vector<ValueId> outputs,
+      graph.AddNode(std::make_shared<GroupNormOp>(groups, attributes.Number("eps", 1e-5)), std::move(all)));
+  return outputs[0];
 }
 
 // Weights: weight and bias where it is affine, then the running mean and variance. Trains unless it says
@@ -144,14 +179,6 @@ absl::StatusOr<ValueId> AddBatchNorm(Graph& graph, Attributes& attributes, Value
   return outputs[0];
 }
 
-absl::StatusOr<ValueId> AddSum(Graph& graph, absl::Span<const ValueId> inputs) {
-  ValueId sum = inputs[0];
-  for (const ValueId input : inputs.subspan(1)) {
-    TANDEM_ASSIGN_OR_RETURN(sum, graph.Add(std::make_shared<AddOp>(), {sum, input}));
-  }
-  return sum;
-}
-
 absl::StatusOr<ValueId> Dispatch(Graph& graph, const std::string& type, Attributes& attributes,
                                  const json& attrs, absl::Span<const ValueId> inputs,
                                  absl::Span<const ValueId> weights) {
@@ -166,12 +193,16 @@ absl::StatusOr<ValueId> Dispatch(Graph& graph, const std::string& type, Attribut
   if (type == "max_pool2d") return AddMaxPooling(graph, attributes, inputs[0]);
   if (type == "avg_pool2d") return AddAveragePooling(graph, attributes, inputs[0]);
   if (type == "global_avg_pool2d") return AddGlobalAveragePooling(graph, inputs[0]);
-  if (type == "flatten") return AddFlatten(graph, attributes, inputs[0]);
-  if (type == "relu") {
-    attributes.Ignore("inplace");
-    return graph.Add(std::make_shared<ReluOp>(), {inputs[0]});
+  if (type == "global_max_pool2d") return AddGlobalMaxPooling(graph, inputs[0]);
+  if (type == "conv_transpose2d") return AddConvTranspose(graph, attributes, inputs[0], weights);
+  if (type == "group_norm" || type == "instance_norm" || type == "instance_norm2d") {
+    return AddGroupNorm(graph, type, attributes, inputs[0], weights);
   }
-  return AddSum(graph, inputs);
+  TANDEM_ASSIGN_OR_RETURN(const ValueId activation, AddGoldenActivation(graph, type, attributes, inputs[0]));
+  if (activation != kNoValue) return activation;
+  TANDEM_ASSIGN_OR_RETURN(const ValueId shaped, AddGoldenShaping(graph, type, attributes, attrs, inputs));
+  if (shaped != kNoValue) return shaped;
+  return NotOffered(absl::StrCat("operation ", type));
 }
 
 }  // namespace
@@ -182,12 +213,9 @@ absl::StatusOr<ValueId> AddOperation(Graph& graph, const json& attrs, absl::Span
   // What a network says of every layer.
   for (const char* key : {"name", "inputs", "weights"}) attributes.Ignore(key);
   const std::string type = attributes.Text("type", "");
-  static const std::set<std::string> kOffered = {
-      "add",     "avg_pool2d", "batch_norm1d", "batch_norm2d", "conv2d",
-      "flatten", "linear",     "relu",         "max_pool2d",   "global_avg_pool2d"};
-  if (kOffered.count(type) == 0) return NotOffered(absl::StrCat("operation ", type));
   if (inputs.empty()) return absl::InvalidArgumentError(absl::StrCat(type, " has no input"));
-  if ((type == "conv2d" || type == "linear") && weights.empty()) {
+  const bool weighted = type == "conv2d" || type == "conv_transpose2d" || type == "linear";
+  if (weighted && weights.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(type, " has no weight"));
   }
   TANDEM_ASSIGN_OR_RETURN(const ValueId output, Dispatch(graph, type, attributes, attrs, inputs, weights));

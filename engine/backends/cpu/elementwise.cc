@@ -95,6 +95,13 @@ absl::Status LowerAdd(Lowering& lowering, const Node& node) {
                       int64_t end) { kernels.add(a, b, y, begin, end); });
 }
 
+absl::Status LowerMultiply(Lowering& lowering, const Node& node) {
+  return LowerLoop(lowering, node,
+                   [](const Kernels&, const float* a, const float* b, float* y, int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) y[i] = a[i] * b[i];
+                   });
+}
+
 absl::Status LowerScale(Lowering& lowering, const Node& node) {
   if (lowering.value(node.inputs[0]).dtype == DType::kFloat64) return LowerScaleOfNumber(lowering, node);
   const float factor = static_cast<float>(static_cast<const ScaleOp&>(*node.op).factor);

@@ -9,6 +9,7 @@ namespace tandem::cpu {
 absl::Status LowerRelu(Lowering& lowering, const Node& node);
 absl::Status LowerReluGrad(Lowering& lowering, const Node& node);
 absl::Status LowerAdd(Lowering& lowering, const Node& node);
+absl::Status LowerMultiply(Lowering& lowering, const Node& node);
 absl::Status LowerScale(Lowering& lowering, const Node& node);
 
 absl::Status LowerReshape(Lowering& lowering, const Node& node);

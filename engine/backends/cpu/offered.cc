@@ -1,17 +1,24 @@
 #include <string>
 #include <unordered_map>
 
+#include "engine/backends/cpu/activation.h"
 #include "engine/backends/cpu/batch_norm.h"
+#include "engine/backends/cpu/channel_bias.h"
 #include "engine/backends/cpu/classification.h"
+#include "engine/backends/cpu/concat.h"
 #include "engine/backends/cpu/convolution.h"
+#include "engine/backends/cpu/dropout.h"
 #include "engine/backends/cpu/elementwise.h"
+#include "engine/backends/cpu/group_norm.h"
 #include "engine/backends/cpu/linear.h"
 #include "engine/backends/cpu/losses.h"
 #include "engine/backends/cpu/lowering.h"
 #include "engine/backends/cpu/muon.h"
 #include "engine/backends/cpu/optimizers.h"
 #include "engine/backends/cpu/pooling.h"
+#include "engine/backends/cpu/softmax.h"
 #include "engine/backends/cpu/update.h"
+#include "engine/backends/cpu/upsample.h"
 
 namespace tandem::cpu {
 
@@ -19,6 +26,8 @@ Lower FindLower(absl::string_view kind) {
   static const auto& offered = *new std::unordered_map<std::string, Lower>{
       {"accumulate", LowerAccumulate},
       {"accumulate_gradient", LowerAccumulateGradient},
+      {"activation", LowerActivation},
+      {"activation_grad", LowerActivationGrad},
       {"adadelta", LowerAdadelta},
       {"adagrad", LowerAdagrad},
       {"adam", LowerAdam},
@@ -31,9 +40,12 @@ Lower FindLower(absl::string_view kind) {
       {"batch_norm_grad", LowerBatchNormGrad},
       {"batch_norm_inference", LowerBatchNormInference},
       {"batch_norm_inference_grad", LowerBatchNormInferenceGrad},
+      {"channel_bias", LowerChannelBias},
+      {"channel_bias_grad", LowerChannelBiasGrad},
       {"class_loss", LowerClassLoss},
       {"class_loss_grad", LowerClassLossGrad},
       {"clip_gradients", LowerClipGradients},
+      {"concat", LowerConcat},
       {"conv2d", LowerConvForward},
       {"conv2d_grad_input", LowerConvGradInput},
       {"conv2d_grad_weight", LowerConvGradWeight},
@@ -42,6 +54,9 @@ Lower FindLower(absl::string_view kind) {
       {"count_correct", LowerCountCorrect},
       {"count_labels", LowerCountLabels},
       {"count_sides", LowerCountSides},
+      {"dropout", LowerDropout},
+      {"group_norm", LowerGroupNorm},
+      {"group_norm_grad", LowerGroupNormGrad},
       {"lamb", LowerLamb},
       {"linear", LowerLinearForward},
       {"linear_grad_input", LowerLinearGradInput},
@@ -50,6 +65,7 @@ Lower FindLower(absl::string_view kind) {
       {"max_pool2d", LowerMaxPool},
       {"max_pool2d_grad", LowerMaxPoolGrad},
       {"moving_average", LowerMovingAverage},
+      {"multiply", LowerMultiply},
       {"muon", LowerMuon},
       {"nadam", LowerNadam},
       {"normalize", LowerNormalize},
@@ -59,8 +75,13 @@ Lower FindLower(absl::string_view kind) {
       {"rmsprop", LowerRmsprop},
       {"scale", LowerScale},
       {"sgd", LowerSgd},
+      {"softmax", LowerSoftmax},
       {"softmax_cross_entropy", LowerSoftmaxCrossEntropy},
       {"softmax_cross_entropy_grad", LowerSoftmaxCrossEntropyGrad},
+      {"softmax_grad", LowerSoftmaxGrad},
+      {"split", LowerSplit},
+      {"upsample", LowerUpsample},
+      {"upsample_grad", LowerUpsampleGrad},
       {"value_loss", LowerValueLoss},
       {"value_loss_grad", LowerValueLossGrad},
   };

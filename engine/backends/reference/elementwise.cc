@@ -30,6 +30,14 @@ absl::Status Add(const KernelCall& call) {
   return absl::OkStatus();
 }
 
+absl::Status Multiply(const KernelCall& call) {
+  const absl::Span<const double> a = Numbers(call.inputs[0]);
+  const absl::Span<const double> b = Numbers(call.inputs[1]);
+  const absl::Span<double> product = Numbers(call.outputs[0]);
+  for (size_t i = 0; i < product.size(); ++i) product[i] = a[i] * b[i];
+  return absl::OkStatus();
+}
+
 absl::Status Scale(const KernelCall& call) {
   const absl::Span<const double> x = Numbers(call.inputs[0]);
   const absl::Span<double> y = Numbers(call.outputs[0]);

@@ -32,7 +32,12 @@ void ForEachElement(const PoolGeometry& geometry, const Image& x, int64_t i, int
 }
 
 double Divisor(const PoolGeometry& geometry, bool count_include_pad, const Image& x, int64_t i, int64_t j) {
-  if (count_include_pad) return static_cast<double>(geometry.size.h * geometry.size.w);
+  if (count_include_pad) {
+    // What lies beyond the padding does not count.
+    const int64_t rows = x.h() + 2 * geometry.padding.h - i * geometry.stride.h;
+    const int64_t columns = x.w() + 2 * geometry.padding.w - j * geometry.stride.w;
+    return static_cast<double>(std::min(geometry.size.h, rows) * std::min(geometry.size.w, columns));
+  }
   double count = 0;
   ForEachElement(geometry, x, i, j, [&count](int64_t, int64_t, int64_t) { ++count; });
   return count;

@@ -61,6 +61,9 @@ absl::StatusOr<std::vector<TensorType>> BatchNormOp::Infer(absl::Span<const Tens
   if (!(momentum >= 0 && momentum <= 1)) {
     return InputError(*this, inputs, absl::StrCat("momentum is ", momentum, ", but must be from 0 to 1"));
   }
+  if (inputs[0].shape.elements() == inputs[0].shape[1]) {
+    return InputError(*this, inputs, "a single value a channel has no variance");
+  }
   return std::vector<TensorType>{inputs[0], inputs[1], inputs[1]};
 }
 

@@ -14,7 +14,7 @@ namespace tandem {
 // batch_norm(x, weight [C], bias [C], running_mean [C], running_var [C]) -> y, mean [C], inv_std [C]:
 // y = weight (x - mean) inv_std + bias with the batch's mean and inv_std = 1 / sqrt(variance + epsilon), the
 // variance being the biased one. The running statistics, variables, become (1 - momentum) old + momentum new,
-// the new variance being the unbiased one; a batch of a single value has none and leaves it as it is.
+// the new variance being the unbiased one. A batch with a single value a channel has none, and is refused.
 class BatchNormOp final : public Op {
  public:
   BatchNormOp(double momentum, double epsilon) : momentum(momentum), epsilon(epsilon) {}

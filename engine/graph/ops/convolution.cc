@@ -103,6 +103,26 @@ absl::StatusOr<std::vector<TensorType>> Conv2dGradInputOp::Infer(absl::Span<cons
   return std::vector<TensorType>{{inputs[0].dtype, input_shape}};
 }
 
+absl::StatusOr<std::vector<ValueId>> Conv2dGradInputOp::Gradient(Graph& graph, const Node& node,
+                                                                 absl::Span<const ValueId> grad_outputs,
+                                                                 const std::vector<bool>& wanted) const {
+  const ValueId grad_y = node.inputs[0];
+  const ValueId weight = node.inputs[1];
+  std::vector<ValueId> grads(2, kNoValue);
+  if (wanted[1]) {
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                            graph.AddNode(std::make_shared<Conv2dGradWeightOp>(
+                                              geometry, graph.value(weight).shape, /*has_bias=*/false),
+                                          {grad_outputs[0], grad_y}));
+    grads[1] = outputs[0];
+  }
+  if (wanted[0]) {
+    TANDEM_ASSIGN_OR_RETURN(grads[0],
+                            graph.Add(std::make_shared<Conv2dOp>(geometry), {grad_outputs[0], weight}));
+  }
+  return grads;
+}
+
 OpCost Conv2dGradInputOp::Cost(absl::Span<const TensorType> inputs,
                                absl::Span<const TensorType> outputs) const {
   OpCost cost = Op::Cost(inputs, outputs);

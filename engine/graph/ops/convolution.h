@@ -35,7 +35,8 @@ class Conv2dOp final : public Op {
   Conv2dGeometry geometry;
 };
 
-// conv2d_grad_input(grad_y [N, O, H', W'], weight [O, C / groups, KH, KW]) -> grad_x, of `input_shape`.
+// conv2d_grad_input(grad_y [N, O, H', W'], weight [O, C / groups, KH, KW]) -> grad_x, of `input_shape`. Also
+// what a transposed convolution computes, of O channels to C: so it has a gradient itself.
 class Conv2dGradInputOp final : public Op {
  public:
   Conv2dGradInputOp(Conv2dGeometry geometry, Shape input_shape)
@@ -43,6 +44,9 @@ class Conv2dGradInputOp final : public Op {
   absl::string_view kind() const override { return "conv2d_grad_input"; }
   std::string attributes() const override;
   absl::StatusOr<std::vector<TensorType>> Infer(absl::Span<const TensorType> inputs) const override;
+  absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const Node& node,
+                                                absl::Span<const ValueId> grad_outputs,
+                                                const std::vector<bool>& wanted) const override;
   OpCost Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const override;
 
   Conv2dGeometry geometry;

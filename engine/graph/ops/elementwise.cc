@@ -50,6 +50,22 @@ absl::StatusOr<std::vector<ValueId>> AddOp::Gradient(Graph& /*graph*/, const Nod
   return std::vector<ValueId>{wanted[0] ? grad_outputs[0] : kNoValue, wanted[1] ? grad_outputs[0] : kNoValue};
 }
 
+absl::StatusOr<std::vector<TensorType>> MultiplyOp::Infer(absl::Span<const TensorType> inputs) const {
+  return SameAsInputs(*this, inputs, 2);
+}
+
+absl::StatusOr<std::vector<ValueId>> MultiplyOp::Gradient(Graph& graph, const Node& node,
+                                                          absl::Span<const ValueId> grad_outputs,
+                                                          const std::vector<bool>& wanted) const {
+  std::vector<ValueId> grads(2, kNoValue);
+  for (const int i : {0, 1}) {
+    if (!wanted[i]) continue;
+    TANDEM_ASSIGN_OR_RETURN(grads[i],
+                            graph.Add(std::make_shared<MultiplyOp>(), {grad_outputs[0], node.inputs[1 - i]}));
+  }
+  return grads;
+}
+
 std::string ScaleOp::attributes() const { return absl::StrCat("factor=", factor); }
 
 absl::StatusOr<std::vector<TensorType>> ScaleOp::Infer(absl::Span<const TensorType> inputs) const {

@@ -39,6 +39,17 @@ class AddOp final : public Op {
   std::vector<std::pair<int, int>> InPlace() const override { return {{0, 0}, {0, 1}}; }
 };
 
+// multiply(a, b) -> a b, element by element; all of one shape.
+class MultiplyOp final : public Op {
+ public:
+  absl::string_view kind() const override { return "multiply"; }
+  absl::StatusOr<std::vector<TensorType>> Infer(absl::Span<const TensorType> inputs) const override;
+  absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const Node& node,
+                                                absl::Span<const ValueId> grad_outputs,
+                                                const std::vector<bool>& wanted) const override;
+  std::vector<std::pair<int, int>> InPlace() const override { return {{0, 0}, {0, 1}}; }
+};
+
 // scale(x) -> factor x.
 class ScaleOp final : public Op {
  public:

@@ -22,10 +22,15 @@ absl::StatusOr<Shape> OutputShape(const Op& op, absl::Span<const TensorType> inp
                       absl::StrCat("padding is ", geometry.padding.ToString(),
                                    ", but may be at most half of the size, ", geometry.size.ToString()));
   }
-  const absl::StatusOr<Size2d> windows =
-      CountWindows({x[2], x[3]}, geometry.size, geometry.stride, geometry.padding, {1, 1});
+  const absl::StatusOr<Size2d> windows = CountPoolWindows(geometry, {x[2], x[3]});
   if (!windows.ok()) return InputError(op, inputs, windows.status().message());
   return Shape({x[0], x[1], windows->h, windows->w});
+}
+
+// How many windows, two of which are `stride` apart, there are if one that does not end counts too.
+int64_t RoundedUp(int64_t windows, int64_t image, int64_t size, int64_t stride, int64_t padding) {
+  const bool rest = (windows - 1) * stride + size < image + 2 * padding;
+  return windows + (rest && windows * stride < image + padding ? 1 : 0);
 }
 
 absl::Status CheckGradShape(const Op& op, absl::Span<const TensorType> inputs, size_t i, const Shape& y) {
@@ -41,7 +46,14 @@ double WindowElements(const PoolGeometry& geometry) {
 
 std::string PoolGeometry::ToString() const {
   return absl::StrCat("size=", size.ToString(), " stride=", stride.ToString(),
-                      " padding=", padding.ToString());
+                      " padding=", padding.ToString(), ceil_mode ? " ceil_mode" : "");
+}
+
+absl::StatusOr<Size2d> CountPoolWindows(const PoolGeometry& g, Size2d image) {
+  TANDEM_ASSIGN_OR_RETURN(const Size2d windows, CountWindows(image, g.size, g.stride, g.padding, {1, 1}));
+  if (!g.ceil_mode) return windows;
+  return Size2d{RoundedUp(windows.h, image.h, g.size.h, g.stride.h, g.padding.h),
+                RoundedUp(windows.w, image.w, g.size.w, g.stride.w, g.padding.w)};
 }
 
 absl::StatusOr<std::vector<TensorType>> MaxPool2dOp::Infer(absl::Span<const TensorType> inputs) const {

@@ -15,6 +15,9 @@ struct PoolGeometry {
   Size2d size = {1, 1};
   Size2d stride = {1, 1};
   Size2d padding = {0, 0};  // On each side; at most half the size.
+  // Whether a last window that begins within the image or its padding before it, but reaches beyond the
+  // padding after it, counts.
+  bool ceil_mode = false;
   bool operator==(const PoolGeometry&) const = default;
   std::string ToString() const;
 };
@@ -50,8 +53,11 @@ class MaxPool2dGradOp final : public Op {
   Shape input_shape;
 };
 
-// average_pool2d(x [N, C, H, W]) -> y [N, C, H', W'], the sum of each window divided by its elements: all of
-// them with count_include_pad, else those within the image.
+// How many windows lie over an image: CountWindows, and with ceil_mode those that reach beyond the padding.
+absl::StatusOr<Size2d> CountPoolWindows(const PoolGeometry& geometry, Size2d image);
+
+// average_pool2d(x [N, C, H, W]) -> y [N, C, H', W'], the sum of each window divided by its elements: those
+// within the image and its padding with count_include_pad, else those within the image.
 class AveragePool2dOp final : public Op {
  public:
   AveragePool2dOp(PoolGeometry geometry, bool count_include_pad)

@@ -6,20 +6,27 @@
 
 #include "absl/strings/match.h"
 #include "engine/graph/ops/accumulate.h"
+#include "engine/graph/ops/activation.h"
 #include "engine/graph/ops/adagrad.h"
 #include "engine/graph/ops/adam.h"
 #include "engine/graph/ops/all_reduce.h"
 #include "engine/graph/ops/batch_norm.h"
+#include "engine/graph/ops/channel_bias.h"
 #include "engine/graph/ops/classification.h"
 #include "engine/graph/ops/clip_gradients.h"
+#include "engine/graph/ops/concat.h"
 #include "engine/graph/ops/convolution.h"
+#include "engine/graph/ops/dropout.h"
 #include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/group_norm.h"
 #include "engine/graph/ops/linear.h"
 #include "engine/graph/ops/lion.h"
 #include "engine/graph/ops/normalize.h"
 #include "engine/graph/ops/pooling.h"
 #include "engine/graph/ops/reshape.h"
 #include "engine/graph/ops/sgd.h"
+#include "engine/graph/ops/softmax.h"
+#include "engine/graph/ops/upsample.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -98,6 +105,84 @@ TEST(ShapeRules, Pooling) {
   ExpectRefused(MaxPool2dGradOp(geometry, {2, 5, 9, 7}), {F32({2, 5, 5, 6}), F32({2, 5, 5, 6})});
   ExpectRefused(AveragePool2dOp({{3, 3}, {1, 1}, {2, 0}}, false), {F32({2, 5, 9, 7})});
   ExpectRefused(AveragePool2dGradOp(geometry, true, {2, 5, 9, 7}), {F32({2, 5, 6, 6})});
+}
+
+TEST(ShapeRules, Activations) {
+  const ActivationRule elu = {ActivationFunction::kElu};
+  ExpectTypes(ActivationOp(elu), {F32({2, 3})}, {F32({2, 3})});
+  ExpectTypes(ActivationGradOp(elu), {F64({2, 3}), F64({2, 3})}, {F64({2, 3})});
+  ExpectTypes(SoftmaxOp(1, true), {F32({2, 3})}, {F32({2, 3})});
+  ExpectTypes(SoftmaxGradOp(0, false), {F32({2, 3}), F32({2, 3})}, {F32({2, 3})});
+  ExpectRefused(ActivationOp({ActivationFunction::kElu, std::numeric_limits<double>::quiet_NaN()}),
+                {F32({2, 3})});
+  ExpectRefused(ActivationOp({ActivationFunction::kSoftplus, 0}), {F32({2, 3})});
+  ExpectRefused(ActivationOp(elu), {I32({2, 3})});
+  ExpectRefused(ActivationGradOp(elu), {F32({2, 3}), F32({3, 2})});
+  ExpectRefused(SoftmaxOp(2, false), {F32({2, 3})});
+  ExpectRefused(SoftmaxOp(-1, false), {F32({2, 3})});
+  ExpectRefused(SoftmaxGradOp(0, false), {F32({2, 3}), F32({2})});
+}
+
+TEST(ShapeRules, Joining) {
+  ExpectTypes(MultiplyOp(), {F32({2, 3}), F32({2, 3})}, {F32({2, 3})});
+  ExpectRefused(MultiplyOp(), {F32({2, 3}), F32({2, 1})});
+  ExpectTypes(ConcatOp(1), {F32({2, 3, 4}), F32({2, 5, 4})}, {F32({2, 8, 4})});
+  ExpectTypes(SplitOp(1, {3, 5}), {F32({2, 8, 4})}, {F32({2, 3, 4}), F32({2, 5, 4})});
+  ExpectRefused(ConcatOp(1), {F32({2, 3, 4}), F32({2, 5, 3})});
+  ExpectRefused(ConcatOp(1), {F32({2, 3, 4}), F32({2, 5})});
+  ExpectRefused(ConcatOp(2), {F32({2, 3})});
+  ExpectRefused(SplitOp(1, {3, 4}), {F32({2, 8})});
+  ExpectRefused(SplitOp(1, {8, 0}), {F32({2, 8})});
+  ExpectTypes(ChannelBiasOp(), {F32({2, 3, 4, 5}), F32({3})}, {F32({2, 3, 4, 5})});
+  ExpectTypes(ChannelBiasGradOp(), {F32({2, 3, 4, 5})}, {F32({3})});
+  ExpectRefused(ChannelBiasOp(), {F32({2, 3, 4}), F32({4})});
+}
+
+TEST(ShapeRules, Dropout) {
+  ExpectTypes(DropoutOp(0.5, 1, 0), {F32({2, 3}), I64({})}, {F32({2, 3})});
+  ExpectRefused(DropoutOp(1, 1, 0), {F32({2, 3}), I64({})});
+  ExpectRefused(DropoutOp(-0.1, 1, 0), {F32({2, 3}), I64({})});
+  ExpectRefused(DropoutOp(0.5, 1, -1), {F32({2, 3}), I64({})});
+  ExpectRefused(DropoutOp(0.5, 1, 0), {F32({2, 3}), I32({})});
+}
+
+TEST(ShapeRules, Upsampling) {
+  const UpsampleRule rule = {.size = {8, 15}};
+  ExpectTypes(UpsampleOp(rule), {F32({2, 3, 4, 5})}, {F32({2, 3, 8, 15})});
+  ExpectTypes(UpsampleGradOp(rule, Shape({2, 3, 4, 5})), {F32({2, 3, 8, 15})}, {F32({2, 3, 4, 5})});
+  ExpectRefused(UpsampleOp({.size = {0, 4}}), {F32({2, 3, 4, 5})});
+  ExpectRefused(UpsampleOp(rule), {F32({3, 4, 5})});
+  ExpectRefused(UpsampleGradOp(rule, Shape({2, 3, 4, 5})), {F32({2, 3, 8, 10})});
+}
+
+TEST(ShapeRules, GroupNormalization) {
+  const GroupNormOp op(2, 1e-5);
+  ExpectTypes(op, {F32({3, 4, 5}), F32({4}), F32({4})}, {F32({3, 4, 5}), F32({3, 2}), F32({3, 2})});
+  ExpectTypes(GroupNormGradOp(2), {F32({3, 4, 5}), F32({3, 4, 5}), F32({4}), F32({3, 2}), F32({3, 2})},
+              {F32({3, 4, 5}), F32({4}), F32({4})});
+  ExpectRefused(GroupNormOp(3, 1e-5), {F32({3, 4, 5}), F32({4}), F32({4})});
+  ExpectRefused(GroupNormOp(2, -1), {F32({3, 4, 5}), F32({4}), F32({4})});
+  ExpectRefused(op, {F32({3, 4, 5}), F32({2}), F32({4})});
+}
+
+TEST(ShapeRules, PoolingRoundedUp) {
+  const PoolGeometry plain = {.size = {3, 2}, .stride = {2, 3}, .padding = {1, 0}};
+  PoolGeometry rounded = plain;
+  rounded.ceil_mode = true;
+  ExpectTypes(AveragePool2dOp(plain, true), {F32({1, 1, 6, 6})}, {F32({1, 1, 3, 2})});
+  // A fourth row of windows begins in the image; a third column would begin beyond it.
+  ExpectTypes(AveragePool2dOp(rounded, true), {F32({1, 1, 6, 6})}, {F32({1, 1, 4, 2})});
+  ExpectTypes(AveragePool2dOp(rounded, true), {F32({1, 1, 7, 7})}, {F32({1, 1, 4, 3})});
+}
+
+TEST(ShapeRules, BatchNormalizationOfASingleValueIsRefused) {
+  const auto inputs = [](Shape x) {
+    return std::vector<TensorType>{F32(x), F32({3}), F32({3}), F32({3}), F32({3})};
+  };
+  ExpectRefused(BatchNormOp(0.1, 1e-5), inputs({1, 3}));
+  ExpectRefused(BatchNormOp(0.1, 1e-5), inputs({1, 3, 1, 1}));
+  EXPECT_TRUE(BatchNormOp(0.1, 1e-5).Infer(inputs({1, 3, 1, 2})).ok());
+  EXPECT_TRUE(BatchNormInferenceOp(1e-5).Infer(inputs({1, 3})).ok());
 }
 
 TEST(ShapeRules, BatchNormalization) {

@@ -1,0 +1,136 @@
+#include "engine/backends/cpu/activation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "dnnl.hpp"
+#include "engine/backends/cpu/onednn.h"
+#include "engine/backends/cpu/onednn_step.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/activation.h"
+
+namespace tandem::cpu {
+namespace {
+
+// From here on, single precision does not tell softplus from x.
+constexpr double kLargeThreshold = 16;
+
+// oneDNN's name of a function, and its number; undef where it has none.
+std::pair<dnnl::algorithm, float> AlgorithmOf(const ActivationRule& rule) {
+  const float alpha = static_cast<float>(rule.alpha);
+  switch (rule.function) {
+    case ActivationFunction::kLeakyRelu:
+      return {dnnl::algorithm::eltwise_relu, alpha};
+    case ActivationFunction::kElu:
+      return {dnnl::algorithm::eltwise_elu, alpha};
+    case ActivationFunction::kGelu:
+      return {dnnl::algorithm::eltwise_gelu_erf, 0.0f};
+    case ActivationFunction::kGeluTanh:
+      return {dnnl::algorithm::eltwise_gelu_tanh, 0.0f};
+    case ActivationFunction::kSigmoid:
+      return {dnnl::algorithm::eltwise_logistic, 0.0f};
+    case ActivationFunction::kTanh:
+      return {dnnl::algorithm::eltwise_tanh, 0.0f};
+    case ActivationFunction::kSilu:
+      return {dnnl::algorithm::eltwise_swish, 1.0f};
+    case ActivationFunction::kSoftplus:
+      if (rule.alpha == 1 && rule.threshold >= kLargeThreshold) {
+        return {dnnl::algorithm::eltwise_soft_relu, 0.0f};
+      }
+      break;
+    case ActivationFunction::kHardSwish:
+      return {dnnl::algorithm::eltwise_hardswish, 0.0f};
+  }
+  return {dnnl::algorithm::undef, 0.0f};
+}
+
+// What oneDNN sees of a tensor: its own layouts, whose padding it keeps zero; all else as one row.
+dnnl::memory::desc DescOf(const Layout& layout) {
+  if (layout.kind() == Layout::Kind::kOneDnn) return layout.desc();
+  return PlainDesc(DType::kFloat32, Shape({std::max<int64_t>(1, layout.elements())}));
+}
+
+dnnl::eltwise_forward::primitive_desc ForwardDesc(const ActivationRule& rule,
+                                                  const dnnl::memory::desc& desc) {
+  const auto [algorithm, number] = AlgorithmOf(rule);
+  return {{dnnl::prop_kind::forward_training, algorithm, desc, number}, OneDnnEngine()};
+}
+
+float Softplus(const ActivationRule& rule, double x) {
+  const double scaled = rule.alpha * x;
+  return static_cast<float>(scaled > rule.threshold ? x : std::log1p(std::exp(scaled)) / rule.alpha);
+}
+
+float SoftplusSlope(const ActivationRule& rule, double x) {
+  const double scaled = rule.alpha * x;
+  return static_cast<float>(scaled > rule.threshold ? 1 : 1 / (1 + std::exp(-scaled)));
+}
+
+// The rule, and in the gradient the product of its slope and the second input, over all elements.
+absl::Status LowerSoftplus(Lowering& lowering, const Node& node, const ActivationRule& rule,
+                           const Layout& layout) {
+  const bool is_grad = node.inputs.size() == 2;
+  TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[0], layout));
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(node.inputs.back(), layout));
+  const Region y = lowering.Define(node.outputs[0], layout);
+  const int64_t elements = layout.elements();
+  lowering.Emit({.name = absl::StrCat(node.op->kind(), " softplus"),
+                 .reads = {x, dy},
+                 .writes = {y},
+                 .in_place = {{0, 1}},
+                 .run = [=](const RunContext& run) {
+                   const float* from = run.At<const float>(x);
+                   const float* grad = run.At<const float>(dy);
+                   float* to = run.At<float>(y);
+                   run.team->For(elements, [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       to[i] = is_grad ? SoftplusSlope(rule, from[i]) * grad[i] : Softplus(rule, from[i]);
+                     }
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status LowerActivation(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const ActivationRule& rule = static_cast<const ActivationOp&>(*node.op).rule;
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  const Layout layout = home.layout;
+  if (AlgorithmOf(rule).first == dnnl::algorithm::undef) return LowerSoftplus(lowering, node, rule, layout);
+  const dnnl::memory::desc desc = DescOf(layout);
+  const auto forward = ForwardDesc(rule, desc);
+  TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetFixed(node.inputs[0], layout));
+  const Region y = lowering.Define(node.outputs[0], layout);
+  lowering.Emit(OneDnnStep(absl::StrCat("activation ", rule.ToString()), dnnl::eltwise_forward(forward),
+                           {{DNNL_ARG_SRC, desc, x}}, {{DNNL_ARG_DST, desc, y}}));
+  return absl::OkStatus();
+}
+
+absl::Status LowerActivationGrad(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const ActivationRule& rule = static_cast<const ActivationGradOp&>(*node.op).rule;
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  const Layout layout = home.layout;
+  const auto [algorithm, number] = AlgorithmOf(rule);
+  if (algorithm == dnnl::algorithm::undef) return LowerSoftplus(lowering, node, rule, layout);
+  const dnnl::memory::desc desc = DescOf(layout);
+  const dnnl::eltwise_backward::primitive_desc backward({algorithm, desc, desc, number}, OneDnnEngine(),
+                                                        ForwardDesc(rule, desc));
+  TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetFixed(node.inputs[0], layout));
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetFixed(node.inputs[1], layout));
+  const Region dx = lowering.Define(node.outputs[0], layout);
+  Step step =
+      OneDnnStep(absl::StrCat("activation_grad ", rule.ToString()), dnnl::eltwise_backward(backward),
+                 {{DNNL_ARG_SRC, desc, x}, {DNNL_ARG_DIFF_DST, desc, dy}}, {{DNNL_ARG_DIFF_SRC, desc, dx}});
+  step.in_place = {{0, 1}};
+  lowering.Emit(std::move(step));
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::cpu

@@ -1,0 +1,14 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CPU_ACTIVATION_H_
+#define TANDEM_ENGINE_BACKENDS_CPU_ACTIVATION_H_
+
+#include "engine/backends/cpu/lowering.h"
+
+namespace tandem::cpu {
+
+// By oneDNN, in whatever layout x has; a softplus with numbers of its own by an own loop.
+absl::Status LowerActivation(Lowering& lowering, const Node& node);
+absl::Status LowerActivationGrad(Lowering& lowering, const Node& node);
+
+}  // namespace tandem::cpu
+
+#endif  // TANDEM_ENGINE_BACKENDS_CPU_ACTIVATION_H_

@@ -1,0 +1,14 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CPU_CHANNEL_BIAS_H_
+#define TANDEM_ENGINE_BACKENDS_CPU_CHANNEL_BIAS_H_
+
+#include "engine/backends/cpu/lowering.h"
+
+namespace tandem::cpu {
+
+// Plain or batch-blocked, as x is.
+absl::Status LowerChannelBias(Lowering& lowering, const Node& node);
+absl::Status LowerChannelBiasGrad(Lowering& lowering, const Node& node);
+
+}  // namespace tandem::cpu
+
+#endif  // TANDEM_ENGINE_BACKENDS_CPU_CHANNEL_BIAS_H_

@@ -1,0 +1,27 @@
+#ifndef TANDEM_ENGINE_BACKENDS_REFERENCE_GRADIENT_CHECK_H_
+#define TANDEM_ENGINE_BACKENDS_REFERENCE_GRADIENT_CHECK_H_
+
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "engine/backend/op_cases.h"
+
+namespace tandem {
+
+// What is to be differentiated: `build` returns a value; its floating-point inputs are what it is
+// differentiated by.
+struct GradientCase {
+  std::string name;
+  std::function<ValueId(CaseGraph& graph)> build;
+};
+
+inline void PrintTo(const GradientCase& gradient_case, std::ostream* out) { *out << gradient_case.name; }
+
+// Checks the gradient rules of the case's ops, on the oracle, against central differences: for a projection
+// of the value, (L(x + h) - L(x - h)) / 2h of each element. Fails the test where they differ.
+void ExpectGradientIsWhatDifferencesSay(const GradientCase& gradient_case);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_BACKENDS_REFERENCE_GRADIENT_CHECK_H_

@@ -1,0 +1,47 @@
+#include "engine/graph/ops/channel_bias.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/ops/input_rules.h"
+
+namespace tandem {
+
+absl::StatusOr<std::vector<TensorType>> ChannelBiasOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 1));
+  const Shape& x = inputs[0].shape;
+  if (x.rank() < 2) return InputError(*this, inputs, "input 0 must have at least 2 dimensions");
+  if (inputs[1].shape != Shape({x[1]})) {
+    return InputError(*this, inputs, absl::StrCat("the bias must have the shape [", x[1], "]"));
+  }
+  return std::vector<TensorType>{inputs[0]};
+}
+
+absl::StatusOr<std::vector<ValueId>> ChannelBiasOp::Gradient(Graph& graph, const Node& /*node*/,
+                                                             absl::Span<const ValueId> grad_outputs,
+                                                             const std::vector<bool>& wanted) const {
+  std::vector<ValueId> grads = {wanted[0] ? grad_outputs[0] : kNoValue, kNoValue};
+  if (wanted[1]) {
+    TANDEM_ASSIGN_OR_RETURN(grads[1], graph.Add(std::make_shared<ChannelBiasGradOp>(), {grad_outputs[0]}));
+  }
+  return grads;
+}
+
+absl::StatusOr<std::vector<TensorType>> ChannelBiasGradOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 1, 1));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
+  if (inputs[0].shape.rank() < 2) return InputError(*this, inputs, "input 0 must have at least 2 dimensions");
+  return std::vector<TensorType>{{inputs[0].dtype, Shape({inputs[0].shape[1]})}};
+}
+
+OpCost ChannelBiasGradOp::Cost(absl::Span<const TensorType> inputs,
+                               absl::Span<const TensorType> outputs) const {
+  OpCost cost = Op::Cost(inputs, outputs);
+  cost.flops = static_cast<double>(inputs[0].shape.elements());
+  return cost;
+}
+
+}  // namespace tandem

@@ -1,0 +1,57 @@
+#include "engine/graph/ops/dropout.h"
+
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/ops/input_rules.h"
+
+namespace tandem {
+namespace {
+
+// Ten rounds of two multiplications and three exclusive ors, for four words.
+constexpr double kFlopsPerElement = 14;
+
+}  // namespace
+
+std::string DropoutOp::attributes() const {
+  return absl::StrCat("rate=", rate, " seed=", seed, " first_sample=", first_sample);
+}
+
+absl::StatusOr<std::vector<TensorType>> DropoutOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
+  if (inputs[0].shape.rank() < 1) return InputError(*this, inputs, "input 0 must have at least 1 dimension");
+  if (inputs[1].dtype != DType::kInt64 || inputs[1].shape != Shape()) {
+    return InputError(*this, inputs, "the step must be int64[]");
+  }
+  if (!(rate >= 0 && rate < 1)) {
+    return InputError(*this, inputs, absl::StrCat("rate is ", rate, ", but must be from 0 to below 1"));
+  }
+  if (first_sample < 0) {
+    return InputError(*this, inputs,
+                      absl::StrCat("first_sample is ", first_sample, ", but must be at least 0"));
+  }
+  return std::vector<TensorType>{inputs[0]};
+}
+
+absl::StatusOr<std::vector<ValueId>> DropoutOp::Gradient(Graph& graph, const Node& node,
+                                                         absl::Span<const ValueId> grad_outputs,
+                                                         const std::vector<bool>& wanted) const {
+  if (!wanted[0]) return std::vector<ValueId>{kNoValue, kNoValue};
+  TANDEM_ASSIGN_OR_RETURN(const ValueId grad, graph.Add(std::make_shared<DropoutOp>(rate, seed, first_sample),
+                                                        {grad_outputs[0], node.inputs[1]}));
+  return std::vector<ValueId>{grad, kNoValue};
+}
+
+OpCost DropoutOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
+  OpCost cost = Op::Cost(inputs, outputs);
+  cost.flops = kFlopsPerElement * static_cast<double>(inputs[0].shape.elements());
+  return cost;
+}
+
+uint64_t DropoutOp::threshold() const { return static_cast<uint64_t>(std::llround(rate * 0x1p32)); }
+
+}  // namespace tandem

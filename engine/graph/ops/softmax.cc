@@ -1,0 +1,64 @@
+#include "engine/graph/ops/softmax.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/ops/input_rules.h"
+
+namespace tandem {
+namespace {
+
+constexpr double kFlopsPerElement = 12;
+
+absl::StatusOr<std::vector<TensorType>> InferAlong(const Op& op, absl::Span<const TensorType> inputs,
+                                                   size_t count, int axis) {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, count, count));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, count - 1));
+  if (inputs.back().shape != inputs[0].shape) return InputError(op, inputs, "the inputs must have one shape");
+  if (axis < 0 || axis >= inputs[0].shape.rank()) {
+    return InputError(op, inputs, absl::StrCat("there is no dimension ", axis));
+  }
+  return std::vector<TensorType>{inputs[0]};
+}
+
+std::string Describe(int axis, bool log) { return absl::StrCat("axis=", axis, log ? " log" : ""); }
+
+OpCost WithExponentials(OpCost cost) {
+  cost.flops *= kFlopsPerElement;
+  return cost;
+}
+
+}  // namespace
+
+std::string SoftmaxOp::attributes() const { return Describe(axis, log); }
+
+absl::StatusOr<std::vector<TensorType>> SoftmaxOp::Infer(absl::Span<const TensorType> inputs) const {
+  return InferAlong(*this, inputs, 1, axis);
+}
+
+absl::StatusOr<std::vector<ValueId>> SoftmaxOp::Gradient(Graph& graph, const Node& node,
+                                                         absl::Span<const ValueId> grad_outputs,
+                                                         const std::vector<bool>& wanted) const {
+  if (!wanted[0]) return std::vector<ValueId>{kNoValue};
+  TANDEM_ASSIGN_OR_RETURN(const ValueId grad, graph.Add(std::make_shared<SoftmaxGradOp>(axis, log),
+                                                        {node.outputs[0], grad_outputs[0]}));
+  return std::vector<ValueId>{grad};
+}
+
+OpCost SoftmaxOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
+  return WithExponentials(Op::Cost(inputs, outputs));
+}
+
+std::string SoftmaxGradOp::attributes() const { return Describe(axis, log); }
+
+absl::StatusOr<std::vector<TensorType>> SoftmaxGradOp::Infer(absl::Span<const TensorType> inputs) const {
+  return InferAlong(*this, inputs, 2, axis);
+}
+
+OpCost SoftmaxGradOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
+  return WithExponentials(Op::Cost(inputs, outputs));
+}
+
+}  // namespace tandem

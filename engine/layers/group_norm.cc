@@ -1,0 +1,83 @@
+#include "engine/layers/group_norm.h"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/group_norm.h"
+#include "engine/layers/activation.h"
+#include "engine/layers/fields.h"
+
+namespace tandem {
+namespace {
+
+constexpr double kDefaultEpsilon = 1e-5;
+
+class GroupNormLayerKind final : public OneInputLayerKind {
+ public:
+  absl::string_view field() const override { return "group_norm"; }
+
+  void FillDefaults(v1::Layer* layer) const override {
+    v1::GroupNorm* norm = layer->mutable_group_norm();
+    if (!norm->has_epsilon()) norm->set_epsilon(kDefaultEpsilon);
+    if (!norm->has_affine()) norm->set_affine(true);
+    if (norm->activation() == v1::ACTIVATION_UNSPECIFIED) norm->set_activation(v1::ACTIVATION_IDENTITY);
+    FillInitializer(Ones(), norm->mutable_weight_initializer());
+    FillInitializer(Zeros(), norm->mutable_bias_initializer());
+  }
+
+  absl::Status Check(const v1::Layer& layer) const override {
+    const v1::GroupNorm& norm = layer.group_norm();
+    FieldViolations violations;
+    CheckExtent("group_norm.groups", norm.groups(), 1, violations);
+    if (!(norm.epsilon() >= 0) || !std::isfinite(norm.epsilon())) {
+      violations.Add("group_norm.epsilon",
+                     absl::StrCat("is ", norm.epsilon(), "; it must be finite and at least 0"));
+    }
+    CheckActivation("group_norm.activation", norm.activation(), violations);
+    violations.AddAll("group_norm.weight_initializer", CheckInitializer(norm.weight_initializer()));
+    violations.AddAll("group_norm.bias_initializer", CheckInitializer(norm.bias_initializer()));
+    return violations.ToStatus();
+  }
+
+ private:
+  absl::StatusOr<Shape> Infer(const v1::Layer& layer, const Shape& input) const override {
+    const int64_t groups = layer.group_norm().groups();
+    if (input[0] % groups == 0) return input;
+    return FieldError("group_norm.groups", absl::StrCat("is ", groups, "; it must divide the ", input[0],
+                                                        " channels of the input ", input.ToString()));
+  }
+
+  absl::StatusOr<ValueId> Build(const v1::Layer& layer, ValueId input, LayerContext& context) const override {
+    const v1::GroupNorm& norm = layer.group_norm();
+    const Shape channels({context.graph.value(input).shape[1]});
+    std::vector<ValueId> inputs = {input};
+    if (norm.affine()) {
+      inputs.push_back(
+          AddParameter(context, layer.name(), "weight", channels, norm.weight_initializer(), Fans()));
+      inputs.push_back(
+          AddParameter(context, layer.name(), "bias", channels, norm.bias_initializer(), Fans()));
+    } else {
+      inputs.push_back(context.graph.AddConstant(1, context.dtype, channels));
+      inputs.push_back(context.graph.AddConstant(0, context.dtype, channels));
+    }
+    TANDEM_ASSIGN_OR_RETURN(
+        const std::vector<ValueId> outputs,
+        context.graph.AddNode(std::make_shared<GroupNormOp>(norm.groups(), norm.epsilon()),
+                              std::move(inputs)));
+    return AddActivation(norm.activation(), outputs[0], context.graph);
+  }
+};
+
+}  // namespace
+
+const LayerKind& GroupNormKind() {
+  static const GroupNormLayerKind* const kind = new GroupNormLayerKind;
+  return *kind;
+}
+
+}  // namespace tandem

@@ -1,0 +1,181 @@
+// Kinds of layers, one at a time: what they make of an image, and what they refuse.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/layers/model.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A model of the layers over [6, 8, 10].
+v1::Model ModelOf(const std::string& layers) {
+  v1::Model model;
+  const std::string text = absl::StrCat("input { shape: [6, 8, 10] } ", layers);
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &model)) << text;
+  FillModelDefaults(&model);
+  return model;
+}
+
+// The shape of the last layer's output; builds the network, for training and for validation, too.
+std::string OutputOf(const std::string& layers, std::vector<std::string>* parameters = nullptr) {
+  const v1::Model model = ModelOf(layers);
+  const absl::StatusOr<std::vector<Shape>> shapes = CheckModel(model);
+  if (!shapes.ok()) return std::string(shapes.status().message());
+  for (const bool training : {true, false}) {
+    Graph graph;
+    const ValueId input = graph.AddInput("input", DType::kFloat32, Shape({3, 6, 8, 10}));
+    const RandomSource random = {.seed = 1, .step = graph.AddInput("step", DType::kInt64, Shape())};
+    const absl::StatusOr<Network> network =
+        BuildModel(model, input, DType::kFloat32, training, graph, {.random = random});
+    if (!network.ok()) return std::string(network.status().message());
+    const Shape& batch = graph.value(network->output).shape;
+    EXPECT_EQ(Shape(std::vector<int64_t>(batch.extents().begin() + 1, batch.extents().end())),
+              shapes->back());
+    if (parameters == nullptr || !training) continue;
+    for (const Parameter& parameter : network->parameters) {
+      parameters->push_back(absl::StrCat(parameter.name, parameter.shape.ToString()));
+    }
+  }
+  return shapes->back().ToString();
+}
+
+void ExpectViolation(const std::string& layers, const std::string& field, const std::string& part) {
+  const absl::Status status = CheckModel(ModelOf(layers)).status();
+  const std::vector<FieldViolation> violations = GetFieldViolations(status);
+  ASSERT_EQ(violations.size(), 1) << layers << ": " << status;
+  EXPECT_EQ(violations[0].field, field);
+  EXPECT_THAT(violations[0].description, HasSubstr(part));
+}
+
+TEST(LayerKindsTest, EveryActivationIsAFunctionOfOneElement) {
+  for (int i = v1::Activation_MIN; i <= v1::Activation_MAX; ++i) {
+    if (i == v1::ACTIVATION_UNSPECIFIED) continue;
+    const std::string name = v1::Activation_Name(static_cast<v1::Activation>(i));
+    EXPECT_EQ(OutputOf(absl::StrCat("layers { activation { function: ", name, " } }")), "[6, 8, 10]");
+    EXPECT_EQ(OutputOf(absl::StrCat("layers { conv2d { filters: 2 kernel: 1 activation: ", name, " } }")),
+              "[2, 8, 10]");
+  }
+}
+
+TEST(LayerKindsTest, ActivationsTakeTheirOwnNumbersAlone) {
+  const v1::Model model = ModelOf("layers { activation { function: ACTIVATION_SOFTPLUS beta: 2 } }");
+  EXPECT_EQ(model.layers(0).activation().threshold(), 20);
+  ExpectViolation("layers { activation { function: ACTIVATION_ELU negative_slope: 1 } }",
+                  "layers[0].activation.negative_slope", "ACTIVATION_LEAKY_RELU");
+  ExpectViolation("layers { activation { function: ACTIVATION_ELU alpha: inf } }",
+                  "layers[0].activation.alpha", "finite");
+  ExpectViolation("layers { activation { function: ACTIVATION_SOFTPLUS beta: 0 } }",
+                  "layers[0].activation.beta", "above 0");
+  ExpectViolation("layers { activation {} }", "layers[0].activation.function", "required");
+}
+
+TEST(LayerKindsTest, SoftmaxKeepsTheShape) {
+  EXPECT_EQ(OutputOf("layers { softmax {} } layers { log_softmax { axis: -1 } }"), "[6, 8, 10]");
+  ExpectViolation("layers { softmax { axis: 3 } }", "layers[0].softmax.axis", "from -3 to 2");
+  ExpectViolation("layers { log_softmax { axis: -4 } }", "layers[0].log_softmax.axis", "from -3 to 2");
+}
+
+TEST(LayerKindsTest, JoinsSeveralLayers) {
+  const std::string two = R"(layers { name: "a" conv2d { filters: 4 kernel: 1 } }
+                             layers { name: "b" conv2d { filters: 4 kernel: 1 } inputs: "input" } )";
+  EXPECT_EQ(OutputOf(two + R"(layers { multiply {} inputs: ["a", "b"] })"), "[4, 8, 10]");
+  EXPECT_EQ(OutputOf(two + R"(layers { concat {} inputs: ["a", "b", "input"] })"), "[14, 8, 10]");
+  EXPECT_EQ(OutputOf(two + R"(layers { concat { axis: -1 } inputs: ["b", "a", "b"] })"), "[4, 8, 30]");
+  ExpectViolation(two + R"(layers { concat { axis: 1 } inputs: ["a", "b", "input"] })", "layers[2].concat",
+                  "dimension 1 alone");
+  ExpectViolation(two + R"(layers { multiply {} inputs: ["a", "b", "input"] })", "layers[2].multiply",
+                  "one shape");
+  ExpectViolation(two + R"(layers { name: "c" add { } inputs: ["a", "b"] } layers { concat {} })",
+                  "layers[3].inputs", "2 or more");
+}
+
+TEST(LayerKindsTest, DropoutKeepsTheShape) {
+  EXPECT_EQ(OutputOf("layers { dropout {} } layers { dropout { rate: 0 } }"), "[6, 8, 10]");
+  ExpectViolation("layers { dropout { rate: 1 } }", "layers[0].dropout.rate", "below 1");
+}
+
+TEST(LayerKindsTest, ReshapesTheSameElements) {
+  EXPECT_EQ(OutputOf("layers { reshape { shape: [3, -1, 5] } }"), "[3, 32, 5]");
+  EXPECT_EQ(OutputOf("layers { reshape { shape: 480 } } layers { dense { units: 2 } }"), "[2]");
+  ExpectViolation("layers { reshape { shape: [7, -1] } }", "layers[0].reshape.shape",
+                  "[7, -1] does not hold");
+  ExpectViolation("layers { reshape { shape: [6, 8] } }", "layers[0].reshape.shape", "480 elements");
+  ExpectViolation("layers { reshape { shape: [-1, -1] } }", "layers[0].reshape.shape[1]", "at most one");
+  ExpectViolation("layers { reshape { shape: [480, 0] } }", "layers[0].reshape.shape[1]", "at least 1");
+  ExpectViolation("layers { reshape {} }", "layers[0].reshape.shape", "missing");
+}
+
+TEST(LayerKindsTest, ResizesImages) {
+  EXPECT_EQ(OutputOf("layers { upsample { scale: 2 } }"), "[6, 16, 20]");
+  EXPECT_EQ(OutputOf("layers { upsample { scale: [1.3, 0.5] mode: UPSAMPLE_MODE_BILINEAR } }"), "[6, 10, 5]");
+  EXPECT_EQ(OutputOf("layers { upsample { size: [5, 30] } }"), "[6, 5, 30]");
+  ExpectViolation("layers { upsample {} }", "layers[0].upsample.scale", "missing");
+  ExpectViolation("layers { upsample { scale: 2 size: 2 } }", "layers[0].upsample.scale", "leave one out");
+  ExpectViolation("layers { upsample { scale: 0.01 } }", "layers[0].upsample.scale", "[0, 0]");
+  ExpectViolation("layers { upsample { scale: [2, -1] } }", "layers[0].upsample.scale[1]", "above 0");
+  ExpectViolation("layers { upsample { scale: 2 align_corners: true } }", "layers[0].upsample.align_corners",
+                  "bilinear");
+}
+
+TEST(LayerKindsTest, NormalisesGroups) {
+  std::vector<std::string> parameters;
+  EXPECT_EQ(OutputOf("layers { group_norm { groups: 3 } } layers { group_norm { groups: 6 affine: false } }",
+                     &parameters),
+            "[6, 8, 10]");
+  EXPECT_THAT(parameters, ElementsAre("group_norm_1.weight[6]", "group_norm_1.bias[6]"));
+  ExpectViolation("layers { group_norm { groups: 4 } }", "layers[0].group_norm.groups", "6 channels");
+  ExpectViolation("layers { group_norm {} }", "layers[0].group_norm.groups", "at least 1");
+}
+
+TEST(LayerKindsTest, TransposesConvolutions) {
+  std::vector<std::string> parameters;
+  EXPECT_EQ(OutputOf(R"(layers { conv_transpose2d { filters: 4 kernel: [3, 2] stride: 2 padding: [1, 0]
+                        output_padding: 1 groups: 2 } })",
+                     &parameters),
+            "[4, 16, 21]");
+  EXPECT_THAT(parameters, ElementsAre("conv_transpose2d_1.weight[6, 2, 3, 2]", "conv_transpose2d_1.bias[4]"));
+  EXPECT_EQ(OutputOf("layers { conv_transpose2d { filters: 1 kernel: 3 dilation: 2 use_bias: false } }"),
+            "[1, 12, 14]");
+  ExpectViolation("layers { conv_transpose2d { filters: 4 kernel: 2 stride: 2 output_padding: 2 } }",
+                  "layers[0].conv_transpose2d.output_padding", "less than the stride");
+  ExpectViolation("layers { conv_transpose2d { filters: 4 kernel: 1 padding: 4 } }",
+                  "layers[0].conv_transpose2d.padding", "[0, 2]");
+  ExpectViolation("layers { conv_transpose2d { filters: 4 kernel: 1 groups: 4 } }",
+                  "layers[0].conv_transpose2d.groups", "6 channels");
+}
+
+TEST(LayerKindsTest, PoolsRoundedUpAndGlobally) {
+  EXPECT_EQ(OutputOf("layers { max_pool2d { size: 3 stride: 2 } }"), "[6, 3, 4]");
+  EXPECT_EQ(OutputOf("layers { max_pool2d { size: 3 stride: 2 ceil_mode: true } }"), "[6, 4, 5]");
+  EXPECT_EQ(OutputOf("layers { average_pool2d { size: 3 ceil_mode: true } }"), "[6, 3, 4]");
+  EXPECT_EQ(OutputOf("layers { global_max_pool2d {} }"), "[6, 1, 1]");
+  ExpectViolation("layers { upsample { size: 300 } } layers { global_max_pool2d {} }",
+                  "layers[1].global_max_pool2d", "at most 255 by 255");
+}
+
+// Training has no variance of a single value; validation takes the running one.
+TEST(LayerKindsTest, BatchNormRefusesToTrainOnASingleValue) {
+  const v1::Model model = ModelOf("layers { global_average_pool2d {} } layers { batch_norm {} }");
+  for (const bool training : {true, false}) {
+    Graph graph;
+    const ValueId input = graph.AddInput("input", DType::kFloat32, Shape({1, 6, 8, 10}));
+    const absl::Status status = BuildModel(model, input, DType::kFloat32, training, graph).status();
+    EXPECT_EQ(status.ok(), !training) << status;
+    if (!training) continue;
+    ASSERT_EQ(GetFieldViolations(status).size(), 1) << status;
+    EXPECT_EQ(GetFieldViolations(status)[0].field, "layers[1].batch_norm");
+    EXPECT_THAT(GetFieldViolations(status)[0].description, HasSubstr("single value a channel"));
+  }
+}
+
+}  // namespace
+}  // namespace tandem
