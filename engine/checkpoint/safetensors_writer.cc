@@ -36,8 +36,10 @@ const char* FormatType(DType dtype) {
   return "";
 }
 
-absl::StatusOr<std::string> MakeHeader(absl::Span<const NamedTensor> tensors,
-                                       const std::map<std::string, std::string>& metadata) {
+}  // namespace
+
+absl::StatusOr<std::string> MakeSafetensorsHeader(absl::Span<const NamedTensor> tensors,
+                                                  const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header;
   header[kMetadata] = metadata;
   std::set<std::string> names = {"", kMetadata};
@@ -54,17 +56,14 @@ absl::StatusOr<std::string> MakeHeader(absl::Span<const NamedTensor> tensors,
   }
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
-  return text;
+  const uint64_t length = text.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + text;
 }
-
-}  // namespace
 
 absl::Status WriteSafetensors(Env* env, const std::string& path, absl::Span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata) {
-  TANDEM_ASSIGN_OR_RETURN(const std::string header, MakeHeader(tensors, metadata));
+  TANDEM_ASSIGN_OR_RETURN(const std::string header, MakeSafetensorsHeader(tensors, metadata));
   return WriteFileAtomically(env, path, [&](WritableFile& file) -> absl::Status {
-    const uint64_t length = header.size();
-    TANDEM_RETURN_IF_ERROR(file.Append({reinterpret_cast<const char*>(&length), sizeof(length)}));
     TANDEM_RETURN_IF_ERROR(file.Append(header));
     for (const auto& [name, tensor] : tensors) {
       TANDEM_RETURN_IF_ERROR(

@@ -6,13 +6,18 @@
 
 namespace tandem {
 
-Loader::Loader(const Dataset* dataset, Sampler* sampler, int rank, int64_t epochs, int depth)
+Loader::Loader(const Dataset* dataset, Sampler* sampler, int rank, int64_t first_step, int64_t steps,
+               int depth)
     : dataset_(dataset),
       sampler_(sampler),
       rank_(rank),
-      steps_(epochs * sampler->steps_per_epoch()),
+      first_step_(first_step),
+      steps_(steps),
       depth_(depth),
-      slots_(depth + 1) {
+      slots_(depth + 1),
+      prepared_(first_step),
+      taken_(first_step - 1),
+      next_(first_step_) {
   const int64_t samples =
       std::max(sampler->ShareSamples(0, rank), sampler->ShareSamples(sampler->steps_per_epoch() - 1, rank));
   for (Slot& slot : slots_) {
@@ -45,7 +50,7 @@ void Loader::Fill(int64_t step) {
 }
 
 void Loader::PrepareAhead() {
-  for (int64_t step = 0; step < steps_; ++step) {
+  for (int64_t step = first_step_; step < steps_; ++step) {
     {
       MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(this, &Loader::MayPrepare));

@@ -24,14 +24,15 @@ struct Batch {
 // thread of its own. Next is called by one thread.
 class Loader {
  public:
-  // `dataset` and `sampler` outlive it. It will give `epochs` epochs and keep up to `depth` steps ready; with
-  // a depth of 0 it has no thread and gathers when asked.
-  Loader(const Dataset* dataset, Sampler* sampler, int rank, int64_t epochs, int depth);
+  // `dataset` and `sampler` outlive it. It will give the steps from `first_step` to before `steps`, counted
+  // from 0 over all epochs, and keep up to `depth` of them ready; with a depth of 0 it has no thread and
+  // gathers when asked.
+  Loader(const Dataset* dataset, Sampler* sampler, int rank, int64_t first_step, int64_t steps, int depth);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // The next step's samples, which stay until the next call. At most epochs times steps_per_epoch calls.
+  // The next step's samples, which stay until the next call. At most steps - first_step calls.
   // std::bad_alloc where there is no memory for them, whichever thread finds that.
   Batch Next() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -60,7 +61,8 @@ class Loader {
   const Dataset* const dataset_;
   Sampler* const sampler_;
   const int rank_;
-  const int64_t steps_;  // Over all epochs.
+  const int64_t first_step_;
+  const int64_t steps_;
   const int depth_;
   // One for each step ahead and one that the caller reads: those of the steps from taken_ to taken_ + depth_.
   // A slot belongs to the thread until prepared_ counts it, then to the caller.
@@ -68,12 +70,12 @@ class Loader {
   double wait_seconds_ = 0;
 
   Mutex mutex_;
-  // Steps that were filled, and the step that the caller reads.
-  int64_t prepared_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t taken_ ABSL_GUARDED_BY(mutex_) = -1;
+  // The next step to fill, and the step that the caller reads.
+  int64_t prepared_ ABSL_GUARDED_BY(mutex_);
+  int64_t taken_ ABSL_GUARDED_BY(mutex_);
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool out_of_memory_ ABSL_GUARDED_BY(mutex_) = false;  // The thread has ended.
-  int64_t next_ = 0;                                    // Calls of Next so far.
+  int64_t next_;                                        // The step that Next gives.
   std::thread thread_;
 };
 

@@ -45,7 +45,7 @@ TEST(LoaderTest, MemoryThatItsThreadCannotHaveIsTheCallersError) {
   for (const int depth : {0, 1, 3}) {
     const GreedyDataset greedy;
     Sampler sampler({.samples = 8, .batch = 2, .loads = {1}, .shuffle = false, .seed = 0});
-    Loader loader(&greedy, &sampler, 0, 1, depth);
+    Loader loader(&greedy, &sampler, 0, 0, sampler.steps_per_epoch(), depth);
     EXPECT_EQ(loader.Next().samples, 2);
     EXPECT_THROW(loader.Next(), std::bad_alloc);
   }
@@ -56,7 +56,7 @@ TEST(LoaderTest, GivesTheSamplersSharesAtAnyDepth) {
   for (const int depth : {0, 1, 2, 64}) {
     SCOPED_TRACE(depth);
     Sampler sampler({.samples = 10, .batch = 4, .loads = {1, 1}, .shuffle = true, .seed = 1});
-    Loader loader(&dataset, &sampler, 1, /*epochs=*/3, depth);
+    Loader loader(&dataset, &sampler, 1, /*first_step=*/0, 3 * sampler.steps_per_epoch(), depth);
     for (int64_t epoch = 1; epoch <= 3; ++epoch) {
       const std::vector<uint32_t> order = ShuffledOrder(10, 1, epoch);
       for (int64_t step = 0; step < 3; ++step) {
@@ -106,7 +106,7 @@ TEST(LoaderTest, KeepsAsManyStepsReadyAsItsDepthWhileOneIsRead) {
     SCOPED_TRACE(depth);
     const WatchedDataset dataset;
     Sampler sampler({.samples = 10, .batch = 1, .loads = {1}, .shuffle = false, .seed = 0});
-    Loader loader(&dataset, &sampler, 0, /*epochs=*/1, depth);
+    Loader loader(&dataset, &sampler, 0, /*first_step=*/0, sampler.steps_per_epoch(), depth);
     EXPECT_TRUE(dataset.WaitFor(depth));
     for (int step = 0; step < 5; ++step) {
       const Batch batch = loader.Next();
@@ -121,7 +121,7 @@ TEST(LoaderTest, KeepsAsManyStepsReadyAsItsDepthWhileOneIsRead) {
 TEST(LoaderTest, MayBeLeftInTheMiddle) {
   const CountingDataset dataset;
   Sampler sampler({.samples = 10, .batch = 1, .loads = {1}, .shuffle = false, .seed = 0});
-  Loader loader(&dataset, &sampler, 0, /*epochs=*/1000, /*depth=*/3);
+  Loader loader(&dataset, &sampler, 0, /*first_step=*/0, 1000 * sampler.steps_per_epoch(), /*depth=*/3);
   loader.Next();
 }
 

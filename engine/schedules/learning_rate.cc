@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/schedules/curve.h"
-#include "engine/schedules/plateau.h"
 
 namespace tandem {
 
@@ -17,7 +16,7 @@ LearningRate::LearningRate(const Options& options)
     warmup_counts_epochs_ = schedule.warmup().unit() != v1::SCHEDULE_UNIT_STEPS;
     warmup_steps_ = warmup_counts_epochs_ ? warmup_length_ * steps_per_epoch_ : warmup_length_;
   }
-  const int64_t steps_left = std::max<int64_t>(1, options.epochs * steps_per_epoch_ - warmup_steps_);
+  const int64_t steps_left = std::max<int64_t>(1, options.steps - warmup_steps_);
   const int64_t length = counts_epochs_ ? (steps_left + steps_per_epoch_ - 1) / steps_per_epoch_ : steps_left;
   const double scale = schedule.linear_scaling() ? options.replicas : 1;
   curve_ = MakeCurve(schedule, options.learning_rate, scale, length);
@@ -42,6 +41,15 @@ double LearningRate::Rate(int64_t step) const {
 
 void LearningRate::EndEpoch(int64_t steps, double measure) {
   if (plateau_ != nullptr && steps > warmup_steps_) plateau_->Observe(measure);
+}
+
+std::optional<Plateau::State> LearningRate::state() const {
+  if (plateau_ == nullptr) return std::nullopt;
+  return plateau_->state();
+}
+
+void LearningRate::Restore(const Plateau::State& state) {
+  if (plateau_ != nullptr) plateau_->Restore(state);
 }
 
 }  // namespace tandem

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
+#include "engine/schedules/plateau.h"
 #include "tandem/v1/training.pb.h"
 
 namespace tandem {
-
-class Plateau;
 
 // The learning rate of a training, step by step, in double precision. Rate may be called from any thread, but
 // not while EndEpoch runs.
@@ -19,7 +19,7 @@ class LearningRate {
     v1::Schedule schedule;     // With its defaults, and checked.
     double learning_rate = 0;  // The optimizer's.
     int64_t steps_per_epoch = 1;
-    int64_t epochs = 1;
+    int64_t steps = 1;  // Of the whole training.
     int replicas = 1;
   };
   explicit LearningRate(const Options& options);
@@ -34,6 +34,11 @@ class LearningRate {
   // An epoch of training has ended, `steps` steps after training began; `measure` is what the schedule
   // watches.
   void EndEpoch(int64_t steps, double measure);
+
+  // What was learned from measurements; none where none is watched.
+  std::optional<Plateau::State> state() const;
+  // For the schedule that gave the state. Not while Rate runs.
+  void Restore(const Plateau::State& state);
 
  private:
   // `t` counts steps from the end of the warm-up.

@@ -5,31 +5,31 @@
 namespace tandem {
 
 bool Plateau::Improves(double measure) const {
-  if (!best_.has_value()) return true;
+  if (!state_.best.has_value()) return true;
   const bool downwards = spec_.mode() != v1::PLATEAU_MODE_MAX;
   const double sign = downwards ? -1 : 1;
   const double margin =
-      spec_.threshold_mode() == v1::THRESHOLD_MODE_ABS ? spec_.threshold() : spec_.threshold() * *best_;
-  const double bar = *best_ + sign * margin;
+      spec_.threshold_mode() == v1::THRESHOLD_MODE_ABS ? spec_.threshold() : spec_.threshold() * *state_.best;
+  const double bar = *state_.best + sign * margin;
   return downwards ? measure < bar : measure > bar;
 }
 
 void Plateau::Observe(double measure) {
   if (Improves(measure)) {
-    best_ = measure;
-    bad_epochs_ = 0;
+    state_.best = measure;
+    state_.bad_epochs = 0;
   } else {
-    ++bad_epochs_;
+    ++state_.bad_epochs;
   }
-  if (cooldown_left_ > 0) {
-    --cooldown_left_;
-    bad_epochs_ = 0;
+  if (state_.cooldown_left > 0) {
+    --state_.cooldown_left;
+    state_.bad_epochs = 0;
   }
-  if (bad_epochs_ <= spec_.patience()) return;
-  const double lower = std::max(rate_ * spec_.factor(), spec_.min_lr());
-  if (rate_ - lower > spec_.eps()) rate_ = lower;
-  cooldown_left_ = spec_.cooldown();
-  bad_epochs_ = 0;
+  if (state_.bad_epochs <= spec_.patience()) return;
+  const double lower = std::max(state_.rate * spec_.factor(), spec_.min_lr());
+  if (state_.rate - lower > spec_.eps()) state_.rate = lower;
+  state_.cooldown_left = spec_.cooldown();
+  state_.bad_epochs = 0;
 }
 
 }  // namespace tandem

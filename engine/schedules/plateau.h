@@ -11,9 +11,19 @@ namespace tandem {
 // A rate that drops whenever a measure stops improving, as torch.optim.lr_scheduler.ReduceLROnPlateau's.
 class Plateau {
  public:
-  Plateau(const v1::PlateauSchedule& spec, double rate) : spec_(spec), rate_(rate) {}
+  Plateau(const v1::PlateauSchedule& spec, double rate) : spec_(spec) { state_.rate = rate; }
 
-  double rate() const { return rate_; }
+  // What it remembers from epoch to epoch.
+  struct State {
+    double rate = 0;
+    std::optional<double> best;
+    int64_t bad_epochs = 0;
+    int64_t cooldown_left = 0;
+  };
+
+  double rate() const { return state_.rate; }
+  const State& state() const { return state_; }
+  void Restore(const State& state) { state_ = state; }
   // After each epoch.
   void Observe(double measure);
 
@@ -21,10 +31,7 @@ class Plateau {
   bool Improves(double measure) const;
 
   const v1::PlateauSchedule spec_;
-  double rate_;
-  std::optional<double> best_;
-  int64_t bad_epochs_ = 0;
-  int64_t cooldown_left_ = 0;
+  State state_;
 };
 
 }  // namespace tandem

@@ -18,7 +18,10 @@
 #include "engine/metrics/metric.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/schedules/schedule.h"
+#include "engine/training/early_stopping.h"
 #include "engine/training/step_graph.h"
+#include "engine/training/step_schedule.h"
+#include "engine/training/watched_measure.h"
 
 namespace tandem {
 namespace {
@@ -88,19 +91,57 @@ void CheckPrecision(const v1::Training& training, FieldViolations& violations) {
         scaling.growth_interval() >= 0, "at least 1");
 }
 
+// That an interval is of whole numbers from 1, and is there.
+void CheckInterval(absl::string_view field, int64_t every_epochs, int64_t every_steps,
+                   FieldViolations& violations) {
+  const auto check = [&](absl::string_view name, int64_t value) {
+    if (value >= 0 && value <= kMaxCount) return;
+    violations.Add(absl::StrCat(field, ".", name),
+                   absl::StrCat("is ", value, "; it must be from 1 to ", kMaxCount));
+  };
+  check("every_epochs", every_epochs);
+  check("every_steps", every_steps);
+}
+
+void CheckLength(const v1::Training& training, FieldViolations& violations) {
+  if (training.steps() == 0) return CheckCount("training.epochs", training.epochs(), violations);
+  CheckCount("training.steps", training.steps(), violations);
+  if (training.epochs() != 0) {
+    violations.Add("training.steps", "is given beside training.epochs; give one of them");
+  }
+}
+
+void CheckValidation(const v1::Training& training, FieldViolations& violations) {
+  const v1::ValidationInterval& interval = training.validation();
+  CheckInterval("training.validation", interval.every_epochs(), interval.every_steps(), violations);
+  if (interval.every_epochs() != 0 && interval.every_steps() != 0) {
+    violations.Add("training.validation", "gives every_epochs and every_steps; give one of them");
+  }
+}
+
+void CheckBestModel(const v1::Training& training, FieldViolations& violations) {
+  const v1::BestModel& best = training.best_model();
+  CheckMeasure(training, "training.best_model", best.metric(), best.mode(), violations);
+  if (best.export_best() && !best.keep_weights()) {
+    violations.Add("training.best_model.export_best", "needs keep_weights, which is false");
+  }
+}
+
+void CheckCheckpoints(const v1::Checkpointing& checkpoints, FieldViolations& violations) {
+  CheckInterval("checkpoints", checkpoints.every_epochs(), checkpoints.every_steps(), violations);
+  if (checkpoints.off() && (checkpoints.every_epochs() != 0 || checkpoints.every_steps() != 0)) {
+    violations.Add("checkpoints.off", "is true, but an interval is given too; leave one of them out");
+  }
+}
+
 // What the trainer cannot do yet.
 void CheckOffered(const v1::JobSpec& spec, FieldViolations& violations) {
   const v1::Training& training = spec.training();
   const auto refuse = [&violations](bool given, absl::string_view field) {
     if (given) violations.Add(field, "is not available yet; leave it out");
   };
-  refuse(training.steps() != 0, "training.steps");
-  refuse(training.has_validation(), "training.validation");
-  refuse(training.has_early_stopping(), "training.early_stopping");
-  refuse(training.has_best_model(), "training.best_model");
   refuse(training.has_weight_average(), "training.weight_average");
   refuse(training.accumulation_steps() != 0, "training.accumulation_steps");
-  refuse(spec.has_checkpoints(), "checkpoints");
   refuse(spec.has_initial_weights(), "initial_weights");
   refuse(!spec.frozen_layers().empty(), "frozen_layers");
 }
@@ -111,7 +152,7 @@ void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
   violations.AddAll("training.loss", CheckLoss(training.loss()));
   violations.AddAll("training.optimizer", CheckOptimizer(training.optimizer()));
   CheckCount("training.global_batch_size", training.global_batch_size(), violations);
-  CheckCount("training.epochs", training.epochs(), violations);
+  CheckLength(training, violations);
   std::set<int> seen;
   for (int i = 0; i < training.metrics_size(); ++i) {
     const std::string field = absl::StrCat("training.metrics[", i, "]");
@@ -124,6 +165,10 @@ void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
     violations.Add("training.schedule.plateau.metric", "is not measured; give it in training.metrics too");
   }
   CheckReport(training.report(), violations);
+  CheckValidation(training, violations);
+  CheckEarlyStopping(training, violations);
+  CheckBestModel(training, violations);
+  CheckCheckpoints(spec.checkpoints(), violations);
   CheckPrecision(training, violations);
   if (training.validation_batch_size() < 0 || training.validation_batch_size() > 2 * kMaxCount) {
     violations.Add("training.validation_batch_size", absl::StrCat("is ", training.validation_batch_size(),
@@ -224,10 +269,32 @@ int64_t InputBytes(const Graph& graph) {
 
 // Samplers keep the order of an epoch, of the one before it and, for batches that are prepared ahead, of the
 // next.
-int64_t OrderBytes(const v1::Training& training, const DatasetInfo& dataset) {
-  const int64_t orders = training.shuffle() ? std::min<int64_t>(3, training.epochs()) : 1;
+int64_t OrderBytes(const v1::Training& training, int64_t epochs, const DatasetInfo& dataset) {
+  const int64_t orders = training.shuffle() ? std::min<int64_t>(3, epochs) : 1;
   return (orders * dataset.train_samples + dataset.validation_samples) *
          static_cast<int64_t>(sizeof(uint32_t));
+}
+
+// Once an epoch, where nothing is said.
+template <typename Interval>
+void FillIntervalDefaults(Interval* interval) {
+  if (interval->every_epochs() == 0 && interval->every_steps() == 0) interval->set_every_epochs(1);
+}
+
+// After the metrics' defaults.
+void FillStoppingDefaults(v1::Training* training) {
+  if (training->has_early_stopping()) FillEarlyStoppingDefaults(training->mutable_early_stopping());
+  // The best is tracked in any case, but kept only where it is asked for.
+  const bool asked = training->has_best_model();
+  v1::BestModel* best = training->mutable_best_model();
+  if (!best->has_keep_weights()) best->set_keep_weights(asked);
+  v1::PlateauMode mode = best->mode();
+  if (best->metric().empty() && training->has_early_stopping()) {
+    best->set_metric(training->early_stopping().metric());
+    if (mode == v1::PLATEAU_MODE_UNSPECIFIED) mode = training->early_stopping().mode();
+  }
+  FillMeasureDefaults(best->mutable_metric(), &mode);
+  best->set_mode(mode);
 }
 
 // Sizes of the batches that a pass over `samples` has: the full one, then the last where it is shorter.
@@ -254,6 +321,9 @@ void FillDefaults(v1::JobSpec* spec) {
   if (training->validation_batch_size() == 0 && batch > 0 && batch <= kMaxCount) {
     training->set_validation_batch_size(2 * batch);
   }
+  FillStoppingDefaults(training);
+  FillIntervalDefaults(training->mutable_validation());
+  if (!spec->checkpoints().off()) FillIntervalDefaults(spec->mutable_checkpoints());
   v1::Replicas* replicas = spec->mutable_replicas();
   if (replicas->count() == 0) replicas->set_count(1);
   if (!replicas->has_prefetch()) replicas->set_prefetch(2);
@@ -310,9 +380,10 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   tally.AddBatches(batch_bytes, spec.replicas().prefetch());
   plan.steps_per_epoch =
       (dataset.train_samples + training.global_batch_size() - 1) / training.global_batch_size();
-  plan.steps = plan.steps_per_epoch * training.epochs();
+  const TrainingLength length = TrainingLength::Of(training, plan.steps_per_epoch);
+  plan.steps = length.steps;
   plan.replica_memory_bytes = tally.bytes() + kWorkspaceCapBytes;
-  plan.host_memory_bytes = dataset.memory_bytes + OrderBytes(training, dataset);
+  plan.host_memory_bytes = dataset.memory_bytes + OrderBytes(training, length.epochs, dataset);
   plan.ops = tally.ops();
   return plan;
 }

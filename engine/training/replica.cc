@@ -1,12 +1,20 @@
 #include "engine/training/replica.h"
 
+#include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/initializers/initializer.h"
 #include "engine/training/step_graph.h"
 
 namespace tandem {
+namespace {
+
+// Of validation, which comes as often as it does.
+constexpr int64_t kAnyNumberOfSteps = std::numeric_limits<int64_t>::max();
+
+}  // namespace
 
 Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, Communicator* communicator)
     : context_(context),
@@ -38,9 +46,9 @@ absl::Status Replica::Open(const Replica* like) {
   Sampler& sampler = *context_.train_sampler;
   TANDEM_RETURN_IF_ERROR(CompileTraining(0));
   TANDEM_RETURN_IF_ERROR(CompileTraining(sampler.steps_per_epoch() - 1));
-  const int64_t epochs = context_.spec->training().epochs();
   const int prefetch = context_.spec->replicas().prefetch();
-  train_loader_ = std::make_unique<Loader>(context_.data->train.get(), &sampler, rank_, epochs, prefetch);
+  train_loader_ = std::make_unique<Loader>(context_.data->train.get(), &sampler, rank_, context_.first_step,
+                                           context_.steps, prefetch);
   if (context_.validation_sampler == nullptr) return absl::OkStatus();
 
   for (const int64_t step : {int64_t{0}, context_.validation_sampler->steps_per_epoch() - 1}) {
@@ -51,7 +59,7 @@ absl::Status Replica::Open(const Replica* like) {
     TANDEM_ASSIGN_OR_RETURN(validation_[samples], device_->Compile(graph.graph, variables_.get()));
   }
   validation_loader_ = std::make_unique<Loader>(context_.data->validation.get(), context_.validation_sampler,
-                                                rank_, epochs, prefetch);
+                                                rank_, /*first_step=*/0, kAnyNumberOfSteps, prefetch);
   return absl::OkStatus();
 }
 
@@ -139,24 +147,48 @@ absl::StatusOr<Measurement> Replica::RunValidation(const std::function<bool()>& 
   return measurement;
 }
 
-absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> Replica::ReadParameters() const {
+absl::StatusOr<ReplicaVariables> Replica::ReadVariables() const {
   if (variables_ == nullptr) return absl::FailedPreconditionError("there are no parameters yet");
-  std::vector<std::pair<std::string, Tensor>> parameters;
-  for (const Parameter& parameter : parameters_) {
-    TANDEM_ASSIGN_OR_RETURN(const Tensor value, variables_->Read(parameter.name));
-    parameters.emplace_back(parameter.name, value.CastTo(DType::kFloat32));
+  ReplicaVariables copies;
+  const auto copy = [this](const std::string& name, std::vector<NamedTensor>& to) -> absl::Status {
+    TANDEM_ASSIGN_OR_RETURN(Tensor value, variables_->Read(name));
+    to.emplace_back(name, std::move(value));
+    return absl::OkStatus();
+  };
+  for (const Statistic& statistic : statistics_) {
+    TANDEM_RETURN_IF_ERROR(copy(statistic.name, copies.statistics));
   }
-  return parameters;
+  if (rank_ != 0) return copies;
+  for (const Parameter& parameter : parameters_) {
+    TANDEM_RETURN_IF_ERROR(copy(parameter.name, copies.parameters));
+  }
+  for (const std::string& name : variables_->names()) {
+    TANDEM_ASSIGN_OR_RETURN(const VariableKind kind, variables_->kind(name));
+    if (kind == VariableKind::kOptimizerState) TANDEM_RETURN_IF_ERROR(copy(name, copies.optimizer_state));
+  }
+  return copies;
 }
 
-absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> Replica::ReadStatistics() const {
-  if (variables_ == nullptr) return absl::FailedPreconditionError("there are no statistics yet");
-  std::vector<std::pair<std::string, Tensor>> statistics;
-  for (const Statistic& statistic : statistics_) {
-    TANDEM_ASSIGN_OR_RETURN(const Tensor value, variables_->Read(statistic.name));
-    statistics.emplace_back(statistic.name, value.CastTo(DType::kFloat64));
+absl::Status Replica::RestoreVariables(const std::map<std::string, const Tensor*>& values) {
+  size_t wanted = 0;
+  for (const std::string& name : variables_->names()) {
+    TANDEM_ASSIGN_OR_RETURN(const VariableKind kind, variables_->kind(name));
+    if (kind == VariableKind::kMeter) continue;
+    ++wanted;
+    const auto found = values.find(name);
+    if (found == values.end()) {
+      return absl::FailedPreconditionError(absl::StrCat("the checkpoint has no \"", name, "\""));
+    }
+    const absl::Status written = variables_->Write(name, *found->second);
+    if (!written.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the checkpoint is of another job: ", written.message()));
+    }
   }
-  return statistics;
+  if (wanted == values.size()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("the checkpoint is of another job: it has ",
+                                                    values.size(), " variables for a replica that has ",
+                                                    wanted));
 }
 
 }  // namespace tandem

@@ -16,7 +16,8 @@
 #include "engine/data/sampler.h"
 #include "engine/layers/layer_kind.h"
 #include "engine/schedules/learning_rate.h"
-#include "engine/training/reporter.h"
+#include "engine/training/measurement.h"
+#include "engine/training/snapshot.h"
 #include "engine/training/timed_communicator.h"
 #include "tandem/v1/job.pb.h"
 
@@ -29,6 +30,8 @@ struct ReplicaContext {
   Sampler* train_sampler = nullptr;
   Sampler* validation_sampler = nullptr;  // Null where there is no validation.
   const LearningRate* learning_rate = nullptr;
+  int64_t first_step = 0;  // From 0 over all epochs.
+  int64_t steps = 0;       // Of the whole training.
 };
 
 // One copy of the network on a device of its own. Used by one thread at a time.
@@ -58,10 +61,12 @@ class Replica {
   // What training has measured since the last call.
   absl::StatusOr<Measurement> TakeTraining();
 
-  // The parameters, float32, in the order of the layers.
-  absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> ReadParameters() const;
-  // The replica's own statistics, float64, likewise.
-  absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> ReadStatistics() const;
+  // Copies what the replica keeps from step to step: the first one all of it, the others only what is their
+  // own.
+  absl::StatusOr<ReplicaVariables> ReadVariables() const;
+  // In place of InitializeParameters: gives it what a checkpoint has for it, by name. FAILED_PRECONDITION
+  // where that is not all, or more, or of other shapes.
+  absl::Status RestoreVariables(const std::map<std::string, const Tensor*>& values);
 
  private:
   // Runs the replica's share with the statistics as they are.

@@ -1,6 +1,5 @@
 #include "engine/training/reporter.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -17,45 +16,41 @@ std::vector<std::string> MetricNames(const v1::Training& training) {
   return names;
 }
 
-std::string WatchedMetric(const v1::Schedule& schedule) {
-  const v1::Metric metric = schedule.plateau().metric();
-  return metric == v1::METRIC_UNSPECIFIED ? "" : std::string(MetricName(metric));
-}
-
-void AddTo(Measurement& total, const Measurement& more) {
-  total.sums.resize(std::max(total.sums.size(), more.sums.size()), 0);
-  for (size_t i = 0; i < more.sums.size(); ++i) total.sums[i] += more.sums[i];
-  total.samples += more.samples;
-  total.data_wait_seconds += more.data_wait_seconds;
-  total.reduce_seconds += more.reduce_seconds;
-}
-
-double Rate(int64_t samples, absl::Duration time) {
-  const double seconds = absl::ToDoubleSeconds(time);
+double Rate(int64_t samples, double seconds) {
   return seconds > 0 ? static_cast<double>(samples) / seconds : 0;
 }
 
 }  // namespace
 
-Reporter::Reporter(const v1::JobSpec& spec, int64_t steps_per_epoch, std::vector<std::string> devices,
+Reporter::Reporter(const v1::JobSpec& spec, const TrainingLength& length, std::vector<std::string> devices,
                    bool validates, LearningRate* learning_rate, const Clock* clock, TrainerObserver* observer)
-    : epochs_(spec.training().epochs()),
-      steps_per_epoch_(steps_per_epoch),
+    : length_(length),
       metric_names_(MetricNames(spec.training())),
       devices_(std::move(devices)),
       validates_(validates),
-      watched_metric_(WatchedMetric(spec.training().schedule())),
       learning_rate_(learning_rate),
       clock_(clock),
       observer_(observer),
+      judge_(spec.training(), learning_rate),
       training_(devices_.size()),
       validation_(devices_.size()),
       epoch_shares_(devices_.size()) {}
 
+void Reporter::Restore(const TrainingState& state) {
+  MutexLock lock(&mutex_);
+  judge_.Restore(state);
+  reported_steps_ = state.step;
+  epoch_shares_ = state.epoch_shares;
+  epoch_shares_.resize(devices_.size());
+  epoch_duration_ = absl::Seconds(state.epoch_seconds);
+  samples_ = state.samples;
+  summary_ = state.summary;
+}
+
 void Reporter::Start() {
   MutexLock lock(&mutex_);
-  if (observer_ != nullptr) observer_->OnStarted();
-  report_time_ = epoch_time_ = clock_->Elapsed();
+  if (observer_ != nullptr) observer_->OnStarted(reported_steps_);
+  report_time_ = clock_->Elapsed();
 }
 
 bool Reporter::Gathering::Add(int rank, Measurement measurement) {
@@ -63,12 +58,6 @@ bool Reporter::Gathering::Add(int rank, Measurement measurement) {
   if (++count < static_cast<int>(measurements.size())) return false;
   count = 0;
   return true;
-}
-
-Measurement Reporter::Gathering::Total() const {
-  Measurement total;
-  for (const Measurement& measurement : measurements) AddTo(total, measurement);
-  return total;
 }
 
 v1::Evaluation Reporter::Evaluate(const Measurement& measurement) const {
@@ -82,22 +71,22 @@ v1::Evaluation Reporter::Evaluate(const Measurement& measurement) const {
   return evaluation;
 }
 
-absl::Status Reporter::AddTraining(int rank, int64_t steps, Measurement measurement) {
+absl::Status Reporter::AddTraining(int rank, int64_t steps, const AfterStep& after, Measurement measurement) {
   MutexLock lock(&mutex_);
   if (!training_.Add(rank, std::move(measurement))) return absl::OkStatus();
-  const Measurement total = training_.Total();
-  AddTo(epoch_total_, total);
-  for (size_t r = 0; r < training_.measurements.size(); ++r)
-    AddTo(epoch_shares_[r], training_.measurements[r]);
+  judge_.ForgetImprovement();
+  const Measurement total = TotalOf(training_.measurements);
+  for (size_t r = 0; r < epoch_shares_.size(); ++r) epoch_shares_[r].Add(training_.measurements[r]);
 
   const absl::Duration now = clock_->Elapsed();
+  const double seconds = absl::ToDoubleSeconds(now - report_time_);
   v1::Progress progress;
-  progress.set_epoch((steps - 1) / steps_per_epoch_ + 1);
-  progress.set_epochs(epochs_);
+  progress.set_epoch(length_.EpochOf(steps));
+  progress.set_epochs(length_.epochs);
   progress.set_step(steps);
-  progress.set_steps(epochs_ * steps_per_epoch_);
+  progress.set_steps(length_.steps);
   *progress.mutable_training() = Evaluate(total);
-  progress.set_images_per_second(Rate(total.samples, now - report_time_));
+  progress.set_images_per_second(Rate(total.samples, seconds));
   progress.set_learning_rate(learning_rate_->Rate(steps - 1));
   if (!std::isfinite(progress.training().loss())) {
     return absl::OutOfRangeError(absl::StrCat(
@@ -108,16 +97,34 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, Measurement measurem
   if (observer_ != nullptr) observer_->OnProgress(progress);
   reported_steps_ = steps;
   report_time_ = now;
-  if (steps % steps_per_epoch_ != 0) return absl::OkStatus();
+  epoch_duration_ += absl::Seconds(seconds);
+  samples_ += total.samples;
+  summary_.set_steps(steps);
+  summary_.set_training_seconds(summary_.training_seconds() + seconds);
+  summary_.set_images_per_second(Rate(samples_, summary_.training_seconds()));
+  if (!after.ends_epoch) return absl::OkStatus();
 
+  v1::EpochSummary epoch = TakeEpoch(steps);
+  if (!validates_) judge_.Measure(epoch.training(), /*validation=*/false, epoch.epoch(), steps);
+  if (after.validate) {
+    trained_epoch_ = std::move(epoch);
+  } else {
+    FinishEpoch(std::move(epoch));
+  }
+  return absl::OkStatus();
+}
+
+v1::EpochSummary Reporter::TakeEpoch(int64_t steps) {
   v1::EpochSummary epoch;
-  epoch.set_epoch(progress.epoch());
-  epoch.set_epochs(epochs_);
+  const Measurement total = TotalOf(epoch_shares_);
+  const double seconds = absl::ToDoubleSeconds(epoch_duration_);
+  epoch.set_epoch(length_.EpochOf(steps));
+  epoch.set_epochs(length_.epochs);
   epoch.set_step(steps);
-  *epoch.mutable_training() = Evaluate(epoch_total_);
-  epoch.set_training_seconds(absl::ToDoubleSeconds(now - epoch_time_));
-  epoch.set_images_per_second(Rate(epoch_total_.samples, now - epoch_time_));
-  epoch.set_learning_rate(progress.learning_rate());
+  *epoch.mutable_training() = Evaluate(total);
+  epoch.set_training_seconds(seconds);
+  epoch.set_images_per_second(Rate(total.samples, seconds));
+  epoch.set_learning_rate(learning_rate_->Rate(steps - 1));
   for (size_t r = 0; r < devices_.size(); ++r) {
     v1::ReplicaShare* share = epoch.add_replicas();
     share->set_rank(static_cast<int>(r));
@@ -126,38 +133,84 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, Measurement measurem
     share->set_data_wait_seconds(epoch_shares_[r].data_wait_seconds);
     share->set_reduce_seconds(epoch_shares_[r].reduce_seconds);
   }
-  epoch_total_ = {};
   epoch_shares_.assign(devices_.size(), {});
-  epoch_time_ = now;
-  if (validates_) {
-    trained_epoch_ = std::move(epoch);
-  } else {
-    FinishEpoch(std::move(epoch));
-  }
-  return absl::OkStatus();
+  epoch_duration_ = absl::ZeroDuration();
+  return epoch;
 }
 
-absl::Status Reporter::AddValidation(int rank, Measurement measurement) {
+absl::Status Reporter::AddValidation(int rank, int64_t steps, const AfterStep& after,
+                                     Measurement measurement) {
   MutexLock lock(&mutex_);
   if (!validation_.Add(rank, std::move(measurement))) return absl::OkStatus();
-  v1::EpochSummary epoch = std::move(trained_epoch_);
-  *epoch.mutable_validation() = Evaluate(validation_.Total());
-  epoch.set_validation_seconds(absl::ToDoubleSeconds(clock_->Elapsed() - epoch_time_));
-  if (!std::isfinite(epoch.validation().loss())) {
-    return absl::OutOfRangeError(
-        absl::StrCat("the validation loss is ", epoch.validation().loss(), " after step ", epoch.step(),
-                     ", the end of epoch ", epoch.epoch(), "; lower the learning rate or look at the data"));
+  const v1::Evaluation validation = Evaluate(TotalOf(validation_.measurements));
+  const absl::Duration now = clock_->Elapsed();
+  const double seconds = absl::ToDoubleSeconds(now - report_time_);
+  report_time_ = now;
+  const int64_t epoch = length_.EpochOf(steps);
+  if (!std::isfinite(validation.loss())) {
+    return absl::OutOfRangeError(absl::StrCat("the validation loss is ", validation.loss(), " after step ",
+                                              steps, ", in epoch ", epoch,
+                                              "; lower the learning rate or look at the data"));
   }
-  FinishEpoch(std::move(epoch));
+  *summary_.mutable_validation() = validation;
+  summary_.set_validation_seconds(summary_.validation_seconds() + seconds);
+  judge_.Measure(validation, /*validation=*/true, epoch, steps);
+  if (after.ends_epoch) {
+    *trained_epoch_.mutable_validation() = validation;
+    trained_epoch_.set_validation_seconds(seconds);
+    FinishEpoch(std::move(trained_epoch_));
+    return absl::OkStatus();
+  }
+  v1::ValidationResult result;
+  result.set_epoch(epoch);
+  result.set_step(steps);
+  *result.mutable_validation() = validation;
+  result.set_validation_seconds(seconds);
+  *result.mutable_best() = *judge_.best();
+  if (observer_ != nullptr) observer_->OnValidation(result);
+  report_time_ = clock_->Elapsed();
   return absl::OkStatus();
 }
 
 void Reporter::FinishEpoch(v1::EpochSummary epoch) {
-  const v1::Evaluation& measured = epoch.has_validation() ? epoch.validation() : epoch.training();
-  learning_rate_->EndEpoch(
-      epoch.step(), watched_metric_.empty() ? measured.loss() : measured.metrics().at(watched_metric_));
+  judge_.EndEpoch(epoch.step());
+  if (judge_.best() != nullptr) *epoch.mutable_best() = *judge_.best();
+  summary_.set_epochs(epoch.epoch());
+  *summary_.mutable_training() = epoch.training();
   if (observer_ != nullptr) observer_->OnEpoch(epoch);
-  report_time_ = epoch_time_ = clock_->Elapsed();
+  report_time_ = clock_->Elapsed();
+}
+
+TrainingOutcome Reporter::EarlyEnd() const {
+  MutexLock lock(&mutex_);
+  return judge_.end();
+}
+
+bool Reporter::Improved() const {
+  MutexLock lock(&mutex_);
+  return judge_.improved();
+}
+
+void Reporter::CloseEpoch() {
+  MutexLock lock(&mutex_);
+  FinishEpoch(TakeEpoch(summary_.steps()));
+}
+
+TrainingState Reporter::State() const {
+  MutexLock lock(&mutex_);
+  TrainingState state;
+  state.step = reported_steps_;
+  state.epoch_shares = epoch_shares_;
+  state.epoch_seconds = absl::ToDoubleSeconds(epoch_duration_);
+  state.samples = samples_;
+  state.summary = summary_;
+  judge_.Save(&state);
+  return state;
+}
+
+v1::TrainingSummary Reporter::Summary() const {
+  TrainingState state = State();
+  return std::move(state.summary);
 }
 
 }  // namespace tandem

@@ -2,35 +2,34 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <iterator>
-#include <map>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "engine/base/env.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/memory_error.h"
 #include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
-#include "engine/checkpoint/safetensors_writer.h"
+#include "engine/checkpoint/checkpoint_file.h"
 #include "engine/collectives/local/local_group.h"
 #include "engine/data/dataset.h"
 #include "engine/data/sampler.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/schedules/learning_rate.h"
+#include "engine/training/checkpoint_keeper.h"
+#include "engine/training/model_file.h"
 #include "engine/training/plan.h"
 #include "engine/training/replica.h"
-#include "engine/training/report_schedule.h"
 #include "engine/training/reporter.h"
-#include "google/protobuf/util/json_util.h"
+#include "engine/training/serial_observer.h"
+#include "engine/training/snapshot.h"
+#include "engine/training/step_schedule.h"
+#include "engine/training/training_state.h"
 
 namespace tandem {
 namespace {
-
-constexpr char kFramework[] = "tandem";
-constexpr char kFormatVersion[] = "1";
 
 // Replicas as threads of one process. What they share is made by Run, before they start.
 class LocalTrainer final : public Trainer {
@@ -39,31 +38,50 @@ class LocalTrainer final : public Trainer {
   LocalTrainer(Options options, v1::DatasetSpec submitted)
       : options_(std::move(options)),
         submitted_dataset_(std::move(submitted)),
+        observer_(options_.observer),
         communicators_(CreateLocalGroup(static_cast<int>(options_.devices.size()))),
         replicas_(options_.devices.size()) {}
 
   absl::Status Run() override;
   void Cancel() override { Fail(absl::CancelledError("training was cancelled")); }
+  void Pause() override { pause_.store(true, std::memory_order_relaxed); }
+  TrainingOutcome outcome() const override {
+    MutexLock lock(&mutex_);
+    return outcome_;
+  }
+  v1::TrainingSummary Summary() const override;
   absl::Status SaveModel(const std::string& path) const override;
 
  private:
   int count() const { return static_cast<int>(replicas_.size()); }
 
   absl::Status OpenData();
+  // Reads the checkpoint, where there is one.
+  absl::Status OpenCheckpoint();
+  // What replicas share, and what begins where the checkpoint ended.
+  void Prepare();
   // A replica's thread.
   void RunReplica(int rank);
   absl::Status OpenReplica(int rank);
   // Tells the observer where a replica takes more memory than was planned.
   void CompareMemory();
   absl::Status Train(int rank);
-  // That what training ends with is finite: no later step's loss would say that the last update was too
-  // large.
+  // What comes after `steps` steps, the replicas having added what they measured: all of them call this. True
+  // where training ends.
+  absl::StatusOr<bool> Settle(int rank, int64_t steps, const AfterStep& after);
+  TrainingOutcome OutcomeOf(const AfterStep& after) const;
+  // Gives what a replica keeps to be written. That it is finite is seen before: no later step's loss would
+  // say that the last update was too large.
+  absl::Status Keep(int rank, int64_t steps, CheckpointKeeper::Purpose purpose);
+  // That what training ends with is finite.
   absl::Status CheckModel() const;
+  // Adds to an error of the numbers from which checkpoint the job would go on.
+  absl::Status WithCheckpoint(absl::Status status) const;
   // Tells the observer of a learning rate that the number of replicas has changed.
-  void ReportScaling() const;
+  void ReportScaling();
 
-  // The plain means over the replicas, float32.
-  absl::StatusOr<std::vector<NamedTensor>> AveragedStatistics() const;
+  absl::StatusOr<Snapshot> TakeSnapshot() const;
+  absl::Status WriteModelOf(const Snapshot& snapshot, const std::string& path) const;
 
   // Ends the training with the first error that comes here.
   void Fail(const absl::Status& status);
@@ -75,6 +93,7 @@ class LocalTrainer final : public Trainer {
 
   const Options options_;
   const v1::DatasetSpec submitted_dataset_;
+  SerialObserver observer_;
   const std::vector<std::unique_ptr<Communicator>> communicators_;
 
   OpenedDataset data_;
@@ -82,8 +101,14 @@ class LocalTrainer final : public Trainer {
   std::unique_ptr<Sampler> train_sampler_;
   std::unique_ptr<Sampler> validation_sampler_;
   std::unique_ptr<LearningRate> learning_rate_;
-  std::unique_ptr<ReportSchedule> schedule_;
+  // What a checkpoint says, until the replicas have taken it.
+  absl::optional<CheckpointContents> resumed_;
+  TrainingState state_;  // When Run began.
+  TrainingLength length_;
+  std::atomic<bool> pause_{false};
+  std::unique_ptr<StepSchedule> schedule_;
   std::unique_ptr<Reporter> reporter_;
+  std::unique_ptr<CheckpointKeeper> keeper_;  // Null where nothing is kept.
   // Each made and used by its own thread while Run runs; the first is read by the others while they are
   // opened.
   std::vector<std::unique_ptr<Replica>> replicas_;
@@ -96,6 +121,7 @@ class LocalTrainer final : public Trainer {
   // Of the replica that takes most.
   int64_t replica_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool completed_ ABSL_GUARDED_BY(mutex_) = true;
+  TrainingOutcome outcome_ ABSL_GUARDED_BY(mutex_);
 };
 
 void LocalTrainer::Fail(const absl::Status& status) {
@@ -133,44 +159,91 @@ absl::Status LocalTrainer::OpenData() {
   return absl::OkStatus();
 }
 
-absl::Status LocalTrainer::Run() {
-  if (failed()) return failure();
-  TANDEM_RETURN_IF_ERROR(CatchNoMemory([this] { return OpenData(); }));
-  const int64_t steps_per_epoch = train_sampler_->steps_per_epoch();
+absl::Status LocalTrainer::OpenCheckpoint() {
+  if (options_.checkpoint_path.empty()) return absl::OkStatus();
+  absl::StatusOr<CheckpointContents> contents = ReadCheckpoint(options_.env, options_.checkpoint_path);
+  if (absl::IsNotFound(contents.status())) return absl::OkStatus();
+  if (!contents.ok()) return absl::FailedPreconditionError(contents.status().message());
+  absl::StatusOr<TrainingState> state = TrainingStateFromJson(contents->state);
+  if (!state.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat("the checkpoint ", options_.checkpoint_path,
+                                                      " cannot be used: ", state.status().message()));
+  }
+  if (static_cast<int>(state->epoch_shares.size()) != count()) {
+    return absl::FailedPreconditionError(absl::StrCat("the checkpoint ", options_.checkpoint_path, " is of ",
+                                                      state->epoch_shares.size(), " replicas; this job has ",
+                                                      count()));
+  }
+  resumed_ = *std::move(contents);
+  state_ = *std::move(state);
+  return absl::OkStatus();
+}
+
+void LocalTrainer::Prepare() {
+  const v1::Training& training = options_.spec.training();
+  const bool validates = validation_sampler_ != nullptr;
+  length_ = TrainingLength::Of(training, train_sampler_->steps_per_epoch());
   std::vector<std::string> devices;
   for (const v1::Device& device : options_.devices) devices.push_back(device.name());
-  const v1::Training& training = options_.spec.training();
   learning_rate_ = std::make_unique<LearningRate>(
       LearningRate::Options{.schedule = training.schedule(),
                             .learning_rate = LearningRateOf(training.optimizer()),
-                            .steps_per_epoch = steps_per_epoch,
-                            .epochs = training.epochs(),
+                            .steps_per_epoch = length_.steps_per_epoch,
+                            .steps = length_.steps,
                             .replicas = count()});
-  schedule_ = std::make_unique<ReportSchedule>(training.report(), steps_per_epoch, options_.clock);
-  reporter_ = std::make_unique<Reporter>(options_.spec, steps_per_epoch, std::move(devices),
-                                         validation_sampler_ != nullptr, learning_rate_.get(), options_.clock,
-                                         options_.observer);
+  schedule_ = std::make_unique<StepSchedule>(
+      options_.spec, length_, validates, state_.step,
+      state_.summary.training_seconds() + state_.summary.validation_seconds(), &pause_, options_.clock);
+  reporter_ = std::make_unique<Reporter>(options_.spec, length_, std::move(devices), validates,
+                                         learning_rate_.get(), options_.clock, &observer_);
+  if (resumed_.has_value()) reporter_->Restore(state_);
+  if (options_.checkpoint_path.empty() && options_.best_path.empty()) return;
+  keeper_ = std::make_unique<CheckpointKeeper>(CheckpointKeeper::Options{
+      .env = options_.env,
+      .checkpoint_path = options_.checkpoint_path,
+      .best_path = options_.best_path,
+      .replicas = count(),
+      .save_model = [this](const std::string& path,
+                           const Snapshot& snapshot) { return WriteModelOf(snapshot, path); },
+      .observer = &observer_,
+      .clock = options_.clock,
+      .last_step = state_.step});
+}
+
+absl::Status LocalTrainer::Run() {
+  if (failed()) return failure();
+  TANDEM_RETURN_IF_ERROR(CatchNoMemory([this] { return OpenData(); }));
+  TANDEM_RETURN_IF_ERROR(CatchNoMemory([this] { return OpenCheckpoint(); }));
+  Prepare();
   std::vector<std::thread> threads;
   for (int rank = 0; rank < count(); ++rank) threads.emplace_back([this, rank] { RunReplica(rank); });
   for (std::thread& thread : threads) thread.join();
+  if (keeper_ != nullptr) keeper_->Flush();
   {
     MutexLock lock(&mutex_);
-    if (!completed_) return failure_;
+    if (!completed_) return WithCheckpoint(failure_);
   }
-  return CatchNoMemory([this] { return CheckModel(); });
+  return WithCheckpoint(CatchNoMemory([this] { return CheckModel(); }));
 }
 
 absl::Status LocalTrainer::CheckModel() const {
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<NamedTensor> parameters, replicas_[0]->ReadParameters());
-  for (const auto& [name, tensor] : parameters) {
-    const absl::Span<const float> values = tensor.data<float>();
-    if (std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) continue;
-    return absl::OutOfRangeError(
-        absl::StrCat("parameter \"", name, "\" is not finite after the last step, ",
-                     options_.spec.training().epochs() * train_sampler_->steps_per_epoch(),
-                     ", though the loss was until then; lower the learning rate or look at the data"));
-  }
-  return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(const ReplicaVariables variables, replicas_[0]->ReadVariables());
+  return CheckFinite(variables, reporter_->Summary().steps());
+}
+
+absl::Status LocalTrainer::WithCheckpoint(absl::Status status) const {
+  if (!absl::IsOutOfRange(status) || keeper_ == nullptr || options_.spec.checkpoints().off()) return status;
+  const int64_t step = keeper_->last_step();
+  return absl::OutOfRangeError(absl::StrCat(
+      status.message(), step == 0 ? "; there is no checkpoint from before"
+                                  : absl::StrCat("; the last good checkpoint is that of step ", step)));
+}
+
+v1::TrainingSummary LocalTrainer::Summary() const {
+  v1::TrainingSummary summary;
+  if (reporter_ != nullptr) summary = reporter_->Summary();
+  if (keeper_ != nullptr) summary.set_checkpoint_step(keeper_->last_step());
+  return summary;
 }
 
 void LocalTrainer::RunReplica(int rank) {
@@ -207,7 +280,9 @@ absl::Status LocalTrainer::OpenReplica(int rank) {
                                .data = &data_,
                                .train_sampler = train_sampler_.get(),
                                .validation_sampler = validation_sampler_.get(),
-                               .learning_rate = learning_rate_.get()};
+                               .learning_rate = learning_rate_.get(),
+                               .first_step = state_.step,
+                               .steps = length_.steps};
   replicas_[rank] = std::make_unique<Replica>(context, std::move(device), communicators_[rank].get());
   TANDEM_RETURN_IF_ERROR(replicas_[rank]->Open(rank == 0 ? nullptr : replicas_[0].get()));
   MutexLock lock(&mutex_);
@@ -222,86 +297,129 @@ void LocalTrainer::CompareMemory() {
     MutexLock lock(&mutex_);
     bytes = replica_bytes_;
   }
-  if (bytes <= planned_bytes_ || options_.observer == nullptr) return;
-  options_.observer->OnNotice(absl::StrCat("A replica takes ", bytes >> 20, " MiB of memory, more than the ",
-                                           planned_bytes_ >> 20, " MiB that were planned."));
+  if (bytes <= planned_bytes_) return;
+  observer_.OnNotice(absl::StrCat("A replica takes ", bytes >> 20, " MiB of memory, more than the ",
+                                  planned_bytes_ >> 20, " MiB that were planned."));
 }
 
 absl::Status LocalTrainer::Train(int rank) {
   Replica& replica = *replicas_[rank];
-  TANDEM_RETURN_IF_ERROR(replica.InitializeParameters());
+  if (resumed_.has_value()) {
+    TANDEM_RETURN_IF_ERROR(replica.RestoreVariables(TensorsOfReplica(resumed_->tensors, rank)));
+  } else {
+    TANDEM_RETURN_IF_ERROR(replica.InitializeParameters());
+  }
   TANDEM_RETURN_IF_ERROR(communicators_[rank]->Barrier());
   if (rank == 0) {
+    // All have taken what is theirs.
+    resumed_.reset();
     reporter_->Start();
     CompareMemory();
     ReportScaling();
-    schedule_->Restart();
+    schedule_->Start();
+    MutexLock lock(&mutex_);
+    outcome_ = state_.end;
+    if (state_.step >= length_.steps) outcome_.reason = v1::STATE_REASON_COMPLETED;
   }
-  const int64_t steps = options_.spec.training().epochs() * train_sampler_->steps_per_epoch();
-  for (int64_t step = 0; step < steps; ++step) {
+  if (state_.end.reason != v1::STATE_REASON_UNSPECIFIED) return absl::OkStatus();
+  for (int64_t step = state_.step; step < length_.steps; ++step) {
     if (failed()) return failure();
     if (rank == 0) schedule_->Decide(step);
     TANDEM_RETURN_IF_ERROR(replica.TrainStep(step));
-    if (!schedule_->IsDue(step)) continue;
+    const AfterStep after = schedule_->After(step);
+    if (!after.report) continue;
     TANDEM_ASSIGN_OR_RETURN(Measurement training, replica.TakeTraining());
-    TANDEM_RETURN_IF_ERROR(reporter_->AddTraining(rank, step + 1, std::move(training)));
-    if (!schedule_->IsLastOfEpoch(step)) continue;
-    if (validation_sampler_ != nullptr) {
+    TANDEM_RETURN_IF_ERROR(reporter_->AddTraining(rank, step + 1, after, std::move(training)));
+    if (after.validate) {
       TANDEM_ASSIGN_OR_RETURN(Measurement validation, replica.Validate([this] { return failed(); }));
-      TANDEM_RETURN_IF_ERROR(reporter_->AddValidation(rank, std::move(validation)));
+      TANDEM_RETURN_IF_ERROR(reporter_->AddValidation(rank, step + 1, after, std::move(validation)));
     }
-    // What all replicas measured decides the rate of the next step.
-    if (learning_rate_->watches()) TANDEM_RETURN_IF_ERROR(communicators_[rank]->Barrier());
-    if (rank == 0 && validation_sampler_ != nullptr) schedule_->Restart();
+    if (!after.settles()) continue;
+    TANDEM_ASSIGN_OR_RETURN(const bool ends, Settle(rank, step + 1, after));
+    if (ends) break;
+    if (rank == 0 && after.validate) schedule_->Restart();
   }
   return absl::OkStatus();
 }
 
-void LocalTrainer::ReportScaling() const {
-  const v1::Training& training = options_.spec.training();
-  if (options_.observer == nullptr || !training.schedule().linear_scaling() || count() == 1) return;
-  options_.observer->OnNotice(absl::StrCat("the schedule's rates are multiplied by ", count(),
-                                           ", the number of replicas; the first step's is ",
-                                           learning_rate_->Rate(0)));
+TrainingOutcome LocalTrainer::OutcomeOf(const AfterStep& after) const {
+  if (after.end == v1::STATE_REASON_COMPLETED) {
+    return {after.end,
+            options_.spec.training().steps() > 0 ? "All steps were trained." : "All epochs were trained."};
+  }
+  TrainingOutcome early = reporter_->EarlyEnd();
+  if (early.reason != v1::STATE_REASON_UNSPECIFIED) return early;
+  if (after.end == v1::STATE_REASON_TIME_LIMIT) {
+    return {after.end,
+            absl::StrCat("Training has taken the ", options_.spec.training().early_stopping().max_seconds(),
+                         " s that it was given.")};
+  }
+  return {after.end, ""};
 }
 
-absl::StatusOr<std::vector<NamedTensor>> LocalTrainer::AveragedStatistics() const {
-  std::vector<NamedTensor> means;
+absl::StatusOr<bool> LocalTrainer::Settle(int rank, int64_t steps, const AfterStep& after) {
+  // What all replicas measured decides what follows.
+  TANDEM_RETURN_IF_ERROR(communicators_[rank]->Barrier());
+  const TrainingOutcome outcome = OutcomeOf(after);
+  const bool ends = outcome.reason != v1::STATE_REASON_UNSPECIFIED;
+  const bool pauses = outcome.reason == v1::STATE_REASON_PAUSE_REQUESTED;
+  if (rank == 0) {
+    if (ends && !pauses && !after.ends_epoch) reporter_->CloseEpoch();
+    MutexLock lock(&mutex_);
+    outcome_ = outcome;
+  }
+  const CheckpointKeeper::Purpose purpose = {
+      .checkpoint = (after.checkpoint || ends) && !options_.spec.checkpoints().off() &&
+                    !options_.checkpoint_path.empty(),
+      .best = reporter_->Improved() && options_.spec.training().best_model().keep_weights() &&
+              !options_.best_path.empty()};
+  if (purpose.checkpoint || purpose.best) TANDEM_RETURN_IF_ERROR(Keep(rank, steps, purpose));
+  return ends;
+}
+
+absl::Status LocalTrainer::Keep(int rank, int64_t steps, CheckpointKeeper::Purpose purpose) {
+  TANDEM_ASSIGN_OR_RETURN(ReplicaVariables variables, replicas_[rank]->ReadVariables());
+  if (rank == 0) TANDEM_RETURN_IF_ERROR(CheckFinite(variables, steps));
+  keeper_->Add(rank, std::move(variables), purpose, [this] {
+    TrainingState state = reporter_->State();
+    MutexLock lock(&mutex_);
+    state.end = outcome_.reason == v1::STATE_REASON_PAUSE_REQUESTED ? TrainingOutcome() : outcome_;
+    return state;
+  });
+  return absl::OkStatus();
+}
+
+void LocalTrainer::ReportScaling() {
+  const v1::Training& training = options_.spec.training();
+  if (!training.schedule().linear_scaling() || count() == 1) return;
+  observer_.OnNotice(absl::StrCat("the schedule's rates are multiplied by ", count(),
+                                  ", the number of replicas; the first step's is ", learning_rate_->Rate(0)));
+}
+
+absl::StatusOr<Snapshot> LocalTrainer::TakeSnapshot() const {
+  Snapshot snapshot;
   for (const std::unique_ptr<Replica>& replica : replicas_) {
-    TANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> own, replica->ReadStatistics());
-    if (means.empty()) {
-      means = std::move(own);
-      continue;
-    }
-    for (size_t i = 0; i < means.size(); ++i) {
-      const absl::Span<double> sum = means[i].second.data<double>();
-      for (size_t j = 0; j < sum.size(); ++j) sum[j] += own[i].second.data<double>()[j];
-    }
+    if (replica == nullptr) return absl::FailedPreconditionError("there is no model before training");
+    TANDEM_ASSIGN_OR_RETURN(snapshot.emplace_back(), replica->ReadVariables());
   }
-  for (auto& [name, mean] : means) {
-    for (double& number : mean.data<double>()) number /= count();
-    mean = mean.CastTo(DType::kFloat32);
-  }
-  return means;
+  return snapshot;
+}
+
+absl::Status LocalTrainer::WriteModelOf(const Snapshot& snapshot, const std::string& path) const {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors,
+                          ModelTensors(snapshot, options_.spec.training().has_weight_average()));
+  v1::JobSpec spec = options_.spec;
+  *spec.mutable_dataset() = submitted_dataset_;
+  return WriteModel(options_.env, path, spec, tensors);
 }
 
 absl::Status LocalTrainer::SaveModel(const std::string& path) const {
-  if (replicas_[0] == nullptr) return absl::FailedPreconditionError("there is no model before training");
-  TANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors, replicas_[0]->ReadParameters());
-  TANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> statistics, AveragedStatistics());
-  std::move(statistics.begin(), statistics.end(), std::back_inserter(tensors));
-  std::string job;
-  google::protobuf::util::JsonPrintOptions json;
-  json.preserve_proto_field_names = true;
-  // A model travels: it does not say where the data lay on this machine.
-  v1::JobSpec spec = options_.spec;
-  *spec.mutable_dataset() = submitted_dataset_;
-  if (!google::protobuf::util::MessageToJsonString(spec, &job, json).ok()) {
-    return absl::InternalError("the job cannot be written as JSON");
+  if (options_.spec.training().best_model().export_best() && !options_.best_path.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(const std::string best, options_.env->ReadFile(options_.best_path));
+    return WriteFileAtomically(options_.env, path, [&](WritableFile& file) { return file.Append(best); });
   }
-  const std::map<std::string, std::string> metadata = {
-      {"framework", kFramework}, {"format_version", kFormatVersion}, {"job", job}};
-  return WriteSafetensors(Env::Real(), path, tensors, metadata);
+  TANDEM_ASSIGN_OR_RETURN(const Snapshot snapshot, TakeSnapshot());
+  return WriteModelOf(snapshot, path);
 }
 
 }  // namespace

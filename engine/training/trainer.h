@@ -11,6 +11,8 @@
 #include "absl/strings/string_view.h"
 #include "engine/backend/device.h"
 #include "engine/base/clock.h"
+#include "engine/base/env.h"
+#include "engine/training/early_stopping.h"
 #include "tandem/v1/dataset.pb.h"
 #include "tandem/v1/device.pb.h"
 #include "tandem/v1/event.pb.h"
@@ -23,10 +25,17 @@ namespace tandem {
 class TrainerObserver {
  public:
   virtual ~TrainerObserver() = default;
-  // Data is open, parameters are initialised, replicas have formed their group.
-  virtual void OnStarted() {}
+  // Data is open, parameters are initialised, or those of the checkpoint of step `step`, replicas have formed
+  // their group. Step 0: training begins.
+  virtual void OnStarted(int64_t /*step*/) {}
   virtual void OnProgress(const v1::Progress& /*progress*/) {}
   virtual void OnEpoch(const v1::EpochSummary& /*epoch*/) {}
+  // A validation within an epoch.
+  virtual void OnValidation(const v1::ValidationResult& /*result*/) {}
+  // A checkpoint is durable.
+  virtual void OnCheckpoint(const v1::Checkpoint& /*checkpoint*/) {}
+  // The model with this result, the best so far, is durable at Options.best_path.
+  virtual void OnBestModel(const v1::BestResult& /*best*/) {}
   virtual void OnNotice(absl::string_view /*message*/) {}
 };
 
@@ -48,23 +57,44 @@ class Trainer {
     TrainerObserver* observer = nullptr;
     // For the report interval and for rates.
     const Clock* clock = Clock::Real();
+    // Where checkpoints are written, and read when Run begins: where there is one, training goes on from it.
+    // Empty: none is written.
+    std::string checkpoint_path;
+    // Where the model with the best result is written, where spec.training.best_model.keep_weights asks for
+    // it. Empty: it is not.
+    std::string best_path;
+    // For these files and the model.
+    Env* env = Env::Real();
   };
 
   // Checks the options. INVALID_ARGUMENT with the fields at fault.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(Options options);
   virtual ~Trainer() = default;
 
-  // Trains to the end; call once. CANCELLED after Cancel; RESOURCE_EXHAUSTED where there is no memory;
-  // DATA_LOSS where the data cannot be read or does not fit; OUT_OF_RANGE where the loss, or a parameter
-  // after the last step, is infinite or not a number (the message says the step).
+  // Trains to the end, or to a pause; call once. CANCELLED after Cancel; RESOURCE_EXHAUSTED where there is no
+  // memory; DATA_LOSS where the data cannot be read or does not fit; OUT_OF_RANGE where the loss, or a
+  // parameter is infinite or not a number (the message says the step, and that of the last checkpoint);
+  // FAILED_PRECONDITION where the checkpoint that is there cannot be used.
   virtual absl::Status Run() = 0;
 
   // Makes Run return soon, after the step in progress. From any thread.
   virtual void Cancel() = 0;
 
+  // Makes Run return soon, with the outcome PAUSE_REQUESTED and a checkpoint, after a step; unless training
+  // ends before. From any thread.
+  virtual void Pause() = 0;
+
+  // How Run, which returned OK, ended.
+  virtual TrainingOutcome outcome() const = 0;
+
+  // What came of the training so far. After Run.
+  virtual v1::TrainingSummary Summary() const = 0;
+
   // Writes the model as safetensors (temporary file, fsync, rename): parameters as "<layer>.weight" and
   // "<layer>.bias" in float32, the means of the replicas' statistics as "<layer>.running_mean" and such, and
-  // the job as it was submitted, with its defaults, as metadata. After Run.
+  // the job as it was submitted, with its defaults, as metadata. The moving averages of the parameters in
+  // their place, where there are any; the best weights in place of the last, where best_model.export_best
+  // says so. After Run.
   virtual absl::Status SaveModel(const std::string& path) const = 0;
 };
 

@@ -57,7 +57,10 @@ v1::JobSpec SmallLenet(int replicas) {
 // Everything that a training said.
 class Recorder : public TrainerObserver {
  public:
-  void OnStarted() override { ++started; }
+  void OnStarted(int64_t step) override {
+    ++started;
+    started_at = step;
+  }
   void OnProgress(const v1::Progress& report) override {
     progress.push_back(report);
     if (on_progress) on_progress();
@@ -75,6 +78,7 @@ class Recorder : public TrainerObserver {
   }
 
   int started = 0;
+  int64_t started_at = 0;
   std::vector<v1::Progress> progress;
   std::vector<v1::EpochSummary> epochs;
   std::vector<std::string> notices;
@@ -537,7 +541,7 @@ TEST(TrainerTest, AModelThatIsNotFiniteAfterTheLastStepIsNoSuccess) {
       Recorder recorder;
       const absl::Status status = Train(spec, kind, &recorder);
       EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
-      EXPECT_THAT(std::string(status.message()), HasSubstr("is not finite after the last step, 1,"));
+      EXPECT_THAT(std::string(status.message()), HasSubstr("is not finite after step 1,"));
       EXPECT_EQ(recorder.epochs.size(), 1);
     }
   }

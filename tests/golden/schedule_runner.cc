@@ -103,7 +103,7 @@ absl::Status RunScheduleCase(const GoldenCase& golden, GoldenReport& report) {
 
   // With epochs of one step it does not matter which of both t counts.
   const int64_t steps = expected.elements();
-  LearningRate rate({.schedule = schedule, .learning_rate = learning_rate, .epochs = steps});
+  LearningRate rate({.schedule = schedule, .learning_rate = learning_rate, .steps = steps});
   if (rate.watches() && static_cast<int64_t>(measures.size()) < steps - 1) {
     return absl::InvalidArgumentError("the case has fewer measures than epochs");
   }

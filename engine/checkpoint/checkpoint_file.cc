@@ -1,0 +1,117 @@
+#include "engine/checkpoint/checkpoint_file.h"
+
+#include <openssl/evp.h>
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/status_macros.h"
+#include "engine/checkpoint/safetensors_reader.h"
+
+namespace tandem {
+namespace {
+
+constexpr char kFormatKey[] = "format";
+constexpr char kFormat[] = "tandem-checkpoint";
+constexpr char kVersionKey[] = "version";
+constexpr char kVersion[] = "1";
+constexpr char kStateKey[] = "state";
+constexpr char kDigestKey[] = "sha256";
+// As the header writes it. Nowhere else in a header can these characters stand together: within a string each
+// quotation mark has a backslash before it, and a tensor's entry is no string.
+constexpr char kDigestMark[] = "\"sha256\":\"";
+constexpr size_t kDigestLength = 64;
+
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+    good_ = context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1;
+  }
+  void Add(absl::string_view bytes) {
+    good_ = good_ && EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1;
+  }
+  // Lower-case hexadecimal. Once.
+  absl::StatusOr<std::string> Finish() {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int size = 0;
+    if (!good_ || EVP_DigestFinal_ex(context_.get(), digest, &size) != 1) {
+      return absl::InternalError("cannot compute a SHA-256");
+    }
+    return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size));
+  }
+
+ private:
+  const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
+  bool good_ = false;
+};
+
+absl::string_view BytesOf(const Tensor& tensor) {
+  return {static_cast<const char*>(tensor.raw_data()), static_cast<size_t>(tensor.bytes())};
+}
+
+// That the digest in the file is that of the file, in which the digest's own characters count as '0'.
+absl::Status CheckDigest(absl::string_view bytes) {
+  const size_t mark = bytes.find(kDigestMark);
+  if (mark == absl::string_view::npos || bytes.size() - mark < sizeof(kDigestMark) - 1 + kDigestLength) {
+    return absl::DataLossError("it has no checksum");
+  }
+  const size_t begin = mark + sizeof(kDigestMark) - 1;
+  Sha256 hash;
+  hash.Add(bytes.substr(0, begin));
+  hash.Add(std::string(kDigestLength, '0'));
+  hash.Add(bytes.substr(begin + kDigestLength));
+  TANDEM_ASSIGN_OR_RETURN(const std::string digest, hash.Finish());
+  if (digest == bytes.substr(begin, kDigestLength)) return absl::OkStatus();
+  return absl::DataLossError("its checksum is not that of its content: it is cut off, or was changed");
+}
+
+absl::StatusOr<CheckpointContents> Parse(absl::string_view bytes) {
+  TANDEM_RETURN_IF_ERROR(CheckDigest(bytes));
+  TANDEM_ASSIGN_OR_RETURN(SafetensorsContents file, ParseSafetensors(bytes));
+  if (file.metadata[kFormatKey] != kFormat || file.metadata[kVersionKey] != kVersion) {
+    return absl::DataLossError(absl::StrCat("it is \"", file.metadata[kFormatKey], "\" of version \"",
+                                            file.metadata[kVersionKey], "\"; this program reads \"", kFormat,
+                                            "\" of version ", kVersion));
+  }
+  return CheckpointContents{.state = std::move(file.metadata[kStateKey]), .tensors = std::move(file.tensors)};
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> WriteCheckpoint(Env* env, const std::string& path, const std::string& state,
+                                        absl::Span<const NamedTensor> tensors) {
+  TANDEM_ASSIGN_OR_RETURN(std::string header,
+                          MakeSafetensorsHeader(tensors, {{kFormatKey, kFormat},
+                                                          {kDigestKey, std::string(kDigestLength, '0')},
+                                                          {kStateKey, state},
+                                                          {kVersionKey, kVersion}}));
+  Sha256 hash;
+  hash.Add(header);
+  int64_t size = static_cast<int64_t>(header.size());
+  for (const auto& [name, tensor] : tensors) {
+    hash.Add(BytesOf(tensor));
+    size += tensor.bytes();
+  }
+  TANDEM_ASSIGN_OR_RETURN(const std::string digest, hash.Finish());
+  header.replace(header.find(kDigestMark) + sizeof(kDigestMark) - 1, kDigestLength, digest);
+  TANDEM_RETURN_IF_ERROR(WriteFileAtomically(env, path, [&](WritableFile& file) -> absl::Status {
+    TANDEM_RETURN_IF_ERROR(file.Append(header));
+    for (const auto& [name, tensor] : tensors) TANDEM_RETURN_IF_ERROR(file.Append(BytesOf(tensor)));
+    return absl::OkStatus();
+  }));
+  return size;
+}
+
+absl::StatusOr<CheckpointContents> ReadCheckpoint(Env* env, const std::string& path) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string bytes, env->ReadFile(path));
+  absl::StatusOr<CheckpointContents> contents = Parse(bytes);
+  if (contents.ok()) return contents;
+  return absl::Status(
+      contents.status().code(),
+      absl::StrCat("the checkpoint ", path, " cannot be used: ", contents.status().message()));
+}
+
+}  // namespace tandem

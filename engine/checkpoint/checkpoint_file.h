@@ -1,0 +1,34 @@
+#ifndef TANDEM_ENGINE_CHECKPOINT_CHECKPOINT_FILE_H_
+#define TANDEM_ENGINE_CHECKPOINT_CHECKPOINT_FILE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/base/env.h"
+#include "engine/checkpoint/safetensors_writer.h"
+#include "engine/tensor/tensor.h"
+
+namespace tandem {
+
+// The whole state of a training, as a file holds it; FORMAT.md says how.
+struct CheckpointContents {
+  // What is no tensor, as text that is the trainer's own affair.
+  std::string state;
+  std::map<std::string, Tensor> tensors;
+};
+
+// Makes `path` hold this checkpoint, or leaves what is there as it was (temporary file, fsync, rename, fsync
+// of the folder). Returns the file's size; on OK it is durable. INVALID_ARGUMENT as WriteSafetensors.
+absl::StatusOr<int64_t> WriteCheckpoint(Env* env, const std::string& path, const std::string& state,
+                                        absl::Span<const NamedTensor> tensors);
+
+// NOT_FOUND where there is no such file. DATA_LOSS, naming the path, where it is no whole and unchanged
+// checkpoint of a version that is known here.
+absl::StatusOr<CheckpointContents> ReadCheckpoint(Env* env, const std::string& path);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_CHECKPOINT_CHECKPOINT_FILE_H_

@@ -1,0 +1,100 @@
+#include "engine/checkpoint/checkpoint_file.h"
+
+#include <string>
+#include <vector>
+
+#include "engine/base/faulty_env.h"
+#include "engine/checkpoint/safetensors_reader.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kPath[] = "/d/checkpoint.safetensors";
+// What looks like the checksum's place must not be taken for it.
+const std::string kState = R"({"step":3,"sha256":")" + std::string(64, '0') + R"("})";
+
+std::vector<NamedTensor> Tensors(float first) {
+  std::vector<NamedTensor> tensors;
+  tensors.emplace_back("shared/dense_1.weight", Tensor::Of<float>(Shape({2}), {first, 2}));
+  tensors.emplace_back("replica/0/sha256", Tensor::Of<double>(Shape(), {0.1}));
+  return tensors;
+}
+
+TEST(CheckpointFileTest, IsReadBack) {
+  FaultyEnv env;
+  const absl::StatusOr<int64_t> size = WriteCheckpoint(&env, kPath, kState, Tensors(1));
+  ASSERT_TRUE(size.ok()) << size.status();
+  EXPECT_EQ(*size, static_cast<int64_t>(env.ReadFile(kPath)->size()));
+  const absl::StatusOr<CheckpointContents> read = ReadCheckpoint(&env, kPath);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->state, kState);
+  EXPECT_EQ(read->tensors.size(), 2);
+  EXPECT_THAT(read->tensors.at("shared/dense_1.weight").data<float>(), ElementsAre(1, 2));
+  EXPECT_EQ(read->tensors.at("replica/0/sha256").data<double>()[0], 0.1);
+  // Other programs can read it too.
+  EXPECT_TRUE(ParseSafetensors(*env.ReadFile(kPath)).ok());
+}
+
+TEST(CheckpointFileTest, ThereIsNoneAtFirst) {
+  FaultyEnv env;
+  EXPECT_EQ(ReadCheckpoint(&env, kPath).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(CheckpointFileTest, AnyChangeIsFound) {
+  FaultyEnv env;
+  ASSERT_TRUE(WriteCheckpoint(&env, kPath, "{}", Tensors(1)).ok());
+  const std::string good = *env.ReadFile(kPath);
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] ^= 1;
+    ASSERT_TRUE(WriteFileAtomically(&env, kPath, [&](WritableFile& file) { return file.Append(bad); }).ok());
+    const absl::Status status = ReadCheckpoint(&env, kPath).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << "byte " << i << ": " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(kPath));
+  }
+}
+
+TEST(CheckpointFileTest, AnyCutIsFound) {
+  FaultyEnv env;
+  ASSERT_TRUE(WriteCheckpoint(&env, kPath, "{}", Tensors(1)).ok());
+  const std::string good = *env.ReadFile(kPath);
+  for (size_t length = 0; length < good.size(); ++length) {
+    ASSERT_TRUE(WriteFileAtomically(&env, kPath, [&](WritableFile& file) {
+                  return file.Append(good.substr(0, length));
+                }).ok());
+    EXPECT_EQ(ReadCheckpoint(&env, kPath).status().code(), absl::StatusCode::kDataLoss) << length;
+  }
+}
+
+TEST(CheckpointFileTest, AModelIsNoCheckpoint) {
+  FaultyEnv env;
+  ASSERT_TRUE(WriteSafetensors(&env, kPath, Tensors(1), {{"framework", "tandem"}}).ok());
+  EXPECT_EQ(ReadCheckpoint(&env, kPath).status().code(), absl::StatusCode::kDataLoss);
+}
+
+// Whatever fails, and whenever the power is cut, the old checkpoint or the new one is there, whole.
+TEST(CheckpointFileTest, TheOneBeforeStandsUntilTheNewOneDoes) {
+  for (int allowed = 0;; ++allowed) {
+    FaultyEnv env;
+    ASSERT_TRUE(WriteCheckpoint(&env, kPath, "old", Tensors(1)).ok());
+    env.FailAfter(allowed);
+    const bool written = WriteCheckpoint(&env, kPath, "new", Tensors(5)).ok();
+    env.CutPower();
+    const absl::StatusOr<CheckpointContents> read = ReadCheckpoint(&env, kPath);
+    ASSERT_TRUE(read.ok()) << allowed << ": " << read.status();
+    if (written) {
+      EXPECT_EQ(read->state, "new");
+      break;
+    }
+    EXPECT_TRUE(read->state == "old" || read->state == "new") << read->state;
+    EXPECT_EQ(read->tensors.at("shared/dense_1.weight").data<float>()[0], read->state == "old" ? 1 : 5);
+  }
+}
+
+}  // namespace
+}  // namespace tandem

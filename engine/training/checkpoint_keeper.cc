@@ -1,0 +1,122 @@
+#include "engine/training/checkpoint_keeper.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/memory_error.h"
+#include "engine/base/status_macros.h"
+#include "engine/checkpoint/checkpoint_file.h"
+
+namespace tandem {
+
+CheckpointKeeper::CheckpointKeeper(Options options)
+    : options_(std::move(options)), gathered_(options_.replicas), last_step_(options_.last_step) {
+  thread_ = std::thread([this] { WriteAll(); });
+}
+
+CheckpointKeeper::~CheckpointKeeper() {
+  {
+    MutexLock lock(&mutex_);
+    stop_ = true;
+  }
+  thread_.join();
+}
+
+void CheckpointKeeper::Add(int rank, ReplicaVariables variables, Purpose purpose,
+                           const std::function<TrainingState()>& state) {
+  Work work;
+  {
+    MutexLock lock(&mutex_);
+    gathered_[rank] = std::move(variables);
+    if (++given_ < options_.replicas) return;
+    given_ = 0;
+    work.snapshot = std::exchange(gathered_, Snapshot(options_.replicas));
+  }
+  work.purpose = purpose;
+  work.state = state();
+  work.since = options_.clock->Elapsed();
+  MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(this, &CheckpointKeeper::IsIdle));
+  work_ = std::move(work);
+  busy_ = true;
+}
+
+void CheckpointKeeper::Flush() {
+  MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(this, &CheckpointKeeper::IsIdle));
+}
+
+int64_t CheckpointKeeper::last_step() const {
+  MutexLock lock(&mutex_);
+  return last_step_;
+}
+
+void CheckpointKeeper::WriteAll() {
+  while (true) {
+    Work work;
+    {
+      MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(this, &CheckpointKeeper::MayWork));
+      if (!work_.has_value()) return;
+      work = *std::move(work_);
+      work_.reset();
+    }
+    const absl::Status status = CatchNoMemory([&] {
+      Write(work);
+      return absl::OkStatus();
+    });
+    if (!status.ok() && options_.observer != nullptr) {
+      options_.observer->OnNotice(absl::StrCat("What was to be kept of step ", work.state.step,
+                                               " could not be written: ", status.message(),
+                                               "; training goes on."));
+    }
+    work = {};
+    MutexLock lock(&mutex_);
+    busy_ = false;
+  }
+}
+
+void CheckpointKeeper::Write(const Work& work) {
+  // First, so that no checkpoint speaks of a best model that is not there.
+  if (work.purpose.best) {
+    const absl::Status status = options_.save_model(options_.best_path, work.snapshot);
+    if (options_.observer == nullptr) {
+      // Nobody to tell.
+    } else if (status.ok()) {
+      options_.observer->OnBestModel(work.state.summary.best());
+    } else {
+      options_.observer->OnNotice(absl::StrCat("The model with the best result so far, that of step ",
+                                               work.state.step, ", could not be written: ", status.message(),
+                                               "; training goes on."));
+    }
+  }
+  if (work.purpose.checkpoint) WriteCheckpoint(work);
+}
+
+void CheckpointKeeper::WriteCheckpoint(const Work& work) {
+  const absl::StatusOr<int64_t> size = tandem::WriteCheckpoint(
+      options_.env, options_.checkpoint_path, ToJson(work.state), CheckpointTensors(work.snapshot));
+  int64_t last_step = 0;
+  {
+    MutexLock lock(&mutex_);
+    if (size.ok()) last_step_ = work.state.step;
+    last_step = last_step_;
+  }
+  if (options_.observer == nullptr) return;
+  if (!size.ok()) {
+    options_.observer->OnNotice(absl::StrCat(
+        "The checkpoint of step ", work.state.step, " could not be written: ", size.status().message(),
+        "; training goes on, and would begin again ",
+        last_step == 0 ? "from the beginning" : absl::StrCat("from the checkpoint of step ", last_step),
+        "."));
+    return;
+  }
+  v1::Checkpoint checkpoint;
+  checkpoint.set_step(work.state.step);
+  checkpoint.set_epoch(work.state.summary.epochs());
+  checkpoint.set_size_bytes(*size);
+  checkpoint.set_seconds(absl::ToDoubleSeconds(options_.clock->Elapsed() - work.since));
+  options_.observer->OnCheckpoint(checkpoint);
+}
+
+}  // namespace tandem

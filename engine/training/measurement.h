@@ -1,0 +1,36 @@
+#ifndef TANDEM_ENGINE_TRAINING_MEASUREMENT_H_
+#define TANDEM_ENGINE_TRAINING_MEASUREMENT_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tandem {
+
+// What a replica measured since it last said so.
+struct Measurement {
+  std::vector<double> sums;  // As a meter's: of the losses, then of each metric.
+  int64_t samples = 0;
+  double data_wait_seconds = 0;
+  double reduce_seconds = 0;
+
+  void Add(const Measurement& more) {
+    sums.resize(std::max(sums.size(), more.sums.size()), 0);
+    for (size_t i = 0; i < more.sums.size(); ++i) sums[i] += more.sums[i];
+    samples += more.samples;
+    data_wait_seconds += more.data_wait_seconds;
+    reduce_seconds += more.reduce_seconds;
+  }
+};
+
+// The sum over the replicas, added in the order of ranks.
+inline Measurement TotalOf(const std::vector<Measurement>& replicas) {
+  Measurement total;
+  for (const Measurement& measurement : replicas) total.Add(measurement);
+  return total;
+}
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_TRAINING_MEASUREMENT_H_

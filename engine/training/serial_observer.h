@@ -1,0 +1,43 @@
+#ifndef TANDEM_ENGINE_TRAINING_SERIAL_OBSERVER_H_
+#define TANDEM_ENGINE_TRAINING_SERIAL_OBSERVER_H_
+
+#include <type_traits>
+
+#include "engine/base/mutex.h"
+#include "engine/training/trainer.h"
+
+namespace tandem {
+
+// Another observer, whose calls come one at a time from whichever threads. Thread-safe.
+class SerialObserver final : public TrainerObserver {
+ public:
+  // `inner` outlives it; null where nobody is to be told.
+  explicit SerialObserver(TrainerObserver* inner) : inner_(inner) {}
+
+  void OnStarted(int64_t step) override { Tell(&TrainerObserver::OnStarted, step); }
+  void OnProgress(const v1::Progress& progress) override { Tell(&TrainerObserver::OnProgress, progress); }
+  void OnEpoch(const v1::EpochSummary& epoch) override { Tell(&TrainerObserver::OnEpoch, epoch); }
+  void OnValidation(const v1::ValidationResult& result) override {
+    Tell(&TrainerObserver::OnValidation, result);
+  }
+  void OnCheckpoint(const v1::Checkpoint& checkpoint) override {
+    Tell(&TrainerObserver::OnCheckpoint, checkpoint);
+  }
+  void OnBestModel(const v1::BestResult& best) override { Tell(&TrainerObserver::OnBestModel, best); }
+  void OnNotice(absl::string_view message) override { Tell(&TrainerObserver::OnNotice, message); }
+
+ private:
+  template <typename Argument>
+  void Tell(void (TrainerObserver::*method)(Argument), std::type_identity_t<Argument> argument) {
+    if (inner_ == nullptr) return;
+    MutexLock lock(&mutex_);
+    (inner_->*method)(argument);
+  }
+
+  TrainerObserver* const inner_;
+  Mutex mutex_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_TRAINING_SERIAL_OBSERVER_H_

@@ -1,0 +1,89 @@
+#include "engine/training/snapshot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace tandem {
+namespace {
+
+constexpr char kShared[] = "shared/";
+
+std::string PrefixOf(int rank) { return absl::StrCat("replica/", rank, "/"); }
+
+// As a model has it, in float32.
+bool IsFinite(const Tensor& tensor) {
+  const Tensor narrow = tensor.CastTo(DType::kFloat32);
+  const absl::Span<const float> values = narrow.data<float>();
+  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
+}  // namespace
+
+std::vector<NamedTensor> CheckpointTensors(const Snapshot& snapshot) {
+  std::vector<NamedTensor> tensors;
+  for (size_t rank = 0; rank < snapshot.size(); ++rank) {
+    const ReplicaVariables& variables = snapshot[rank];
+    for (const auto& [name, tensor] : variables.parameters) tensors.emplace_back(kShared + name, tensor);
+    for (const auto& [name, tensor] : variables.optimizer_state) tensors.emplace_back(kShared + name, tensor);
+    for (const auto& [name, tensor] : variables.statistics) {
+      tensors.emplace_back(PrefixOf(static_cast<int>(rank)) + name, tensor);
+    }
+  }
+  return tensors;
+}
+
+std::map<std::string, const Tensor*> TensorsOfReplica(const std::map<std::string, Tensor>& checkpoint,
+                                                      int rank) {
+  std::map<std::string, const Tensor*> variables;
+  const std::string own = PrefixOf(rank);
+  for (const auto& [name, tensor] : checkpoint) {
+    for (const absl::string_view prefix : {absl::string_view(kShared), absl::string_view(own)}) {
+      if (absl::StartsWith(name, prefix)) variables[name.substr(prefix.size())] = &tensor;
+    }
+  }
+  return variables;
+}
+
+absl::StatusOr<std::vector<NamedTensor>> ModelTensors(const Snapshot& snapshot, bool averaged) {
+  std::vector<NamedTensor> tensors;
+  std::map<std::string, const Tensor*> state;
+  for (const auto& [name, tensor] : snapshot[0].optimizer_state) state[name] = &tensor;
+  for (const auto& [name, tensor] : snapshot[0].parameters) {
+    const Tensor* value = &tensor;
+    if (averaged) {
+      const auto average = state.find(AverageName(name));
+      // A parameter that is not trained has none.
+      if (average != state.end()) value = average->second;
+    }
+    tensors.emplace_back(name, value->CastTo(DType::kFloat32));
+  }
+  for (size_t i = 0; i < snapshot[0].statistics.size(); ++i) {
+    const auto& [name, first] = snapshot[0].statistics[i];
+    Tensor mean(DType::kFloat64, first.shape());
+    for (const ReplicaVariables& replica : snapshot) {
+      const Tensor own = replica.statistics[i].second.CastTo(DType::kFloat64);
+      for (int64_t j = 0; j < mean.elements(); ++j) mean.data<double>()[j] += own.data<double>()[j];
+    }
+    for (double& number : mean.data<double>()) number /= static_cast<double>(snapshot.size());
+    tensors.emplace_back(name, mean.CastTo(DType::kFloat32));
+  }
+  return tensors;
+}
+
+absl::Status CheckFinite(const ReplicaVariables& variables, int64_t steps) {
+  for (const auto& [name, tensor] : variables.parameters) {
+    if (IsFinite(tensor)) continue;
+    return absl::OutOfRangeError(
+        absl::StrCat("parameter \"", name, "\" is not finite after step ", steps,
+                     ", though the loss was until then; lower the learning rate or look at the data"));
+  }
+  return absl::OkStatus();
+}
+
+std::string AverageName(const std::string& parameter) { return absl::StrCat("ema/", parameter); }
+
+}  // namespace tandem

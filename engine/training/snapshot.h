@@ -1,0 +1,45 @@
+#ifndef TANDEM_ENGINE_TRAINING_SNAPSHOT_H_
+#define TANDEM_ENGINE_TRAINING_SNAPSHOT_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/checkpoint/safetensors_writer.h"
+#include "engine/tensor/tensor.h"
+
+namespace tandem {
+
+// What a replica keeps from step to step, by its variables' names, in the order of the layers.
+struct ReplicaVariables {
+  // Those that all replicas have alike; only the first replica says them.
+  std::vector<NamedTensor> parameters;
+  std::vector<NamedTensor> optimizer_state;
+  // The replica's own.
+  std::vector<NamedTensor> statistics;
+};
+
+// All replicas, by rank, as they are between two steps.
+using Snapshot = std::vector<ReplicaVariables>;
+
+// As a checkpoint has them: "shared/<variable>", and for each replica "replica/<rank>/<variable>".
+std::vector<NamedTensor> CheckpointTensors(const Snapshot& snapshot);
+// The part of a checkpoint that is for the replica `rank`: variables by name. Moves nothing.
+std::map<std::string, const Tensor*> TensorsOfReplica(const std::map<std::string, Tensor>& checkpoint,
+                                                      int rank);
+
+// As a model has them, float32: the parameters, or with `averaged` their moving averages under the same
+// names, then the plain means of the replicas' statistics.
+absl::StatusOr<std::vector<NamedTensor>> ModelTensors(const Snapshot& snapshot, bool averaged);
+
+// OUT_OF_RANGE, naming the parameter, where one is infinite or not a number after `steps` steps.
+absl::Status CheckFinite(const ReplicaVariables& variables, int64_t steps);
+
+// The variable in which the moving average of a parameter is kept.
+std::string AverageName(const std::string& parameter);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_TRAINING_SNAPSHOT_H_

@@ -1,0 +1,404 @@
+// Trainings that end early, are paused, or break off and go on.
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/backends/device_factory.h"
+#include "engine/base/faulty_env.h"
+#include "engine/checkpoint/checkpoint_file.h"
+#include "engine/checkpoint/safetensors_reader.h"
+#include "engine/training/trainer.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kCheckpoint[] = "/d/checkpoint.safetensors";
+constexpr char kBest[] = "/d/best.safetensors";
+constexpr char kModel[] = "/d/model.safetensors";
+
+// With batch normalisation, an optimizer with state, a plateau, and an odd last batch: 8 steps in an epoch.
+v1::JobSpec SmallJob(int replicas, const std::string& training = "") {
+  v1::JobSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      absl::StrCat(R"(
+    dataset {
+      synthetic { shape: [1, 8, 8] classes: 4 train_samples: 61 validation_samples: 27 }
+    }
+    model {
+      input { shape: [1, 8, 8] }
+      layers { conv2d { filters: 3 kernel: 3 } }
+      layers { batch_norm {} }
+      layers { dense { units: 4 } }
+    }
+    training {
+      loss { softmax_cross_entropy {} }
+      optimizer { adam { learning_rate: 0.01 } }
+      schedule { plateau { patience: 0 factor: 0.5 threshold: 0.05 } }
+      global_batch_size: 8
+      seed: 7
+      report { every_steps: 1 }
+      )",
+                   training, training.find("epochs") == 0 || training.find("steps") == 0 ? "" : " epochs: 4",
+                   "}"),
+      &spec));
+  spec.mutable_replicas()->set_count(replicas);
+  return spec;
+}
+
+class Recorder : public TrainerObserver {
+ public:
+  void OnStarted(int64_t step) override { started = step; }
+  void OnProgress(const v1::Progress& report) override {
+    losses.push_back(report.training().loss());
+    rates.push_back(report.learning_rate());
+    if (on_step) on_step(report.step());
+  }
+  void OnEpoch(const v1::EpochSummary& epoch) override { epochs.push_back(epoch); }
+  void OnValidation(const v1::ValidationResult& result) override { validations.push_back(result); }
+  void OnCheckpoint(const v1::Checkpoint& checkpoint) override { checkpoints.push_back(checkpoint.step()); }
+  void OnBestModel(const v1::BestResult& best) override { best_steps.push_back(best.step()); }
+  void OnNotice(absl::string_view message) override { notices.emplace_back(message); }
+
+  int64_t started = -1;
+  std::vector<double> losses, rates;
+  std::vector<v1::EpochSummary> epochs;
+  std::vector<v1::ValidationResult> validations;
+  std::vector<int64_t> checkpoints, best_steps;
+  std::vector<std::string> notices;
+  std::function<void(int64_t step)> on_step;
+};
+
+struct Result {
+  absl::Status status;
+  TrainingOutcome outcome;
+  v1::TrainingSummary summary;
+};
+
+// Runs a trainer over the files of `env`, with `act` called after each step.
+Result Train(const v1::JobSpec& spec, const std::string& kind, FaultyEnv* env, Recorder* recorder,
+             const std::function<void(Trainer&, int64_t step)>& act = {}) {
+  Trainer::Options options;
+  options.spec = spec;
+  options.dataset = spec.dataset();
+  for (int rank = 0; rank < spec.replicas().count(); ++rank) {
+    options.devices.emplace_back().set_name(absl::StrCat("devices/", kind, ":", rank));
+    options.devices.back().set_threads(1);
+  }
+  options.device_factory = [](const v1::Device& device) {
+    return OpenDevice(device.name(), device.threads());
+  };
+  options.observer = recorder;
+  options.checkpoint_path = kCheckpoint;
+  options.best_path = kBest;
+  options.env = env;
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(options));
+  if (!trainer.ok()) return {trainer.status(), {}, {}};
+  if (act) recorder->on_step = [&](int64_t step) { act(**trainer, step); };
+  Result result;
+  result.status = (*trainer)->Run();
+  recorder->on_step = nullptr;
+  result.summary = (*trainer)->Summary();
+  if (!result.status.ok()) return result;
+  result.outcome = (*trainer)->outcome();
+  if (result.outcome.reason != v1::STATE_REASON_PAUSE_REQUESTED) {
+    const absl::Status saved = (*trainer)->SaveModel(kModel);
+    EXPECT_TRUE(saved.ok()) << saved;
+  }
+  return result;
+}
+
+// The training that nothing interrupts.
+struct Whole {
+  explicit Whole(const v1::JobSpec& spec, const std::string& kind) {
+    const Result result = Train(spec, kind, &env, &recorder);
+    EXPECT_TRUE(result.status.ok()) << result.status;
+    EXPECT_EQ(result.outcome.reason, v1::STATE_REASON_COMPLETED);
+    summary = result.summary;
+    model = *env.ReadFile(kModel);
+  }
+  FaultyEnv env;
+  Recorder recorder;
+  v1::TrainingSummary summary;
+  std::string model;
+};
+
+TEST(TrainerResumeTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
+  for (const char* kind : {"cpu", "reference"}) {
+    for (const int replicas : {1, 3}) {
+      const v1::JobSpec spec = SmallJob(replicas, "best_model {}");
+      Whole whole(spec, kind);
+      for (const int64_t pause : {1, 8, 13}) {
+        SCOPED_TRACE(absl::StrCat(kind, " ", replicas, " ", pause));
+        FaultyEnv env;
+        Recorder first;
+        const Result paused = Train(spec, kind, &env, &first, [&](Trainer& trainer, int64_t step) {
+          if (step == pause) trainer.Pause();
+        });
+        ASSERT_TRUE(paused.status.ok()) << paused.status;
+        ASSERT_EQ(paused.outcome.reason, v1::STATE_REASON_PAUSE_REQUESTED);
+        // The pause comes with the next step, or the one after it.
+        const int64_t step = paused.summary.steps();
+        EXPECT_GE(step, pause + 1);
+        EXPECT_LE(step, pause + 2);
+        EXPECT_EQ(paused.summary.checkpoint_step(), step);
+        EXPECT_EQ(first.checkpoints.back(), step);
+        EXPECT_FALSE(env.ReadFile(kModel).ok());
+
+        Recorder second;
+        const Result resumed = Train(spec, kind, &env, &second);
+        ASSERT_TRUE(resumed.status.ok()) << resumed.status;
+        EXPECT_EQ(resumed.outcome.reason, v1::STATE_REASON_COMPLETED);
+        EXPECT_EQ(second.started, step);
+        EXPECT_EQ(*env.ReadFile(kModel), whole.model);
+        EXPECT_EQ(*env.ReadFile(kBest), *whole.env.ReadFile(kBest));
+        std::vector<double> losses = first.losses, rates = first.rates;
+        losses.insert(losses.end(), second.losses.begin(), second.losses.end());
+        rates.insert(rates.end(), second.rates.begin(), second.rates.end());
+        EXPECT_EQ(losses, whole.recorder.losses);
+        EXPECT_EQ(rates, whole.recorder.rates);
+        EXPECT_LT(rates.back(), rates.front());
+        // An epoch that was interrupted is one epoch.
+        ASSERT_EQ(first.epochs.size() + second.epochs.size(), 4);
+        for (size_t i = 0; i < second.epochs.size(); ++i) {
+          const v1::EpochSummary& expected = whole.recorder.epochs[first.epochs.size() + i];
+          EXPECT_EQ(second.epochs[i].epoch(), expected.epoch());
+          EXPECT_EQ(second.epochs[i].training().samples(), 61);
+          EXPECT_NEAR(second.epochs[i].training().loss(), expected.training().loss(), 1e-12);
+          EXPECT_EQ(second.epochs[i].validation().loss(), expected.validation().loss());
+          EXPECT_EQ(second.epochs[i].best().step(), expected.best().step());
+        }
+        EXPECT_EQ(resumed.summary.steps(), 32);
+        EXPECT_EQ(resumed.summary.epochs(), 4);
+        EXPECT_EQ(resumed.summary.best().value(), whole.summary.best().value());
+      }
+    }
+  }
+}
+
+TEST(TrainerResumeTest, ATrainingThatBreaksOffGoesOnFromItsLastCheckpoint) {
+  for (const int replicas : {1, 2}) {
+    const v1::JobSpec spec = SmallJob(replicas);
+    Whole whole(spec, "cpu");
+    EXPECT_THAT(whole.recorder.checkpoints, ElementsAre(8, 16, 24, 32));
+    FaultyEnv env;
+    Recorder first;
+    const Result broken = Train(spec, "cpu", &env, &first, [&](Trainer& trainer, int64_t step) {
+      if (step == 20) trainer.Cancel();
+    });
+    EXPECT_EQ(broken.status.code(), absl::StatusCode::kCancelled);
+    env.CutPower();
+    Recorder second;
+    const Result resumed = Train(spec, "cpu", &env, &second);
+    ASSERT_TRUE(resumed.status.ok()) << resumed.status;
+    EXPECT_EQ(second.started, 16);
+    EXPECT_EQ(*env.ReadFile(kModel), whole.model);
+    EXPECT_EQ(second.epochs.size(), 2);
+    // One that has come to its end has nothing left to do, and gives its model again.
+    ASSERT_TRUE(env.RemoveFile(kModel).ok());
+    Recorder third;
+    EXPECT_EQ(Train(spec, "cpu", &env, &third).outcome.reason, v1::STATE_REASON_COMPLETED);
+    EXPECT_EQ(third.started, 32);
+    EXPECT_THAT(third.losses, IsEmpty());
+    EXPECT_EQ(*env.ReadFile(kModel), whole.model);
+  }
+}
+
+TEST(TrainerResumeTest, CheckpointsWithinEpochsAndNone) {
+  v1::JobSpec spec = SmallJob(2, "steps: 13");
+  spec.mutable_checkpoints()->set_every_steps(5);
+  FaultyEnv env;
+  Recorder recorder;
+  ASSERT_TRUE(Train(spec, "cpu", &env, &recorder).status.ok());
+  EXPECT_THAT(recorder.checkpoints, ElementsAre(5, 10, 13));
+  spec.mutable_checkpoints()->Clear();
+  spec.mutable_checkpoints()->set_off(true);
+  FaultyEnv empty;
+  Recorder none;
+  ASSERT_TRUE(Train(spec, "cpu", &empty, &none).status.ok());
+  EXPECT_THAT(none.checkpoints, IsEmpty());
+  EXPECT_FALSE(empty.ReadFile(kCheckpoint).ok());
+}
+
+TEST(TrainerResumeTest, StepsAreALengthToo) {
+  FaultyEnv env;
+  Recorder recorder;
+  const Result result = Train(SmallJob(2, "steps: 13"), "cpu", &env, &recorder);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.outcome.message, "All steps were trained.");
+  EXPECT_EQ(recorder.losses.size(), 13);
+  ASSERT_EQ(recorder.epochs.size(), 2);
+  EXPECT_EQ(recorder.epochs[1].step(), 13);
+  EXPECT_EQ(recorder.epochs[1].epochs(), 2);
+  EXPECT_EQ(recorder.epochs[1].training().samples(), 40);
+  EXPECT_TRUE(recorder.epochs[1].has_validation());
+}
+
+TEST(TrainerResumeTest, ValidatesEverySoManySteps) {
+  for (const int replicas : {1, 2}) {
+    FaultyEnv env;
+    Recorder recorder;
+    const Result result = Train(SmallJob(replicas, "epochs: 2 validation { every_steps: 5 } best_model {}"),
+                                "cpu", &env, &recorder);
+    ASSERT_TRUE(result.status.ok()) << result.status;
+    std::vector<int64_t> steps;
+    for (const v1::ValidationResult& validation : recorder.validations) {
+      steps.push_back(validation.step());
+      EXPECT_EQ(validation.validation().samples(), 27);
+      EXPECT_EQ(validation.epoch(), validation.step() > 8 ? 2 : 1);
+    }
+    EXPECT_THAT(steps, ElementsAre(5, 10, 15));
+    ASSERT_EQ(recorder.epochs.size(), 2);
+    EXPECT_FALSE(recorder.epochs[0].has_validation());
+    EXPECT_TRUE(recorder.epochs[1].has_validation());
+    EXPECT_FALSE(recorder.best_steps.empty());
+    EXPECT_EQ(recorder.best_steps.back(), result.summary.best().step());
+    EXPECT_TRUE(ParseSafetensors(*env.ReadFile(kBest)).ok());
+  }
+}
+
+TEST(TrainerResumeTest, StopsEarlyForAllReplicas) {
+  for (const int replicas : {1, 3}) {
+    for (const std::string validation : {"", "validation { every_steps: 3 }"}) {
+      SCOPED_TRACE(absl::StrCat(replicas, validation));
+      FaultyEnv env;
+      Recorder recorder;
+      // Nothing is better than the first by so much.
+      const v1::JobSpec spec = SmallJob(
+          replicas, absl::StrCat("epochs: 9 ", validation, "early_stopping { patience: 2 min_delta: 100 }"));
+      const Result result = Train(spec, "cpu", &env, &recorder);
+      ASSERT_TRUE(result.status.ok()) << result.status;
+      EXPECT_EQ(result.outcome.reason, v1::STATE_REASON_NO_IMPROVEMENT);
+      const int64_t steps = validation.empty() ? 24 : 9;
+      EXPECT_THAT(result.outcome.message, HasSubstr(absl::StrCat("after step ", steps)));
+      EXPECT_EQ(result.summary.steps(), steps);
+      ASSERT_EQ(recorder.epochs.size(), validation.empty() ? 3 : 2);
+      EXPECT_EQ(recorder.epochs.back().step(), steps);
+      EXPECT_EQ(recorder.checkpoints.back(), steps);
+      // Once more from its checkpoint: it has ended.
+      const std::string model = *env.ReadFile(kModel);
+      Recorder again;
+      const Result same = Train(spec, "cpu", &env, &again);
+      EXPECT_EQ(same.outcome.reason, v1::STATE_REASON_NO_IMPROVEMENT);
+      EXPECT_EQ(same.outcome.message, result.outcome.message);
+      EXPECT_THAT(again.losses, IsEmpty());
+      EXPECT_EQ(*env.ReadFile(kModel), model);
+    }
+  }
+}
+
+TEST(TrainerResumeTest, StopsAtATargetAndInTime) {
+  FaultyEnv env;
+  Recorder recorder;
+  Result result =
+      Train(SmallJob(2, "early_stopping { metric: \"accuracy\" target: 0 }"), "cpu", &env, &recorder);
+  EXPECT_EQ(result.outcome.reason, v1::STATE_REASON_TARGET_REACHED) << result.status;
+  EXPECT_EQ(recorder.epochs.size(), 1);
+
+  FaultyEnv other;
+  Recorder timed;
+  result = Train(SmallJob(2, "epochs: 1000 early_stopping { max_seconds: 0.000001 }"), "cpu", &other, &timed);
+  EXPECT_EQ(result.outcome.reason, v1::STATE_REASON_TIME_LIMIT) << result.status;
+  EXPECT_EQ(timed.losses.size(), 1);
+  ASSERT_EQ(timed.epochs.size(), 1);
+  EXPECT_TRUE(timed.epochs[0].has_validation());
+}
+
+TEST(TrainerResumeTest, TheBestModelMayBeTheResult) {
+  // The rate is far too large: the first epoch is the best.
+  v1::JobSpec spec = SmallJob(2, "best_model { export_best: true }");
+  spec.mutable_training()->clear_schedule();
+  spec.mutable_training()->mutable_optimizer()->mutable_adam()->set_learning_rate(0.5);
+  FaultyEnv env;
+  Recorder recorder;
+  const Result result = Train(spec, "cpu", &env, &recorder);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(*env.ReadFile(kModel), *env.ReadFile(kBest));
+  EXPECT_EQ(recorder.best_steps.back(), result.summary.best().step());
+  double least = recorder.epochs[0].validation().loss();
+  for (const v1::EpochSummary& epoch : recorder.epochs) least = std::min(least, epoch.validation().loss());
+  EXPECT_EQ(result.summary.best().value(), least);
+  EXPECT_EQ(result.summary.best().metric(), "loss");
+  EXPECT_TRUE(result.summary.best().validation());
+}
+
+TEST(TrainerResumeTest, ACheckpointThatCannotBeWrittenIsToldAndTrainingGoesOn) {
+  class FullEnv : public FaultyEnv {
+   public:
+    absl::StatusOr<std::unique_ptr<WritableFile>> CreateFile(const std::string& path) override {
+      if (full && path.find("checkpoint") != std::string::npos) {
+        return absl::ResourceExhaustedError("no space left on device");
+      }
+      return FaultyEnv::CreateFile(path);
+    }
+    std::atomic<bool> full{false};
+  };
+  FullEnv env;
+  Recorder recorder;
+  const Result result = Train(SmallJob(1), "cpu", &env, &recorder, [&](Trainer&, int64_t step) {
+    if (step == 16) env.full = true;
+  });
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.outcome.reason, v1::STATE_REASON_COMPLETED);
+  EXPECT_THAT(recorder.checkpoints, ElementsAre(8));
+  ASSERT_EQ(recorder.notices.size(), 3);
+  EXPECT_THAT(recorder.notices[0],
+              HasSubstr("The checkpoint of step 16 could not be written: no space left"));
+  EXPECT_THAT(recorder.notices[0], HasSubstr("from the checkpoint of step 8"));
+  EXPECT_EQ(result.summary.checkpoint_step(), 8);
+}
+
+TEST(TrainerResumeTest, ANumberThatIsNotFiniteNamesTheLastGoodCheckpoint) {
+  // The rate becomes absurd in the second epoch.
+  v1::JobSpec spec = SmallJob(2);
+  spec.mutable_training()->mutable_schedule()->Clear();
+  v1::PiecewiseConstantSchedule& schedule =
+      *spec.mutable_training()->mutable_schedule()->mutable_piecewise_constant();
+  schedule.add_boundaries(1);
+  schedule.add_factors(1);
+  schedule.add_factors(1e35);
+  FaultyEnv env;
+  Recorder recorder;
+  const Result result = Train(spec, "cpu", &env, &recorder);
+  EXPECT_EQ(result.status.code(), absl::StatusCode::kOutOfRange) << result.status;
+  EXPECT_THAT(std::string(result.status.message()), HasSubstr("the last good checkpoint is that of step 8"));
+  EXPECT_THAT(std::string(result.status.message()), HasSubstr(" step "));
+  EXPECT_EQ(result.summary.checkpoint_step(), 8);
+  EXPECT_EQ(result.summary.epochs(), 1);
+}
+
+TEST(TrainerResumeTest, ACheckpointThatDoesNotFitIsRefused) {
+  FaultyEnv env;
+  Recorder recorder;
+  ASSERT_TRUE(Train(SmallJob(1), "cpu", &env, &recorder).status.ok());
+  const std::string good = *env.ReadFile(kCheckpoint);
+  const auto refuse = [&](const v1::JobSpec& spec) {
+    Recorder ignored;
+    const absl::Status status = Train(spec, "cpu", &env, &ignored).status;
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_EQ(ignored.started, -1);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refuse(SmallJob(2)), HasSubstr("is of 1 replicas; this job has 2"));
+  v1::JobSpec other = SmallJob(1);
+  other.mutable_model()->mutable_layers(0)->mutable_conv2d()->set_filters(4);
+  EXPECT_THAT(refuse(other), HasSubstr("the checkpoint is of another job"));
+  ASSERT_TRUE(WriteFileAtomically(&env, kCheckpoint, [&](WritableFile& file) {
+                return file.Append(good.substr(0, good.size() - 1));
+              }).ok());
+  EXPECT_THAT(refuse(SmallJob(1)), HasSubstr(kCheckpoint));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,169 @@
+#include "engine/training/training_state.h"
+
+#include <cmath>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/util/json_util.h"
+#include "nlohmann/json.hpp"
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+
+// JSON has no numbers that are not finite. Finite ones are written with as many digits as bring them back.
+json FromDouble(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+json FromOptional(const std::optional<double>& value) {
+  return value.has_value() ? FromDouble(*value) : json(nullptr);
+}
+
+json FromMeasurement(const Measurement& measurement) {
+  json sums = json::array();
+  for (const double sum : measurement.sums) sums.push_back(FromDouble(sum));
+  return {{"sums", std::move(sums)},
+          {"samples", measurement.samples},
+          {"data_wait_seconds", measurement.data_wait_seconds},
+          {"reduce_seconds", measurement.reduce_seconds}};
+}
+
+// Reads members of an object, and remembers the first that is not there or not as it should be.
+class ObjectReader {
+ public:
+  explicit ObjectReader(const json& object) : object_(object) {}
+
+  const json& Get(const char* key) {
+    static const json* const null = new json;
+    const auto found = object_.is_object() ? object_.find(key) : object_.end();
+    if (object_.is_object() && found != object_.end()) return *found;
+    Fail(key);
+    return *null;
+  }
+  int64_t Int(const char* key) {
+    const json& value = Get(key);
+    if (value.is_number_integer()) return value.get<int64_t>();
+    Fail(key);
+    return 0;
+  }
+  double Double(const char* key) { return AsDouble(key, Get(key)); }
+  std::optional<double> Optional(const char* key) {
+    const json& value = Get(key);
+    if (value.is_null()) return std::nullopt;
+    return AsDouble(key, value);
+  }
+  std::string String(const char* key) {
+    const json& value = Get(key);
+    if (value.is_string()) return value.get<std::string>();
+    Fail(key);
+    return "";
+  }
+  double AsDouble(const char* key, const json& value) {
+    if (value.is_number()) return value.get<double>();
+    if (value == "nan") return std::numeric_limits<double>::quiet_NaN();
+    if (value == "inf") return std::numeric_limits<double>::infinity();
+    if (value == "-inf") return -std::numeric_limits<double>::infinity();
+    Fail(key);
+    return 0;
+  }
+  void Fail(const char* key) {
+    if (fault_.empty()) fault_ = key;
+  }
+  absl::Status status() const {
+    if (fault_.empty()) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("its state has no sound \"", fault_, "\""));
+  }
+
+ private:
+  const json& object_;
+  std::string fault_;
+};
+
+absl::StatusOr<Measurement> ToMeasurement(const json& value) {
+  Measurement measurement;
+  ObjectReader reader(value);
+  for (const json& sum : reader.Get("sums")) measurement.sums.push_back(reader.AsDouble("sums", sum));
+  measurement.samples = reader.Int("samples");
+  measurement.data_wait_seconds = reader.Double("data_wait_seconds");
+  measurement.reduce_seconds = reader.Double("reduce_seconds");
+  TANDEM_RETURN_IF_ERROR(reader.status());
+  return measurement;
+}
+
+}  // namespace
+
+std::string ToJson(const TrainingState& state) {
+  json shares = json::array();
+  for (const Measurement& share : state.epoch_shares) shares.push_back(FromMeasurement(share));
+  std::string summary;
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  if (!google::protobuf::util::MessageToJsonString(state.summary, &summary, options).ok()) summary = "{}";
+  json text = {{"step", state.step},
+               {"end", {{"reason", v1::StateReason_Name(state.end.reason)}, {"message", state.end.message}}},
+               {"epoch", {{"replicas", std::move(shares)}, {"seconds", state.epoch_seconds}}},
+               {"samples", state.samples},
+               {"summary", json::parse(summary, nullptr, /*allow_exceptions=*/false)},
+               {"early_stopping",
+                {{"best", FromOptional(state.early_stopping.best)},
+                 {"best_step", state.early_stopping.best_step},
+                 {"without_improvement", state.early_stopping.without_improvement}}},
+               {"plateau_measure", FromOptional(state.plateau_measure)}};
+  if (state.plateau.has_value()) {
+    text["plateau"] = {{"rate", FromDouble(state.plateau->rate)},
+                       {"best", FromOptional(state.plateau->best)},
+                       {"bad_epochs", state.plateau->bad_epochs},
+                       {"cooldown_left", state.plateau->cooldown_left}};
+  }
+  return text.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
+  const json parsed = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  TrainingState state;
+  ObjectReader reader(parsed);
+  state.step = reader.Int("step");
+  state.samples = reader.Int("samples");
+  state.plateau_measure = reader.Optional("plateau_measure");
+
+  ObjectReader end(reader.Get("end"));
+  state.end.message = end.String("message");
+  if (!v1::StateReason_Parse(end.String("reason"), &state.end.reason)) end.Fail("reason");
+
+  ObjectReader epoch(reader.Get("epoch"));
+  state.epoch_seconds = epoch.Double("seconds");
+  for (const json& share : epoch.Get("replicas")) {
+    TANDEM_ASSIGN_OR_RETURN(state.epoch_shares.emplace_back(), ToMeasurement(share));
+  }
+
+  ObjectReader stopping(reader.Get("early_stopping"));
+  state.early_stopping.best = stopping.Optional("best");
+  state.early_stopping.best_step = stopping.Int("best_step");
+  state.early_stopping.without_improvement = stopping.Int("without_improvement");
+
+  if (parsed.is_object() && parsed.contains("plateau")) {
+    ObjectReader plateau(parsed["plateau"]);
+    state.plateau.emplace();
+    state.plateau->rate = plateau.Double("rate");
+    state.plateau->best = plateau.Optional("best");
+    state.plateau->bad_epochs = plateau.Int("bad_epochs");
+    state.plateau->cooldown_left = plateau.Int("cooldown_left");
+    TANDEM_RETURN_IF_ERROR(plateau.status());
+  }
+  const json& summary = reader.Get("summary");
+  if (!google::protobuf::util::JsonStringToMessage(summary.dump(), &state.summary).ok())
+    reader.Fail("summary");
+  TANDEM_RETURN_IF_ERROR(reader.status());
+  TANDEM_RETURN_IF_ERROR(end.status());
+  TANDEM_RETURN_IF_ERROR(epoch.status());
+  TANDEM_RETURN_IF_ERROR(stopping.status());
+  return state;
+}
+
+}  // namespace tandem

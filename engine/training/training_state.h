@@ -1,0 +1,44 @@
+#ifndef TANDEM_ENGINE_TRAINING_TRAINING_STATE_H_
+#define TANDEM_ENGINE_TRAINING_TRAINING_STATE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/schedules/plateau.h"
+#include "engine/training/early_stopping.h"
+#include "engine/training/measurement.h"
+#include "tandem/v1/event.pb.h"
+
+namespace tandem {
+
+// Where a training stands between two steps, but for what its replicas keep in variables. Random numbers and
+// the order of the samples follow from the seed and the step alone, so the step stands for them.
+struct TrainingState {
+  int64_t step = 0;  // Steps taken.
+  // How it has ended, where it has: no step follows. A pause is no end.
+  TrainingOutcome end;
+
+  // The epoch in progress: what each replica measured in it, and how long it has taken.
+  std::vector<Measurement> epoch_shares;
+  double epoch_seconds = 0;
+
+  int64_t samples = 0;  // That were trained, over all epochs.
+  v1::TrainingSummary summary;
+  EarlyStopping::State early_stopping;
+  // The newest measurement that the plateau has not seen.
+  std::optional<double> plateau_measure;
+  std::optional<Plateau::State> plateau;  // None where the schedule watches nothing.
+};
+
+// As JSON, in which every number comes back as it was.
+std::string ToJson(const TrainingState& state);
+// DATA_LOSS, saying what is wrong, where it is no such JSON.
+absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_TRAINING_TRAINING_STATE_H_

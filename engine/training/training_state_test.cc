@@ -1,0 +1,85 @@
+#include "engine/training/training_state.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+TrainingState Sample() {
+  TrainingState state;
+  state.step = (int64_t{1} << 60) + 1;
+  state.end = {v1::STATE_REASON_NO_IMPROVEMENT, "a \"message\"\n"};
+  state.epoch_shares = {{.sums = {0.1, 1e-300, std::numeric_limits<double>::infinity()},
+                         .samples = 7,
+                         .data_wait_seconds = 0.3},
+                        {.sums = {}, .samples = 0, .data_wait_seconds = 0, .reduce_seconds = 1.0 / 3}};
+  state.epoch_seconds = 2.0 / 3;
+  state.samples = 12345;
+  state.summary.set_steps(9);
+  state.summary.mutable_best()->set_value(1.0 / 7);
+  (*state.summary.mutable_validation()->mutable_metrics())["auc"] = std::nan("");
+  state.early_stopping = {.best = 0.1 + 0.2, .best_step = 3, .without_improvement = 2};
+  state.plateau_measure = -std::numeric_limits<double>::infinity();
+  state.plateau = Plateau::State{.rate = 1.0 / 3, .best = std::nullopt, .bad_epochs = 1, .cooldown_left = 4};
+  return state;
+}
+
+TEST(TrainingStateTest, EveryNumberComesBackAsItWas) {
+  const TrainingState state = Sample();
+  const absl::StatusOr<TrainingState> read = TrainingStateFromJson(ToJson(state));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->step, state.step);
+  EXPECT_EQ(read->end.reason, state.end.reason);
+  EXPECT_EQ(read->end.message, state.end.message);
+  ASSERT_EQ(read->epoch_shares.size(), 2);
+  EXPECT_EQ(read->epoch_shares[0].sums, state.epoch_shares[0].sums);
+  EXPECT_EQ(read->epoch_shares[0].samples, 7);
+  EXPECT_EQ(read->epoch_shares[0].data_wait_seconds, 0.3);
+  EXPECT_EQ(read->epoch_shares[1].reduce_seconds, 1.0 / 3);
+  EXPECT_EQ(read->epoch_seconds, state.epoch_seconds);
+  EXPECT_EQ(read->samples, 12345);
+  EXPECT_EQ(read->summary.steps(), 9);
+  EXPECT_EQ(read->summary.best().value(), 1.0 / 7);
+  EXPECT_TRUE(std::isnan(read->summary.validation().metrics().at("auc")));
+  EXPECT_EQ(read->early_stopping.best, 0.1 + 0.2);
+  EXPECT_EQ(read->early_stopping.best_step, 3);
+  EXPECT_EQ(read->early_stopping.without_improvement, 2);
+  EXPECT_EQ(read->plateau_measure, state.plateau_measure);
+  ASSERT_TRUE(read->plateau.has_value());
+  EXPECT_EQ(read->plateau->rate, 1.0 / 3);
+  EXPECT_FALSE(read->plateau->best.has_value());
+  EXPECT_EQ(read->plateau->bad_epochs, 1);
+  EXPECT_EQ(read->plateau->cooldown_left, 4);
+  // A second time gives the same text.
+  EXPECT_EQ(ToJson(*read), ToJson(state));
+}
+
+TEST(TrainingStateTest, WithoutAPlateauThereIsNone) {
+  const absl::StatusOr<TrainingState> read = TrainingStateFromJson(ToJson(TrainingState()));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_FALSE(read->plateau.has_value());
+  EXPECT_FALSE(read->plateau_measure.has_value());
+}
+
+TEST(TrainingStateTest, NothingInItIsTrusted) {
+  const std::string good = ToJson(Sample());
+  for (size_t length = 0; length < good.size(); ++length) {
+    EXPECT_EQ(TrainingStateFromJson(good.substr(0, length)).status().code(), absl::StatusCode::kDataLoss)
+        << length;
+  }
+  for (const char* bad : {"null", "[]", "{}", "3", R"({"step": "x"})"}) {
+    EXPECT_EQ(TrainingStateFromJson(bad).status().code(), absl::StatusCode::kDataLoss) << bad;
+  }
+  std::string other = good;
+  other.replace(other.find("NO_IMPROVEMENT"), 14, "NO_SUCH_REASON");
+  EXPECT_THAT(std::string(TrainingStateFromJson(other).status().message()),
+              ::testing::HasSubstr("\"reason\""));
+}
+
+}  // namespace
+}  // namespace tandem

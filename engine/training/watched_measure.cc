@@ -1,0 +1,45 @@
+#include "engine/training/watched_measure.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/metrics/metric.h"
+
+namespace tandem {
+
+double WatchedMeasure::Of(const v1::Evaluation& evaluation) const {
+  return name == kLossMeasure ? evaluation.loss() : evaluation.metrics().at(name);
+}
+
+std::vector<std::string> MeasureNames(const v1::Training& training) {
+  std::vector<std::string> names = {kLossMeasure};
+  for (const int metric : training.metrics()) names.emplace_back(MetricName(static_cast<v1::Metric>(metric)));
+  return names;
+}
+
+void FillMeasureDefaults(std::string* metric, v1::PlateauMode* mode) {
+  if (metric->empty()) *metric = kLossMeasure;
+  if (*mode != v1::PLATEAU_MODE_UNSPECIFIED) return;
+  // Errors of any kind; all else counts what is right.
+  constexpr const char* kDownwards[] = {kLossMeasure, "mae", "rmse", "perplexity"};
+  const bool downwards =
+      std::find(std::begin(kDownwards), std::end(kDownwards), *metric) != std::end(kDownwards);
+  *mode = downwards ? v1::PLATEAU_MODE_MIN : v1::PLATEAU_MODE_MAX;
+}
+
+void CheckMeasure(const v1::Training& training, absl::string_view field, const std::string& metric,
+                  v1::PlateauMode mode, FieldViolations& violations) {
+  const std::vector<std::string> names = MeasureNames(training);
+  if (std::find(names.begin(), names.end(), metric) == names.end()) {
+    violations.Add(absl::StrCat(field, ".metric"),
+                   absl::StrCat("is \"", metric, "\", which is not measured; this job measures ",
+                                absl::StrJoin(names, ", "), " (training.metrics adds to it)"));
+  }
+  if (!v1::PlateauMode_IsValid(mode)) {
+    violations.Add(absl::StrCat(field, ".mode"),
+                   absl::StrCat("is ", static_cast<int>(mode), ", which is no mode"));
+  }
+}
+
+}  // namespace tandem

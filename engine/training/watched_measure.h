@@ -1,0 +1,41 @@
+#ifndef TANDEM_ENGINE_TRAINING_WATCHED_MEASURE_H_
+#define TANDEM_ENGINE_TRAINING_WATCHED_MEASURE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "engine/base/field_violations.h"
+#include "tandem/v1/event.pb.h"
+#include "tandem/v1/training.pb.h"
+
+namespace tandem {
+
+// "loss".
+inline constexpr char kLossMeasure[] = "loss";
+
+// One number of an evaluation, and which way it is better.
+struct WatchedMeasure {
+  std::string name;
+  bool downwards = true;
+
+  double Of(const v1::Evaluation& evaluation) const;
+  // Whether `value` is better than `other` by more than `margin`.
+  bool IsBetter(double value, double other, double margin = 0) const {
+    return downwards ? value < other - margin : value > other + margin;
+  }
+};
+
+// Names of all that an evaluation of this training has: "loss", then the metrics.
+std::vector<std::string> MeasureNames(const v1::Training& training);
+
+// Sets the mode where it is left out: upwards for what is better when it is larger.
+void FillMeasureDefaults(std::string* metric, v1::PlateauMode* mode);
+
+// Says under `field` where there is no such measure, or no such mode.
+void CheckMeasure(const v1::Training& training, absl::string_view field, const std::string& metric,
+                  v1::PlateauMode mode, FieldViolations& violations);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_TRAINING_WATCHED_MEASURE_H_
