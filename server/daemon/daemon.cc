@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -23,6 +24,7 @@
 #include "server/auth/token.h"
 #include "server/scheduler/host_resources.h"
 #include "server/scheduler/machine_devices.h"
+#include "server/store/records.h"
 
 namespace tandem {
 namespace {
@@ -116,6 +118,10 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   jobs_->AddObserver(drain_.get());
 
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Job> left, jobs_->NonTerminalJobs());
+  // Paused jobs have no worker, and hold no devices, unless theirs lingers.
+  left.erase(
+      std::remove_if(left.begin(), left.end(), [](const v1::Job& job) { return IsAtRest(job.state()); }),
+      left.end());
   for (v1::Job& job : workers_->FindLingering()) left.push_back(std::move(job));
   if (absl::Status status = scheduler_->Restore(left); !status.ok()) {
     spdlog::warn("some leases of jobs that go on could not be restored: {}", std::string(status.message()));

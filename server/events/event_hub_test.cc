@@ -69,7 +69,7 @@ class EventHubTest : public testing::Test {
             event->set_job(job.job.name());
             event->set_sequence(job.job.last_sequence() + 1);
             event->set_terminal(ends && i + 1 == count);
-            if (event->terminal()) job.job.set_state(v1::JOB_STATE_SUCCEEDED);
+            job.job.set_state(event->terminal() ? v1::JOB_STATE_FAILED : v1::JOB_STATE_RUNNING);
             TANDEM_RETURN_IF_ERROR(transaction.AppendEvent(job, *event));
             job.job.set_last_sequence(event->sequence());
             auto change = std::make_shared<JobChange>();
@@ -124,6 +124,31 @@ class EventHubTest : public testing::Test {
   std::unique_ptr<Store> store_;
   std::unique_ptr<EventHub> hub_;
 };
+
+// As a job that has failed and was resumed.
+TEST_F(EventHubTest, AnEndThatOthersFollowIsNone) {
+  AddJob("a");
+  LogAndWait("a", 2, /*ends=*/true);
+  const auto early = hub_->Subscribe("a", 0);
+  EXPECT_THAT(Take(*early, 2), ElementsAre(1, 2));
+  auto end = Next(*early);
+  ASSERT_TRUE(end.ok());
+  EXPECT_EQ(*end, nullptr);
+
+  LogAndWait("a", 2);
+  const auto watcher = hub_->Subscribe("a", 0);
+  EXPECT_THAT(Take(*watcher, 4), ElementsAre(1, 2, 3, 4));
+  Awaited<EventSubscription::Result> next;
+  watcher->Next(next.Done());
+  EXPECT_FALSE(next.IsDone());
+  LogAndWait("a", 1, /*ends=*/true);
+  const auto event = next.Get();
+  ASSERT_TRUE(event.ok() && *event != nullptr);
+  EXPECT_EQ((*event)->sequence(), 5);
+  end = Next(*watcher);
+  ASSERT_TRUE(end.ok());
+  EXPECT_EQ(*end, nullptr);
+}
 
 TEST_F(EventHubTest, ReplaysThenFollowsThenEnds) {
   AddJob("a");

@@ -79,6 +79,8 @@ void SubscriptionCore<Item>::Publish(const std::shared_ptr<const Item>& item) {
     published_ = PositionOf(*item);
     if (live_) {
       if (buffer_.size() < buffer_size_) {
+        // What was read before may hold it already, and what came after it.
+        ended_ = PositionOf(*item) > end_ && EndsLog(*item);
         Append(item);
       } else {
         live_ = false;
@@ -161,7 +163,8 @@ void SubscriptionCore<Item>::ReadOn() {
   checked_ = true;
   for (const std::shared_ptr<const Item>& item : page->items) Append(item);
   if (page->items.size() >= read_size_) return;
-  if (page->ended) ended_ = true;
+  // An entry that ended the log once may have others behind it: the log as a whole says whether it has ended.
+  if (page->ended && published_ <= page->newest) ended_ = true;
   live_ = published_ <= page->newest;
 }
 
@@ -169,7 +172,6 @@ template <typename Item>
 void SubscriptionCore<Item>::Append(const std::shared_ptr<const Item>& item) {
   if (PositionOf(*item) <= end_) return;
   end_ = PositionOf(*item);
-  if (EndsLog(*item)) ended_ = true;
   buffer_.push_back(item);
 }
 

@@ -13,14 +13,14 @@ absl::Status JobEdit::Begin(const google::protobuf::Timestamp& time) {
 }
 
 absl::Status JobEdit::Take(Trigger trigger, v1::StateReason reason, const std::string& message,
-                           const google::protobuf::Timestamp& time) {
+                           const google::protobuf::Timestamp& time, const v1::TrainingSummary* summary) {
   const v1::Job& job = changes_->job.job;
   const Transition transition = NextState(job.state(), trigger);
   switch (transition.outcome) {
     case Transition::Outcome::kStay:
       return absl::OkStatus();
     case Transition::Outcome::kMove:
-      return Move(transition.to, reason, message, time);
+      return Move(transition.to, reason, message, time, summary);
     case Transition::Outcome::kRefuse:
       break;
   }
@@ -30,7 +30,7 @@ absl::Status JobEdit::Take(Trigger trigger, v1::StateReason reason, const std::s
 }
 
 absl::Status JobEdit::Move(v1::JobState to, v1::StateReason reason, const std::string& message,
-                           const google::protobuf::Timestamp& time) {
+                           const google::protobuf::Timestamp& time, const v1::TrainingSummary* summary) {
   v1::Job& job = changes_->job.job;
   v1::JobEvent event;
   v1::StateChange* change = event.mutable_state_change();
@@ -38,12 +38,20 @@ absl::Status JobEdit::Move(v1::JobState to, v1::StateReason reason, const std::s
   change->set_to(to);
   change->set_reason(reason);
   change->set_message(message);
+  if (summary != nullptr) *change->mutable_summary() = *summary;
   event.set_terminal(IsTerminal(to));
-  TANDEM_RETURN_IF_ERROR(Append(std::move(event), time));
+  // The table has said that it may go on, from a terminal state too.
+  TANDEM_RETURN_IF_ERROR(AppendToLog(std::move(event), time));
 
   job.set_state(to);
   job.set_reason(reason);
   job.set_message(message);
+  if (to == v1::JOB_STATE_QUEUED) {
+    // What is said of an end holds no more.
+    job.clear_end_time();
+    job.clear_summary();
+  }
+  if (summary != nullptr) *job.mutable_summary() = *summary;
   if (to == v1::JOB_STATE_RUNNING) *job.mutable_start_time() = time;
   if (IsTerminal(to)) *job.mutable_end_time() = time;
   if (!job.has_spec()) TANDEM_RETURN_IF_ERROR(transaction_->LoadSpec(&changes_->job));
@@ -62,6 +70,11 @@ absl::Status JobEdit::Append(v1::JobEvent event, const google::protobuf::Timesta
     return absl::FailedPreconditionError(
         absl::StrCat("the job \"", job.name(), "\" is ", StateName(job.state()), ": its log is complete"));
   }
+  return AppendToLog(std::move(event), time);
+}
+
+absl::Status JobEdit::AppendToLog(v1::JobEvent event, const google::protobuf::Timestamp& time) {
+  v1::Job& job = changes_->job.job;
   event.set_job(job.name());
   event.set_sequence(job.last_sequence() + 1);
   *event.mutable_time() = time;

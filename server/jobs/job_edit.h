@@ -35,11 +35,12 @@ class JobEdit {
   absl::Status Begin(const google::protobuf::Timestamp& time);
 
   // Takes the transition of `trigger`: goes to its state with an event that says why, or stays and says
-  // nothing. FAILED_PRECONDITION: the table refuses it; nothing is changed.
+  // nothing. `summary`, where given, is the training's so far. FAILED_PRECONDITION: the table refuses it;
+  // nothing is changed.
   absl::Status Take(Trigger trigger, v1::StateReason reason, const std::string& message,
-                    const google::protobuf::Timestamp& time);
+                    const google::protobuf::Timestamp& time, const v1::TrainingSummary* summary = nullptr);
 
-  // Numbers an event, whose kind is set, and adds it to the log. Not after the terminal event.
+  // Numbers an event, whose kind is set, and adds it to the log. Not in a terminal state.
   absl::Status Append(v1::JobEvent event, const google::protobuf::Timestamp& time);
 
   // Writes the job's row. Last.
@@ -47,7 +48,8 @@ class JobEdit {
 
  private:
   absl::Status Move(v1::JobState to, v1::StateReason reason, const std::string& message,
-                    const google::protobuf::Timestamp& time);
+                    const google::protobuf::Timestamp& time, const v1::TrainingSummary* summary = nullptr);
+  absl::Status AppendToLog(v1::JobEvent event, const google::protobuf::Timestamp& time);
 
   Transaction* const transaction_;
   JobChanges* const changes_;

@@ -83,6 +83,8 @@ void JobMachine::Announce(const JobChanges& changes) {
   for (JobObserver* observer : observers_) {
     if (job.state() == v1::JOB_STATE_QUEUED) observer->OnQueued(job);
     if (job.state() == v1::JOB_STATE_CANCELLING) observer->OnCancelling(job);
+    if (job.state() == v1::JOB_STATE_PAUSING) observer->OnPausing(job);
+    if (job.state() == v1::JOB_STATE_PAUSED) observer->OnPaused(job);
     if (IsTerminal(job.state())) observer->OnTerminal(job);
   }
 }
@@ -139,6 +141,41 @@ void JobMachine::Cancel(const std::string& id, v1::StateReason reason, Done<v1::
         JobEdit edit(&transaction, &changes);
         TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kCancel, reason, message, TimestampOf(clock_->Now())));
         return changes.moved ? edit.Finish() : absl::OkStatus();
+      },
+      GiveJob(std::move(done)));
+}
+
+void JobMachine::Pause(const std::string& id, Done<v1::Job> done) {
+  Write(
+      [this, id](Transaction& transaction, JobChanges& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
+        const bool waits = changes.job.job.state() == v1::JOB_STATE_QUEUED;
+        JobEdit edit(&transaction, &changes);
+        TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kPause, v1::STATE_REASON_PAUSE_REQUESTED,
+                                         waits ? "Someone asked for it to be paused; it was waiting."
+                                               : "Someone asked for it to be paused.",
+                                         TimestampOf(clock_->Now())));
+        return changes.moved ? edit.Finish() : absl::OkStatus();
+      },
+      GiveJob(std::move(done)));
+}
+
+void JobMachine::Resume(const std::string& id, Done<v1::Job> done) {
+  Write(
+      [this, id](Transaction& transaction, JobChanges& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
+        v1::Job& job = changes.job.job;
+        const std::string from =
+            job.has_last_checkpoint()
+                ? absl::StrCat("It goes on from its checkpoint of step ", job.last_checkpoint().step(), ".")
+            : job.attempt() > 0 ? "It has no checkpoint, and begins anew."
+                                : "It waits for its devices.";
+        JobEdit edit(&transaction, &changes);
+        TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kResume, v1::STATE_REASON_RESUMED,
+                                         absl::StrCat("Resumed. ", from), TimestampOf(clock_->Now())));
+        if (!changes.moved) return absl::OkStatus();
+        job.clear_devices();
+        return edit.Finish();
       },
       GiveJob(std::move(done)));
 }
@@ -222,9 +259,13 @@ void JobMachine::WorkerLost(const std::string& id, int32_t attempt, v1::StateRea
         const v1::Job& job = changes.job.job;
         TANDEM_RETURN_IF_ERROR(CheckAttempt(job, attempt));
         const bool cancelling = job.state() == v1::JOB_STATE_CANCELLING;
+        const bool pausing = job.state() == v1::JOB_STATE_PAUSING;
         JobEdit edit(&transaction, &changes);
         TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kWorkerLost, cancelling ? job.reason() : reason,
-                                         cancelling ? absl::StrCat("Cancelled. ", message) : message,
+                                         cancelling ? absl::StrCat("Cancelled. ", message)
+                                         : pausing
+                                             ? absl::StrCat("Paused, without a new checkpoint. ", message)
+                                             : message,
                                          TimestampOf(clock_->Now())));
         return changes.moved ? edit.Finish() : absl::OkStatus();
       },

@@ -49,7 +49,7 @@ class JobMachine {
   struct WorkerPosition {
     // All events up to this one are durable.
     int64_t worker_sequence = 0;
-    // Where the job stands: CANCELLING tells the worker to stop.
+    // Where the job stands: CANCELLING tells the worker to stop, PAUSING to stop for now.
     v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   };
 
@@ -70,10 +70,18 @@ class JobMachine {
   absl::StatusOr<std::optional<v1::Job>> FindRepeated(const std::string& request_id,
                                                       const v1::JobSpec& submitted_spec);
 
-  // Stops a job: QUEUED becomes CANCELLED, STARTING and RUNNING become CANCELLING; no change where it is
-  // CANCELLING or CANCELLED. `reason`: CANCEL_REQUESTED or SHUTDOWN.
-  // NOT_FOUND: no such job. FAILED_PRECONDITION: it has SUCCEEDED or FAILED.
+  // Stops a job: QUEUED and PAUSED become CANCELLED, STARTING, RUNNING and PAUSING become CANCELLING; no
+  // change where it is CANCELLING or CANCELLED. `reason`: CANCEL_REQUESTED or SHUTDOWN. NOT_FOUND: no such
+  // job. FAILED_PRECONDITION: it has SUCCEEDED or FAILED.
   void Cancel(const std::string& id, v1::StateReason reason, Done<v1::Job> done);
+
+  // Stops a job for now: QUEUED becomes PAUSED, STARTING and RUNNING become PAUSING; no change where it is
+  // PAUSING or PAUSED. NOT_FOUND: no such job. FAILED_PRECONDITION: it has ended or is CANCELLING.
+  void Pause(const std::string& id, Done<v1::Job> done);
+
+  // PAUSED and FAILED become QUEUED; no change where it is QUEUED, STARTING or RUNNING. NOT_FOUND: no such
+  // job. FAILED_PRECONDITION: it is PAUSING, CANCELLING, CANCELLED or SUCCEEDED.
+  void Resume(const std::string& id, Done<v1::Job> done);
 
   // Removes a job in a terminal state with its log; its folder is for an observer to remove.
   // NOT_FOUND: no such job. FAILED_PRECONDITION: it has not ended.
@@ -97,9 +105,9 @@ class JobMachine {
                          std::vector<internal::v1::WorkerEvent> events, Done<WorkerPosition> done);
 
   // The worker's process is gone, or could not be started. Where the job has not ended, it becomes FAILED
-  // with this reason and message, or CANCELLED where it was CANCELLING. To be called when no events of the
-  // worker can come any more. NOT_FOUND: no such job. FAILED_PRECONDITION: the attempt is not the newest, or
-  // the job is QUEUED.
+  // with this reason and message, CANCELLED where it was CANCELLING, or PAUSED where it was PAUSING. To be
+  // called when no events of the worker can come any more. NOT_FOUND: no such job. FAILED_PRECONDITION: the
+  // attempt is not the newest, or the job is QUEUED.
   void WorkerLost(const std::string& id, int32_t attempt, v1::StateReason reason, const std::string& message,
                   Done<v1::Job> done);
 

@@ -22,6 +22,8 @@ class RecordingObserver : public JobObserver {
  public:
   void OnQueued(const v1::Job& job) override { Note("queued", job); }
   void OnCancelling(const v1::Job& job) override { Note("cancelling", job); }
+  void OnPausing(const v1::Job& job) override { Note("pausing", job); }
+  void OnPaused(const v1::Job& job) override { Note("paused", job); }
   void OnTerminal(const v1::Job& job) override { Note("terminal", job); }
   void OnDeleted(const v1::Job& job) override { Note("deleted", job); }
 
@@ -81,6 +83,16 @@ class JobMachineFixture {
   absl::StatusOr<v1::Job> Cancel(const std::string& id) {
     Awaited<absl::StatusOr<v1::Job>> done;
     machine_->Cancel(id, v1::STATE_REASON_CANCEL_REQUESTED, done.Done());
+    return done.Get();
+  }
+  absl::StatusOr<v1::Job> Pause(const std::string& id) {
+    Awaited<absl::StatusOr<v1::Job>> done;
+    machine_->Pause(id, done.Done());
+    return done.Get();
+  }
+  absl::StatusOr<v1::Job> Resume(const std::string& id) {
+    Awaited<absl::StatusOr<v1::Job>> done;
+    machine_->Resume(id, done.Done());
     return done.Get();
   }
   absl::Status Delete(const std::string& id) {

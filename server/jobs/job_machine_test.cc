@@ -402,5 +402,115 @@ TEST_F(JobMachineTest, AClosedStoreAnswersUnavailable) {
   EXPECT_EQ(jobs_.Apply(id, 1, {}).status().code(), absl::StatusCode::kUnavailable);
 }
 
+internal::v1::WorkerEvent CheckpointAt(int64_t sequence, int64_t step) {
+  internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
+  event.mutable_checkpoint()->set_step(step);
+  return event;
+}
+
+TEST_F(JobMachineTest, APausedJobWaitsForSomeoneToResumeIt) {
+  const std::string id = jobs_.NewJob();
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1), ProgressAt(2, 7)}).ok());
+  jobs_.observer().Take();
+  EXPECT_EQ(jobs_.Pause(id)->state(), v1::JOB_STATE_PAUSING);
+  EXPECT_EQ(jobs_.Pause(id)->state(), v1::JOB_STATE_PAUSING);
+  EXPECT_EQ(jobs_.Resume(id).status().code(), absl::StatusCode::kFailedPrecondition);
+  // A worker that comes back hears of it.
+  EXPECT_EQ(jobs_.Apply(id, 1, {})->state, v1::JOB_STATE_PAUSING);
+
+  internal::v1::WorkerEvent end = Finished(4, v1::JOB_STATE_PAUSED, "Paused after step 8.");
+  end.mutable_finished()->mutable_summary()->set_steps(8);
+  ASSERT_TRUE(jobs_.Apply(id, 1, {CheckpointAt(3, 8), end}).ok());
+  v1::Job job = *jobs_.machine().Get(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_PAUSED);
+  EXPECT_EQ(job.reason(), v1::STATE_REASON_PAUSE_REQUESTED);
+  EXPECT_EQ(job.message(), "Paused after step 8.");
+  EXPECT_EQ(job.summary().steps(), 8);
+  EXPECT_EQ(job.last_checkpoint().step(), 8);
+  EXPECT_FALSE(job.has_end_time());
+  EXPECT_FALSE(jobs_.Log(id).back().terminal());
+  EXPECT_EQ(jobs_.Log(id).back().state_change().summary().steps(), 8);
+  EXPECT_THAT(jobs_.observer().Take(), ElementsAre("pausing " + job.name(), "paused " + job.name()));
+
+  // Its worker is gone, as it should be; and has nothing more to say.
+  EXPECT_EQ(jobs_.WorkerLost(id, 1)->state(), v1::JOB_STATE_PAUSED);
+  EXPECT_EQ(jobs_.Apply(id, 1, {ProgressAt(5, 9)}).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(jobs_.Delete(id).code(), absl::StatusCode::kFailedPrecondition);
+
+  const absl::StatusOr<v1::Job> resumed = jobs_.Resume(id);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(resumed->reason(), v1::STATE_REASON_RESUMED);
+  EXPECT_EQ(resumed->message(), "Resumed. It goes on from its checkpoint of step 8.");
+  EXPECT_FALSE(resumed->has_summary());
+  EXPECT_THAT(resumed->devices(), IsEmpty());
+  EXPECT_THAT(jobs_.observer().Take(), ElementsAre("queued " + job.name()));
+  EXPECT_EQ(jobs_.Schedule(id)->attempt(), 2);
+  ASSERT_TRUE(jobs_.Apply(id, 2, {Started(1), Finished(2, v1::JOB_STATE_SUCCEEDED)}).ok());
+  EXPECT_TRUE(jobs_.Log(id).back().terminal());
+  EXPECT_EQ(jobs_.Resume(id).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(jobs_.Pause(id).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(JobMachineTest, AFailedJobCanBeResumed) {
+  const std::string id = jobs_.NewJob();
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1), CheckpointAt(2, 100)}).ok());
+  EXPECT_EQ(jobs_.WorkerLost(id, 1)->state(), v1::JOB_STATE_FAILED);
+  EXPECT_TRUE(jobs_.machine().Get(id)->has_end_time());
+  EXPECT_TRUE(jobs_.Log(id).back().terminal());
+  jobs_.Reopen();
+  const v1::Job resumed = *jobs_.Resume(id);
+  EXPECT_EQ(resumed.state(), v1::JOB_STATE_QUEUED);
+  EXPECT_FALSE(resumed.has_end_time());
+  EXPECT_EQ(resumed.last_checkpoint().step(), 100);
+  EXPECT_FALSE(jobs_.Log(id).back().terminal());
+  EXPECT_THAT(*jobs_.machine().NonTerminalJobs(), SizeIs(1));
+  // The worker of before is dismissed.
+  EXPECT_EQ(jobs_.Apply(id, 1, {}).status().code(), absl::StatusCode::kFailedPrecondition);
+  const v1::Job scheduled = *jobs_.Schedule(id);
+  EXPECT_EQ(scheduled.attempt(), 2);
+  internal::v1::WorkerEvent started = Started(1);
+  started.mutable_started()->set_step(100);
+  ASSERT_TRUE(jobs_.Apply(id, 2, {started}).ok());
+  EXPECT_EQ(jobs_.machine().Get(id)->message(), "Training goes on from step 100.");
+  EXPECT_EQ(jobs_.Resume(id)->state(), v1::JOB_STATE_RUNNING);
+  int64_t sequence = 0;
+  for (const v1::JobEvent& event : jobs_.Log(id)) EXPECT_EQ(event.sequence(), ++sequence);
+}
+
+TEST_F(JobMachineTest, AWaitingJobIsPausedAtOnce) {
+  const std::string id = jobs_.NewJob();
+  EXPECT_EQ(jobs_.Pause(id)->state(), v1::JOB_STATE_PAUSED);
+  EXPECT_EQ(jobs_.Schedule(id).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(jobs_.Resume(id)->message(), "Resumed. It waits for its devices.");
+  EXPECT_EQ(jobs_.Pause(id)->state(), v1::JOB_STATE_PAUSED);
+  EXPECT_EQ(jobs_.Cancel(id)->state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(jobs_.Resume(id).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(JobMachineTest, AWorkerThatIsLostWhilePausingLeavesThePauseToItsLastCheckpoint) {
+  const std::string id = jobs_.NewJob();
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1)}).ok());
+  ASSERT_TRUE(jobs_.Pause(id).ok());
+  const v1::Job lost = *jobs_.WorkerLost(id, 1, "The worker was killed.");
+  EXPECT_EQ(lost.state(), v1::JOB_STATE_PAUSED);
+  EXPECT_EQ(lost.reason(), v1::STATE_REASON_WORKER_LOST);
+  EXPECT_EQ(lost.message(), "Paused, without a new checkpoint. The worker was killed.");
+  EXPECT_EQ(jobs_.Resume(id)->message(), "Resumed. It has no checkpoint, and begins anew.");
+}
+
+TEST_F(JobMachineTest, AJobThatStopsEarlySaysWhy) {
+  const std::string id = jobs_.NewJob();
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  internal::v1::WorkerEvent end = Finished(2, v1::JOB_STATE_SUCCEEDED, "No better.");
+  end.mutable_finished()->set_reason(v1::STATE_REASON_NO_IMPROVEMENT);
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1), end}).ok());
+  EXPECT_EQ(jobs_.machine().Get(id)->reason(), v1::STATE_REASON_NO_IMPROVEMENT);
+  EXPECT_EQ(jobs_.machine().Get(id)->message(), "No better.");
+}
+
 }  // namespace
 }  // namespace tandem

@@ -10,10 +10,14 @@ namespace tandem {
 class JobObserver {
  public:
   virtual ~JobObserver() = default;
-  // The job waits for devices: it is new, or its worker never came to be.
+  // The job waits for devices: it is new, is resumed, or its worker never came to be.
   virtual void OnQueued(const v1::Job&) {}
   // The job's worker is to stop.
   virtual void OnCancelling(const v1::Job&) {}
+  // The job's worker is to write a checkpoint and to stop.
+  virtual void OnPausing(const v1::Job&) {}
+  // The job is paused; its worker may still be about to exit.
+  virtual void OnPaused(const v1::Job&) {}
   // The job has ended; its worker may still be about to exit.
   virtual void OnTerminal(const v1::Job&) {}
   // The job and its log are gone; its folder is not.

@@ -18,13 +18,17 @@ struct Row {
   Transition finished_succeeded;
   Transition finished_failed;
   Transition finished_cancelled;
+  Transition finished_paused;
   Transition worker_lost;
   Transition cancel;
+  Transition pause;
+  Transition resume;
   Transition erase;
 };
 
-// Whoever was told to stop ends CANCELLED, however its worker ends. A worker that stops without having been
-// told to has failed.
+// Whoever was told to stop ends CANCELLED, however its worker ends. Whoever was told to stop for now is
+// PAUSED when its worker is gone, unless that says that training has ended. A worker that stops without
+// having been told to has failed.
 constexpr Row kTable[] = {
     {.from = v1::JOB_STATE_QUEUED,
      .schedule = To(v1::JOB_STATE_STARTING),
@@ -34,8 +38,11 @@ constexpr Row kTable[] = {
      .finished_succeeded = kRefuse,
      .finished_failed = kRefuse,
      .finished_cancelled = kRefuse,
+     .finished_paused = kRefuse,
      .worker_lost = kRefuse,
      .cancel = To(v1::JOB_STATE_CANCELLED),
+     .pause = To(v1::JOB_STATE_PAUSED),
+     .resume = kStay,
      .erase = kRefuse},
     {.from = v1::JOB_STATE_STARTING,
      .schedule = kRefuse,
@@ -45,8 +52,11 @@ constexpr Row kTable[] = {
      .finished_succeeded = kRefuse,
      .finished_failed = To(v1::JOB_STATE_FAILED),
      .finished_cancelled = To(v1::JOB_STATE_FAILED),
+     .finished_paused = To(v1::JOB_STATE_FAILED),
      .worker_lost = To(v1::JOB_STATE_FAILED),
      .cancel = To(v1::JOB_STATE_CANCELLING),
+     .pause = To(v1::JOB_STATE_PAUSING),
+     .resume = kStay,
      .erase = kRefuse},
     {.from = v1::JOB_STATE_RUNNING,
      .schedule = kRefuse,
@@ -56,8 +66,11 @@ constexpr Row kTable[] = {
      .finished_succeeded = To(v1::JOB_STATE_SUCCEEDED),
      .finished_failed = To(v1::JOB_STATE_FAILED),
      .finished_cancelled = To(v1::JOB_STATE_FAILED),
+     .finished_paused = To(v1::JOB_STATE_FAILED),
      .worker_lost = To(v1::JOB_STATE_FAILED),
      .cancel = To(v1::JOB_STATE_CANCELLING),
+     .pause = To(v1::JOB_STATE_PAUSING),
+     .resume = kStay,
      .erase = kRefuse},
     {.from = v1::JOB_STATE_CANCELLING,
      .schedule = kRefuse,
@@ -68,8 +81,11 @@ constexpr Row kTable[] = {
      .finished_succeeded = To(v1::JOB_STATE_CANCELLED),
      .finished_failed = To(v1::JOB_STATE_CANCELLED),
      .finished_cancelled = To(v1::JOB_STATE_CANCELLED),
+     .finished_paused = To(v1::JOB_STATE_CANCELLED),
      .worker_lost = To(v1::JOB_STATE_CANCELLED),
      .cancel = kStay,
+     .pause = kRefuse,
+     .resume = kRefuse,
      .erase = kRefuse},
     {.from = v1::JOB_STATE_SUCCEEDED,
      .schedule = kRefuse,
@@ -79,9 +95,12 @@ constexpr Row kTable[] = {
      .finished_succeeded = kRefuse,
      .finished_failed = kRefuse,
      .finished_cancelled = kRefuse,
+     .finished_paused = kRefuse,
      // Its process has ended, as it should.
      .worker_lost = kStay,
      .cancel = kRefuse,
+     .pause = kRefuse,
+     .resume = kRefuse,
      .erase = kStay},
     {.from = v1::JOB_STATE_FAILED,
      .schedule = kRefuse,
@@ -91,8 +110,11 @@ constexpr Row kTable[] = {
      .finished_succeeded = kRefuse,
      .finished_failed = kRefuse,
      .finished_cancelled = kRefuse,
+     .finished_paused = kRefuse,
      .worker_lost = kStay,
      .cancel = kRefuse,
+     .pause = kRefuse,
+     .resume = To(v1::JOB_STATE_QUEUED),
      .erase = kStay},
     {.from = v1::JOB_STATE_CANCELLED,
      .schedule = kRefuse,
@@ -102,9 +124,41 @@ constexpr Row kTable[] = {
      .finished_succeeded = kRefuse,
      .finished_failed = kRefuse,
      .finished_cancelled = kRefuse,
+     .finished_paused = kRefuse,
      .worker_lost = kStay,
      .cancel = kStay,
+     .pause = kRefuse,
+     .resume = kRefuse,
      .erase = kStay},
+    {.from = v1::JOB_STATE_PAUSING,
+     .schedule = kRefuse,
+     .requeue = kRefuse,
+     // It began before it heard.
+     .training_started = kStay,
+     .report = kStay,
+     .finished_succeeded = To(v1::JOB_STATE_SUCCEEDED),
+     .finished_failed = To(v1::JOB_STATE_FAILED),
+     .finished_cancelled = To(v1::JOB_STATE_FAILED),
+     .finished_paused = To(v1::JOB_STATE_PAUSED),
+     .worker_lost = To(v1::JOB_STATE_PAUSED),
+     .cancel = To(v1::JOB_STATE_CANCELLING),
+     .pause = kStay,
+     .resume = kRefuse,
+     .erase = kRefuse},
+    {.from = v1::JOB_STATE_PAUSED,
+     .schedule = kRefuse,
+     .requeue = kRefuse,
+     .training_started = kRefuse,
+     .report = kRefuse,
+     .finished_succeeded = kRefuse,
+     .finished_failed = kRefuse,
+     .finished_cancelled = kRefuse,
+     .finished_paused = kRefuse,
+     .worker_lost = kStay,
+     .cancel = To(v1::JOB_STATE_CANCELLED),
+     .pause = kStay,
+     .resume = To(v1::JOB_STATE_QUEUED),
+     .erase = kRefuse},
 };
 
 const Transition& Cell(const Row& row, Trigger trigger) {
@@ -123,10 +177,16 @@ const Transition& Cell(const Row& row, Trigger trigger) {
       return row.finished_failed;
     case Trigger::kFinishedCancelled:
       return row.finished_cancelled;
+    case Trigger::kFinishedPaused:
+      return row.finished_paused;
     case Trigger::kWorkerLost:
       return row.worker_lost;
     case Trigger::kCancel:
       return row.cancel;
+    case Trigger::kPause:
+      return row.pause;
+    case Trigger::kResume:
+      return row.resume;
     case Trigger::kDelete:
       return row.erase;
   }
@@ -158,10 +218,16 @@ absl::string_view TriggerName(Trigger trigger) {
       return "finished: failed";
     case Trigger::kFinishedCancelled:
       return "finished: cancelled";
+    case Trigger::kFinishedPaused:
+      return "finished: paused";
     case Trigger::kWorkerLost:
       return "worker lost";
     case Trigger::kCancel:
       return "cancel";
+    case Trigger::kPause:
+      return "pause";
+    case Trigger::kResume:
+      return "resume";
     case Trigger::kDelete:
       return "delete";
   }

@@ -15,8 +15,11 @@ enum class Trigger {
   kFinishedSucceeded,  // the worker says that it trained to the end
   kFinishedFailed,     // the worker says that it gave up
   kFinishedCancelled,  // the worker says that it stopped because it was told to
+  kFinishedPaused,     // the worker says that it stopped for now because it was told to
   kWorkerLost,         // the worker is gone without having said how it ended, or could not be started
   kCancel,             // someone asks it to stop
+  kPause,              // someone asks it to stop for now
+  kResume,             // someone asks it to go on
   kDelete,             // someone asks for its removal
 };
 inline constexpr Trigger kTriggers[] = {
@@ -27,8 +30,11 @@ inline constexpr Trigger kTriggers[] = {
     Trigger::kFinishedSucceeded,
     Trigger::kFinishedFailed,
     Trigger::kFinishedCancelled,
+    Trigger::kFinishedPaused,
     Trigger::kWorkerLost,
     Trigger::kCancel,
+    Trigger::kPause,
+    Trigger::kResume,
     Trigger::kDelete,
 };
 

@@ -13,29 +13,33 @@ namespace tandem {
 namespace {
 
 constexpr v1::JobState kStates[] = {
-    v1::JOB_STATE_QUEUED,    v1::JOB_STATE_STARTING, v1::JOB_STATE_RUNNING,   v1::JOB_STATE_CANCELLING,
-    v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED,   v1::JOB_STATE_CANCELLED,
+    v1::JOB_STATE_QUEUED,     v1::JOB_STATE_STARTING,  v1::JOB_STATE_RUNNING,
+    v1::JOB_STATE_CANCELLING, v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED,
+    v1::JOB_STATE_CANCELLED,  v1::JOB_STATE_PAUSING,   v1::JOB_STATE_PAUSED,
 };
 
 // The table once more, by hand, as letters: the state that follows, '=' to stay, '.' to refuse.
-constexpr char kLetters[] = "QSRCsfc";
+constexpr char kLetters[] = "QSRCsfcPp";
 struct Expected {
   Trigger trigger;
   // For each of kStates.
   const char* next;
 };
 constexpr Expected kExpected[] = {
-    //                              QSRCsfc
-    {Trigger::kSchedule, "S......"},
-    {Trigger::kRequeue, ".Q....."},
-    {Trigger::kTrainingStarted, ".R.=..."},
-    {Trigger::kReport, ".===..."},
-    {Trigger::kFinishedSucceeded, "..sc..."},
-    {Trigger::kFinishedFailed, ".ffc..."},
-    {Trigger::kFinishedCancelled, ".ffc..."},
-    {Trigger::kWorkerLost, ".ffc==="},
-    {Trigger::kCancel, "cCC=..="},
-    {Trigger::kDelete, "....==="},
+    //                              QSRCsfcPp
+    {Trigger::kSchedule, "S........"},
+    {Trigger::kRequeue, ".Q......."},
+    {Trigger::kTrainingStarted, ".R.=...=."},
+    {Trigger::kReport, ".===...=."},
+    {Trigger::kFinishedSucceeded, "..sc...s."},
+    {Trigger::kFinishedFailed, ".ffc...f."},
+    {Trigger::kFinishedCancelled, ".ffc...f."},
+    {Trigger::kFinishedPaused, ".ffc...p."},
+    {Trigger::kWorkerLost, ".ffc===p="},
+    {Trigger::kCancel, "cCC=..=Cc"},
+    {Trigger::kPause, "pPP....=="},
+    {Trigger::kResume, "===..Q..Q"},
+    {Trigger::kDelete, "....===.."},
 };
 
 char LetterOf(v1::JobState state) {
@@ -60,10 +64,10 @@ TEST(TransitionsTest, EveryStateAndTrigger) {
   }
 }
 
-TEST(TransitionsTest, NothingLeavesATerminalState) {
+TEST(TransitionsTest, NothingLeavesATerminalStateButAResume) {
   for (const v1::JobState state : kStates) {
     for (const Trigger trigger : kTriggers) {
-      if (IsTerminal(state)) {
+      if (IsTerminal(state) && trigger != Trigger::kResume) {
         EXPECT_NE(NextState(state, trigger).outcome, Transition::Outcome::kMove);
       }
     }

@@ -32,6 +32,8 @@ absl::StatusOr<Trigger> TriggerOf(const WorkerEvent& event) {
           return Trigger::kFinishedFailed;
         case v1::JOB_STATE_CANCELLED:
           return Trigger::kFinishedCancelled;
+        case v1::JOB_STATE_PAUSED:
+          return Trigger::kFinishedPaused;
         default:
           return absl::InvalidArgumentError(
               absl::StrCat("worker event ", event.worker_sequence(), ": finished with ",
@@ -60,8 +62,15 @@ std::pair<v1::StateReason, std::string> WhyEnded(const v1::Job& job, const Finis
   }
   switch (finished.state()) {
     case v1::JOB_STATE_SUCCEEDED:
-      return {v1::STATE_REASON_COMPLETED,
-              finished.message().empty() ? "Trained to the end." : finished.message()};
+      return {
+          finished.reason() == v1::STATE_REASON_UNSPECIFIED ? v1::STATE_REASON_COMPLETED : finished.reason(),
+          finished.message().empty() ? "Trained to the end." : finished.message()};
+    case v1::JOB_STATE_PAUSED:
+      if (job.state() == v1::JOB_STATE_PAUSING) {
+        return {job.reason(), finished.message().empty() ? "Paused." : finished.message()};
+      }
+      return {v1::STATE_REASON_TRAINING_ERROR,
+              absl::StrCat("The worker paused, though no one had asked for it. ", finished.message())};
     case v1::JOB_STATE_CANCELLED:
       return {v1::STATE_REASON_TRAINING_ERROR,
               absl::StrCat("The worker stopped, though no one had cancelled the job. ", finished.message())};
@@ -131,10 +140,15 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
     case Trigger::kReport:
       return Report(event, time, job, edit);
     case Trigger::kTrainingStarted:
-      return edit->Take(trigger, v1::STATE_REASON_TRAINING_STARTED, "Training began.", time);
+      return edit->Take(trigger, v1::STATE_REASON_TRAINING_STARTED,
+                        event.started().step() == 0
+                            ? "Training began."
+                            : absl::StrCat("Training goes on from step ", event.started().step(), "."),
+                        time);
     default: {
       const auto [reason, message] = WhyEnded(*job, event.finished());
-      return edit->Take(trigger, reason, message, time);
+      return edit->Take(trigger, reason, message, time,
+                        event.finished().has_summary() ? &event.finished().summary() : nullptr);
     }
   }
 }
@@ -167,9 +181,9 @@ absl::Status ApplyEvents(Transaction* transaction, int32_t attempt, const std::v
       return absl::OutOfRangeError(absl::StrCat("worker_sequence ", event.worker_sequence(), " follows ",
                                                 row.last_worker_sequence, ": events were left out"));
     }
-    if (IsTerminal(row.job.state())) {
+    if (IsAtRest(row.job.state())) {
       return absl::FailedPreconditionError(
-          absl::StrCat("the job \"", row.job.name(), "\" has ended: it is ", StateName(row.job.state())));
+          absl::StrCat("the job \"", row.job.name(), "\" has stopped: it is ", StateName(row.job.state())));
     }
     TANDEM_RETURN_IF_ERROR(ApplyEvent(event, now, &row.job, &edit));
     row.last_worker_sequence = event.worker_sequence();

@@ -27,6 +27,8 @@ void GetJob(const RpcContext& context, const v1::GetJobRequest& request, Reply<v
 void ListJobs(const RpcContext& context, const v1::ListJobsRequest& request,
               Reply<v1::ListJobsResponse> reply);
 void CancelJob(const RpcContext& context, const v1::CancelJobRequest& request, Reply<v1::Job> reply);
+void PauseJob(const RpcContext& context, const v1::PauseJobRequest& request, Reply<v1::Job> reply);
+void ResumeJob(const RpcContext& context, const v1::ResumeJobRequest& request, Reply<v1::Job> reply);
 void DeleteJob(const RpcContext& context, const v1::DeleteJobRequest& request,
                Reply<google::protobuf::Empty> reply);
 Source<v1::JobEvent> WatchJob(const RpcContext& context, const v1::WatchJobRequest& request);

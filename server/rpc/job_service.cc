@@ -31,6 +31,14 @@ class JobService final : public v1::JobService::CallbackService {
                                 v1::Job* response) override {
     return Unary("CancelJob", context, request, response, &rpc::CancelJob);
   }
+  ServerUnaryReactor* PauseJob(CallbackServerContext* context, const v1::PauseJobRequest* request,
+                               v1::Job* response) override {
+    return Unary("PauseJob", context, request, response, &rpc::PauseJob);
+  }
+  ServerUnaryReactor* ResumeJob(CallbackServerContext* context, const v1::ResumeJobRequest* request,
+                                v1::Job* response) override {
+    return Unary("ResumeJob", context, request, response, &rpc::ResumeJob);
+  }
   ServerUnaryReactor* DeleteJob(CallbackServerContext* context, const v1::DeleteJobRequest* request,
                                 google::protobuf::Empty* response) override {
     return Unary("DeleteJob", context, request, response, &rpc::DeleteJob);

@@ -59,6 +59,7 @@ class Scheduler : public JobObserver {
   std::vector<v1::Device> ListDevices() const { return inventory_->Devices(); }
 
   void OnQueued(const v1::Job& job) override;
+  void OnPaused(const v1::Job& job) override { OnTerminal(job); }
   void OnTerminal(const v1::Job& job) override;
 
  private:

@@ -18,4 +18,6 @@ bool IsTerminal(v1::JobState state) {
          state == v1::JOB_STATE_CANCELLED;
 }
 
+bool IsAtRest(v1::JobState state) { return IsTerminal(state) || state == v1::JOB_STATE_PAUSED; }
+
 }  // namespace tandem

@@ -14,8 +14,10 @@ namespace tandem {
 std::string JobName(const std::string& id);
 // The id of "jobs/<id>"; empty where `name` is not of that form.
 std::string JobId(const std::string& name);
-// Whether a job in this state has had its last event.
+// Whether a job in this state has ended: its log is complete, unless it is resumed.
 bool IsTerminal(v1::JobState state);
+// Whether a job in this state has ended or is paused: its worker, where it still has one, is about to exit.
+bool IsAtRest(v1::JobState state);
 
 // A job as the store keeps it.
 struct StoredJob {

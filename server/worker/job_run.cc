@@ -20,6 +20,8 @@ using internal::v1::Finished;
 using internal::v1::WorkerEvent;
 
 constexpr char kModelFile[] = "model.safetensors";
+constexpr char kBestFile[] = "best.safetensors";
+constexpr char kCheckpointFile[] = "checkpoint.safetensors";
 constexpr char kSpecFile[] = "job.yaml";
 
 Finished MakeFinished(v1::JobState state, v1::StateReason reason, absl::string_view message) {
@@ -41,6 +43,9 @@ v1::StateReason ReasonOf(const absl::Status& status) {
       return v1::STATE_REASON_DATA_ERROR;
     case absl::StatusCode::kOutOfRange:
       return v1::STATE_REASON_NON_FINITE_LOSS;
+    // The trainer has no other use of it.
+    case absl::StatusCode::kFailedPrecondition:
+      return v1::STATE_REASON_CHECKPOINT_ERROR;
     default:
       return v1::STATE_REASON_TRAINING_ERROR;
   }
@@ -78,6 +83,8 @@ Finished JobRun::Train() {
   options.devices.assign(launch_.devices().begin(), launch_.devices().end());
   options.device_factory = device_factory_;
   options.observer = this;
+  if (!launch_.spec().checkpoints().off()) options.checkpoint_path = PathOf(kCheckpointFile);
+  options.best_path = PathOf(kBestFile);
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = trainer_factory_(std::move(options));
   if (!trainer.ok()) {
     return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(trainer.status()), trainer.status().message());
@@ -86,22 +93,52 @@ Finished JobRun::Train() {
     MutexLock lock(&mutex_);
     if (cancelled_) return Cancelled();
     trainer_ = trainer->get();
+    if (paused_) trainer_->Pause();
   }
   const absl::Status trained = CatchNoMemory([&] { return (*trainer)->Run(); });
   {
     MutexLock lock(&mutex_);
     trainer_ = nullptr;
+  }
+  Finished finished = End(**trainer, trained);
+  v1::TrainingSummary summary = (*trainer)->Summary();
+  if (summary.steps() > 0) *finished.mutable_summary() = std::move(summary);
+  return finished;
+}
+
+Finished JobRun::End(const Trainer& trainer, const absl::Status& trained) {
+  {
+    MutexLock lock(&mutex_);
     if (cancelled_ && absl::IsCancelled(trained)) return Cancelled();
   }
   if (!trained.ok()) return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(trained), trained.message());
+  const TrainingOutcome outcome = trainer.outcome();
+  if (outcome.reason == v1::STATE_REASON_PAUSE_REQUESTED) {
+    const v1::TrainingSummary summary = trainer.Summary();
+    return MakeFinished(v1::JOB_STATE_PAUSED, outcome.reason,
+                        summary.checkpoint_step() == summary.steps()
+                            ? absl::StrCat("Paused after step ", summary.steps(), ".")
+                        : summary.checkpoint_step() > 0
+                            ? absl::StrCat("Paused after step ", summary.steps(),
+                                           ", without a new checkpoint: it will go on from step ",
+                                           summary.checkpoint_step(), ".")
+                            : absl::StrCat("Paused after step ", summary.steps(),
+                                           ", without a checkpoint: it will begin anew."));
+  }
   absl::Status saved;
   const absl::Status memory = CatchNoMemory([&] {
-    saved = SaveModel(**trainer);
+    saved = SaveModel(trainer);
     return absl::OkStatus();
   });
   if (!memory.ok()) return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(memory), memory.message());
   if (!saved.ok()) return MakeFinished(v1::JOB_STATE_FAILED, v1::STATE_REASON_IO_ERROR, saved.message());
-  return MakeFinished(v1::JOB_STATE_SUCCEEDED, v1::STATE_REASON_COMPLETED, "All epochs were trained.");
+  return MakeFinished(v1::JOB_STATE_SUCCEEDED, outcome.reason, outcome.message);
+}
+
+void JobRun::Pause() {
+  MutexLock lock(&mutex_);
+  paused_ = true;
+  if (trainer_ != nullptr) trainer_->Pause();
 }
 
 void JobRun::Cancel() {
@@ -110,16 +147,20 @@ void JobRun::Cancel() {
   if (trainer_ != nullptr) trainer_->Cancel();
 }
 
+std::string JobRun::PathOf(absl::string_view name) const {
+  return absl::StrCat(launch_.job_folder(), "/", name);
+}
+
 absl::Status JobRun::WriteSpec() const {
   const std::string yaml =
       absl::StrCat("# The job as it was trained, defaults filled in. `tandem submit` takes it again.\n",
                    MessageToYaml(launch_.spec()));
-  return WriteFileAtomically(Env::Real(), absl::StrCat(launch_.job_folder(), "/", kSpecFile),
+  return WriteFileAtomically(Env::Real(), PathOf(kSpecFile),
                              [&](WritableFile& file) { return file.Append(yaml); });
 }
 
 absl::Status JobRun::SaveModel(const Trainer& trainer) {
-  TANDEM_RETURN_IF_ERROR(trainer.SaveModel(absl::StrCat(launch_.job_folder(), "/", kModelFile)));
+  TANDEM_RETURN_IF_ERROR(trainer.SaveModel(PathOf(kModelFile)));
   TANDEM_ASSIGN_OR_RETURN(v1::Artifact artifact, DescribeArtifact(launch_.job_folder(), kModelFile,
                                                                   "The trained parameters, as safetensors."));
   WorkerEvent event;
@@ -128,10 +169,14 @@ absl::Status JobRun::SaveModel(const Trainer& trainer) {
   return absl::OkStatus();
 }
 
-void JobRun::OnStarted() {
-  spdlog::info("training begins");
+void JobRun::OnStarted(int64_t step) {
+  if (step == 0) {
+    spdlog::info("training begins");
+  } else {
+    spdlog::info("training goes on from the checkpoint of step {}", step);
+  }
   WorkerEvent event;
-  event.mutable_started();
+  event.mutable_started()->set_step(step);
   Send(std::move(event));
   absl::StatusOr<v1::Artifact> spec = DescribeArtifact(
       launch_.job_folder(), kSpecFile, "The job as it was trained; `tandem submit` takes it again.");
@@ -154,6 +199,32 @@ void JobRun::OnEpoch(const v1::EpochSummary& epoch) {
                epoch.has_validation() ? Describe("validation", epoch.validation()) : "");
   WorkerEvent event;
   *event.mutable_epoch() = epoch;
+  Send(std::move(event));
+}
+
+void JobRun::OnValidation(const v1::ValidationResult& result) {
+  spdlog::info("step {}{}", result.step(), Describe("validation", result.validation()));
+  WorkerEvent event;
+  *event.mutable_validation() = result;
+  Send(std::move(event));
+}
+
+void JobRun::OnCheckpoint(const v1::Checkpoint& checkpoint) {
+  spdlog::info("checkpoint of step {}: {} bytes in {:.2f} s", checkpoint.step(), checkpoint.size_bytes(),
+               checkpoint.seconds());
+  WorkerEvent event;
+  *event.mutable_checkpoint() = checkpoint;
+  Send(std::move(event));
+}
+
+void JobRun::OnBestModel(const v1::BestResult& best) {
+  const absl::StatusOr<v1::Artifact> artifact =
+      DescribeArtifact(launch_.job_folder(), kBestFile,
+                       absl::StrFormat("The parameters with the best %s so far, %.6g, of epoch %d.",
+                                       best.metric(), best.value(), best.epoch()));
+  if (!artifact.ok()) return OnNotice(artifact.status().message());
+  WorkerEvent event;
+  *event.mutable_artifact() = *artifact;
   Send(std::move(event));
 }
 

@@ -35,17 +35,25 @@ class JobRun : private TrainerObserver {
   absl::Status Run();
   // Makes Run end soon, with CANCELLED. From any thread, at any time.
   void Cancel();
+  // Makes Run end soon, with PAUSED and a checkpoint, unless training ends before. Likewise.
+  void Pause();
 
  private:
-  void OnStarted() override;
+  void OnStarted(int64_t step) override;
   void OnProgress(const v1::Progress& progress) override;
   void OnEpoch(const v1::EpochSummary& epoch) override;
+  void OnValidation(const v1::ValidationResult& result) override;
+  void OnCheckpoint(const v1::Checkpoint& checkpoint) override;
+  void OnBestModel(const v1::BestResult& best) override;
   void OnNotice(absl::string_view message) override;
 
   // How training ended.
   internal::v1::Finished Train();
+  // The same, once the trainer has been run, with this status.
+  internal::v1::Finished End(const Trainer& trainer, const absl::Status& trained);
   absl::Status WriteSpec() const;
   absl::Status SaveModel(const Trainer& trainer);
+  std::string PathOf(absl::string_view name) const;
   void Send(internal::v1::WorkerEvent event);
 
   const internal::v1::WorkerLaunch launch_;
@@ -55,6 +63,7 @@ class JobRun : private TrainerObserver {
 
   Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;
   // While it trains.
   Trainer* trainer_ ABSL_GUARDED_BY(mutex_) = nullptr;
   // The first error of reporting.

@@ -31,6 +31,12 @@ class FakeTrainer : public Trainer {
     MutexLock lock(&mutex_);
     cancelled_ = true;
   }
+  void Pause() override {
+    MutexLock lock(&mutex_);
+    paused_ = true;
+  }
+  TrainingOutcome outcome() const override { return outcome_; }
+  v1::TrainingSummary Summary() const override { return summary_; }
   absl::Status SaveModel(const std::string& path) const override {
     if (model_.empty()) return absl::UnavailableError("no space left");
     std::ofstream(path) << model_;
@@ -43,14 +49,25 @@ class FakeTrainer : public Trainer {
     mutex_.Await(absl::Condition(&cancelled_));
     return absl::CancelledError("cancelled");
   }
+  absl::Status WaitForPause() {
+    MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&paused_));
+    outcome_ = {v1::STATE_REASON_PAUSE_REQUESTED, ""};
+    return absl::OkStatus();
+  }
   void set_model(std::string model) { model_ = std::move(model); }
+  void set_outcome(TrainingOutcome outcome) { outcome_ = std::move(outcome); }
+  v1::TrainingSummary& summary() { return summary_; }
 
  private:
   const Options options_;
   const Body body_;
   std::string model_ = "abc";
+  TrainingOutcome outcome_ = {v1::STATE_REASON_COMPLETED, "All epochs were trained."};
+  v1::TrainingSummary summary_;
   Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 class JobRunTest : public testing::Test {
@@ -95,7 +112,7 @@ class JobRunTest : public testing::Test {
 
 TEST_F(JobRunTest, ReportsTrainingAndItsArtifacts) {
   ASSERT_TRUE(MakeRun([](FakeTrainer& trainer) {
-                trainer.observer().OnStarted();
+                trainer.observer().OnStarted(0);
                 v1::Progress progress;
                 progress.set_step(7);
                 trainer.observer().OnProgress(progress);
@@ -179,7 +196,7 @@ TEST_F(JobRunTest, ACancelBeforeTrainingStartsNone) {
 TEST_F(JobRunTest, TrainingStopsWhenNothingCanBeReported) {
   report_status_ = absl::ResourceExhaustedError("disk full");
   const std::unique_ptr<JobRun> run = MakeRun([](FakeTrainer& trainer) {
-    trainer.observer().OnStarted();
+    trainer.observer().OnStarted(0);
     return trainer.WaitForCancel();
   });
   EXPECT_EQ(run->Run(), report_status_);

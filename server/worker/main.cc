@@ -65,6 +65,10 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
     spdlog::info("told to stop");
     run.Cancel();
   };
+  options.on_pause = [&run] {
+    spdlog::info("told to stop for now");
+    run.Pause();
+  };
   options.on_dismissed = [](absl::string_view message) {
     spdlog::error("dismissed by the daemon: {}", std::string(message));
     // Another may be the job's worker: nothing more must be written, not even by destructors.

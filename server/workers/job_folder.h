@@ -11,7 +11,9 @@ namespace tandem {
 // Where the files of one job stand:
 //   worker.lock                   locked by the job's live worker (see WorkerLock)
 //   worker.log                    what its workers wrote to stdout and stderr, appended
-//   job.yaml, model.safetensors   what it made (artifacts)
+//   job.yaml, model.safetensors, best.safetensors
+//                                 what it made (artifacts)
+//   checkpoint.safetensors        its newest checkpoint (engine/checkpoint/FORMAT.md)
 //   attempt-N/launch.textproto    what run N of the worker was started with (WorkerLaunch)
 //   attempt-N/spool               its events until the daemon has them (see spool.h)
 class JobFolder {

@@ -40,6 +40,7 @@ struct SupervisedWorker {
   std::unique_ptr<WorkerProcess> process;
   std::shared_ptr<WorkerSession> session;
   bool cancelling = false;
+  bool pausing = false;
   // It was told to go, and has so long; then it gets SIGTERM, and then SIGKILL.
   absl::Time terminate_at = absl::InfiniteFuture();
   absl::Time kill_at = absl::InfiniteFuture();

@@ -153,14 +153,15 @@ void WorkerSupervisor::Start(const v1::Job& job, const std::vector<v1::Device>& 
     workers_[worker->job_id] = worker;
   }
   Wake();
-  // It may have been cancelled between the lease and the first of these lines, where OnCancelling found no
-  // worker.
+  // It may have been cancelled or paused between the lease and the first of these lines, where OnCancelling
+  // and OnPausing found no worker.
   jobs_->ApplyWorkerEvents(worker->job_id, worker->attempt, {},
                            [this, worker](absl::StatusOr<JobMachine::WorkerPosition> position) {
-                             if (!position.ok() || position->state != v1::JOB_STATE_CANCELLING) return;
+                             if (!position.ok()) return;
                              {
                                MutexLock lock(&mutex_);
-                               BeginCancel(*worker);
+                               if (position->state == v1::JOB_STATE_CANCELLING) BeginCancel(*worker);
+                               if (position->state == v1::JOB_STATE_PAUSING) BeginPause(*worker);
                              }
                              Wake();
                            });
@@ -199,7 +200,7 @@ std::vector<v1::Job> WorkerSupervisor::FindLingering() {
         WorkerLock::FindHolder(JobFolder(entry->path().string()).LockPath());
     if (!holder.ok() || !holder->has_value()) continue;
     absl::StatusOr<v1::Job> job = jobs_->Get(id);
-    if (job.ok() && IsTerminal(job->state()) && job->attempt() == (*holder)->attempt) {
+    if (job.ok() && IsAtRest(job->state()) && job->attempt() == (*holder)->attempt) {
       lingering.push_back(*std::move(job));
     } else if (const absl::StatusOr<bool> was_deleted = jobs_->WasDeleted(id);
                was_deleted.ok() && *was_deleted) {
@@ -220,7 +221,7 @@ std::vector<v1::Job> WorkerSupervisor::FindLingering() {
 void WorkerSupervisor::Adopt(const v1::Job& job) {
   // Deleted: FindLingering names no state.
   const bool is_deleted = job.state() == v1::JOB_STATE_UNSPECIFIED;
-  const bool has_ended = is_deleted || IsTerminal(job.state());
+  const bool has_ended = is_deleted || IsAtRest(job.state());
   auto worker = std::make_shared<Worker>();
   worker->job_id = JobId(job.name());
   worker->attempt = job.attempt();
@@ -250,6 +251,7 @@ void WorkerSupervisor::Adopt(const v1::Job& job) {
   MutexLock lock(&mutex_);
   workers_[worker->job_id] = worker;
   if (job.state() == v1::JOB_STATE_CANCELLING) BeginCancel(*worker);
+  if (job.state() == v1::JOB_STATE_PAUSING) BeginPause(*worker);
   if (has_ended) worker->terminate_at = MonotonicNow() + options_.exit_grace;
 }
 
@@ -274,6 +276,7 @@ absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
     spdlog::info("worker connected job={} attempt={} pid={}", worker.job_id, worker.attempt, hello.pid());
     former = std::exchange(worker.session, session);
     if (worker.cancelling) session->Cancel();
+    if (worker.pausing) session->Pause();
   }
   if (former != nullptr) former->Close();
   return absl::OkStatus();
@@ -286,14 +289,31 @@ void WorkerSupervisor::BeginCancel(Worker& worker) {
   if (worker.session != nullptr) worker.session->Cancel();
 }
 
+void WorkerSupervisor::BeginPause(Worker& worker) {
+  worker.pausing = true;
+  if (worker.session != nullptr) worker.session->Pause();
+}
+
+WorkerSupervisor::Worker* WorkerSupervisor::FindWorker(const v1::Job& job) {
+  const auto found = workers_.find(JobId(job.name()));
+  if (found == workers_.end() || found->second->attempt != job.attempt()) return nullptr;
+  return found->second.get();
+}
+
 void WorkerSupervisor::OnCancelling(const v1::Job& job) {
   {
     MutexLock lock(&mutex_);
-    const auto found = workers_.find(JobId(job.name()));
-    if (found != workers_.end() && found->second->attempt == job.attempt()) BeginCancel(*found->second);
+    if (Worker* worker = FindWorker(job); worker != nullptr) BeginCancel(*worker);
   }
   Wake();
 }
+
+void WorkerSupervisor::OnPausing(const v1::Job& job) {
+  MutexLock lock(&mutex_);
+  if (Worker* worker = FindWorker(job); worker != nullptr) BeginPause(*worker);
+}
+
+void WorkerSupervisor::OnPaused(const v1::Job& job) { OnTerminal(job); }
 
 void WorkerSupervisor::OnTerminal(const v1::Job& job) {
   {

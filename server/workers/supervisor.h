@@ -58,8 +58,9 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   // Stop(). As an observer of the JobMachine, it must outlive the store's writer.
   ~WorkerSupervisor() override;
 
-  // Jobs that have ended, or were deleted, while a worker of theirs is still there: it hangs, or the daemon
-  // was replaced before it was gone. Restore their leases too, and give them to Begin with the others.
+  // Jobs that have ended, are paused, or were deleted, while a worker of theirs is still there: it hangs, or
+  // the daemon was replaced before it was gone. Restore their leases too, and give them to Begin with the
+  // others.
   std::vector<v1::Job> FindLingering();
   // Takes over the workers of an earlier daemon, then listens to workers; before the scheduler starts. `jobs`
   // are those that have not ended, and those that linger, their leases restored: where a worker's lock is
@@ -77,6 +78,8 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
 
   // JobObserver.
   void OnCancelling(const v1::Job& job) override;
+  void OnPausing(const v1::Job& job) override;
+  void OnPaused(const v1::Job& job) override;
   void OnTerminal(const v1::Job& job) override;
   // Removes the job's folder, soon.
   void OnDeleted(const v1::Job& job) override;
@@ -95,6 +98,10 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   void Adopt(const v1::Job& job);
   // Tells the worker to stop and gives it its time for that.
   void BeginCancel(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Tells the worker to stop for now; it takes as long as its step and its checkpoint do.
+  void BeginPause(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The job's worker, where it is that of its newest attempt; otherwise null.
+  Worker* FindWorker(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Stopping();
   // Makes the monitor look again.
   void Wake();

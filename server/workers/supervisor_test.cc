@@ -82,6 +82,7 @@ class Daemon {
   void Begin() {
     absl::StatusOr<std::vector<v1::Job>> jobs = jobs_->NonTerminalJobs();
     ASSERT_TRUE(jobs.ok()) << jobs.status();
+    std::erase_if(*jobs, [](const v1::Job& job) { return IsAtRest(job.state()); });
     for (const v1::Job& job : supervisor_->FindLingering()) jobs->push_back(job);
     const absl::Status begun = supervisor_->Begin(*jobs, [this](const std::string& id, int32_t attempt) {
       MutexLock lock(&mutex_);
@@ -127,6 +128,18 @@ class Daemon {
     const PendingResult<v1::Job> cancelled;
     jobs_->Cancel(id, v1::STATE_REASON_CANCEL_REQUESTED, cancelled.Callback());
     EXPECT_TRUE(cancelled.Wait().ok());
+  }
+
+  void Pause(const std::string& id) {
+    const PendingResult<v1::Job> paused;
+    jobs_->Pause(id, paused.Callback());
+    EXPECT_TRUE(paused.Wait().ok());
+  }
+
+  void Resume(const std::string& id) {
+    const PendingResult<v1::Job> resumed;
+    jobs_->Resume(id, resumed.Callback());
+    EXPECT_TRUE(resumed.Wait().ok());
   }
 
   void Delete(const std::string& id) {
@@ -321,6 +334,42 @@ TEST_F(SupervisorTest, AProgramThatCannotBeRunFailsTheJob) {
 TEST_F(SupervisorTest, ACancelledWorkerStops) {
   const std::string id = daemon_->Run("wait");
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  daemon_->Cancel(id);
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(SupervisorTest, APausedWorkerStopsAndTheNextAttemptRuns) {
+  const std::string id = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  daemon_->Pause(id);
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_PAUSED);
+  // The next daemon finds nothing to take over.
+  Restart();
+  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_PAUSED);
+  daemon_->Resume(id);
+  daemon_->Start(daemon_->Schedule(id));
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  EXPECT_EQ(daemon_->Get(id).attempt(), 2);
+  daemon_->Pause(id);
+  daemon_->Cancel(id);
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(SupervisorTest, APauseBeforeTheStartReachesTheWorker) {
+  const std::string id = daemon_->Create("wait");
+  const v1::Job job = daemon_->Schedule(id);
+  daemon_->Pause(id);
+  daemon_->Start(job);
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_PAUSED);
+}
+
+TEST_F(SupervisorTest, TheNextDaemonPausesAgain) {
+  const std::string id = daemon_->Run("stubborn");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  daemon_->Pause(id);
+  Restart();
+  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_PAUSING);
+  // One that does not listen is not killed for a pause, but for a cancellation.
   daemon_->Cancel(id);
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
 }

@@ -29,6 +29,12 @@ void WorkerSession::Cancel() {
   Write();
 }
 
+void WorkerSession::Pause() {
+  MutexLock lock(&mutex_);
+  pause_ = true;
+  Write();
+}
+
 void WorkerSession::Dismiss(absl::string_view message) {
   MutexLock lock(&mutex_);
   DismissLocked(message);
@@ -141,6 +147,7 @@ void WorkerSession::OnApplied(const absl::StatusOr<JobMachine::WorkerPosition>& 
     greeting_ = false;
     acknowledge_ = position->worker_sequence;
     if (position->state == v1::JOB_STATE_CANCELLING) cancel_ = true;
+    if (position->state == v1::JOB_STATE_PAUSING) pause_ = true;
     Write();
     Read();
   }
@@ -160,6 +167,9 @@ void WorkerSession::Write() {
   } else if (cancel_ && !cancel_sent_ && !greeting_) {
     cancel_sent_ = true;
     response_.mutable_cancel();
+  } else if (pause_ && !pause_sent_ && !greeting_) {
+    pause_sent_ = true;
+    response_.mutable_pause();
   } else {
     return;
   }

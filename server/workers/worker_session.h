@@ -40,6 +40,8 @@ class WorkerSession
 
   // Tells the worker to stop training. No effect once the stream ends.
   void Cancel();
+  // Tells the worker to stop for now. Likewise.
+  void Pause();
   // Tells the worker to exit, and ends the stream.
   void Dismiss(absl::string_view message);
   // Ends the stream.
@@ -89,6 +91,8 @@ class WorkerSession
   std::optional<int64_t> acknowledge_ ABSL_GUARDED_BY(mutex_);
   bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancel_sent_ ABSL_GUARDED_BY(mutex_) = false;
+  bool pause_ ABSL_GUARDED_BY(mutex_) = false;
+  bool pause_sent_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<std::string> dismiss_ ABSL_GUARDED_BY(mutex_);
   // Then the stream is to end.
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;

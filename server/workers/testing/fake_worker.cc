@@ -112,6 +112,9 @@ class FakeWorker {
       if (response.has_cancel() && behaviour_ != "stubborn" && !events_.back().has_finished()) {
         Finish(v1::JOB_STATE_CANCELLED, v1::STATE_REASON_CANCEL_REQUESTED);
       }
+      if (response.has_pause() && behaviour_ != "stubborn" && !events_.back().has_finished()) {
+        Finish(v1::JOB_STATE_PAUSED, v1::STATE_REASON_PAUSE_REQUESTED);
+      }
       if (response.has_acknowledgement()) {
         const int64_t acknowledged = response.acknowledgement().worker_sequence();
         sent = std::max(sent, acknowledged);

@@ -1,0 +1,20 @@
+#include <utility>
+
+#include "server/rpc/handlers.h"
+
+namespace tandem::rpc {
+
+void PauseJob(const RpcContext& context, const v1::PauseJobRequest& request, Reply<v1::Job> reply) {
+  const absl::StatusOr<std::string> id = ParseJobName(request.name());
+  if (!id.ok()) {
+    reply(id.status());
+    return;
+  }
+  context.jobs->Pause(*id,
+                      [name = request.name(), reply = std::move(reply)](absl::StatusOr<v1::Job> job) mutable {
+                        if (!job.ok()) job = ExplainJobError(job.status(), name);
+                        reply(std::move(job));
+                      });
+}
+
+}  // namespace tandem::rpc
