@@ -142,8 +142,8 @@ void AddCommands(CLI::App& app, Session& session, int& exit_code) {
   using Adder = void (*)(CLI::App&, Session&, int&);
   const std::vector<std::pair<const char*, std::vector<Adder>>> groups = {
       {"Jobs",
-       {AddInit, AddValidate, AddSubmit, AddWatch, AddList, AddDescribe, AddLogs, AddDownload, AddCancel,
-        AddDelete}},
+       {AddInit, AddValidate, AddSubmit, AddWatch, AddList, AddDescribe, AddLogs, AddDownload, AddPause,
+        AddResume, AddCancel, AddDelete}},
       {"Daemon", {AddDevices, AddDatasets, AddShutdown}},
       {"Other", {AddVersion, AddCompletion}},
   };

@@ -298,6 +298,21 @@ TEST_F(AppTest, JobsAreFoundByTheBeginningOfTheirIds) {
   EXPECT_THAT(terminal_.err(), HasSubstr("no job is or begins with `mpl-1a`; did you mean `mlp-1a`?"));
 }
 
+TEST_F(AppTest, JobsArePausedAndResumed) {
+  daemon_.pause_job = [](const v1::PauseJobRequest& request, v1::Job* job) {
+    *job = Job(request.name(), v1::JOB_STATE_PAUSING);
+    return grpc::Status::OK;
+  };
+  daemon_.resume_job = [](const v1::ResumeJobRequest& request, v1::Job* job) {
+    *job = Job(request.name(), v1::JOB_STATE_QUEUED);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"pause", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), "lenet-1 pausing\n");
+  EXPECT_EQ(Run({"resume", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("lenet-1 queued\n"));
+}
+
 TEST_F(AppTest, ListShowsATableOrJson) {
   EXPECT_EQ(Run({"list"}), 0);
   EXPECT_EQ(terminal_.out(),

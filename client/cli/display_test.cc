@@ -24,7 +24,7 @@ class Story {
     v1::JobEvent event = Next();
     event.mutable_state_change()->set_to(state);
     event.mutable_state_change()->set_message(message);
-    event.set_terminal(state >= v1::JOB_STATE_SUCCEEDED);
+    event.set_terminal(state >= v1::JOB_STATE_SUCCEEDED && state <= v1::JOB_STATE_CANCELLED);
     return event;
   }
 
@@ -176,6 +176,53 @@ epoch 1/3  step 10/300 (3%)  loss 0.3910  acc 0.8590  12,100 images/s  0:29 left
 epoch 1/3  step 60/300 (20%)  loss 0.3910  acc 0.8590  12,100 images/s  0:24 left
 epoch 1/3  train loss 0.5432  train acc 0.8012  val loss 0.4211  val acc 0.8500  4.87 s  13,333 images/s  learning rate 0.02
 cancelled after 10.0 s: cancelled by a user
+)");
+}
+
+TEST(PlainDisplayTest, AJobGoesOnAfterAPauseAndAFailureAndReportsAtItsEnd) {
+  FakeTerminal terminal;
+  Story story(terminal);
+  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  v1::JobEvent checkpoint = story.State(v1::JOB_STATE_RUNNING);
+  checkpoint.mutable_checkpoint()->set_step(100);
+  display->OnEvent(checkpoint);
+  display->OnEvent(story.State(v1::JOB_STATE_PAUSED, "Paused after step 100."));
+  display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "Resumed."));
+  display->OnEvent(story.State(v1::JOB_STATE_FAILED, "killed"));
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING, "Training goes on from step 100."));
+  v1::JobEvent validation = story.State(v1::JOB_STATE_RUNNING);
+  validation.mutable_validation()->set_step(150);
+  validation.mutable_validation()->mutable_validation()->set_loss(0.5);
+  validation.mutable_validation()->set_validation_seconds(0.25);
+  display->OnEvent(validation);
+  v1::JobEvent end = story.State(v1::JOB_STATE_SUCCEEDED, "No better.");
+  end.mutable_state_change()->set_reason(v1::STATE_REASON_NO_IMPROVEMENT);
+  v1::TrainingSummary& summary = *end.mutable_state_change()->mutable_summary();
+  summary.set_epochs(2);
+  summary.set_steps(200);
+  summary.set_training_seconds(9);
+  summary.set_validation_seconds(0.5);
+  summary.set_images_per_second(12345);
+  summary.mutable_best()->set_epoch(1);
+  summary.mutable_best()->set_step(100);
+  summary.mutable_best()->set_metric("loss");
+  summary.mutable_best()->set_value(0.25);
+  summary.mutable_best()->set_validation(true);
+  display->OnEvent(end);
+  EXPECT_EQ("\n" + terminal.out(), R"(
+running
+paused: Paused after step 100.
+queued: Resumed.
+failed after 0 s: killed
+its log: tandem logs lenet-1
+go on from its last checkpoint with: tandem resume lenet-1
+running: Training goes on from step 100.
+step 150  val loss 0.5000  0.25 s
+succeeded after 0 s
+stopped early: No better.
+trained 2 epochs, 200 steps in 9.00 s (12,345 images/s), validation 0.50 s
+best validation loss 0.2500, in epoch 1 (step 100)
 )");
 }
 

@@ -22,6 +22,13 @@ std::string Metric(const v1::Evaluation& evaluation, const std::string& name) {
   return found == evaluation.metrics().end() ? "-" : FormatMeasure(found->second);
 }
 
+void AppendMeasures(const char* what, const v1::Evaluation& evaluation, std::string* text) {
+  absl::StrAppend(text, "  ", what, " loss ", FormatMeasure(evaluation.loss()));
+  if (const std::string metric = MainMetric(evaluation); !metric.empty()) {
+    absl::StrAppend(text, "  ", what, " ", ShortMetricName(metric), " ", Metric(evaluation, metric));
+  }
+}
+
 std::vector<Cell> Cells(const v1::EpochSummary& epoch) {
   const std::string metric = MainMetric(epoch.training());
   const std::string metric_name = metric.empty() ? "metric" : ShortMetricName(metric);
@@ -64,18 +71,18 @@ std::string EpochTable::Row(const v1::EpochSummary& epoch, int width) {
 
 std::string PlainEpoch(const v1::EpochSummary& epoch) {
   std::string text = absl::StrCat("epoch ", epoch.epoch(), "/", epoch.epochs());
-  const auto add = [&](const char* what, const v1::Evaluation& evaluation) {
-    absl::StrAppend(&text, "  ", what, " loss ", FormatMeasure(evaluation.loss()));
-    if (const std::string metric = MainMetric(evaluation); !metric.empty()) {
-      absl::StrAppend(&text, "  ", what, " ", ShortMetricName(metric), " ", Metric(evaluation, metric));
-    }
-  };
-  add("train", epoch.training());
-  if (epoch.has_validation()) add("val", epoch.validation());
+  AppendMeasures("train", epoch.training(), &text);
+  if (epoch.has_validation()) AppendMeasures("val", epoch.validation(), &text);
   absl::StrAppend(&text, absl::StrFormat("  %.2f s  ", epoch.training_seconds() + epoch.validation_seconds()),
                   FormatRate(epoch.images_per_second()), " images/s  learning rate ",
                   FormatSetting(epoch.learning_rate()));
   return text;
+}
+
+std::string PlainValidation(const v1::ValidationResult& result) {
+  std::string text = absl::StrCat("step ", FormatCount(result.step()));
+  AppendMeasures("val", result.validation(), &text);
+  return absl::StrCat(text, absl::StrFormat("  %.2f s", result.validation_seconds()));
 }
 
 }  // namespace tandem::cli

@@ -27,6 +27,8 @@ class EpochTable {
 // One epoch in words, for a file: "epoch 1/3  train loss 0.5432  train acc 0.8012  val loss ...  4.87 s
 // 13,333 images/s ...".
 std::string PlainEpoch(const v1::EpochSummary& epoch);
+// A validation within an epoch, likewise.
+std::string PlainValidation(const v1::ValidationResult& result);
 
 }  // namespace tandem::cli
 

@@ -23,6 +23,24 @@ std::string ColoredState(v1::JobState state, const Style& style) {
   }
 }
 
+std::string SummaryText(const v1::TrainingSummary& summary) {
+  std::string text =
+      absl::StrCat(FormatCount(summary.epochs()), summary.epochs() == 1 ? " epoch, " : " epochs, ",
+                   FormatCount(summary.steps()), summary.steps() == 1 ? " step" : " steps", " in ",
+                   FormatElapsed(absl::Seconds(summary.training_seconds())), " (",
+                   FormatRate(summary.images_per_second()), " images/s)");
+  if (summary.validation_seconds() > 0) {
+    absl::StrAppend(&text, ", validation ", FormatElapsed(absl::Seconds(summary.validation_seconds())));
+  }
+  return text;
+}
+
+std::string BestText(const v1::BestResult& best) {
+  return absl::StrCat(best.validation() ? "validation " : "training ", best.metric(), " ",
+                      FormatMeasure(best.value()), ", in epoch ", FormatCount(best.epoch()), " (step ",
+                      FormatCount(best.step()), ")");
+}
+
 std::string JobEnding(const JobProgress& job, const std::string& id, const Style& style) {
   std::string text = absl::StrCat(ColoredState(job.state(), style), " after ", FormatElapsed(job.Elapsed()));
   if (job.state() == v1::JOB_STATE_SUCCEEDED) {
@@ -37,6 +55,14 @@ std::string JobEnding(const JobProgress& job, const std::string& id, const Style
       }
     }
     text += "\n";
+    if (job.last_change().has_summary()) {
+      const v1::TrainingSummary& summary = job.last_change().summary();
+      if (job.last_change().reason() != v1::STATE_REASON_COMPLETED) {
+        absl::StrAppend(&text, "stopped early: ", job.last_change().message(), "\n");
+      }
+      absl::StrAppend(&text, "trained ", SummaryText(summary), "\n");
+      if (summary.has_best()) absl::StrAppend(&text, "best ", BestText(summary.best()), "\n");
+    }
     for (const v1::Artifact& artifact : job.artifacts()) {
       absl::StrAppend(&text, "made ", artifact.name(), " (", FormatBytes(artifact.size_bytes()), ")",
                       artifact.description().empty() ? "" : ": " + artifact.description(), "\n");
@@ -47,7 +73,13 @@ std::string JobEnding(const JobProgress& job, const std::string& id, const Style
   const v1::StateChange& change = job.last_change();
   if (!change.message().empty()) absl::StrAppend(&text, ": ", change.message());
   text += "\n";
-  if (job.state() == v1::JOB_STATE_FAILED) absl::StrAppend(&text, "its log: tandem logs ", id, "\n");
+  if (change.has_summary()) absl::StrAppend(&text, "trained ", SummaryText(change.summary()), "\n");
+  if (job.state() == v1::JOB_STATE_FAILED) {
+    absl::StrAppend(&text, "its log: tandem logs ", id, "\n");
+    if (job.has_checkpoint()) {
+      absl::StrAppend(&text, "go on from its last checkpoint with: tandem resume ", id, "\n");
+    }
+  }
   return text;
 }
 

@@ -12,6 +12,11 @@ namespace tandem::cli {
 // newline. `id` is the job's, without "jobs/".
 std::string JobEnding(const JobProgress& job, const std::string& id, const Style& style);
 
+// "3 epochs, 1,407 steps in 12.30 s (14,600 images/s), validation 1.20 s".
+std::string SummaryText(const v1::TrainingSummary& summary);
+// "validation loss 0.4211, in epoch 2 (step 938)".
+std::string BestText(const v1::BestResult& best);
+
 // A state's short name in its colour.
 std::string ColoredState(v1::JobState state, const Style& style);
 

@@ -14,17 +14,23 @@ void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
     attempt_ = event.attempt();
     training_since_ = absl::nullopt;
     left_ = absl::nullopt;
+    // It may begin before where the last one ended.
+    step_ = 0;
   }
-  terminal_ = terminal_ || event.terminal();
   switch (event.kind_case()) {
     case v1::JobEvent::kStateChange:
+      // A job that had ended may go on.
+      terminal_ = event.terminal();
       last_change_ = event.state_change();
       state_ = last_change_.to();
       state_since_ = received;
       if (state_ == v1::JOB_STATE_RUNNING) {
         if (!running_since_.has_value()) running_since_ = time;
-        training_since_ = time;
-        first_step_ = step_;
+        // One that goes on begins at a step that its first report tells.
+        if (attempt_ <= 1) {
+          training_since_ = time;
+          first_step_ = step_;
+        }
       }
       break;
     case v1::JobEvent::kProgress:
@@ -34,13 +40,29 @@ void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
     case v1::JobEvent::kEpoch:
       last_epoch_ = event.epoch();
       AddStep(last_epoch_->step(), steps_, time, received);
+      if (last_epoch_->has_best()) best_ = last_epoch_->best();
+      break;
+    case v1::JobEvent::kValidation:
+      if (event.validation().has_best()) best_ = event.validation().best();
+      break;
+    case v1::JobEvent::kCheckpoint:
+      has_checkpoint_ = true;
       break;
     case v1::JobEvent::kArtifact:
-      artifacts_.push_back(event.artifact());
+      AddArtifact(event.artifact());
       break;
     default:
       break;
   }
+}
+
+void JobProgress::AddArtifact(const v1::Artifact& artifact) {
+  for (v1::Artifact& known : artifacts_) {
+    if (known.name() != artifact.name()) continue;
+    known = artifact;
+    return;
+  }
+  artifacts_.push_back(artifact);
 }
 
 void JobProgress::AddStep(int64_t step, int64_t steps, absl::Time time, absl::Time received) {

@@ -18,6 +18,7 @@ class JobProgress {
   void Add(const v1::JobEvent& event, absl::Time received);
 
   v1::JobState state() const { return state_; }
+  // Whether it has ended, as of now.
   bool terminal() const { return terminal_; }
   // The newest change of state; default before the first.
   const v1::StateChange& last_change() const { return last_change_; }
@@ -36,9 +37,15 @@ class JobProgress {
   // From the moment when the job first trained, or before that from its first event, to its newest event, by
   // the daemon's clock.
   absl::Duration Elapsed() const { return last_time_ - running_since_.value_or(first_time_); }
+  // The newest of each name.
   const std::vector<v1::Artifact>& artifacts() const { return artifacts_; }
+  // Whether it wrote a checkpoint.
+  bool has_checkpoint() const { return has_checkpoint_; }
+  // The best result so far; unset before the first.
+  const absl::optional<v1::BestResult>& best() const { return best_; }
 
  private:
+  void AddArtifact(const v1::Artifact& artifact);
   void AddStep(int64_t step, int64_t steps, absl::Time time, absl::Time received);
 
   v1::JobState state_ = v1::JOB_STATE_UNSPECIFIED;
@@ -47,6 +54,8 @@ class JobProgress {
   absl::Time state_since_ = absl::InfinitePast();
   absl::optional<v1::Progress> progress_;
   absl::optional<v1::EpochSummary> last_epoch_;
+  bool has_checkpoint_ = false;
+  absl::optional<v1::BestResult> best_;
   std::vector<v1::Artifact> artifacts_;
   absl::Time first_time_, last_time_;
   absl::optional<absl::Time> running_since_;

@@ -24,6 +24,15 @@ class LiveDisplay : public JobDisplay {
       case v1::JobEvent::kEpoch:
         Above(table_.Row(event.epoch(), terminal_.Width()));
         break;
+      case v1::JobEvent::kValidation:
+        Above(PlainValidation(event.validation()) + "\n");
+        break;
+      case v1::JobEvent::kStateChange:
+        if (event.state_change().to() == v1::JOB_STATE_PAUSED) {
+          Above(absl::StrCat("paused: ", event.state_change().message(), "\ngo on with: tandem resume ", job_,
+                             "\n"));
+        }
+        break;
       case v1::JobEvent::kNotice:
         Above(absl::StrCat(style_.Yellow("note: "), event.notice().message(), "\n"));
         break;

@@ -98,6 +98,11 @@ class PlotDisplay : public JobDisplay {
   void OnEvent(const v1::JobEvent& event) override {
     progress_.Add(event, terminal_.Now());
     curves_.Add(event);
+    // A job that had ended may go on.
+    if (event.has_state_change() && !event.terminal() && finished_) {
+      finished_ = false;
+      drawn_lines_ = 0;
+    }
     if (event.terminal()) Finish();
     if (!terminal_.Interactive()) {
       plain_->OnEvent(event);

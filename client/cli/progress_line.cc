@@ -73,8 +73,9 @@ std::string ProgressLine(const JobProgress& job, absl::Time now, int width, bool
       std::max(progress.epoch(), job.last_epoch().has_value() ? job.last_epoch()->epoch() : 0);
   const int64_t epochs =
       std::max(progress.epochs(), job.last_epoch().has_value() ? job.last_epoch()->epochs() : 0);
-  const std::string head = absl::StrCat(job.state() == v1::JOB_STATE_CANCELLING ? "cancelling, " : "",
-                                        "epoch ", epoch, "/", epochs);
+  const bool trains = job.state() == v1::JOB_STATE_RUNNING || job.state() == v1::JOB_STATE_UNSPECIFIED;
+  const std::string head =
+      absl::StrCat(trains ? "" : client::ShortEnumName(job.state()) + ", ", "epoch ", epoch, "/", epochs);
   // In the order in which they are wanted; what does not fit beside the narrowest bar is left out.
   std::vector<std::string> facts = {absl::StrFormat("%3d%%", Percent(job.Fraction()))};
   if (const auto left = job.TimeLeft(now)) facts.push_back(FormatClock(*left) + " left");

@@ -57,6 +57,10 @@ class PlainDisplay : public JobDisplay {
         terminal_.Out(PlainEpoch(event.epoch()) + "\n");
         last_line_ = now;
         break;
+      case v1::JobEvent::kValidation:
+        terminal_.Out(PlainValidation(event.validation()) + "\n");
+        last_line_ = now;
+        break;
       case v1::JobEvent::kNotice:
         terminal_.Out(absl::StrCat("note: ", event.notice().message(), "\n"));
         break;

@@ -90,6 +90,18 @@ absl::StatusOr<v1::Job> Client::CancelJob(absl::string_view name) {
   return Call(*jobs_, &v1::JobService::Stub::CancelJob, request, timeout_);
 }
 
+absl::StatusOr<v1::Job> Client::PauseJob(absl::string_view name) {
+  v1::PauseJobRequest request;
+  request.set_name(std::string(name));
+  return Call(*jobs_, &v1::JobService::Stub::PauseJob, request, timeout_);
+}
+
+absl::StatusOr<v1::Job> Client::ResumeJob(absl::string_view name) {
+  v1::ResumeJobRequest request;
+  request.set_name(std::string(name));
+  return Call(*jobs_, &v1::JobService::Stub::ResumeJob, request, timeout_);
+}
+
 absl::Status Client::DeleteJob(absl::string_view name) {
   v1::DeleteJobRequest request;
   request.set_name(std::string(name));

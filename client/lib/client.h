@@ -49,6 +49,8 @@ class Client {
   // Asks for as many pages as it takes.
   absl::StatusOr<std::vector<v1::Job>> ListJobs(const ListJobsOptions& options);
   absl::StatusOr<v1::Job> CancelJob(absl::string_view name);
+  absl::StatusOr<v1::Job> PauseJob(absl::string_view name);
+  absl::StatusOr<v1::Job> ResumeJob(absl::string_view name);
   absl::Status DeleteJob(absl::string_view name);
   absl::StatusOr<v1::Daemon> GetDaemon();
   absl::StatusOr<std::vector<v1::Device>> ListDevices();

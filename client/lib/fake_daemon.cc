@@ -56,6 +56,16 @@ grpc::Status FakeDaemon::CancelJob(grpc::ServerContext* context, const v1::Cance
   return Answer(context, cancel_job, *request, job);
 }
 
+grpc::Status FakeDaemon::PauseJob(grpc::ServerContext* context, const v1::PauseJobRequest* request,
+                                  v1::Job* job) {
+  return Answer(context, pause_job, *request, job);
+}
+
+grpc::Status FakeDaemon::ResumeJob(grpc::ServerContext* context, const v1::ResumeJobRequest* request,
+                                   v1::Job* job) {
+  return Answer(context, resume_job, *request, job);
+}
+
 grpc::Status FakeDaemon::DeleteJob(grpc::ServerContext* context, const v1::DeleteJobRequest* request,
                                    google::protobuf::Empty*) {
   return Answer(context, delete_job, *request);

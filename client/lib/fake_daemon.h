@@ -31,6 +31,8 @@ class FakeDaemon : public v1::JobService::Service, public v1::DaemonService::Ser
   std::function<grpc::Status(const v1::GetJobRequest&, v1::Job*)> get_job;
   std::function<grpc::Status(const v1::ListJobsRequest&, v1::ListJobsResponse*)> list_jobs;
   std::function<grpc::Status(const v1::CancelJobRequest&, v1::Job*)> cancel_job;
+  std::function<grpc::Status(const v1::PauseJobRequest&, v1::Job*)> pause_job;
+  std::function<grpc::Status(const v1::ResumeJobRequest&, v1::Job*)> resume_job;
   std::function<grpc::Status(const v1::DeleteJobRequest&)> delete_job;
   std::function<grpc::Status(const v1::WatchJobRequest&, grpc::ServerContext*,
                              grpc::ServerWriter<v1::JobEvent>*)>
@@ -52,6 +54,10 @@ class FakeDaemon : public v1::JobService::Service, public v1::DaemonService::Ser
   grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
                         v1::ListJobsResponse* response) override;
   grpc::Status CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
+                         v1::Job* job) override;
+  grpc::Status PauseJob(grpc::ServerContext* context, const v1::PauseJobRequest* request,
+                        v1::Job* job) override;
+  grpc::Status ResumeJob(grpc::ServerContext* context, const v1::ResumeJobRequest* request,
                          v1::Job* job) override;
   grpc::Status DeleteJob(grpc::ServerContext* context, const v1::DeleteJobRequest* request,
                          google::protobuf::Empty* response) override;

@@ -67,6 +67,31 @@ v1::Job Api::Cancel(const std::string& name) {
   return job;
 }
 
+v1::Job Api::Pause(const std::string& name) {
+  v1::PauseJobRequest request;
+  request.set_name(name);
+  v1::Job job;
+  Expect("PauseJob", [&](grpc::ClientContext* context) { return jobs_->PauseJob(context, request, &job); });
+  return job;
+}
+
+v1::Job Api::Resume(const std::string& name) {
+  v1::ResumeJobRequest request;
+  request.set_name(name);
+  v1::Job job;
+  Expect("ResumeJob", [&](grpc::ClientContext* context) { return jobs_->ResumeJob(context, request, &job); });
+  return job;
+}
+
+grpc::Status Api::TryResume(const std::string& name) {
+  grpc::ClientContext context;
+  daemon_.Prepare(context);
+  v1::ResumeJobRequest request;
+  request.set_name(name);
+  v1::Job job;
+  return jobs_->ResumeJob(&context, request, &job);
+}
+
 std::vector<v1::Device> Api::Devices() {
   v1::ListDevicesResponse response;
   Expect("ListDevices", [&](grpc::ClientContext* context) {

@@ -26,6 +26,9 @@ class Api {
   v1::Job Get(const std::string& job);
   std::vector<v1::Job> List();
   v1::Job Cancel(const std::string& job);
+  v1::Job Pause(const std::string& job);
+  v1::Job Resume(const std::string& job);
+  grpc::Status TryResume(const std::string& job);
   std::vector<v1::Device> Devices();
 
   // Waits for the state, or for a terminal one; the job as it is then.
@@ -41,7 +44,7 @@ class Api {
   const std::unique_ptr<v1::DaemonService::Stub> daemon_stub_;
 };
 
-// Whether a job in this state never leaves it.
+// Whether a job in this state has ended.
 bool IsTerminal(v1::JobState state);
 
 // How the service "" is, by the standard health check and without a token: 1 is SERVING, 2 NOT_SERVING; -1

@@ -20,6 +20,8 @@ void AddWatch(CLI::App& app, Session& session, int& exit_code);
 void AddLogs(CLI::App& app, Session& session, int& exit_code);
 void AddDownload(CLI::App& app, Session& session, int& exit_code);
 void AddCancel(CLI::App& app, Session& session, int& exit_code);
+void AddPause(CLI::App& app, Session& session, int& exit_code);
+void AddResume(CLI::App& app, Session& session, int& exit_code);
 void AddDelete(CLI::App& app, Session& session, int& exit_code);
 void AddDevices(CLI::App& app, Session& session, int& exit_code);
 void AddDatasets(CLI::App& app, Session& session, int& exit_code);

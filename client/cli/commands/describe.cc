@@ -93,6 +93,12 @@ std::string Description(Session& session, const v1::Job& job) {
       }
     }
   }
+  if (job.has_best()) facts.Add("best", BestText(job.best()));
+  if (job.has_summary()) facts.Add("trained", SummaryText(job.summary()));
+  if (job.has_last_checkpoint()) {
+    facts.Add("checkpoint", absl::StrCat("of step ", FormatCount(job.last_checkpoint().step()), " (",
+                                         FormatBytes(job.last_checkpoint().size_bytes()), ")"));
+  }
   for (const v1::Artifact& artifact : job.artifacts()) {
     facts.Add("made", absl::StrCat(artifact.name(), " (", FormatBytes(artifact.size_bytes()), ")",
                                    artifact.description().empty() ? "" : ": " + artifact.description()));

@@ -24,7 +24,10 @@ struct Options {
 
 std::string Epochs(const v1::Job& job) {
   const int64_t done = job.has_last_epoch() ? job.last_epoch().epoch() : 0;
-  return absl::StrCat(done, "/", job.spec().training().epochs());
+  // A job of so many steps says how many epochs that is once it trains.
+  const int64_t all =
+      job.spec().training().steps() > 0 ? job.progress().epochs() : job.spec().training().epochs();
+  return absl::StrCat(done, "/", all == 0 ? "-" : absl::StrCat(all));
 }
 
 std::string Accuracy(const v1::Job& job) {
