@@ -12,6 +12,8 @@ namespace tandem::client {
 namespace {
 
 constexpr absl::Duration kShutdownTimeout = absl::Minutes(10);
+// Of what reads a whole data set.
+constexpr absl::Duration kReadingTimeout = absl::Minutes(10);
 constexpr int kLargestPage = 1000;
 
 }  // namespace
@@ -124,6 +126,12 @@ absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets() {
       Call(*daemon_, &v1::DaemonService::Stub::ListDatasets, v1::ListDatasetsRequest(), timeout_);
   if (!response.ok()) return response.status();
   return std::vector<v1::Dataset>(response->datasets().begin(), response->datasets().end());
+}
+
+absl::StatusOr<v1::Dataset> Client::GetDataset(absl::string_view name) {
+  v1::GetDatasetRequest request;
+  request.set_name(std::string(name));
+  return Call(*daemon_, &v1::DaemonService::Stub::GetDataset, request, std::max(timeout_, kReadingTimeout));
 }
 
 absl::StatusOr<int> Client::Shutdown(bool cancel_jobs) {

@@ -55,6 +55,8 @@ class Client {
   absl::StatusOr<v1::Daemon> GetDaemon();
   absl::StatusOr<std::vector<v1::Device>> ListDevices();
   absl::StatusOr<std::vector<v1::Dataset>> ListDatasets();
+  // The daemon reads the whole data set for it, which may take minutes.
+  absl::StatusOr<v1::Dataset> GetDataset(absl::string_view name);
   // With cancel_jobs it waits for the jobs' ends, for up to ten minutes. The number of cancelled jobs.
   absl::StatusOr<int> Shutdown(bool cancel_jobs);
 

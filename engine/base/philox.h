@@ -28,6 +28,10 @@ enum class RandomPurpose : uint8_t {
   kShuffle = 2,           // step: the epoch
   kSyntheticPattern = 3,  // sample: the class
   kSyntheticSample = 4,   // step: the split; sample: its index
+  kValidationSplit = 16,  // no step, no sample
+  kAugmentation = 17,     // step: the epoch; sample: its index in the training split
+  kMixing = 18,           // likewise
+  kPartner = 19,          // likewise, of the sample that is mixed into it
   kDropout = 20,          // step: the step; sample: its place in the batch
 };
 

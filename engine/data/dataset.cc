@@ -1,27 +1,22 @@
 #include "engine/data/dataset.h"
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/augment/augmenter.h"
+#include "engine/data/formats/cifar_dataset.h"
 #include "engine/data/formats/idx_dataset.h"
-#include "engine/data/normalization.h"
+#include "engine/data/statistics.h"
+#include "engine/data/subset.h"
 #include "engine/data/synthetic_dataset.h"
 
 namespace tandem {
 namespace {
-
-absl::Status AddNormalization(const v1::DatasetSpec& spec, DatasetInfo* info) {
-  absl::StatusOr<ResolvedNormalization> normalization =
-      ResolveNormalization(spec.normalization(), info->shape);
-  if (normalization.ok()) {
-    info->normalization = *std::move(normalization);
-    return absl::OkStatus();
-  }
-  FieldViolations violations;
-  violations.AddAll("normalization", normalization.status());
-  return violations.ToStatus();
-}
 
 // What the API can say and this engine does not do.
 absl::Status CheckOffered(const v1::DatasetSpec& spec) {
@@ -29,20 +24,126 @@ absl::Status CheckOffered(const v1::DatasetSpec& spec) {
   const auto refuse = [&](bool given, absl::string_view field) {
     if (given) violations.Add(field, "is not offered by this version; leave it out");
   };
-  refuse(spec.has_cifar(), "cifar");
   refuse(spec.has_image_folder(), "image_folder");
   refuse(spec.has_npy(), "npy");
   refuse(spec.has_csv(), "csv");
   refuse(spec.has_text(), "text");
-  refuse(spec.has_validation_split(), "validation_split");
-  refuse(spec.augmentation_size() > 0, "augmentation");
-  refuse(spec.normalization().from_data(), "normalization.from_data");
-  refuse(spec.synthetic().values() != 0, "synthetic.values");
-  refuse(spec.synthetic().vocabulary() != 0, "synthetic.vocabulary");
   return violations.ToStatus();
 }
 
-absl::Status NoSource() { return FieldError("", "gives no source; give idx or synthetic"); }
+absl::Status NoSource() { return FieldError("", "gives no source; give one, such as idx or synthetic"); }
+
+absl::StatusOr<DatasetInfo> DescribeSource(const v1::DatasetSpec& spec) {
+  switch (spec.source_case()) {
+    case v1::DatasetSpec::kIdx:
+      return DescribeIdx(spec.idx());
+    case v1::DatasetSpec::kSynthetic:
+      return DescribeSynthetic(spec.synthetic());
+    case v1::DatasetSpec::kCifar:
+      return DescribeCifar(spec.cifar());
+    default:
+      return NoSource();
+  }
+}
+
+absl::StatusOr<OpenedDataset> OpenSource(const v1::DatasetSpec& spec) {
+  switch (spec.source_case()) {
+    case v1::DatasetSpec::kIdx:
+      return OpenIdx(spec.idx());
+    case v1::DatasetSpec::kSynthetic:
+      return OpenSynthetic(spec.synthetic());
+    case v1::DatasetSpec::kCifar:
+      return OpenCifar(spec.cifar());
+    default:
+      return NoSource();
+  }
+}
+
+// What can be said of a spec without its files.
+void CheckNumbers(const v1::DatasetSpec& spec, FieldViolations& violations) {
+  for (const auto& [field, limit] : {std::pair("train_limit", spec.train_limit()),
+                                     std::pair("validation_limit", spec.validation_limit())}) {
+    if (limit < 0) violations.Add(field, absl::StrCat("is ", limit, "; it must not be negative"));
+  }
+  const double fraction = spec.validation_split().fraction();
+  if (spec.has_validation_split() && !(fraction > 0 && fraction < 1)) {
+    violations.Add("validation_split.fraction",
+                   absl::StrCat("is ", fraction, "; it must be above 0 and below 1"));
+  }
+}
+
+// The samples that a split of the training samples takes for validation; 0 where there is none to make.
+int64_t SplitOff(const v1::DatasetSpec& spec, const DatasetInfo& source) {
+  if (!spec.has_validation_split() || source.validation_samples > 0) return 0;
+  return SplitSamples(source.train_samples, spec.validation_split().fraction());
+}
+
+int64_t Limited(int64_t samples, int64_t limit) { return limit > 0 ? std::min(samples, limit) : samples; }
+
+// The info of a source, with what the rest of the spec makes of it.
+absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInfo& source) {
+  FieldViolations violations;
+  CheckNumbers(spec, violations);
+  DatasetInfo info = source;
+  if (spec.has_validation_split() && source.validation_samples > 0) {
+    violations.Add("validation_split",
+                   "is given, but the data set has validation samples of its own; leave one of them out");
+  } else if (spec.has_validation_split() && source.train_samples < 2) {
+    violations.Add("validation_split", "needs at least 2 training samples");
+  } else if (violations.empty()) {
+    info.validation_samples += SplitOff(spec, source);
+    info.train_samples -= SplitOff(spec, source);
+  }
+  if (violations.empty()) {
+    info.train_samples = Limited(info.train_samples, spec.train_limit());
+    info.validation_samples = Limited(info.validation_samples, spec.validation_limit());
+    // Of subsets.
+    if (info.train_samples < source.train_samples) {
+      info.memory_bytes += source.train_samples * static_cast<int64_t>(sizeof(uint32_t));
+    }
+    if (info.validation_samples != source.validation_samples) {
+      info.memory_bytes += info.validation_samples * static_cast<int64_t>(sizeof(uint32_t));
+    }
+  }
+  if (spec.class_names_size() > 0) {
+    info.class_names.assign(spec.class_names().begin(), spec.class_names().end());
+    if (spec.class_names_size() != info.classes) {
+      violations.Add("class_names", absl::StrCat("gives ", spec.class_names_size(),
+                                                 " names, but the data set has ", info.classes, " classes"));
+    }
+  }
+  if (info.sample_type == SampleType::kTokens) {
+    if (spec.has_normalization()) {
+      violations.Add("normalization", "is given, but the samples are tokens; leave it out");
+    }
+  } else {
+    absl::StatusOr<ResolvedNormalization> normalization =
+        ResolveNormalization(spec.normalization(), info.shape, DTypeOfSamples(info.sample_type));
+    violations.AddAll("normalization", normalization.status());
+    if (normalization.ok()) info.normalization = *std::move(normalization);
+  }
+  violations.AddAll("", CheckAugmentation(spec.augmentation(), info));
+  info.mixes_classes = MixesClasses(spec.augmentation());
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  return info;
+}
+
+std::unique_ptr<const Dataset> FirstOf(std::unique_ptr<const Dataset> whole, int64_t samples) {
+  if (whole == nullptr || whole->size() == samples) return whole;
+  std::vector<uint32_t> indices(samples);
+  std::iota(indices.begin(), indices.end(), 0);
+  return std::make_unique<Subset>(std::move(whole), std::move(indices));
+}
+
+void ResolveFromData(const Dataset& train, DatasetInfo& info) {
+  const ChannelStatistics statistics = ComputeStatistics(train, info);
+  ResolvedNormalization& normalization = info.normalization;
+  for (size_t i = 0; i < statistics.mean.size(); ++i) {
+    normalization.mean[i] = statistics.mean[i] * normalization.scale;
+    const double deviation = statistics.standard_deviation[i] * std::abs(normalization.scale);
+    normalization.standard_deviation[i] = deviation > 0 && std::isfinite(deviation) ? deviation : 1;
+  }
+}
 
 }  // namespace
 
@@ -62,35 +163,33 @@ absl::string_view ToString(TargetType type) {
 
 absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec) {
   TANDEM_RETURN_IF_ERROR(CheckOffered(spec));
-  absl::StatusOr<DatasetInfo> info = NoSource();
-  switch (spec.source_case()) {
-    case v1::DatasetSpec::kIdx:
-      info = DescribeIdx(spec.idx(), spec.train_limit(), spec.validation_limit());
-      break;
-    case v1::DatasetSpec::kSynthetic:
-      info = DescribeSynthetic(spec.synthetic(), spec.train_limit(), spec.validation_limit());
-      break;
-    default:
-      break;
-  }
-  if (info.ok()) TANDEM_RETURN_IF_ERROR(AddNormalization(spec, &*info));
-  return info;
+  const absl::StatusOr<DatasetInfo> source = DescribeSource(spec);
+  if (source.ok()) return Derive(spec, *source);
+  // Both at once.
+  if (!absl::IsInvalidArgument(source.status())) return source.status();
+  FieldViolations violations;
+  violations.AddAll("", source.status());
+  CheckNumbers(spec, violations);
+  return violations.ToStatus();
 }
 
 absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec) {
   TANDEM_RETURN_IF_ERROR(CheckOffered(spec));
-  absl::StatusOr<OpenedDataset> opened = NoSource();
-  switch (spec.source_case()) {
-    case v1::DatasetSpec::kIdx:
-      opened = OpenIdx(spec.idx(), spec.train_limit(), spec.validation_limit());
-      break;
-    case v1::DatasetSpec::kSynthetic:
-      opened = OpenSynthetic(spec.synthetic(), spec.train_limit(), spec.validation_limit());
-      break;
-    default:
-      break;
+  TANDEM_ASSIGN_OR_RETURN(OpenedDataset source, OpenSource(spec));
+  OpenedDataset opened;
+  TANDEM_ASSIGN_OR_RETURN(opened.info, Derive(spec, source.info));
+  if (const int64_t validation = SplitOff(spec, source.info); validation > 0) {
+    SplitIndices split = SplitAtRandom(source.info.train_samples, validation, spec.validation_split().seed());
+    split.train.resize(opened.info.train_samples);
+    split.validation.resize(opened.info.validation_samples);
+    const std::shared_ptr<const Dataset> whole = std::move(source.train);
+    opened.train = std::make_unique<Subset>(whole, std::move(split.train));
+    opened.validation = std::make_unique<Subset>(whole, std::move(split.validation));
+  } else {
+    opened.train = FirstOf(std::move(source.train), opened.info.train_samples);
+    opened.validation = FirstOf(std::move(source.validation), opened.info.validation_samples);
   }
-  if (opened.ok()) TANDEM_RETURN_IF_ERROR(AddNormalization(spec, &opened->info));
+  if (spec.normalization().from_data()) ResolveFromData(*opened.train, opened.info);
   return opened;
 }
 

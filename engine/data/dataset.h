@@ -79,6 +79,12 @@ class Dataset {
   // `samples`, and their targets to `targets`. Both have room for indices.size() and are aligned for their
   // types.
   virtual void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const = 0;
+  // The same as epoch `epoch`, from 1, has them: where training samples are changed at random, anew in each
+  // epoch.
+  virtual void GatherEpoch(int64_t /*epoch*/, absl::Span<const uint32_t> indices, void* samples,
+                           void* targets) const {
+    Gather(indices, samples, targets);
+  }
 };
 
 // A data set's two splits.
@@ -95,7 +101,8 @@ struct OpenedDataset {
 // a label outside the classes; bad numbers.
 absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec);
 
-// As DescribeDataset, and opens it for reading; samples of files are held in memory.
+// As DescribeDataset, and opens it for reading; samples of files are held in memory. Training samples are as
+// the source has them; Augment (augment/augmenter.h) makes of them what an epoch trains on.
 absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec);
 
 // The largest file of samples that is read, decompressed.

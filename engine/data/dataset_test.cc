@@ -104,8 +104,8 @@ TEST_F(IdxTest, ValidationAndLimits) {
   EXPECT_EQ(opened->train->size(), 3);
   EXPECT_EQ(opened->validation->size(), 4);
   EXPECT_EQ(DescribeDataset(spec_)->train_samples, 3);
-  // Both files are read whole.
-  EXPECT_EQ(DescribeDataset(spec_)->memory_bytes, 2 * 4 * (6 + 1));
+  // Both files are read whole; the limit is a subset of the four.
+  EXPECT_EQ(DescribeDataset(spec_)->memory_bytes, 2 * 4 * (6 + 1) + 4 * 4);
 }
 
 TEST_F(IdxTest, RefusesAMissingFile) {
@@ -182,8 +182,8 @@ TEST_F(IdxTest, ReportsEveryFieldAtFault) {
   for (const FieldViolation& violation : GetFieldViolations(DescribeDataset(spec_).status())) {
     fields.push_back(violation.field);
   }
-  EXPECT_THAT(fields, ElementsAre("idx.train_images", "train_limit", "idx.validation_labels",
-                                  "idx.validation_images", "idx.classes"));
+  EXPECT_THAT(fields, ElementsAre("idx.train_images", "idx.validation_labels", "idx.validation_images",
+                                  "idx.classes", "train_limit"));
 }
 
 v1::DatasetSpec Synthetic() {
@@ -232,7 +232,7 @@ TEST(SyntheticTest, RefusesHugeSamples) {
 }
 
 TEST(DatasetTest, ASourceIsNeeded) {
-  EXPECT_THAT(std::string(DescribeDataset({}).status().message()), HasSubstr("give idx or synthetic"));
+  EXPECT_THAT(std::string(DescribeDataset({}).status().message()), HasSubstr("gives no source"));
 }
 
 }  // namespace

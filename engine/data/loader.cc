@@ -46,7 +46,7 @@ void Loader::Fill(int64_t step) {
   const Sampler::Share share = sampler_->ShareOf(epoch, step % sampler_->steps_per_epoch(), rank_);
   Slot& slot = SlotOf(step);
   slot.samples = share.count;
-  dataset_->Gather(share.indices(), slot.input.raw_data(), slot.target.raw_data());
+  dataset_->GatherEpoch(epoch, share.indices(), slot.input.raw_data(), slot.target.raw_data());
 }
 
 void Loader::PrepareAhead() {

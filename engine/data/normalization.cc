@@ -9,17 +9,22 @@
 namespace tandem {
 
 absl::StatusOr<ResolvedNormalization> ResolveNormalization(const v1::Normalization& normalization,
-                                                           const Shape& sample) {
+                                                           const Shape& sample, DType samples) {
   FieldViolations violations;
-  const int channels = sample.rank() == 3 ? static_cast<int>(sample[0]) : 1;
+  const int64_t channels = sample.rank() >= 1 ? sample[0] : 1;
   const auto check_count = [&](absl::string_view field, int count) {
+    if (normalization.from_data() && count > 0) {
+      violations.Add(field, "is given, but from_data computes it; leave one of them out");
+    }
     if (count <= 1 || count == channels) return;
     violations.Add(field, absl::StrCat("has ", count, " numbers, but samples of shape ", sample.ToString(),
                                        " have ", channels, " channels; give one number, or one a channel"));
   };
   check_count("mean", normalization.mean_size());
   check_count("standard_deviation", normalization.standard_deviation_size());
-  const double scale = normalization.has_scale() ? normalization.scale() : 1.0 / 255;
+  const double scale = normalization.has_scale()  ? normalization.scale()
+                       : samples == DType::kUInt8 ? 1.0 / 255
+                                                  : 1.0;
   if (!std::isfinite(scale)) violations.Add("scale", absl::StrCat("is ", scale, "; it must be finite"));
   for (int i = 0; i < normalization.mean_size(); ++i) {
     if (std::isfinite(normalization.mean(i))) continue;
@@ -38,6 +43,10 @@ absl::StatusOr<ResolvedNormalization> ResolveNormalization(const v1::Normalizati
                                  .mean = {normalization.mean().begin(), normalization.mean().end()},
                                  .standard_deviation = {normalization.standard_deviation().begin(),
                                                         normalization.standard_deviation().end()}};
+  if (normalization.from_data()) {
+    resolved.mean.assign(channels, 0);
+    resolved.standard_deviation.assign(channels, 1);
+  }
   if (resolved.mean.empty()) resolved.mean = {0};
   if (resolved.standard_deviation.empty()) resolved.standard_deviation = {1};
   return resolved;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/tensor/dtype.h"
 #include "engine/tensor/shape.h"
 #include "tandem/v1/dataset.pb.h"
 
@@ -17,10 +18,12 @@ struct ResolvedNormalization {
   std::vector<double> standard_deviation = {1};
 };
 
-// Channels are the first extent of samples [channels, height, width]. INVALID_ARGUMENT with the fields at
-// fault, relative to the Normalization ("mean", "standard_deviation[1]").
+// Channels are the first extent of a sample: [channels, height, width] or [features]. `samples` is the
+// samples' type: kUInt8 or kFloat32. Where the numbers are to be computed from the data, they are stand-ins
+// of their size, mean 0 and standard deviation 1. INVALID_ARGUMENT with the fields at fault, relative to the
+// Normalization ("mean", "standard_deviation[1]").
 absl::StatusOr<ResolvedNormalization> ResolveNormalization(const v1::Normalization& normalization,
-                                                           const Shape& sample);
+                                                           const Shape& sample, DType samples);
 
 }  // namespace tandem
 

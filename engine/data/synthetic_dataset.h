@@ -7,14 +7,13 @@
 
 namespace tandem {
 
-// DescribeDataset and OpenDataset for a SyntheticSource; limits are DatasetSpec's. A sample's label is
-// random, and each of its bytes is the mean of its class's pattern, uniform random bytes, and of noise,
-// uniform random bytes of its own. Samples are made when they are gathered: a set takes no memory but its
-// patterns'. Paths of fields are relative to the DatasetSpec.
-absl::StatusOr<DatasetInfo> DescribeSynthetic(const v1::SyntheticSource& source, int64_t train_limit,
-                                              int64_t validation_limit);
-absl::StatusOr<OpenedDataset> OpenSynthetic(const v1::SyntheticSource& source, int64_t train_limit,
-                                            int64_t validation_limit);
+// A SyntheticSource, as DescribeDataset and OpenDataset before limits and splits. With classes, a sample's
+// label is random, and each of its bytes is the mean of its class's pattern, uniform random bytes, and of
+// noise, uniform random bytes of its own. With values and with a vocabulary, as the message says. Samples are
+// made when they are gathered: a set takes no memory but its patterns'. Paths of fields are relative to the
+// DatasetSpec.
+absl::StatusOr<DatasetInfo> DescribeSynthetic(const v1::SyntheticSource& source);
+absl::StatusOr<OpenedDataset> OpenSynthetic(const v1::SyntheticSource& source);
 
 }  // namespace tandem
 

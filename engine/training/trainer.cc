@@ -14,6 +14,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/collectives/local/local_group.h"
+#include "engine/data/augment/augmenter.h"
 #include "engine/data/dataset.h"
 #include "engine/data/sampler.h"
 #include "engine/optimizers/optimizer.h"
@@ -142,6 +143,7 @@ absl::Status LocalTrainer::OpenData() {
   if (!plan.ok()) return absl::DataLossError(plan.status().message());
   planned_bytes_ = plan->replica_memory_bytes;
   const v1::Training& training = options_.spec.training();
+  data_.train = Augment(std::move(data_.train), options_.dataset.augmentation(), data_.info, training.seed());
   const std::vector<double> loads(count(), 1.0);
   train_sampler_ = std::make_unique<Sampler>(Sampler::Options{.samples = data_.info.train_samples,
                                                               .batch = training.global_batch_size(),

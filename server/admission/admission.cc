@@ -22,8 +22,11 @@ namespace {
 absl::Status BlameName(const absl::Status& status, const std::string& name) {
   FieldViolations violations;
   for (const FieldViolation& violation : GetFieldViolations(status)) {
-    if (absl::StartsWith(violation.field, "idx.")) {
-      violations.Add("name", absl::StrCat("is '", name, "', of which ", violation.field.substr(4), ": ",
+    const size_t source = absl::StartsWith(violation.field, "idx.")     ? 4
+                          : absl::StartsWith(violation.field, "cifar.") ? 6
+                                                                        : 0;
+    if (source > 0) {
+      violations.Add("name", absl::StrCat("is '", name, "', of which ", violation.field.substr(source), ": ",
                                           violation.description));
     } else {
       violations.Add(violation.field, violation.description);

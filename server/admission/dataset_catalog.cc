@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -13,8 +15,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/memory_error.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/source_paths.h"
+#include "engine/data/statistics.h"
 #include "server/admission/closest_name.h"
+#include "server/admission/known_datasets.h"
 
 namespace tandem {
 namespace {
@@ -22,22 +28,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kFashionMnist[] = "fashion-mnist";
-// Xiao, Rasul and Vollgraf 2017, in the order of the labels.
-constexpr const char* kFashionMnistClasses[] = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
-                                                "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
 
-std::string FashionMnistMissing(const std::vector<std::string>& data_folders) {
-  return absl::StrCat(
-      "not in the daemon's data folders (",
-      data_folders.empty() ? "there are none" : absl::StrJoin(data_folders, ", "),
-      "); install Debian's package dataset-fashion-mnist, which goes to /usr/share/datasets, or put its four "
-      "IDX files into a subfolder 'fashion-mnist' of one of them (--data-folder)");
+std::string Missing(const KnownDataset& known, const std::vector<std::string>& data_folders) {
+  return absl::StrCat("not in the daemon's data folders (",
+                      data_folders.empty() ? "there are none" : absl::StrJoin(data_folders, ", "), "); ",
+                      known.remedy);
 }
-
-constexpr const char* kTrainImages = "train-images-idx3-ubyte";
-constexpr const char* kTrainLabels = "train-labels-idx1-ubyte";
-constexpr const char* kTestImages = "t10k-images-idx3-ubyte";
-constexpr const char* kTestLabels = "t10k-labels-idx1-ubyte";
 
 // More would be somebody's mistake or malice; a description is a few numbers.
 constexpr size_t kMaxDescribed = 256;
@@ -46,36 +42,10 @@ std::string Quote(absl::string_view text) {
   return absl::StrCat("'", absl::CHexEscape(text.substr(0, 200)), text.size() > 200 ? "..." : "", "'");
 }
 
-// The file itself or compressed; empty where there is neither.
-std::string FindFile(const std::string& folder, const char* file) {
-  std::error_code ignored;
-  for (const char* ending : {"", ".gz"}) {
-    std::string path = absl::StrCat(folder, "/", file, ending);
-    if (fs::is_regular_file(path, ignored)) return path;
-  }
-  return "";
-}
-
-bool IsDatasetFolder(const std::string& folder) {
-  for (const char* file : {kTrainImages, kTrainLabels, kTestImages, kTestLabels}) {
-    if (FindFile(folder, file).empty()) return false;
-  }
-  return true;
-}
-
 bool IsName(absl::string_view name) {
   return !name.empty() && name.size() <= 100 && name.front() != '.' &&
          std::all_of(name.begin(), name.end(),
                      [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; });
-}
-
-v1::IdxSource FilesOf(const std::string& folder) {
-  v1::IdxSource source;
-  source.set_train_images(FindFile(folder, kTrainImages));
-  source.set_train_labels(FindFile(folder, kTrainLabels));
-  source.set_validation_images(FindFile(folder, kTestImages));
-  source.set_validation_labels(FindFile(folder, kTestLabels));
-  return source;
 }
 
 // Whether `path`, normal and absolute, is `folder` or below it.
@@ -85,18 +55,90 @@ bool IsBelow(const fs::path& path, const fs::path& folder) {
   return in_folder == folder.end() || (in_folder->empty() && std::next(in_folder) == folder.end());
 }
 
-// Changes whenever one of the files does.
+// Adds what changes whenever a file does.
+void AddFingerprint(const std::string& path, std::string& fingerprint) {
+  struct stat info = {};
+  stat(path.c_str(), &info);
+  absl::StrAppend(&fingerprint, info.st_dev, ":", info.st_ino, ":", info.st_size, ":", info.st_mtim.tv_sec,
+                  ".", info.st_mtim.tv_nsec, ":", info.st_ctim.tv_sec, ".", info.st_ctim.tv_nsec, ";");
+}
+
+// Of a folder, what changes whenever a file in it, at any depth, does; the order in which a folder lists its
+// files does not count.
+std::string FolderFingerprint(const std::string& folder) {
+  size_t files = 0, sum = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string one = entry->path().string();
+    AddFingerprint(one, one);
+    sum += std::hash<std::string>()(one);
+    ++files;
+  }
+  return absl::StrCat(files, " files ", sum, ";");
+}
+
+// Changes whenever one of the spec's files does.
 std::string Fingerprint(const v1::DatasetSpec& spec) {
-  if (!spec.has_idx()) return "";
+  v1::DatasetSpec copy = spec;
   std::string fingerprint;
-  for (const std::string& path : {spec.idx().train_images(), spec.idx().train_labels(),
-                                  spec.idx().validation_images(), spec.idx().validation_labels()}) {
-    struct stat info = {};
-    if (!path.empty()) stat(path.c_str(), &info);
-    absl::StrAppend(&fingerprint, info.st_dev, ":", info.st_ino, ":", info.st_size, ":", info.st_mtim.tv_sec,
-                    ".", info.st_mtim.tv_nsec, ":", info.st_ctim.tv_sec, ".", info.st_ctim.tv_nsec, ";");
+  for (const SourcePath& path : PathsOf(&copy)) {
+    std::error_code ignored;
+    if (path.path->empty()) continue;
+    AddFingerprint(*path.path, fingerprint);
+    if (fs::is_directory(*path.path, ignored)) fingerprint += FolderFingerprint(*path.path);
   }
   return fingerprint;
+}
+
+const char* Expected(PathKind kind) {
+  switch (kind) {
+    case PathKind::kFile:
+      return "a plain file";
+    case PathKind::kFolder:
+      return "a folder";
+    case PathKind::kFileOrFolder:
+      break;
+  }
+  return "a plain file or a folder";
+}
+
+bool IsOfKind(const fs::path& path, PathKind kind) {
+  std::error_code ignored;
+  return (kind != PathKind::kFolder && fs::is_regular_file(path, ignored)) ||
+         (kind != PathKind::kFile && fs::is_directory(path, ignored));
+}
+
+void SetInfo(const DatasetInfo& info, v1::Dataset* dataset) {
+  for (const int64_t extent : info.shape.extents()) dataset->add_shape(extent);
+  dataset->set_classes(info.classes);
+  dataset->set_train_samples(info.train_samples);
+  dataset->set_validation_samples(info.validation_samples);
+  for (const std::string& name : info.class_names) dataset->add_class_names(name);
+  switch (info.sample_type) {
+    case SampleType::kBytes:
+      dataset->set_sample_kind(v1::SAMPLE_KIND_BYTES);
+      break;
+    case SampleType::kFloats:
+      dataset->set_sample_kind(v1::SAMPLE_KIND_FLOATS);
+      break;
+    case SampleType::kTokens:
+      dataset->set_sample_kind(v1::SAMPLE_KIND_TOKENS);
+      break;
+  }
+  switch (info.target_type) {
+    case TargetType::kClass:
+    case TargetType::kClassProbabilities:
+      dataset->set_target_kind(v1::TARGET_KIND_CLASS);
+      break;
+    case TargetType::kValues:
+      dataset->set_target_kind(v1::TARGET_KIND_VALUES);
+      break;
+    case TargetType::kTokens:
+      dataset->set_target_kind(v1::TARGET_KIND_TOKENS);
+      break;
+  }
+  for (const int64_t extent : info.target_shape.extents()) dataset->add_target_shape(extent);
 }
 
 }  // namespace
@@ -111,7 +153,7 @@ std::map<std::string, std::string> DatasetCatalog::Find() const {
     for (fs::directory_iterator entry(data_folder, error), end; !error && entry != end;
          entry.increment(error)) {
       const std::string name = entry->path().filename().string();
-      if (IsName(name) && !found.contains(name) && IsDatasetFolder(entry->path().string())) {
+      if (IsName(name) && !found.contains(name) && SourceIn(entry->path().string()).has_value()) {
         found[name] = entry->path().string();
       }
     }
@@ -119,7 +161,7 @@ std::map<std::string, std::string> DatasetCatalog::Find() const {
   return found;
 }
 
-absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text) const {
+absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text, PathKind kind) const {
   const auto outside = [&] {
     return absl::InvalidArgumentError(absl::StrCat(
         "is ", Quote(text), ", which is not inside a data folder of the daemon (",
@@ -146,8 +188,9 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text)
     for (const std::string& allowed : data_folders_) {
       const fs::path allowed_folder = fs::canonical(allowed, error);
       if (!error && IsBelow(resolved, allowed_folder)) {
-        if (!fs::is_regular_file(resolved, error)) {
-          return absl::InvalidArgumentError(absl::StrCat("is ", Quote(text), ", which is not a plain file"));
+        if (!IsOfKind(resolved, kind)) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("is ", Quote(text), ", which is not ", Expected(kind)));
         }
         return resolved.string();
       }
@@ -164,7 +207,8 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::Resolve(const v1::DatasetSpec& s
   v1::DatasetSpec resolved = spec;
   const bool has_source = spec.source_case() != v1::DatasetSpec::SOURCE_NOT_SET;
   if (spec.name().empty() && !has_source) {
-    return FieldError("", "needs a name, such as \"fashion-mnist\", or a source: idx or synthetic");
+    return FieldError("",
+                      "needs a name, such as \"fashion-mnist\", or a source, such as idx or image_folder");
   }
   if (!spec.name().empty()) {
     if (has_source) {
@@ -176,44 +220,52 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::Resolve(const v1::DatasetSpec& s
     const std::map<std::string, std::string> known = Find();
     const auto found = known.find(name);
     if (found == known.end()) {
-      if (name == kFashionMnist)
+      if (const KnownDataset* missing = FindKnownDataset(name); missing != nullptr) {
         return FieldError("name",
-                          absl::StrCat("is 'fashion-mnist', which is ", FashionMnistMissing(data_folders_)));
+                          absl::StrCat("is '", name, "', which is ", Missing(*missing, data_folders_)));
+      }
       std::vector<std::string> names = {kFashionMnist};
       for (const auto& [other, folder] : known) {
         if (other != kFashionMnist) names.push_back(other);
       }
       const std::string close = ClosestName(name, names);
       return FieldError(
-          "name", absl::StrCat("is ", Quote(name), ", which is not a data set that the daemon knows; ",
-                               close.empty() ? "" : absl::StrCat("did you mean '", close, "'? "),
-                               "known: ", absl::StrJoin(names, ", "), ". A subfolder of a data folder (",
-                               data_folders_.empty() ? "there are none; --data-folder gives one"
-                                                     : absl::StrJoin(data_folders_, ", "),
-                               ") with MNIST's four IDX files is a data set of its own name"));
+          "name",
+          absl::StrCat("is ", Quote(name), ", which is not a data set that the daemon knows; ",
+                       close.empty() ? "" : absl::StrCat("did you mean '", close, "'? "),
+                       "known: ", absl::StrJoin(names, ", "), ". A subfolder of a data folder (",
+                       data_folders_.empty() ? "there are none; --data-folder gives one"
+                                             : absl::StrJoin(data_folders_, ", "),
+                       ") with MNIST's four IDX files or CIFAR's binary files is a data set of its own "
+                       "name"));
     }
-    *resolved.mutable_idx() = FilesOf(found->second);
+    const std::optional<v1::DatasetSpec> source = SourceIn(found->second);
+    if (!source.has_value()) {
+      return FieldError("name", absl::StrCat("is ", Quote(name), ", whose files have just gone"));
+    }
+    resolved.MergeFrom(*source);
+    // Names of classes belong to the samples that everybody knows by this name.
+    const KnownDataset* public_set = FindKnownDataset(name);
+    if (public_set != nullptr && spec.class_names().empty() && resolved.has_idx()) {
+      resolved.mutable_idx()->set_classes(static_cast<int64_t>(public_set->class_names.size()));
+      for (const std::string& class_name : public_set->class_names) resolved.add_class_names(class_name);
+    }
   }
-  if (!resolved.has_idx()) return resolved;
 
-  v1::IdxSource* idx = resolved.mutable_idx();
   FieldViolations violations;
-  const auto resolve = [&](const char* field, std::string* path, bool required) {
-    if (path->empty()) {
-      if (required) violations.Add(absl::StrCat("idx.", field), "is required: the path of an IDX file");
-      return;
+  for (const SourcePath& path : PathsOf(&resolved)) {
+    if (path.path->empty()) {
+      if (path.required)
+        violations.Add(path.field, absl::StrCat("is required: the path of ", Expected(path.kind)));
+      continue;
     }
-    absl::StatusOr<std::string> inside = ResolvePath(*path);
+    absl::StatusOr<std::string> inside = ResolvePath(*path.path, path.kind);
     if (inside.ok()) {
-      *path = *std::move(inside);
+      *path.path = *std::move(inside);
     } else {
-      violations.Add(spec.name().empty() ? absl::StrCat("idx.", field) : "name", inside.status().message());
+      violations.Add(spec.name().empty() ? path.field : "name", inside.status().message());
     }
-  };
-  resolve("train_images", idx->mutable_train_images(), true);
-  resolve("train_labels", idx->mutable_train_labels(), true);
-  resolve("validation_images", idx->mutable_validation_images(), !idx->validation_labels().empty());
-  resolve("validation_labels", idx->mutable_validation_labels(), !idx->validation_images().empty());
+  }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   return resolved;
 }
@@ -237,31 +289,22 @@ v1::Dataset DatasetCatalog::DescribeNamed(const std::string& name, const std::st
   v1::Dataset dataset;
   dataset.set_name(absl::StrCat("datasets/", name));
   dataset.set_location(folder);
-  if (name == kFashionMnist) {
-    dataset.set_description(
-        "70,000 grey images of clothes, 28 by 28 pixels, in 10 classes (Zalando Research, 2017).");
-    for (const char* class_name : kFashionMnistClasses) dataset.add_class_names(class_name);
-  } else {
-    dataset.set_description(absl::StrCat("Images in IDX files in ", folder, "."));
-  }
+  const KnownDataset* known = FindKnownDataset(name);
+  dataset.set_description(known != nullptr ? known->description
+                                           : absl::StrCat("Images in files in ", folder, "."));
   if (folder.empty()) {
-    dataset.set_problem(FashionMnistMissing(data_folders_));
+    dataset.set_problem(Missing(*known, data_folders_));
     return dataset;
   }
   v1::DatasetSpec spec;
   spec.set_name(name);
-  absl::StatusOr<DatasetInfo> info = absl::UnknownError("");
-  absl::StatusOr<v1::DatasetSpec> resolved = Resolve(spec);
-  info = resolved.ok() ? Describe(*resolved) : resolved.status();
+  const absl::StatusOr<v1::DatasetSpec> resolved = Resolve(spec);
+  const absl::StatusOr<DatasetInfo> info = resolved.ok() ? Describe(*resolved) : resolved.status();
   if (!info.ok()) {
     dataset.set_problem(std::string(info.status().message()));
     return dataset;
   }
-  for (const int64_t extent : info->shape.extents()) dataset.add_shape(extent);
-  dataset.set_classes(info->classes);
-  dataset.set_train_samples(info->train_samples);
-  dataset.set_validation_samples(info->validation_samples);
-  if (name == kFashionMnist && info->classes != 10) dataset.clear_class_names();
+  SetInfo(*info, &dataset);
   return dataset;
 }
 
@@ -271,6 +314,51 @@ std::vector<v1::Dataset> DatasetCatalog::List() const {
   std::vector<v1::Dataset> datasets;
   for (const auto& [name, folder] : known) datasets.push_back(DescribeNamed(name, folder));
   return datasets;
+}
+
+absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
+  const std::string id(absl::StripPrefix(name, "datasets/"));
+  const std::map<std::string, std::string> known = Find();
+  const auto found = known.find(id);
+  if (found == known.end()) {
+    return absl::NotFoundError(absl::StrCat("name: there is no data set ", Quote(id),
+                                            "; those that there are: ListDatasets, or tandem datasets"));
+  }
+  v1::Dataset dataset = DescribeNamed(id, found->second);
+  if (!dataset.problem().empty()) return dataset;
+  v1::DatasetSpec spec;
+  spec.set_name(id);
+  TANDEM_ASSIGN_OR_RETURN(spec, Resolve(spec));
+  const std::string files = Fingerprint(spec);
+  {
+    MutexLock lock(&mutex_);
+    const auto counted = counted_.find(id);
+    if (counted != counted_.end() && counted->second.first == files) {
+      dataset.MergeFrom(counted->second.second);
+      return dataset;
+    }
+  }
+  v1::Dataset numbers;
+  const absl::Status status = CatchNoMemory([&]() -> absl::Status {
+    TANDEM_ASSIGN_OR_RETURN(const OpenedDataset opened, OpenDataset(spec));
+    const ChannelStatistics statistics = ComputeStatistics(*opened.train, opened.info);
+    const double scale = opened.info.sample_type == SampleType::kBytes ? 1.0 / 255 : 1.0;
+    for (const double mean : statistics.mean) numbers.add_mean(mean * scale);
+    for (const double deviation : statistics.standard_deviation) {
+      numbers.add_standard_deviation(deviation * scale);
+    }
+    for (const int64_t count : CountClasses(*opened.train, opened.info)) numbers.add_class_counts(count);
+    return absl::OkStatus();
+  });
+  if (!status.ok()) {
+    dataset.set_problem(std::string(status.message()));
+    return dataset;
+  }
+  dataset.MergeFrom(numbers);
+  MutexLock lock(&mutex_);
+  if (counted_.size() >= kMaxDescribed) counted_.clear();
+  counted_.insert_or_assign(id, std::pair(files, numbers));
+  return dataset;
 }
 
 }  // namespace tandem

@@ -67,6 +67,53 @@ TEST_F(DatasetCatalogTest, FindsSetsByTheirFolders) {
   EXPECT_TRUE(catalog_.Resolve(Named("datasets/digits")).ok());
 }
 
+TEST_F(DatasetCatalogTest, KnowsCifarAndPublicSetsByTheirFolders) {
+  const std::string record = std::string(1, '\x03') + std::string(3072, '\x33');
+  std::filesystem::create_directories(data_ + "/cifar-10/cifar-10-batches-bin");
+  for (const char* file :
+       {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"}) {
+    std::ofstream(data_ + "/cifar-10/cifar-10-batches-bin/" + file + ".bin") << record << record;
+  }
+  WriteNamedSet(data_ + "/mnist");
+  const absl::StatusOr<v1::DatasetSpec> cifar = catalog_.Resolve(Named("cifar-10"));
+  ASSERT_TRUE(cifar.ok()) << cifar.status();
+  EXPECT_EQ(cifar->cifar().path(), data_ + "/cifar-10/cifar-10-batches-bin");
+  EXPECT_EQ(catalog_.Describe(*cifar)->train_samples, 10);
+  EXPECT_EQ(catalog_.Resolve(Named("mnist"))->class_names(9), "9");
+  EXPECT_EQ(catalog_.Describe(*catalog_.Resolve(Named("mnist")))->classes, 10);
+
+  const absl::StatusOr<v1::Dataset> shown = catalog_.Get("datasets/cifar-10");
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  EXPECT_EQ(shown->problem(), "");
+  EXPECT_EQ(shown->class_names(3), "cat");
+  EXPECT_EQ(shown->class_counts(3), 10);
+  ASSERT_EQ(shown->mean_size(), 3);
+  EXPECT_DOUBLE_EQ(shown->mean(0), 0.2);
+  EXPECT_DOUBLE_EQ(shown->standard_deviation(0), 0);
+  EXPECT_EQ(catalog_.Get("cifar-10")->class_counts(3), 10);
+  EXPECT_EQ(catalog_.Get("nothing").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Violation(catalog_.Resolve(Named("cifar-100")).status()).description,
+              HasSubstr("cifar-100-binary.tar.gz"));
+
+  // A file in it is another one now.
+  std::ofstream(data_ + "/cifar-10/cifar-10-batches-bin/data_batch_2.bin") << record;
+  EXPECT_EQ(catalog_.Describe(*cifar)->train_samples, 9);
+  std::filesystem::remove(data_ + "/cifar-10/cifar-10-batches-bin/test_batch.bin");
+  EXPECT_EQ(catalog_.Get("cifar-10").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(DatasetCatalogTest, FoldersAreResolvedAsFilesAre) {
+  v1::DatasetSpec spec;
+  spec.mutable_cifar()->set_path("none");
+  EXPECT_THAT(Violation(catalog_.Resolve(spec).status()).description, HasSubstr("no such file"));
+  spec.mutable_cifar()->set_path(outside_);
+  EXPECT_EQ(Violation(catalog_.Resolve(spec).status()).field, "cifar.path");
+  EXPECT_THAT(Violation(catalog_.Resolve(spec).status()).description, HasSubstr("not inside a data folder"));
+  std::filesystem::create_directories(data_ + "/folder");
+  spec.mutable_cifar()->set_path("folder");
+  EXPECT_EQ(catalog_.Resolve(spec)->cifar().path(), data_ + "/folder");
+}
+
 TEST_F(DatasetCatalogTest, NoticesThatAFileChanged) {
   WriteNamedSet(data_ + "/shapes");
   EXPECT_EQ(catalog_.Describe(*catalog_.Resolve(Named("shapes")))->train_samples, 12);

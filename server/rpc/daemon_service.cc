@@ -25,6 +25,10 @@ class DaemonService final : public v1::DaemonService::CallbackService {
                                    v1::ListDatasetsResponse* response) override {
     return Unary("ListDatasets", context, request, response, &rpc::ListDatasets);
   }
+  ServerUnaryReactor* GetDataset(CallbackServerContext* context, const v1::GetDatasetRequest* request,
+                                 v1::Dataset* response) override {
+    return Unary("GetDataset", context, request, response, &rpc::GetDataset);
+  }
   ServerUnaryReactor* Shutdown(CallbackServerContext* context, const v1::ShutdownRequest* request,
                                v1::ShutdownResponse* response) override {
     return Unary("Shutdown", context, request, response, &rpc::Shutdown);

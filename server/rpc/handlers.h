@@ -42,6 +42,7 @@ void ListDevices(const RpcContext& context, const v1::ListDevicesRequest& reques
                  Reply<v1::ListDevicesResponse> reply);
 void ListDatasets(const RpcContext& context, const v1::ListDatasetsRequest& request,
                   Reply<v1::ListDatasetsResponse> reply);
+void GetDataset(const RpcContext& context, const v1::GetDatasetRequest& request, Reply<v1::Dataset> reply);
 void Shutdown(const RpcContext& context, const v1::ShutdownRequest& request,
               Reply<v1::ShutdownResponse> reply);
 

@@ -1,4 +1,6 @@
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -9,9 +11,12 @@
 namespace tandem::cli {
 namespace {
 
+// More channels or features than so many are only in the structured output.
+constexpr int kShownNumbers = 16;
+
 std::string Id(const v1::Dataset& dataset) { return dataset.name().substr(dataset.name().find('/') + 1); }
 
-int Run(Session& session) {
+int List(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   absl::StatusOr<std::vector<v1::Dataset>> datasets = (*client)->ListDatasets();
@@ -23,7 +28,7 @@ int Run(Session& session) {
   }
   if (datasets->empty()) {
     session.terminal().Out(
-        "no data sets; a folder of IDX files in one of the daemon's data folders makes one\n");
+        "no data sets; a folder of MNIST's or CIFAR's files in one of the daemon's data folders makes one\n");
     return kSucceeded;
   }
   std::vector<Table::Column> columns = {
@@ -44,11 +49,74 @@ int Run(Session& session) {
   return kSucceeded;
 }
 
+std::string Numbers(const google::protobuf::RepeatedField<double>& numbers) {
+  return absl::StrJoin(numbers, ", ",
+                       [](std::string* out, double number) { absl::StrAppend(out, FormatMeasure(number)); });
+}
+
+std::string Facts(const v1::Dataset& dataset, const Style& style) {
+  std::string text;
+  const auto add = [&](absl::string_view name, absl::string_view value) {
+    if (!value.empty()) absl::StrAppend(&text, style.Dim(PadRight(name, 10)), "  ", value, "\n");
+  };
+  add("data set", style.Bold(Id(dataset)));
+  add("about", dataset.description());
+  if (!dataset.problem().empty()) add("problem", style.Red("cannot be used: ") + dataset.problem());
+  add("location", dataset.location());
+  add("shape", absl::StrJoin(dataset.shape(), "x"));
+  if (dataset.train_samples() > 0) {
+    add("training", absl::StrCat(FormatCount(dataset.train_samples()), " samples"));
+    add("validation", absl::StrCat(FormatCount(dataset.validation_samples()), " samples"));
+  }
+  if (dataset.target_kind() == v1::TARGET_KIND_VALUES) {
+    add("targets", absl::StrCat("values of shape ", absl::StrJoin(dataset.target_shape(), "x")));
+  }
+  if (dataset.mean_size() <= kShownNumbers) {
+    add("mean", Numbers(dataset.mean()));
+    add("deviation", Numbers(dataset.standard_deviation()));
+  }
+  if (dataset.classes() > 0) add("classes", absl::StrCat(dataset.classes()));
+  return text;
+}
+
+int Show(Session& session, const std::string& name) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  absl::StatusOr<v1::Dataset> dataset = (*client)->GetDataset(name);
+  if (!dataset.ok()) return session.Fail(dataset.status());
+  session.MakeShowable(&*dataset);
+  if (session.structured()) {
+    session.terminal().Out(Structured(session.options.output, *dataset));
+    return kSucceeded;
+  }
+  session.terminal().Out(Facts(*dataset, session.style()));
+  if (dataset->class_counts_size() == 0) return kSucceeded;
+  Table table({{"CLASS", true}, {"TRAINING SAMPLES", true}, {"NAME"}});
+  for (int i = 0; i < dataset->class_counts_size(); ++i) {
+    table.AddRow({absl::StrCat(i), FormatCount(dataset->class_counts(i)),
+                  i < dataset->class_names_size() ? dataset->class_names(i) : ""});
+  }
+  session.terminal().Out("\n");
+  session.terminal().Out(table.Render(session.style()));
+  return kSucceeded;
+}
+
 }  // namespace
 
 void AddDatasets(CLI::App& app, Session& session, int& exit_code) {
   CLI::App* command = app.add_subcommand("datasets", "List the data sets that jobs can name");
-  command->callback([&session, &exit_code] { exit_code = Run(session); });
+  command->require_subcommand(0, 1);
+  command->callback([command, &session, &exit_code] {
+    if (command->get_subcommands().empty()) exit_code = List(session);
+  });
+  command->add_subcommand("list", "List them, as without a word")->callback([&session, &exit_code] {
+    exit_code = List(session);
+  });
+  CLI::App* show = command->add_subcommand(
+      "show", "Read a data set whole and show its classes, counts, mean and deviation");
+  auto name = std::make_shared<std::string>();
+  show->add_option("NAME", *name, "The data set")->required();
+  show->callback([name, &session, &exit_code] { exit_code = Show(session, *name); });
 }
 
 }  // namespace tandem::cli

@@ -55,14 +55,12 @@ Shape SampleShape(const Shape& images) {
 
 // Opens a split's files and reads its labels. `name` is "train" or "validation".
 Split OpenSplit(absl::string_view name, const std::string& images_path, const std::string& labels_path,
-                int64_t limit, FieldViolations& violations) {
+                FieldViolations& violations) {
   Split split;
   const std::string images_field = absl::StrCat("idx.", name, "_images");
   const std::string labels_field = absl::StrCat("idx.", name, "_labels");
   if (images_path.empty()) violations.Add(images_field, "is required");
   if (labels_path.empty()) violations.Add(labels_field, absl::StrCat("is required with ", name, "_images"));
-  if (limit < 0)
-    violations.Add(absl::StrCat(name, "_limit"), absl::StrCat("is ", limit, "; it must not be negative"));
 
   if (!images_path.empty()) {
     absl::StatusOr<std::unique_ptr<IdxFile>> images = IdxFile::Open(images_path, 3, 4, kMaxDatasetBytes);
@@ -93,11 +91,9 @@ Split OpenSplit(absl::string_view name, const std::string& images_path, const st
     violations.Add(labels_field, absl::StrCat(labels_path, " holds ", split.labels.size(), " labels, but ",
                                               images_path, " holds ", split.samples, " images"));
   }
-  if (limit > 0) split.samples = std::min(split.samples, limit);
   return split;
 }
 
-// A limit is applied to what was read whole.
 int64_t HeldBytes(const Split& split) {
   const int64_t images = split.images == nullptr ? 0 : split.images->shape().elements();
   return images + static_cast<int64_t>(split.labels.size());
@@ -115,14 +111,12 @@ void CheckLabels(absl::string_view name, const std::string& path, const Split& s
 }
 
 // Everything but the images' elements.
-absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, int64_t train_limit,
-                                       int64_t validation_limit, Split& train, Split& validation) {
+absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, Split& train, Split& validation) {
   FieldViolations violations;
-  train = OpenSplit("train", source.train_images(), source.train_labels(), train_limit, violations);
+  train = OpenSplit("train", source.train_images(), source.train_labels(), violations);
   const bool validates = !source.validation_images().empty() || !source.validation_labels().empty();
   if (validates) {
-    validation = OpenSplit("validation", source.validation_images(), source.validation_labels(),
-                           validation_limit, violations);
+    validation = OpenSplit("validation", source.validation_images(), source.validation_labels(), violations);
   }
   DatasetInfo info{.shape = train.shape,
                    .classes = source.classes(),
@@ -157,18 +151,14 @@ absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(absl::string_view name,
     violations.AddAll(absl::StrCat("idx.", name, "_images"), images.status());
     return violations.ToStatus();
   }
-  split.labels.resize(split.samples);
-  images->resize(split.samples * split.shape.elements());
   return std::make_unique<IdxDataset>(split.shape, *std::move(images), std::move(split.labels));
 }
 
 }  // namespace
 
-absl::StatusOr<DatasetInfo> DescribeIdx(const v1::IdxSource& source, int64_t train_limit,
-                                        int64_t validation_limit) {
+absl::StatusOr<DatasetInfo> DescribeIdx(const v1::IdxSource& source) {
   Split train, validation;
-  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo info,
-                          OpenSplits(source, train_limit, validation_limit, train, validation));
+  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo info, OpenSplits(source, train, validation));
   FieldViolations violations;
   violations.AddAll("idx.train_images", train.images->CheckLength());
   if (validation.images != nullptr) {
@@ -178,11 +168,10 @@ absl::StatusOr<DatasetInfo> DescribeIdx(const v1::IdxSource& source, int64_t tra
   return info;
 }
 
-absl::StatusOr<OpenedDataset> OpenIdx(const v1::IdxSource& source, int64_t train_limit,
-                                      int64_t validation_limit) {
+absl::StatusOr<OpenedDataset> OpenIdx(const v1::IdxSource& source) {
   Split train, validation;
   OpenedDataset opened;
-  TANDEM_ASSIGN_OR_RETURN(opened.info, OpenSplits(source, train_limit, validation_limit, train, validation));
+  TANDEM_ASSIGN_OR_RETURN(opened.info, OpenSplits(source, train, validation));
   TANDEM_ASSIGN_OR_RETURN(opened.train, ReadSplit("train", std::move(train)));
   if (validation.images != nullptr) {
     TANDEM_ASSIGN_OR_RETURN(opened.validation, ReadSplit("validation", std::move(validation)));

@@ -7,12 +7,10 @@
 
 namespace tandem {
 
-// DescribeDataset and OpenDataset for an IdxSource; limits are DatasetSpec's. Paths of fields are relative to
+// An IdxSource, as DescribeDataset and OpenDataset before limits and splits. Paths of fields are relative to
 // the DatasetSpec.
-absl::StatusOr<DatasetInfo> DescribeIdx(const v1::IdxSource& source, int64_t train_limit,
-                                        int64_t validation_limit);
-absl::StatusOr<OpenedDataset> OpenIdx(const v1::IdxSource& source, int64_t train_limit,
-                                      int64_t validation_limit);
+absl::StatusOr<DatasetInfo> DescribeIdx(const v1::IdxSource& source);
+absl::StatusOr<OpenedDataset> OpenIdx(const v1::IdxSource& source);
 
 }  // namespace tandem
 

@@ -1,0 +1,389 @@
+#include "engine/data/formats/cifar_dataset.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/formats/compressed_file.h"
+#include "engine/data/formats/tar.h"
+#include "engine/data/memory_dataset.h"
+#include "engine/data/parallel.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kImageBytes = 3 * 32 * 32;
+constexpr int64_t kMaxNamesBytes = 1 << 16;
+constexpr const char* kCifar10Classes[] = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                           "dog",      "frog",       "horse", "ship", "truck"};
+constexpr const char* kCifar10Train[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                                         "data_batch_4.bin", "data_batch_5.bin"};
+
+// How records are laid out and which label counts.
+struct Records {
+  int label_bytes = 1;
+  int label_at = 0;
+  int classes = 10;
+  int64_t bytes() const { return label_bytes + kImageBytes; }
+};
+
+// A file of records, or a member of an archive.
+struct Part {
+  std::string field;   // "cifar.train[2]"
+  std::string path;    // Of the file, or of the archive.
+  std::string member;  // Empty for a file.
+  int64_t records = 0;
+  std::string ToString() const { return member.empty() ? path : absl::StrCat(path, ": ", member); }
+};
+
+struct Layout {
+  Records records;
+  std::vector<Part> train;
+  std::vector<Part> validation;
+  std::vector<std::string> class_names;
+  bool archive = false;
+};
+
+Records RecordsOf(const v1::CifarSource& source, bool has_cifar100) {
+  const bool hundred = source.variant() == v1::CIFAR_VARIANT_CIFAR100 ||
+                       (source.variant() == v1::CIFAR_VARIANT_UNSPECIFIED && has_cifar100);
+  if (!hundred) return {};
+  const bool coarse = source.labels() == v1::CIFAR_LABELS_COARSE;
+  return {.label_bytes = 2, .label_at = coarse ? 0 : 1, .classes = coarse ? 20 : 100};
+}
+
+std::string Basename(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+// The name that a file has without compression.
+std::string PlainName(const std::string& name) {
+  absl::string_view plain = name;
+  if (!absl::ConsumeSuffix(&plain, ".gz")) absl::ConsumeSuffix(&plain, ".xz");
+  return std::string(plain);
+}
+
+// Names of classes, one a line.
+std::vector<std::string> NamesFrom(absl::string_view content, int classes) {
+  std::vector<std::string> names = absl::StrSplit(content, absl::ByAnyChar("\r\n"), absl::SkipWhitespace());
+  if (static_cast<int>(names.size()) != classes) names.clear();
+  return names;
+}
+
+absl::Status WrongLength(const std::string& what, int64_t bytes, const Records& records) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, " holds ", bytes, " bytes, which is not a multiple of the ", records.bytes(),
+      " of a record of CIFAR-", records.label_bytes == 1 ? "10" : "100",
+      ": it is truncated, or another file; where it is of the other variant, say so in cifar.variant"));
+}
+
+absl::Status CheckRecords(Part& part, int64_t bytes, const Records& records) {
+  if (bytes == 0 || bytes % records.bytes() != 0) return WrongLength(part.ToString(), bytes, records);
+  part.records = bytes / records.bytes();
+  return absl::OkStatus();
+}
+
+// Decompressed, by reading the file where it does not say it.
+absl::StatusOr<int64_t> LengthOf(const std::string& path, const Records& records) {
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
+  const int64_t stated = file->StatedLength();
+  if (stated > 0 && stated % records.bytes() == 0) return stated;
+  std::vector<char> buffer(1 << 18);
+  int64_t length = 0;
+  while (true) {
+    TANDEM_ASSIGN_OR_RETURN(const int64_t count, file->Read(buffer.data(), buffer.size()));
+    length += count;
+    if (length > kMaxDatasetBytes) {
+      return file->Error(absl::StrCat("is longer than the ", kMaxDatasetBytes, " bytes that can be read"));
+    }
+    if (count < static_cast<int64_t>(buffer.size())) return length;
+  }
+}
+
+// Puts the wanted ones of `found` (plain name to part) in their order.
+absl::Status Order(const v1::CifarSource& source, const std::string& where,
+                   std::map<std::string, Part>& found, Layout& layout) {
+  const bool hundred = source.variant() == v1::CIFAR_VARIANT_CIFAR100 ||
+                       (source.variant() == v1::CIFAR_VARIANT_UNSPECIFIED && found.contains("train.bin"));
+  layout.records = RecordsOf(source, hundred);
+  std::vector<std::string> train(std::begin(kCifar10Train), std::end(kCifar10Train));
+  if (hundred) train = {"train.bin"};
+  for (const std::string& name : train) {
+    const auto part = found.find(name);
+    if (part == found.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(where, " has no ", name, hundred ? "" : " (CIFAR-10)",
+                                                     ", plain or with .gz or .xz; it must have ",
+                                                     "data_batch_1.bin to data_batch_5.bin, or train.bin"));
+    }
+    layout.train.push_back(std::move(part->second));
+  }
+  const auto test = found.find(hundred ? "test.bin" : "test_batch.bin");
+  if (test != found.end()) layout.validation.push_back(std::move(test->second));
+  return absl::OkStatus();
+}
+
+const char* NamesFile(const Records& records) {
+  return records.classes == 10    ? "batches.meta.txt"
+         : records.classes == 100 ? "fine_label_names.txt"
+                                  : "coarse_label_names.txt";
+}
+
+bool IsWanted(const std::string& plain_name) {
+  return plain_name == "train.bin" || plain_name == "test.bin" || plain_name == "test_batch.bin" ||
+         std::find(std::begin(kCifar10Train), std::end(kCifar10Train), plain_name) != std::end(kCifar10Train);
+}
+
+absl::Status LookIntoFolder(const v1::CifarSource& source, Layout& layout) {
+  std::map<std::string, Part> found;
+  std::map<std::string, std::string> names;
+  std::error_code error;
+  int entries = 0;
+  for (fs::recursive_directory_iterator entry(source.path(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (++entries > 10000 || entry.depth() > 3) break;
+    const std::string path = entry->path().string();
+    const std::string plain = PlainName(Basename(path));
+    std::error_code ignored;
+    if (!entry->is_regular_file(ignored)) continue;
+    // Of one plain and one compressed, the plain one.
+    if (IsWanted(plain) && (!found.contains(plain) || path.size() < found[plain].path.size())) {
+      found[plain] = {.field = "cifar.path", .path = path, .member = ""};
+    }
+    if (plain == "batches.meta.txt" || plain == "fine_label_names.txt" || plain == "coarse_label_names.txt") {
+      names[plain] = path;
+    }
+  }
+  if (error)
+    return absl::InvalidArgumentError(absl::StrCat(source.path(), " cannot be read: ", error.message()));
+  TANDEM_RETURN_IF_ERROR(Order(source, source.path(), found, layout));
+  for (std::vector<Part>* parts : {&layout.train, &layout.validation}) {
+    for (Part& part : *parts) {
+      TANDEM_ASSIGN_OR_RETURN(const int64_t bytes, LengthOf(part.path, layout.records));
+      TANDEM_RETURN_IF_ERROR(CheckRecords(part, bytes, layout.records));
+    }
+  }
+  if (const auto file = names.find(NamesFile(layout.records)); file != names.end()) {
+    absl::StatusOr<std::unique_ptr<CompressedFile>> opened = CompressedFile::Open(file->second);
+    if (opened.ok()) {
+      const absl::StatusOr<std::string> content = (*opened)->ReadAll(kMaxNamesBytes);
+      if (content.ok()) layout.class_names = NamesFrom(*content, layout.records.classes);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LookIntoArchive(const v1::CifarSource& source, Layout& layout) {
+  layout.archive = true;
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(source.path()));
+  std::map<std::string, Part> found;
+  std::map<std::string, int64_t> lengths;
+  std::map<std::string, std::string> names;
+  TANDEM_RETURN_IF_ERROR(
+      ForEachTarMember(*file, [&](const TarMember& member, const TarRead& read) -> absl::Status {
+        const std::string name = Basename(member.name);
+        if (IsWanted(name)) {
+          found[name] = {.field = "cifar.path", .path = source.path(), .member = name};
+          lengths[name] = member.bytes;
+        } else if (member.bytes <= kMaxNamesBytes) {
+          std::string content(member.bytes, '\0');
+          TANDEM_RETURN_IF_ERROR(read(content.data(), member.bytes).status());
+          names[name] = std::move(content);
+        }
+        return absl::OkStatus();
+      }));
+  TANDEM_RETURN_IF_ERROR(Order(source, source.path(), found, layout));
+  for (std::vector<Part>* parts : {&layout.train, &layout.validation}) {
+    for (Part& part : *parts) {
+      TANDEM_RETURN_IF_ERROR(CheckRecords(part, lengths[part.member], layout.records));
+    }
+  }
+  layout.class_names = NamesFrom(names[NamesFile(layout.records)], layout.records.classes);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Layout> LayOut(const v1::CifarSource& source) {
+  Layout layout;
+  FieldViolations violations;
+  if (source.path().empty() == source.train().empty()) {
+    violations.Add(
+        source.path().empty() ? "cifar.path" : "cifar.train",
+        source.path().empty()
+            ? "is required: the folder or archive of CIFAR's binary files; or give their paths in train"
+            : "and path are both given; give one of them");
+    return violations.ToStatus();
+  }
+  if (!source.path().empty()) {
+    if (!source.validation().empty()) {
+      return FieldError("cifar.validation", "is given together with path, which has validation files itself");
+    }
+    std::error_code error;
+    violations.AddAll("cifar.path", fs::is_directory(source.path(), error) ? LookIntoFolder(source, layout)
+                                                                           : LookIntoArchive(source, layout));
+  } else {
+    layout.records = RecordsOf(source, false);
+    const auto add = [&](const char* name, const auto& paths, std::vector<Part>& parts) {
+      for (int i = 0; i < paths.size(); ++i) {
+        Part part{.field = absl::StrCat("cifar.", name, "[", i, "]"), .path = paths[i], .member = ""};
+        const absl::StatusOr<int64_t> bytes = LengthOf(part.path, layout.records);
+        const absl::Status status = bytes.ok() ? CheckRecords(part, *bytes, layout.records) : bytes.status();
+        violations.AddAll(part.field, status);
+        parts.push_back(std::move(part));
+      }
+    };
+    add("train", source.train(), layout.train);
+    add("validation", source.validation(), layout.validation);
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  if (layout.class_names.empty() && layout.records.classes == 10) {
+    layout.class_names.assign(std::begin(kCifar10Classes), std::end(kCifar10Classes));
+  }
+  return layout;
+}
+
+int64_t RecordsIn(const std::vector<Part>& parts) {
+  int64_t records = 0;
+  for (const Part& part : parts) records += part.records;
+  return records;
+}
+
+absl::StatusOr<DatasetInfo> InfoOf(const Layout& layout) {
+  DatasetInfo info{.shape = Shape({3, 32, 32}),
+                   .classes = layout.records.classes,
+                   .train_samples = RecordsIn(layout.train),
+                   .validation_samples = RecordsIn(layout.validation)};
+  const int64_t samples = info.train_samples + info.validation_samples;
+  info.memory_bytes = samples * (kImageBytes + static_cast<int64_t>(sizeof(int32_t)));
+  info.class_names = layout.class_names;
+  if (info.memory_bytes > kMaxDatasetBytes) {
+    return FieldError(layout.train[0].field,
+                      absl::StrCat("and the other files hold ", samples, " images, more than the ",
+                                   kMaxDatasetBytes, " bytes that can be read"));
+  }
+  return info;
+}
+
+// Samples of a split, and where a part's begin.
+struct Split {
+  std::vector<uint8_t> images;
+  std::vector<int32_t> labels;
+  explicit Split(int64_t records) : images(records * kImageBytes), labels(records) {}
+};
+
+// Reads a part's records to the places of a split from `first` on.
+absl::Status ReadRecords(const Part& part, const Records& records, int64_t first, Split& split,
+                         const std::function<absl::StatusOr<int64_t>(void*, int64_t)>& read) {
+  constexpr int64_t kRecordsAtOnce = 64;
+  std::vector<uint8_t> buffer(kRecordsAtOnce * records.bytes());
+  for (int64_t done = 0; done < part.records;) {
+    const int64_t wanted = std::min(kRecordsAtOnce, part.records - done);
+    TANDEM_ASSIGN_OR_RETURN(const int64_t bytes, read(buffer.data(), wanted * records.bytes()));
+    if (bytes < wanted * records.bytes()) {
+      return WrongLength(part.ToString(), done * records.bytes() + bytes, records);
+    }
+    for (int64_t i = 0; i < wanted; ++i, ++done) {
+      const uint8_t* record = buffer.data() + i * records.bytes();
+      const int label = record[records.label_at];
+      if (label >= records.classes) {
+        return absl::InvalidArgumentError(absl::StrCat(part.ToString(), " holds label ", label, " in record ",
+                                                       done, ", outside the ", records.classes,
+                                                       " classes (0 to ", records.classes - 1, ")"));
+      }
+      split.labels[first + done] = label;
+      std::memcpy(split.images.data() + (first + done) * kImageBytes, record + records.label_bytes,
+                  kImageBytes);
+    }
+  }
+  uint8_t more = 0;
+  TANDEM_ASSIGN_OR_RETURN(const int64_t count, read(&more, 1));
+  if (count == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(part.ToString(), " holds more than the ", part.records, " records that its length says"));
+}
+
+absl::Status ReadFile(const Part& part, const Records& records, int64_t first, Split& split) {
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(part.path));
+  return ReadRecords(part, records, first, split,
+                     [&](void* data, int64_t size) { return file->Read(data, size); });
+}
+
+// A part, and where its records go.
+struct Job {
+  const Part* part;
+  Split* split;
+  int64_t first;
+};
+
+absl::Status ReadFiles(const std::vector<Job>& jobs, const Records& records) {
+  const std::vector<absl::Status> statuses = RunInParallel(
+      jobs.size(), [&](size_t i) { return ReadFile(*jobs[i].part, records, jobs[i].first, *jobs[i].split); });
+  FieldViolations violations;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (absl::IsResourceExhausted(statuses[i])) return statuses[i];
+    violations.AddAll(jobs[i].part->field, statuses[i]);
+  }
+  return violations.ToStatus();
+}
+
+absl::Status ReadArchive(const std::string& path, const std::vector<Job>& jobs, const Records& records) {
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
+  const absl::Status status =
+      ForEachTarMember(*file, [&](const TarMember& member, const TarRead& read) -> absl::Status {
+        for (const Job& job : jobs) {
+          if (job.part->member != Basename(member.name)) continue;
+          return ReadRecords(*job.part, records, job.first, *job.split, read);
+        }
+        return absl::OkStatus();
+      });
+  FieldViolations violations;
+  violations.AddAll("cifar.path", status);
+  return violations.ToStatus();
+}
+
+std::unique_ptr<const Dataset> Finish(Split split) {
+  return std::make_unique<MemoryDataset>(kImageBytes, std::move(split.images), sizeof(int32_t),
+                                         BytesOf(split.labels));
+}
+
+}  // namespace
+
+absl::StatusOr<DatasetInfo> DescribeCifar(const v1::CifarSource& source) {
+  TANDEM_ASSIGN_OR_RETURN(const Layout layout, LayOut(source));
+  return InfoOf(layout);
+}
+
+absl::StatusOr<OpenedDataset> OpenCifar(const v1::CifarSource& source) {
+  TANDEM_ASSIGN_OR_RETURN(const Layout layout, LayOut(source));
+  OpenedDataset opened;
+  TANDEM_ASSIGN_OR_RETURN(opened.info, InfoOf(layout));
+  Split train(opened.info.train_samples);
+  Split validation(opened.info.validation_samples);
+  std::vector<Job> jobs;
+  const auto add = [&](const std::vector<Part>& parts, Split& split) {
+    int64_t first = 0;
+    for (const Part& part : parts) {
+      jobs.push_back({&part, &split, first});
+      first += part.records;
+    }
+  };
+  add(layout.train, train);
+  add(layout.validation, validation);
+  TANDEM_RETURN_IF_ERROR(layout.archive ? ReadArchive(source.path(), jobs, layout.records)
+                                        : ReadFiles(jobs, layout.records));
+  opened.train = Finish(std::move(train));
+  if (opened.info.validation_samples > 0) opened.validation = Finish(std::move(validation));
+  return opened;
+}
+
+}  // namespace tandem

@@ -1,0 +1,219 @@
+#include "engine/data/formats/compressed_file.h"
+
+#include <fcntl.h>
+#include <lzma.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kChunk = int64_t{1} << 18;
+// Before a file has shown how long it is.
+constexpr int64_t kMostReserved = int64_t{1} << 26;
+// What the decompressor of an xz file may take: as much as the strongest preset needs, and then some.
+constexpr uint64_t kXzMemory = uint64_t{256} << 20;
+
+// Plain or gzip: zlib reads both.
+class GzipFile final : public CompressedFile {
+ public:
+  GzipFile(std::string path, gzFile file, int64_t stated)
+      : CompressedFile(std::move(path)), file_(file), stated_(stated) {}
+  ~GzipFile() override { ::gzclose_r(file_); }
+
+  absl::StatusOr<int64_t> Read(void* data, int64_t size) override {
+    int64_t done = 0;
+    while (done < size) {
+      const int count = ::gzread(file_, static_cast<uint8_t*>(data) + done,
+                                 static_cast<unsigned>(std::min<int64_t>(size - done, 1 << 30)));
+      int code = Z_OK;
+      const char* message = ::gzerror(file_, &code);
+      if (code == Z_BUF_ERROR) return Error("is truncated: its compressed stream does not end");
+      if (count < 0)
+        return Error(absl::StrCat("is damaged: ", code == Z_ERRNO ? std::strerror(errno) : message));
+      if (count == 0) break;
+      done += count;
+    }
+    return done;
+  }
+  int64_t StatedLength() override { return stated_; }
+
+ private:
+  const gzFile file_;
+  const int64_t stated_;
+};
+
+class XzFile final : public CompressedFile {
+ public:
+  XzFile(std::string path, int fd, int64_t file_bytes)
+      : CompressedFile(std::move(path)), fd_(fd), file_bytes_(file_bytes), input_(kChunk) {}
+  ~XzFile() override {
+    ::lzma_end(&stream_);
+    ::close(fd_);
+  }
+
+  absl::Status Start() {
+    if (::lzma_stream_decoder(&stream_, kXzMemory, LZMA_CONCATENATED) == LZMA_OK) return absl::OkStatus();
+    return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path()));
+  }
+
+  absl::StatusOr<int64_t> Read(void* data, int64_t size) override {
+    stream_.next_out = static_cast<uint8_t*>(data);
+    stream_.avail_out = size;
+    while (stream_.avail_out > 0 && !ended_) {
+      TANDEM_RETURN_IF_ERROR(Refill(stream_));
+      const lzma_ret code = ::lzma_code(&stream_, input_ended_ ? LZMA_FINISH : LZMA_RUN);
+      if (code == LZMA_STREAM_END) {
+        ended_ = true;
+      } else if (code == LZMA_BUF_ERROR && input_ended_) {
+        return Error("is truncated: its compressed stream does not end");
+      } else if (code != LZMA_OK) {
+        return Damaged(code);
+      }
+    }
+    return size - static_cast<int64_t>(stream_.avail_out);
+  }
+
+  int64_t StatedLength() override {
+    lzma_stream stream = LZMA_STREAM_INIT;
+    lzma_index* index = nullptr;
+    int64_t length = -1;
+    const int64_t position = ::lseek(fd_, 0, SEEK_CUR);
+    if (::lzma_file_info_decoder(&stream, &index, kXzMemory, file_bytes_) == LZMA_OK) {
+      std::vector<uint8_t> input(kChunk);
+      ::lseek(fd_, 0, SEEK_SET);
+      bool input_ended = false;
+      for (lzma_ret code = LZMA_OK; code == LZMA_OK || code == LZMA_SEEK_NEEDED;) {
+        if (code == LZMA_SEEK_NEEDED) {
+          if (::lseek(fd_, static_cast<off_t>(stream.seek_pos), SEEK_SET) < 0) break;
+          stream.avail_in = 0;
+          input_ended = false;
+        }
+        if (stream.avail_in == 0 && !input_ended) {
+          const ssize_t count = ::read(fd_, input.data(), input.size());
+          if (count < 0) break;
+          input_ended = count == 0;
+          stream.next_in = input.data();
+          stream.avail_in = count;
+        }
+        code = ::lzma_code(&stream, input_ended ? LZMA_FINISH : LZMA_RUN);
+        if (code == LZMA_STREAM_END) {
+          const uint64_t stated = ::lzma_index_uncompressed_size(index);
+          if (stated < uint64_t{1} << 62) length = static_cast<int64_t>(stated);
+        }
+      }
+    }
+    ::lzma_index_end(index, nullptr);
+    ::lzma_end(&stream);
+    ::lseek(fd_, position, SEEK_SET);
+    return length;
+  }
+
+ private:
+  absl::Status Refill(lzma_stream& stream) {
+    if (stream.avail_in > 0 || input_ended_) return absl::OkStatus();
+    const ssize_t count = ::read(fd_, input_.data(), input_.size());
+    if (count < 0) return Error(absl::StrCat("cannot be read: ", std::strerror(errno)));
+    input_ended_ = count == 0;
+    stream.next_in = input_.data();
+    stream.avail_in = count;
+    return absl::OkStatus();
+  }
+
+  absl::Status Damaged(lzma_ret code) const {
+    switch (code) {
+      case LZMA_MEM_ERROR:
+        return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path()));
+      case LZMA_MEMLIMIT_ERROR:
+        return Error(absl::StrCat("needs more than the ", kXzMemory >> 20,
+                                  " MiB of memory that reading an xz file may take"));
+      case LZMA_OPTIONS_ERROR:
+        return Error("is compressed by a variant of xz that cannot be read");
+      default:
+        return Error("is damaged: its xz stream cannot be decompressed");
+    }
+  }
+
+  const int fd_;
+  const int64_t file_bytes_;
+  std::vector<uint8_t> input_;
+  lzma_stream stream_ = LZMA_STREAM_INIT;
+  bool input_ended_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CompressedFile>> CompressedFile::Open(const std::string& path) {
+  // Without O_NONBLOCK a named pipe would hold the caller up.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) {
+    const int error = errno;
+    return absl::InvalidArgumentError(error == ENOENT
+                                          ? absl::StrCat(path, " does not exist")
+                                          : absl::StrCat(path, " cannot be opened: ", std::strerror(error)));
+  }
+  struct stat stat;
+  if (::fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode)) {
+    ::close(fd);
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+  }
+  uint8_t magic[6] = {};
+  const ssize_t magic_bytes = ::pread(fd, magic, sizeof magic, 0);
+  if (magic_bytes == 6 && std::memcmp(magic, "\xFD\x37zXZ\0", 6) == 0) {
+    auto file = std::make_unique<XzFile>(path, fd, stat.st_size);
+    TANDEM_RETURN_IF_ERROR(file->Start());
+    return file;
+  }
+  int64_t stated = stat.st_size;
+  if (magic_bytes >= 2 && magic[0] == 0x1F && magic[1] == 0x8B) {
+    uint8_t length[4] = {};
+    // Modulo 2^32.
+    stated = ::pread(fd, length, 4, stat.st_size - 4) == 4
+                 ? length[0] | length[1] << 8 | length[2] << 16 | static_cast<int64_t>(length[3]) << 24
+                 : -1;
+  }
+  const gzFile file = ::gzdopen(fd, "rb");
+  if (file == nullptr) {
+    ::close(fd);
+    return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path));
+  }
+  ::gzbuffer(file, 1 << 17);
+  return std::make_unique<GzipFile>(path, file, stated);
+}
+
+absl::Status CompressedFile::Error(const std::string& what) const {
+  return absl::InvalidArgumentError(absl::StrCat(path_, " ", what));
+}
+
+absl::StatusOr<std::string> CompressedFile::ReadAll(int64_t max_bytes) {
+  std::string content;
+  try {
+    if (const int64_t stated = StatedLength(); stated > 0)
+      content.reserve(std::min({stated, max_bytes, kMostReserved}));
+    while (true) {
+      const size_t begin = content.size();
+      content.resize(begin + kChunk);
+      TANDEM_ASSIGN_OR_RETURN(const int64_t count, Read(content.data() + begin, kChunk));
+      content.resize(begin + count);
+      if (static_cast<int64_t>(content.size()) > max_bytes) {
+        return Error(absl::StrCat("is longer than the ", max_bytes, " bytes that can be read"));
+      }
+      if (count < kChunk) return content;
+    }
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path_));
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,76 @@
+#include "engine/data/formats/compressed_file.h"
+
+#include <string>
+
+#include "engine/data/formats/test_files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CompressedFileTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::string> Read(const std::string& content, int64_t max_bytes = 1 << 30) {
+    const absl::StatusOr<std::unique_ptr<CompressedFile>> file =
+        CompressedFile::Open(WriteFile(path_, content));
+    if (!file.ok()) return file.status();
+    return (*file)->ReadAll(max_bytes);
+  }
+  int64_t Stated(const std::string& content) {
+    return (*CompressedFile::Open(WriteFile(path_, content)))->StatedLength();
+  }
+  void ExpectError(const std::string& content, const std::string& part, int64_t max_bytes = 1 << 30) {
+    const absl::Status status = Read(content, max_bytes).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path_ + part));
+  }
+
+  const std::string path_ = FreshFolder() + "/file";
+  const std::string text_ = std::string(300000, 'a') + "bc";
+};
+
+TEST_F(CompressedFileTest, ReadsPlainGzipAndXz) {
+  for (const std::string& content : {text_, Gzipped(text_), Xzipped(text_)}) {
+    const absl::StatusOr<std::string> read = Read(content);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(*read, text_);
+    EXPECT_EQ(Stated(content), 300002);
+  }
+  EXPECT_EQ(*Read(Gzipped("one ") + Gzipped("two")), "one two");
+  EXPECT_EQ(*Read(Xzipped("one ") + Xzipped("two")), "one two");
+  EXPECT_EQ(Stated(Xzipped("one ") + Xzipped("two")), 7);
+  EXPECT_EQ(*Read(""), "");
+}
+
+TEST_F(CompressedFileTest, RefusesTruncatedAndDamagedFiles) {
+  const std::string gz = Gzipped(text_), xz = Xzipped(text_);
+  ExpectError(gz.substr(0, gz.size() - 9), " is truncated");
+  ExpectError(xz.substr(0, xz.size() - 30), " is truncated");
+  std::string damaged = gz;
+  damaged[damaged.size() - 6] ^= 0x55;  // Within the checksum.
+  ExpectError(damaged, " is damaged");
+  damaged = xz;
+  damaged[25] ^= 0x55;
+  ExpectError(damaged, " is damaged");
+  ExpectError(xz + "more that is no stream", " is damaged");
+}
+
+TEST_F(CompressedFileTest, ASmallFileThatBecomesHugeIsRefusedInTime) {
+  const std::string huge(16 << 20, '\0');
+  ExpectError(Gzipped(huge), " is longer than the 1000000 bytes", 1000000);
+  ExpectError(Xzipped(huge), " is longer than the 1000000 bytes", 1000000);
+  ExpectError(huge, " is longer than the 1000000 bytes", 1000000);
+}
+
+TEST_F(CompressedFileTest, RefusesWhatIsNoFile) {
+  EXPECT_THAT(std::string(CompressedFile::Open("/nonexistent/x").status().message()),
+              HasSubstr("/nonexistent/x does not exist"));
+  EXPECT_THAT(std::string(CompressedFile::Open(::testing::TempDir()).status().message()),
+              HasSubstr("is not a regular file"));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,119 @@
+#include "engine/data/formats/tar.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kBlock = 512;
+// A name that is longer is nobody's.
+constexpr int64_t kMaxLongName = 1 << 16;
+
+using Block = std::array<char, kBlock>;
+
+// The text of a field that a zero may end.
+std::string Field(const Block& block, size_t begin, size_t size) {
+  const char* text = block.data() + begin;
+  return std::string(text, strnlen(text, size));
+}
+
+// An octal number, with blanks around it; -1 where it is none.
+int64_t Octal(const Block& block, size_t begin, size_t size) {
+  int64_t value = 0;
+  bool digits = false;
+  for (size_t i = begin; i < begin + size; ++i) {
+    const char c = block[i];
+    if (c >= '0' && c <= '7') {
+      if (value >> 58 != 0) return -1;
+      value = value * 8 + (c - '0');
+      digits = true;
+    } else if (c == '\0' || c == ' ') {
+      if (digits) break;
+    } else {
+      return -1;
+    }
+  }
+  return digits ? value : -1;
+}
+
+bool ChecksumFits(const Block& block) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < kBlock; ++i) {
+    sum += i >= 148 && i < 156 ? ' ' : static_cast<uint8_t>(block[i]);
+  }
+  return Octal(block, 148, 8) == sum;
+}
+
+absl::Status Skip(CompressedFile& file, int64_t bytes) {
+  std::vector<char> buffer(std::min<int64_t>(bytes, 1 << 18));
+  while (bytes > 0) {
+    const int64_t wanted = std::min<int64_t>(bytes, buffer.size());
+    TANDEM_ASSIGN_OR_RETURN(const int64_t count, file.Read(buffer.data(), wanted));
+    if (count < wanted) return file.Error("is truncated: its last member does not end");
+    bytes -= count;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool IsTar(absl::string_view begin) {
+  if (static_cast<int64_t>(begin.size()) < kBlock) return false;
+  Block block;
+  std::memcpy(block.data(), begin.data(), kBlock);
+  return ChecksumFits(block);
+}
+
+absl::Status ForEachTarMember(CompressedFile& file,
+                              const std::function<absl::Status(const TarMember&, const TarRead&)>& visit) {
+  std::string long_name;
+  while (true) {
+    Block block;
+    TANDEM_ASSIGN_OR_RETURN(const int64_t header, file.Read(block.data(), kBlock));
+    if (header == 0) return absl::OkStatus();
+    if (header < kBlock) return file.Error("is truncated: it ends within a tar header");
+    if (std::all_of(block.begin(), block.end(), [](char c) { return c == '\0'; })) return absl::OkStatus();
+    if (!ChecksumFits(block)) return file.Error("is damaged: a tar header's checksum is wrong");
+    TarMember member;
+    member.bytes = Octal(block, 124, 12);
+    if (member.bytes < 0) return file.Error("is damaged: a tar header gives no size");
+    const int64_t padded = (member.bytes + kBlock - 1) / kBlock * kBlock;
+    const char type = block[156];
+    if (type == 'L') {  // GNU: the next member's name.
+      if (member.bytes > kMaxLongName) return file.Error("is damaged: a tar member's name is too long");
+      std::string text(padded, '\0');
+      TANDEM_ASSIGN_OR_RETURN(const int64_t count, file.Read(text.data(), padded));
+      if (count < padded) return file.Error("is truncated: it ends within a tar header");
+      long_name = text.substr(0, strnlen(text.data(), member.bytes));
+      continue;
+    }
+    if (!long_name.empty()) {
+      member.name = std::move(long_name);
+      long_name.clear();
+    } else {
+      const std::string prefix = Field(block, 257, 5) == "ustar" ? Field(block, 345, 155) : "";
+      member.name = absl::StrCat(prefix, prefix.empty() ? "" : "/", Field(block, 0, 100));
+    }
+    int64_t left = member.bytes;
+    if (type == '0' || type == '\0') {
+      const TarRead read = [&](void* data, int64_t size) -> absl::StatusOr<int64_t> {
+        const int64_t wanted = std::min(size, left);
+        TANDEM_ASSIGN_OR_RETURN(const int64_t count, file.Read(data, wanted));
+        if (count < wanted)
+          return file.Error(absl::StrCat("is truncated: it ends within its member ", member.name));
+        left -= count;
+        return count;
+      };
+      TANDEM_RETURN_IF_ERROR(visit(member, read));
+    }
+    TANDEM_RETURN_IF_ERROR(Skip(file, left + padded - member.bytes));
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,34 @@
+#ifndef TANDEM_ENGINE_DATA_FORMATS_TAR_H_
+#define TANDEM_ENGINE_DATA_FORMATS_TAR_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/data/formats/compressed_file.h"
+
+namespace tandem {
+
+// A regular file in a tar archive.
+struct TarMember {
+  std::string name;   // With its folders.
+  int64_t bytes = 0;  // Of its content.
+};
+
+// Reads up to so many bytes of a member's content; fewer only at its end.
+using TarRead = std::function<absl::StatusOr<int64_t>(void* data, int64_t size)>;
+
+// Whether a file that begins with these bytes, at least 512, is a tar archive (POSIX ustar or GNU).
+bool IsTar(absl::string_view begin);
+
+// Calls `visit` for each regular file of a tar archive, in order; what it leaves unread is passed over.
+// Members of any other type are passed over, links among them. INVALID_ARGUMENT with the file's name where
+// the archive is damaged or truncated, else what `visit` returns.
+absl::Status ForEachTarMember(CompressedFile& file,
+                              const std::function<absl::Status(const TarMember&, const TarRead&)>& visit);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_DATA_FORMATS_TAR_H_

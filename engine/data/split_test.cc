@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/data/dataset.h"
+#include "engine/data/formats/test_files.h"
+#include "engine/data/statistics.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+
+v1::DatasetSpec Spec(const std::string& more) {
+  v1::DatasetSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "synthetic { shape: [2, 3, 4] classes: 3 train_samples: 100 } " + more, &spec));
+  return spec;
+}
+
+std::vector<std::vector<uint8_t>> Rows(const Dataset& dataset) {
+  const std::vector<uint8_t> all = Samples<uint8_t>(dataset);
+  std::vector<std::vector<uint8_t>> rows;
+  for (size_t i = 0; i < all.size(); i += 24) rows.emplace_back(all.begin() + i, all.begin() + i + 24);
+  return rows;
+}
+
+TEST(SplitTest, SetsPartOfTheTrainingSamplesAside) {
+  const absl::StatusOr<OpenedDataset> whole = OpenDataset(Spec(""));
+  const absl::StatusOr<OpenedDataset> split =
+      OpenDataset(Spec("validation_split { fraction: 0.254 seed: 3 }"));
+  ASSERT_TRUE(whole.ok() && split.ok()) << split.status();
+  EXPECT_EQ(split->info.train_samples, 75);
+  EXPECT_EQ(split->info.validation_samples, 25);
+  std::vector<std::vector<uint8_t>> parts = Rows(*split->train);
+  const std::vector<std::vector<uint8_t>> validation = Rows(*split->validation);
+  EXPECT_EQ(parts.size(), 75);
+  parts.insert(parts.end(), validation.begin(), validation.end());
+  std::vector<std::vector<uint8_t>> all = Rows(*whole->train);
+  std::sort(parts.begin(), parts.end());
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(parts, all);
+
+  // From the seed alone, and another for another one.
+  EXPECT_EQ(Rows(*OpenDataset(Spec("validation_split { fraction: 0.25 seed: 3 }"))->validation), validation);
+  EXPECT_NE(Rows(*OpenDataset(Spec("validation_split { fraction: 0.25 seed: 4 }"))->validation), validation);
+}
+
+TEST(SplitTest, LimitsComeAfterIt) {
+  const v1::DatasetSpec spec = Spec("validation_split { fraction: 0.5 } train_limit: 7 validation_limit: 60");
+  const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->train->size(), 7);
+  EXPECT_EQ(opened->validation->size(), 50);
+  EXPECT_EQ(DescribeDataset(spec)->train_samples, 7);
+  EXPECT_EQ(DescribeDataset(spec)->validation_samples, 50);
+}
+
+TEST(SplitTest, NamesTheFieldsAtFault) {
+  ExpectViolation(Spec("validation_split {}"), "validation_split.fraction", "is 0; it must be above 0");
+  ExpectViolation(Spec("validation_split { fraction: 1 }"), "validation_split.fraction", "below 1");
+  ExpectViolation(Spec("validation_limit: -1"), "validation_limit", "is -1");
+  v1::DatasetSpec both = Spec("validation_split { fraction: 0.1 }");
+  both.mutable_synthetic()->set_validation_samples(5);
+  ExpectViolation(both, "validation_split", "has validation samples of its own");
+  ExpectViolation(Spec("class_names: ['a', 'b']"), "class_names",
+                  "gives 2 names, but the data set has 3 classes");
+}
+
+TEST(StatisticsTest, OfBytesAndOfFloats) {
+  const v1::DatasetSpec spec = Spec("normalization { from_data: true }");
+  const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const std::vector<uint8_t> samples = Samples<uint8_t>(*opened->train);
+  for (int c = 0; c < 2; ++c) {
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < samples.size(); ++i) {
+      if (i / 12 % 2 != static_cast<size_t>(c)) continue;
+      sum += samples[i] / 255.0;
+      squares += samples[i] / 255.0 * samples[i] / 255.0;
+    }
+    const double mean = sum / 1200;
+    EXPECT_NEAR(opened->info.normalization.mean[c], mean, 1e-9);
+    EXPECT_NEAR(opened->info.normalization.standard_deviation[c], std::sqrt(squares / 1200 - mean * mean),
+                1e-9);
+  }
+  EXPECT_THAT(DescribeDataset(spec)->normalization.mean, ElementsAre(0, 0));
+  const std::vector<int64_t> counts = CountClasses(*opened->train, opened->info);
+  ASSERT_EQ(counts.size(), 3);
+  EXPECT_EQ(counts[0] + counts[1] + counts[2], 100);
+}
+
+TEST(SyntheticTest, ValuesAreWeightsOfPatterns) {
+  v1::DatasetSpec spec = Spec("");
+  spec.mutable_synthetic()->set_values(2);
+  ExpectViolation(spec, "synthetic.classes", "leave it out");
+  spec.mutable_synthetic()->clear_classes();
+  const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->info.target_type, TargetType::kValues);
+  EXPECT_EQ(opened->info.target_shape, Shape({2}));
+  EXPECT_EQ(opened->info.classes, 0);
+  for (const float target : Targets<float>(*opened->train)) EXPECT_TRUE(target >= 0 && target < 1);
+}
+
+TEST(SyntheticTest, TokensFollowFromTheOnesBefore) {
+  v1::DatasetSpec spec = Spec("");
+  spec.mutable_synthetic()->clear_shape();
+  spec.mutable_synthetic()->add_shape(50);
+  spec.mutable_synthetic()->clear_classes();
+  spec.mutable_synthetic()->set_vocabulary(11);
+  const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->info.sample_type, SampleType::kTokens);
+  EXPECT_EQ(opened->info.target_type, TargetType::kTokens);
+  EXPECT_EQ(opened->info.classes, 11);
+  EXPECT_EQ(opened->info.target_shape, Shape({50}));
+  const std::vector<int32_t> tokens = Samples<int32_t>(*opened->train);
+  const std::vector<int32_t> next = Targets<int32_t>(*opened->train);
+  std::vector<std::vector<int>> counts(11, std::vector<int>(11));
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (i % 50 < 49) {
+      ASSERT_EQ(next[i], tokens[i + 1]);
+    }
+    ++counts[tokens[i]][next[i]];
+  }
+  int regular = 0;
+  for (const std::vector<int>& row : counts) regular += *std::max_element(row.begin(), row.end());
+  EXPECT_NEAR(regular / 5000.0, 1 - 1.0 / 8 * 10 / 11, 0.03);
+  spec.mutable_normalization();
+  ExpectViolation(spec, "normalization", "the samples are tokens");
+}
+
+}  // namespace
+}  // namespace tandem
