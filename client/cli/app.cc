@@ -98,7 +98,8 @@ class HelpFormatter : public CLI::Formatter {
 void AddGlobalOptions(CLI::App& app, RawOptions& raw, Session& session) {
   constexpr char kGroup[] = "Global options";
   GlobalOptions& options = session.options;
-  app.add_option("-o,--output", raw.output, "table, wide, json or yaml; job events come one a line as json")
+  app.add_option("-o,--output,--format", raw.output,
+                 "table, wide, json or yaml; job events come one a line as json")
       ->type_name("FORMAT")
       ->group(kGroup);
   app.add_option("--address", options.address,
@@ -144,6 +145,7 @@ void AddCommands(CLI::App& app, Session& session, int& exit_code) {
       {"Jobs",
        {AddInit, AddValidate, AddSubmit, AddWatch, AddList, AddDescribe, AddLogs, AddDownload, AddPause,
         AddResume, AddCancel, AddDelete}},
+      {"Models", {AddEvaluate, AddPredict}},
       {"Daemon", {AddDevices, AddDatasets, AddShutdown}},
       {"Other", {AddVersion, AddCompletion}},
   };

@@ -7,9 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "client/cli/described_model.h"
 #include "client/cli/templates.h"
 #include "client/lib/enum_names.h"
 #include "tandem/v1/event.pb.h"
+#include "tandem/v1/training.pb.h"
 
 namespace tandem::cli {
 namespace {
@@ -34,12 +36,13 @@ std::vector<std::string> AllFlags(const CLI::App& app) {
   return flags;
 }
 
-// What the command's first positional is called: JOB, FILE, ...
-std::string Positional(const CLI::App& command) {
+// What the command's positionals are called: JOB, FILE, ...
+std::vector<std::string> Positionals(const CLI::App& command) {
+  std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
-    if (option->get_positional()) return option->get_name(/*positional=*/true);
+    if (option->get_positional()) names.push_back(option->get_name(/*positional=*/true));
   }
-  return "";
+  return names;
 }
 
 std::vector<std::string> TemplateNames() {
@@ -52,13 +55,21 @@ std::vector<std::string> TemplateNames() {
 std::string BashWords(const std::string& kind) {
   if (kind == "JOB")
     return R"sh(COMPREPLY=($(compgen -W "$(tandem --timeout 2 __jobs 2>/dev/null)" -- "$cur")))sh";
-  if (kind == "FILE") return R"sh(COMPREPLY=($(compgen -f -- "$cur")))sh";
+  if (kind == "FILE" || kind == "INPUT" || kind == "DATASET") {
+    return R"sh(COMPREPLY=($(compgen -f -- "$cur")))sh";
+  }
+  if (kind == "MODEL") {
+    return absl::StrCat("COMPREPLY=($(compgen -f -W \"", absl::StrJoin(ModelTemplateNames(), " "),
+                        "\" -- \"$cur\"))");
+  }
   if (kind == "DIR") return R"sh(COMPREPLY=($(compgen -d -- "$cur")))sh";
   std::vector<std::string> words;
   if (kind == "TEMPLATE") words = TemplateNames();
   if (kind == "SHELL") words = {"bash", "zsh", "fish"};
   if (kind == "FORMAT") words = {"table", "wide", "json", "yaml"};
   if (kind == "ORDER") words = {"create_time", "name"};
+  if (kind == "SPLIT") words = {"training", "validation"};
+  if (kind == "METRIC") words = client::ShortEnumNames(*v1::Metric_descriptor());
   if (kind == "STATE") words = client::ShortEnumNames(*v1::JobState_descriptor());
   return absl::StrCat("COMPREPLY=($(compgen -W \"", absl::StrJoin(words, " "), "\" -- \"$cur\"))");
 }
@@ -84,7 +95,14 @@ void AppendFishOptions(const CLI::App& app, absl::string_view condition, std::st
     for (const std::string& name : option->get_lnames()) absl::StrAppend(text, " -l ", name);
     if (option->get_expected_max() != 0) {
       const std::string kind = option->get_type_name();
-      absl::StrAppend(text, kind == "FILE" || kind == "DIR" ? " -r -F" : " -x");
+      const bool files = kind == "FILE" || kind == "DIR" || kind == "DATASET" || kind == "MODEL";
+      absl::StrAppend(text, files ? " -r -F" : " -x");
+      if (kind == "MODEL") absl::StrAppend(text, " -a '", absl::StrJoin(ModelTemplateNames(), " "), "'");
+      if (kind == "SPLIT") absl::StrAppend(text, " -a 'training validation'");
+      if (kind == "METRIC") {
+        absl::StrAppend(text, " -a '", absl::StrJoin(client::ShortEnumNames(*v1::Metric_descriptor()), " "),
+                        "'");
+      }
       if (kind == "FORMAT") absl::StrAppend(text, " -a 'table wide json yaml'");
       if (kind == "STATE") {
         absl::StrAppend(text, " -a '", absl::StrJoin(client::ShortEnumNames(*v1::JobState_descriptor()), " "),
@@ -131,9 +149,13 @@ std::string BashCompletion(const CLI::App& app) {
                   "    '') COMPREPLY=($(compgen -W \"",
                   absl::StrJoin(names, " "), "\" -- \"$cur\")) ;;\n");
   for (const CLI::App* command : Commands(app)) {
-    if (const std::string kind = Positional(*command); !kind.empty()) {
-      absl::StrAppend(&text, "    ", command->get_name(), ") ", BashWords(kind), " ;;\n");
-    }
+    // What stands at which place is not counted: all of them are offered.
+    std::vector<std::string> words;
+    for (const std::string& kind : Positionals(*command)) words.push_back(BashWords(kind));
+    for (size_t i = 1; i < words.size(); ++i)
+      words[i] = absl::StrReplaceAll(words[i], {{"COMPREPLY=", "COMPREPLY+="}});
+    if (words.empty()) continue;
+    absl::StrAppend(&text, "    ", command->get_name(), ") ", absl::StrJoin(words, "; "), " ;;\n");
   }
   return text + "  esac\n}\ncomplete -o filenames -F _tandem tandem\n";
 }
@@ -156,17 +178,20 @@ std::string FishCompletion(const CLI::App& app) {
                     FishQuoted(command->get_description()), "\n");
     const std::string condition = absl::StrCat(" -n '__fish_seen_subcommand_from ", command->get_name(), "'");
     AppendFishOptions(*command, condition, &text);
-    const std::string kind = Positional(*command);
-    if (kind == "FILE") absl::StrAppend(&text, "complete -c tandem", condition, " -F\n");
-    if (kind == "JOB") {
-      absl::StrAppend(&text, "complete -c tandem", condition,
-                      " -a '(tandem --timeout 2 __jobs 2>/dev/null)'\n");
+    for (const std::string& kind : Positionals(*command)) {
+      if (kind == "FILE" || kind == "INPUT") {
+        absl::StrAppend(&text, "complete -c tandem", condition, " -F\n");
+      }
+      if (kind == "JOB") {
+        absl::StrAppend(&text, "complete -c tandem", condition,
+                        " -a '(tandem --timeout 2 __jobs 2>/dev/null)'\n");
+      }
+      if (kind == "TEMPLATE") {
+        absl::StrAppend(&text, "complete -c tandem", condition, " -a '", absl::StrJoin(TemplateNames(), " "),
+                        "'\n");
+      }
+      if (kind == "SHELL") absl::StrAppend(&text, "complete -c tandem", condition, " -a 'bash zsh fish'\n");
     }
-    if (kind == "TEMPLATE") {
-      absl::StrAppend(&text, "complete -c tandem", condition, " -a '", absl::StrJoin(TemplateNames(), " "),
-                      "'\n");
-    }
-    if (kind == "SHELL") absl::StrAppend(&text, "complete -c tandem", condition, " -a 'bash zsh fish'\n");
   }
   return text;
 }

@@ -27,15 +27,20 @@ absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& sourc
     session.terminal().Err(absl::StrCat(file.status().message(), "\n"));
     return absl::nullopt;
   }
+  if (!ApplyOverrides(session, source, &file->spec)) return absl::nullopt;
+  return *std::move(file);
+}
+
+bool ApplyOverrides(Session& session, const JobSource& source, v1::JobSpec* spec) {
   for (const std::string& assignment : source.overrides) {
-    const absl::Status status = client::ApplyOverride(assignment, &file->spec);
+    const absl::Status status = client::ApplyOverride(assignment, spec);
     if (status.ok()) continue;
     for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
       session.terminal().Err(absl::StrCat("--set: ", line, "\n"));
     }
-    return absl::nullopt;
+    return false;
   }
-  return *std::move(file);
+  return true;
 }
 
 int FailJob(Session& session, const JobSource& source, const client::JobFile& file,

@@ -19,6 +19,9 @@ struct JobSource {
 // Reads the job. Where that fails, says every problem on a line of its own and gives nothing.
 absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& source);
 
+// Applies the overrides to a job; where that fails, says why and gives false.
+bool ApplyOverrides(Session& session, const JobSource& source, v1::JobSpec* spec);
+
 // Says why the daemon refused a job, each field on a line of its own with its place in the file or the
 // override that it comes from, and gives the exit code.
 int FailJob(Session& session, const JobSource& source, const client::JobFile& file,

@@ -33,6 +33,7 @@ Client::Client(const ConnectionOptions& options, const ReconnectPolicy& reconnec
       reconnect_(reconnect),
       channel_(std::move(channel)),
       jobs_(v1::JobService::NewStub(channel_)),
+      models_(v1::ModelService::NewStub(channel_)),
       daemon_(v1::DaemonService::NewStub(channel_)) {}
 
 void Client::Prepare(grpc::ClientContext* context) const {
@@ -248,6 +249,46 @@ absl::Status Client::ReadArtifact(absl::string_view name, absl::string_view arti
         return on_data(piece.data());
       },
       FromGrpcStatus, [](const absl::Status& status) { return status.ok(); });
+}
+
+absl::StatusOr<v1::ModelDescription> Client::DescribeModel(const v1::DescribeModelRequest& request) {
+  return Call(*models_, &v1::ModelService::Stub::DescribeModel, request, timeout_);
+}
+
+absl::Status Client::Predict(const v1::PredictRequest& request, StreamObserver& observer,
+                             const std::function<void(const v1::Prediction&)>& on_prediction) {
+  return RunStreamOnce<v1::PredictResponse>(
+      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+        Prepare(context);
+        return models_->PrepareAsyncPredict(context, request, queue);
+      },
+      [](const grpc::ClientContext&) {},
+      [&](const v1::PredictResponse& response) {
+        for (const v1::Prediction& prediction : response.predictions()) on_prediction(prediction);
+        return absl::OkStatus();
+      },
+      FromGrpcStatus, observer);
+}
+
+absl::StatusOr<v1::Evaluation> Client::Evaluate(
+    const v1::EvaluateRequest& request, StreamObserver& observer,
+    const std::function<void(const v1::EvaluateResponse&)>& on_progress) {
+  v1::EvaluateResponse last;
+  const absl::Status status = RunStreamOnce<v1::EvaluateResponse>(
+      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+        Prepare(context);
+        return models_->PrepareAsyncEvaluate(context, request, queue);
+      },
+      [](const grpc::ClientContext&) {},
+      [&](const v1::EvaluateResponse& response) {
+        on_progress(response);
+        last = response;
+        return absl::OkStatus();
+      },
+      FromGrpcStatus, observer);
+  if (!status.ok()) return status;
+  if (!last.has_evaluation()) return absl::DataLossError("the evaluation ended without a result");
+  return last.evaluation();
 }
 
 }  // namespace tandem::client

@@ -15,6 +15,7 @@
 #include "client/lib/resumable_stream.h"
 #include "tandem/v1/daemon_service.grpc.pb.h"
 #include "tandem/v1/job_service.grpc.pb.h"
+#include "tandem/v1/model_service.grpc.pb.h"
 
 namespace tandem::client {
 
@@ -79,6 +80,17 @@ class Client {
                             StreamObserver& observer,
                             const std::function<absl::Status(absl::string_view)>& on_data);
 
+  // `request.batch_size` and whatever else is left out is the daemon's default.
+  absl::StatusOr<v1::ModelDescription> DescribeModel(const v1::DescribeModelRequest& request);
+  // Gives what a job's model says of the request's samples, in order. These two are not taken up again where
+  // they break: UNAVAILABLE then.
+  absl::Status Predict(const v1::PredictRequest& request, StreamObserver& observer,
+                       const std::function<void(const v1::Prediction&)>& on_prediction);
+  // Gives how far an evaluation is, and returns its result.
+  absl::StatusOr<v1::Evaluation> Evaluate(
+      const v1::EvaluateRequest& request, StreamObserver& observer,
+      const std::function<void(const v1::EvaluateResponse&)>& on_progress);
+
  private:
   Client(const ConnectionOptions& options, const ReconnectPolicy& reconnect,
          std::shared_ptr<grpc::Channel> channel);
@@ -96,6 +108,7 @@ class Client {
   const ReconnectPolicy reconnect_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::JobService::Stub> jobs_;
+  const std::unique_ptr<v1::ModelService::Stub> models_;
   const std::unique_ptr<v1::DaemonService::Stub> daemon_;
 };
 

@@ -15,6 +15,7 @@ FakeDaemon::FakeDaemon(int port) {
   grpc::ServerBuilder builder;
   builder.AddListeningPort("127.0.0.1:" + std::to_string(port), grpc::InsecureServerCredentials(), &port_);
   builder.RegisterService(static_cast<v1::JobService::Service*>(this));
+  builder.RegisterService(static_cast<v1::ModelService::Service*>(this));
   builder.RegisterService(static_cast<v1::DaemonService::Service*>(this));
   server_ = builder.BuildAndStart();
 }
@@ -89,6 +90,21 @@ grpc::Status FakeDaemon::ReadLog(grpc::ServerContext* context, const v1::ReadLog
 grpc::Status FakeDaemon::ReadArtifact(grpc::ServerContext* context, const v1::ReadArtifactRequest* request,
                                       grpc::ServerWriter<v1::ReadArtifactResponse>* writer) {
   return Answer(context, read_artifact, *request, writer);
+}
+
+grpc::Status FakeDaemon::DescribeModel(grpc::ServerContext* context, const v1::DescribeModelRequest* request,
+                                       v1::ModelDescription* response) {
+  return Answer(context, describe_model, *request, response);
+}
+
+grpc::Status FakeDaemon::Predict(grpc::ServerContext* context, const v1::PredictRequest* request,
+                                 grpc::ServerWriter<v1::PredictResponse>* writer) {
+  return Answer(context, predict, *request, writer);
+}
+
+grpc::Status FakeDaemon::Evaluate(grpc::ServerContext* context, const v1::EvaluateRequest* request,
+                                  grpc::ServerWriter<v1::EvaluateResponse>* writer) {
+  return Answer(context, evaluate, *request, writer);
 }
 
 grpc::Status FakeDaemon::GetDaemon(grpc::ServerContext*, const v1::GetDaemonRequest*, v1::Daemon* daemon) {

@@ -9,12 +9,15 @@
 
 #include "tandem/v1/daemon_service.grpc.pb.h"
 #include "tandem/v1/job_service.grpc.pb.h"
+#include "tandem/v1/model_service.grpc.pb.h"
 
 namespace tandem::client {
 
 // A daemon for tests, in this process, on loopback: each method answers what the test gave it to answer, on
 // gRPC's threads. Functions must be set before calls come. What has no function is UNIMPLEMENTED.
-class FakeDaemon : public v1::JobService::Service, public v1::DaemonService::Service {
+class FakeDaemon : public v1::JobService::Service,
+                   public v1::ModelService::Service,
+                   public v1::DaemonService::Service {
  public:
   // Listens on a free port, or on the given one.
   explicit FakeDaemon(int port = 0);
@@ -43,6 +46,9 @@ class FakeDaemon : public v1::JobService::Service, public v1::DaemonService::Ser
   std::function<grpc::Status(const v1::ReadLogRequest&, grpc::ServerWriter<v1::ReadLogResponse>*)> read_log;
   std::function<grpc::Status(const v1::ReadArtifactRequest&, grpc::ServerWriter<v1::ReadArtifactResponse>*)>
       read_artifact;
+  std::function<grpc::Status(const v1::DescribeModelRequest&, v1::ModelDescription*)> describe_model;
+  std::function<grpc::Status(const v1::PredictRequest&, grpc::ServerWriter<v1::PredictResponse>*)> predict;
+  std::function<grpc::Status(const v1::EvaluateRequest&, grpc::ServerWriter<v1::EvaluateResponse>*)> evaluate;
   std::function<grpc::Status(v1::ListDevicesResponse*)> list_devices;
   std::function<grpc::Status(v1::ListDatasetsResponse*)> list_datasets;
   std::function<grpc::Status(const v1::ShutdownRequest&, v1::ShutdownResponse*)> shutdown;
@@ -69,6 +75,12 @@ class FakeDaemon : public v1::JobService::Service, public v1::DaemonService::Ser
                        grpc::ServerWriter<v1::ReadLogResponse>* writer) override;
   grpc::Status ReadArtifact(grpc::ServerContext* context, const v1::ReadArtifactRequest* request,
                             grpc::ServerWriter<v1::ReadArtifactResponse>* writer) override;
+  grpc::Status DescribeModel(grpc::ServerContext* context, const v1::DescribeModelRequest* request,
+                             v1::ModelDescription* response) override;
+  grpc::Status Predict(grpc::ServerContext* context, const v1::PredictRequest* request,
+                       grpc::ServerWriter<v1::PredictResponse>* writer) override;
+  grpc::Status Evaluate(grpc::ServerContext* context, const v1::EvaluateRequest* request,
+                        grpc::ServerWriter<v1::EvaluateResponse>* writer) override;
   grpc::Status GetDaemon(grpc::ServerContext* context, const v1::GetDaemonRequest* request,
                          v1::Daemon* daemon) override;
   grpc::Status ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,

@@ -188,6 +188,34 @@ absl::StatusOr<JobFile> ParseJobFile(const std::string& content, const std::stri
   return format == JobFileFormat::kTextProto ? ParseTextProto(text, name) : ParseYaml(text, name);
 }
 
+absl::StatusOr<v1::DatasetSpec> ReadDatasetFile(const std::string& path) {
+  const absl::StatusOr<std::string> content = ReadWholeFile(path, kLargestJobFile);
+  if (!content.ok()) return content.status();
+  const std::string name = path == "-" ? "standard input" : path;
+  v1::DatasetSpec dataset;
+  try {
+    YAML::Node node = YAML::Load(std::string(absl::StripPrefix(*content, kByteOrderMark)));
+    std::string prefix;
+    if (node.IsMap() && node["dataset"]) {
+      prefix = "dataset";
+      node.reset(node["dataset"]);
+    }
+    if (!node.IsMap()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          Place(name, PositionOf(node)), ": a data set is a mapping: a name:, or a source such as idx:"));
+    }
+    MessageReader reader;
+    reader.ReadMessage(node, prefix, &dataset);
+    if (!reader.problems().empty()) return ProblemStatus(name, reader.problems());
+  } catch (const YAML::Exception& error) {
+    const TextPosition position =
+        error.mark.is_null() ? TextPosition{} : TextPosition{error.mark.line + 1, error.mark.column + 1};
+    return absl::InvalidArgumentError(absl::StrCat(
+        Place(name, position), ": not valid YAML or JSON: ", ExplainSyntaxError(*content, error)));
+  }
+  return dataset;
+}
+
 std::string DescribeField(const JobFile& file, absl::string_view field) {
   const absl::string_view path = absl::StripPrefix(field, "spec.");
   // The nearest thing around the field that the file has.

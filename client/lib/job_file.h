@@ -44,6 +44,10 @@ absl::StatusOr<JobFile> ReadJobFile(const std::string& path);
 absl::StatusOr<JobFile> ParseJobFile(const std::string& content, const std::string& name,
                                      JobFileFormat format = JobFileFormat::kDetect);
 
+// Reads a data set, as a job has one under `dataset`, from a file ("-": standard input) in YAML or JSON: the
+// data set alone, or a job file, of which all else is left alone. Errors are those of ReadJobFile.
+absl::StatusOr<v1::DatasetSpec> ReadDatasetFile(const std::string& path);
+
 // Applies "path=value" to a job, checked as a file is; the value is YAML. Lists are indexed from 0 and may be
 // set whole: "model.layers[0].conv2d.filters=8", "model.layers[0].conv2d.kernel=[3, 3]". A member of a oneof
 // takes the place of another. INVALID_ARGUMENT with a line for each problem; the job is as before then.

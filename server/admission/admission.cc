@@ -14,6 +14,9 @@
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/layers/model_template.h"
+#include "engine/training/initial_weights.h"
+#include "server/admission/template_data.h"
 
 namespace tandem {
 namespace {
@@ -67,14 +70,13 @@ BackendKind BackendOf(v1::DeviceKind kind) {
 
 }  // namespace
 
-SpecAdmission::SpecAdmission(const DatasetCatalog* catalog, std::vector<v1::Device> devices)
-    : catalog_(catalog), devices_(std::move(devices)) {}
+SpecAdmission::SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights,
+                             std::vector<v1::Device> devices)
+    : catalog_(catalog), weights_(weights), devices_(std::move(devices)) {}
 
 absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const {
   AdmittedJob job;
   job.spec = spec;
-  FillDefaults(&job.spec);
-
   FieldViolations violations;
   absl::StatusOr<DatasetInfo> data = absl::InvalidArgumentError("is required: what to train on");
   if (spec.has_dataset()) {
@@ -84,14 +86,26 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
   }
   if (!data.ok() && spec.has_dataset() && !absl::IsInvalidArgument(data.status())) return data.status();
   violations.AddAll("spec.dataset", data.status());
+  const absl::Status expanded = ExpandTemplate(
+      data.ok() ? TemplateDataOf(*data) : CustomaryData(spec.model().template_()), job.spec.mutable_model());
+  violations.AddAll("spec.model", expanded);
+  // Without its layers there is nothing to say of the rest.
+  if (!expanded.ok()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
+  FillDefaults(&job.spec);
   const absl::StatusOr<JobPlan> plan = PlanJob(job.spec, data.ok() ? *data : FittingData(job.spec));
   const std::vector<FieldViolation> found = GetFieldViolations(plan.status());
   if (!plan.ok() && found.empty()) return plan.status();
   // Without data nobody knows whether the network's output fits it.
-  const std::string output = absl::StrCat("model.layers[", spec.model().layers_size() - 1, "]");
+  const std::string output = absl::StrCat("model.layers[", job.spec.model().layers_size() - 1, "]");
   for (const FieldViolation& violation : found) {
     if (!data.ok() && violation.field == output) continue;
     violations.Add(absl::StrCat("spec.", violation.field), violation.description);
+  }
+  if (violations.empty() && job.spec.has_initial_weights()) {
+    const absl::StatusOr<std::string> path = weights_->Find(job.spec.initial_weights());
+    const absl::Status fits = path.ok() ? CheckWeightsFile(job.spec, *path) : path.status();
+    if (!fits.ok() && !absl::IsInvalidArgument(fits)) return fits;
+    violations.AddAll("spec", fits);
   }
   if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
   TANDEM_ASSIGN_OR_RETURN(job.planned_memory_bytes, CheckDevices(job.spec, *plan));

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "engine/training/plan.h"
 #include "server/admission/dataset_catalog.h"
+#include "server/admission/weights_finder.h"
 #include "tandem/v1/device.pb.h"
 #include "tandem/v1/job.pb.h"
 
@@ -33,8 +34,8 @@ class Admission {
 // Checks a spec as a whole: its data set, then the plan of its training, then the devices that it asks for.
 class SpecAdmission : public Admission {
  public:
-  // `catalog` outlives this; `devices` are all that the machine has.
-  SpecAdmission(const DatasetCatalog* catalog, std::vector<v1::Device> devices);
+  // `catalog` and `weights` outlive this; `devices` are all that the machine has.
+  SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights, std::vector<v1::Device> devices);
   absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;
 
  private:
@@ -44,6 +45,7 @@ class SpecAdmission : public Admission {
   absl::Status CheckPrecision(v1::Precision precision, v1::DeviceKind kind) const;
 
   const DatasetCatalog* const catalog_;
+  const WeightsFinder* const weights_;
   const std::vector<v1::Device> devices_;
 };
 

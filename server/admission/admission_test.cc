@@ -4,6 +4,9 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "server/admission/idx_files.h"
@@ -76,7 +79,8 @@ class AdmissionTest : public ::testing::Test {
 
   const std::string data_ = FreshFolder();
   const DatasetCatalog catalog_{{data_}};
-  const SpecAdmission admission_{&catalog_, Devices(2, 1)};
+  const WeightsFinder weights_{&catalog_, [](const std::string&) { return absl::NotFoundError(""); }};
+  const SpecAdmission admission_{&catalog_, &weights_, Devices(2, 1)};
 };
 
 TEST_F(AdmissionTest, TakesAGoodJobAndFillsInDefaults) {
@@ -88,6 +92,46 @@ TEST_F(AdmissionTest, TakesAGoodJobAndFillsInDefaults) {
   EXPECT_EQ(job->spec.dataset().name(), "shapes");
   EXPECT_FALSE(job->spec.dataset().has_idx());
   EXPECT_GT(job->planned_memory_bytes, 0);
+}
+
+TEST_F(AdmissionTest, ExpandsTemplatesForTheData) {
+  v1::JobSpec spec = Good();
+  spec.mutable_model()->Clear();
+  spec.mutable_model()->mutable_template_()->mutable_mlp()->add_units(5);
+  const absl::StatusOr<AdmittedJob> job = admission_.Admit(spec);
+  ASSERT_TRUE(job.ok()) << job.status();
+  const v1::Model& model = job->spec.model();
+  EXPECT_FALSE(model.has_template_());
+  EXPECT_EQ(model.name(), "mlp");
+  EXPECT_THAT(model.input().shape(), ElementsAre(1, 4, 4));
+  ASSERT_EQ(model.layers_size(), 2);
+  EXPECT_EQ(model.layers(0).name(), "dense_1");
+  EXPECT_EQ(model.layers(1).dense().units(), 3);
+  // What was admitted is admitted again, as it is.
+  const absl::StatusOr<AdmittedJob> again = admission_.Admit(job->spec);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->spec.SerializeAsString(), job->spec.SerializeAsString());
+
+  spec.mutable_model()->mutable_template_()->mutable_mlp()->add_units(-1);
+  spec.mutable_dataset()->set_name("shaeps");
+  EXPECT_THAT(FieldsOf(spec), ElementsAre("spec.dataset.name", "spec.model.template.mlp.units[1]"));
+}
+
+TEST_F(AdmissionTest, ChecksInitialWeightsAndFrozenLayers) {
+  const auto with = [](const std::string& more) {
+    v1::JobSpec spec;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(absl::StrCat(kGood, more), &spec));
+    return spec;
+  };
+  EXPECT_THAT(FieldsOf(with("initial_weights { artifact { job: 'jobs/none' } }")),
+              ElementsAre("spec.initial_weights.artifact.job"));
+  EXPECT_THAT(FieldsOf(with("initial_weights { file: 'none' }")), ElementsAre("spec.initial_weights.file"));
+  std::ofstream(data_ + "/no.safetensors") << "no";
+  EXPECT_THAT(FieldsOf(with("initial_weights { file: 'no.safetensors' }")),
+              ElementsAre("spec.initial_weights.file"));
+  EXPECT_THAT(FieldsOf(with("initial_weights { file: 'none' layers: 'x' } frozen_layers: 'y'")),
+              ElementsAre("spec.initial_weights.layers[0]", "spec.frozen_layers[0]"));
+  EXPECT_TRUE(admission_.Admit(with("frozen_layers: 'conv2d_1'")).ok());
 }
 
 // The order of the samples alone here, 4 bytes each, in the memory that CPU devices are shares of.

@@ -37,6 +37,12 @@ class DatasetCatalog {
   // or outside the data folders.
   absl::StatusOr<v1::DatasetSpec> Resolve(const v1::DatasetSpec& spec) const;
 
+  // The absolute path, free of symbolic links, of a file that is inside a data folder. INVALID_ARGUMENT
+  // otherwise.
+  absl::StatusOr<std::string> ResolveFile(const std::string& path) const {
+    return ResolvePath(path, PathKind::kFile);
+  }
+
   // DescribeDataset of a resolved spec; remembered until one of its files changes.
   absl::StatusOr<DatasetInfo> Describe(const v1::DatasetSpec& resolved) const;
 

@@ -103,13 +103,25 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
     if (!std::filesystem::is_directory(folder, error)) spdlog::warn("data folder {} does not exist", folder);
   }
   datasets_ = std::make_unique<DatasetCatalog>(options.data_folders);
-  admission_ = std::make_unique<SpecAdmission>(datasets_.get(), std::move(devices));
+  weights_ = std::make_unique<WeightsFinder>(datasets_.get(),
+                                             [this](const std::string& name) -> absl::StatusOr<v1::Job> {
+                                               const std::string id = JobId(name);
+                                               if (id.empty()) return absl::NotFoundError("no name of a job");
+                                               return jobs_->Get(id);
+                                             });
+  admission_ = std::make_unique<SpecAdmission>(datasets_.get(), weights_.get(), std::move(devices));
 
   WorkerSupervisor::Options worker_options;
   worker_options.worker_program = std::filesystem::absolute(options.worker_program).string();
   worker_options.state_folder = state_folder_->path();
   worker_options.cancel_grace = options.cancel_grace;
   worker_options.resolve_dataset = [this](const v1::DatasetSpec& spec) { return datasets_->Resolve(spec); };
+  worker_options.find_weights = [this](const v1::InitialWeights& weights) { return weights_->Find(weights); };
+  ModelWorkers::Options model_options;
+  model_options.worker_program = worker_options.worker_program;
+  model_options.most_running = options.model_workers;
+  model_options.time_limit = options.model_time_limit;
+  models_ = std::make_unique<ModelWorkers>(std::move(model_options));
   TANDEM_ASSIGN_OR_RETURN(workers_, WorkerSupervisor::Create(std::move(worker_options), jobs_.get()));
   scheduler_ = std::make_unique<Scheduler>(jobs_.get(), inventory_.get(), &policy_, workers_.get());
   drain_ = std::make_unique<JobDrain>(jobs_.get());
@@ -148,6 +160,7 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.drain = drain_.get();
   context.pool = pool_.get();
   context.files = files_.get();
+  context.models = models_.get();
   context.daemon.set_version(kVersion);
   context.daemon.mutable_start_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
   context.daemon.set_state_folder(state_folder_->path());
@@ -168,6 +181,7 @@ void Daemon::Stop() {
     unlink(AddressFile().c_str());
     server_->Stop(kCallGrace);
   }
+  if (models_ != nullptr) models_->Stop();
   if (scheduler_ != nullptr) scheduler_->Stop();
   // Workers that were told to stop say their last words soon after their jobs' ends.
   if (workers_ != nullptr && drained) workers_->WaitUntilIdle(kWorkerGrace);

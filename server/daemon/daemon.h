@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "server/admission/admission.h"
 #include "server/admission/dataset_catalog.h"
+#include "server/admission/weights_finder.h"
 #include "server/daemon/options.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_machine.h"
@@ -21,6 +22,7 @@
 #include "server/scheduler/scheduler.h"
 #include "server/store/state_folder.h"
 #include "server/store/store.h"
+#include "server/workers/model_workers.h"
 #include "server/workers/supervisor.h"
 
 namespace tandem {
@@ -71,7 +73,9 @@ class Daemon {
   std::unique_ptr<WorkerSupervisor> workers_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<JobDrain> drain_;
+  std::unique_ptr<WeightsFinder> weights_;
   std::unique_ptr<Admission> admission_;
+  std::unique_ptr<ModelWorkers> models_;
   std::unique_ptr<RpcServer> server_;
   bool stopped_ = false;
 };

@@ -19,7 +19,7 @@
 namespace tandem {
 namespace {
 
-constexpr absl::Duration kLongestGrace = absl::Hours(24);
+constexpr absl::Duration kLongestDuration = absl::Hours(24);
 
 constexpr char kFooter[] = R"(
 Examples:
@@ -100,6 +100,24 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+// An option that takes from `least` to kLongestDuration.
+CLI::Option* AddDuration(const std::string& flag, absl::Duration least, const std::string& description,
+                         absl::Duration* value, CLI::App* app) {
+  return app
+      ->add_option_function<std::string>(
+          flag,
+          [flag, least, value](const std::string& text) {
+            if (absl::ParseDuration(text, value) && *value >= least && *value <= kLongestDuration) return;
+            throw CLI::ValidationError(
+                flag,
+                absl::StrCat("must be a duration from ", absl::FormatDuration(least), " to ",
+                             absl::FormatDuration(kLongestDuration), " such as 30s or 2m, not '", text, "'"));
+          },
+          description)
+      ->type_name("DURATION")
+      ->default_str(absl::FormatDuration(*value));
+}
+
 void AddOptions(DaemonOptions* options, CLI::App* app) {
   app->add_option("--state-folder", options->state_folder,
                   "Folder of jobs, their events and files; made where it is missing. One daemon a folder. "
@@ -163,21 +181,22 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->type_name("FILE")
       ->capture_default_str()
       ->group("Devices");
-  app->add_option_function<std::string>(
-         "--cancel-grace",
-         [options](const std::string& text) {
-           if (!absl::ParseDuration(text, &options->cancel_grace) ||
-               options->cancel_grace < absl::ZeroDuration() || options->cancel_grace > kLongestGrace) {
-             throw CLI::ValidationError(
-                 "--cancel-grace",
-                 absl::StrCat("must be a duration from 0s to ", absl::FormatDuration(kLongestGrace),
-                              " such as 30s or 2m, not '", text, "'"));
-           }
-         },
-         "How long a worker may take to stop after its job was cancelled, before it is made to")
-      ->type_name("DURATION")
-      ->default_str(absl::FormatDuration(options->cancel_grace))
+  AddDuration("--cancel-grace", absl::ZeroDuration(),
+              "How long a worker may take to stop after its job was cancelled, before it is made to",
+              &options->cancel_grace, app)
       ->group("Devices");
+
+  app->add_option(
+         "--model-workers", options->model_workers,
+         "Predictions and evaluations that run at once, each with the threads of one CPU device and at a "
+         "lower priority than jobs; others wait")
+      ->type_name("N")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str()
+      ->group("Predictions and evaluations");
+  AddDuration("--model-time-limit", absl::Seconds(1), "The longest that each of them may take",
+              &options->model_time_limit, app)
+      ->group("Predictions and evaluations");
 
   app->add_option("--log-level", options->log_level,
                   "What to log, to standard error: debug, info, warn or error")

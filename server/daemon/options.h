@@ -24,6 +24,8 @@ struct DaemonOptions {
   int64_t memory_bytes = 0;
   std::string worker_program;
   absl::Duration cancel_grace = absl::Seconds(30);
+  int model_workers = 2;
+  absl::Duration model_time_limit = absl::Minutes(10);
   std::string log_level = "info";
   std::string log_format = "text";
 };

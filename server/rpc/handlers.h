@@ -11,6 +11,7 @@
 #include "server/rpc/rpc_context.h"
 #include "tandem/v1/daemon_service.pb.h"
 #include "tandem/v1/job_service.pb.h"
+#include "tandem/v1/model_service.pb.h"
 
 // One function a method, each in the file of its name. What a method does and which errors it gives stands in
 // tandem/v1/*_service.proto. They keep no state, and know nothing of gRPC; a request lives until its reply.
@@ -36,6 +37,11 @@ Source<v1::WatchJobsResponse> WatchJobs(const RpcContext& context, const v1::Wat
 Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const v1::ReadLogRequest& request);
 Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context,
                                               const v1::ReadArtifactRequest& request);
+
+void DescribeModel(const RpcContext& context, const v1::DescribeModelRequest& request,
+                   Reply<v1::ModelDescription> reply);
+Source<v1::PredictResponse> Predict(const RpcContext& context, const v1::PredictRequest& request);
+Source<v1::EvaluateResponse> Evaluate(const RpcContext& context, const v1::EvaluateRequest& request);
 
 void GetDaemon(const RpcContext& context, const v1::GetDaemonRequest& request, Reply<v1::Daemon> reply);
 void ListDevices(const RpcContext& context, const v1::ListDevicesRequest& request,

@@ -10,6 +10,7 @@
 #include "server/rpc/job_drain.h"
 #include "server/rpc/lifecycle.h"
 #include "server/scheduler/scheduler.h"
+#include "server/workers/model_workers.h"
 #include "tandem/v1/daemon_service.pb.h"
 
 namespace tandem {
@@ -25,6 +26,7 @@ struct RpcContext {
   JobDrain* drain = nullptr;
   BlockingPool* pool = nullptr;
   FileWatcher* files = nullptr;
+  ModelWorkers* models = nullptr;
   // GetDaemon's answer.
   v1::Daemon daemon;
 };

@@ -17,7 +17,8 @@
 namespace tandem {
 namespace {
 
-constexpr const char* kServices[] = {"", "tandem.v1.JobService", "tandem.v1.DaemonService"};
+constexpr const char* kServices[] = {"", "tandem.v1.JobService", "tandem.v1.ModelService",
+                                     "tandem.v1.DaemonService"};
 
 void SetServing(grpc::Server* server, bool serving) {
   for (const char* service : kServices) {
@@ -72,6 +73,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, RpcContext context) {
   std::unique_ptr<RpcServer> server(new RpcServer(address, std::move(context)));
   server->job_service_ = MakeJobService(&server->context_, &server->streams_);
+  server->model_service_ = MakeModelService(&server->context_, &server->streams_);
   server->daemon_service_ = MakeDaemonService(&server->context_);
   // Process-wide; it concerns servers that are built later.
   grpc::EnableDefaultHealthCheckService(true);
@@ -87,6 +89,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   int port = 0;
   builder.AddListeningPort(address.ToString(), std::move(credentials), &port);
   builder.RegisterService(server->job_service_.get());
+  builder.RegisterService(server->model_service_.get());
   builder.RegisterService(server->daemon_service_.get());
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr || port == 0) {

@@ -55,6 +55,7 @@ class RpcServer {
   const RpcContext context_;
   ActiveStreams streams_;
   std::unique_ptr<grpc::Service> job_service_;
+  std::unique_ptr<grpc::Service> model_service_;
   std::unique_ptr<grpc::Service> daemon_service_;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -83,6 +84,12 @@ void ServiceFixture::SetUp() {
   files_ = *std::move(files);
   pool_ = std::make_unique<BlockingPool>(2);
 
+  ModelWorkers::Options models;
+  const char* const sources = getenv("TEST_SRCDIR");
+  models.worker_program =
+      absl::StrCat(sources == nullptr ? "" : sources, "/tandem/server/workers/testing/fake_model_worker");
+  models_ = std::make_unique<ModelWorkers>(std::move(models));
+
   RpcContext context;
   context.lifecycle = &lifecycle_;
   context.jobs = jobs_.get();
@@ -93,6 +100,7 @@ void ServiceFixture::SetUp() {
   context.drain = drain_.get();
   context.pool = pool_.get();
   context.files = files_.get();
+  context.models = models_.get();
   context.daemon.set_version("1.2.3");
   auto server = RpcServer::Start(
       {"127.0.0.1", 0}, PlainCredentials(std::make_shared<const Authenticator>(kToken, "/state/token")),
@@ -104,6 +112,7 @@ void ServiceFixture::SetUp() {
   channel_ =
       grpc::CreateCustomChannel(server_->address().ToString(), grpc::InsecureChannelCredentials(), arguments);
   stub_ = v1::JobService::NewStub(channel_);
+  model_stub_ = v1::ModelService::NewStub(channel_);
   daemon_stub_ = v1::DaemonService::NewStub(channel_);
 }
 
@@ -111,6 +120,7 @@ void ServiceFixture::TearDown() {
   lifecycle_.Stop();
   drain_->Abort(lifecycle_.CheckServing());
   server_->Stop(absl::Seconds(2));
+  models_->Stop();
   scheduler_->Stop();
   pool_->Stop();
   events_->Close(lifecycle_.CheckServing());

@@ -23,6 +23,7 @@
 #include "server/store/store.h"
 #include "tandem/v1/daemon_service.grpc.pb.h"
 #include "tandem/v1/job_service.grpc.pb.h"
+#include "tandem/v1/model_service.grpc.pb.h"
 
 namespace tandem {
 
@@ -90,10 +91,13 @@ class ServiceFixture : public ::testing::Test {
   std::unique_ptr<DatasetCatalog> datasets_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<JobDrain> drain_;
+  // Their processes are //server/workers/testing:fake_model_worker's where the test has it.
+  std::unique_ptr<ModelWorkers> models_;
   Lifecycle lifecycle_;
   std::unique_ptr<RpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::JobService::Stub> stub_;
+  std::unique_ptr<v1::ModelService::Stub> model_stub_;
   std::unique_ptr<v1::DaemonService::Stub> daemon_stub_;
 };
 

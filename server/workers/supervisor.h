@@ -43,6 +43,8 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
     std::string state_folder;
     // The files of a job's data set, as WorkerLaunch.dataset.
     std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
+    // The file of a job's initial weights, as WorkerLaunch.initial_weights_path.
+    std::function<absl::StatusOr<std::string>(const v1::InitialWeights&)> find_weights;
     // How long a worker may go on after it was told to stop, before it gets SIGTERM.
     absl::Duration cancel_grace = absl::Seconds(30);
     // How long a worker may go on after its job has ended, likewise.

@@ -79,6 +79,11 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::Launch(
   *launch.mutable_spec() = job.spec();
   for (const v1::Device& device : devices) *launch.add_devices() = device;
   TANDEM_ASSIGN_OR_RETURN(*launch.mutable_dataset(), options_.resolve_dataset(job.spec().dataset()));
+  // A checkpoint has more than they are.
+  if (job.spec().has_initial_weights() && !job.has_last_checkpoint()) {
+    TANDEM_ASSIGN_OR_RETURN(*launch.mutable_initial_weights_path(),
+                            options_.find_weights(job.spec().initial_weights()));
+  }
   launch.set_daemon_target(options_.daemon_target);
   launch.set_job_folder(folder.path());
   std::string text;

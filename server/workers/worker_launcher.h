@@ -24,6 +24,8 @@ class WorkerLauncher {
     std::string daemon_target;
     // The files of a job's data set, as WorkerLaunch.dataset.
     std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
+    // The file of a job's initial weights, as WorkerLaunch.initial_weights_path.
+    std::function<absl::StatusOr<std::string>(const v1::InitialWeights&)> find_weights;
   };
 
   explicit WorkerLauncher(Options options) : options_(std::move(options)) {}

@@ -18,6 +18,8 @@
 namespace tandem {
 namespace {
 
+constexpr char kCannotPrepare[] = "cannot prepare the start of a worker";
+
 // <sys/pidfd.h> lacks extern "C" in Debian 12's glibc.
 UniqueFd OpenPidfd(pid_t pid) { return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
 
@@ -25,8 +27,17 @@ int SendSignal(int pidfd, int signal) {
   return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
 }
 
+std::vector<char*> Pointers(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& string : strings) pointers.push_back(string.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
 // What posix_spawn reads; frees it.
-class SpawnSettings {
+class WorkerProcess::SpawnSettings {
  public:
   SpawnSettings() {
     posix_spawnattr_init(&attributes_);
@@ -47,15 +58,6 @@ class SpawnSettings {
   posix_spawn_file_actions_t actions_;
 };
 
-std::vector<char*> Pointers(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& string : strings) pointers.push_back(string.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Command& command,
                                                                     const WorkerLock& lock) {
   // Out of the way of the numbers that the new process gives a meaning to.
@@ -72,25 +74,42 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Comman
   if (error == 0) error = posix_spawn_file_actions_adddup2(actions, 1, 2);
   if (error == 0) error = posix_spawn_file_actions_adddup2(actions, lock_fd.get(), WorkerLock::kInheritedFd);
   if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(actions, WorkerLock::kInheritedFd + 1);
+  if (error != 0) return absl::ErrnoToStatus(error, kCannotPrepare);
+  return Spawn(command, settings);
+}
 
+absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::StartWith(const Command& command,
+                                                                        const StandardFiles& files) {
+  SpawnSettings settings;
+  posix_spawn_file_actions_t* actions = settings.actions();
+  int error = posix_spawn_file_actions_adddup2(actions, files.in, 0);
+  if (error == 0) error = posix_spawn_file_actions_adddup2(actions, files.out, 1);
+  if (error == 0) error = posix_spawn_file_actions_adddup2(actions, files.error, 2);
+  if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(actions, 3);
+  if (error != 0) return absl::ErrnoToStatus(error, kCannotPrepare);
+  return Spawn(command, settings);
+}
+
+absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(const Command& command,
+                                                                    SpawnSettings& settings) {
   sigset_t none, all;
   sigemptyset(&none);
   sigfillset(&all);
   posix_spawnattr_t* attributes = settings.attributes();
-  if (error == 0) error = posix_spawnattr_setsigmask(attributes, &none);
+  int error = posix_spawnattr_setsigmask(attributes, &none);
   if (error == 0) error = posix_spawnattr_setsigdefault(attributes, &all);
   if (error == 0) {
     error = posix_spawnattr_setflags(attributes,
                                      POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
-  if (error != 0) return absl::ErrnoToStatus(error, "cannot prepare the start of a worker");
+  if (error != 0) return absl::ErrnoToStatus(error, kCannotPrepare);
 
   std::vector<std::string> arguments = command.arguments;
   arguments.insert(arguments.begin(), command.program);
   std::vector<std::string> environment = command.environment;
   pid_t pid = 0;
-  error = posix_spawn(&pid, command.program.c_str(), actions, attributes, Pointers(arguments).data(),
-                      Pointers(environment).data());
+  error = posix_spawn(&pid, command.program.c_str(), settings.actions(), attributes,
+                      Pointers(arguments).data(), Pointers(environment).data());
   if (error != 0) return absl::ErrnoToStatus(error, absl::StrCat("cannot start ", command.program));
   UniqueFd pidfd = OpenPidfd(pid);
   if (!pidfd.valid()) {

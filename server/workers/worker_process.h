@@ -24,13 +24,23 @@ class WorkerProcess {
     std::vector<std::string> arguments;
     // "NAME=value"; the whole environment.
     std::vector<std::string> environment;
-    // Gets stdout and stderr, appended.
+    // Gets stdout and stderr, appended. Of Start alone.
     std::string log_path;
+  };
+  // Open files that become a process's stdin, stdout and stderr; each above 2.
+  struct StandardFiles {
+    int in = -1;
+    int out = -1;
+    int error = -1;
   };
 
   // Starts a process that inherits `lock` at WorkerLock::kInheritedFd and no other open file. Errors: the
   // program cannot be run.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const Command& command, const WorkerLock& lock);
+
+  // Starts a process that inherits no open file but `files`. Errors as Start.
+  static absl::StatusOr<std::unique_ptr<WorkerProcess>> StartWith(const Command& command,
+                                                                  const StandardFiles& files);
 
   // Finds the process that holds the lock at `lock_path`. NOT_FOUND: nobody holds it. UNAVAILABLE: the holder
   // has not yet written who it is.
@@ -56,6 +66,12 @@ class WorkerProcess {
   End Reap();
 
  private:
+  class SpawnSettings;
+
+  // With file actions set.
+  static absl::StatusOr<std::unique_ptr<WorkerProcess>> Spawn(const Command& command,
+                                                              SpawnSettings& settings);
+
   WorkerProcess(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
 
   const pid_t pid_;

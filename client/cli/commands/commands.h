@@ -16,6 +16,8 @@ void AddValidate(CLI::App& app, Session& session, int& exit_code);
 void AddInit(CLI::App& app, Session& session, int& exit_code);
 void AddList(CLI::App& app, Session& session, int& exit_code);
 void AddDescribe(CLI::App& app, Session& session, int& exit_code);
+void AddEvaluate(CLI::App& app, Session& session, int& exit_code);
+void AddPredict(CLI::App& app, Session& session, int& exit_code);
 void AddWatch(CLI::App& app, Session& session, int& exit_code);
 void AddLogs(CLI::App& app, Session& session, int& exit_code);
 void AddDownload(CLI::App& app, Session& session, int& exit_code);

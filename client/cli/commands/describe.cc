@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/described_model.h"
 #include "client/cli/epoch_table.h"
 #include "client/cli/format.h"
 #include "client/cli/job_ending.h"
@@ -145,10 +146,41 @@ int Run(Session& session, const std::string& reference) {
 
 void AddDescribe(CLI::App& app, Session& session, int& exit_code) {
   auto reference = std::make_shared<std::string>();
+  auto model = std::make_shared<DescribedModel>();
   CLI::App* command = app.add_subcommand(
       "describe", "Show all about a job; -o yaml gives its job file, which can be submitted again");
-  command->add_option("JOB", *reference, "The job's id, or a beginning of it that no other has")->required();
-  command->callback([reference, &session, &exit_code] { exit_code = Run(session, *reference); });
+  CLI::Option* job =
+      command->add_option("JOB", *reference, "The job's id, or a beginning of it that no other has");
+  CLI::Option* network =
+      command
+          ->add_option(
+              "--model", model->source,
+              absl::StrCat("Show a network layer by layer instead: that of a job file, of a job, or a "
+                           "template (",
+                           absl::StrJoin(ModelTemplateNames(), ", "), ")"))
+          ->type_name("MODEL")
+          ->excludes(job);
+  command
+      ->add_option(
+          "--dataset", model->dataset,
+          "With --model: the data set to fit a template to, by name or as a file; by default the job "
+          "file's, else what the template was made for")
+      ->type_name("DATASET")
+      ->needs(network);
+  command->add_option("--set", model->overrides, "With --model: change a field, as for submit")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false)
+      ->needs(network);
+  command
+      ->add_option("--batch-size", model->batch_size,
+                   "With --model: samples of the batch whose memory is shown; by default the job's, else 1")
+      ->type_name("N")
+      ->check(CLI::Range(1, 65536))
+      ->needs(network);
+  command->callback([reference, model, &session, &exit_code] {
+    if (reference->empty() && model->source.empty()) throw CLI::RequiredError("JOB or --model");
+    exit_code = model->source.empty() ? Run(session, *reference) : DescribeModel(session, *model);
+  });
 }
 
 }  // namespace tandem::cli

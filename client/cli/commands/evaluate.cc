@@ -1,0 +1,116 @@
+#include <CLI/CLI.hpp>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/dataset_source.h"
+#include "client/cli/format.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/stream_notes.h"
+#include "client/lib/enum_names.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  std::string job;
+  std::string artifact;
+  std::string dataset;
+  std::string split;
+  std::vector<std::string> metrics;
+  int64_t batch_size = 0;
+};
+
+// "loss 0.3012, accuracy 0.8912 over 10,000 samples".
+std::string Describe(const v1::Evaluation& evaluation) {
+  std::string text = absl::StrCat("loss ", FormatMeasure(evaluation.loss()));
+  const std::map<std::string, double> metrics(evaluation.metrics().begin(), evaluation.metrics().end());
+  for (const auto& [name, value] : metrics) absl::StrAppend(&text, ", ", name, " ", FormatMeasure(value));
+  return absl::StrCat(text, " over ", FormatCount(evaluation.samples()), " samples\n");
+}
+
+absl::StatusOr<v1::EvaluateRequest> MakeRequest(const Options& options) {
+  v1::EvaluateRequest request;
+  request.set_artifact(options.artifact);
+  request.set_batch_size(options.batch_size);
+  if (!options.dataset.empty()) {
+    absl::StatusOr<v1::DatasetSpec> dataset = FindDataset(options.dataset);
+    if (!dataset.ok()) return dataset.status();
+    *request.mutable_dataset() = *std::move(dataset);
+  }
+  if (!options.split.empty()) {
+    const auto* split = client::FindEnumValue(*v1::DatasetSplit_descriptor(), options.split);
+    request.set_split(static_cast<v1::DatasetSplit>(split->number()));
+  }
+  for (const std::string& name : options.metrics) {
+    const auto* metric = client::FindEnumValue(*v1::Metric_descriptor(), name);
+    if (metric == nullptr || metric->number() == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--metric: no such metric: `", name, "`; there are ",
+                       absl::StrJoin(client::ShortEnumNames(*v1::Metric_descriptor()), ", ")));
+    }
+    request.add_metrics(static_cast<v1::Metric>(metric->number()));
+  }
+  return request;
+}
+
+int Run(Session& session, const Options& options) {
+  absl::StatusOr<v1::EvaluateRequest> request = MakeRequest(options);
+  if (!request.ok()) return session.Fail(request.status());
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
+  if (!job.ok()) return session.Fail(job.status());
+  request->set_name(job->name());
+  Terminal& terminal = session.terminal();
+  const bool live = terminal.Interactive() && !session.structured();
+  StreamNotes observer(terminal, [&](absl::string_view note) { terminal.Err(absl::StrCat(note, "\n")); });
+  absl::StatusOr<v1::Evaluation> evaluation =
+      (*client)->Evaluate(*request, observer, [&](const v1::EvaluateResponse& response) {
+        if (!live || response.samples() == 0) return;
+        terminal.Out(absl::StrCat("\r\x1b[K", FormatCount(response.done()), " of ",
+                                  FormatCount(response.samples()), " samples"));
+      });
+  if (live) terminal.Out("\r\x1b[K");
+  if (absl::IsCancelled(evaluation.status()) && terminal.Interrupted()) return kDetached;
+  if (!evaluation.ok()) return session.Fail(evaluation.status());
+  session.MakeShowable(&*evaluation);
+  terminal.Out(session.structured() ? Structured(session.options.output, *evaluation)
+                                    : Describe(*evaluation));
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddEvaluate(CLI::App& app, Session& session, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "Measure a job's model on a data set; by default on the job's own validation");
+  command->add_option("JOB", options->job, "The job's id, or a beginning of it that no other has")
+      ->required();
+  command
+      ->add_option("--dataset", options->dataset,
+                   "Samples to measure on: a data set's name, or a file with one as a job has it")
+      ->type_name("DATASET");
+  command->add_option("--split", options->split, "training or validation (default: validation)")
+      ->type_name("SPLIT")
+      ->check(CLI::IsMember({"training", "validation"}));
+  command
+      ->add_option(
+          "--metric", options->metrics,
+          "What to measure besides the loss, in place of the job's metrics; may be given several times")
+      ->type_name("METRIC")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--artifact", options->artifact, "Which of the job's models (default: model.safetensors)")
+      ->type_name("NAME");
+  command
+      ->add_option("--batch-size", options->batch_size,
+                   "Samples at once (default: as in the job's validation)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 65536));
+  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+}
+
+}  // namespace tandem::cli

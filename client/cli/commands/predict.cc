@@ -1,0 +1,173 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/format.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/stream_notes.h"
+#include "client/cli/table.h"
+#include "client/lib/file_reading.h"
+#include "client/lib/status_details.h"
+
+namespace tandem::cli {
+namespace {
+
+// The daemon takes at most 12 MiB in a call; the last file may make a call somewhat larger than this.
+constexpr size_t kCallBytes = 4 << 20;
+constexpr size_t kLargestInput = 8 << 20;
+constexpr int kCallInputs = 1000;
+// Numbers of an output that stand in a table.
+constexpr int kShownOutputs = 8;
+
+struct Options {
+  std::string job;
+  std::vector<std::string> inputs;
+  std::string artifact;
+  int top_k = 5;
+  bool outputs = false;
+};
+
+// A file as an input, told by its content.
+absl::StatusOr<v1::PredictInput> ReadInput(const std::string& path) {
+  absl::StatusOr<std::string> content = client::ReadWholeFile(path, kLargestInput);
+  if (!content.ok()) return content.status();
+  v1::PredictInput input;
+  input.set_label(path);
+  if (absl::StartsWith(*content, "\x89PNG") || absl::StartsWith(*content, "\xff\xd8")) {
+    input.set_image(*std::move(content));
+  } else if (absl::StartsWith(*content, "\x93NUMPY")) {
+    input.set_npy(*std::move(content));
+  } else if (absl::StrContains(*content, '\0')) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is neither a PNG or JPEG image, nor an NPY file, nor a table of text (CSV)"));
+  } else {
+    input.set_csv(*std::move(content));
+  }
+  return input;
+}
+
+std::string ClassName(const v1::ClassScore& score) {
+  return score.name().empty() ? absl::StrCat("class ", score.index()) : score.name();
+}
+
+std::string Percent(double probability) { return absl::StrFormat("%.1f%%", 100 * probability); }
+
+std::string Outputs(const v1::Prediction& prediction) {
+  std::vector<std::string> numbers;
+  for (int i = 0; i < std::min(prediction.outputs_size(), kShownOutputs); ++i) {
+    numbers.push_back(FormatSetting(prediction.outputs(i)));
+  }
+  return absl::StrCat(absl::StrJoin(numbers, " "), prediction.outputs_size() > kShownOutputs ? " ..." : "");
+}
+
+std::string RenderTable(const std::vector<v1::Prediction>& predictions, const Style& style) {
+  const bool several = std::any_of(predictions.begin(), predictions.end(),
+                                   [](const v1::Prediction& prediction) { return prediction.sample() > 0; });
+  const bool classes =
+      std::any_of(predictions.begin(), predictions.end(),
+                  [](const v1::Prediction& prediction) { return !prediction.classes().empty(); });
+  const bool outputs =
+      std::any_of(predictions.begin(), predictions.end(),
+                  [](const v1::Prediction& prediction) { return !prediction.outputs().empty(); });
+  std::vector<Table::Column> columns = {{"INPUT"}};
+  if (several) columns.push_back({"SAMPLE", true});
+  if (classes) columns.insert(columns.end(), {{"CLASS"}, {"PROBABILITY", true}, {"THEN"}});
+  if (outputs) columns.push_back({"OUTPUT"});
+  Table table(columns);
+  for (const v1::Prediction& prediction : predictions) {
+    std::vector<std::string> row = {prediction.input()};
+    if (several) row.push_back(absl::StrCat(prediction.sample()));
+    if (classes) {
+      std::vector<std::string> others;
+      for (int i = 1; i < prediction.classes_size(); ++i) {
+        others.push_back(absl::StrCat(ClassName(prediction.classes(i)), " ",
+                                      Percent(prediction.classes(i).probability())));
+      }
+      const bool any = !prediction.classes().empty();
+      row.push_back(any ? ClassName(prediction.classes(0)) : "");
+      row.push_back(any ? Percent(prediction.classes(0).probability()) : "");
+      row.push_back(absl::StrJoin(others, ", "));
+    }
+    if (outputs) row.push_back(Outputs(prediction));
+    table.AddRow(std::move(row));
+  }
+  return table.Render(style);
+}
+
+// Says what the daemon finds wrong with inputs by their files' names.
+int FailInputs(Session& session, const v1::PredictRequest& request, const absl::Status& status) {
+  const std::vector<client::FieldViolation> violations = client::FieldViolations(status);
+  if (violations.empty()) return session.Fail(status);
+  for (const client::FieldViolation& violation : violations) {
+    std::string field = violation.field;
+    for (int i = 0; i < request.inputs_size(); ++i) {
+      const std::string path = absl::StrCat("inputs[", i, "]");
+      if (field == path || absl::StartsWith(field, path + ".")) field = request.inputs(i).label();
+    }
+    session.terminal().Err(Printable(absl::StrCat(field, ": ", violation.description, "\n")));
+  }
+  return ExitCodeOf(status);
+}
+
+int Run(Session& session, const Options& options) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
+  if (!job.ok()) return session.Fail(job.status());
+  Terminal& terminal = session.terminal();
+  StreamNotes observer(terminal, [&](absl::string_view note) { terminal.Err(absl::StrCat(note, "\n")); });
+  std::vector<v1::Prediction> predictions;
+  for (size_t next = 0; next < options.inputs.size();) {
+    v1::PredictRequest request;
+    request.set_name(job->name());
+    request.set_artifact(options.artifact);
+    request.set_top_k(options.top_k);
+    if (options.outputs) request.set_outputs(true);
+    for (size_t bytes = 0;
+         next < options.inputs.size() && bytes < kCallBytes && request.inputs_size() < kCallInputs; ++next) {
+      absl::StatusOr<v1::PredictInput> input = ReadInput(options.inputs[next]);
+      if (!input.ok()) return session.Fail(input.status());
+      bytes += input->ByteSizeLong();
+      *request.add_inputs() = *std::move(input);
+    }
+    const absl::Status status = (*client)->Predict(
+        request, observer, [&](const v1::Prediction& prediction) { predictions.push_back(prediction); });
+    if (absl::IsCancelled(status) && terminal.Interrupted()) return kDetached;
+    if (!status.ok()) return FailInputs(session, request, status);
+  }
+  for (v1::Prediction& prediction : predictions) session.MakeShowable(&prediction);
+  terminal.Out(session.structured() ? Structured(session.options.output, Pointers(predictions))
+                                    : RenderTable(predictions, session.style()));
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddPredict(CLI::App& app, Session& session, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("predict", "Ask a job's model about images (PNG, JPEG), NPY or CSV files");
+  command->add_option("JOB", options->job, "The job's id, or a beginning of it that no other has")
+      ->required();
+  command
+      ->add_option(
+          "INPUT", options->inputs,
+          "PNG or JPEG image; NPY file of one sample or, with a dimension more, of many; CSV table of one "
+          "sample a row")
+      ->required();
+  command->add_option("-k,--top-k", options->top_k, "How many of the likeliest classes to show (default: 5)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000));
+  command->add_flag("--outputs", options->outputs, "Show the network's whole output too");
+  command
+      ->add_option("--artifact", options->artifact, "Which of the job's models (default: model.safetensors)")
+      ->type_name("NAME");
+  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,79 @@
+#include "client/cli/described_model.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/dataset_source.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/job_source.h"
+#include "client/cli/model_table.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+
+namespace tandem::cli {
+namespace {
+
+// A job whose model is the template.
+v1::JobSpec JobOfTemplate(const std::string& name) {
+  v1::JobSpec spec;
+  v1::ModelTemplate* model_template = spec.mutable_model()->mutable_template_();
+  const auto* field = v1::ModelTemplate::descriptor()->FindFieldByName(name);
+  model_template->GetReflection()->MutableMessage(model_template, field);
+  return spec;
+}
+
+}  // namespace
+
+std::vector<std::string> ModelTemplateNames() {
+  std::vector<std::string> names;
+  const auto* kind = v1::ModelTemplate::descriptor()->FindOneofByName("kind");
+  for (int i = 0; i < kind->field_count(); ++i) names.push_back(kind->field(i)->name());
+  return names;
+}
+
+int DescribeModel(Session& session, const DescribedModel& wanted) {
+  JobSource source{wanted.source, wanted.overrides};
+  client::JobFile file;
+  v1::DescribeModelRequest request;
+  request.set_batch_size(wanted.batch_size);
+  const bool is_template = absl::c_linear_search(ModelTemplateNames(), wanted.source);
+  if (is_template || NamesFile(wanted.source)) {
+    if (is_template) {
+      file.name = wanted.source;
+      file.spec = JobOfTemplate(wanted.source);
+      if (!ApplyOverrides(session, source, &file.spec)) return kBadUsage;
+    } else {
+      absl::optional<client::JobFile> read = ReadJob(session, source);
+      if (!read.has_value()) return kBadUsage;
+      file = *std::move(read);
+    }
+    *request.mutable_model() = file.spec.model();
+    if (file.spec.has_dataset()) *request.mutable_dataset() = file.spec.dataset();
+    if (wanted.batch_size == 0) request.set_batch_size(file.spec.training().global_batch_size());
+  }
+  if (!wanted.dataset.empty()) {
+    absl::StatusOr<v1::DatasetSpec> dataset = FindDataset(wanted.dataset);
+    if (!dataset.ok()) return session.Fail(dataset.status());
+    *request.mutable_dataset() = *std::move(dataset);
+  }
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  if (!request.has_model()) {
+    if (!wanted.overrides.empty() || !wanted.dataset.empty()) {
+      return session.Fail(absl::InvalidArgumentError(
+          "--set and --dataset change a template or a job file, not a job that is there"));
+    }
+    const absl::StatusOr<v1::Job> job = FindJob(**client, wanted.source);
+    if (!job.ok()) return session.Fail(job.status());
+    request.set_job(job->name());
+    if (wanted.batch_size == 0) request.set_batch_size(job->spec().training().global_batch_size());
+  }
+  absl::StatusOr<v1::ModelDescription> description = (*client)->DescribeModel(request);
+  if (!description.ok()) return FailJob(session, source, file, description.status());
+  session.MakeShowable(&*description);
+  session.terminal().Out(session.structured() ? Structured(session.options.output, *description)
+                                              : ModelTable(*description, session.wide(), session.style()));
+  return kSucceeded;
+}
+
+}  // namespace tandem::cli

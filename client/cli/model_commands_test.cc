@@ -1,0 +1,236 @@
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "client/cli/app.h"
+#include "client/cli/fake_terminal.h"
+#include "client/cli/model_table.h"
+#include "client/lib/fake_daemon.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// The commands that work on models, against a daemon that answers what a test gives it to answer.
+class ModelCommandsTest : public ::testing::Test {
+ protected:
+  ModelCommandsTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-models-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    terminal_.environment["XDG_STATE_HOME"] = folder_;
+    terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
+    daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse* response) {
+      response->add_jobs()->set_name("jobs/lenet-1");
+      return grpc::Status::OK;
+    };
+    daemon_.get_job = [](const v1::GetJobRequest& request, v1::Job* job) -> grpc::Status {
+      if (request.name() != "jobs/lenet-1") return {grpc::StatusCode::NOT_FOUND, "no job " + request.name()};
+      job->set_name("jobs/lenet-1");
+      job->mutable_spec()->mutable_training()->set_global_batch_size(64);
+      return grpc::Status::OK;
+    };
+  }
+  ~ModelCommandsTest() override { std::filesystem::remove_all(folder_); }
+
+  int Run(const std::vector<std::string>& arguments) { return RunCommand(arguments, terminal_); }
+
+  std::string Write(const std::string& name, const std::string& content) {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+
+  // Keeps the request, and describes a network of one layer.
+  void Describe() {
+    daemon_.describe_model = [this](const v1::DescribeModelRequest& request, v1::ModelDescription* response) {
+      described_ = request;
+      response->mutable_model()->set_name("lenet");
+      for (const int extent : {1, 28, 28}) response->mutable_model()->mutable_input()->add_shape(extent);
+      v1::LayerDescription* layer = response->add_layers();
+      layer->set_name("conv2d_1");
+      layer->set_kind("conv2d");
+      layer->add_inputs("input");
+      for (const int extent : {20, 24, 24}) layer->add_output_shape(extent);
+      layer->set_parameters(520);
+      layer->set_operations(587520);
+      response->set_parameters(520);
+      response->set_operations(1234567890);
+      response->set_batch_size(1);
+      return grpc::Status::OK;
+    };
+  }
+
+  std::string folder_;
+  client::FakeDaemon daemon_;
+  FakeTerminal terminal_;
+  v1::DescribeModelRequest described_;
+};
+
+TEST_F(ModelCommandsTest, DescribesATemplate) {
+  Describe();
+  EXPECT_EQ(
+      Run({"describe", "--model", "lenet", "--set", "model.template.lenet.width=2", "--dataset", "mnist"}),
+      0);
+  EXPECT_EQ(described_.model().template_().lenet().width(), 2);
+  EXPECT_EQ(described_.dataset().name(), "mnist");
+  EXPECT_THAT(terminal_.out(), HasSubstr("lenet of samples 1x28x28\n"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("conv2d_1"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("20x24x24"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("1.23 G"));
+}
+
+TEST_F(ModelCommandsTest, DescribesAJobFileAndAJob) {
+  Describe();
+  const std::string file = Write("job.yaml",
+                                 "dataset: {name: mnist}\nmodel: {template: {mlp: {units: [3]}}}\n"
+                                 "training: {global_batch_size: 32}\n");
+  EXPECT_EQ(Run({"describe", "--model", file, "-o", "json"}), 0);
+  EXPECT_EQ(described_.model().template_().mlp().units(0), 3);
+  EXPECT_EQ(described_.dataset().name(), "mnist");
+  EXPECT_EQ(described_.batch_size(), 32);
+  EXPECT_THAT(terminal_.out(), HasSubstr("\"parameters\": \"520\""));
+
+  EXPECT_EQ(Run({"describe", "--model", "lenet-1", "--batch-size", "7"}), 0);
+  EXPECT_EQ(described_.job(), "jobs/lenet-1");
+  EXPECT_EQ(described_.batch_size(), 7);
+}
+
+TEST_F(ModelCommandsTest, DescribeWantsAJobOrAModel) {
+  EXPECT_EQ(Run({"describe"}), 2);
+  EXPECT_EQ(Run({"describe", "lenet-1", "--model", "lenet"}), 2);
+  EXPECT_EQ(Run({"describe", "lenet-1", "--batch-size", "3"}), 2);
+}
+
+TEST_F(ModelCommandsTest, SaysWhatIsWrongWithATemplate) {
+  daemon_.describe_model = [](const v1::DescribeModelRequest&, v1::ModelDescription*) {
+    return client::BadRequestStatus("wrong", {{"model.template.lenet.width", "is 0"}});
+  };
+  EXPECT_EQ(Run({"describe", "--model", "lenet", "--set", "model.template.lenet.width=0"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("model.template.lenet.width: is 0\n"));
+}
+
+TEST_F(ModelCommandsTest, PredictsByTheContentOfFiles) {
+  v1::PredictRequest asked;
+  daemon_.predict = [&](const v1::PredictRequest& request, grpc::ServerWriter<v1::PredictResponse>* writer) {
+    asked = request;
+    v1::PredictResponse response;
+    v1::Prediction* prediction = response.add_predictions();
+    prediction->set_input(request.inputs(0).label());
+    v1::ClassScore* first = prediction->add_classes();
+    first->set_index(6);
+    first->set_name("Shirt");
+    first->set_probability(0.75);
+    v1::ClassScore* second = prediction->add_classes();
+    second->set_index(3);
+    second->set_probability(0.25);
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  const std::string png = Write("a.png", "\x89PNG...");
+  const std::string jpeg = Write("b", "\xff\xd8\xff");
+  const std::string npy = Write("c", std::string("\x93NUMPY\x01\0", 8));
+  const std::string csv = Write("d", "1,2\n");
+  EXPECT_EQ(Run({"predict", "lenet", png, jpeg, npy, csv, "--top-k", "2"}), 0);
+  EXPECT_EQ(asked.name(), "jobs/lenet-1");
+  EXPECT_EQ(asked.top_k(), 2);
+  ASSERT_EQ(asked.inputs_size(), 4);
+  EXPECT_TRUE(asked.inputs(0).has_image());
+  EXPECT_EQ(asked.inputs(0).label(), png);
+  EXPECT_TRUE(asked.inputs(1).has_image());
+  EXPECT_TRUE(asked.inputs(2).has_npy());
+  EXPECT_TRUE(asked.inputs(3).has_csv());
+  EXPECT_THAT(terminal_.out(), HasSubstr("Shirt"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("75.0%"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("class 3 25.0%"));
+}
+
+TEST_F(ModelCommandsTest, PredictsManyFilesInSeveralCalls) {
+  int calls = 0;
+  daemon_.predict = [&](const v1::PredictRequest& request, grpc::ServerWriter<v1::PredictResponse>* writer) {
+    ++calls;
+    v1::PredictResponse response;
+    for (const v1::PredictInput& input : request.inputs())
+      response.add_predictions()->set_input(input.label());
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  std::vector<std::string> command = {"predict", "lenet-1", "--format", "json"};
+  for (int i = 0; i < 3; ++i)
+    command.push_back(Write(std::to_string(i) + ".png", "\x89PNG" + std::string(3 << 20, ' ')));
+  EXPECT_EQ(Run(command), 0);
+  EXPECT_EQ(calls, 2);
+  EXPECT_THAT(terminal_.out(), HasSubstr("0.png"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("2.png"));
+}
+
+TEST_F(ModelCommandsTest, NamesTheFilesThatAreWrong) {
+  daemon_.predict = [](const v1::PredictRequest&, grpc::ServerWriter<v1::PredictResponse>*) {
+    return client::BadRequestStatus("wrong", {{"inputs[1]", "is cut short"}});
+  };
+  const std::string a = Write("a.png", "\x89PNG");
+  const std::string b = Write("b.png", "\x89PNG");
+  EXPECT_EQ(Run({"predict", "lenet-1", a, b}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr(b + ": is cut short\n"));
+  EXPECT_NE(Run({"predict", "lenet-1", folder_ + "/none.png"}), 0);
+  EXPECT_THAT(terminal_.err(), HasSubstr("none.png"));
+  EXPECT_NE(Run({"predict", "lenet-1", Write("c", std::string("a\0b", 3))}), 0);
+  EXPECT_THAT(terminal_.err(), HasSubstr("is neither a PNG or JPEG image"));
+}
+
+TEST_F(ModelCommandsTest, Evaluates) {
+  v1::EvaluateRequest asked;
+  daemon_.evaluate = [&](const v1::EvaluateRequest& request,
+                         grpc::ServerWriter<v1::EvaluateResponse>* writer) {
+    asked = request;
+    v1::EvaluateResponse response;
+    response.set_done(5);
+    response.set_samples(10);
+    writer->Write(response);
+    response.mutable_evaluation()->set_loss(0.5);
+    (*response.mutable_evaluation()->mutable_metrics())["accuracy"] = 0.875;
+    response.mutable_evaluation()->set_samples(10000);
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"evaluate", "lenet-1", "--dataset", "mnist", "--split", "training", "--metric", "accuracy"}),
+            0);
+  EXPECT_EQ(asked.name(), "jobs/lenet-1");
+  EXPECT_EQ(asked.dataset().name(), "mnist");
+  EXPECT_EQ(asked.split(), v1::DATASET_SPLIT_TRAINING);
+  EXPECT_THAT(asked.metrics(), ElementsAre(v1::METRIC_ACCURACY));
+  EXPECT_EQ(terminal_.out(), "loss 0.5000, accuracy 0.8750 over 10,000 samples\n");
+
+  for (const char* content : {"synthetic: {shape: [2], classes: 3}\n",
+                              "name: job\ndataset: {synthetic: {shape: [2], classes: 3}}\nmodel: {}\n"}) {
+    EXPECT_EQ(Run({"evaluate", "lenet-1", "--dataset", Write("data.yaml", content), "-o", "json"}), 0);
+    EXPECT_EQ(asked.dataset().synthetic().classes(), 3) << content;
+  }
+  EXPECT_EQ(Run({"evaluate", "lenet-1", "--dataset", Write("data.yaml", "synthetik: {}\n")}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `synthetic`"));
+  EXPECT_EQ(Run({"evaluate", "lenet-1", "--metric", "acuracy"}), 2);
+}
+
+TEST_F(ModelCommandsTest, AnEvaluationWithoutAResultIsAnError) {
+  daemon_.evaluate = [](const v1::EvaluateRequest&, grpc::ServerWriter<v1::EvaluateResponse>*) {
+    return grpc::Status::OK;
+  };
+  EXPECT_NE(Run({"evaluate", "lenet-1"}), 0);
+  EXPECT_EQ(terminal_.out(), "");
+}
+
+TEST(ModelTableTest, FormatsOperations) {
+  EXPECT_EQ(FormatOperations(587520), "587,520");
+  EXPECT_EQ(FormatOperations(1820000000), "1.82 G");
+  EXPECT_EQ(FormatOperations(45600000), "45.6 M");
+  EXPECT_EQ(FormatOperations(999999999), "1.00 G");
+  EXPECT_EQ(FormatOperations(123000000000), "123 G");
+}
+
+}  // namespace
+}  // namespace tandem::cli

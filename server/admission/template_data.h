@@ -1,0 +1,26 @@
+#ifndef TANDEM_SERVER_ADMISSION_TEMPLATE_DATA_H_
+#define TANDEM_SERVER_ADMISSION_TEMPLATE_DATA_H_
+
+#include "engine/data/dataset.h"
+#include "engine/layers/model_template.h"
+#include "tandem/v1/model.pb.h"
+
+namespace tandem {
+
+// What a template takes from a data set: its samples, and an output for each class, token or number of a
+// target.
+inline TemplateData TemplateDataOf(const DatasetInfo& info) {
+  const bool values = info.target_type == TargetType::kValues;
+  return {.sample = info.shape, .outputs = values ? info.target_shape.elements() : info.classes};
+}
+
+// The input of a network for a data set.
+inline v1::Input InputOf(const DatasetInfo& info) {
+  v1::Input input;
+  for (const int64_t extent : info.shape.extents()) input.add_shape(extent);
+  return input;
+}
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_ADMISSION_TEMPLATE_DATA_H_

@@ -1,0 +1,32 @@
+#include "server/admission/weights_finder.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "server/jobs/model_artifact.h"
+
+namespace tandem {
+
+absl::StatusOr<std::string> WeightsFinder::Find(const v1::InitialWeights& weights) const {
+  if (weights.has_file()) {
+    absl::StatusOr<std::string> path = catalog_->ResolveFile(weights.file());
+    if (!path.ok()) return FieldError("initial_weights.file", path.status().message());
+    return path;
+  }
+  if (!weights.has_artifact()) {
+    return FieldError("initial_weights", "names no source; give artifact, of a job, or file");
+  }
+  const std::string& name = weights.artifact().job();
+  const absl::StatusOr<v1::Job> job = find_job_(name);
+  if (!job.ok()) {
+    if (!absl::IsNotFound(job.status())) return job.status();
+    return FieldError("initial_weights.artifact.job",
+                      absl::StrCat("is '", absl::CHexEscape(name.substr(0, 80)),
+                                   "', and there is no such job; it may have been deleted"));
+  }
+  absl::StatusOr<std::string> path = FindModelArtifact(*job, weights.artifact().artifact());
+  if (!path.ok()) return FieldError("initial_weights.artifact", path.status().message());
+  return path;
+}
+
+}  // namespace tandem

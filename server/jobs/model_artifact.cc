@@ -1,0 +1,52 @@
+#include "server/jobs/model_artifact.h"
+
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "engine/base/error_reason.h"
+#include "server/store/records.h"
+
+namespace tandem {
+namespace {
+
+constexpr char kModelFile[] = "model.safetensors";
+constexpr char kEnding[] = ".safetensors";
+
+// Whether a name that a worker reported stays inside the job's folder.
+bool IsInside(const std::string& name) {
+  if (name.empty() || name.front() == '/') return false;
+  const std::vector<std::string> parts = absl::StrSplit(name, '/');
+  for (const std::string& part : parts) {
+    if (part == "..") return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> FindModelArtifact(const v1::Job& job, const std::string& artifact) {
+  const std::string wanted = artifact.empty() ? kModelFile : artifact;
+  std::vector<std::string> models;
+  for (const v1::Artifact& candidate : job.artifacts()) {
+    if (!absl::EndsWith(candidate.name(), kEnding) || !IsInside(candidate.name())) continue;
+    if (candidate.name() == wanted) return absl::StrCat(job.folder(), "/", wanted);
+    models.push_back(candidate.name());
+  }
+  const std::string shown = absl::CHexEscape(wanted.substr(0, 80));
+  if (!IsTerminal(job.state()) && models.empty()) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          job.name(), " has not made a model yet; wait for its end (tandem watch)")),
+                      "NO_MODEL_YET");
+  }
+  return WithReason(
+      absl::NotFoundError(absl::StrCat(
+          job.name(), " has no model '", shown, "'; ",
+          models.empty() ? "it ended without one" : absl::StrCat("it has ", absl::StrJoin(models, ", ")))),
+      "ARTIFACT_NOT_FOUND");
+}
+
+}  // namespace tandem

@@ -1,0 +1,66 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/layers/model_template.h"
+#include "engine/training/model_description.h"
+#include "server/admission/template_data.h"
+#include "server/rpc/handlers.h"
+
+namespace tandem::rpc {
+namespace {
+
+// The model that is asked for, its template expanded.
+absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const v1::DescribeModelRequest& request) {
+  if (request.has_job()) {
+    const std::string id = JobId(request.job());
+    if (id.empty()) return FieldError("job", "is not the name of a job; write \"jobs/<id>\"");
+    const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
+    if (!job.ok()) return ExplainJobError(job.status(), request.job());
+    return job->spec().model();
+  }
+  if (!request.has_model()) return FieldError("model", "is required, or job: what to describe");
+  v1::Model model = request.model();
+  TemplateData data = CustomaryData(model.template_());
+  FieldViolations violations;
+  if (request.has_dataset()) {
+    const absl::StatusOr<v1::DatasetSpec> resolved = context.datasets->Resolve(request.dataset());
+    const absl::StatusOr<DatasetInfo> info =
+        resolved.ok() ? context.datasets->Describe(*resolved) : resolved.status();
+    if (info.ok()) {
+      data = TemplateDataOf(*info);
+      if (!model.has_input()) *model.mutable_input() = InputOf(*info);
+    }
+    violations.AddAll("dataset", info.status());
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  violations.AddAll("model", ExpandTemplate(data, &model));
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  return model;
+}
+
+absl::StatusOr<v1::ModelDescription> Describe(const RpcContext& context,
+                                              const v1::DescribeModelRequest& request) {
+  const int64_t batch = request.batch_size() == 0 ? 1 : request.batch_size();
+  if (batch < 1 || batch > kMaxDescribedBatch) {
+    return FieldError("batch_size",
+                      absl::StrCat("is ", batch, "; it must be from 1 to ", kMaxDescribedBatch));
+  }
+  TANDEM_ASSIGN_OR_RETURN(const v1::Model model, FindModel(context, request));
+  absl::StatusOr<v1::ModelDescription> description = tandem::DescribeModel(model, batch);
+  if (description.ok() || !absl::IsInvalidArgument(description.status())) return description;
+  FieldViolations violations;
+  violations.AddAll("model", description.status());
+  return violations.ToStatus();
+}
+
+}  // namespace
+
+void DescribeModel(const RpcContext& context, const v1::DescribeModelRequest& request,
+                   Reply<v1::ModelDescription> reply) {
+  context.pool->Post(
+      [&context, &request, reply = std::move(reply)]() mutable { reply(Describe(context, request)); });
+}
+
+}  // namespace tandem::rpc

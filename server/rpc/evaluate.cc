@@ -1,0 +1,58 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "server/rpc/deferred_source.h"
+#include "server/rpc/handlers.h"
+#include "server/rpc/model_call_source.h"
+#include "server/rpc/model_task.h"
+
+namespace tandem::rpc {
+namespace {
+
+constexpr int64_t kMaxBatch = 65536;
+
+absl::Status CheckRequest(const v1::EvaluateRequest& request) {
+  TANDEM_RETURN_IF_ERROR(ParseJobName(request.name()).status());
+  FieldViolations violations;
+  if (request.batch_size() < 0 || request.batch_size() > kMaxBatch) {
+    violations.Add("batch_size",
+                   absl::StrCat("is ", request.batch_size(), "; it must be from 1 to ", kMaxBatch));
+  }
+  if (request.dataset().has_normalization()) {
+    violations.Add("dataset.normalization", "must be left out: samples are normalised as the job's own");
+  }
+  if (!v1::DatasetSplit_IsValid(request.split())) {
+    violations.Add("split", absl::StrCat("is ", static_cast<int>(request.split()), ", which is no split"));
+  }
+  return violations.ToStatus();
+}
+
+Source<v1::EvaluateResponse> Open(const RpcContext& context, v1::EvaluateRequest request) {
+  TANDEM_ASSIGN_OR_RETURN(internal::v1::ModelTask task,
+                          MakeModelTask(context, request.name(), request.artifact()));
+  const v1::DatasetSpec& wanted = request.has_dataset() ? request.dataset() : task.spec().dataset();
+  absl::StatusOr<v1::DatasetSpec> dataset = context.datasets->Resolve(wanted);
+  if (!dataset.ok()) {
+    FieldViolations violations;
+    violations.AddAll("dataset", dataset.status());
+    return violations.ToStatus();
+  }
+  *task.mutable_evaluate()->mutable_dataset() = *std::move(dataset);
+  *task.mutable_evaluate()->mutable_request() = std::move(request);
+  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, context.models->Start(std::move(task)));
+  return std::make_unique<ModelCallSource<v1::EvaluateResponse>>(
+      std::move(call),
+      [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_evaluate()); });
+}
+
+}  // namespace
+
+Source<v1::EvaluateResponse> Evaluate(const RpcContext& context, const v1::EvaluateRequest& request) {
+  TANDEM_RETURN_IF_ERROR(CheckRequest(request));
+  return std::make_unique<DeferredSource<v1::EvaluateResponse>>(
+      context.pool, [&context, request]() mutable { return Open(context, std::move(request)); });
+}
+
+}  // namespace tandem::rpc

@@ -1,0 +1,52 @@
+#include "server/rpc/call_frame.h"
+#include "server/rpc/handlers.h"
+#include "server/rpc/services.h"
+#include "tandem/v1/model_service.grpc.pb.h"
+
+namespace tandem {
+namespace {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+using grpc::ServerWriteReactor;
+
+class ModelService final : public v1::ModelService::CallbackService {
+ public:
+  ModelService(const RpcContext* context, ActiveStreams* streams) : context_(context), streams_(streams) {}
+
+  ServerUnaryReactor* DescribeModel(CallbackServerContext* context, const v1::DescribeModelRequest* request,
+                                    v1::ModelDescription* response) override {
+    return ServeUnary(*context_->lifecycle, "DescribeModel", context, request, response,
+                      [this](const v1::DescribeModelRequest& r, Reply<v1::ModelDescription> reply) {
+                        rpc::DescribeModel(*context_, r, std::move(reply));
+                      });
+  }
+  ServerWriteReactor<v1::PredictResponse>* Predict(CallbackServerContext* context,
+                                                   const v1::PredictRequest* request) override {
+    return Stream<v1::PredictResponse>("Predict", context, request, &rpc::Predict);
+  }
+  ServerWriteReactor<v1::EvaluateResponse>* Evaluate(CallbackServerContext* context,
+                                                     const v1::EvaluateRequest* request) override {
+    return Stream<v1::EvaluateResponse>("Evaluate", context, request, &rpc::Evaluate);
+  }
+
+ private:
+  template <typename Response, typename Request>
+  ServerWriteReactor<Response>* Stream(absl::string_view method, CallbackServerContext* context,
+                                       const Request* request,
+                                       rpc::Source<Response> (*handler)(const RpcContext&, const Request&)) {
+    return ServeStream<Response>(*context_->lifecycle, streams_, method, context, request,
+                                 [this, handler](const Request& r) { return handler(*context_, r); });
+  }
+
+  const RpcContext* const context_;
+  ActiveStreams* const streams_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeModelService(const RpcContext* context, ActiveStreams* streams) {
+  return std::make_unique<ModelService>(context, streams);
+}
+
+}  // namespace tandem

@@ -1,0 +1,203 @@
+// Models over gRPC: descriptions by the engine; predictions and evaluations by a process that stands in for
+// tandem-worker.
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "server/rpc/service_fixture.h"
+
+namespace tandem {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> FieldsOf(const grpc::Status& status) {
+  google::rpc::Status details;
+  details.ParseFromString(status.error_details());
+  std::vector<std::string> fields;
+  for (const auto& any : details.details()) {
+    google::rpc::BadRequest bad_request;
+    if (!any.UnpackTo(&bad_request)) continue;
+    for (const auto& violation : bad_request.field_violations()) fields.push_back(violation.field());
+  }
+  return fields;
+}
+
+class ModelServiceTest : public ServiceFixture {
+ protected:
+  // A job that has ended, with a model.
+  std::string Trained() {
+    std::string job = Create("lenet");
+    workers_.AwaitStarted(Id(job));
+    internal::v1::WorkerEvent artifact;
+    artifact.set_worker_sequence(2);
+    artifact.mutable_artifact()->set_name("model.safetensors");
+    Report(job, {Started(1), artifact});
+    Finish(job, 3, v1::JOB_STATE_SUCCEEDED);
+    return job;
+  }
+
+  static v1::PredictRequest PredictOf(const std::string& job, const std::vector<std::string>& labels) {
+    v1::PredictRequest request;
+    request.set_name(job);
+    for (const std::string& label : labels) {
+      v1::PredictInput& input = *request.add_inputs();
+      input.set_label(label);
+      input.set_csv("1");
+    }
+    return request;
+  }
+
+  struct Outcome {
+    std::vector<std::string> inputs;
+    grpc::Status status;
+  };
+  Outcome Predict(const v1::PredictRequest& request) {
+    Outcome outcome;
+    auto context = Context();
+    auto reader = model_stub_->Predict(context.get(), request);
+    for (v1::PredictResponse response; reader->Read(&response);) {
+      for (const v1::Prediction& prediction : response.predictions())
+        outcome.inputs.push_back(prediction.input());
+    }
+    outcome.status = reader->Finish();
+    return outcome;
+  }
+
+  grpc::Status Evaluate(const v1::EvaluateRequest& request) {
+    auto context = Context();
+    auto reader = model_stub_->Evaluate(context.get(), request);
+    for (v1::EvaluateResponse response; reader->Read(&response);) {
+    }
+    return reader->Finish();
+  }
+};
+
+TEST_F(ModelServiceTest, DescribesATemplateForADataSet) {
+  v1::DescribeModelRequest request;
+  request.mutable_model()->mutable_template_()->mutable_mlp()->add_units(8);
+  v1::SyntheticSource& data = *request.mutable_dataset()->mutable_synthetic();
+  for (const int extent : {1, 4, 4}) data.add_shape(extent);
+  data.set_classes(3);
+  data.set_train_samples(8);
+  v1::ModelDescription description;
+  grpc::Status status = model_stub_->DescribeModel(Context().get(), request, &description);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(description.parameters(), 8 * 17 + 3 * 9);
+  EXPECT_EQ(description.model().name(), "mlp");
+  EXPECT_EQ(description.batch_size(), 1);
+
+  request.set_batch_size(-1);
+  status = model_stub_->DescribeModel(Context().get(), request, &description);
+  EXPECT_THAT(FieldsOf(status), ElementsAre("batch_size"));
+  request.clear_batch_size();
+  request.mutable_model()->mutable_template_()->mutable_mlp()->add_units(0);
+  status = model_stub_->DescribeModel(Context().get(), request, &description);
+  EXPECT_THAT(FieldsOf(status), ElementsAre("model.template.mlp.units[1]"));
+}
+
+TEST_F(ModelServiceTest, DescribesWhatIsWrong) {
+  v1::ModelDescription description;
+  grpc::Status status = model_stub_->DescribeModel(Context().get(), {}, &description);
+  EXPECT_THAT(FieldsOf(status), ElementsAre("model"));
+  v1::DescribeModelRequest request;
+  request.set_job("jobs/none");
+  EXPECT_EQ(model_stub_->DescribeModel(Context().get(), request, &description).error_code(),
+            StatusCode::NOT_FOUND);
+  request.mutable_model()->mutable_input()->add_shape(4);
+  request.mutable_model()->add_layers()->mutable_dense();
+  status = model_stub_->DescribeModel(Context().get(), request, &description);
+  EXPECT_THAT(FieldsOf(status), ElementsAre("model.layers[0].dense.units"));
+}
+
+TEST_F(ModelServiceTest, PassesPredictionsOn) {
+  const Outcome outcome = Predict(PredictOf(Trained(), {"answer", "a", "b"}));
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.error_message();
+  EXPECT_THAT(outcome.inputs, ElementsAre("answer", "a", "b"));
+}
+
+TEST_F(ModelServiceTest, PassesErrorsOn) {
+  const std::string job = Trained();
+  EXPECT_EQ(Predict(PredictOf(job, {"fail"})).status.error_code(), StatusCode::FAILED_PRECONDITION);
+  const grpc::Status violated = Predict(PredictOf(job, {"violate"})).status;
+  EXPECT_EQ(violated.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(FieldsOf(violated), ElementsAre("inputs[0]"));
+  EXPECT_EQ(Predict(PredictOf(job, {"die"})).status.error_code(), StatusCode::INTERNAL);
+}
+
+TEST_F(ModelServiceTest, RefusesWrongRequests) {
+  const std::string job = Trained();
+  EXPECT_THAT(FieldsOf(Predict(PredictOf("", {"answer"})).status), ElementsAre("name"));
+  EXPECT_EQ(Predict(PredictOf("jobs/none", {"answer"})).status.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_THAT(FieldsOf(Predict(PredictOf(job, {})).status), ElementsAre("inputs"));
+  v1::PredictRequest request = PredictOf(job, {"answer"});
+  request.mutable_inputs(0)->clear_csv();
+  request.add_inputs()->set_label(std::string(513, 'x'));
+  EXPECT_THAT(FieldsOf(Predict(request).status), ElementsAre("inputs[0]", "inputs[1]", "inputs[1].label"));
+  request = PredictOf(job, {"answer"});
+  request.set_top_k(-1);
+  EXPECT_THAT(FieldsOf(Predict(request).status), ElementsAre("top_k"));
+  request = PredictOf(job, {"answer"});
+  request.mutable_inputs(0)->set_image(std::string(13 << 20, 'x'));
+  EXPECT_EQ(Predict(request).status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  request = PredictOf(job, {"answer"});
+  request.set_artifact("other.safetensors");
+  const grpc::Status missing = Predict(request).status;
+  EXPECT_EQ(missing.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_THAT(missing.error_message(), HasSubstr("model.safetensors"));
+}
+
+TEST_F(ModelServiceTest, AJobWithoutAModelMayGetOne) {
+  const std::string job = Create("lenet");
+  const grpc::Status early = Predict(PredictOf(job, {"answer"})).status;
+  EXPECT_EQ(early.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(early.error_message(), HasSubstr("has not made a model yet"));
+}
+
+TEST_F(ModelServiceTest, ChecksEvaluations) {
+  const std::string job = Trained();
+  v1::EvaluateRequest request;
+  request.set_name(job);
+  request.mutable_dataset()->set_name("none");
+  EXPECT_THAT(FieldsOf(Evaluate(request)), ElementsAre("dataset.name"));
+  request.mutable_dataset()->mutable_normalization();
+  request.set_batch_size(1 << 20);
+  EXPECT_THAT(FieldsOf(Evaluate(request)), ElementsAre("batch_size", "dataset.normalization"));
+  request.clear_batch_size();
+  request.clear_dataset();
+  // The job's own, which this one does not have.
+  EXPECT_THAT(FieldsOf(Evaluate(request)), ElementsAre("dataset"));
+}
+
+TEST_F(ModelServiceTest, NeedsTheToken) {
+  v1::ModelDescription description;
+  EXPECT_EQ(model_stub_->DescribeModel(Context("wrong").get(), {}, &description).error_code(),
+            StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(ModelServiceTest, AClientThatGoesAwayFreesItsProcess) {
+  const std::string job = Trained();
+  // As many as run at once, twice: the second ones run only when the first ones are gone.
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+    std::vector<std::unique_ptr<grpc::ClientReader<v1::PredictResponse>>> readers;
+    for (int i = 0; i < 2; ++i) {
+      contexts.push_back(Context());
+      readers.push_back(model_stub_->Predict(contexts.back().get(), PredictOf(job, {"flood"})));
+      v1::PredictResponse response;
+      EXPECT_TRUE(readers.back()->Read(&response));
+    }
+    for (const auto& context : contexts) context->TryCancel();
+    for (const auto& reader : readers) EXPECT_EQ(reader->Finish().error_code(), StatusCode::CANCELLED);
+  }
+  EXPECT_TRUE(Predict(PredictOf(job, {"answer"})).status.ok());
+}
+
+}  // namespace
+}  // namespace tandem

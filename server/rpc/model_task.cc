@@ -1,0 +1,46 @@
+#include "server/rpc/model_task.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "server/jobs/model_artifact.h"
+#include "server/rpc/handlers.h"
+
+namespace tandem::rpc {
+namespace {
+
+// A device like the job's own where that is one of CPU cores, so that results are the job's, bit for bit;
+// else any of CPU cores.
+v1::Device ChooseDevice(const std::vector<v1::Device>& devices, const v1::Job& job) {
+  const auto is_cpu = [](const v1::Device& device) { return device.kind() != v1::DEVICE_KIND_GPU; };
+  const auto own = std::find_if(devices.begin(), devices.end(), [&](const v1::Device& device) {
+    return is_cpu(device) && !job.devices().empty() && device.name() == job.devices(0);
+  });
+  if (own != devices.end()) return *own;
+  const auto any = std::find_if(devices.begin(), devices.end(), is_cpu);
+  if (any != devices.end()) return *any;
+  v1::Device device;
+  device.set_name("devices/cpu:0");
+  device.set_kind(v1::DEVICE_KIND_CPU);
+  device.set_threads(1);
+  device.set_memory_bytes(int64_t{4} << 30);
+  return device;
+}
+
+}  // namespace
+
+absl::StatusOr<internal::v1::ModelTask> MakeModelTask(const RpcContext& context, const std::string& name,
+                                                      const std::string& artifact) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string id, ParseJobName(name));
+  const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
+  if (!job.ok()) return ExplainJobError(job.status(), name);
+  internal::v1::ModelTask task;
+  TANDEM_ASSIGN_OR_RETURN(*task.mutable_model_path(), FindModelArtifact(*job, artifact));
+  *task.mutable_spec() = job->spec();
+  *task.mutable_device() = ChooseDevice(context.scheduler->ListDevices(), *job);
+  task.set_memory_bytes(task.device().memory_bytes());
+  return task;
+}
+
+}  // namespace tandem::rpc

@@ -1,0 +1,71 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "server/rpc/deferred_source.h"
+#include "server/rpc/handlers.h"
+#include "server/rpc/model_call_source.h"
+#include "server/rpc/model_task.h"
+
+namespace tandem::rpc {
+namespace {
+
+constexpr int kMaxInputs = 10000;
+constexpr size_t kMaxBytes = 12 << 20;
+constexpr size_t kMaxLabelBytes = 512;
+constexpr int kMaxTopK = 1000;
+
+absl::Status CheckRequest(const v1::PredictRequest& request) {
+  TANDEM_RETURN_IF_ERROR(ParseJobName(request.name()).status());
+  FieldViolations violations;
+  if (request.inputs().empty()) violations.Add("inputs", "is empty; give at least one sample");
+  if (request.inputs_size() > kMaxInputs) {
+    violations.Add("inputs", absl::StrCat("has ", request.inputs_size(), " inputs; at most ", kMaxInputs,
+                                          " are taken: send them in several calls"));
+  }
+  if (request.top_k() < 0 || request.top_k() > kMaxTopK) {
+    violations.Add("top_k", absl::StrCat("is ", request.top_k(), "; it must be from 0 to ", kMaxTopK));
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  for (int i = 0; i < request.inputs_size(); ++i) {
+    const v1::PredictInput& input = request.inputs(i);
+    const std::string field = absl::StrCat("inputs[", i, "]");
+    if (input.content_case() == v1::PredictInput::CONTENT_NOT_SET) {
+      violations.Add(field, "has no content; give image, npy or csv");
+    }
+    if (input.label().size() > kMaxLabelBytes) {
+      violations.Add(absl::StrCat(field, ".label"),
+                     absl::StrCat("has ", input.label().size(), " bytes; at most ", kMaxLabelBytes));
+    }
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  if (const size_t bytes = request.ByteSizeLong(); bytes > kMaxBytes) {
+    return WithReason(
+        absl::ResourceExhaustedError(absl::StrCat("inputs: have ", bytes, " bytes; at most ", kMaxBytes,
+                                                  " are taken (12 MiB): send them in several calls")),
+        "REQUEST_TOO_LARGE");
+  }
+  return absl::OkStatus();
+}
+
+Source<v1::PredictResponse> Open(const RpcContext& context, v1::PredictRequest request) {
+  TANDEM_ASSIGN_OR_RETURN(internal::v1::ModelTask task,
+                          MakeModelTask(context, request.name(), request.artifact()));
+  *task.mutable_predict() = std::move(request);
+  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, context.models->Start(std::move(task)));
+  return std::make_unique<ModelCallSource<v1::PredictResponse>>(
+      std::move(call),
+      [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_predict()); });
+}
+
+}  // namespace
+
+Source<v1::PredictResponse> Predict(const RpcContext& context, const v1::PredictRequest& request) {
+  TANDEM_RETURN_IF_ERROR(CheckRequest(request));
+  return std::make_unique<DeferredSource<v1::PredictResponse>>(
+      context.pool, [&context, request]() mutable { return Open(context, std::move(request)); });
+}
+
+}  // namespace tandem::rpc

@@ -1,0 +1,253 @@
+#include "server/workers/model_workers.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "server/workers/model_task_frames.h"
+#include "server/workers/worker_launcher.h"
+#include "server/workers/worker_process.h"
+
+namespace tandem {
+namespace {
+
+using internal::v1::ModelTaskEnd;
+using internal::v1::ModelTaskOutput;
+
+// Outputs that are kept while the client is slow; a worker with more waits.
+constexpr size_t kMostKept = 8;
+// Of what a process that died wrote to stderr, for the daemon's log.
+constexpr size_t kLastWords = 2000;
+
+absl::StatusOr<UniqueFd> MemoryFile(const char* name) {
+  UniqueFd file(memfd_create(name, MFD_CLOEXEC));
+  if (!file.valid()) return absl::ErrnoToStatus(errno, "cannot make a file in memory");
+  return file;
+}
+
+absl::Status WriteAll(int fd, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) return absl::ErrnoToStatus(errno, "cannot hand a worker its task");
+    if (written > 0) bytes.remove_prefix(written);
+  }
+  if (lseek(fd, 0, SEEK_SET) != 0) return absl::ErrnoToStatus(errno, "cannot hand a worker its task");
+  return absl::OkStatus();
+}
+
+std::string LastWords(int fd) {
+  const off_t size = lseek(fd, 0, SEEK_END);
+  std::string text(std::min<size_t>(size < 0 ? 0 : size, kLastWords), '\0');
+  const ssize_t count = pread(fd, text.data(), text.size(), size - static_cast<off_t>(text.size()));
+  text.resize(std::max<ssize_t>(count, 0));
+  return text;
+}
+
+absl::Status StatusOf(const ModelTaskEnd& end) {
+  if (end.code() == 0) return absl::OkStatus();
+  if (end.violations().empty()) return absl::Status(static_cast<absl::StatusCode>(end.code()), end.message());
+  FieldViolations violations;
+  for (const auto& violation : end.violations()) violations.Add(violation.field(), violation.description());
+  return violations.ToStatus();
+}
+
+// Kills the process, whatever becomes of its outputs, and says how it ended.
+std::string Clear(WorkerProcess& process) {
+  process.SignalGroup(SIGKILL);
+  pollfd ended = {process.pidfd(), POLLIN, 0};
+  while (poll(&ended, 1, -1) < 0 && errno == EINTR) {
+  }
+  return DescribeEnd(process.Reap());
+}
+
+}  // namespace
+
+void ModelCall::Next(Callback callback) {
+  Result result = std::nullopt;
+  {
+    MutexLock lock(&mutex_);
+    if (!outputs_.empty()) {
+      result = std::move(outputs_.front());
+      outputs_.pop_front();
+    } else if (end_.has_value()) {
+      if (!end_->ok()) result = *end_;
+    } else {
+      callback_ = std::move(callback);
+      return;
+    }
+  }
+  callback(std::move(result));
+}
+
+void ModelCall::Cancel() {
+  End(absl::CancelledError("the call was broken off"));
+  const uint64_t one = 1;
+  // It can only fail where it is readable already.
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+}
+
+bool ModelCall::HasRoom() const { return end_.has_value() || outputs_.size() < kMostKept; }
+
+void ModelCall::Deliver(ModelTaskOutput output, absl::Time deadline) {
+  Callback callback;
+  {
+    MutexLock lock(&mutex_);
+    const auto room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasRoom(); };
+    mutex_.AwaitWithTimeout(absl::Condition(&room), deadline - absl::Now());
+    if (end_.has_value()) return;
+    if (callback_ == nullptr) {
+      outputs_.push_back(std::move(output));
+      return;
+    }
+    callback = std::exchange(callback_, nullptr);
+  }
+  callback(std::move(output));
+}
+
+void ModelCall::End(const absl::Status& status) {
+  Callback callback;
+  {
+    MutexLock lock(&mutex_);
+    if (end_.has_value()) return;
+    end_ = status;
+    if (absl::IsCancelled(status)) outputs_.clear();
+    callback = std::exchange(callback_, nullptr);
+  }
+  if (callback == nullptr) return;
+  if (status.ok()) {
+    callback(std::nullopt);
+  } else {
+    callback(status);
+  }
+}
+
+bool ModelCall::ended() const {
+  MutexLock lock(&mutex_);
+  return end_.has_value();
+}
+
+ModelWorkers::ModelWorkers(Options options) : options_(std::move(options)) {
+  MutexLock lock(&stop_mutex_);
+  for (int i = 0; i < options_.most_running; ++i) threads_.emplace_back([this] { RunThread(); });
+}
+
+ModelWorkers::~ModelWorkers() { Stop(); }
+
+absl::StatusOr<std::shared_ptr<ModelCall>> ModelWorkers::Start(internal::v1::ModelTask task) {
+  UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return absl::ErrnoToStatus(errno, "cannot make an event");
+  std::shared_ptr<ModelCall> call(new ModelCall(std::move(task), std::move(wake)));
+  MutexLock lock(&mutex_);
+  if (stopping_) return absl::UnavailableError("the daemon shuts down");
+  const auto gone = [](const std::shared_ptr<ModelCall>& other) { return other->ended(); };
+  waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), gone), waiting_.end());
+  if (waiting_.size() >= static_cast<size_t>(options_.most_waiting)) {
+    return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                          "of predictions and evaluations, ", options_.most_running, " may run and ",
+                          options_.most_waiting, " wait at once, and so many do; try again later")),
+                      "TOO_MANY_MODEL_CALLS");
+  }
+  waiting_.push_back(call);
+  return call;
+}
+
+void ModelWorkers::Stop() {
+  std::vector<std::shared_ptr<ModelCall>> calls;
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    calls.assign(waiting_.begin(), waiting_.end());
+    calls.insert(calls.end(), running_.begin(), running_.end());
+    waiting_.clear();
+  }
+  for (const std::shared_ptr<ModelCall>& call : calls) call->Cancel();
+  MutexLock lock(&stop_mutex_);
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void ModelWorkers::RunThread() {
+  for (;;) {
+    std::shared_ptr<ModelCall> call;
+    {
+      MutexLock lock(&mutex_);
+      const auto work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasWork(); };
+      mutex_.Await(absl::Condition(&work));
+      if (stopping_) return;
+      call = std::move(waiting_.front());
+      waiting_.pop_front();
+      running_.push_back(call);
+    }
+    if (!call->ended()) call->End(Run(*call));
+    MutexLock lock(&mutex_);
+    running_.erase(std::find(running_.begin(), running_.end(), call));
+  }
+}
+
+absl::Status ModelWorkers::Run(ModelCall& call) const {
+  TANDEM_ASSIGN_OR_RETURN(const UniqueFd task, MemoryFile("model-task"));
+  TANDEM_ASSIGN_OR_RETURN(const UniqueFd errors, MemoryFile("model-task-errors"));
+  TANDEM_RETURN_IF_ERROR(WriteAll(task.get(), call.task_.SerializeAsString()));
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "cannot make a pipe");
+  const UniqueFd outputs(ends[0]);
+  UniqueFd worker_end(ends[1]);
+
+  WorkerProcess::Command command;
+  command.program = options_.worker_program;
+  command.arguments = {"--model-task"};
+  command.environment = WorkerEnvironment({call.task_.device()});
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process,
+                          WorkerProcess::StartWith(command, {task.get(), worker_end.get(), errors.get()}));
+  worker_end.Reset();
+
+  const absl::Time deadline = absl::Now() + options_.time_limit;
+  ModelTaskFrameReader frames;
+  std::optional<absl::Status> end;
+  while (!end.has_value()) {
+    pollfd events[] = {{outputs.get(), POLLIN, 0}, {call.wake_.get(), POLLIN, 0}};
+    const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    const int ready = poll(events, 2, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) {
+      end = absl::ErrnoToStatus(errno, "cannot wait for a worker");
+    } else if (ready == 0) {
+      end = absl::DeadlineExceededError(
+          absl::StrCat("it took longer than ", absl::FormatDuration(options_.time_limit),
+                       ", which is what the daemon allows (--model-time-limit)"));
+    } else if (events[1].revents != 0) {
+      end = absl::CancelledError("the call was broken off");
+    } else if (const absl::StatusOr<bool> more = frames.ReadFrom(outputs.get()); !more.ok()) {
+      end = more.status();
+    } else {
+      while (std::optional<ModelTaskOutput> output = frames.Take()) {
+        if (output->has_end()) {
+          end = StatusOf(output->end());
+        } else {
+          call.Deliver(*std::move(output), deadline);
+        }
+      }
+      if (!*more && !end.has_value()) break;
+    }
+  }
+  const std::string how = Clear(*process);
+  if (end.has_value()) return *end;
+  spdlog::warn("a model worker {}; it said: {}", how, LastWords(errors.get()));
+  return absl::InternalError(absl::StrCat("the process that worked for this call ", how));
+}
+
+}  // namespace tandem

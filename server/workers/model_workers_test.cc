@@ -1,0 +1,184 @@
+#include "server/workers/model_workers.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "engine/base/field_violations.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
+internal::v1::ModelTask Task(const std::vector<std::string>& labels) {
+  internal::v1::ModelTask task;
+  for (const std::string& label : labels) task.mutable_predict()->add_inputs()->set_label(label);
+  task.mutable_device()->set_threads(1);
+  return task;
+}
+
+ModelWorkers::Options OptionsFor(int running, int waiting) {
+  ModelWorkers::Options options;
+  options.worker_program =
+      std::string(getenv("TEST_SRCDIR")) + "/tandem/server/workers/testing/fake_model_worker";
+  options.most_running = running;
+  options.most_waiting = waiting;
+  return options;
+}
+
+// Waits for the next output.
+ModelCall::Result Next(ModelCall& call) {
+  struct Waited {
+    Mutex mutex;
+    std::optional<ModelCall::Result> result ABSL_GUARDED_BY(mutex);
+  };
+  const auto waited = std::make_shared<Waited>();
+  call.Next([waited](ModelCall::Result result) {
+    MutexLock lock(&waited->mutex);
+    waited->result = std::move(result);
+  });
+  MutexLock lock(&waited->mutex);
+  const auto there = [&]()
+                         ABSL_EXCLUSIVE_LOCKS_REQUIRED(waited->mutex) { return waited->result.has_value(); };
+  if (!waited->mutex.AwaitWithTimeout(absl::Condition(&there), kPatience)) {
+    return absl::DeadlineExceededError("the test waited in vain");
+  }
+  return *std::move(waited->result);
+}
+
+std::string NextInput(ModelCall& call) {
+  const ModelCall::Result result = Next(call);
+  if (!result.ok()) return result.status().ToString();
+  return result->has_value() ? (*result)->predict().predictions(0).input() : "<end>";
+}
+
+std::shared_ptr<ModelCall> Start(ModelWorkers& workers, internal::v1::ModelTask task) {
+  absl::StatusOr<std::shared_ptr<ModelCall>> call = workers.Start(std::move(task));
+  EXPECT_TRUE(call.ok()) << call.status();
+  return *std::move(call);
+}
+
+TEST(ModelWorkersTest, GivesOutputsInOrderAndThenTheEnd) {
+  ModelWorkers workers(OptionsFor(1, 4));
+  const auto call = Start(workers, Task({"answer", "a", "b"}));
+  EXPECT_EQ(NextInput(*call), "answer");
+  EXPECT_EQ(NextInput(*call), "a");
+  EXPECT_EQ(NextInput(*call), "b");
+  EXPECT_EQ(NextInput(*call), "<end>");
+  EXPECT_EQ(NextInput(*call), "<end>");
+}
+
+TEST(ModelWorkersTest, RunsLargeTasks) {
+  ModelWorkers workers(OptionsFor(1, 4));
+  internal::v1::ModelTask task = Task({"answer"});
+  task.mutable_predict()->mutable_inputs(0)->set_image(std::string(12 << 20, 'x'));
+  EXPECT_EQ(NextInput(*Start(workers, std::move(task))), "answer");
+}
+
+TEST(ModelWorkersTest, GivesTheWorkersOwnError) {
+  ModelWorkers workers(OptionsFor(1, 4));
+  const auto failed = Next(*Start(workers, Task({"fail"})));
+  EXPECT_EQ(failed.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(failed.status().message(), "no such model");
+  const std::vector<FieldViolation> violations =
+      GetFieldViolations(Next(*Start(workers, Task({"violate"}))).status());
+  ASSERT_EQ(violations.size(), 1u);
+  EXPECT_EQ(violations[0].field, "inputs[0]");
+}
+
+TEST(ModelWorkersTest, SaysHowAProcessDied) {
+  ModelWorkers workers(OptionsFor(1, 4));
+  const absl::Status died = Next(*Start(workers, Task({"die"}))).status();
+  EXPECT_EQ(died.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(died.message(), HasSubstr("SIGABRT"));
+  EXPECT_EQ(Next(*Start(workers, Task({"nothing"}))).status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(Next(*Start(workers, Task({"garbage"}))).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(ModelWorkersTest, ACancelledCallsProcessIsKilled) {
+  ModelWorkers workers(OptionsFor(1, 4));
+  internal::v1::ModelTask task = Task({"hang"});
+  const std::string path = testing::TempDir() + "/pid";
+  task.set_model_path(path);
+  const auto call = Start(workers, std::move(task));
+  EXPECT_EQ(NextInput(*call), "hang");
+  pid_t pid = 0;
+  std::ifstream(path) >> pid;
+  ASSERT_GT(pid, 0);
+  EXPECT_EQ(kill(pid, 0), 0);
+  call->Cancel();
+  EXPECT_EQ(Next(*call).status().code(), absl::StatusCode::kCancelled);
+  // The one thread is free again once the process is gone.
+  EXPECT_EQ(NextInput(*Start(workers, Task({"answer"}))), "answer");
+  EXPECT_EQ(kill(pid, 0), -1);
+  EXPECT_EQ(errno, ESRCH);
+}
+
+TEST(ModelWorkersTest, ASlowClientHoldsTheWorkerUp) {
+  ModelWorkers workers(OptionsFor(1, 4));
+  const auto call = Start(workers, Task({"flood"}));
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(NextInput(*call), "flood");
+  call->Cancel();
+  EXPECT_EQ(Next(*call).status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST(ModelWorkersTest, TakesNoLongerThanAllowed) {
+  ModelWorkers::Options options = OptionsFor(1, 4);
+  options.time_limit = absl::Milliseconds(300);
+  ModelWorkers workers(options);
+  internal::v1::ModelTask task = Task({"hang"});
+  task.set_model_path("/dev/null");
+  const auto call = Start(workers, std::move(task));
+  ModelCall::Result result = Next(*call);
+  if (result.ok()) result = Next(*call);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(result.status().message(), HasSubstr("--model-time-limit"));
+}
+
+TEST(ModelWorkersTest, SomeRunSomeWaitAndMoreAreRefused) {
+  ModelWorkers workers(OptionsFor(1, 1));
+  internal::v1::ModelTask task = Task({"hang"});
+  task.set_model_path("/dev/null");
+  const auto running = Start(workers, std::move(task));
+  EXPECT_EQ(NextInput(*running), "hang");
+  const auto waiting = Start(workers, Task({"answer"}));
+  EXPECT_EQ(workers.Start(Task({"answer"})).status().code(), absl::StatusCode::kResourceExhausted);
+  running->Cancel();
+  EXPECT_EQ(NextInput(*waiting), "answer");
+}
+
+TEST(ModelWorkersTest, StoppingEndsEveryCall) {
+  ModelWorkers workers(OptionsFor(1, 4));
+  internal::v1::ModelTask task = Task({"hang"});
+  task.set_model_path("/dev/null");
+  const auto running = Start(workers, std::move(task));
+  EXPECT_EQ(NextInput(*running), "hang");
+  const auto waiting = Start(workers, Task({"answer"}));
+  workers.Stop();
+  EXPECT_EQ(Next(*running).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(Next(*waiting).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(workers.Start(Task({"answer"})).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(ModelWorkersTest, AProgramThatIsNotThereIsAnError) {
+  ModelWorkers::Options options = OptionsFor(1, 4);
+  options.worker_program = "/nonexistent/tandem-worker";
+  ModelWorkers workers(options);
+  EXPECT_FALSE(Next(*Start(workers, Task({"answer"}))).ok());
+}
+
+}  // namespace
+}  // namespace tandem

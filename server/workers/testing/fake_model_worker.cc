@@ -1,0 +1,68 @@
+// Stands in for tandem-worker --model-task in tests: the label of the task's first input says what it does.
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+
+#include "server/workers/model_task_frames.h"
+
+namespace tandem {
+namespace {
+
+using internal::v1::ModelTaskOutput;
+
+void Answer(const std::string& input) {
+  ModelTaskOutput output;
+  output.mutable_predict()->add_predictions()->set_input(input);
+  if (!WriteModelTaskOutput(output, STDOUT_FILENO).ok()) std::_Exit(9);
+}
+
+void End(int code, const std::string& message) {
+  ModelTaskOutput output;
+  output.mutable_end()->set_code(code);
+  output.mutable_end()->set_message(message);
+  if (!WriteModelTaskOutput(output, STDOUT_FILENO).ok()) std::_Exit(9);
+}
+
+int Main() {
+  const std::string text((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
+  internal::v1::ModelTask task;
+  if (!task.ParseFromString(text) || task.predict().inputs().empty()) return 2;
+  const std::string& label = task.predict().inputs(0).label();
+  if (label == "answer") {
+    for (const auto& input : task.predict().inputs()) Answer(input.label());
+    End(0, "");
+  } else if (label == "flood") {
+    for (;;) Answer(label);
+  } else if (label == "hang") {
+    // Says where it is, so that a test can see it go.
+    std::ofstream(task.model_path()) << getpid() << std::flush;
+    Answer(label);
+    for (;;) pause();
+  } else if (label == "fail") {
+    End(9, "no such model");
+  } else if (label == "violate") {
+    ModelTaskOutput output;
+    output.mutable_end()->set_code(3);
+    auto* violation = output.mutable_end()->add_violations();
+    violation->set_field("inputs[0]");
+    violation->set_description("is no image");
+    if (!WriteModelTaskOutput(output, STDOUT_FILENO).ok()) return 9;
+  } else if (label == "die") {
+    std::cerr << "last words";
+    std::abort();
+  } else if (label == "garbage") {
+    std::cout << std::string(100, '\xff') << std::flush;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace tandem
+
+int main() { return tandem::Main(); }
