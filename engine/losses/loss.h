@@ -1,25 +1,43 @@
 #ifndef TANDEM_ENGINE_LOSSES_LOSS_H_
 #define TANDEM_ENGINE_LOSSES_LOSS_H_
 
-#include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/graph/graph.h"
 #include "engine/tensor/shape.h"
+#include "engine/tensor/target.h"
 #include "tandem/v1/training.pb.h"
 
 namespace tandem {
 
-// INVALID_ARGUMENT where the message names no loss.
+// Sets the fields that have a default and are left out.
+void FillLossDefaults(v1::Loss* loss);
+
+// What is wrong with the message for itself: INVALID_ARGUMENT with the fields at fault, relative to the Loss
+// ("huber.delta"). Defaults are filled in, here and below.
 absl::Status CheckLoss(const v1::Loss& loss);
 
-// The shape that the network's output for one sample must have for data of so many classes.
-Shape OutputShapeFor(const v1::Loss& loss, int64_t classes);
+// That the loss takes such targets. INVALID_ARGUMENT as CheckLoss's.
+absl::Status CheckLossTarget(const v1::Loss& loss, const Target& target);
 
-// Appends the loss of `output` (a batch) against `labels`, int32 [batch], and returns it: the mean over the
-// batch, a scalar.
-absl::StatusOr<ValueId> AddLoss(const v1::Loss& loss, ValueId output, ValueId labels, Graph& graph);
+// Why a network whose output for one sample has this shape does not go with a loss and targets that fit:
+// "gives [10], but ..."; empty where it does.
+std::string OutputFault(const v1::Loss& loss, const Target& target, const Shape& output);
+
+// A loss in a graph, of a batch: scalars.
+struct LossValues {
+  ValueId loss = kNoValue;  // The mean over the batch, which is what is minimised.
+  // Where the mean is weighted, what it is the quotient of: the sum of the weighted losses, and of the
+  // weights. Otherwise kNoValue, and every sample, or position of one, weighs the same.
+  ValueId sum = kNoValue;
+  ValueId weight = kNoValue;
+};
+
+// Appends the loss of `output`, a batch, against `target`: int32 [batch], classes; int32 [batch, length],
+// tokens; or numbers of the output's shape. INVALID_ARGUMENT where they do not fit.
+absl::StatusOr<LossValues> AddLoss(const v1::Loss& loss, ValueId output, ValueId target, Graph& graph);
 
 }  // namespace tandem
 

@@ -1,8 +1,11 @@
 #include "engine/optimizers/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +14,9 @@
 #include "engine/graph/ops/adagrad.h"
 #include "engine/graph/ops/adam.h"
 #include "engine/graph/ops/clip_gradients.h"
+#include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/lion.h"
+#include "engine/graph/ops/muon.h"
 #include "engine/graph/ops/sgd.h"
 #include "engine/optimizers/parameter_groups.h"
 
@@ -64,7 +69,14 @@ constexpr Default kDefaults[] = {
     {"lamb", "beta1", 0.9},
     {"lamb", "beta2", 0.999},
     {"lamb", "epsilon", 1e-6},
+    {"muon", "learning_rate", 1e-3},
+    {"muon", "momentum", 0.95},
+    {"muon", "weight_decay", 0.1},
+    {"muon", "epsilon", 1e-7},
 };
+
+constexpr int kMuonSteps = 5;
+constexpr double kMuonCoefficients[] = {3.4445, -4.775, 2.0315};
 
 // The kind that is set; null where there is none.
 const FieldDescriptor* KindOf(const v1::Optimizer& optimizer) {
@@ -97,13 +109,77 @@ void CheckClipping(const v1::GradientClipping& clip, FieldViolations& violations
                  absl::StrCat("is ", limit, "; it must be finite and above 0"));
 }
 
-// The weight decay that the message gives.
-double WeightDecayOf(const v1::Optimizer& optimizer) {
+// A number of the kind that is set, by its field's name.
+double NumberOf(const v1::Optimizer& optimizer, const char* field) {
   const FieldDescriptor* kind = KindOf(optimizer);
   const Message& message = optimizer.GetReflection()->GetMessage(optimizer, kind);
-  return message.GetReflection()->GetDouble(message, kind->message_type()->FindFieldByName("weight_decay"));
+  return message.GetReflection()->GetDouble(message, kind->message_type()->FindFieldByName(field));
 }
 
+// Checks the numbers of a kind's message; `path` is its field's.
+void CheckNumbers(absl::string_view kind, const Message& message, const std::string& path,
+                  FieldViolations& violations) {
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor* field = message.GetDescriptor()->field(i);
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_DOUBLE || field->is_repeated()) continue;
+    const std::string name = absl::StrCat(path, ".", field->name());
+    if (field->name() == "learning_rate" && !message.GetReflection()->HasField(message, field)) {
+      violations.Add(name, "is required");
+      continue;
+    }
+    const double value = message.GetReflection()->GetDouble(message, field);
+    const std::string fault = FaultOf(kind, field->name(), value);
+    if (!fault.empty()) violations.Add(name, absl::StrCat("is ", value, "; ", fault));
+  }
+}
+
+void CheckMuon(const v1::Muon& muon, FieldViolations& violations) {
+  if (muon.ns_steps() < 1 || muon.ns_steps() > MuonOp::kMaxSteps) {
+    violations.Add("muon.ns_steps",
+                   absl::StrCat("is ", muon.ns_steps(), "; it must be from 1 to ", MuonOp::kMaxSteps));
+  }
+  const auto finite = [](double number) { return std::isfinite(number); };
+  if (muon.ns_coefficients_size() != 3 ||
+      !std::all_of(muon.ns_coefficients().begin(), muon.ns_coefficients().end(), finite)) {
+    violations.Add("muon.ns_coefficients", "must be three finite numbers, or none");
+  }
+  if (!v1::MuonScale_IsValid(muon.scale())) {
+    violations.Add("muon.scale", absl::StrCat("is ", static_cast<int>(muon.scale()), ", which is no scale"));
+  }
+  CheckNumbers("adamw", muon.adamw(), "muon.adamw", violations);
+}
+
+// A parameter's update, and what the learning rate is multiplied with for it.
+struct Update {
+  std::shared_ptr<const UpdateOp> op;
+  double rate_factor = 1;
+};
+
+std::shared_ptr<const UpdateOp> MakeAdamW(const v1::AdamW& adam, double weight_decay) {
+  return std::make_shared<AdamOp>(
+      AdamSettings{adam.beta1(), adam.beta2(), adam.epsilon(), weight_decay, true, adam.amsgrad()});
+}
+
+// Of a parameter of two dimensions.
+std::shared_ptr<const UpdateOp> MakeMuon(const v1::Muon& muon, double weight_decay) {
+  MuonSettings settings;
+  settings.momentum = muon.momentum();
+  settings.nesterov = muon.nesterov();
+  settings.weight_decay = weight_decay;
+  settings.steps = muon.ns_steps();
+  std::copy(muon.ns_coefficients().begin(), muon.ns_coefficients().end(), settings.coefficients.begin());
+  settings.epsilon = muon.epsilon();
+  settings.match_adamw = muon.scale() == v1::MUON_SCALE_MATCH_ADAMW;
+  return std::make_shared<MuonOp>(settings);
+}
+
+bool IsMuons(const v1::Muon& muon, const Value& parameter) {
+  return parameter.shape.rank() == 2 &&
+         std::none_of(muon.adamw_names().begin(), muon.adamw_names().end(),
+                      [&](const std::string& pattern) { return MatchesName(pattern, parameter.name); });
+}
+
+// Of the kinds that have one op for every parameter.
 std::shared_ptr<const UpdateOp> MakeOp(const v1::Optimizer& optimizer, double weight_decay) {
   switch (optimizer.kind_case()) {
     case v1::Optimizer::kSgd:
@@ -118,11 +194,8 @@ std::shared_ptr<const UpdateOp> MakeOp(const v1::Optimizer& optimizer, double we
       return std::make_shared<AdamOp>(
           AdamSettings{adam.beta1(), adam.beta2(), adam.epsilon(), weight_decay, false, adam.amsgrad()});
     }
-    case v1::Optimizer::kAdamw: {
-      const v1::AdamW& adam = optimizer.adamw();
-      return std::make_shared<AdamOp>(
-          AdamSettings{adam.beta1(), adam.beta2(), adam.epsilon(), weight_decay, true, adam.amsgrad()});
-    }
+    case v1::Optimizer::kAdamw:
+      return MakeAdamW(optimizer.adamw(), weight_decay);
     case v1::Optimizer::kNadam: {
       const v1::Nadam& nadam = optimizer.nadam();
       return std::make_shared<NadamOp>(NadamSettings{nadam.beta1(), nadam.beta2(), nadam.epsilon(),
@@ -161,17 +234,51 @@ std::shared_ptr<const UpdateOp> MakeOp(const v1::Optimizer& optimizer, double we
   return nullptr;
 }
 
+Update MakeUpdate(const v1::Optimizer& optimizer, const Value& parameter) {
+  const v1::ParameterGroup* group = FindGroup(optimizer, parameter);
+  const auto weight_decay = [group](double given) {
+    return group != nullptr && group->has_weight_decay() ? group->weight_decay() : given;
+  };
+  Update update;
+  if (group != nullptr && group->has_learning_rate_factor()) {
+    update.rate_factor = group->learning_rate_factor();
+  }
+  if (!optimizer.has_muon()) {
+    update.op = MakeOp(optimizer, weight_decay(NumberOf(optimizer, "weight_decay")));
+    return update;
+  }
+  const v1::Muon& muon = optimizer.muon();
+  if (IsMuons(muon, parameter)) {
+    update.op = MakeMuon(muon, weight_decay(muon.weight_decay()));
+  } else {
+    update.op = MakeAdamW(muon.adamw(), weight_decay(muon.adamw().weight_decay()));
+    update.rate_factor *= muon.adamw().learning_rate() / muon.learning_rate();
+  }
+  return update;
+}
+
+void FillNumbers(absl::string_view kind, Message* message) {
+  const Reflection& reflection = *message->GetReflection();
+  for (const Default& entry : kDefaults) {
+    if (kind != entry.kind) continue;
+    const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(std::string(entry.field));
+    if (!reflection.HasField(*message, field)) reflection.SetDouble(message, field, entry.value);
+  }
+}
+
 }  // namespace
 
 void FillOptimizerDefaults(v1::Optimizer* optimizer) {
   const FieldDescriptor* kind = KindOf(*optimizer);
   if (kind == nullptr) return;
-  Message* message = optimizer->GetReflection()->MutableMessage(optimizer, kind);
-  const Reflection& reflection = *message->GetReflection();
-  for (const Default& entry : kDefaults) {
-    if (kind->name() != entry.kind) continue;
-    const FieldDescriptor* field = kind->message_type()->FindFieldByName(std::string(entry.field));
-    if (!reflection.HasField(*message, field)) reflection.SetDouble(message, field, entry.value);
+  FillNumbers(kind->name(), optimizer->GetReflection()->MutableMessage(optimizer, kind));
+  if (!optimizer->has_muon()) return;
+  v1::Muon* muon = optimizer->mutable_muon();
+  FillNumbers("adamw", muon->mutable_adamw());
+  if (!muon->has_nesterov()) muon->set_nesterov(true);
+  if (muon->ns_steps() == 0) muon->set_ns_steps(kMuonSteps);
+  if (muon->ns_coefficients().empty()) {
+    for (const double coefficient : kMuonCoefficients) muon->add_ns_coefficients(coefficient);
   }
 }
 
@@ -181,44 +288,38 @@ absl::Status CheckOptimizer(const v1::Optimizer& optimizer) {
   if (kind == nullptr) {
     violations.Add("",
                    "names no optimizer that is known; give sgd, momentum, nesterov, adam, adamw, nadam, "
-                   "adamax, rmsprop, adagrad, adadelta, lion or lamb");
+                   "adamax, rmsprop, adagrad, adadelta, lion, lamb or muon");
     return violations.ToStatus();
   }
-  if (optimizer.has_muon()) {
-    violations.Add("muon", "is not available yet; give another optimizer");
-    return violations.ToStatus();
-  }
-  const Message& message = optimizer.GetReflection()->GetMessage(optimizer, kind);
-  for (int i = 0; i < kind->message_type()->field_count(); ++i) {
-    const FieldDescriptor* field = kind->message_type()->field(i);
-    if (field->cpp_type() != FieldDescriptor::CPPTYPE_DOUBLE) continue;
-    const std::string path = absl::StrCat(kind->name(), ".", field->name());
-    if (field->name() == "learning_rate" && !message.GetReflection()->HasField(message, field)) {
-      violations.Add(path, "is required");
-      continue;
-    }
-    const double value = message.GetReflection()->GetDouble(message, field);
-    const std::string fault = FaultOf(kind->name(), field->name(), value);
-    if (!fault.empty()) violations.Add(path, absl::StrCat("is ", value, "; ", fault));
-  }
+  CheckNumbers(kind->name(), optimizer.GetReflection()->GetMessage(optimizer, kind), kind->name(),
+               violations);
+  if (optimizer.has_muon()) CheckMuon(optimizer.muon(), violations);
   if (optimizer.has_clip()) CheckClipping(optimizer.clip(), violations);
   CheckParameterGroups(optimizer, violations);
   return violations.ToStatus();
 }
 
 double LearningRateOf(const v1::Optimizer& optimizer) {
-  const FieldDescriptor* kind = KindOf(optimizer);
-  if (kind == nullptr) return 0;
-  const Message& message = optimizer.GetReflection()->GetMessage(optimizer, kind);
-  return message.GetReflection()->GetDouble(message, kind->message_type()->FindFieldByName("learning_rate"));
+  return KindOf(optimizer) == nullptr ? 0 : NumberOf(optimizer, "learning_rate");
+}
+
+bool IsFrozen(const v1::Optimizer& optimizer, const Value& parameter) {
+  const v1::ParameterGroup* group = FindGroup(optimizer, parameter);
+  return group != nullptr && group->frozen();
 }
 
 absl::Status AddUpdates(const v1::Optimizer& optimizer, absl::Span<const ValueId> parameters,
                         absl::Span<const ValueId> gradients, ValueId learning_rate, ValueId step,
                         Graph& graph) {
   if (KindOf(optimizer) == nullptr) return absl::InvalidArgumentError("the optimizer names no kind");
-  TANDEM_RETURN_IF_ERROR(CheckGroupNames(optimizer, parameters, graph));
-  std::vector<ValueId> clipped(gradients.begin(), gradients.end());
+  TANDEM_RETURN_IF_ERROR(CheckNames(optimizer, parameters, graph));
+  std::vector<ValueId> changed;
+  std::vector<ValueId> clipped;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (gradients[i] == kNoValue) continue;
+    changed.push_back(parameters[i]);
+    clipped.push_back(gradients[i]);
+  }
   if (optimizer.has_clip() && !clipped.empty()) {
     const bool by_norm = optimizer.clip().has_norm();
     TANDEM_ASSIGN_OR_RETURN(
@@ -228,18 +329,22 @@ absl::Status AddUpdates(const v1::Optimizer& optimizer, absl::Span<const ValueId
                                    static_cast<int>(clipped.size())),
                                clipped));
   }
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const Value& parameter = graph.value(parameters[i]);
-    const v1::ParameterGroup* group = FindGroup(optimizer, parameter);
-    const std::shared_ptr<const UpdateOp> op =
-        MakeOp(optimizer, group != nullptr ? group->weight_decay() : WeightDecayOf(optimizer));
-    std::vector<ValueId> inputs = {parameters[i], clipped[i], learning_rate, step};
-    for (const OptimizerState& state : op->states()) {
+  // By its factor.
+  std::map<double, ValueId> rates = {{1, learning_rate}};
+  for (size_t i = 0; i < changed.size(); ++i) {
+    const Value& parameter = graph.value(changed[i]);
+    const Update update = MakeUpdate(optimizer, parameter);
+    if (rates.count(update.rate_factor) == 0) {
+      TANDEM_ASSIGN_OR_RETURN(rates[update.rate_factor],
+                              graph.Add(std::make_shared<ScaleOp>(update.rate_factor), {learning_rate}));
+    }
+    std::vector<ValueId> inputs = {changed[i], clipped[i], rates[update.rate_factor], step};
+    for (const OptimizerState& state : update.op->states()) {
       inputs.push_back(graph.AddVariable(
           absl::StrCat(state.name, "/", parameter.name), VariableKind::kOptimizerState,
           state.scalar ? DType::kFloat64 : parameter.dtype, state.scalar ? Shape() : parameter.shape));
     }
-    TANDEM_RETURN_IF_ERROR(graph.AddNode(op, std::move(inputs)).status());
+    TANDEM_RETURN_IF_ERROR(graph.AddNode(update.op, std::move(inputs)).status());
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/graph/ops/adam.h"
+#include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/sgd.h"
 #include "engine/optimizers/parameter_groups.h"
 #include "google/protobuf/text_format.h"
@@ -85,7 +86,7 @@ std::string FaultOf(const std::string& text) {
 
 TEST(OptimizerTest, DefaultsArePyTorchs) {
   for (const char* kind : {"adam {}", "adamw {}", "nadam {}", "adamax {}", "rmsprop {}", "adagrad {}",
-                           "adadelta {}", "lion {}", "lamb {}"}) {
+                           "adadelta {}", "lion {}", "lamb {}", "muon {}"}) {
     EXPECT_TRUE(CheckOptimizer(Parse(kind)).ok()) << kind << CheckOptimizer(Parse(kind));
     EXPECT_GT(LearningRateOf(Parse(kind)), 0) << kind;
   }
@@ -111,7 +112,13 @@ TEST(OptimizerTest, NamesEveryKindsFields) {
   EXPECT_EQ(FaultOf("adam {} clip { norm: 0 }"), "clip.norm");
   EXPECT_EQ(FaultOf("adam {} clip { value: -1 }"), "clip.value");
   EXPECT_EQ(FaultOf("adam {} groups { weight_decay: 0 }"), "groups[0]");
-  EXPECT_EQ(FaultOf("adam {} groups { biases_and_norms: true }"), "groups[0].weight_decay");
+  EXPECT_EQ(FaultOf("adam {} groups { biases_and_norms: true }"), "groups[0]");
+  EXPECT_EQ(FaultOf("adam {} groups { names: 'a' learning_rate_factor: nan }"),
+            "groups[0].learning_rate_factor");
+  EXPECT_EQ(FaultOf("muon { ns_steps: 100 }"), "muon.ns_steps");
+  EXPECT_EQ(FaultOf("muon { ns_coefficients: [1, 2] }"), "muon.ns_coefficients");
+  EXPECT_EQ(FaultOf("muon { momentum: 1 }"), "muon.momentum");
+  EXPECT_EQ(FaultOf("muon { adamw { beta1: 1 } }"), "muon.adamw.beta1");
   EXPECT_EQ(FaultOf("adam {} groups { names: 'a' weight_decay: -1 }"), "groups[0].weight_decay");
 }
 
@@ -148,6 +155,79 @@ TEST(OptimizerTest, GroupsHaveAWeightDecayOfTheirOwn) {
   const absl::Status status = AddUpdates(wrong, parameters, gradients, rate, step, graph);
   ASSERT_EQ(GetFieldViolations(status).size(), 1) << status;
   EXPECT_EQ(GetFieldViolations(status)[0].field, "groups[1].names[1]");
+}
+
+// A graph with parameters of some names and shapes, and their updates.
+struct Updated {
+  explicit Updated(const v1::Optimizer& optimizer,
+                   const std::vector<std::pair<std::string, Shape>>& parameters) {
+    std::vector<ValueId> values;
+    std::vector<ValueId> gradients;
+    for (const auto& [name, shape] : parameters) {
+      values.push_back(graph.AddVariable(name, VariableKind::kParameter, DType::kFloat32, shape));
+      const bool frozen = IsFrozen(optimizer, graph.value(values.back()));
+      gradients.push_back(frozen ? kNoValue : graph.AddInput("grad " + name, DType::kFloat32, shape));
+    }
+    const ValueId rate = graph.AddInput("learning_rate", DType::kFloat64, Shape());
+    const ValueId step = graph.AddInput("step", DType::kInt64, Shape());
+    status = AddUpdates(optimizer, values, gradients, rate, step, graph);
+  }
+  // The node that changes a parameter; null where none does.
+  const Node* UpdateOf(const std::string& name) const {
+    for (const Node& node : graph.nodes()) {
+      if (node.inputs[0] == graph.FindVariable(name)) return &node;
+    }
+    return nullptr;
+  }
+
+  Graph graph;
+  absl::Status status;
+};
+
+TEST(OptimizerTest, GroupsHaveALearningRateOfTheirOwnOrStay) {
+  const Updated updated(Parse(R"(
+      sgd { learning_rate: 1 } clip { value: 1 }
+      groups { names: "body.*" learning_rate_factor: 0.1 }
+      groups { names: "stem.*" frozen: true })"),
+                        {{"stem.weight", Shape({2, 3})},
+                         {"body.weight", Shape({2, 3})},
+                         {"body.bias", Shape({2})},
+                         {"head.bias", Shape({4})}});
+  ASSERT_TRUE(updated.status.ok()) << updated.status;
+  EXPECT_EQ(updated.UpdateOf("stem.weight"), nullptr);
+  const ValueId rate = updated.graph.FindInput("learning_rate");
+  EXPECT_EQ(updated.UpdateOf("head.bias")->inputs[2], rate);
+  const ValueId body_rate = updated.UpdateOf("body.weight")->inputs[2];
+  EXPECT_EQ(updated.UpdateOf("body.bias")->inputs[2], body_rate);
+  const Node& scale = updated.graph.node(updated.graph.value(body_rate).producer);
+  EXPECT_EQ(static_cast<const ScaleOp&>(*scale.op).factor, 0.1);
+  EXPECT_EQ(scale.inputs[0], rate);
+}
+
+TEST(OptimizerTest, MuonLeavesToAdamWWhatIsNoMatrix) {
+  const v1::Optimizer optimizer = Parse(R"(
+      muon { learning_rate: 0.02 adamw { learning_rate: 0.005 } adamw_names: "head.*" }
+      groups { biases_and_norms: true weight_decay: 0 })");
+  const Updated updated(optimizer, {{"body.weight", Shape({2, 3})},
+                                    {"body.bias", Shape({2})},
+                                    {"conv.weight", Shape({2, 3, 3, 3})},
+                                    {"head.weight", Shape({4, 2})}});
+  ASSERT_TRUE(updated.status.ok()) << updated.status;
+  EXPECT_EQ(updated.UpdateOf("body.weight")->op->kind(), "muon");
+  EXPECT_EQ(updated.UpdateOf("body.weight")->inputs[2], updated.graph.FindInput("learning_rate"));
+  EXPECT_NE(updated.graph.FindVariable("momentum/body.weight"), kNoValue);
+  for (const char* name : {"body.bias", "conv.weight", "head.weight"}) {
+    const Node* update = updated.UpdateOf(name);
+    ASSERT_EQ(update->op->kind(), "adam") << name;
+    const auto& adam = static_cast<const AdamOp&>(*update->op);
+    EXPECT_TRUE(adam.settings.decoupled);
+    EXPECT_EQ(adam.settings.weight_decay, std::string(name) == "body.bias" ? 0 : 0.01);
+    const Node& scale = updated.graph.node(updated.graph.value(update->inputs[2]).producer);
+    EXPECT_EQ(static_cast<const ScaleOp&>(*scale.op).factor, 0.25);
+  }
+  const Updated wrong(Parse("muon { adamw_names: 'tail' }"), {{"body.weight", Shape({2, 3})}});
+  ASSERT_EQ(GetFieldViolations(wrong.status).size(), 1) << wrong.status;
+  EXPECT_EQ(GetFieldViolations(wrong.status)[0].field, "muon.adamw_names[0]");
 }
 
 TEST(OptimizerTest, NamesMatchPatterns) {

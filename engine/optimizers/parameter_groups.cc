@@ -39,32 +39,38 @@ void CheckParameterGroups(const v1::Optimizer& optimizer, FieldViolations& viola
     if (group.names().empty() && !group.biases_and_norms()) {
       violations.Add(field, "has no parameters; give names or biases_and_norms");
     }
-    if (group.has_learning_rate_factor() || group.frozen()) {
-      violations.Add(field, "learning_rate_factor and frozen are not available yet; leave them out");
+    if (!group.has_weight_decay() && !group.has_learning_rate_factor() && !group.frozen()) {
+      violations.Add(field,
+                     "says nothing of its parameters; give weight_decay, learning_rate_factor or frozen");
     }
-    if (!group.has_weight_decay()) {
-      violations.Add(absl::StrCat(field, ".weight_decay"), "is required");
-    } else if (!(group.weight_decay() >= 0 && std::isfinite(group.weight_decay()))) {
-      violations.Add(absl::StrCat(field, ".weight_decay"),
-                     absl::StrCat("is ", group.weight_decay(), "; it must be finite and at least 0"));
-    }
+    const auto check = [&](const char* name, double value) {
+      if (value >= 0 && std::isfinite(value)) return;
+      violations.Add(absl::StrCat(field, ".", name),
+                     absl::StrCat("is ", value, "; it must be finite and at least 0"));
+    };
+    check("weight_decay", group.weight_decay());
+    check("learning_rate_factor", group.learning_rate_factor());
   }
 }
 
-absl::Status CheckGroupNames(const v1::Optimizer& optimizer, absl::Span<const ValueId> parameters,
-                             const Graph& graph) {
+absl::Status CheckNames(const v1::Optimizer& optimizer, absl::Span<const ValueId> parameters,
+                        const Graph& graph) {
   FieldViolations violations;
-  for (int i = 0; i < optimizer.groups_size(); ++i) {
-    for (int j = 0; j < optimizer.groups(i).names_size(); ++j) {
-      const std::string& pattern = optimizer.groups(i).names(j);
-      const bool known = std::any_of(parameters.begin(), parameters.end(),
-                                     [&](ValueId id) { return MatchesName(pattern, graph.value(id).name); });
+  const auto check = [&](const std::string& field, const auto& patterns) {
+    for (int i = 0; i < patterns.size(); ++i) {
+      const bool known = std::any_of(parameters.begin(), parameters.end(), [&](ValueId id) {
+        return MatchesName(patterns[i], graph.value(id).name);
+      });
       if (known) continue;
-      violations.Add(absl::StrCat("groups[", i, "].names[", j, "]"),
-                     absl::StrCat("\"", pattern, "\" matches no parameter; the first is called \"",
+      violations.Add(absl::StrCat(field, "[", i, "]"),
+                     absl::StrCat("\"", patterns[i], "\" matches no parameter; the first is called \"",
                                   parameters.empty() ? "" : graph.value(parameters[0]).name, "\""));
     }
+  };
+  for (int i = 0; i < optimizer.groups_size(); ++i) {
+    check(absl::StrCat("groups[", i, "].names"), optimizer.groups(i).names());
   }
+  check("muon.adamw_names", optimizer.muon().adamw_names());
   return violations.ToStatus();
 }
 

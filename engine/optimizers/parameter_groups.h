@@ -16,9 +16,10 @@ bool MatchesName(absl::string_view pattern, absl::string_view name);
 // Adds what is wrong with the groups for themselves; fields are relative to the Optimizer.
 void CheckParameterGroups(const v1::Optimizer& optimizer, FieldViolations& violations);
 
-// That each name of the groups matches one of the variables `parameters`. INVALID_ARGUMENT with the fields.
-absl::Status CheckGroupNames(const v1::Optimizer& optimizer, absl::Span<const ValueId> parameters,
-                             const Graph& graph);
+// That each name of the groups, and of muon.adamw_names, matches one of the variables `parameters`.
+// INVALID_ARGUMENT with the fields.
+absl::Status CheckNames(const v1::Optimizer& optimizer, absl::Span<const ValueId> parameters,
+                        const Graph& graph);
 
 // The first group that has the parameter; null where none has.
 const v1::ParameterGroup* FindGroup(const v1::Optimizer& optimizer, const Value& parameter);

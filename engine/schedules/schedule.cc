@@ -160,7 +160,10 @@ void FillOneCycleDefaults(v1::OneCycleSchedule* one_cycle) {
 
 void FillPlateauDefaults(v1::PlateauSchedule* plateau) {
   if (plateau->mode() == v1::PLATEAU_MODE_UNSPECIFIED) {
-    plateau->set_mode(plateau->metric() == v1::METRIC_ACCURACY ? v1::PLATEAU_MODE_MAX : v1::PLATEAU_MODE_MIN);
+    const v1::Metric metric = plateau->metric();
+    const bool downwards = metric == v1::METRIC_UNSPECIFIED || metric == v1::METRIC_MAE ||
+                           metric == v1::METRIC_RMSE || metric == v1::METRIC_PERPLEXITY;
+    plateau->set_mode(downwards ? v1::PLATEAU_MODE_MIN : v1::PLATEAU_MODE_MAX);
   }
   if (!plateau->has_factor()) plateau->set_factor(0.1);
   if (!plateau->has_patience()) plateau->set_patience(10);

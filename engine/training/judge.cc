@@ -7,9 +7,10 @@
 namespace tandem {
 namespace {
 
-WatchedMeasure OfPlateau(const v1::PlateauSchedule& spec) {
+WatchedMeasure OfPlateau(const v1::Training& training) {
+  const v1::PlateauSchedule& spec = training.schedule().plateau();
   WatchedMeasure measure{.name = kLossMeasure, .downwards = spec.mode() != v1::PLATEAU_MODE_MAX};
-  if (spec.metric() != v1::METRIC_UNSPECIFIED) measure.name = std::string(MetricName(spec.metric()));
+  if (spec.metric() != v1::METRIC_UNSPECIFIED) measure.name = MetricName(spec.metric(), training);
   return measure;
 }
 
@@ -18,7 +19,7 @@ WatchedMeasure OfPlateau(const v1::PlateauSchedule& spec) {
 Judge::Judge(const v1::Training& training, LearningRate* learning_rate)
     : best_measure_{.name = training.best_model().metric(),
                     .downwards = training.best_model().mode() != v1::PLATEAU_MODE_MAX},
-      plateau_measure_(OfPlateau(training.schedule().plateau())),
+      plateau_measure_(OfPlateau(training)),
       learning_rate_(learning_rate),
       early_stopping_(training.early_stopping()) {}
 

@@ -4,16 +4,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
+
+#include "engine/metrics/evaluator.h"
 
 namespace tandem {
 
 // What a replica measured since it last said so.
 struct Measurement {
-  std::vector<double> sums;  // As a meter's: of the losses, then of each metric.
+  std::vector<double> sums;  // As a meter's.
   int64_t samples = 0;
   double data_wait_seconds = 0;
   double reduce_seconds = 0;
+  std::shared_ptr<Evaluator> evaluator = nullptr;  // Of a validation whose metrics need one; otherwise null.
 
   void Add(const Measurement& more) {
     sums.resize(std::max(sums.size(), more.sums.size()), 0);
@@ -21,6 +25,12 @@ struct Measurement {
     samples += more.samples;
     data_wait_seconds += more.data_wait_seconds;
     reduce_seconds += more.reduce_seconds;
+    if (more.evaluator == nullptr) return;
+    if (evaluator == nullptr) {
+      evaluator = std::make_shared<Evaluator>(*more.evaluator);
+    } else {
+      evaluator->Merge(*more.evaluator);
+    }
   }
 };
 

@@ -95,7 +95,7 @@ void AddLayers(const BuiltNetwork& built, v1::ModelDescription& description) {
 }
 
 // A loss that takes any output: gradients need one to begin from.
-absl::StatusOr<ValueId> AddSomeLoss(const Value& output, ValueId value, Graph& graph) {
+absl::StatusOr<LossValues> AddSomeLoss(const Value& output, ValueId value, Graph& graph) {
   v1::Loss loss;
   const std::vector<int64_t> extents(output.shape.extents().begin(), output.shape.extents().end() - 1);
   if (output.shape.rank() <= 3) {
@@ -112,11 +112,11 @@ absl::optional<int64_t> TrainingBytes(const v1::Model& model, int64_t samples) {
   BuiltNetwork built;
   if (!Build(model, samples, /*training=*/true, built).ok()) return absl::nullopt;
   const ValueId output = built.network.output;
-  const absl::StatusOr<ValueId> loss = AddSomeLoss(built.graph.value(output), output, built.graph);
+  const absl::StatusOr<LossValues> loss = AddSomeLoss(built.graph.value(output), output, built.graph);
   if (!loss.ok()) return absl::nullopt;
   std::vector<ValueId> targets;
   for (const Parameter& parameter : built.network.parameters) targets.push_back(parameter.value);
-  const absl::StatusOr<std::vector<ValueId>> gradients = AppendGradients(built.graph, *loss, targets);
+  const absl::StatusOr<std::vector<ValueId>> gradients = AppendGradients(built.graph, loss->loss, targets);
   if (!gradients.ok()) return absl::nullopt;
   // An optimizer has them all at the end.
   for (const ValueId gradient : *gradients) built.graph.MarkOutput(gradient);

@@ -15,12 +15,14 @@
 #include "engine/graph/memory_plan.h"
 #include "engine/layers/model.h"
 #include "engine/losses/loss.h"
+#include "engine/metrics/evaluator.h"
 #include "engine/metrics/metric.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/schedules/schedule.h"
 #include "engine/training/early_stopping.h"
 #include "engine/training/step_graph.h"
 #include "engine/training/step_schedule.h"
+#include "engine/training/targets.h"
 #include "engine/training/watched_measure.h"
 
 namespace tandem {
@@ -153,15 +155,14 @@ void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
   violations.AddAll("training.optimizer", CheckOptimizer(training.optimizer()));
   CheckCount("training.global_batch_size", training.global_batch_size(), violations);
   CheckLength(training, violations);
-  std::set<int> seen;
-  for (int i = 0; i < training.metrics_size(); ++i) {
-    const std::string field = absl::StrCat("training.metrics[", i, "]");
-    violations.AddAll(field, CheckMetric(static_cast<v1::Metric>(training.metrics(i))));
-    if (!seen.insert(training.metrics(i)).second) violations.Add(field, "is given twice");
-  }
+  violations.AddAll("training", CheckMetrics(training));
   violations.AddAll("training.schedule", CheckSchedule(training.schedule()));
   const v1::Metric watched = training.schedule().plateau().metric();
-  if (watched != v1::METRIC_UNSPECIFIED && seen.count(watched) == 0) {
+  const auto& metrics = training.metrics();
+  if (watched == v1::METRIC_CONFUSION_MATRIX) {
+    violations.Add("training.schedule.plateau.metric", "is no number; give another metric");
+  } else if (watched != v1::METRIC_UNSPECIFIED &&
+             std::find(metrics.begin(), metrics.end(), watched) == metrics.end()) {
     violations.Add("training.schedule.plateau.metric", "is not measured; give it in training.metrics too");
   }
   CheckReport(training.report(), violations);
@@ -197,6 +198,25 @@ void CheckReplicas(const v1::JobSpec& spec, FieldViolations& violations) {
   }
 }
 
+// That nothing waits for a measure that training alone does not have.
+void CheckWatchedInTraining(const v1::Training& training, FieldViolations& violations) {
+  const v1::Metric plateau = training.schedule().plateau().metric();
+  for (const int number : training.metrics()) {
+    const auto metric = static_cast<v1::Metric>(number);
+    if (IsMetered(metric)) continue;
+    const std::string name = MetricName(metric, training);
+    const auto check = [&](const char* field, bool watched) {
+      if (!watched) return;
+      violations.Add(field, absl::StrCat("is ", name,
+                                         ", which is measured in validation alone, and there is none; "
+                                         "give another metric, or dataset.validation_split"));
+    };
+    check("training.schedule.plateau.metric", plateau == metric);
+    check("training.early_stopping.metric", training.early_stopping().metric() == name);
+    check("training.best_model.metric", training.best_model().metric() == name);
+  }
+}
+
 // `outputs` are the shapes of the layers' outputs, empty where the model is wrong.
 void CheckAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outputs, const DatasetInfo& dataset,
                       FieldViolations& violations) {
@@ -211,19 +231,19 @@ void CheckAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outputs
     violations.Add("replicas.count", absl::StrCat("is ", spec.replicas().count(), ", more than the ",
                                                   dataset.train_samples, " training samples"));
   }
-  if (dataset.train_target_type() != TargetType::kClass) {
-    violations.Add("training.loss", absl::StrCat("needs classes, but the data set's targets are ",
-                                                 ToString(dataset.train_target_type())));
-    return;
-  }
-  if (outputs.empty()) return;
-  const Shape wanted = OutputShapeFor(spec.training().loss(), dataset.classes);
-  if (outputs.back() == wanted) return;
+  const v1::Training& training = spec.training();
+  if (dataset.validation_samples == 0) CheckWatchedInTraining(training, violations);
+  const Target target = TrainingTargetOf(dataset);
+  const absl::Status fits = CheckLossTarget(training.loss(), target);
+  violations.AddAll("training.loss", fits);
+  if (outputs.empty() || !fits.ok()) return;
+  violations.AddAll("training", CheckMetricTargets(training, ValidationTargetOf(dataset), outputs.back(),
+                                                   dataset.validation_samples));
+  const std::string fault = OutputFault(training.loss(), target, outputs.back());
+  if (fault.empty()) return;
   const int last = model.layers_size() - 1;
   violations.Add(absl::StrCat("model.layers[", last, "]"),
-                 absl::StrCat("the last layer, \"", model.layers(last).name(), "\", gives ",
-                              outputs.back().ToString(), ", but the loss needs ", wanted.ToString(),
-                              ": one output for each of the data set's ", dataset.classes, " classes"));
+                 absl::StrCat("the last layer, \"", model.layers(last).name(), "\", ", fault));
 }
 
 // All that needs no data. Returns the shapes of the layers' outputs, empty where the model is wrong.
@@ -311,10 +331,11 @@ void FillDefaults(v1::JobSpec* spec) {
   if (spec->name().empty()) spec->set_name("job");
   FillModelDefaults(spec->mutable_model());
   v1::Training* training = spec->mutable_training();
+  FillLossDefaults(training->mutable_loss());
+  FillMetricDefaults(training);
   FillOptimizerDefaults(training->mutable_optimizer());
   if (training->has_schedule()) FillScheduleDefaults(training->mutable_schedule());
   if (!training->has_shuffle()) training->set_shuffle(true);
-  if (training->metrics().empty()) training->add_metrics(v1::METRIC_ACCURACY);
   v1::ReportInterval* report = training->mutable_report();
   if (report->every_seconds() == 0 && report->every_steps() == 0) report->set_every_seconds(1);
   const int64_t batch = training->global_batch_size();
@@ -383,7 +404,9 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   const TrainingLength length = TrainingLength::Of(training, plan.steps_per_epoch);
   plan.steps = length.steps;
   plan.replica_memory_bytes = tally.bytes() + kWorkspaceCapBytes;
-  plan.host_memory_bytes = dataset.memory_bytes + OrderBytes(training, length.epochs, dataset);
+  plan.host_memory_bytes =
+      dataset.memory_bytes + OrderBytes(training, length.epochs, dataset) +
+      Evaluator::HostBytes(training, ValidationTargetOf(dataset), dataset.validation_samples);
   plan.ops = tally.ops();
   return plan;
 }

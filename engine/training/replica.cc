@@ -7,6 +7,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/initializers/initializer.h"
 #include "engine/training/step_graph.h"
+#include "engine/training/targets.h"
 
 namespace tandem {
 namespace {
@@ -134,12 +135,20 @@ absl::StatusOr<Measurement> Replica::Validate(const std::function<bool()>& cance
 
 absl::StatusOr<Measurement> Replica::RunValidation(const std::function<bool()>& cancelled) {
   Measurement measurement;
+  const v1::Training& training = context_.spec->training();
+  if (Evaluator::IsNeeded(training)) {
+    measurement.evaluator = std::make_shared<Evaluator>(training, ValidationTargetOf(context_.data->info));
+  }
   for (int64_t step = 0; step < context_.validation_sampler->steps_per_epoch(); ++step) {
     if (cancelled()) return absl::CancelledError("validation was cancelled");
     const Batch batch = validation_loader_->Next();
     if (batch.samples == 0) continue;
     measurement.samples += batch.samples;
-    TANDEM_RETURN_IF_ERROR(validation_[batch.samples]->Run({batch.input, batch.target}, nullptr));
+    Executable& executable = *validation_[batch.samples];
+    TANDEM_RETURN_IF_ERROR(executable.Run({batch.input, batch.target}, nullptr));
+    if (measurement.evaluator == nullptr) continue;
+    TANDEM_ASSIGN_OR_RETURN(const Tensor outputs, executable.Output(0));
+    measurement.evaluator->Add(outputs, batch.target);
   }
   if (measurement.samples > 0) {
     TANDEM_ASSIGN_OR_RETURN(measurement.sums, TakeMeter(kValidationMeter));

@@ -5,16 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/metrics/meter.h"
 #include "engine/metrics/metric.h"
 
 namespace tandem {
 namespace {
-
-std::vector<std::string> MetricNames(const v1::Training& training) {
-  std::vector<std::string> names;
-  for (const int metric : training.metrics()) names.emplace_back(MetricName(static_cast<v1::Metric>(metric)));
-  return names;
-}
 
 double Rate(int64_t samples, double seconds) {
   return seconds > 0 ? static_cast<double>(samples) / seconds : 0;
@@ -25,7 +20,7 @@ double Rate(int64_t samples, double seconds) {
 Reporter::Reporter(const v1::JobSpec& spec, const TrainingLength& length, std::vector<std::string> devices,
                    bool validates, LearningRate* learning_rate, const Clock* clock, TrainerObserver* observer)
     : length_(length),
-      metric_names_(MetricNames(spec.training())),
+      training_spec_(spec.training()),
       devices_(std::move(devices)),
       validates_(validates),
       learning_rate_(learning_rate),
@@ -62,11 +57,8 @@ bool Reporter::Gathering::Add(int rank, Measurement measurement) {
 
 v1::Evaluation Reporter::Evaluate(const Measurement& measurement) const {
   v1::Evaluation evaluation;
-  const double samples = static_cast<double>(measurement.samples);
-  evaluation.set_loss(measurement.sums[0] / samples);
-  for (size_t i = 0; i < metric_names_.size(); ++i) {
-    (*evaluation.mutable_metrics())[metric_names_[i]] = measurement.sums[1 + i] / samples;
-  }
+  ReadMeter(training_spec_, measurement.sums, &evaluation);
+  if (measurement.evaluator != nullptr) measurement.evaluator->Fill(&evaluation);
   evaluation.set_samples(measurement.samples);
   return evaluation;
 }

@@ -80,7 +80,7 @@ class Reporter {
   void FinishEpoch(v1::EpochSummary epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const TrainingLength length_;
-  const std::vector<std::string> metric_names_;
+  const v1::Training training_spec_;
   const std::vector<std::string> devices_;
   const bool validates_;
   const LearningRate* const learning_rate_;

@@ -8,11 +8,11 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/autodiff.h"
-#include "engine/graph/ops/accumulate.h"
 #include "engine/graph/ops/normalize.h"
 #include "engine/layers/model.h"
 #include "engine/losses/loss.h"
-#include "engine/metrics/metric.h"
+#include "engine/metrics/evaluator.h"
+#include "engine/metrics/meter.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/gradient_reduction.h"
 
@@ -31,8 +31,7 @@ Shape Batched(int64_t samples, const Shape& sample) {
 }
 
 ValueId AddMeter(const v1::JobSpec& spec, const char* name, Graph& graph) {
-  return graph.AddVariable(name, VariableKind::kMeter, DType::kFloat64,
-                           Shape({1 + spec.training().metrics_size()}));
+  return graph.AddVariable(name, VariableKind::kMeter, DType::kFloat64, MeterShape(spec.training()));
 }
 
 absl::StatusOr<Network> AddNetwork(const v1::JobSpec& spec, ValueId input, DType dtype, bool training,
@@ -76,20 +75,29 @@ absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& d
                                       {input}));
   }
   TANDEM_ASSIGN_OR_RETURN(forward.network, AddNetwork(spec, input, dtype, training, graph, random));
-  TANDEM_ASSIGN_OR_RETURN(forward.loss,
+  TANDEM_ASSIGN_OR_RETURN(const LossValues loss,
                           AddLoss(spec.training().loss(), forward.network.output, target, graph));
-
-  std::vector<ValueId> metered = {AddMeter(spec, training ? kTrainingMeter : kValidationMeter, graph),
-                                  forward.loss};
-  std::vector<double> weights = {static_cast<double>(samples)};
-  for (const int metric : spec.training().metrics()) {
-    TANDEM_ASSIGN_OR_RETURN(metered.emplace_back(), AddMetric(static_cast<v1::Metric>(metric),
-                                                              forward.network.output, target, graph));
-    weights.push_back(1);
-  }
-  TANDEM_RETURN_IF_ERROR(
-      graph.AddNode(std::make_shared<AccumulateOp>(std::move(weights)), std::move(metered)).status());
+  forward.loss = loss.loss;
+  const MeteredValues metered = {.output = forward.network.output,
+                                 .target = target,
+                                 .loss = loss.loss,
+                                 .loss_sum = loss.sum,
+                                 .loss_weight = loss.weight};
+  const ValueId meter = AddMeter(spec, training ? kTrainingMeter : kValidationMeter, graph);
+  TANDEM_RETURN_IF_ERROR(AddToMeter(spec.training(), metered, meter, graph));
+  if (!training && Evaluator::IsNeeded(spec.training())) graph.MarkOutput(forward.network.output);
   return forward;
+}
+
+// Values of the parameters that learn: of the others there is no gradient.
+std::vector<ValueId> LearningParameters(const v1::JobSpec& spec, const StepGraph& step) {
+  std::vector<ValueId> learning;
+  for (const Parameter& parameter : step.parameters) {
+    const bool stays =
+        parameter.frozen || IsFrozen(spec.training().optimizer(), step.graph.value(parameter.value));
+    if (!stays) learning.push_back(parameter.value);
+  }
+  return learning;
 }
 
 // Declares the variables that the graph of a replica with samples has, without the network that reads them.
@@ -117,7 +125,8 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
                                              const StepShape& shape) {
   StepGraph step;
   Graph& graph = step.graph;
-  std::vector<ValueId> gradients;
+  std::vector<ValueId> targets;
+  std::vector<ValueId> gradients;  // Of the targets.
   ValueId learning_rate = kNoValue;
   ValueId steps = kNoValue;
   const double share = static_cast<double>(shape.samples) / static_cast<double>(shape.batch_samples);
@@ -129,8 +138,7 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
     steps = forward.step;
     step.parameters = std::move(forward.network.parameters);
     step.statistics = std::move(forward.network.statistics);
-    std::vector<ValueId> targets;
-    for (const Parameter& parameter : step.parameters) targets.push_back(parameter.value);
+    targets = LearningParameters(spec, step);
     if (shape.replicas > 1) reduction.emplace(&graph, share, targets);
     TANDEM_ASSIGN_OR_RETURN(gradients,
                             AppendGradients(graph, forward.loss, targets, [&](size_t i, ValueId gradient) {
@@ -141,19 +149,26 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
     AddMeter(spec, kTrainingMeter, graph);
     learning_rate = graph.AddInput(kLearningRateInput, DType::kFloat64, Shape());
     steps = graph.AddInput(kStepInput, DType::kInt64, Shape());
-    std::vector<ValueId> targets;
-    for (const Parameter& parameter : step.parameters) targets.push_back(parameter.value);
+    targets = LearningParameters(spec, step);
     if (shape.replicas > 1) reduction.emplace(&graph, share, targets);
     for (size_t i = 0; i < targets.size(); ++i) {
-      gradients.push_back(graph.AddConstant(0, shape.dtype, step.parameters[i].shape));
+      gradients.push_back(graph.AddConstant(0, shape.dtype, Shape(graph.value(targets[i]).shape)));
       if (reduction.has_value()) TANDEM_RETURN_IF_ERROR(reduction->Add(i, gradients[i]));
     }
   }
+  if (targets.empty() && !step.parameters.empty()) {
+    return FieldError("training.optimizer.groups", "freeze every parameter; leave one that learns");
+  }
   if (reduction.has_value()) gradients = reduction->reduced();
   std::vector<ValueId> parameters;
-  for (const Parameter& parameter : step.parameters) parameters.push_back(parameter.value);
+  std::vector<ValueId> gradients_or_none;
+  for (const Parameter& parameter : step.parameters) {
+    const auto target = std::find(targets.begin(), targets.end(), parameter.value);
+    parameters.push_back(parameter.value);
+    gradients_or_none.push_back(target == targets.end() ? kNoValue : gradients[target - targets.begin()]);
+  }
   const absl::Status updates =
-      AddUpdates(spec.training().optimizer(), parameters, gradients, learning_rate, steps, graph);
+      AddUpdates(spec.training().optimizer(), parameters, gradients_or_none, learning_rate, steps, graph);
   if (!updates.ok()) {
     FieldViolations violations;
     violations.AddAll("training.optimizer", updates);

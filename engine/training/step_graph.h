@@ -22,8 +22,7 @@ inline constexpr char kTargetInput[] = "target";
 inline constexpr char kLearningRateInput[] = "learning_rate";
 inline constexpr char kStepInput[] = "step";
 
-// Meters, float64 [1 + metrics]: the sum of the losses of all samples, then each metric's sum over them, in
-// the order of Training.metrics. Graphs add to them; whoever reads them clears them.
+// Meters, as engine/metrics/meter.h has them. Graphs add to them; whoever reads them clears them.
 inline constexpr char kTrainingMeter[] = "meter/training";
 inline constexpr char kValidationMeter[] = "meter/validation";
 
@@ -50,7 +49,8 @@ struct StepShape {
 absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const DatasetInfo& data,
                                              const StepShape& shape);
 
-// Normalise, forward, loss, meter, for `samples` samples, at least 1.
+// Normalise, forward, loss, meter, for `samples` samples, at least 1. The graph's first output is the
+// network's where metrics need an Evaluator; otherwise it has none.
 absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, const DatasetInfo& data,
                                                int64_t samples, DType dtype);
 

@@ -14,7 +14,11 @@ double WatchedMeasure::Of(const v1::Evaluation& evaluation) const {
 
 std::vector<std::string> MeasureNames(const v1::Training& training) {
   std::vector<std::string> names = {kLossMeasure};
-  for (const int metric : training.metrics()) names.emplace_back(MetricName(static_cast<v1::Metric>(metric)));
+  for (const int metric : training.metrics()) {
+    // A confusion matrix is no number.
+    if (metric == v1::METRIC_CONFUSION_MATRIX) continue;
+    names.push_back(MetricName(static_cast<v1::Metric>(metric), training));
+  }
   return names;
 }
 

@@ -8,7 +8,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/batch_norm.h"
 #include "engine/graph/ops/channel_bias.h"
-#include "engine/graph/ops/classification.h"
 #include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/group_norm.h"
 #include "engine/graph/ops/linear.h"
@@ -221,21 +220,6 @@ absl::StatusOr<ValueId> AddOperation(Graph& graph, const json& attrs, absl::Span
   TANDEM_ASSIGN_OR_RETURN(const ValueId output, Dispatch(graph, type, attributes, attrs, inputs, weights));
   TANDEM_RETURN_IF_ERROR(attributes.Finish());
   return output;
-}
-
-absl::StatusOr<ValueId> AddLoss(Graph& graph, const json& attrs, ValueId input, ValueId target) {
-  Attributes attributes(attrs);
-  const std::string type = attributes.Text("type", "");
-  if (type != "cross_entropy") return NotOffered(absl::StrCat("loss ", type));
-  if (attributes.Text("reduction", "mean") != "mean") return NotOffered("a reduction other than the mean");
-  if (attributes.Number("label_smoothing", 0) != 0) return NotOffered("label_smoothing");
-  // The caller sees whether a target has it.
-  attributes.Ignore("ignore_index");
-  TANDEM_RETURN_IF_ERROR(attributes.Finish());
-  if (graph.value(input).shape.rank() != 2) return NotOffered("cross_entropy over more dimensions than two");
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
-                          graph.AddNode(std::make_shared<SoftmaxCrossEntropyOp>(), {input, target}));
-  return outputs[0];
 }
 
 }  // namespace tandem

@@ -19,9 +19,6 @@ namespace tandem {
 absl::StatusOr<ValueId> AddOperation(Graph& graph, const nlohmann::json& attrs,
                                      absl::Span<const ValueId> inputs, absl::Span<const ValueId> weights);
 
-// Appends the loss that `attrs` describes, a scalar.
-absl::StatusOr<ValueId> AddLoss(Graph& graph, const nlohmann::json& attrs, ValueId input, ValueId target);
-
 }  // namespace tandem
 
 #endif  // TANDEM_TESTS_GOLDEN_LAYERS_H_

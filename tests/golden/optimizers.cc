@@ -38,9 +38,15 @@ void ReadFields(Attributes& attributes, Message* message) {
     if (key == "learning_rate") key = "lr";
     if (betas.size() == 2 && (key == "beta1" || key == "beta2")) {
       reflection.SetDouble(message, field, betas[key == "beta1" ? 0 : 1]);
+    } else if (!attributes.Has(key)) {
+      attributes.Ignore(key);
+    } else if (field->is_repeated()) {
+      for (const double number : attributes.Numbers(key)) reflection.AddDouble(message, field, number);
     } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
       reflection.SetBool(message, field, attributes.Flag(key, false));
-    } else if (attributes.Has(key)) {
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_INT32) {
+      reflection.SetInt32(message, field, static_cast<int32_t>(attributes.Whole(key, 0)));
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
       reflection.SetDouble(message, field, attributes.Number(key, 0));
     }
   }
@@ -66,6 +72,9 @@ absl::StatusOr<v1::Optimizer> ReadOptimizer(const nlohmann::json& attrs) {
   const FieldDescriptor* kind = optimizer.GetReflection()->GetOneofFieldDescriptor(
       optimizer, v1::Optimizer::descriptor()->FindOneofByName("kind"));
   ReadFields(attributes, optimizer.GetReflection()->MutableMessage(&optimizer, kind));
+  if (optimizer.has_muon() && attributes.Text("adjust_lr_fn", "original") == "match_rms_adamw") {
+    optimizer.mutable_muon()->set_scale(v1::MUON_SCALE_MATCH_ADAMW);
+  }
   if (attributes.Has("clip_norm")) {
     optimizer.mutable_clip()->set_norm(attributes.Number("clip_norm", 0));
   } else if (attributes.Has("clip_value")) {

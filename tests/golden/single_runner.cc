@@ -1,4 +1,4 @@
-// Cases of one operation, one loss or one optimizer.
+// Cases of one operation or one optimizer.
 
 #include <map>
 #include <set>
@@ -13,7 +13,6 @@
 #include "engine/graph/ops/linear.h"
 #include "engine/graph/ops/reshape.h"
 #include "engine/optimizers/optimizer.h"
-#include "tests/golden/labels.h"
 #include "tests/golden/layers.h"
 #include "tests/golden/optimizers.h"
 #include "tests/golden/program.h"
@@ -102,33 +101,6 @@ absl::Status RunOperationCase(const GoldenCase& golden, const GoldenBackend& bac
     if (known.count(name) == 0) {
       return absl::InvalidArgumentError(absl::StrCat("tensor ", name, " is not understood"));
     }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status RunLossCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report) {
-  const std::set<std::string> known = {"input", "target", "loss", "grad_input"};
-  for (const auto& [name, tensor] : golden.tensors) {
-    if (known.count(name) == 0) {
-      return absl::UnimplementedError(absl::StrCat("a loss with ", name, " is not offered yet"));
-    }
-  }
-  TANDEM_ASSIGN_OR_RETURN(const Tensor input_value, golden.Get("input"));
-  TANDEM_ASSIGN_OR_RETURN(const Tensor target_value, golden.Get("target"));
-  Program program(backend.make(0));
-  const ValueId input = program.Input("input", input_value);
-  const ValueId target = program.Input("target", target_value);
-  TANDEM_ASSIGN_OR_RETURN(const ValueId loss, AddLoss(program.graph(), golden.attrs, input, target));
-  TANDEM_RETURN_IF_ERROR(CheckLabels(target_value, input_value.shape()[1]));
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> grads, AppendGradients(program.graph(), loss, {input}));
-  program.graph().MarkOutput(loss);
-  program.graph().MarkOutput(grads[0]);
-  TANDEM_RETURN_IF_ERROR(program.Compile());
-  TANDEM_RETURN_IF_ERROR(program.Run());
-  for (const auto& [name, value] : {std::pair("loss", loss), std::pair("grad_input", grads[0])}) {
-    TANDEM_ASSIGN_OR_RETURN(const Tensor actual, program.Output(value));
-    TANDEM_ASSIGN_OR_RETURN(const Tensor expected, golden.Get(name));
-    report.Compare(name, actual, expected);
   }
   return absl::OkStatus();
 }

@@ -9,8 +9,8 @@
 #include "engine/graph/autodiff.h"
 #include "engine/graph/ops/all_reduce.h"
 #include "engine/optimizers/optimizer.h"
-#include "tests/golden/labels.h"
 #include "tests/golden/layers.h"
+#include "tests/golden/losses.h"
 #include "tests/golden/optimizers.h"
 
 namespace tandem {
@@ -63,8 +63,8 @@ absl::Status GoldenTraining::Build(const GoldenCase& golden, double share) {
   if (logits_ == kNoValue) return absl::InvalidArgumentError("the case has no layers");
   TANDEM_ASSIGN_OR_RETURN(const v1::Optimizer optimizer,
                           ReadOptimizer(golden.attrs.value("optimizer", json::object())));
-  TANDEM_ASSIGN_OR_RETURN(loss_, AddLoss(graph, golden.attrs.value("loss", json::object()), logits_, target));
-  TANDEM_RETURN_IF_ERROR(CheckLabels(y_, graph.value(logits_).shape[1]));
+  TANDEM_ASSIGN_OR_RETURN(loss_, AddLoss(graph, golden.attrs.value("loss", json::object()),
+                                         {.input = logits_, .target = target, .target_values = y_}));
 
   std::vector<ValueId> parameters;
   for (const std::string& name : names_) parameters.push_back(graph.FindVariable(name));

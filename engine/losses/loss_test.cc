@@ -1,0 +1,151 @@
+#include "engine/losses/loss.h"
+
+#include <string>
+#include <vector>
+
+#include "engine/base/field_violations.h"
+#include "engine/graph/ops/class_loss.h"
+#include "engine/graph/ops/value_loss.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+v1::Loss Parse(const std::string& text) {
+  v1::Loss loss;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &loss)) << text;
+  FillLossDefaults(&loss);
+  return loss;
+}
+
+// The field of a status's only violation; "" where there is none.
+std::string FieldOf(const absl::Status& status) {
+  const std::vector<FieldViolation> violations = GetFieldViolations(status);
+  if (violations.empty()) return status.ok() ? "" : status.ToString();
+  return violations.size() == 1 ? violations[0].field : std::to_string(violations.size());
+}
+
+const Target kClasses = {TargetKind::kClass, Shape(), 10};
+const Target kTwoClasses = {TargetKind::kClass, Shape(), 2};
+const Target kMixed = {TargetKind::kClassProbabilities, Shape({10}), 10};
+const Target kTokens = {TargetKind::kTokens, Shape({7}), 50};
+const Target kValues = {TargetKind::kValues, Shape({3}), 0};
+
+TEST(LossTest, NamesTheFieldsAtFault) {
+  EXPECT_EQ(GetFieldViolations(CheckLoss(v1::Loss())).size(), 1);
+  for (const char* good : {"softmax_cross_entropy {}", "negative_log_likelihood {}", "mse {}", "l1 {}",
+                           "huber {}", "smooth_l1 {}", "binary_cross_entropy_with_logits {}",
+                           "kl_divergence {}", "hinge {}", "cosine_embedding {}"}) {
+    EXPECT_TRUE(CheckLoss(Parse(good)).ok()) << good << CheckLoss(Parse(good));
+  }
+  const auto fault = [](const std::string& text) { return FieldOf(CheckLoss(Parse(text))); };
+  EXPECT_EQ(fault("softmax_cross_entropy { label_smoothing: 1 }"), "softmax_cross_entropy.label_smoothing");
+  EXPECT_EQ(fault("softmax_cross_entropy { class_weights: [1, -1] }"),
+            "softmax_cross_entropy.class_weights[1]");
+  EXPECT_EQ(fault("negative_log_likelihood { class_weights: [0, 0] }"),
+            "negative_log_likelihood.class_weights");
+  EXPECT_EQ(fault("huber { delta: 0 }"), "huber.delta");
+  EXPECT_EQ(fault("smooth_l1 { beta: nan }"), "smooth_l1.beta");
+  EXPECT_EQ(fault("binary_cross_entropy_with_logits { pos_weight: inf }"),
+            "binary_cross_entropy_with_logits.pos_weight[0]");
+  EXPECT_EQ(fault("hinge { p: 3 }"), "hinge.p");
+  EXPECT_EQ(fault("cosine_embedding { margin: 1.5 }"), "cosine_embedding.margin");
+}
+
+TEST(LossTest, RefusesTargetsThatDoNotFit) {
+  const auto fault = [](const std::string& text, const Target& target) {
+    return FieldOf(CheckLossTarget(Parse(text), target));
+  };
+  for (const char* loss : {"softmax_cross_entropy {}", "negative_log_likelihood {}"}) {
+    EXPECT_EQ(fault(loss, kClasses), "");
+    EXPECT_EQ(fault(loss, kTokens), "");
+    EXPECT_NE(fault(loss, kValues), "");
+  }
+  EXPECT_EQ(fault("softmax_cross_entropy {}", kMixed), "");
+  EXPECT_EQ(fault("hinge {}", kMixed), "hinge");
+  EXPECT_EQ(fault("hinge {}", kTokens), "hinge");
+  for (const char* loss : {"mse {}", "l1 {}", "huber {}", "smooth_l1 {}", "kl_divergence {}"}) {
+    EXPECT_EQ(fault(loss, kValues), "");
+    EXPECT_NE(fault(loss, kClasses), "");
+    EXPECT_NE(fault(loss, kTwoClasses), "");
+    EXPECT_NE(fault(loss, kTokens), "");
+  }
+  for (const char* loss : {"binary_cross_entropy_with_logits {}", "cosine_embedding {}"}) {
+    EXPECT_EQ(fault(loss, kValues), "");
+    EXPECT_EQ(fault(loss, kTwoClasses), "");
+    EXPECT_NE(fault(loss, kClasses), "");
+  }
+  EXPECT_EQ(fault("softmax_cross_entropy { class_weights: [1, 2] }", kClasses),
+            "softmax_cross_entropy.class_weights");
+  EXPECT_EQ(fault("softmax_cross_entropy { ignore_index: 10 }", kClasses),
+            "softmax_cross_entropy.ignore_index");
+  EXPECT_EQ(fault("softmax_cross_entropy { ignore_index: 9 }", kClasses), "");
+  EXPECT_EQ(fault("softmax_cross_entropy { ignore_index: 9 }", kMixed), "softmax_cross_entropy.ignore_index");
+  EXPECT_EQ(fault("binary_cross_entropy_with_logits { pos_weight: [1, 2] }", kValues),
+            "binary_cross_entropy_with_logits.pos_weight");
+  EXPECT_EQ(fault("binary_cross_entropy_with_logits { pos_weight: [1, 2, 3] }", kValues), "");
+}
+
+TEST(LossTest, SaysWhatOutputItNeeds) {
+  const auto fits = [](const std::string& loss, const Target& target, const Shape& output) {
+    return OutputFault(Parse(loss), target, output).empty();
+  };
+  EXPECT_TRUE(fits("softmax_cross_entropy {}", kClasses, {10}));
+  EXPECT_TRUE(fits("softmax_cross_entropy {}", kMixed, {10}));
+  EXPECT_TRUE(fits("softmax_cross_entropy {}", kTokens, {7, 50}));
+  EXPECT_FALSE(fits("softmax_cross_entropy {}", kTokens, {50}));
+  EXPECT_TRUE(fits("mse {}", kValues, {3}));
+  EXPECT_FALSE(fits("mse {}", kValues, {1}));
+  EXPECT_TRUE(fits("binary_cross_entropy_with_logits {}", kTwoClasses, {1}));
+  EXPECT_FALSE(fits("binary_cross_entropy_with_logits {}", kTwoClasses, {2}));
+  EXPECT_TRUE(fits("cosine_embedding {}", kTwoClasses, {2, 5}));
+  EXPECT_FALSE(fits("cosine_embedding {}", kTwoClasses, {5}));
+  EXPECT_EQ(OutputFault(Parse("hinge {}"), kClasses, Shape({5})),
+            "gives [5], but the loss needs [10]: one output for each of the data set's 10 classes");
+}
+
+// The loss of a batch of two, and its op's kind.
+std::string KindOf(const std::string& text, const Target& target, const Shape& output, LossValues* values) {
+  Graph graph;
+  const bool numbers = target.kind == TargetKind::kValues || target.kind == TargetKind::kClassProbabilities;
+  const auto batch = [](const Shape& sample) {
+    std::vector<int64_t> extents = {2};
+    extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
+    return Shape(std::move(extents));
+  };
+  const ValueId x = graph.AddInput("x", DType::kFloat32, batch(output));
+  const ValueId y = graph.AddInput("y", numbers ? DType::kFloat32 : DType::kInt32, batch(target.shape));
+  const absl::StatusOr<LossValues> loss = AddLoss(Parse(text), x, y, graph);
+  EXPECT_TRUE(loss.ok()) << loss.status();
+  if (!loss.ok()) return "";
+  *values = *loss;
+  EXPECT_EQ(graph.value(loss->loss).shape, Shape());
+  return std::string(graph.node(graph.value(loss->loss).producer).op->kind());
+}
+
+TEST(LossTest, AMeanIsWeightedWhereSamplesAre) {
+  LossValues values;
+  EXPECT_EQ(KindOf("softmax_cross_entropy {}", kClasses, {10}, &values), "softmax_cross_entropy");
+  EXPECT_EQ(values.weight, kNoValue);
+  EXPECT_EQ(KindOf("softmax_cross_entropy {}", kTokens, {7, 50}, &values), "softmax_cross_entropy");
+  EXPECT_EQ(KindOf("softmax_cross_entropy { label_smoothing: 0.1 }", kClasses, {10}, &values), "class_loss");
+  EXPECT_EQ(values.weight, kNoValue);
+  EXPECT_EQ(KindOf("softmax_cross_entropy { ignore_index: 3 }", kClasses, {10}, &values), "class_loss");
+  EXPECT_NE(values.sum, kNoValue);
+  EXPECT_NE(values.weight, kNoValue);
+  EXPECT_EQ(KindOf("softmax_cross_entropy {}", kMixed, {10}, &values), "class_loss");
+  EXPECT_EQ(values.weight, kNoValue);
+  EXPECT_EQ(KindOf("negative_log_likelihood { class_weights: [1, 2] }", kTwoClasses, {2}, &values),
+            "class_loss");
+  EXPECT_NE(values.weight, kNoValue);
+  EXPECT_EQ(KindOf("hinge { class_weights: [1, 2] }", kTwoClasses, {2}, &values), "class_loss");
+  EXPECT_EQ(values.weight, kNoValue);
+  EXPECT_EQ(KindOf("binary_cross_entropy_with_logits {}", kTwoClasses, {1}, &values), "value_loss");
+  EXPECT_EQ(KindOf("kl_divergence {}", kValues, {3}, &values), "value_loss");
+  EXPECT_EQ(KindOf("cosine_embedding {}", kTwoClasses, {2, 5}, &values), "cosine_embedding");
+  EXPECT_EQ(KindOf("cosine_embedding {}", kValues, {3}, &values), "cosine_embedding");
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,204 @@
+#include "engine/metrics/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "engine/metrics/area_under_curve.h"
+#include "engine/metrics/metric.h"
+
+namespace tandem {
+namespace {
+
+// The logarithm of the odds of each class, log(p / (1 - p)), which is in the order of p and does not come to
+// an end at 0 and 1 as that does.
+std::vector<double> LogOdds(absl::Span<const double> outputs) {
+  const size_t count = outputs.size();
+  const double largest = *std::max_element(outputs.begin(), outputs.end());
+  // The sum of all others, of those before and of those after.
+  std::vector<double> others(count, 0);
+  double before = 0;
+  double after = 0;
+  for (size_t c = 0; c < count; ++c) {
+    others[c] += before;
+    before += std::exp(outputs[c] - largest);
+  }
+  for (size_t c = count; c-- > 0;) {
+    others[c] += after;
+    after += std::exp(outputs[c] - largest);
+  }
+  for (size_t c = 0; c < count; ++c) others[c] = outputs[c] - largest - std::log(others[c]);
+  return others;
+}
+
+// Of equal ones the first; a NaN is larger than every number.
+int64_t LargestOf(absl::Span<const double> outputs) {
+  size_t best = 0;
+  for (size_t c = 1; c < outputs.size(); ++c) {
+    if (outputs[c] > outputs[best] || (std::isnan(outputs[c]) && !std::isnan(outputs[best]))) best = c;
+  }
+  return static_cast<int64_t>(best);
+}
+
+double Quotient(double a, double b) { return b == 0 ? 0 : a / b; }
+
+double Mean(const std::vector<double>& numbers) {
+  double sum = 0;
+  for (const double number : numbers) sum += number;
+  return Quotient(sum, static_cast<double>(numbers.size()));
+}
+
+}  // namespace
+
+bool Evaluator::IsNeeded(const v1::Training& training) {
+  return std::any_of(training.metrics().begin(), training.metrics().end(),
+                     [](int metric) { return !IsMetered(static_cast<v1::Metric>(metric)); });
+}
+
+int64_t Evaluator::HostBytes(const v1::Training& training, const Target& target, int64_t samples) {
+  if (!IsNeeded(training)) return 0;
+  const Evaluator evaluator(training, target);
+  int64_t bytes = static_cast<int64_t>(evaluator.matrix_.size() * sizeof(int64_t));
+  if (evaluator.asked(v1::METRIC_AUC)) {
+    // A replica's own, and all together.
+    const int64_t of_sample = static_cast<int64_t>(sizeof(float)) * evaluator.score_columns_ +
+                              static_cast<int64_t>(sizeof(int32_t));
+    bytes += 2 * samples * of_sample;
+  }
+  return bytes;
+}
+
+Evaluator::Evaluator(const v1::Training& training, const Target& target)
+    : asked_(v1::Metric_ARRAYSIZE, false),
+      sides_(training.loss().has_binary_cross_entropy_with_logits()),
+      labelled_(target.kind == TargetKind::kClass || target.kind == TargetKind::kTokens),
+      classes_(sides_ ? 2 : target.classes) {
+  *training_.mutable_metrics() = training.metrics();
+  training_.set_top_k(training.top_k());
+  for (const int metric : training.metrics()) asked_[metric] = true;
+  const v1::Loss& loss = training.loss();
+  if (loss.softmax_cross_entropy().has_ignore_index()) {
+    ignore_index_ = loss.softmax_cross_entropy().ignore_index();
+  } else if (loss.negative_log_likelihood().has_ignore_index()) {
+    ignore_index_ = loss.negative_log_likelihood().ignore_index();
+  }
+  right_.assign(classes_, 0);
+  given_.assign(classes_, 0);
+  own_.assign(classes_, 0);
+  if (asked(v1::METRIC_CONFUSION_MATRIX)) matrix_.assign(classes_ * classes_, 0);
+  if (sides_) {
+    score_columns_ = labelled_ ? 1 : target.shape.elements();
+  } else {
+    score_columns_ = classes_ == 2 ? 1 : classes_;
+  }
+}
+
+void Evaluator::Add(const Tensor& outputs, const void* targets) {
+  const Tensor numbers = outputs.CastTo(DType::kFloat64);
+  const int64_t samples = outputs.shape()[0];
+  if (sides_) {
+    AddSides(numbers.data<double>(), samples, labelled_, targets);
+  } else {
+    AddClasses(numbers.data<double>(), absl::MakeSpan(static_cast<const int32_t*>(targets), samples));
+  }
+}
+
+void Evaluator::AddClasses(absl::Span<const double> outputs, absl::Span<const int32_t> labels) {
+  for (size_t n = 0; n < labels.size(); ++n) {
+    if (ignore_index_ == labels[n]) continue;
+    const absl::Span<const double> row = outputs.subspan(n * classes_, classes_);
+    Count(labels[n], LargestOf(row));
+    if (!asked(v1::METRIC_AUC)) continue;
+    score_classes_.push_back(labels[n]);
+    if (classes_ == 2) {
+      scores_.push_back(static_cast<float>(row[1] - row[0]));
+    } else {
+      for (const double score : LogOdds(row)) scores_.push_back(static_cast<float>(score));
+    }
+  }
+}
+
+void Evaluator::AddSides(absl::Span<const double> outputs, int64_t samples, bool classes,
+                         const void* targets) {
+  for (int64_t i = 0; i < samples * score_columns_; ++i) {
+    const bool positive =
+        classes ? static_cast<const int32_t*>(targets)[i] > 0 : static_cast<const float*>(targets)[i] > 0.5f;
+    if (score_columns_ == 1) Count(positive ? 1 : 0, outputs[i] > 0 ? 1 : 0);
+    if (!asked(v1::METRIC_AUC)) continue;
+    scores_.push_back(static_cast<float>(outputs[i]));
+    score_sides_.push_back(positive);
+  }
+}
+
+void Evaluator::Count(int64_t target, int64_t given) {
+  ++own_[target];
+  ++given_[given];
+  if (target == given) ++right_[target];
+  if (!matrix_.empty()) ++matrix_[target * classes_ + given];
+}
+
+void Evaluator::Merge(const Evaluator& other) {
+  const auto add = [](std::vector<int64_t>& sums, const std::vector<int64_t>& more) {
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += more[i];
+  };
+  add(right_, other.right_);
+  add(given_, other.given_);
+  add(own_, other.own_);
+  add(matrix_, other.matrix_);
+  scores_.insert(scores_.end(), other.scores_.begin(), other.scores_.end());
+  score_classes_.insert(score_classes_.end(), other.score_classes_.begin(), other.score_classes_.end());
+  score_sides_.insert(score_sides_.end(), other.score_sides_.begin(), other.score_sides_.end());
+}
+
+std::optional<double> Evaluator::Area(int64_t i) const {
+  const int64_t column = score_columns_ == 1 ? 0 : i;
+  std::vector<ScoredSample> samples;
+  samples.reserve(scores_.size() / score_columns_);
+  for (size_t at = column; at < scores_.size(); at += score_columns_) {
+    const bool positive = sides_ ? score_sides_[at] : score_classes_[at / score_columns_] == i;
+    samples.push_back({scores_[at], positive});
+  }
+  return AreaUnderCurve(std::move(samples));
+}
+
+void Evaluator::Fill(v1::Evaluation* evaluation) const {
+  v1::ClassificationReport* report = evaluation->mutable_classification();
+  report->Clear();
+  std::vector<double> precisions;
+  std::vector<double> recalls;
+  std::vector<double> f1s;
+  // Several sides are not classes against each other.
+  const bool counted = !sides_ || score_columns_ == 1;
+  for (int64_t c = 0; c < (counted ? classes_ : 0); ++c) {
+    const auto right = static_cast<double>(right_[c]);
+    precisions.push_back(Quotient(right, static_cast<double>(given_[c])));
+    recalls.push_back(Quotient(right, static_cast<double>(own_[c])));
+    f1s.push_back(Quotient(2 * right, static_cast<double>(given_[c] + own_[c])));
+    v1::ClassMeasures* measures = report->add_classes();
+    measures->set_samples(own_[c]);
+    measures->set_precision(precisions.back());
+    measures->set_recall(recalls.back());
+    measures->set_f1(f1s.back());
+  }
+  auto& metrics = *evaluation->mutable_metrics();
+  if (asked(v1::METRIC_PRECISION)) metrics[MetricName(v1::METRIC_PRECISION, training_)] = Mean(precisions);
+  if (asked(v1::METRIC_RECALL)) metrics[MetricName(v1::METRIC_RECALL, training_)] = Mean(recalls);
+  if (asked(v1::METRIC_F1)) metrics[MetricName(v1::METRIC_F1, training_)] = Mean(f1s);
+  if (asked(v1::METRIC_CONFUSION_MATRIX)) {
+    report->mutable_confusion_matrix()->set_classes(classes_);
+    for (const int64_t count : matrix_) report->mutable_confusion_matrix()->add_counts(count);
+  }
+  if (!asked(v1::METRIC_AUC)) return;
+  std::vector<double> areas;
+  // Of two classes, or two sides, there is one area, that of the second.
+  const bool binary = score_columns_ == 1;
+  for (int64_t i = binary ? 1 : 0; i < (binary ? 2 : score_columns_); ++i) {
+    const std::optional<double> area = Area(i);
+    if (!area.has_value()) continue;
+    areas.push_back(*area);
+    if (counted) report->mutable_classes(static_cast<int>(i))->set_auc(*area);
+  }
+  metrics[MetricName(v1::METRIC_AUC, training_)] = areas.empty() ? 0.5 : Mean(areas);
+}
+
+}  // namespace tandem

@@ -1,0 +1,134 @@
+#include "engine/metrics/evaluator.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "engine/metrics/area_under_curve.h"
+#include "engine/tensor/tensor.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+v1::Training Parse(const std::string& text) {
+  v1::Training training;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &training)) << text;
+  return training;
+}
+
+constexpr char kAll[] =
+    "metrics: [METRIC_PRECISION, METRIC_RECALL, METRIC_F1, METRIC_CONFUSION_MATRIX, METRIC_AUC]";
+
+TEST(AreaUnderCurveTest, CountsPairs) {
+  EXPECT_EQ(AreaUnderCurve({{0.1f, false}, {0.4f, false}, {0.35f, true}, {0.8f, true}}), 0.75);
+  EXPECT_EQ(AreaUnderCurve({{1, true}, {1, false}}), 0.5);
+  EXPECT_EQ(AreaUnderCurve({{1, true}, {1, false}, {0, false}, {2, true}, {1, true}}), 5.0 / 6);
+  EXPECT_EQ(AreaUnderCurve({{1, true}, {2, true}}), std::nullopt);
+  EXPECT_EQ(AreaUnderCurve({}), std::nullopt);
+  EXPECT_EQ(AreaUnderCurve({{std::numeric_limits<float>::quiet_NaN(), false}, {-5, true}}), 1);
+}
+
+TEST(EvaluatorTest, IsNeededWhereNoMeterMeasures) {
+  EXPECT_FALSE(Evaluator::IsNeeded(Parse("metrics: [METRIC_ACCURACY, METRIC_RMSE]")));
+  EXPECT_TRUE(Evaluator::IsNeeded(Parse("metrics: [METRIC_ACCURACY, METRIC_F1]")));
+}
+
+// As scikit-learn says of these, with averages "macro" and "ovr".
+TEST(EvaluatorTest, MeasuresClasses) {
+  const Target target = {TargetKind::kClass, Shape(), 3};
+  const v1::Training training = Parse(std::string("loss { softmax_cross_entropy {} } ") + kAll);
+  // Classes that are given: 0, 1, 1, 2, 0, 0.
+  const std::vector<float> outputs = {2, 1, 0, 0, 3, 1, 0, 2, 1, 0, 1, 4, 5, 1, 2, 1, 0.5f, 0};
+  const std::vector<int32_t> labels = {0, 1, 0, 2, 0, 2};
+  Evaluator whole(training, target);
+  whole.Add(Tensor::Of<float>({6, 3}, outputs), labels.data());
+  // In two parts, by two replicas.
+  Evaluator part(training, target);
+  part.Add(Tensor::Of<float>({2, 3}, {outputs.begin() + 12, outputs.end()}), labels.data() + 4);
+  Evaluator rest(training, target);
+  rest.Add(Tensor::Of<double>({4, 3}, {outputs.begin(), outputs.begin() + 12}), labels.data());
+  part.Merge(rest);
+  for (const Evaluator* evaluator : {&whole, &part}) {
+    v1::Evaluation evaluation;
+    evaluator->Fill(&evaluation);
+    const auto& metrics = evaluation.metrics();
+    EXPECT_DOUBLE_EQ(metrics.at("precision"), (2.0 / 3 + 0.5 + 1) / 3);
+    EXPECT_DOUBLE_EQ(metrics.at("recall"), (2.0 / 3 + 1 + 0.5) / 3);
+    EXPECT_DOUBLE_EQ(metrics.at("f1"), (2.0 / 3 + 2.0 / 3 + 2.0 / 3) / 3);
+    EXPECT_EQ(metrics.count("confusion_matrix"), 0);
+    const v1::ClassificationReport& report = evaluation.classification();
+    const auto& counts = report.confusion_matrix().counts();
+    EXPECT_EQ(std::vector<int64_t>(counts.begin(), counts.end()),
+              std::vector<int64_t>({2, 1, 0, 0, 1, 0, 1, 0, 1}));
+    ASSERT_EQ(report.classes_size(), 3);
+    EXPECT_EQ(report.classes(2).samples(), 2);
+    EXPECT_EQ(report.classes(2).precision(), 1);
+    // Probabilities of class 0: 0.67, 0.04, 0.09, 0.02, 0.94, 0.51, of which 0, 2 and 4 are its own.
+    EXPECT_DOUBLE_EQ(report.classes(0).auc(), 8.0 / 9);
+    EXPECT_DOUBLE_EQ(metrics.at("auc"),
+                     (report.classes(0).auc() + report.classes(1).auc() + report.classes(2).auc()) / 3);
+  }
+}
+
+// A probability of 1 in float32 still has its place.
+TEST(EvaluatorTest, RanksWhatIsNearlySure) {
+  const Target target = {TargetKind::kClass, Shape(), 3};
+  Evaluator evaluator(Parse("loss { softmax_cross_entropy {} } metrics: METRIC_AUC"), target);
+  const std::vector<int32_t> labels = {0, 1, 0, 2};
+  evaluator.Add(Tensor::Of<float>({4, 3}, {60, 0, 0, 50, 0, 0, 70, 0, 0, 40, 0, 0}), labels.data());
+  v1::Evaluation evaluation;
+  evaluator.Fill(&evaluation);
+  EXPECT_EQ(evaluation.classification().classes(0).auc(), 1);
+}
+
+TEST(EvaluatorTest, MeasuresSides) {
+  const Target target = {TargetKind::kValues, Shape({1}), 0};
+  const v1::Training training = Parse(std::string("loss { binary_cross_entropy_with_logits {} } ") + kAll);
+  Evaluator evaluator(training, target);
+  const std::vector<float> targets = {1, 0, 1, 0};
+  evaluator.Add(Tensor::Of<float>({4, 1}, {2, -1, -0.5f, 0.25f}), targets.data());
+  v1::Evaluation evaluation;
+  evaluator.Fill(&evaluation);
+  EXPECT_EQ(evaluation.classification().classes_size(), 2);
+  EXPECT_EQ(evaluation.classification().classes(1).recall(), 0.5);
+  EXPECT_EQ(evaluation.metrics().at("precision"), 0.5);
+  EXPECT_EQ(evaluation.metrics().at("auc"), 0.75);
+  // Classes in place of numbers.
+  Evaluator of_classes(training, {TargetKind::kClass, Shape(), 2});
+  const std::vector<int32_t> labels = {1, 0, 1, 0};
+  of_classes.Add(Tensor::Of<float>({4, 1}, {2, -1, -0.5f, 0.25f}), labels.data());
+  v1::Evaluation again;
+  of_classes.Fill(&again);
+  EXPECT_EQ(again.SerializeAsString().size(), evaluation.SerializeAsString().size());
+  EXPECT_EQ(again.metrics().at("auc"), 0.75);
+}
+
+TEST(EvaluatorTest, MeasuresEachOfSeveralSides) {
+  Evaluator evaluator(Parse("loss { binary_cross_entropy_with_logits {} } metrics: METRIC_AUC"),
+                      {TargetKind::kValues, Shape({2}), 0});
+  const std::vector<float> targets = {1, 0, 0, 1, 1, 1};
+  evaluator.Add(Tensor::Of<float>({3, 2}, {1, 1, 2, 3, 3, 2}), targets.data());
+  v1::Evaluation evaluation;
+  evaluator.Fill(&evaluation);
+  EXPECT_EQ(evaluation.metrics().at("auc"), 0.75);
+  EXPECT_EQ(evaluation.classification().classes_size(), 0);
+}
+
+TEST(EvaluatorTest, LeavesOutWhatIsIgnored) {
+  Evaluator evaluator(Parse("loss { softmax_cross_entropy { ignore_index: 1 } } metrics: [METRIC_RECALL, "
+                            "METRIC_CONFUSION_MATRIX]"),
+                      {TargetKind::kClass, Shape(), 2});
+  const std::vector<int32_t> labels = {0, 1, 1};
+  evaluator.Add(Tensor::Of<float>({3, 2}, {1, 0, 0, 1, 1, 0}), labels.data());
+  v1::Evaluation evaluation;
+  evaluator.Fill(&evaluation);
+  EXPECT_EQ(evaluation.metrics().at("recall"), 0.5);
+  EXPECT_EQ(evaluation.classification().confusion_matrix().counts(0), 1);
+  EXPECT_EQ(evaluation.classification().confusion_matrix().counts(3), 0);
+}
+
+}  // namespace
+}  // namespace tandem

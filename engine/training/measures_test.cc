@@ -1,0 +1,182 @@
+// Losses and metrics in a whole training, over replicas and short batches.
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/backends/device_factory.h"
+#include "engine/base/field_violations.h"
+#include "engine/training/plan.h"
+#include "engine/training/step_graph.h"
+#include "engine/training/trainer.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// 45 samples of 4 classes in batches of 8, and 27 for validation. The rate is too low for any weight to
+// change.
+v1::JobSpec Job(const std::string& training, int replicas, int outputs = 4, int classes = 4) {
+  v1::JobSpec spec;
+  const std::string text = absl::StrCat("dataset { synthetic { shape: [6] classes: ", classes,
+                                        R"( train_samples: 45 validation_samples: 27 } }
+       model { input { shape: [6] } layers { dense { units: )",
+                                        outputs, R"( } } }
+       training { optimizer { sgd { learning_rate: 1e-30 } } global_batch_size: 8 epochs: 1 )",
+                                        training, " } replicas { count: ", replicas, " }");
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
+  return spec;
+}
+
+class LastEpoch : public TrainerObserver {
+ public:
+  void OnEpoch(const v1::EpochSummary& summary) override { epoch = summary; }
+  v1::EpochSummary epoch;
+};
+
+absl::StatusOr<v1::EpochSummary> Train(const v1::JobSpec& spec, const std::string& kind) {
+  LastEpoch last;
+  Trainer::Options options;
+  options.spec = spec;
+  options.dataset = spec.dataset();
+  for (int rank = 0; rank < spec.replicas().count(); ++rank) {
+    options.devices.emplace_back().set_name(absl::StrCat("devices/", kind, ":", rank));
+    options.devices.back().set_threads(1);
+  }
+  options.device_factory = [](const v1::Device& device) {
+    return OpenDevice(device.name(), device.threads());
+  };
+  options.observer = &last;
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(options);
+  if (!trainer.ok()) return trainer.status();
+  const auto ended = (*trainer)->Run();
+  EXPECT_TRUE(ended.ok());
+  return last.epoch;
+}
+
+void ExpectNear(const v1::Evaluation& a, const v1::Evaluation& b, double tolerance) {
+  EXPECT_NEAR(a.loss(), b.loss(), tolerance);
+  ASSERT_EQ(a.metrics().size(), b.metrics().size());
+  for (const auto& [name, value] : a.metrics()) EXPECT_NEAR(value, b.metrics().at(name), tolerance) << name;
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(a.classification(), b.classification()))
+      << a.DebugString() << b.DebugString();
+}
+
+// What is measured over all samples does not depend on how they are dealt: also where samples weigh
+// differently, and where a batch's, or a replica's, are all ignored.
+TEST(MeasuresTest, DoNotDependOnReplicas) {
+  const std::string metrics =
+      " metrics: [METRIC_ACCURACY, METRIC_TOP_K, METRIC_PRECISION, METRIC_RECALL, METRIC_F1, "
+      "METRIC_CONFUSION_MATRIX, METRIC_AUC] top_k: 2";
+  for (const char* loss :
+       {"softmax_cross_entropy { label_smoothing: 0.1 class_weights: [1, 2, 3, 0.5] }",
+        "softmax_cross_entropy { ignore_index: 2 }", "hinge { class_weights: [1, 2, 3, 0.5] }"}) {
+    SCOPED_TRACE(loss);
+    const std::string training = absl::StrCat("loss { ", loss, " }", metrics);
+    const absl::StatusOr<v1::EpochSummary> one = Train(Job(training, 1), "reference");
+    ASSERT_TRUE(one.ok()) << one.status();
+    EXPECT_GT(one->training().loss(), 0);
+    EXPECT_EQ(one->training().metrics().size(), 2);
+    EXPECT_EQ(one->validation().metrics().size(), 6);
+    EXPECT_EQ(one->validation().classification().confusion_matrix().counts_size(), 16);
+    for (const int replicas : {2, 5}) {
+      v1::JobSpec spec = Job(training, replicas);
+      spec.mutable_training()->set_validation_batch_size(7);
+      const absl::StatusOr<v1::EpochSummary> several = Train(spec, "reference");
+      ASSERT_TRUE(several.ok()) << several.status();
+      ExpectNear(one->training(), several->training(), 1e-12);
+      ExpectNear(one->validation(), several->validation(), 1e-12);
+      const absl::StatusOr<v1::EpochSummary> cpu = Train(spec, "cpu");
+      ASSERT_TRUE(cpu.ok()) << cpu.status();
+      ExpectNear(one->training(), cpu->training(), 1e-5);
+    }
+  }
+}
+
+TEST(MeasuresTest, TwoClassesMayBeSides) {
+  const v1::JobSpec spec = Job(
+      "loss { binary_cross_entropy_with_logits { pos_weight: 2 } } metrics: [METRIC_ACCURACY, METRIC_AUC]", 2,
+      1, 2);
+  const absl::StatusOr<v1::EpochSummary> oracle = Train(spec, "reference");
+  const absl::StatusOr<v1::EpochSummary> cpu = Train(spec, "cpu");
+  ASSERT_TRUE(oracle.ok() && cpu.ok()) << oracle.status() << cpu.status();
+  ExpectNear(oracle->training(), cpu->training(), 1e-5);
+  EXPECT_EQ(oracle->validation().metrics().at("accuracy"), cpu->validation().metrics().at("accuracy"));
+  EXPECT_EQ(oracle->validation().metrics().at("auc"), cpu->validation().metrics().at("auc"));
+}
+
+// Perplexity is of the loss as it is reported.
+TEST(MeasuresTest, PerplexityFollowsTheLoss) {
+  const absl::StatusOr<v1::EpochSummary> epoch =
+      Train(Job("loss { softmax_cross_entropy {} } metrics: METRIC_PERPLEXITY", 3), "cpu");
+  ASSERT_TRUE(epoch.ok()) << epoch.status();
+  EXPECT_EQ(epoch->validation().metrics().at("perplexity"), std::exp(epoch->validation().loss()));
+}
+
+// The fields that a job is refused for, on data with classes.
+std::vector<std::string> FaultsOf(const v1::JobSpec& spec, int64_t validation_samples = 27) {
+  const DatasetInfo data = {
+      .shape = Shape({6}), .classes = 4, .train_samples = 45, .validation_samples = validation_samples};
+  std::vector<std::string> fields;
+  for (const FieldViolation& violation : GetFieldViolations(PlanJob(spec, data).status())) {
+    fields.push_back(violation.field);
+  }
+  return fields;
+}
+
+TEST(MeasuresTest, WhatDoesNotFitIsRefused) {
+  EXPECT_THAT(FaultsOf(Job("loss { softmax_cross_entropy {} }", 1)), IsEmpty());
+  EXPECT_THAT(FaultsOf(Job("loss { mse {} }", 1)), ElementsAre("training.loss.mse"));
+  EXPECT_THAT(FaultsOf(Job("loss { hinge { class_weights: [1, 2] } }", 1)),
+              ElementsAre("training.loss.hinge.class_weights"));
+  EXPECT_THAT(FaultsOf(Job("loss { hinge {} }", 1, 5)), ElementsAre("model.layers[0]"));
+  EXPECT_THAT(FaultsOf(Job("loss { hinge {} } metrics: METRIC_TOP_K top_k: 5", 1)),
+              ElementsAre("training.top_k"));
+  EXPECT_THAT(FaultsOf(Job("loss { hinge {} } metrics: METRIC_MAE", 1)), ElementsAre("training.metrics[0]"));
+  const v1::JobSpec plateau =
+      Job("loss { hinge {} } metrics: METRIC_F1 schedule { plateau { metric: METRIC_F1 } }", 1);
+  EXPECT_THAT(FaultsOf(plateau), IsEmpty());
+  EXPECT_THAT(FaultsOf(plateau, 0), ElementsAre("training.schedule.plateau.metric"));
+  v1::JobSpec frozen = Job("loss { softmax_cross_entropy {} }", 1);
+  v1::ParameterGroup* group = frozen.mutable_training()->mutable_optimizer()->add_groups();
+  group->add_names("*.weight");
+  group->set_frozen(true);
+  EXPECT_THAT(FaultsOf(frozen), IsEmpty());
+  group->set_biases_and_norms(true);
+  EXPECT_THAT(FaultsOf(frozen), ElementsAre("training.optimizer.groups"));
+}
+
+TEST(MeasuresTest, NothingIsComputedForWhatIsFrozen) {
+  v1::JobSpec spec = Job("loss { softmax_cross_entropy {} }", 2);
+  v1::ParameterGroup* group = spec.mutable_training()->mutable_optimizer()->add_groups();
+  group->add_names("*.weight");
+  group->set_frozen(true);
+  FillDefaults(&spec);
+  const DatasetInfo data = {.shape = Shape({6}), .classes = 4, .train_samples = 45};
+  for (const int64_t samples : {4, 0}) {
+    const absl::StatusOr<StepGraph> step =
+        BuildTrainingGraph(spec, data, {.samples = samples, .batch_samples = 8, .replicas = 2});
+    ASSERT_TRUE(step.ok()) << step.status();
+    int updates = 0;
+    for (const Node& node : step->graph.nodes()) {
+      if (node.op->kind() == "all_reduce") {
+        EXPECT_EQ(node.inputs.size(), 1);
+      }
+      if (node.op->kind() != "sgd") continue;
+      ++updates;
+      EXPECT_EQ(step->graph.value(node.inputs[0]).name, step->parameters[1].name);
+    }
+    EXPECT_EQ(updates, 1);
+  }
+}
+
+}  // namespace
+}  // namespace tandem
