@@ -12,6 +12,7 @@
 #include "engine/graph/ops/dropout.h"
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/group_norm.h"
+#include "engine/graph/ops/pad.h"
 #include "engine/graph/ops/softmax.h"
 #include "engine/graph/ops/upsample.h"
 
@@ -87,6 +88,14 @@ OpCase Resizing(const std::string& name, Shape x, UpsampleRule rule) {
           }};
 }
 
+OpCase Padding(Shape x, Margins margins) {
+  return {absl::StrCat("pad2d ", x.ToString(), " ", margins.ToString()), [=](CaseGraph& g) {
+            const ValueId y = g.Add(std::make_shared<Pad2dOp>(margins), {g.Input("x", x)})[0];
+            const ValueId hidden = g.AddHidden(std::make_shared<ScaleOp>(2), {y})[0];
+            g.Add(std::make_shared<Crop2dOp>(Margins{margins.after, margins.before}), {hidden});
+          }};
+}
+
 OpCase GroupNormalization(Shape x, int64_t groups) {
   return {
       absl::StrCat("group_norm ", x.ToString(), " in ", groups), [=](CaseGraph& g) {
@@ -144,6 +153,8 @@ OpCase BetweenConvolutions(int64_t samples, int64_t channels) {
             through(std::make_shared<DropoutOp>(0.4, 3, 5), {x, g.Number<int64_t>("step", 2)});
             through(std::make_shared<ChannelBiasOp>(), {x, g.Variable("bias", {channels})});
             through(std::make_shared<UpsampleOp>(UpsampleRule{.size = {10, 6}}), {x});
+            through(std::make_shared<Pad2dOp>(Margins{{0, 1}, {2, 0}}), {x});
+            through(std::make_shared<Crop2dOp>(Margins{{0, 1}, {2, 0}}), {x});
             through(std::make_shared<GroupNormOp>(channels, 1e-5),
                     {x, g.Variable("scale", {channels}), g.Variable("shift", {channels})});
             g.Add(std::make_shared<ChannelBiasGradOp>(),
@@ -180,6 +191,8 @@ std::vector<OpCase> LayerCases() {
       Resizing("bilinear, smaller", {1, 3, 9, 8}, {bilinear, false, {4, 3}}),
       Resizing("bilinear, to one pixel", {1, 3, 5, 4}, {bilinear, true, {1, 1}}),
       Resizing("bilinear, from one pixel", {2, 2, 1, 1}, {bilinear, true, {3, 2}}),
+      Padding({2, 3, 4, 5}, {{1, 0}, {2, 3}}),
+      Padding({17, 1, 1, 2}, {{0, 0}, {0, 1}}),
       GroupNormalization({2, 6, 4, 5}, 2),
       GroupNormalization({2, 3, 5, 5}, 3),
       GroupNormalization({3, 4}, 1),

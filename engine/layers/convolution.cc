@@ -8,13 +8,14 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/convolution.h"
+#include "engine/graph/ops/pad.h"
 #include "engine/layers/activation.h"
 #include "engine/layers/fields.h"
 
 namespace tandem {
 namespace {
 
-// With padding_mode SAME resolved.
+// With padding_mode SAME resolved, but for RestOf.
 Conv2dGeometry GeometryOf(const v1::Conv2d& conv) {
   Conv2dGeometry geometry{.stride = PairOf(conv.stride()),
                           .padding = {0, 0},
@@ -29,6 +30,15 @@ Conv2dGeometry GeometryOf(const v1::Conv2d& conv) {
   return geometry;
 }
 
+// What padding_mode SAME has below and on the right beyond what it has above and on the left: a row or column
+// where their sum is odd.
+Size2d RestOf(const v1::Conv2d& conv) {
+  if (conv.padding_mode() != v1::PADDING_MODE_SAME) return {0, 0};
+  const Size2d kernel = PairOf(conv.kernel());
+  const Size2d dilation = PairOf(conv.dilation());
+  return {dilation.h * (kernel.h - 1) % 2, dilation.w * (kernel.w - 1) % 2};
+}
+
 void CheckSamePadding(const v1::Conv2d& conv, FieldViolations& violations) {
   if (!conv.padding().empty()) {
     violations.Add("conv2d.padding",
@@ -38,13 +48,6 @@ void CheckSamePadding(const v1::Conv2d& conv, FieldViolations& violations) {
   if (stride.h != 1 || stride.w != 1) {
     violations.Add("conv2d.stride",
                    absl::StrCat("is ", stride.ToString(), "; padding_mode SAME needs stride 1"));
-  }
-  const Size2d kernel = PairOf(conv.kernel());
-  const Size2d dilation = PairOf(conv.dilation());
-  if (dilation.h * (kernel.h - 1) % 2 != 0 || dilation.w * (kernel.w - 1) % 2 != 0) {
-    violations.Add("conv2d.kernel",
-                   absl::StrCat("is ", kernel.ToString(), " with dilation ", dilation.ToString(),
-                                "; padding_mode SAME needs an odd extent"));
   }
 }
 
@@ -100,8 +103,10 @@ class Conv2dLayerKind final : public OneInputLayerKind {
                                                       " channels of the input ", input.ToString()));
     }
     const Conv2dGeometry geometry = GeometryOf(conv);
-    const absl::StatusOr<Size2d> windows = CountWindows({input[1], input[2]}, PairOf(conv.kernel()),
-                                                        geometry.stride, geometry.padding, geometry.dilation);
+    const Size2d rest = RestOf(conv);
+    const absl::StatusOr<Size2d> windows =
+        CountWindows({input[1] + rest.h, input[2] + rest.w}, PairOf(conv.kernel()), geometry.stride,
+                     geometry.padding, geometry.dilation);
     if (!windows.ok()) return FieldError("conv2d.kernel", windows.status().message());
     return Shape({conv.filters(), windows->h, windows->w});
   }
@@ -110,6 +115,10 @@ class Conv2dLayerKind final : public OneInputLayerKind {
     const v1::Conv2d& conv = layer.conv2d();
     const Size2d kernel = PairOf(conv.kernel());
     const int64_t channels = context.graph.value(input).shape[1];
+    if (const Size2d rest = RestOf(conv); rest != Size2d{0, 0}) {
+      TANDEM_ASSIGN_OR_RETURN(input,
+                              context.graph.Add(std::make_shared<Pad2dOp>(Margins{.after = rest}), {input}));
+    }
     const Shape weight_shape({conv.filters(), channels / conv.groups(), kernel.h, kernel.w});
     const double window = static_cast<double>(kernel.h) * kernel.w;
     const Fans fans{.in = window * weight_shape[1], .out = window * static_cast<double>(conv.filters())};

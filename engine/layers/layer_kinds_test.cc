@@ -153,6 +153,15 @@ TEST(LayerKindsTest, TransposesConvolutions) {
                   "layers[0].conv_transpose2d.groups", "6 channels");
 }
 
+TEST(LayerKindsTest, ConvolutionsKeepTheSizeWithAnyKernel) {
+  for (const char* kernel : {"3", "2", "[4, 1] dilation: 3", "[1, 6]"}) {
+    EXPECT_EQ(OutputOf(absl::StrCat(
+                  "layers { conv2d { filters: 5 padding_mode: PADDING_MODE_SAME kernel: ", kernel, " } }")),
+              "[5, 8, 10]")
+        << kernel;
+  }
+}
+
 TEST(LayerKindsTest, PoolsRoundedUpAndGlobally) {
   EXPECT_EQ(OutputOf("layers { max_pool2d { size: 3 stride: 2 } }"), "[6, 3, 4]");
   EXPECT_EQ(OutputOf("layers { max_pool2d { size: 3 stride: 2 ceil_mode: true } }"), "[6, 4, 5]");

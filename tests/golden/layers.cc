@@ -11,6 +11,7 @@
 #include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/group_norm.h"
 #include "engine/graph/ops/linear.h"
+#include "engine/graph/ops/pad.h"
 #include "engine/graph/ops/pooling.h"
 #include "tests/golden/activations.h"
 #include "tests/golden/golden_case.h"
@@ -32,14 +33,15 @@ std::vector<ValueId> Join(absl::Span<const ValueId> values, absl::Span<const Val
   return joined;
 }
 
-// The padding of a convolution: numbers, or "valid" or "same".
-absl::StatusOr<Size2d> ConvolutionPadding(Attributes& attributes, const json& attrs, Size2d kernel,
-                                          Size2d dilation) {
+// The padding of a convolution: numbers, or "valid" or "same". `rest` gets what is below and on the right
+// beyond what is above and on the left.
+Size2d ConvolutionPadding(Attributes& attributes, const json& attrs, Size2d kernel, Size2d dilation,
+                          Size2d& rest) {
   const auto found = attrs.find("padding");
   if (found == attrs.end() || !found->is_string()) return attributes.Pair("padding", {0, 0});
   if (attributes.Text("padding", "") == "valid") return Size2d{0, 0};
   const Size2d both = {dilation.h * (kernel.h - 1), dilation.w * (kernel.w - 1)};
-  if (both.h % 2 != 0 || both.w % 2 != 0) return NotOffered("padding that differs from side to side");
+  rest = {both.h % 2, both.w % 2};
   return Size2d{both.h / 2, both.w / 2};
 }
 
@@ -54,9 +56,13 @@ absl::StatusOr<ValueId> AddConvolution(Graph& graph, Attributes& attributes, con
   geometry.stride = attributes.Pair("stride", {1, 1});
   geometry.dilation = attributes.Pair("dilation", {1, 1});
   geometry.groups = attributes.Whole("groups", 1);
-  TANDEM_ASSIGN_OR_RETURN(geometry.padding,
-                          ConvolutionPadding(attributes, attrs, {weight[2], weight[3]}, geometry.dilation));
-  return graph.Add(std::make_shared<Conv2dOp>(geometry), Join(inputs, weights));
+  Size2d rest = {0, 0};
+  geometry.padding = ConvolutionPadding(attributes, attrs, {weight[2], weight[3]}, geometry.dilation, rest);
+  std::vector<ValueId> all = Join(inputs, weights);
+  if (rest != Size2d{0, 0}) {
+    TANDEM_ASSIGN_OR_RETURN(all[0], graph.Add(std::make_shared<Pad2dOp>(Margins{.after = rest}), {all[0]}));
+  }
+  return graph.Add(std::make_shared<Conv2dOp>(geometry), std::move(all));
 }
 
 // Weights: IOHW, and a bias where it has one.

@@ -71,6 +71,9 @@ def pool(name, attrs, function):
          input=(2, 3, 8, 9))
 
 
+case("conv2d_same_even", {"type": "conv2d", "padding": "same", "dilation": [1, 3]}, "conv2d, padding same",
+     lambda input, weight, bias: F.conv2d(input, weight, bias, padding="same", dilation=(1, 3)),
+     input=(2, 3, 6, 7), weight=(4, 3, 2, 4), bias=(4,))
 case("elu_alpha", {"type": "elu", "alpha": 0.5}, "elu", lambda input: F.elu(input, 0.5), input=(3, 4, 5))
 case("leaky_relu_slope", {"type": "leaky_relu", "negative_slope": 0.2}, "leaky_relu",
      lambda input: F.leaky_relu(input, 0.2), input=(3, 4, 5))

@@ -15,6 +15,7 @@
 #include "engine/backends/cpu/lowering.h"
 #include "engine/backends/cpu/muon.h"
 #include "engine/backends/cpu/optimizers.h"
+#include "engine/backends/cpu/pad.h"
 #include "engine/backends/cpu/pooling.h"
 #include "engine/backends/cpu/softmax.h"
 #include "engine/backends/cpu/update.h"
@@ -54,6 +55,7 @@ Lower FindLower(absl::string_view kind) {
       {"count_correct", LowerCountCorrect},
       {"count_labels", LowerCountLabels},
       {"count_sides", LowerCountSides},
+      {"crop2d", LowerCrop},
       {"dropout", LowerDropout},
       {"group_norm", LowerGroupNorm},
       {"group_norm_grad", LowerGroupNormGrad},
@@ -69,6 +71,7 @@ Lower FindLower(absl::string_view kind) {
       {"muon", LowerMuon},
       {"nadam", LowerNadam},
       {"normalize", LowerNormalize},
+      {"pad2d", LowerPad},
       {"relu", LowerRelu},
       {"relu_grad", LowerReluGrad},
       {"reshape", LowerReshape},

@@ -108,6 +108,8 @@ absl::Status SoftmaxGrad(const KernelCall& call);
 absl::Status Split(const KernelCall& call);
 absl::Status Upsample(const KernelCall& call);
 absl::Status UpsampleGrad(const KernelCall& call);
+absl::Status Pad2d(const KernelCall& call);
+absl::Status Crop2d(const KernelCall& call);
 absl::Status Sgd(const KernelCall& call);
 absl::Status Adadelta(const KernelCall& call);
 absl::Status Adagrad(const KernelCall& call);

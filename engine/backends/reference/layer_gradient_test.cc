@@ -14,6 +14,7 @@
 #include "engine/graph/ops/dropout.h"
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/group_norm.h"
+#include "engine/graph/ops/pad.h"
 #include "engine/graph/ops/softmax.h"
 #include "engine/graph/ops/upsample.h"
 #include "gtest/gtest.h"
@@ -104,6 +105,12 @@ INSTANTIATE_TEST_SUITE_P(
               const ValueId y = g.AddHidden(std::make_shared<MultiplyOp>(), {a, g.Input("b", {3, 5})})[0];
               return g.AddHidden(std::make_shared<MultiplyOp>(), {y, y})[0];
             }},
+        GradientCase{"pad2d",
+                     [](CaseGraph& g) {
+                       const ValueId y = g.AddHidden(std::make_shared<Pad2dOp>(Margins{{1, 0}, {2, 3}}),
+                                                     {g.Input("x", {2, 3, 4, 5})})[0];
+                       return g.AddHidden(std::make_shared<Crop2dOp>(Margins{{2, 0}, {0, 4}}), {y})[0];
+                     }},
         GradientCase{"concat",
                      [](CaseGraph& g) {
                        const ValueId a = g.Input("a", {2, 3, 5});

@@ -22,6 +22,7 @@
 #include "engine/graph/ops/linear.h"
 #include "engine/graph/ops/lion.h"
 #include "engine/graph/ops/normalize.h"
+#include "engine/graph/ops/pad.h"
 #include "engine/graph/ops/pooling.h"
 #include "engine/graph/ops/reshape.h"
 #include "engine/graph/ops/sgd.h"
@@ -136,6 +137,16 @@ TEST(ShapeRules, Joining) {
   ExpectTypes(ChannelBiasOp(), {F32({2, 3, 4, 5}), F32({3})}, {F32({2, 3, 4, 5})});
   ExpectTypes(ChannelBiasGradOp(), {F32({2, 3, 4, 5})}, {F32({3})});
   ExpectRefused(ChannelBiasOp(), {F32({2, 3, 4}), F32({4})});
+}
+
+TEST(ShapeRules, Padding) {
+  const Margins margins = {{1, 0}, {2, 3}};
+  ExpectTypes(Pad2dOp(margins), {F32({2, 3, 4, 5})}, {F32({2, 3, 7, 8})});
+  ExpectTypes(Crop2dOp(margins), {F32({2, 3, 4, 5})}, {F32({2, 3, 1, 2})});
+  ExpectRefused(Pad2dOp(margins), {F32({3, 4, 5})});
+  ExpectRefused(Pad2dOp({{-1, 0}, {0, 0}}), {F32({2, 3, 4, 5})});
+  ExpectRefused(Pad2dOp({{0, 0}, {0, kHuge}}), {F32({2, 3, 4, 5})});
+  ExpectRefused(Crop2dOp(margins), {F32({2, 3, 3, 5})});
 }
 
 TEST(ShapeRules, Dropout) {
