@@ -377,11 +377,16 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   MemoryTally tally;
   int64_t batch_bytes = 0;
   for (const int64_t batch : BatchSizes(dataset.train_samples, training.global_batch_size())) {
-    const StepShape shape{.samples = DealSamples(batch, loads)[0],
-                          .batch_samples = batch,
-                          .replicas = replicas,
-                          .dtype = dtype};
+    const std::vector<int64_t> shares = DealSamples(batch, loads);
+    StepShape shape{.samples = shares[0], .batch_samples = batch, .replicas = replicas, .dtype = dtype};
     TANDEM_ASSIGN_OR_RETURN(const StepGraph step, BuildTrainingGraph(spec, dataset, shape));
+    // What takes the largest share may refuse the smallest, as batch normalisation does a single sample.
+    for (const int64_t share : shares) {
+      if (share > 0) shape.samples = std::min(shape.samples, share);
+    }
+    if (shape.samples != shares[0]) {
+      TANDEM_RETURN_IF_ERROR(BuildTrainingGraph(spec, dataset, shape).status());
+    }
     tally.Add(step.graph);
     batch_bytes = std::max(batch_bytes, InputBytes(step.graph));
     plan.parameters = 0;

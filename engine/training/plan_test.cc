@@ -135,6 +135,15 @@ TEST(PlanTest, TheModelMustFitTheData) {
   ExpectViolation(Lenet(), "model.layers[5]", "\"dense_2\", gives [10], but the loss needs [26]", letters);
 }
 
+// In the last batch, of 3, the second replica has one.
+TEST(PlanTest, BatchNormTakesNoSingleSample) {
+  const v1::JobSpec spec = Lenet("model { layers { batch_norm {} } }");
+  DatasetInfo data = kFashion;
+  EXPECT_TRUE(PlanJob(spec, data).ok()) << PlanJob(spec, data).status();
+  data.train_samples = 128 + 3;
+  ExpectViolation(spec, "model.layers[6].batch_norm", "single value a channel", data);
+}
+
 TEST(PlanTest, ThereMustBeSomethingToLearn) {
   v1::JobSpec spec = Lenet();
   spec.mutable_model()->clear_layers();
