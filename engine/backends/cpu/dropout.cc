@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "engine/backends/cpu/lanes.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/dropout.h"
@@ -16,9 +16,9 @@ void DropBlock(const DropoutOp& op, int64_t step, const Lanes& lanes, int64_t bl
                const float* x, float* y) {
   const uint64_t threshold = op.threshold();
   const float scale = static_cast<float>(op.scale());
-  std::vector<RandomStream> streams;
+  absl::InlinedVector<RandomStream, kBlock> streams;
   for (int64_t lane = 0; lane < lanes.lanes; ++lane) {
-    streams.push_back(op.WordsOf(step, block * lanes.lanes + lane));
+    streams.emplace_back(op.WordsOf(step, block * lanes.lanes + lane));
   }
   for (int64_t first = 0; first < elements; first += 4) {
     const int64_t count = std::min<int64_t>(4, elements - first);
