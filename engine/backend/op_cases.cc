@@ -11,6 +11,7 @@
 #include "engine/backend/layer_cases.h"
 #include "engine/backend/loss_cases.h"
 #include "engine/backend/optimizer_cases.h"
+#include "engine/backend/sequence_cases.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/accumulate.h"
 #include "engine/graph/ops/all_reduce.h"
@@ -295,6 +296,7 @@ std::vector<OpCase> MakeOpCases() {
   for (OpCase& loss_case : LossCases()) cases.push_back(std::move(loss_case));
   for (OpCase& layer_case : LayerCases()) cases.push_back(std::move(layer_case));
   for (OpCase& optimizer_case : OptimizerCases()) cases.push_back(std::move(optimizer_case));
+  for (OpCase& sequence_case : SequenceCases()) cases.push_back(std::move(sequence_case));
   cases.push_back(AnyOutput());
   return cases;
 }
@@ -317,12 +319,16 @@ ValueId CaseGraph::Meter(absl::string_view name, int64_t size) {
 }
 
 ValueId CaseGraph::Labels(absl::string_view name, int64_t samples, int64_t classes) {
-  std::vector<int32_t> labels;
-  for (const double number : Uniform(name, samples, 0, 1)) {
-    labels.push_back(static_cast<int32_t>(number * static_cast<double>(classes)));
+  return Tokens(name, Shape({samples}), classes);
+}
+
+ValueId CaseGraph::Tokens(absl::string_view name, Shape shape, int64_t vocabulary) {
+  std::vector<int32_t> tokens;
+  for (const double number : Uniform(name, shape.elements(), 0, 1)) {
+    tokens.push_back(static_cast<int32_t>(number * static_cast<double>(vocabulary)));
   }
-  inputs_.push_back(Tensor::Of<int32_t>({samples}, labels));
-  return graph_.AddInput(name, DType::kInt32, {samples});
+  inputs_.push_back(Tensor::Of<int32_t>(shape, tokens));
+  return graph_.AddInput(name, DType::kInt32, std::move(shape));
 }
 
 ValueId CaseGraph::Bytes(absl::string_view name, Shape shape) {

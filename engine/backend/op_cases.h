@@ -31,6 +31,8 @@ class CaseGraph {
   ValueId Meter(absl::string_view name, int64_t size);
   // Whole numbers from the range [0, classes).
   ValueId Labels(absl::string_view name, int64_t samples, int64_t classes);
+  // The same, of any shape.
+  ValueId Tokens(absl::string_view name, Shape shape, int64_t vocabulary);
   ValueId Bytes(absl::string_view name, Shape shape);
   // An input that is one number, of the C++ type's own DType.
   template <typename T>

@@ -45,14 +45,23 @@ class DenseLayerKind final : public OneInputLayerKind {
     return violations.ToStatus();
   }
 
-  absl::StatusOr<Shape> Infer(const v1::Layer& layer, const Shape& /*input*/) const override {
-    return Shape({layer.dense().units()});
+  absl::StatusOr<Shape> Infer(const v1::Layer& layer, const Shape& input) const override {
+    if (!layer.dense().per_position()) return Shape({layer.dense().units()});
+    if (input.rank() < 2) {
+      return FieldError("dense.per_position", absl::StrCat("takes sequences [length, features], not ",
+                                                           input.ToString(), "; leave it out"));
+    }
+    std::vector<int64_t> extents(input.extents().begin(), input.extents().end());
+    extents.back() = layer.dense().units();
+    return Shape(std::move(extents));
   }
 
   absl::StatusOr<ValueId> Build(const v1::Layer& layer, ValueId input, LayerContext& context) const override {
     const v1::Dense& dense = layer.dense();
-    TANDEM_ASSIGN_OR_RETURN(input, Flattened(input, context.graph));
-    const int64_t features = context.graph.value(input).shape[1];
+    if (!dense.per_position()) {
+      TANDEM_ASSIGN_OR_RETURN(input, Flattened(input, context.graph));
+    }
+    const int64_t features = context.graph.value(input).shape[-1];
     const Fans fans{.in = static_cast<double>(features), .out = static_cast<double>(dense.units())};
     std::vector<ValueId> inputs = {
         input, AddParameter(context, layer.name(), "weight", Shape({dense.units(), features}),

@@ -49,6 +49,11 @@ absl::Status CheckImage(absl::string_view field, const Shape& input) {
   return FieldError(field, absl::StrCat("takes images [channels, height, width], not ", input.ToString()));
 }
 
+absl::Status CheckVectors(absl::string_view field, const Shape& input) {
+  if (input.rank() == 2) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("takes sequences [length, features], not ", input.ToString()));
+}
+
 void FillInitializer(const v1::Initializer& otherwise, v1::Initializer* initializer) {
   if (initializer->kind_case() == v1::Initializer::KIND_NOT_SET) *initializer = otherwise;
   FillInitializerDefaults(initializer);
@@ -69,6 +74,12 @@ v1::Initializer Zeros() {
 v1::Initializer Ones() {
   v1::Initializer initializer;
   initializer.mutable_constant()->set_value(1);
+  return initializer;
+}
+
+v1::Initializer Normal(double standard_deviation) {
+  v1::Initializer initializer;
+  initializer.mutable_normal()->set_standard_deviation(standard_deviation);
   return initializer;
 }
 

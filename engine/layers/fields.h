@@ -42,11 +42,15 @@ int BatchedAxis(int64_t axis, const Shape& batch);
 // That input samples are [channels, height, width]; the error is of `field`.
 absl::Status CheckImage(absl::string_view field, const Shape& input);
 
+// That input samples are sequences of vectors [length, features]; the error is of `field`.
+absl::Status CheckVectors(absl::string_view field, const Shape& input);
+
 // Fills in `otherwise` where the message has no kind, and the kind's own defaults.
 void FillInitializer(const v1::Initializer& otherwise, v1::Initializer* initializer);
 v1::Initializer XavierUniform();
 v1::Initializer Zeros();
 v1::Initializer Ones();
+v1::Initializer Normal(double standard_deviation);
 
 }  // namespace tandem
 

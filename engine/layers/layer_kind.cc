@@ -1,13 +1,17 @@
 #include "engine/layers/layer_kind.h"
 
 #include "engine/layers/activation.h"
+#include "engine/layers/attention.h"
 #include "engine/layers/batch_norm.h"
 #include "engine/layers/blocks.h"
 #include "engine/layers/conv_transpose.h"
 #include "engine/layers/convolution.h"
 #include "engine/layers/dense.h"
 #include "engine/layers/dropout.h"
+#include "engine/layers/embedding.h"
 #include "engine/layers/group_norm.h"
+#include "engine/layers/layer_norm.h"
+#include "engine/layers/lstm.h"
 #include "engine/layers/merge.h"
 #include "engine/layers/pooling.h"
 #include "engine/layers/reshape.h"
@@ -60,6 +64,16 @@ const LayerKind* FindLayerKind(v1::Layer::KindCase kind) {
       return &ConvTranspose2dKind();
     case v1::Layer::kGlobalMaxPool2D:
       return &GlobalMaxPool2dKind();
+    case v1::Layer::kEmbedding:
+      return &EmbeddingKind();
+    case v1::Layer::kPositionalEmbedding:
+      return &PositionalEmbeddingKind();
+    case v1::Layer::kLayerNorm:
+      return &LayerNormKind();
+    case v1::Layer::kLstm:
+      return &LstmKind();
+    case v1::Layer::kMultiHeadAttention:
+      return &MultiHeadAttentionKind();
     default:
       return nullptr;
   }

@@ -113,6 +113,8 @@ class LayerKind {
   // How many inputs it reads.
   virtual int least_inputs() const { return 1; }
   virtual int most_inputs() const { return 1; }
+  // Whether its input is tokens, int32, which only a model's input can be; others read numbers.
+  virtual bool reads_tokens() const { return false; }
 
   // What follows takes layers with their defaults filled in.
 

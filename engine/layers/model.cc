@@ -11,6 +11,7 @@
 #include "engine/layers/blocks.h"
 #include "engine/layers/fields.h"
 #include "engine/layers/sequence.h"
+#include "engine/layers/tokens.h"
 
 namespace tandem {
 namespace {
@@ -18,11 +19,11 @@ namespace {
 absl::optional<Shape> CheckInputShape(const v1::Model& model, FieldViolations& violations) {
   const Shape shape(std::vector<int64_t>(model.input().shape().begin(), model.input().shape().end()));
   FieldViolations found;
-  if (shape.rank() != 1 && shape.rank() != 3) {
-    found.Add("input.shape",
-              shape.rank() == 0
-                  ? "is missing; give [channels, height, width] or [features]"
-                  : absl::StrCat("is ", shape.ToString(), "; give [channels, height, width] or [features]"));
+  if (shape.rank() < 1 || shape.rank() > 3) {
+    constexpr char kGive[] =
+        "give [channels, height, width], [features], [length] for tokens or [length, features]";
+    found.Add("input.shape", shape.rank() == 0 ? absl::StrCat("is missing; ", kGive)
+                                               : absl::StrCat("is ", shape.ToString(), "; ", kGive));
   }
   for (int i = 0; i < shape.rank(); ++i) {
     CheckExtent(absl::StrCat("input.shape[", i, "]"), shape[i], 1, found);
@@ -77,6 +78,7 @@ absl::StatusOr<std::vector<Shape>> CheckModel(const v1::Model& model) {
     return violations.ToStatus();
   }
   std::vector<absl::optional<Shape>> shapes = CheckSequence(model.layers(), "layers", sample, violations);
+  CheckTokens(model.layers(), violations);
   std::map<std::string, std::string> paths;
   if (violations.empty()) CheckFullNames(model.layers(), "", "layers", paths, violations);
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());

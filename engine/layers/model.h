@@ -23,6 +23,9 @@ void FillModelDefaults(v1::Model* model);
 // is checked as far as it can be.
 absl::StatusOr<std::vector<Shape>> CheckModel(const v1::Model& model);
 
+// Whether the model's input is tokens, which an embedding reads; else it is numbers.
+bool ReadsTokens(const v1::Model& model);
+
 // A model in a graph.
 struct Network {
   ValueId output = kNoValue;
@@ -42,7 +45,8 @@ struct BuildOptions {
   RandomSource random = {};
 };
 
-// Appends a model that CheckModel takes to `graph`; `input` is a batch of samples of type `dtype`.
+// Appends a model that CheckModel takes to `graph`; `input` is a batch of samples of type `dtype`, or int32
+// where ReadsTokens.
 // With `training`, layers do what they do in training alone. INVALID_ARGUMENT, with the layer, where a tensor
 // would be too large.
 absl::StatusOr<Network> BuildModel(const v1::Model& model, ValueId input, DType dtype, bool training,

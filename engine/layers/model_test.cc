@@ -1,5 +1,6 @@
 #include "engine/layers/model.h"
 
+#include <map>
 #include <string>
 
 #include "engine/base/field_violations.h"
@@ -310,6 +311,126 @@ TEST(ModelTest, ReportsEverythingAtOnce) {
   EXPECT_THAT(fields, ElementsAre("layers[0].conv2d.filters", "layers[0].conv2d.kernel[1]",
                                   "layers[0].conv2d.stride", "layers[1].dense.units",
                                   "layers[1].dense.weight_initializer.normal.standard_deviation"));
+}
+
+// A small GPT over tokens, with what GPT-2 draws its weights from.
+constexpr char kGpt[] = R"(
+    input { shape: [16] }
+    layers { embedding { vocabulary_size: 29 dimension: 12
+                         weight_initializer { normal { standard_deviation: 0.02 } } } }
+    layers { positional_embedding {} }
+    layers { repeat { count: 2
+      layers { residual {
+        layers { layer_norm {} }
+        layers { multi_head_attention { heads: 3 causal: true
+                   output_weight_initializer { normal { standard_deviation: 0.01 } } } }
+      } }
+      layers { residual {
+        layers { layer_norm {} }
+        layers { dense { units: 48 per_position: true activation: ACTIVATION_RELU } }
+        layers { dense { units: 12 per_position: true } }
+      } }
+    } }
+    layers { layer_norm {} }
+    layers { dense { units: 29 per_position: true use_bias: false } })";
+
+TEST(ModelTest, AGptReadsTokens) {
+  const v1::Model model = Parse(kGpt);
+  EXPECT_TRUE(ReadsTokens(model));
+  EXPECT_FALSE(ReadsTokens(Lenet()));
+  const absl::StatusOr<std::vector<Shape>> shapes = CheckModel(model);
+  ASSERT_TRUE(shapes.ok()) << shapes.status();
+  EXPECT_THAT(*shapes, ElementsAre(Shape({16, 12}), Shape({16, 12}), Shape({16, 12}), Shape({16, 12}),
+                                   Shape({16, 29})));
+  EXPECT_EQ(model.layers(1).positional_embedding().weight_initializer().normal().standard_deviation(), 0.02);
+
+  Graph graph;
+  const ValueId input = graph.AddInput("input", DType::kInt32, Shape({4, 16}));
+  const absl::StatusOr<Network> network = BuildModel(model, input, DType::kFloat32, true, graph);
+  ASSERT_TRUE(network.ok()) << network.status();
+  EXPECT_EQ(graph.value(network->output).shape, Shape({4, 16, 29}));
+  std::map<std::string, Shape> parameters;
+  for (const Parameter& parameter : network->parameters) parameters[parameter.name] = parameter.shape;
+  EXPECT_EQ(parameters.size(), 2 + 2 * (2 + 4 + 2 + 4) + 2 + 1);
+  EXPECT_EQ(parameters.at("embedding_1.weight"), Shape({29, 12}));
+  EXPECT_EQ(parameters.at("positional_embedding_1.weight"), Shape({16, 12}));
+  EXPECT_EQ(parameters.at("repeat_1.2.residual_1.multi_head_attention_1.in_proj_weight"), Shape({36, 12}));
+  EXPECT_EQ(parameters.at("repeat_1.2.residual_1.multi_head_attention_1.out_proj.bias"), Shape({12}));
+  EXPECT_EQ(parameters.at("repeat_1.1.residual_2.dense_1.weight"), Shape({48, 12}));
+}
+
+TEST(ModelTest, AnLstmGivesASequenceOrItsLastState) {
+  const std::string text = R"(
+    input { shape: [7, 5] }
+    layers { lstm { units: 4 layers: 2 bidirectional: true } }
+    layers { lstm { units: 3 use_bias: false output: LSTM_OUTPUT_LAST } }
+    layers { dense { units: 2 } })";
+  const v1::Model model = Parse(text);
+  EXPECT_EQ(model.layers(0).lstm().recurrent_initializer().uniform().high(), 0.5);
+  const absl::StatusOr<std::vector<Shape>> shapes = CheckModel(model);
+  ASSERT_TRUE(shapes.ok()) << shapes.status();
+  EXPECT_THAT(*shapes, ElementsAre(Shape({7, 8}), Shape({3}), Shape({2})));
+
+  Graph graph;
+  const ValueId input = graph.AddInput("input", DType::kFloat32, Shape({6, 7, 5}));
+  const absl::StatusOr<Network> network = BuildModel(model, input, DType::kFloat32, false, graph);
+  ASSERT_TRUE(network.ok()) << network.status();
+  EXPECT_EQ(graph.value(network->output).shape, Shape({6, 2}));
+  std::map<std::string, Shape> parameters;
+  for (const Parameter& parameter : network->parameters) parameters[parameter.name] = parameter.shape;
+  EXPECT_EQ(parameters.size(), 4 * 4 + 2 + 2);
+  EXPECT_EQ(parameters.at("lstm_1.weight_ih_l1_reverse"), Shape({16, 8}));
+  EXPECT_EQ(parameters.at("lstm_1.bias_hh_l0"), Shape({16}));
+  EXPECT_EQ(parameters.at("lstm_2.weight_hh_l0"), Shape({12, 3}));
+}
+
+TEST(ModelTest, NormalisesAndAppliesLayersPerPosition) {
+  const absl::StatusOr<std::vector<Shape>> shapes = CheckModel(Parse(R"(
+    input { shape: [3, 4, 6] }
+    layers { layer_norm { dimensions: 3 } }
+    layers { layer_norm { affine: false } }
+    layers { dense { units: 5 per_position: true } }
+    layers { dense { units: 2 } })"));
+  ASSERT_TRUE(shapes.ok()) << shapes.status();
+  EXPECT_THAT(*shapes, ElementsAre(Shape({3, 4, 6}), Shape({3, 4, 6}), Shape({3, 4, 5}), Shape({2})));
+}
+
+TEST(ModelTest, SequenceLayersNameTheFieldAtFault) {
+  const std::string vectors = "input { shape: [7, 6] } ";
+  ExpectViolation(vectors + "layers { multi_head_attention { heads: 4 } }",
+                  "layers[0].multi_head_attention.heads", "must divide the 6 features");
+  ExpectViolation("input { shape: [7] } layers { lstm { units: 4 } }", "layers[0].lstm",
+                  "takes sequences [length, features], not [7]");
+  ExpectViolation(vectors + "layers { lstm { units: 4 layers: 65 } }", "layers[0].lstm.layers",
+                  "from 1 to 64");
+  ExpectViolation("input { shape: [7] } layers { dense { units: 4 per_position: true } }",
+                  "layers[0].dense.per_position", "takes sequences [length, features]");
+  ExpectViolation(vectors + "layers { layer_norm { dimensions: 3 } }", "layers[0].layer_norm.dimensions",
+                  "but the input [7, 6] has 2");
+  ExpectViolation(vectors + "layers { layer_norm { affine: false use_bias: true } }",
+                  "layers[0].layer_norm.use_bias", "needs the weight");
+  ExpectViolation(vectors +
+                      "layers { positional_embedding { kind: POSITIONAL_EMBEDDING_KIND_SINUSOIDAL "
+                      "weight_initializer { zeros {} } } }",
+                  "layers[0].positional_embedding.weight_initializer", "have no weight");
+  ExpectViolation(
+      "input { shape: [7] } layers { embedding { vocabulary_size: 4 dimension: 2 padding_token: 4 } }",
+      "layers[0].embedding.padding_token", "from 0 to below 4");
+}
+
+TEST(ModelTest, OnlyEmbeddingsReadTokens) {
+  const std::string tokens = "input { shape: [7] } ";
+  const std::string embedding = "embedding { vocabulary_size: 4 dimension: 2 } ";
+  ExpectViolation(
+      tokens + "layers { " + embedding + " } layers { dense { units: 3 } } layers { " + embedding + " }",
+      "layers[2]", "which only the model's input is");
+  ExpectViolation(tokens + "layers { repeat { count: 1 layers { " + embedding + " } } }",
+                  "layers[0].repeat.layers[0]", "move it out of the block");
+  ExpectViolation(
+      tokens + "layers { name: \"e\" " + embedding +
+          " } layers { name: \"d\" inputs: \"input\" dense { units: 14 } } "
+          "layers { name: \"f\" inputs: \"e\" flatten {} } layers { inputs: \"d\" inputs: \"f\" add {} }",
+      "layers[1]", "let it read what \"e\" gives");
 }
 
 }  // namespace

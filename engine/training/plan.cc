@@ -20,6 +20,7 @@
 #include "engine/optimizers/optimizer.h"
 #include "engine/schedules/schedule.h"
 #include "engine/training/early_stopping.h"
+#include "engine/training/sample_type.h"
 #include "engine/training/step_graph.h"
 #include "engine/training/step_schedule.h"
 #include "engine/training/targets.h"
@@ -227,6 +228,9 @@ void CheckAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outputs
         "model.input.shape",
         absl::StrCat("is ", input.ToString(), ", but the data set's samples are ", dataset.shape.ToString()));
   }
+  FieldViolations types;
+  CheckSampleType(model, dataset, types);
+  violations.AddAll("model", types.ToStatus());
   if (spec.replicas().count() > dataset.train_samples) {
     violations.Add("replicas.count", absl::StrCat("is ", spec.replicas().count(), ", more than the ",
                                                   dataset.train_samples, " training samples"));

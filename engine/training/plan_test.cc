@@ -263,5 +263,24 @@ TEST(PlanTest, AnEmptyJobIsRefusedWithoutHarm) {
   EXPECT_GE(GetFieldViolations(status).size(), 5);
 }
 
+TEST(PlanTest, TokensAreForEmbeddings) {
+  v1::JobSpec spec = Lenet();
+  spec.mutable_model()->clear_layers();
+  spec.mutable_model()->mutable_input()->clear_shape();
+  spec.mutable_model()->mutable_input()->add_shape(4);
+  v1::Embedding* embedding = spec.mutable_model()->add_layers()->mutable_embedding();
+  embedding->set_vocabulary_size(10);
+  embedding->set_dimension(3);
+  spec.mutable_model()->add_layers()->mutable_dense()->set_units(10);
+  DatasetInfo data = {.shape = Shape({4}), .classes = 10, .train_samples = 100};
+  ExpectViolation(spec, "model.layers[0]", "reads tokens, but the data set's samples are [4] numbers", data);
+  data.sample_type = SampleType::kTokens;
+  EXPECT_TRUE(PlanJob(spec, data).ok()) << PlanJob(spec, data).status();
+  embedding->set_vocabulary_size(9);
+  ExpectViolation(spec, "model.layers[0].embedding.vocabulary_size", "is 9, less than the 10 tokens", data);
+  spec.mutable_model()->mutable_layers()->DeleteSubrange(0, 1);
+  ExpectViolation(spec, "model.layers[0]", "put an embedding with a vocabulary_size of 10 before it", data);
+}
+
 }  // namespace
 }  // namespace tandem

@@ -15,6 +15,7 @@
 #include "engine/graph/ops/pooling.h"
 #include "tests/golden/activations.h"
 #include "tests/golden/golden_case.h"
+#include "tests/golden/sequences.h"
 #include "tests/golden/shaping.h"
 
 namespace tandem {
@@ -213,7 +214,8 @@ absl::StatusOr<ValueId> Dispatch(Graph& graph, const std::string& type, Attribut
 }  // namespace
 
 absl::StatusOr<ValueId> AddOperation(Graph& graph, const json& attrs, absl::Span<const ValueId> inputs,
-                                     absl::Span<const ValueId> weights) {
+                                     absl::Span<const ValueId> weights,
+                                     std::map<std::string, ValueId>* others) {
   Attributes attributes(attrs);
   // What a network says of every layer.
   for (const char* key : {"name", "inputs", "weights"}) attributes.Ignore(key);
@@ -223,7 +225,11 @@ absl::StatusOr<ValueId> AddOperation(Graph& graph, const json& attrs, absl::Span
   if (weighted && weights.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(type, " has no weight"));
   }
-  TANDEM_ASSIGN_OR_RETURN(const ValueId output, Dispatch(graph, type, attributes, attrs, inputs, weights));
+  TANDEM_ASSIGN_OR_RETURN(ValueId output,
+                          AddGoldenSequence(graph, type, attributes, attrs, inputs, weights, others));
+  if (output == kNoValue) {
+    TANDEM_ASSIGN_OR_RETURN(output, Dispatch(graph, type, attributes, attrs, inputs, weights));
+  }
   TANDEM_RETURN_IF_ERROR(attributes.Finish());
   return output;
 }

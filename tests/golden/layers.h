@@ -1,6 +1,7 @@
 #ifndef TANDEM_TESTS_GOLDEN_LAYERS_H_
 #define TANDEM_TESTS_GOLDEN_LAYERS_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,10 @@ namespace tandem {
 // does not offer yet, and INVALID_ARGUMENT for a setting that is not understood.
 
 // Appends the operation that `attrs` describes. `inputs` are its data inputs, `weights` its parameters in
-// PyTorch's order.
+// PyTorch's order. Further outputs that a case may hold go to `others`, by name, unless it is null.
 absl::StatusOr<ValueId> AddOperation(Graph& graph, const nlohmann::json& attrs,
-                                     absl::Span<const ValueId> inputs, absl::Span<const ValueId> weights);
+                                     absl::Span<const ValueId> inputs, absl::Span<const ValueId> weights,
+                                     std::map<std::string, ValueId>* others = nullptr);
 
 }  // namespace tandem
 

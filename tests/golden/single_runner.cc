@@ -40,25 +40,66 @@ absl::StatusOr<ValueId> AddProjection(Program& program, ValueId value, const Ten
   return program.graph().Add(std::make_shared<ReshapeOp>(Shape()), {sum});
 }
 
+// What an operation reads, by the names that PyTorch gives it.
+std::vector<std::string> InputNames(const GoldenCase& golden) {
+  std::vector<std::string> names;
+  for (const char* name : {"input", "query", "key", "value", "h0", "c0"}) {
+    if (golden.Has(name)) names.push_back(name);
+  }
+  for (int i = 0; golden.Has(absl::StrCat("input", i)); ++i) names.push_back(absl::StrCat("input", i));
+  return names;
+}
+
+// Its parameters, in PyTorch's order.
+std::vector<std::string> ParameterNames(const GoldenCase& golden) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (golden.Has(name)) names.push_back(name);
+    return golden.Has(name);
+  };
+  for (const char* name :
+       {"weight", "bias", "in_proj_weight", "in_proj_bias", "out_proj_weight", "out_proj_bias"}) {
+    add(name);
+  }
+  // An LSTM's: of one layer, or of several and of both directions.
+  const auto add_direction = [&](const std::string& suffix) {
+    const bool found = add(absl::StrCat("weight_ih", suffix));
+    for (const char* name : {"weight_hh", "bias_ih", "bias_hh"}) add(absl::StrCat(name, suffix));
+    return found;
+  };
+  add_direction("");
+  add_direction("_reverse");
+  for (int layer = 0; add_direction(absl::StrCat("_l", layer)); ++layer) {
+    add_direction(absl::StrCat("_l", layer, "_reverse"));
+  }
+  return names;
+}
+
 }  // namespace
 
 absl::Status RunOperationCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report) {
   Program program(backend.make(0));
   std::vector<ValueId> inputs;
   std::vector<ValueId> weights;
-  std::vector<std::string> names;
+  std::set<std::string> given;
+  std::vector<std::string> names;  // Of the targets.
   std::vector<ValueId> targets;
-  if (golden.Has("input")) names.push_back("input");
-  for (int i = 0; golden.Has(absl::StrCat("input", i)); ++i) names.push_back(absl::StrCat("input", i));
-  const size_t input_count = names.size();
-  for (const char* name : {"weight", "bias"}) {
-    if (golden.Has(name)) names.push_back(name);
+  for (const std::string& name : InputNames(golden)) {
+    TANDEM_ASSIGN_OR_RETURN(const Tensor value, golden.Get(name));
+    inputs.push_back(program.Input(name, value));
+    // Indices have no gradient.
+    if (!IsFloatingPoint(value.dtype())) {
+      given.insert(name);
+      continue;
+    }
+    names.push_back(name);
+    targets.push_back(inputs.back());
   }
-  for (size_t i = 0; i < names.size(); ++i) {
-    TANDEM_ASSIGN_OR_RETURN(const Tensor value, golden.Get(names[i]));
-    const bool is_input = i < input_count;
-    targets.push_back(is_input ? program.Input(names[i], value) : program.Variable(names[i], value));
-    (is_input ? inputs : weights).push_back(targets.back());
+  for (const std::string& name : ParameterNames(golden)) {
+    TANDEM_ASSIGN_OR_RETURN(const Tensor value, golden.Get(name));
+    weights.push_back(program.Variable(name, value));
+    names.push_back(name);
+    targets.push_back(weights.back());
   }
   std::vector<std::string> statistics;
   for (const char* name : {"running_mean", "running_var"}) {
@@ -67,21 +108,29 @@ absl::Status RunOperationCase(const GoldenCase& golden, const GoldenBackend& bac
     weights.push_back(program.Variable(name, value, VariableKind::kStatistic));
     statistics.push_back(name);
   }
-  TANDEM_ASSIGN_OR_RETURN(const ValueId output, AddOperation(program.graph(), golden.attrs, inputs, weights));
+  std::map<std::string, ValueId> others;
+  TANDEM_ASSIGN_OR_RETURN(const ValueId output,
+                          AddOperation(program.graph(), golden.attrs, inputs, weights, &others));
   TANDEM_ASSIGN_OR_RETURN(const Tensor grad_output, golden.Get("grad_output"));
   TANDEM_ASSIGN_OR_RETURN(const ValueId loss, AddProjection(program, output, grad_output));
   TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> grads, AppendGradients(program.graph(), loss, targets));
-  program.graph().MarkOutput(output);
+  others["output"] = output;
+  for (const auto& [name, value] : others) program.graph().MarkOutput(value);
   for (const ValueId grad : grads) program.graph().MarkOutput(grad);
   TANDEM_RETURN_IF_ERROR(program.Compile());
   TANDEM_RETURN_IF_ERROR(program.Run());
 
   // Every tensor of the case is either given or compared.
-  std::set<std::string> known(names.begin(), names.end());
-  known.insert({"output", "grad_output"});
-  TANDEM_ASSIGN_OR_RETURN(const Tensor actual, program.Output(output));
-  TANDEM_ASSIGN_OR_RETURN(const Tensor expected, golden.Get("output"));
-  report.Compare("output", actual, expected);
+  std::set<std::string> known = std::move(given);
+  known.insert(names.begin(), names.end());
+  known.insert("grad_output");
+  for (const auto& [name, value] : others) {
+    if (!golden.Has(name) && name != "output") continue;
+    known.insert(name);
+    TANDEM_ASSIGN_OR_RETURN(const Tensor actual, program.Output(value));
+    TANDEM_ASSIGN_OR_RETURN(const Tensor expected, golden.Get(name));
+    report.Compare(name, actual, expected);
+  }
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string name = absl::StrCat("grad_", names[i]);
     known.insert(name);

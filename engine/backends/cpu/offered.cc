@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "engine/backends/cpu/activation.h"
+#include "engine/backends/cpu/attention.h"
 #include "engine/backends/cpu/batch_norm.h"
 #include "engine/backends/cpu/channel_bias.h"
 #include "engine/backends/cpu/classification.h"
@@ -9,10 +10,13 @@
 #include "engine/backends/cpu/convolution.h"
 #include "engine/backends/cpu/dropout.h"
 #include "engine/backends/cpu/elementwise.h"
+#include "engine/backends/cpu/embedding.h"
 #include "engine/backends/cpu/group_norm.h"
+#include "engine/backends/cpu/layer_norm.h"
 #include "engine/backends/cpu/linear.h"
 #include "engine/backends/cpu/losses.h"
 #include "engine/backends/cpu/lowering.h"
+#include "engine/backends/cpu/lstm.h"
 #include "engine/backends/cpu/muon.h"
 #include "engine/backends/cpu/optimizers.h"
 #include "engine/backends/cpu/pad.h"
@@ -34,7 +38,11 @@ Lower FindLower(absl::string_view kind) {
       {"adam", LowerAdam},
       {"adamax", LowerAdamax},
       {"add", LowerAdd},
+      {"add_sinusoids", LowerAddSinusoids},
+      {"add_to_each", LowerAddToEach},
       {"all_reduce", LowerAllReduce},
+      {"attention_softmax", LowerAttentionSoftmax},
+      {"attention_softmax_grad", LowerAttentionSoftmaxGrad},
       {"average_pool2d", LowerAveragePool},
       {"average_pool2d_grad", LowerAveragePoolGrad},
       {"batch_norm", LowerBatchNorm},
@@ -57,15 +65,23 @@ Lower FindLower(absl::string_view kind) {
       {"count_sides", LowerCountSides},
       {"crop2d", LowerCrop},
       {"dropout", LowerDropout},
+      {"gather_rows", LowerGatherRows},
+      {"gather_rows_grad", LowerGatherRowsGrad},
       {"group_norm", LowerGroupNorm},
       {"group_norm_grad", LowerGroupNormGrad},
       {"lamb", LowerLamb},
+      {"layer_norm", LowerLayerNorm},
+      {"layer_norm_grad", LowerLayerNormGrad},
       {"linear", LowerLinearForward},
       {"linear_grad_input", LowerLinearGradInput},
       {"linear_grad_weight", LowerLinearGradWeight},
       {"lion", LowerLion},
+      {"lstm", LowerLstm},
+      {"lstm_grad", LowerLstmGrad},
+      {"matmul", LowerMatmul},
       {"max_pool2d", LowerMaxPool},
       {"max_pool2d_grad", LowerMaxPoolGrad},
+      {"merge_heads", LowerMergeHeads},
       {"moving_average", LowerMovingAverage},
       {"multiply", LowerMultiply},
       {"muon", LowerMuon},
@@ -83,6 +99,8 @@ Lower FindLower(absl::string_view kind) {
       {"softmax_cross_entropy_grad", LowerSoftmaxCrossEntropyGrad},
       {"softmax_grad", LowerSoftmaxGrad},
       {"split", LowerSplit},
+      {"split_heads", LowerSplitHeads},
+      {"sum_of_each", LowerSumOfEach},
       {"upsample", LowerUpsample},
       {"upsample_grad", LowerUpsampleGrad},
       {"value_loss", LowerValueLoss},

@@ -10,6 +10,7 @@
 #include "engine/graph/ops/adagrad.h"
 #include "engine/graph/ops/adam.h"
 #include "engine/graph/ops/all_reduce.h"
+#include "engine/graph/ops/attention.h"
 #include "engine/graph/ops/batch_norm.h"
 #include "engine/graph/ops/channel_bias.h"
 #include "engine/graph/ops/classification.h"
@@ -18,12 +19,18 @@
 #include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/dropout.h"
 #include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/gather.h"
 #include "engine/graph/ops/group_norm.h"
+#include "engine/graph/ops/heads.h"
+#include "engine/graph/ops/layer_norm.h"
 #include "engine/graph/ops/linear.h"
 #include "engine/graph/ops/lion.h"
+#include "engine/graph/ops/lstm.h"
+#include "engine/graph/ops/matmul.h"
 #include "engine/graph/ops/normalize.h"
 #include "engine/graph/ops/pad.h"
 #include "engine/graph/ops/pooling.h"
+#include "engine/graph/ops/positions.h"
 #include "engine/graph/ops/reshape.h"
 #include "engine/graph/ops/sgd.h"
 #include "engine/graph/ops/softmax.h"
@@ -304,6 +311,90 @@ TEST(ShapeRules, ClippingKeepsTypes) {
   ExpectRefused(ClipGradientsOp(Mode::kByNorm, 1, 2), {F32({3}), F64({2, 2})});
   ExpectRefused(ClipGradientsOp(Mode::kByValue, 0, 1), {F32({3})});
   ExpectRefused(ClipGradientsOp(Mode::kByValue, 1, 0), {});
+}
+
+TEST(ShapeRules, GatherRows) {
+  ExpectTypes(GatherRowsOp(), {F32({11, 8}), I32({2, 5})}, {F32({2, 5, 8})});
+  ExpectTypes(GatherRowsOp(10), {F64({11, 8}), I32({})}, {F64({8})});
+  ExpectRefused(GatherRowsOp(11), {F32({11, 8}), I32({2, 5})});
+  ExpectRefused(GatherRowsOp(), {F32({11, 8}), I64({2, 5})});
+  ExpectRefused(GatherRowsOp(), {F32({11, 8}), F32({2, 5})});
+  ExpectRefused(GatherRowsOp(), {F32({11}), I32({2, 5})});
+  ExpectTypes(GatherRowsGradOp(11, -1), {I32({2, 5}), F32({2, 5, 8})}, {F32({11, 8})});
+  ExpectRefused(GatherRowsGradOp(11, -1), {I32({2, 5}), F32({5, 2, 8})});
+  ExpectRefused(GatherRowsGradOp(11, -1), {I32({2, 5}), F32({2, 5})});
+}
+
+TEST(ShapeRules, Positions) {
+  ExpectTypes(AddToEachOp(), {F32({3, 5, 7}), F32({5, 7})}, {F32({3, 5, 7})});
+  ExpectRefused(AddToEachOp(), {F32({3, 5, 7}), F32({3, 5, 7})});
+  ExpectRefused(AddToEachOp(), {F32({}), F32({})});
+  ExpectTypes(SumOfEachOp(), {F32({3, 5, 7})}, {F32({5, 7})});
+  ExpectTypes(AddSinusoidsOp(), {F32({3, 5, 7})}, {F32({3, 5, 7})});
+  ExpectRefused(AddSinusoidsOp(), {F32({3, 5})});
+}
+
+TEST(ShapeRules, LayerNorm) {
+  const LayerNormOp images(3, 1e-5);
+  ExpectTypes(images, {F32({2, 3, 4, 5}), F32({3, 4, 5}), F32({3, 4, 5})},
+              {F32({2, 3, 4, 5}), F32({2}), F32({2})});
+  ExpectTypes(LayerNormOp(1, 0), {F64({2, 8}), F64({8}), F64({8})}, {F64({2, 8}), F64({2}), F64({2})});
+  ExpectRefused(images, {F32({4, 5}), F32({4, 5}), F32({4, 5})});
+  ExpectRefused(images, {F32({2, 3, 4, 5}), F32({4, 5}), F32({4, 5})});
+  ExpectRefused(LayerNormOp(0, 1e-5), {F32({2, 8}), F32({8}), F32({8})});
+  ExpectRefused(LayerNormOp(1, -1), {F32({2, 8}), F32({8}), F32({8})});
+  ExpectTypes(LayerNormGradOp(1, 0), {F32({2, 8}), F32({2, 8}), F32({8}), F32({2}), F32({2})},
+              {F32({2, 8}), F32({8}), F32({8})});
+  ExpectRefused(LayerNormGradOp(1, 0), {F32({2, 8}), F32({2, 8}), F32({8}), F32({8}), F32({2})});
+}
+
+TEST(ShapeRules, HeadsSplitAndMerge) {
+  const TensorType part = F32({2, 4, 5, 3});
+  ExpectTypes(SplitHeadsOp(3, 4), {F32({2, 5, 36})}, {part, part, part});
+  ExpectTypes(MergeHeadsOp(), {part, part, part}, {F32({2, 5, 36})});
+  ExpectRefused(SplitHeadsOp(3, 5), {F32({2, 5, 36})});
+  ExpectRefused(SplitHeadsOp(0, 4), {F32({2, 5, 36})});
+  ExpectRefused(SplitHeadsOp(3, 4), {F32({5, 36})});
+  ExpectRefused(MergeHeadsOp(), {});
+  ExpectRefused(MergeHeadsOp(), {part, F32({2, 4, 5, 2})});
+}
+
+TEST(ShapeRules, Matmul) {
+  ExpectTypes(MatmulOp(), {F32({6, 2, 3, 4}), F32({6, 2, 4, 5})}, {F32({6, 2, 3, 5})});
+  ExpectTypes(MatmulOp(true, false), {F32({4, 3}), F32({4, 5})}, {F32({3, 5})});
+  ExpectTypes(MatmulOp(false, true), {F32({3, 4}), F32({5, 4})}, {F32({3, 5})});
+  ExpectTypes(MatmulOp(true, true), {F32({4, 3}), F32({5, 4})}, {F32({3, 5})});
+  ExpectRefused(MatmulOp(), {F32({3, 4}), F32({5, 4})});
+  ExpectRefused(MatmulOp(), {F32({2, 3, 4}), F32({3, 4, 5})});
+  ExpectRefused(MatmulOp(), {F32({2, 3, 4}), F32({4, 5})});
+  ExpectRefused(MatmulOp(), {F32({4}), F32({4})});
+  const std::vector<TensorType> inputs = {F32({6, 4, 3}), F32({6, 4, 5})};
+  EXPECT_EQ(MatmulOp(true, false).Cost(inputs, std::vector<TensorType>{F32({6, 3, 5})}).flops,
+            2.0 * 6 * 3 * 4 * 5);
+}
+
+TEST(ShapeRules, AttentionSoftmax) {
+  ExpectTypes(AttentionSoftmaxOp(0.5, true), {F32({2, 3, 4})}, {F32({2, 3, 4})});
+  ExpectRefused(AttentionSoftmaxOp(0, true), {F32({2, 3, 4})});
+  ExpectRefused(AttentionSoftmaxOp(1, false), {F32({4})});
+  ExpectRefused(AttentionSoftmaxGradOp(1, false), {F32({3, 4}), F32({4, 3})});
+}
+
+TEST(ShapeRules, Lstm) {
+  const std::vector<TensorType> inputs = {F32({2, 5, 12}), F32({2, 3}), F32({2, 3}), F32({12, 3}), F32({12})};
+  ExpectTypes(LstmOp(false), inputs,
+              {F32({2, 5, 3}), F32({2, 3}), F32({2, 3}), F32({2, 5, 12}), F32({2, 5, 3})});
+  std::vector<TensorType> wrong = inputs;
+  wrong[1] = F32({5, 3});
+  ExpectRefused(LstmOp(false), wrong);
+  wrong = inputs;
+  wrong[3] = F32({3, 12});
+  ExpectRefused(LstmOp(true), wrong);
+  ExpectRefused(LstmOp(false), {F32({2, 5, 13}), F32({2, 3}), F32({2, 3}), F32({12, 3}), F32({12})});
+  const std::vector<TensorType> grads = {F32({12, 3}),   F32({2, 3}),     F32({2, 3}),
+                                         F32({2, 5, 3}), F32({2, 5, 12}), F32({2, 5, 3}),
+                                         F32({2, 5, 3}), F32({2, 3}),     F32({2, 3})};
+  ExpectTypes(LstmGradOp(false), grads, {F32({2, 5, 12}), F32({2, 3}), F32({2, 3}), F32({2, 5, 3})});
 }
 
 TEST(Cost, CountsMultiplicationsAndAdditions) {

@@ -50,6 +50,14 @@ struct PoolSizes {
   bool count_padding = false;  // Average pooling: whether padding counts in the divisor.
 };
 
+// Scores of attention: rows [..., queries] of `keys` numbers.
+struct AttentionSizes {
+  int64_t queries = 0;
+  int64_t keys = 0;
+  float scale = 1;
+  bool causal = false;  // Query q sees keys 0 .. q.
+};
+
 // A tensor [N, C, ...] by its channels: [outer][groups][positions][lanes]. Where lanes are channels, a group
 // is `lanes` of them, and lanes past `channels` are padding; else a group is one channel, and lanes are
 // samples (1 in plain tensors), those past `samples` being padding. Lanes are 1, 8 or 16.
@@ -208,8 +216,26 @@ struct Kernels {
                             double* sum, double* centered_sum, int64_t begin, int64_t end);
   // dx = factor dy + slope (x - center) + offset; 0 in padding. Items: outer * groups.
   void (*channel_grad)(const ChannelSizes& sizes, const float* x, const float* dy, const float* center,
-                       const float* factor, const float* slope, const float* offset, float* dx,
-                       int64_t begin, int64_t end);
+                       const float* factor, const float* slope, const float* offset, float* dx, int64_t begin,
+                       int64_t end);
+
+  // weights = softmax(scale scores) of each row, over the keys that its query sees; they may be one tensor.
+  // Items: rows.
+  void (*attention_softmax)(const AttentionSizes& sizes, const float* scores, float* weights, int64_t begin,
+                            int64_t end);
+  void (*attention_softmax_grad)(const AttentionSizes& sizes, const float* weights, const float* grads,
+                                 float* grad_scores, int64_t begin, int64_t end);
+
+  // Up to sixteen rows, `stride` numbers apart, as [columns][16], lanes past them zero; and back.
+  void (*gather_lanes)(int64_t rows, int64_t columns, int64_t stride, const float* plain, float* blocked);
+  void (*scatter_lanes)(int64_t rows, int64_t columns, int64_t stride, const float* blocked, float* plain);
+  // One step of an LSTM, [units][16] of each gate and state. `gates` holds weight h + bias of the gates i, f,
+  // g and o and gets them after their functions.
+  void (*lstm_step)(int64_t units, const float* projected, const float* c_before, float* gates, float* c,
+                    float* h);
+  // `grad_c` is that of c and becomes that of c_before.
+  void (*lstm_step_grad)(int64_t units, const float* gates, const float* c_before, const float* c,
+                         const float* grad_y, const float* grad_h, float* grad_c, float* grad_gates);
 
   // Items: elements.
   void (*relu)(const float* x, float* y, int64_t begin, int64_t end);

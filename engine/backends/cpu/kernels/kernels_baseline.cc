@@ -9,6 +9,8 @@
 #include "engine/backends/cpu/kernels/convolution.inc"
 #include "engine/backends/cpu/kernels/elementwise.inc"
 #include "engine/backends/cpu/kernels/linear.inc"
+#include "engine/backends/cpu/kernels/attention.inc"
+#include "engine/backends/cpu/kernels/lstm.inc"
 #include "engine/backends/cpu/kernels/optimizers.inc"
 #include "engine/backends/cpu/kernels/winograd.inc"
 #include "engine/backends/cpu/kernels/winograd_grad_weight.inc"

@@ -1,0 +1,15 @@
+#ifndef TANDEM_ENGINE_BACKEND_SEQUENCE_CASES_H_
+#define TANDEM_ENGINE_BACKEND_SEQUENCE_CASES_H_
+
+#include <vector>
+
+#include "engine/backend/op_cases.h"
+
+namespace tandem {
+
+// Cases of what computes on sequences, a part of OpCases.
+std::vector<OpCase> SequenceCases();
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_BACKEND_SEQUENCE_CASES_H_

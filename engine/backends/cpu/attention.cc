@@ -1,0 +1,182 @@
+#include "engine/backends/cpu/attention.h"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "dnnl.hpp"
+#include "engine/backends/cpu/onednn.h"
+#include "engine/backends/cpu/onednn_step.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/attention.h"
+#include "engine/graph/ops/heads.h"
+#include "engine/graph/ops/matmul.h"
+
+namespace tandem::cpu {
+namespace {
+
+// A tensor [..., rows, columns] as oneDNN sees it: [matrices, rows, columns], or the transposes of them.
+dnnl::memory::desc MatricesDesc(const Shape& shape, bool transposed) {
+  const int64_t rows = shape[shape.rank() - 2];
+  const int64_t columns = shape[-1];
+  const int64_t matrices = shape.elements() / (rows * columns);
+  if (transposed) {
+    return {{matrices, columns, rows}, dnnl::memory::data_type::f32, {rows * columns, 1, columns}};
+  }
+  return {{matrices, rows, columns}, dnnl::memory::data_type::f32, {rows * columns, columns, 1}};
+}
+
+template <typename Op>
+AttentionSizes SizesOf(const Op& op, const Shape& scores) {
+  return {.queries = scores[scores.rank() - 2],
+          .keys = scores[-1],
+          .scale = static_cast<float>(op.scale),
+          .causal = op.causal};
+}
+
+// One tensor [N, L, parts H D] and `parts` tensors [N, H, L, D].
+struct HeadSizes {
+  int64_t samples = 0;
+  int64_t heads = 0;
+  int64_t length = 0;
+  int64_t width = 0;
+  int64_t parts = 0;
+
+  HeadSizes(const Shape& part, size_t count)
+      : samples(part[0]),
+        heads(part[1]),
+        length(part[2]),
+        width(part[3]),
+        parts(static_cast<int64_t>(count)) {}
+
+  // Calls copy(first element of the joined tensor, part, first element of that part) for each run of `width`
+  // elements of samples and positions [begin, end).
+  template <typename Copy>
+  void ForEachRun(int64_t begin, int64_t end, const Copy& copy) const {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t n = row / length;
+      const int64_t l = row % length;
+      for (int64_t p = 0; p < parts; ++p) {
+        for (int64_t h = 0; h < heads; ++h) {
+          copy(((row * parts + p) * heads + h) * width, p, ((n * heads + h) * length + l) * width);
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+absl::Status LowerMatmul(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const auto& op = static_cast<const MatmulOp&>(*node.op);
+  const auto fixed = [&](ValueId id) {
+    return lowering.GetFixed(id, Layout::Plain(DType::kFloat32, lowering.shape(id)));
+  };
+  TANDEM_ASSIGN_OR_RETURN(const Region a, fixed(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region b, fixed(node.inputs[1]));
+  const Shape& y_shape = lowering.shape(node.outputs[0]);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::matmul::primitive_desc desc(
+      {MatricesDesc(lowering.shape(node.inputs[0]), op.transpose_a),
+       MatricesDesc(lowering.shape(node.inputs[1]), op.transpose_b), MatricesDesc(y_shape, false)},
+      attributes, OneDnnEngine());
+  const Region y = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, y_shape));
+  const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
+  lowering.Emit(OneDnnStep(
+      "matmul", dnnl::matmul(desc),
+      {{DNNL_ARG_SRC, desc.src_desc(), a}, {DNNL_ARG_WEIGHTS, desc.weights_desc(), b}},
+      {{DNNL_ARG_DST, desc.dst_desc(), y}, {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), scratch}}));
+  return absl::OkStatus();
+}
+
+absl::Status LowerAttentionSoftmax(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const Shape& shape = lowering.shape(node.inputs[0]);
+  const AttentionSizes sizes = SizesOf(static_cast<const AttentionSoftmaxOp&>(*node.op), shape);
+  const int64_t rows = shape.elements() / sizes.keys;
+  TANDEM_ASSIGN_OR_RETURN(const Region scores, lowering.GetPlain(node.inputs[0]));
+  const Region weights = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, shape));
+  lowering.Emit({.name = "attention_softmax",
+                 .reads = {scores},
+                 .writes = {weights},
+                 .in_place = {{0, 0}},
+                 .run = [=](const RunContext& run) {
+                   run.team->For(rows, [&](int64_t begin, int64_t end) {
+                     run.kernels->attention_softmax(sizes, run.At<const float>(scores),
+                                                    run.At<float>(weights), begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerAttentionSoftmaxGrad(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const Shape& shape = lowering.shape(node.inputs[0]);
+  const AttentionSizes sizes = SizesOf(static_cast<const AttentionSoftmaxGradOp&>(*node.op), shape);
+  const int64_t rows = shape.elements() / sizes.keys;
+  TANDEM_ASSIGN_OR_RETURN(const Region weights, lowering.GetPlain(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region grads, lowering.GetPlain(node.inputs[1]));
+  const Region grad_scores = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, shape));
+  lowering.Emit({.name = "attention_softmax_grad",
+                 .reads = {weights, grads},
+                 .writes = {grad_scores},
+                 .in_place = {{0, 1}, {0, 0}},
+                 .run = [=](const RunContext& run) {
+                   run.team->For(rows, [&](int64_t begin, int64_t end) {
+                     run.kernels->attention_softmax_grad(sizes, run.At<const float>(weights),
+                                                         run.At<const float>(grads),
+                                                         run.At<float>(grad_scores), begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerSplitHeads(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const Shape& shape = lowering.shape(node.outputs[0]);
+  const HeadSizes sizes(shape, node.outputs.size());
+  TANDEM_ASSIGN_OR_RETURN(const Region joined, lowering.GetPlain(node.inputs[0]));
+  std::vector<Region> parts;
+  for (const ValueId output : node.outputs) {
+    parts.push_back(lowering.Define(output, Layout::Plain(DType::kFloat32, shape)));
+  }
+  lowering.Emit(
+      {.name = "split_heads", .reads = {joined}, .writes = parts, .run = [=](const RunContext& run) {
+         const float* from = run.At<const float>(joined);
+         run.team->For(sizes.samples * sizes.length, [&](int64_t begin, int64_t end) {
+           sizes.ForEachRun(begin, end, [&](int64_t i, int64_t part, int64_t j) {
+             std::memcpy(run.At<float>(parts[part]) + j, from + i, sizes.width * sizeof(float));
+           });
+         });
+         return absl::OkStatus();
+       }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerMergeHeads(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const HeadSizes sizes(lowering.shape(node.inputs[0]), node.inputs.size());
+  std::vector<Region> parts;
+  for (const ValueId input : node.inputs) {
+    TANDEM_ASSIGN_OR_RETURN(parts.emplace_back(), lowering.GetPlain(input));
+  }
+  const Region joined =
+      lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, lowering.shape(node.outputs[0])));
+  lowering.Emit(
+      {.name = "merge_heads", .reads = parts, .writes = {joined}, .run = [=](const RunContext& run) {
+         float* to = run.At<float>(joined);
+         run.team->For(sizes.samples * sizes.length, [&](int64_t begin, int64_t end) {
+           sizes.ForEachRun(begin, end, [&](int64_t i, int64_t part, int64_t j) {
+             std::memcpy(to + i, run.At<const float>(parts[part]) + j, sizes.width * sizeof(float));
+           });
+         });
+         return absl::OkStatus();
+       }});
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::cpu

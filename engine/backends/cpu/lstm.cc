@@ -1,0 +1,207 @@
+// An LSTM over plain tensors: sixteen samples go through all positions side by side, in memory that stays
+// near, and a thread takes whole blocks of sixteen.
+
+#include "engine/backends/cpu/lstm.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/lstm.h"
+
+namespace tandem::cpu {
+namespace {
+
+// Of sequences [N, L, H].
+struct LstmSizes {
+  int64_t samples = 0;
+  int64_t length = 0;
+  int64_t units = 0;
+  bool reverse = false;
+
+  LstmSizes(const Shape& sequence, bool reverse)
+      : samples(sequence[0]), length(sequence[1]), units(sequence[2]), reverse(reverse) {}
+
+  int64_t blocks() const { return (samples + kBlock - 1) / kBlock; }
+  int64_t rows(int64_t block) const { return std::min(kBlock, samples - block * kBlock); }
+  // Elements of a state of one block.
+  int64_t state() const { return units * kBlock; }
+  // The position of step `step`, from 0.
+  int64_t position(int64_t step) const { return reverse ? length - 1 - step : step; }
+  // The first element of the block at `position` of a sequence of `columns` numbers a position, and how far
+  // its rows are apart.
+  int64_t at(int64_t block, int64_t position, int64_t columns) const {
+    return (block * kBlock * length + position) * columns;
+  }
+  int64_t stride(int64_t columns) const { return length * columns; }
+  // The product of the weight [4 units, units] and a block's states.
+  LinearSizes product() const { return {.blocks = 1, .inputs = units, .outputs = 4 * units}; }
+};
+
+// One block's working memory, piece by piece.
+class Pieces {
+ public:
+  Pieces(float* memory, int64_t state) : next_(memory), state_(state) {}
+  float* Take(int64_t states) { return std::exchange(next_, next_ + states * state_); }
+
+ private:
+  float* next_;
+  int64_t state_;
+};
+
+// States that a block of a step works in.
+constexpr int64_t kForwardStates = 12;
+constexpr int64_t kBackwardStates = 13;
+
+Region BlockScratch(Lowering& lowering, const LstmSizes& sizes, int64_t states) {
+  return lowering.Scratch(sizes.blocks() * sizes.state() * states * SizeOf(DType::kFloat32));
+}
+
+absl::StatusOr<std::vector<Region>> GetAllPlain(Lowering& lowering, const Node& node) {
+  std::vector<Region> regions;
+  for (const ValueId id : node.inputs) {
+    TANDEM_ASSIGN_OR_RETURN(regions.emplace_back(), lowering.GetPlain(id));
+  }
+  return regions;
+}
+
+std::vector<Region> DefineAllPlain(Lowering& lowering, const Node& node) {
+  std::vector<Region> regions;
+  for (const ValueId id : node.outputs) {
+    regions.push_back(lowering.Define(id, Layout::Plain(DType::kFloat32, lowering.shape(id))));
+  }
+  return regions;
+}
+
+void RunForward(const RunContext& run, const LstmSizes& s, const std::vector<Region>& given,
+                const std::vector<Region>& made, Region scratch, int64_t block) {
+  const Kernels& kernels = *run.kernels;
+  const int64_t rows = s.rows(block);
+  const int64_t gates_width = 4 * s.units;
+  const int64_t first = block * kBlock * s.units;
+  Pieces pieces(run.At<float>(scratch) + block * kForwardStates * s.state(), s.state());
+  float* projected = pieces.Take(4);
+  float* gates = pieces.Take(4);
+  float* h = pieces.Take(1);
+  float* next_h = pieces.Take(1);
+  float* c = pieces.Take(1);
+  float* next_c = pieces.Take(1);
+  kernels.gather_lanes(rows, s.units, s.units, run.At<const float>(given[1]) + first, h);
+  kernels.gather_lanes(rows, s.units, s.units, run.At<const float>(given[2]) + first, c);
+  for (int64_t step = 0; step < s.length; ++step) {
+    const int64_t l = s.position(step);
+    const int64_t gate = s.at(block, l, gates_width);
+    const int64_t cell = s.at(block, l, s.units);
+    kernels.gather_lanes(rows, gates_width, s.stride(gates_width), run.At<const float>(given[0]) + gate,
+                         projected);
+    kernels.linear_forward(s.product(), h, run.At<const float>(given[3]), run.At<const float>(given[4]),
+                           false, gates, 0, gates_width);
+    kernels.lstm_step(s.units, projected, c, gates, next_c, next_h);
+    kernels.scatter_lanes(rows, gates_width, s.stride(gates_width), gates, run.At<float>(made[3]) + gate);
+    kernels.scatter_lanes(rows, s.units, s.stride(s.units), next_c, run.At<float>(made[4]) + cell);
+    kernels.scatter_lanes(rows, s.units, s.stride(s.units), next_h, run.At<float>(made[0]) + cell);
+    std::swap(h, next_h);
+    std::swap(c, next_c);
+  }
+  kernels.scatter_lanes(rows, s.units, s.units, h, run.At<float>(made[1]) + first);
+  kernels.scatter_lanes(rows, s.units, s.units, c, run.At<float>(made[2]) + first);
+}
+
+// `given` are weight, h0, c0, y, gates, cells, grad_y, grad_h_n and grad_c_n.
+void RunBackward(const RunContext& run, const LstmSizes& s, const std::vector<Region>& given,
+                 const std::vector<Region>& made, Region scratch, int64_t block) {
+  const Kernels& kernels = *run.kernels;
+  const int64_t rows = s.rows(block);
+  const int64_t gates_width = 4 * s.units;
+  const int64_t first = block * kBlock * s.units;
+  Pieces pieces(run.At<float>(scratch) + block * kBackwardStates * s.state(), s.state());
+  float* gates = pieces.Take(4);
+  float* grads = pieces.Take(4);
+  float* c = pieces.Take(1);
+  float* c_before = pieces.Take(1);
+  float* grad_y = pieces.Take(1);
+  float* grad_h = pieces.Take(1);
+  float* grad_c = pieces.Take(1);
+  const float* cells = run.At<const float>(given[5]);
+  kernels.gather_lanes(rows, s.units, s.units, run.At<const float>(given[7]) + first, grad_h);
+  kernels.gather_lanes(rows, s.units, s.units, run.At<const float>(given[8]) + first, grad_c);
+  kernels.gather_lanes(rows, s.units, s.stride(s.units),
+                       cells + s.at(block, s.position(s.length - 1), s.units), c);
+  for (int64_t step = s.length - 1; step >= 0; --step) {
+    const int64_t l = s.position(step);
+    const int64_t gate = s.at(block, l, gates_width);
+    const int64_t cell = s.at(block, l, s.units);
+    // What the step began with: the states of the step before it, or the first.
+    const bool begins = step == 0;
+    const int64_t before = begins ? first : s.at(block, s.position(step - 1), s.units);
+    const int64_t stride = begins ? s.units : s.stride(s.units);
+    kernels.gather_lanes(rows, s.units, stride, (begins ? run.At<const float>(given[2]) : cells) + before,
+                         c_before);
+    kernels.gather_lanes(rows, gates_width, s.stride(gates_width), run.At<const float>(given[4]) + gate,
+                         gates);
+    kernels.gather_lanes(rows, s.units, s.stride(s.units), run.At<const float>(given[6]) + cell, grad_y);
+    kernels.lstm_step_grad(s.units, gates, c_before, c, grad_y, grad_h, grad_c, grads);
+    kernels.scatter_lanes(rows, gates_width, s.stride(gates_width), grads, run.At<float>(made[0]) + gate);
+    kernels.linear_grad_input(s.product(), grads, run.At<const float>(given[0]), grad_h, 0, s.units);
+    const float* h = run.At<const float>(given[begins ? 1 : 3]) + before;
+    for (int64_t row = 0; row < rows; ++row) {
+      std::memcpy(run.At<float>(made[3]) + cell + row * s.stride(s.units), h + row * stride,
+                  s.units * sizeof(float));
+    }
+    std::swap(c, c_before);
+  }
+  kernels.scatter_lanes(rows, s.units, s.units, grad_h, run.At<float>(made[1]) + first);
+  kernels.scatter_lanes(rows, s.units, s.units, grad_c, run.At<float>(made[2]) + first);
+}
+
+}  // namespace
+
+absl::Status LowerLstm(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const LstmSizes sizes(lowering.shape(node.outputs[0]), static_cast<const LstmOp&>(*node.op).reverse);
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> given, GetAllPlain(lowering, node));
+  const std::vector<Region> made = DefineAllPlain(lowering, node);
+  const Region scratch = BlockScratch(lowering, sizes, kForwardStates);
+  std::vector<Region> writes = made;
+  writes.push_back(scratch);
+  lowering.Emit({.name = "lstm",
+                 .reads = given,
+                 .writes = std::move(writes),
+                 .in_place = {{3, 0}},
+                 .run = [=](const RunContext& run) {
+                   run.team->For(sizes.blocks(), [&](int64_t begin, int64_t end) {
+                     for (int64_t block = begin; block < end; ++block) {
+                       RunForward(run, sizes, given, made, scratch, block);
+                     }
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerLstmGrad(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const LstmSizes sizes(lowering.shape(node.inputs[3]), static_cast<const LstmGradOp&>(*node.op).reverse);
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> given, GetAllPlain(lowering, node));
+  const std::vector<Region> made = DefineAllPlain(lowering, node);
+  const Region scratch = BlockScratch(lowering, sizes, kBackwardStates);
+  std::vector<Region> writes = made;
+  writes.push_back(scratch);
+  lowering.Emit({.name = "lstm_grad",
+                 .reads = given,
+                 .writes = std::move(writes),
+                 .in_place = {{0, 4}, {3, 5}},
+                 .run = [=](const RunContext& run) {
+                   run.team->For(sizes.blocks(), [&](int64_t begin, int64_t end) {
+                     for (int64_t block = begin; block < end; ++block) {
+                       RunBackward(run, sizes, given, made, scratch, block);
+                     }
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::cpu

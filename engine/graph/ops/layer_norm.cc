@@ -1,0 +1,98 @@
+#include "engine/graph/ops/layer_norm.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/ops/input_rules.h"
+
+namespace tandem {
+namespace {
+
+// That the last `dimensions` dimensions of input 0 can be normalised, by an epsilon that makes sense.
+absl::Status CheckNormalized(const Op& op, absl::Span<const TensorType> inputs, int dimensions,
+                             double epsilon) {
+  if (dimensions < 1 || dimensions > inputs[0].shape.rank()) {
+    return InputError(op, inputs, absl::StrCat("the input has no ", dimensions, " dimensions to normalise"));
+  }
+  if (!(epsilon >= 0)) return InputError(op, inputs, absl::StrCat("epsilon is ", epsilon, ", below 0"));
+  return absl::OkStatus();
+}
+
+Shape Leading(const Shape& shape, int dimensions) {
+  const absl::Span<const int64_t> extents = shape.extents();
+  return Shape(std::vector<int64_t>(extents.begin(), extents.end() - dimensions));
+}
+
+Shape Trailing(const Shape& shape, int dimensions) {
+  const absl::Span<const int64_t> extents = shape.extents();
+  return Shape(std::vector<int64_t>(extents.end() - dimensions, extents.end()));
+}
+
+}  // namespace
+
+std::string LayerNormOp::attributes() const {
+  return absl::StrCat("dimensions=", dimensions, " epsilon=", epsilon);
+}
+
+absl::StatusOr<std::vector<TensorType>> LayerNormOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 3, 3));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 2));
+  TANDEM_RETURN_IF_ERROR(CheckNormalized(*this, inputs, dimensions, epsilon));
+  const Shape normalized = Trailing(inputs[0].shape, dimensions);
+  if (inputs[1].shape != normalized || inputs[2].shape != normalized) {
+    return InputError(*this, inputs,
+                      absl::StrCat("weight and bias must have the shape ", normalized.ToString()));
+  }
+  const TensorType moments = {SumType(inputs[0].dtype), Leading(inputs[0].shape, dimensions)};
+  return std::vector<TensorType>{inputs[0], moments, moments};
+}
+
+absl::StatusOr<std::vector<ValueId>> LayerNormOp::Gradient(Graph& graph, const Node& node,
+                                                           absl::Span<const ValueId> grad_outputs,
+                                                           const std::vector<bool>& wanted) const {
+  if (grad_outputs[1] != kNoValue || grad_outputs[2] != kNoValue) {
+    return absl::UnimplementedError("layer_norm: its mean and variance are not differentiable");
+  }
+  TANDEM_ASSIGN_OR_RETURN(
+      std::vector<ValueId> grads,
+      graph.AddNode(std::make_shared<LayerNormGradOp>(dimensions, epsilon),
+                    {node.inputs[0], grad_outputs[0], node.inputs[1], node.outputs[1], node.outputs[2]}));
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (!wanted[i]) grads[i] = kNoValue;
+  }
+  return grads;
+}
+
+OpCost LayerNormOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
+  OpCost cost = Op::Cost(inputs, outputs);
+  // The sum, the difference, its square and their sum; the quotient, the product and the sum.
+  cost.flops = 7.0 * inputs[0].shape.elements();
+  return cost;
+}
+
+std::string LayerNormGradOp::attributes() const {
+  return absl::StrCat("dimensions=", dimensions, " epsilon=", epsilon);
+}
+
+absl::StatusOr<std::vector<TensorType>> LayerNormGradOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 5, 5));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 2));
+  TANDEM_RETURN_IF_ERROR(CheckNormalized(*this, inputs, dimensions, epsilon));
+  const TensorType weight = {inputs[0].dtype, Trailing(inputs[0].shape, dimensions)};
+  const TensorType moments = {SumType(inputs[0].dtype), Leading(inputs[0].shape, dimensions)};
+  if (inputs[1] != inputs[0] || inputs[2] != weight || inputs[3] != moments || inputs[4] != moments) {
+    return InputError(*this, inputs, "the inputs are not those of one layer_norm");
+  }
+  return std::vector<TensorType>{inputs[0], weight, weight};
+}
+
+OpCost LayerNormGradOp::Cost(absl::Span<const TensorType> inputs,
+                             absl::Span<const TensorType> outputs) const {
+  OpCost cost = Op::Cost(inputs, outputs);
+  cost.flops = 14.0 * inputs[0].shape.elements();
+  return cost;
+}
+
+}  // namespace tandem

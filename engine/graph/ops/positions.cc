@@ -1,0 +1,78 @@
+#include "engine/graph/ops/positions.h"
+
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/ops/input_rules.h"
+
+namespace tandem {
+namespace {
+
+Shape WithoutFirst(const Shape& shape) {
+  const absl::Span<const int64_t> extents = shape.extents();
+  return Shape(std::vector<int64_t>(extents.begin() + 1, extents.end()));
+}
+
+absl::Status CheckHasFirst(const Op& op, absl::Span<const TensorType> inputs) {
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, inputs.size() - 1));
+  if (inputs[0].shape.rank() >= 1) return absl::OkStatus();
+  return InputError(op, inputs, "input 0 must have 1 dimension or more");
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<TensorType>> AddToEachOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
+  TANDEM_RETURN_IF_ERROR(CheckHasFirst(*this, inputs));
+  const Shape each = WithoutFirst(inputs[0].shape);
+  if (inputs[1].shape != each) {
+    return InputError(*this, inputs, absl::StrCat("input 1 must have the shape ", each.ToString()));
+  }
+  return std::vector<TensorType>{inputs[0]};
+}
+
+absl::StatusOr<std::vector<ValueId>> AddToEachOp::Gradient(Graph& graph, const Node& /*node*/,
+                                                           absl::Span<const ValueId> grad_outputs,
+                                                           const std::vector<bool>& wanted) const {
+  std::vector<ValueId> grads = {wanted[0] ? grad_outputs[0] : kNoValue, kNoValue};
+  if (wanted[1]) {
+    TANDEM_ASSIGN_OR_RETURN(grads[1], graph.Add(std::make_shared<SumOfEachOp>(), {grad_outputs[0]}));
+  }
+  return grads;
+}
+
+absl::StatusOr<std::vector<TensorType>> SumOfEachOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 1, 1));
+  TANDEM_RETURN_IF_ERROR(CheckHasFirst(*this, inputs));
+  return std::vector<TensorType>{{inputs[0].dtype, WithoutFirst(inputs[0].shape)}};
+}
+
+OpCost SumOfEachOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
+  OpCost cost = Op::Cost(inputs, outputs);
+  cost.flops = inputs[0].shape.elements();
+  return cost;
+}
+
+absl::StatusOr<std::vector<TensorType>> AddSinusoidsOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 1, 1));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
+  TANDEM_RETURN_IF_ERROR(CheckRank(*this, inputs, 0, 3));
+  return std::vector<TensorType>{inputs[0]};
+}
+
+absl::StatusOr<std::vector<ValueId>> AddSinusoidsOp::Gradient(Graph& /*graph*/, const Node& /*node*/,
+                                                              absl::Span<const ValueId> grad_outputs,
+                                                              const std::vector<bool>& wanted) const {
+  return std::vector<ValueId>{wanted[0] ? grad_outputs[0] : kNoValue};
+}
+
+double Sinusoid(int64_t l, int64_t d, int64_t dimension) {
+  const double exponent = static_cast<double>(d / 2 * 2) / static_cast<double>(dimension);
+  const double angle = static_cast<double>(l) / std::pow(10000.0, exponent);
+  return d % 2 == 0 ? std::sin(angle) : std::cos(angle);
+}
+
+}  // namespace tandem

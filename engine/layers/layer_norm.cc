@@ -1,0 +1,83 @@
+#include "engine/layers/layer_norm.h"
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/layer_norm.h"
+#include "engine/layers/fields.h"
+
+namespace tandem {
+namespace {
+
+constexpr double kDefaultEpsilon = 1e-5;
+
+class LayerNormLayerKind final : public OneInputLayerKind {
+ public:
+  absl::string_view field() const override { return "layer_norm"; }
+
+  void FillDefaults(v1::Layer* layer) const override {
+    v1::LayerNorm* norm = layer->mutable_layer_norm();
+    if (!norm->has_epsilon()) norm->set_epsilon(kDefaultEpsilon);
+    if (norm->dimensions() == 0) norm->set_dimensions(1);
+    if (!norm->has_affine()) norm->set_affine(true);
+    if (!norm->has_use_bias()) norm->set_use_bias(norm->affine());
+    FillInitializer(Ones(), norm->mutable_weight_initializer());
+    FillInitializer(Zeros(), norm->mutable_bias_initializer());
+  }
+
+  absl::Status Check(const v1::Layer& layer) const override {
+    const v1::LayerNorm& norm = layer.layer_norm();
+    FieldViolations violations;
+    if (!(norm.epsilon() >= 0) || !std::isfinite(norm.epsilon())) {
+      violations.Add("layer_norm.epsilon",
+                     absl::StrCat("is ", norm.epsilon(), "; it must be finite and at least 0"));
+    }
+    CheckExtent("layer_norm.dimensions", norm.dimensions(), 1, violations);
+    if (norm.use_bias() && !norm.affine()) {
+      violations.Add("layer_norm.use_bias",
+                     "is true, but affine is false; a bias needs the weight beside it");
+    }
+    violations.AddAll("layer_norm.weight_initializer", CheckInitializer(norm.weight_initializer()));
+    violations.AddAll("layer_norm.bias_initializer", CheckInitializer(norm.bias_initializer()));
+    return violations.ToStatus();
+  }
+
+ private:
+  absl::StatusOr<Shape> Infer(const v1::Layer& layer, const Shape& input) const override {
+    const int dimensions = layer.layer_norm().dimensions();
+    if (dimensions <= input.rank()) return input;
+    return FieldError("layer_norm.dimensions", absl::StrCat("is ", dimensions, ", but the input ",
+                                                            input.ToString(), " has ", input.rank()));
+  }
+
+  absl::StatusOr<ValueId> Build(const v1::Layer& layer, ValueId input, LayerContext& context) const override {
+    const v1::LayerNorm& norm = layer.layer_norm();
+    const absl::Span<const int64_t> extents = context.graph.value(input).shape.extents();
+    const Shape normalized(std::vector<int64_t>(extents.end() - norm.dimensions(), extents.end()));
+    const auto parameter = [&](bool learned, const char* name, const v1::Initializer& initializer,
+                               double otherwise) {
+      return learned ? AddParameter(context, layer.name(), name, normalized, initializer, Fans())
+                     : context.graph.AddConstant(otherwise, context.dtype, normalized);
+    };
+    const ValueId weight = parameter(norm.affine(), "weight", norm.weight_initializer(), 1);
+    const ValueId bias = parameter(norm.use_bias(), "bias", norm.bias_initializer(), 0);
+    TANDEM_ASSIGN_OR_RETURN(
+        const std::vector<ValueId> outputs,
+        context.graph.AddNode(std::make_shared<LayerNormOp>(norm.dimensions(), norm.epsilon()),
+                              {input, weight, bias}));
+    return outputs[0];
+  }
+};
+
+}  // namespace
+
+const LayerKind& LayerNormKind() {
+  static const LayerNormLayerKind* const kind = new LayerNormLayerKind;
+  return *kind;
+}
+
+}  // namespace tandem

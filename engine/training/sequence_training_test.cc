@@ -1,0 +1,124 @@
+// Whole trainings of networks that read sequences.
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/backends/device_factory.h"
+#include "engine/training/trainer.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+// Tokens that follow from the one before them seven times in eight.
+v1::JobSpec TokenJob(const std::string& layers) {
+  v1::JobSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(absl::StrCat(R"(
+    dataset { synthetic { shape: [12] vocabulary: 11 train_samples: 61 validation_samples: 13 } }
+    model { input { shape: [12] } )",
+                                                                         layers, R"( }
+    training {
+      loss { softmax_cross_entropy {} }
+      optimizer { adamw { learning_rate: 0.01 } }
+      global_batch_size: 8
+      epochs: 4
+      seed: 7
+      report { every_steps: 1 }
+    })"),
+                                                            &spec));
+  return spec;
+}
+
+v1::JobSpec Gpt() {
+  return TokenJob(R"(
+    layers { embedding { vocabulary_size: 11 dimension: 16 } }
+    layers { positional_embedding {} }
+    layers { residual {
+      layers { layer_norm {} }
+      layers { multi_head_attention { heads: 2 causal: true } }
+    } }
+    layers { residual {
+      layers { layer_norm {} }
+      layers { dense { units: 32 per_position: true activation: ACTIVATION_GELU } }
+      layers { dense { units: 16 per_position: true } }
+    } }
+    layers { layer_norm {} }
+    layers { dense { units: 11 per_position: true } })");
+}
+
+v1::JobSpec RecurrentNetwork() {
+  return TokenJob(R"(
+    layers { embedding { vocabulary_size: 11 dimension: 8 } }
+    layers { positional_embedding { kind: POSITIONAL_EMBEDDING_KIND_SINUSOIDAL } }
+    layers { lstm { units: 12 layers: 2 } }
+    layers { dense { units: 11 per_position: true } })");
+}
+
+// Losses of the training's reports.
+class LossRecorder : public TrainerObserver {
+ public:
+  void OnProgress(const v1::Progress& report) override { losses.push_back(report.training().loss()); }
+  void OnEpoch(const v1::EpochSummary& epoch) override { validation.push_back(epoch.validation().loss()); }
+
+  std::vector<double> losses;
+  std::vector<double> validation;
+};
+
+LossRecorder Train(v1::JobSpec spec, const std::string& kind, int replicas) {
+  LossRecorder recorder;
+  spec.mutable_replicas()->set_count(replicas);
+  Trainer::Options options;
+  options.spec = spec;
+  options.dataset = spec.dataset();
+  for (int rank = 0; rank < replicas; ++rank) {
+    options.devices.emplace_back().set_name(absl::StrCat("devices/", kind, ":", rank));
+    options.devices.back().set_threads(1);
+  }
+  options.device_factory = [](const v1::Device& device) {
+    return OpenDevice(device.name(), device.threads());
+  };
+  options.observer = &recorder;
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(options));
+  EXPECT_TRUE(trainer.ok()) << trainer.status();
+  if (!trainer.ok()) return recorder;
+  const absl::Status status = (*trainer)->Run();
+  EXPECT_TRUE(status.ok()) << status;
+  return recorder;
+}
+
+void ExpectNear(const std::vector<double>& a, const std::vector<double>& b, size_t count, double tolerance) {
+  ASSERT_GE(a.size(), count);
+  ASSERT_GE(b.size(), count);
+  for (size_t i = 0; i < count; ++i) {
+    EXPECT_FALSE(!(std::abs(a[i] - b[i]) <= tolerance)) << "step " << i << ": " << a[i] << " and " << b[i];
+  }
+}
+
+TEST(SequenceTrainingTest, LearnsOnTheOracleWhateverTheReplicas) {
+  for (const v1::JobSpec& spec : {Gpt(), RecurrentNetwork()}) {
+    const LossRecorder one = Train(spec, "reference", 1);
+    const LossRecorder two = Train(spec, "reference", 2);
+    ExpectNear(one.losses, two.losses, 20, 1e-8);
+    ASSERT_EQ(one.validation.size(), 4);
+    // Guessing is ln 11, about 2.4.
+    EXPECT_NEAR(one.losses.front(), std::log(11.0), 1);
+    EXPECT_LT(one.validation.back(), one.validation.front());
+    EXPECT_LT(one.validation.back(), 2.2);
+  }
+}
+
+TEST(SequenceTrainingTest, TheCpuComputesWhatTheOracleComputes) {
+  for (const v1::JobSpec& spec : {Gpt(), RecurrentNetwork()}) {
+    const LossRecorder oracle = Train(spec, "reference", 1);
+    for (const int replicas : {1, 2}) {
+      ExpectNear(oracle.losses, Train(spec, "cpu", replicas).losses, 5, 1e-4);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem
