@@ -40,6 +40,22 @@ TEST(CheckpointFileTest, IsReadBack) {
   EXPECT_TRUE(ParseSafetensors(*env.ReadFile(kPath)).ok());
 }
 
+// FORMAT.md's.
+TEST(CheckpointFileTest, TheExampleOfTheFormat) {
+  FaultyEnv env;
+  std::vector<NamedTensor> tensors;
+  tensors.emplace_back("shared/dense_1.weight", Tensor::Of<float>(Shape({2}), {0.5, -2}));
+  ASSERT_TRUE(WriteCheckpoint(&env, kPath, R"({"step":3})", tensors).ok());
+  const std::string length("\xf0\0\0\0\0\0\0\0", 8);
+  const std::string header =
+      R"({"__metadata__":{"format":"tandem-checkpoint",)"
+      R"("sha256":"45c513cfac129ca8a9a76e7bd42339e29f79a27963a47089f49ed62fb90efbfb",)"
+      R"("state":"{\"step\":3}","version":"1"},)"
+      R"("shared/dense_1.weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}       )";
+  const std::string data("\0\0\0\x3f\0\0\0\xc0", 8);
+  EXPECT_EQ(*env.ReadFile(kPath), length + header + data);
+}
+
 TEST(CheckpointFileTest, ThereIsNoneAtFirst) {
   FaultyEnv env;
   EXPECT_EQ(ReadCheckpoint(&env, kPath).status().code(), absl::StatusCode::kNotFound);

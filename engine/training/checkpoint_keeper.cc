@@ -61,22 +61,22 @@ void CheckpointKeeper::WriteAll() {
       work = *std::move(work_);
       work_.reset();
     }
+    const int64_t step = work.state.step;
     const absl::Status status = CatchNoMemory([&] {
-      Write(work);
+      Write(std::move(work));
       return absl::OkStatus();
     });
     if (!status.ok() && options_.observer != nullptr) {
-      options_.observer->OnNotice(absl::StrCat("What was to be kept of step ", work.state.step,
+      options_.observer->OnNotice(absl::StrCat("What was to be kept of step ", step,
                                                " could not be written: ", status.message(),
                                                "; training goes on."));
     }
-    work = {};
     MutexLock lock(&mutex_);
     busy_ = false;
   }
 }
 
-void CheckpointKeeper::Write(const Work& work) {
+void CheckpointKeeper::Write(Work work) {
   // First, so that no checkpoint speaks of a best model that is not there.
   if (work.purpose.best) {
     const absl::Status status = options_.save_model(options_.best_path, work.snapshot);
@@ -90,12 +90,13 @@ void CheckpointKeeper::Write(const Work& work) {
                                                "; training goes on."));
     }
   }
-  if (work.purpose.checkpoint) WriteCheckpoint(work);
+  if (work.purpose.checkpoint) WriteCheckpoint(std::move(work));
 }
 
-void CheckpointKeeper::WriteCheckpoint(const Work& work) {
-  const absl::StatusOr<int64_t> size = tandem::WriteCheckpoint(
-      options_.env, options_.checkpoint_path, ToJson(work.state), CheckpointTensors(work.snapshot));
+void CheckpointKeeper::WriteCheckpoint(Work work) {
+  const absl::StatusOr<int64_t> size =
+      tandem::WriteCheckpoint(options_.env, options_.checkpoint_path, ToJson(work.state),
+                              CheckpointTensors(std::move(work.snapshot)));
   int64_t last_step = 0;
   {
     MutexLock lock(&mutex_);

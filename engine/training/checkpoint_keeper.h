@@ -68,8 +68,8 @@ class CheckpointKeeper {
   };
 
   void WriteAll() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Write(const Work& work) ABSL_LOCKS_EXCLUDED(mutex_);
-  void WriteCheckpoint(const Work& work) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Write(Work work) ABSL_LOCKS_EXCLUDED(mutex_);
+  void WriteCheckpoint(Work work) ABSL_LOCKS_EXCLUDED(mutex_);
   bool MayWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_ || work_.has_value(); }
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !busy_; }
 

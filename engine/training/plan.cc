@@ -137,14 +137,26 @@ void CheckCheckpoints(const v1::Checkpointing& checkpoints, FieldViolations& vio
   }
 }
 
+void CheckWeights(const v1::JobSpec& spec, FieldViolations& violations) {
+  const v1::Training& training = spec.training();
+  const double decay = training.weight_average().decay();
+  if (training.has_weight_average() && !(decay >= 0 && decay < 1)) {
+    violations.Add("training.weight_average.decay", absl::StrCat("is ", decay, "; it must be in [0, 1)"));
+  }
+  const int64_t share = training.global_batch_size() / std::max(1, spec.replicas().count());
+  if (training.accumulation_steps() < 1 || (share > 0 && training.accumulation_steps() > share)) {
+    violations.Add(
+        "training.accumulation_steps",
+        absl::StrCat("is ", training.accumulation_steps(), "; it must be from 1 to ",
+                     std::max<int64_t>(1, share), ", the samples of a replica's share of a batch"));
+  }
+}
+
 // What the trainer cannot do yet.
 void CheckOffered(const v1::JobSpec& spec, FieldViolations& violations) {
-  const v1::Training& training = spec.training();
   const auto refuse = [&violations](bool given, absl::string_view field) {
     if (given) violations.Add(field, "is not available yet; leave it out");
   };
-  refuse(training.has_weight_average(), "training.weight_average");
-  refuse(training.accumulation_steps() != 0, "training.accumulation_steps");
   refuse(spec.has_initial_weights(), "initial_weights");
   refuse(!spec.frozen_layers().empty(), "frozen_layers");
 }
@@ -171,6 +183,7 @@ void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
   CheckEarlyStopping(training, violations);
   CheckBestModel(training, violations);
   CheckCheckpoints(spec.checkpoints(), violations);
+  CheckWeights(spec, violations);
   CheckPrecision(training, violations);
   if (training.validation_batch_size() < 0 || training.validation_batch_size() > 2 * kMaxCount) {
     violations.Add("training.validation_batch_size", absl::StrCat("is ", training.validation_batch_size(),
@@ -272,11 +285,12 @@ class MemoryTally {
   // A loader's batches: those that it keeps ready and the one that is read, each as large as the largest.
   void AddBatches(int64_t batch_bytes, int prefetch) { other_bytes_ += batch_bytes * (1 + prefetch); }
 
-  int64_t bytes() const {
-    int64_t total = other_bytes_;
+  int64_t variable_bytes() const {
+    int64_t total = 0;
     for (const auto& [name, bytes] : variables_) total += bytes;
     return total;
   }
+  int64_t bytes() const { return other_bytes_ + variable_bytes(); }
   std::vector<std::string> ops() const { return {ops_.begin(), ops_.end()}; }
 
  private:
@@ -347,6 +361,10 @@ void FillDefaults(v1::JobSpec* spec) {
     training->set_validation_batch_size(2 * batch);
   }
   FillStoppingDefaults(training);
+  if (training->has_weight_average() && !training->weight_average().has_decay()) {
+    training->mutable_weight_average()->set_decay(0.999);
+  }
+  if (training->accumulation_steps() == 0) training->set_accumulation_steps(1);
   FillIntervalDefaults(training->mutable_validation());
   if (!spec->checkpoints().off()) FillIntervalDefaults(spec->mutable_checkpoints());
   v1::Replicas* replicas = spec->mutable_replicas();
@@ -382,19 +400,32 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   int64_t batch_bytes = 0;
   for (const int64_t batch : BatchSizes(dataset.train_samples, training.global_batch_size())) {
     const std::vector<int64_t> shares = DealSamples(batch, loads);
-    StepShape shape{.samples = shares[0], .batch_samples = batch, .replicas = replicas, .dtype = dtype};
-    TANDEM_ASSIGN_OR_RETURN(const StepGraph step, BuildTrainingGraph(spec, dataset, shape));
+    StepShape whole{.samples = shares[0], .batch_samples = batch, .replicas = replicas, .dtype = dtype};
+    int64_t share_bytes = 0;
+    int64_t part_bytes = 0;
+    int64_t samples_before = 0;  // Of the early part before; those of one size share an executable.
+    for (const StepShape& shape : PartsOf(whole, training.accumulation_steps())) {
+      if (shape.is_early && shape.samples == samples_before) {
+        share_bytes += part_bytes;
+        continue;
+      }
+      TANDEM_ASSIGN_OR_RETURN(const StepGraph step, BuildTrainingGraph(spec, dataset, shape));
+      tally.Add(step.graph);
+      samples_before = shape.samples;
+      part_bytes = InputBytes(step.graph);
+      share_bytes += part_bytes;
+      plan.parameters = 0;
+      for (const Parameter& parameter : step.parameters) plan.parameters += parameter.shape.elements();
+    }
+    batch_bytes = std::max(batch_bytes, share_bytes);
     // What takes the largest share may refuse the smallest, as batch normalisation does a single sample.
     for (const int64_t share : shares) {
-      if (share > 0) shape.samples = std::min(shape.samples, share);
+      if (share > 0) whole.samples = std::min(whole.samples, share);
     }
-    if (shape.samples != shares[0]) {
-      TANDEM_RETURN_IF_ERROR(BuildTrainingGraph(spec, dataset, shape).status());
+    if (whole.samples != shares[0]) {
+      const StepShape least = PartsOf(whole, training.accumulation_steps()).back();
+      TANDEM_RETURN_IF_ERROR(BuildTrainingGraph(spec, dataset, least).status());
     }
-    tally.Add(step.graph);
-    batch_bytes = std::max(batch_bytes, InputBytes(step.graph));
-    plan.parameters = 0;
-    for (const Parameter& parameter : step.parameters) plan.parameters += parameter.shape.elements();
   }
   if (plan.parameters == 0) {
     return FieldError("model.layers", "have nothing to learn; add a layer with weights, such as dense");
@@ -416,6 +447,8 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   plan.host_memory_bytes =
       dataset.memory_bytes + OrderBytes(training, length.epochs, dataset) +
       Evaluator::HostBytes(training, ValidationTargetOf(dataset), dataset.validation_samples);
+  // A copy of the variables, from which a checkpoint is written.
+  if (!spec.checkpoints().off()) plan.host_memory_bytes += tally.variable_bytes();
   plan.ops = tally.ops();
   return plan;
 }

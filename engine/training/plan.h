@@ -19,8 +19,8 @@ struct JobPlan {
   int64_t steps_per_epoch = 0;       // Optimizer steps, a last short batch included.
   int64_t steps = 0;                 // Of all epochs.
   int64_t replica_memory_bytes = 0;  // The most that a replica needs on its device; see kWorkspaceCapBytes.
-  int64_t host_memory_bytes = 0;     // Of all replicas together, on the host: the data set, and its order.
-  std::vector<std::string> ops;      // Kinds of op that a device must offer, sorted, each once.
+  int64_t host_memory_bytes = 0;  // Of all replicas together, on the host: data, its order, a copy to write.
+  std::vector<std::string> ops;   // Kinds of op that a device must offer, sorted, each once.
 };
 
 // Sets every field that has a default and that `spec` leaves out to that default: names of layers and of the

@@ -1,5 +1,6 @@
 #include "engine/training/replica.h"
 
+#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -15,6 +16,9 @@ namespace {
 // Of validation, which comes as often as it does.
 constexpr int64_t kAnyNumberOfSteps = std::numeric_limits<int64_t>::max();
 
+// Beyond all steps.
+constexpr int64_t kPartStride = int64_t{1} << 40;
+
 }  // namespace
 
 Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, Communicator* communicator)
@@ -26,19 +30,24 @@ Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, 
 
 absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
   const int64_t batch = context_.train_sampler->BatchSamples(step_of_epoch);
-  std::unique_ptr<Executable>& executable = training_[batch];
-  if (executable != nullptr) return absl::OkStatus();
-  TANDEM_ASSIGN_OR_RETURN(
-      StepGraph step,
-      BuildTrainingGraph(*context_.spec, context_.data->info,
-                         {.samples = context_.train_sampler->ShareSamples(step_of_epoch, rank_),
-                          .first_sample = context_.train_sampler->ShareFirst(step_of_epoch, rank_),
-                          .batch_samples = batch,
-                          .replicas = replicas_,
-                          .dtype = device_->dtype()}));
-  TANDEM_ASSIGN_OR_RETURN(executable, device_->Compile(step.graph, variables_.get()));
-  parameters_ = std::move(step.parameters);
-  statistics_ = std::move(step.statistics);
+  std::vector<Part>& parts = steps_[batch];
+  if (!parts.empty()) return absl::OkStatus();
+  const StepShape whole = {.samples = context_.train_sampler->ShareSamples(step_of_epoch, rank_),
+                           .first_sample = context_.train_sampler->ShareFirst(step_of_epoch, rank_),
+                           .batch_samples = batch,
+                           .replicas = replicas_,
+                           .dtype = device_->dtype()};
+  for (const StepShape& shape : PartsOf(whole, context_.spec->training().accumulation_steps())) {
+    if (shape.is_early && !parts.empty() && parts.back().samples == shape.samples) {
+      parts.push_back(parts.back());
+      continue;
+    }
+    TANDEM_ASSIGN_OR_RETURN(StepGraph step, BuildTrainingGraph(*context_.spec, context_.data->info, shape));
+    TANDEM_ASSIGN_OR_RETURN(training_.emplace_back(), device_->Compile(step.graph, variables_.get()));
+    parts.push_back({.samples = shape.samples, .executable = training_.back().get()});
+    parameters_ = std::move(step.parameters);
+    statistics_ = std::move(step.statistics);
+  }
   return absl::OkStatus();
 }
 
@@ -67,7 +76,7 @@ absl::Status Replica::Open(const Replica* like) {
 int64_t Replica::bytes() const {
   int64_t bytes = variables_->bytes() + train_loader_->bytes();
   if (validation_loader_ != nullptr) bytes += validation_loader_->bytes();
-  for (const auto& [samples, executable] : training_) bytes += executable->bytes();
+  for (const auto& executable : training_) bytes += executable->bytes();
   for (const auto& [samples, executable] : validation_) bytes += executable->bytes();
   return bytes;
 }
@@ -87,17 +96,33 @@ absl::Status Replica::InitializeParameters() {
     for (double& number : value.data<double>()) number = statistic.initial;
     TANDEM_RETURN_IF_ERROR(variables_->Write(statistic.name, value));
   }
+  for (const Parameter& parameter : parameters_) {
+    if (!variables_->kind(AverageName(parameter.name)).ok()) continue;
+    TANDEM_ASSIGN_OR_RETURN(const Tensor value, variables_->Read(parameter.name));
+    TANDEM_RETURN_IF_ERROR(variables_->Write(AverageName(parameter.name), value));
+  }
   return absl::OkStatus();
 }
 
 absl::Status Replica::TrainStep(int64_t step) {
   const Batch batch = train_loader_->Next();
   const int64_t step_of_epoch = step % context_.train_sampler->steps_per_epoch();
-  Executable& executable = *training_[context_.train_sampler->BatchSamples(step_of_epoch)];
+  const std::vector<Part>& parts = steps_[context_.train_sampler->BatchSamples(step_of_epoch)];
   const double learning_rate = context_.learning_rate->Rate(step);
   samples_ += batch.samples;
-  if (batch.samples == 0) return executable.Run({&learning_rate, &step}, &communicator_);
-  return executable.Run({batch.input, batch.target, &learning_rate, &step}, &communicator_);
+  if (batch.samples == 0) return parts[0].executable->Run({&learning_rate, &step}, &communicator_);
+  const auto* input = static_cast<const std::byte*>(batch.input);
+  const auto* target = static_cast<const std::byte*>(batch.target);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    // The random numbers of an early part follow from a number of its own in place of the step.
+    const int64_t random_step =
+        i + 1 < parts.size() ? step + static_cast<int64_t>(i + 1) * kPartStride : step;
+    TANDEM_RETURN_IF_ERROR(
+        parts[i].executable->Run({input, target, &learning_rate, &random_step}, &communicator_));
+    input += parts[i].samples * context_.data->train->sample_bytes();
+    target += parts[i].samples * context_.data->train->target_bytes();
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<double>> Replica::TakeMeter(const char* name) {
@@ -119,6 +144,22 @@ absl::StatusOr<Measurement> Replica::TakeTraining() {
 }
 
 absl::StatusOr<Measurement> Replica::Validate(const std::function<bool()>& cancelled) {
+  // The moving averages take the parameters' places meanwhile.
+  std::vector<NamedTensor> own;
+  for (const Parameter& parameter : parameters_) {
+    const absl::StatusOr<Tensor> average = variables_->Read(AverageName(parameter.name));
+    if (absl::IsNotFound(average.status())) continue;
+    TANDEM_RETURN_IF_ERROR(average.status());
+    TANDEM_ASSIGN_OR_RETURN(Tensor value, variables_->Read(parameter.name));
+    own.emplace_back(parameter.name, std::move(value));
+    TANDEM_RETURN_IF_ERROR(variables_->Write(parameter.name, *average));
+  }
+  absl::StatusOr<Measurement> measurement = ValidateWithMeans(cancelled);
+  for (const auto& [name, value] : own) TANDEM_RETURN_IF_ERROR(variables_->Write(name, value));
+  return measurement;
+}
+
+absl::StatusOr<Measurement> Replica::ValidateWithMeans(const std::function<bool()>& cancelled) {
   if (statistics_.empty() || replicas_ == 1) return RunValidation(cancelled);
   std::vector<Tensor> own;
   for (const Statistic& statistic : statistics_) {

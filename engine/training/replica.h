@@ -72,6 +72,8 @@ class Replica {
   // Runs the replica's share with the statistics as they are.
   absl::StatusOr<Measurement> RunValidation(const std::function<bool()>& cancelled);
   absl::Status CompileTraining(int64_t step_of_epoch);
+  // Validates with what the variables hold.
+  absl::StatusOr<Measurement> ValidateWithMeans(const std::function<bool()>& cancelled);
   // The meter's sums; cleared.
   absl::StatusOr<std::vector<double>> TakeMeter(const char* name);
 
@@ -83,8 +85,16 @@ class Replica {
   std::unique_ptr<Variables> variables_;
   std::vector<Parameter> parameters_;
   std::vector<Statistic> statistics_;
-  // By the samples of the whole batch, and by the replica's own samples.
-  std::map<int64_t, std::unique_ptr<Executable>> training_;
+  // A part of the replica's share of a batch; see PartsOf.
+  struct Part {
+    int64_t samples = 0;
+    Executable* executable = nullptr;
+  };
+  // Those of a step, by the samples of the whole batch.
+  std::map<int64_t, std::vector<Part>> steps_;
+  // What runs them, each once.
+  std::vector<std::unique_ptr<Executable>> training_;
+  // By the replica's own samples.
   std::map<int64_t, std::unique_ptr<Executable>> validation_;
   std::unique_ptr<Loader> train_loader_;
   std::unique_ptr<Loader> validation_loader_;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/training/step_graph.h"
 
 namespace tandem {
 namespace {
@@ -23,15 +24,15 @@ bool IsFinite(const Tensor& tensor) {
 
 }  // namespace
 
-std::vector<NamedTensor> CheckpointTensors(const Snapshot& snapshot) {
+std::vector<NamedTensor> CheckpointTensors(Snapshot snapshot) {
   std::vector<NamedTensor> tensors;
+  const auto take = [&tensors](const std::string& prefix, std::vector<NamedTensor>& from) {
+    for (auto& [name, tensor] : from) tensors.emplace_back(prefix + name, std::move(tensor));
+  };
   for (size_t rank = 0; rank < snapshot.size(); ++rank) {
-    const ReplicaVariables& variables = snapshot[rank];
-    for (const auto& [name, tensor] : variables.parameters) tensors.emplace_back(kShared + name, tensor);
-    for (const auto& [name, tensor] : variables.optimizer_state) tensors.emplace_back(kShared + name, tensor);
-    for (const auto& [name, tensor] : variables.statistics) {
-      tensors.emplace_back(PrefixOf(static_cast<int>(rank)) + name, tensor);
-    }
+    take(kShared, snapshot[rank].parameters);
+    take(kShared, snapshot[rank].optimizer_state);
+    take(PrefixOf(static_cast<int>(rank)), snapshot[rank].statistics);
   }
   return tensors;
 }
@@ -84,6 +85,6 @@ absl::Status CheckFinite(const ReplicaVariables& variables, int64_t steps) {
   return absl::OkStatus();
 }
 
-std::string AverageName(const std::string& parameter) { return absl::StrCat("ema/", parameter); }
+std::string AverageName(const std::string& parameter) { return absl::StrCat(kAveragePrefix, parameter); }
 
 }  // namespace tandem

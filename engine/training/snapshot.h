@@ -25,7 +25,7 @@ struct ReplicaVariables {
 using Snapshot = std::vector<ReplicaVariables>;
 
 // As a checkpoint has them: "shared/<variable>", and for each replica "replica/<rank>/<variable>".
-std::vector<NamedTensor> CheckpointTensors(const Snapshot& snapshot);
+std::vector<NamedTensor> CheckpointTensors(Snapshot snapshot);
 // The part of a checkpoint that is for the replica `rank`: variables by name. Moves nothing.
 std::map<std::string, const Tensor*> TensorsOfReplica(const std::map<std::string, Tensor>& checkpoint,
                                                       int rank);

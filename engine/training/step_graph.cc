@@ -4,10 +4,14 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/dealing.h"
 #include "engine/graph/autodiff.h"
+#include "engine/graph/ops/accumulate_gradient.h"
+#include "engine/graph/ops/moving_average.h"
 #include "engine/graph/ops/normalize.h"
 #include "engine/layers/model.h"
 #include "engine/losses/loss.h"
@@ -119,7 +123,71 @@ absl::Status DeclareVariables(const v1::JobSpec& spec, const DatasetInfo& data, 
   return absl::OkStatus();
 }
 
+// Adds up the gradients of a batch's parts in variables.
+class GradientSums {
+ public:
+  // `part` is this part's share of the replica's samples.
+  GradientSums(double part, DType dtype, Graph* graph) : part_(part), dtype_(dtype), graph_(graph) {}
+
+  // Adds a gradient to the sum of its parameter, and returns the sum.
+  absl::StatusOr<ValueId> Add(ValueId parameter, ValueId gradient) {
+    const std::string name = absl::StrCat(kGradientSumPrefix, graph_->value(parameter).name);
+    const Shape shape = graph_->value(parameter).shape;
+    const ValueId sum = graph_->AddVariable(name, VariableKind::kMeter, dtype_, shape);
+    TANDEM_RETURN_IF_ERROR(
+        graph_->AddNode(std::make_shared<AccumulateGradientOp>(part_, /*overwrite=*/false), {sum, gradient})
+            .status());
+    sums_.push_back(sum);
+    return sum;
+  }
+
+  // Sets them to zero for the next step.
+  absl::Status Clear() {
+    for (const ValueId sum : sums_) {
+      const ValueId zero = graph_->AddConstant(0, dtype_, Shape(graph_->value(sum).shape));
+      TANDEM_RETURN_IF_ERROR(
+          graph_->AddNode(std::make_shared<AccumulateGradientOp>(1, /*overwrite=*/true), {sum, zero})
+              .status());
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const double part_;
+  const DType dtype_;
+  Graph* const graph_;
+  std::vector<ValueId> sums_;
+};
+
+absl::Status AddAverages(const v1::WeightAverage& spec, absl::Span<const ValueId> parameters, Graph& graph) {
+  for (const ValueId parameter : parameters) {
+    const std::string name = absl::StrCat(kAveragePrefix, graph.value(parameter).name);
+    const DType dtype = graph.value(parameter).dtype;
+    const Shape shape = graph.value(parameter).shape;
+    const ValueId average = graph.AddVariable(name, VariableKind::kOptimizerState, dtype, shape);
+    TANDEM_RETURN_IF_ERROR(
+        graph.AddNode(std::make_shared<MovingAverageOp>(spec.decay()), {average, parameter}).status());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+std::vector<StepShape> PartsOf(const StepShape& whole, int64_t count) {
+  count = std::min(count, whole.samples);
+  if (count <= 1) return {whole};
+  std::vector<StepShape> parts;
+  for (const int64_t samples : DealSamples(whole.samples, std::vector<double>(count, 1.0))) {
+    StepShape part = whole;
+    part.samples = samples;
+    part.share_samples = whole.samples;
+    part.is_early = true;
+    parts.push_back(part);
+  }
+  parts.back().is_early = false;
+  parts.back().first_sample += whole.samples - parts.back().samples;
+  return parts;
+}
 
 absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const DatasetInfo& data,
                                              const StepShape& shape) {
@@ -129,7 +197,13 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
   std::vector<ValueId> gradients;  // Of the targets.
   ValueId learning_rate = kNoValue;
   ValueId steps = kNoValue;
-  const double share = static_cast<double>(shape.samples) / static_cast<double>(shape.batch_samples);
+  const int64_t share_samples = shape.share_samples > 0 ? shape.share_samples : shape.samples;
+  const double share = static_cast<double>(share_samples) / static_cast<double>(shape.batch_samples);
+  absl::optional<GradientSums> sums;  // None where the share is one part.
+  if (shape.samples < share_samples) {
+    sums.emplace(static_cast<double>(shape.samples) / static_cast<double>(share_samples), shape.dtype,
+                 &graph);
+  }
   absl::optional<GradientReduction> reduction;  // None where there is one replica.
   if (shape.samples > 0) {
     TANDEM_ASSIGN_OR_RETURN(Forward forward, AddForward(spec, data, /*training=*/true, shape.samples,
@@ -139,11 +213,18 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
     step.parameters = std::move(forward.network.parameters);
     step.statistics = std::move(forward.network.statistics);
     targets = LearningParameters(spec, step);
-    if (shape.replicas > 1) reduction.emplace(&graph, share, targets);
-    TANDEM_ASSIGN_OR_RETURN(gradients,
-                            AppendGradients(graph, forward.loss, targets, [&](size_t i, ValueId gradient) {
-                              return reduction.has_value() ? reduction->Add(i, gradient) : absl::OkStatus();
-                            }));
+    if (shape.replicas > 1 && !shape.is_early) reduction.emplace(&graph, share, targets);
+    std::vector<ValueId> summed(targets.size(), kNoValue);
+    const auto take = [&](size_t i, ValueId gradient) -> absl::Status {
+      if (sums.has_value()) {
+        TANDEM_ASSIGN_OR_RETURN(gradient, sums->Add(targets[i], gradient));
+        summed[i] = gradient;
+      }
+      return reduction.has_value() ? reduction->Add(i, gradient) : absl::OkStatus();
+    };
+    TANDEM_ASSIGN_OR_RETURN(gradients, AppendGradients(graph, forward.loss, targets, take));
+    if (shape.is_early) return step;
+    if (sums.has_value()) gradients = summed;
   } else {
     TANDEM_RETURN_IF_ERROR(DeclareVariables(spec, data, shape.dtype, step));
     AddMeter(spec, kTrainingMeter, graph);
@@ -173,6 +254,10 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
     FieldViolations violations;
     violations.AddAll("training.optimizer", updates);
     return violations.ToStatus();
+  }
+  if (sums.has_value()) TANDEM_RETURN_IF_ERROR(sums->Clear());
+  if (spec.training().has_weight_average()) {
+    TANDEM_RETURN_IF_ERROR(AddAverages(spec.training().weight_average(), targets, graph));
   }
   return step;
 }

@@ -40,11 +40,26 @@ struct StepShape {
   int64_t batch_samples = 0;  // Of all replicas.
   int replicas = 1;
   DType dtype = DType::kFloat32;  // Of parameters and activations.
+  // Of the replica's samples in the whole batch, where this is one of several parts of them that are computed
+  // one after the other; 0 where it is all of them.
+  int64_t share_samples = 0;
+  // Another part follows: gradients are added up, and no more.
+  bool is_early = false;
 };
 
+// The parts in which a replica computes its share of a batch, `whole`, in their order: at most `count`, of
+// nearly equal sizes. Early parts of one size are equal: one graph serves them all.
+std::vector<StepShape> PartsOf(const StepShape& whole, int64_t count);
+
+// Where the gradients of a batch's parts are added up: "gradient_sum/<parameter>", zero between steps.
+inline constexpr char kGradientSumPrefix[] = "gradient_sum/";
+// Where the moving average of a parameter is kept, as the optimizer's state: "ema/<parameter>".
+inline constexpr char kAveragePrefix[] = "ema/";
+
 // Normalise, forward, loss, backward with the all-reduce of each bucket in it (see gradient_reduction.h)
-// where there are several replicas, update, meter. With no samples: reduce zeros and update. `spec` has its
-// defaults and was checked against `data`. INVALID_ARGUMENT with fields relative to the JobSpec where a
+// where there are several replicas, update, moving average, meter. With no samples: reduce zeros and update.
+// An early part: the same up to the gradients, which are added up; the last part reduces the sum. `spec` has
+// its defaults and was checked against `data`. INVALID_ARGUMENT with fields relative to the JobSpec where a
 // tensor would be too large.
 absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const DatasetInfo& data,
                                              const StepShape& shape);

@@ -1,0 +1,179 @@
+// Batches that are computed in parts, and moving averages of the weights.
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/backends/device_factory.h"
+#include "engine/base/faulty_env.h"
+#include "engine/base/field_violations.h"
+#include "engine/checkpoint/safetensors_reader.h"
+#include "engine/training/trainer.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+constexpr char kModel[] = "/d/model.safetensors";
+
+// 61 samples: 7 batches of 8 and one of 5 in an epoch.
+v1::JobSpec SmallJob(int replicas, const std::string& training, const std::string& layer = "") {
+  v1::JobSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(absl::StrCat(R"(
+    dataset {
+      synthetic { shape: [1, 8, 8] classes: 4 train_samples: 61 validation_samples: 27 }
+    }
+    model {
+      input { shape: [1, 8, 8] }
+      layers { conv2d { filters: 3 kernel: 3 activation: ACTIVATION_RELU } }
+      )",
+                                                                         layer, R"(
+      layers { dense { units: 4 } }
+    }
+    training {
+      loss { softmax_cross_entropy {} }
+      optimizer { momentum { learning_rate: 0.05 weight_decay: 0.01 } }
+      global_batch_size: 8
+      seed: 7
+      report { every_steps: 1 }
+      )",
+                                                                         training, "}"),
+                                                            &spec));
+  spec.mutable_replicas()->set_count(replicas);
+  return spec;
+}
+
+class Recorder : public TrainerObserver {
+ public:
+  void OnProgress(const v1::Progress& report) override { losses.push_back(report.training().loss()); }
+  void OnEpoch(const v1::EpochSummary& epoch) override { validation.push_back(epoch.validation().loss()); }
+  std::vector<double> losses, validation;
+};
+
+struct Result {
+  Recorder recorder;
+  SafetensorsContents model;
+};
+
+Result Train(const v1::JobSpec& spec, const std::string& kind) {
+  Result result;
+  Trainer::Options options;
+  options.spec = spec;
+  options.dataset = spec.dataset();
+  for (int rank = 0; rank < spec.replicas().count(); ++rank) {
+    options.devices.emplace_back().set_name(absl::StrCat("devices/", kind, ":", rank));
+    options.devices.back().set_threads(1);
+  }
+  options.device_factory = [](const v1::Device& device) {
+    return OpenDevice(device.name(), device.threads());
+  };
+  options.observer = &result.recorder;
+  FaultyEnv env;
+  options.env = &env;
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(options));
+  EXPECT_TRUE(trainer.ok()) << trainer.status();
+  if (!trainer.ok()) return result;
+  const absl::Status status = (*trainer)->Run();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE((*trainer)->SaveModel(kModel).ok());
+  result.model = *ParseSafetensors(*env.ReadFile(kModel));
+  return result;
+}
+
+void ExpectNear(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_FALSE(!(std::abs(a[i] - b[i]) <= tolerance)) << i << ": " << a[i] << " and " << b[i];
+  }
+}
+
+TEST(TrainerWeightsTest, ABatchInPartsIsTheSameBatch) {
+  for (const char* kind : {"reference", "cpu"}) {
+    const double tolerance = std::string(kind) == "cpu" ? 1e-4 : 1e-10;
+    const Result whole = Train(SmallJob(1, "epochs: 2"), kind);
+    for (const int replicas : {1, 2, 3}) {
+      for (const int parts : {2, 8 / 3, 8 / replicas}) {
+        if (parts > 8 / replicas) continue;
+        SCOPED_TRACE(absl::StrCat(kind, " ", replicas, " ", parts));
+        const Result in_parts =
+            Train(SmallJob(replicas, absl::StrCat("epochs: 2 accumulation_steps: ", parts)), kind);
+        ExpectNear(in_parts.recorder.losses, whole.recorder.losses, tolerance);
+        ExpectNear(in_parts.recorder.validation, whole.recorder.validation, tolerance);
+        // Sums of gradients are no part of a model.
+        EXPECT_EQ(in_parts.model.tensors.size(), 4);
+      }
+    }
+  }
+}
+
+// Each part draws numbers of its own: what is dropped differs from that of a whole batch, and no more.
+TEST(TrainerWeightsTest, PartsDropOutDifferentElements) {
+  const std::string dropout = "layers { dropout { rate: 0.5 } }";
+  const Result one = Train(SmallJob(1, "epochs: 1 accumulation_steps: 4", dropout), "cpu");
+  const Result again = Train(SmallJob(1, "epochs: 1 accumulation_steps: 4", dropout), "cpu");
+  const Result whole = Train(SmallJob(1, "epochs: 1", dropout), "cpu");
+  EXPECT_EQ(one.recorder.losses, again.recorder.losses);
+  EXPECT_NE(one.recorder.losses, whole.recorder.losses);
+}
+
+TEST(TrainerWeightsTest, TheMovingAverageOfTheWeightsIsTheModel) {
+  for (const char* kind : {"reference", "cpu"}) {
+    for (const int replicas : {1, 2}) {
+      SCOPED_TRACE(absl::StrCat(kind, " ", replicas));
+      const Result two = Train(SmallJob(replicas, "steps: 2 weight_average { decay: 0.75 }"), kind);
+      const Result three = Train(SmallJob(replicas, "steps: 3 weight_average { decay: 0.75 }"), kind);
+      const Result plain = Train(SmallJob(replicas, "steps: 3"), kind);
+      EXPECT_EQ(three.recorder.losses, plain.recorder.losses);
+      ASSERT_EQ(three.model.tensors.size(), plain.model.tensors.size());
+      for (const auto& [name, tensor] : three.model.tensors) {
+        const absl::Span<const float> before = two.model.Find(name)->data<float>();
+        const absl::Span<const float> last = plain.model.Find(name)->data<float>();
+        for (size_t i = 0; i < before.size(); ++i) {
+          EXPECT_NEAR(tensor.data<float>()[i], 0.75 * before[i] + 0.25 * last[i], 1e-6) << name;
+        }
+      }
+    }
+  }
+}
+
+TEST(TrainerWeightsTest, ValidationIsThatOfTheAverage) {
+  const Result plain = Train(SmallJob(2, "epochs: 2"), "cpu");
+  // It stays where it began.
+  const Result still = Train(SmallJob(2, "epochs: 2 weight_average { decay: 0.999999999 }"), "cpu");
+  EXPECT_EQ(still.recorder.losses, plain.recorder.losses);
+  EXPECT_NEAR(still.recorder.validation[0], still.recorder.validation[1], 1e-4);
+  EXPECT_NE(still.recorder.validation[0], plain.recorder.validation[0]);
+  // It is the weights themselves.
+  const Result same = Train(SmallJob(2, "epochs: 2 weight_average { decay: 0 }"), "cpu");
+  ExpectNear(same.recorder.validation, plain.recorder.validation, 1e-6);
+}
+
+TEST(TrainerWeightsTest, OptionsAreChecked) {
+  for (const auto& [training, field] :
+       {std::pair("epochs: 1 accumulation_steps: 5", "training.accumulation_steps"),
+        std::pair("epochs: 1 accumulation_steps: -1", "training.accumulation_steps"),
+        std::pair("epochs: 1 weight_average { decay: 1 }", "training.weight_average.decay"),
+        std::pair("epochs: 1 steps: 1", "training.steps"),
+        std::pair("epochs: 1 validation { every_steps: 1 every_epochs: 1 }", "training.validation"),
+        std::pair("epochs: 1 best_model { metric: \"f2\" }", "training.best_model.metric"),
+        std::pair("epochs: 1 best_model { keep_weights: false export_best: true }",
+                  "training.best_model.export_best")}) {
+    Trainer::Options options;
+    options.spec = SmallJob(2, training);
+    options.dataset = options.spec.dataset();
+    options.devices.resize(2);
+    options.device_factory = [](const v1::Device& device) {
+      return OpenDevice(device.name(), device.threads());
+    };
+    const auto violations = GetFieldViolations(Trainer::Create(options).status());
+    ASSERT_EQ(violations.size(), 1) << training;
+    EXPECT_EQ(violations[0].field, field);
+  }
+}
+
+}  // namespace
+}  // namespace tandem
