@@ -42,8 +42,7 @@ void Expand(const v1::ModelTemplate& from, const TemplateData& data, v1::Model& 
     case Kind::kMatlabCifar:
       return ExpandMatlabCifar(from.matlab_cifar(), data, model, violations);
     case Kind::kMiniGpt:
-      violations.Add("", "is not available yet; give layers");
-      return;
+      return ExpandMiniGpt(from.mini_gpt(), data, model, violations);
     case Kind::KIND_NOT_SET:
       return;
   }
@@ -99,6 +98,11 @@ absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
   if (TakesImages(from.kind_case()) && wanted.sample.rank() != 3) {
     return FieldError(field, absl::StrCat("takes images [channels, height, width], but samples are ",
                                           wanted.sample.ToString(), "; use mlp or give layers"));
+  }
+
+  if (from.has_mini_gpt() && wanted.sample.rank() != 1) {
+    return FieldError(field, absl::StrCat("takes sequences of tokens [length], but samples are ",
+                                          wanted.sample.ToString(), "; give layers"));
   }
 
   v1::Model expanded = *model;

@@ -1,7 +1,12 @@
 #include "engine/training/model_file.h"
 
-#include <map>
+#include <algorithm>
+#include <iterator>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 
 namespace tandem {
@@ -9,20 +14,83 @@ namespace {
 
 constexpr char kFramework[] = "tandem";
 constexpr char kFormatVersion[] = "1";
+constexpr char kSamples[] = "samples";
+constexpr char kNormalization[] = "normalization";
+constexpr char kClassNames[] = "class_names";
+constexpr std::pair<SampleType, const char*> kSampleTypes[] = {
+    {SampleType::kBytes, "bytes"}, {SampleType::kFloats, "floats"}, {SampleType::kTokens, "tokens"}};
+
+absl::Status AddJson(const char* key, const google::protobuf::Message& message,
+                     std::map<std::string, std::string>& metadata) {
+  google::protobuf::util::JsonPrintOptions json;
+  json.preserve_proto_field_names = true;
+  std::string text;
+  if (!google::protobuf::util::MessageToJsonString(message, &text, json).ok()) {
+    return absl::InternalError(absl::StrCat("a model's ", key, " cannot be written as JSON"));
+  }
+  metadata[key] = std::move(text);
+  return absl::OkStatus();
+}
 
 }  // namespace
 
 absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& spec,
-                        absl::Span<const NamedTensor> tensors) {
-  std::string job;
-  google::protobuf::util::JsonPrintOptions json;
-  json.preserve_proto_field_names = true;
-  if (!google::protobuf::util::MessageToJsonString(spec, &job, json).ok()) {
-    return absl::InternalError("the job cannot be written as JSON");
+                        absl::Span<const NamedTensor> tensors, const TrainedOn& trained_on) {
+  std::map<std::string, std::string> metadata = {{"framework", kFramework},
+                                                 {"format_version", kFormatVersion}};
+  TANDEM_RETURN_IF_ERROR(AddJson("job", spec, metadata));
+  for (const auto& [type, name] : kSampleTypes) {
+    if (type == trained_on.sample_type) metadata[kSamples] = name;
   }
-  const std::map<std::string, std::string> metadata = {
-      {"framework", kFramework}, {"format_version", kFormatVersion}, {"job", job}};
+  v1::Normalization normalization;
+  normalization.set_scale(trained_on.normalization.scale);
+  for (const double mean : trained_on.normalization.mean) normalization.add_mean(mean);
+  for (const double deviation : trained_on.normalization.standard_deviation) {
+    normalization.add_standard_deviation(deviation);
+  }
+  TANDEM_RETURN_IF_ERROR(AddJson(kNormalization, normalization, metadata));
+  if (!trained_on.class_names.empty()) {
+    google::protobuf::ListValue names;
+    for (const std::string& name : trained_on.class_names) names.add_values()->set_string_value(name);
+    TANDEM_RETURN_IF_ERROR(AddJson(kClassNames, names, metadata));
+  }
   return WriteSafetensors(env, path, tensors, metadata);
+}
+
+absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>& metadata,
+                                        const v1::JobSpec& spec, const Shape& sample) {
+  TrainedOn trained_on;
+  if (const auto found = metadata.find(kSamples); found != metadata.end()) {
+    const auto* const type =
+        std::find_if(std::begin(kSampleTypes), std::end(kSampleTypes),
+                     [&found](const auto& candidate) { return found->second == candidate.second; });
+    if (type == std::end(kSampleTypes)) return absl::DataLossError("its type of samples is not known");
+    trained_on.sample_type = type->first;
+  }
+  // The job's own, for a file that does not say it.
+  v1::Normalization normalization = spec.dataset().normalization();
+  if (const auto found = metadata.find(kNormalization); found != metadata.end()) {
+    normalization.Clear();
+    if (!google::protobuf::util::JsonStringToMessage(found->second, &normalization).ok()) {
+      return absl::DataLossError("its normalization cannot be read");
+    }
+  }
+  if (trained_on.sample_type != SampleType::kTokens) {
+    absl::StatusOr<ResolvedNormalization> resolved =
+        ResolveNormalization(normalization, sample, DTypeOfSamples(trained_on.sample_type));
+    if (!resolved.ok()) return absl::DataLossError(resolved.status().message());
+    trained_on.normalization = *std::move(resolved);
+  }
+  if (const auto found = metadata.find(kClassNames); found != metadata.end()) {
+    google::protobuf::ListValue names;
+    if (!google::protobuf::util::JsonStringToMessage(found->second, &names).ok()) {
+      return absl::DataLossError("its names of classes cannot be read");
+    }
+    for (const google::protobuf::Value& name : names.values()) {
+      trained_on.class_names.push_back(name.string_value());
+    }
+  }
+  return trained_on;
 }
 
 }  // namespace tandem

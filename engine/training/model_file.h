@@ -1,21 +1,41 @@
 #ifndef TANDEM_ENGINE_TRAINING_MODEL_FILE_H_
 #define TANDEM_ENGINE_TRAINING_MODEL_FILE_H_
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/env.h"
 #include "engine/checkpoint/safetensors_writer.h"
+#include "engine/data/dataset.h"
+#include "engine/data/normalization.h"
+#include "engine/tensor/shape.h"
 #include "tandem/v1/job.pb.h"
 
 namespace tandem {
 
+// What a model file says of the samples that the model was trained on, so that others can be prepared
+// alike: by its metadata "samples" ("bytes", "floats" or "tokens"), "normalization" (a v1::Normalization as
+// JSON) and "class_names" (a list as JSON).
+struct TrainedOn {
+  SampleType sample_type = SampleType::kBytes;
+  ResolvedNormalization normalization;
+  std::vector<std::string> class_names;  // In the order of the labels; may be empty.
+};
+
 // Writes a model as safetensors (temporary file, fsync, rename): `tensors`, and as metadata the job that
-// trained it. `spec` has its defaults, and its data set as it was submitted: a model travels, and does not
-// say where the data lay on this machine.
+// trained it, and `trained_on`. `spec` has its defaults, and its data set as it was submitted: a model
+// travels, and does not say where the data lay on this machine.
 absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& spec,
-                        absl::Span<const NamedTensor> tensors);
+                        absl::Span<const NamedTensor> tensors, const TrainedOn& trained_on);
+
+// What the metadata of the file of a job's model says; `sample` is the shape of the model's samples.
+// DATA_LOSS where that cannot be read.
+absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>& metadata,
+                                        const v1::JobSpec& spec, const Shape& sample);
 
 }  // namespace tandem
 

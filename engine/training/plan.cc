@@ -20,6 +20,8 @@
 #include "engine/optimizers/optimizer.h"
 #include "engine/schedules/schedule.h"
 #include "engine/training/early_stopping.h"
+#include "engine/training/initial_weights.h"
+#include "engine/training/layer_selection.h"
 #include "engine/training/sample_type.h"
 #include "engine/training/step_graph.h"
 #include "engine/training/step_schedule.h"
@@ -152,17 +154,7 @@ void CheckWeights(const v1::JobSpec& spec, FieldViolations& violations) {
   }
 }
 
-// What the trainer cannot do yet.
-void CheckOffered(const v1::JobSpec& spec, FieldViolations& violations) {
-  const auto refuse = [&violations](bool given, absl::string_view field) {
-    if (given) violations.Add(field, "is not available yet; leave it out");
-  };
-  refuse(spec.has_initial_weights(), "initial_weights");
-  refuse(!spec.frozen_layers().empty(), "frozen_layers");
-}
-
 void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
-  CheckOffered(spec, violations);
   const v1::Training& training = spec.training();
   violations.AddAll("training.loss", CheckLoss(training.loss()));
   violations.AddAll("training.optimizer", CheckOptimizer(training.optimizer()));
@@ -268,6 +260,10 @@ std::vector<Shape> CheckFilled(const v1::JobSpec& spec, FieldViolations& violati
   CheckJobName(spec.name(), violations);
   absl::StatusOr<std::vector<Shape>> outputs = CheckModel(spec.model());
   violations.AddAll("model", outputs.status());
+  if (outputs.ok()) {
+    CheckInitialWeights(spec, violations);
+    CheckFrozenLayers(spec, violations);
+  }
   CheckTraining(spec, violations);
   CheckReplicas(spec, violations);
   return outputs.ok() ? *std::move(outputs) : std::vector<Shape>();

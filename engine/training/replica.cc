@@ -82,16 +82,27 @@ int64_t Replica::bytes() const {
 }
 
 absl::Status Replica::InitializeParameters() {
+  const auto given = [this](const std::string& name) {
+    const auto found = context_.initial_weights->find(name);
+    return found == context_.initial_weights->end() ? nullptr : &found->second;
+  };
   for (const Parameter& parameter : parameters_) {
     if (rank_ == 0) {
-      TANDEM_RETURN_IF_ERROR(
-          variables_->Write(parameter.name, Initialize(parameter.initializer, parameter.shape, parameter.fans,
-                                                       context_.spec->training().seed(), parameter.name)));
+      const Tensor* const weight = given(parameter.name);
+      TANDEM_RETURN_IF_ERROR(variables_->Write(
+          parameter.name, weight != nullptr
+                              ? *weight
+                              : Initialize(parameter.initializer, parameter.shape, parameter.fans,
+                                           context_.spec->training().seed(), parameter.name)));
     }
     TANDEM_ASSIGN_OR_RETURN(const BufferView view, variables_->View(parameter.name));
     TANDEM_RETURN_IF_ERROR(communicator_.Broadcast(view, 0));
   }
   for (const Statistic& statistic : statistics_) {
+    if (const Tensor* const weight = given(statistic.name); weight != nullptr) {
+      TANDEM_RETURN_IF_ERROR(variables_->Write(statistic.name, *weight));
+      continue;
+    }
     Tensor value(DType::kFloat64, statistic.shape);
     for (double& number : value.data<double>()) number = statistic.initial;
     TANDEM_RETURN_IF_ERROR(variables_->Write(statistic.name, value));

@@ -16,6 +16,7 @@
 #include "engine/data/sampler.h"
 #include "engine/layers/layer_kind.h"
 #include "engine/schedules/learning_rate.h"
+#include "engine/tensor/tensor.h"
 #include "engine/training/measurement.h"
 #include "engine/training/snapshot.h"
 #include "engine/training/timed_communicator.h"
@@ -30,6 +31,8 @@ struct ReplicaContext {
   Sampler* train_sampler = nullptr;
   Sampler* validation_sampler = nullptr;  // Null where there is no validation.
   const LearningRate* learning_rate = nullptr;
+  // Parameters and statistics that do not begin by their initializers, float32, by name.
+  const std::map<std::string, Tensor>* initial_weights = nullptr;
   int64_t first_step = 0;  // From 0 over all epochs.
   int64_t steps = 0;       // Of the whole training.
 };
@@ -46,8 +49,8 @@ class Replica {
   // Bytes that it holds on its device, batches that are prepared ahead included. After Open.
   int64_t bytes() const;
 
-  // Gives all replicas the same initial parameters, by the seed, and statistics: all of them call this
-  // together.
+  // Gives all replicas the same initial parameters, by the seed or as they are given, and statistics: all of
+  // them call this together.
   absl::Status InitializeParameters();
 
   // Takes the next step of training, which is step `step` from 0 over all epochs.

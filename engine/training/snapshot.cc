@@ -22,6 +22,21 @@ bool IsFinite(const Tensor& tensor) {
   return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
+// Of statistic `i`, in its own type T: summed in the order of ranks and scaled as an all-reduce does, so that
+// a saved model is the one that was validated, bit for bit.
+template <typename T>
+Tensor MeanStatistic(const Snapshot& snapshot, size_t i) {
+  Tensor mean = snapshot[0].statistics[i].second;
+  const absl::Span<T> sum = mean.data<T>();
+  for (size_t rank = 1; rank < snapshot.size(); ++rank) {
+    const absl::Span<const T> own = snapshot[rank].statistics[i].second.data<T>();
+    for (size_t j = 0; j < sum.size(); ++j) sum[j] += own[j];
+  }
+  const T factor = static_cast<T>(1.0 / static_cast<double>(snapshot.size()));
+  for (T& number : sum) number = static_cast<T>(number * factor);
+  return mean;
+}
+
 }  // namespace
 
 std::vector<NamedTensor> CheckpointTensors(Snapshot snapshot) {
@@ -64,12 +79,8 @@ absl::StatusOr<std::vector<NamedTensor>> ModelTensors(const Snapshot& snapshot, 
   }
   for (size_t i = 0; i < snapshot[0].statistics.size(); ++i) {
     const auto& [name, first] = snapshot[0].statistics[i];
-    Tensor mean(DType::kFloat64, first.shape());
-    for (const ReplicaVariables& replica : snapshot) {
-      const Tensor own = replica.statistics[i].second.CastTo(DType::kFloat64);
-      for (int64_t j = 0; j < mean.elements(); ++j) mean.data<double>()[j] += own.data<double>()[j];
-    }
-    for (double& number : mean.data<double>()) number /= static_cast<double>(snapshot.size());
+    const Tensor mean = first.dtype() == DType::kFloat32 ? MeanStatistic<float>(snapshot, i)
+                                                         : MeanStatistic<double>(snapshot, i);
     tensors.emplace_back(name, mean.CastTo(DType::kFloat32));
   }
   return tensors;

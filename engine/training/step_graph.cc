@@ -19,6 +19,7 @@
 #include "engine/metrics/meter.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/gradient_reduction.h"
+#include "engine/training/layer_selection.h"
 
 namespace tandem {
 namespace {
@@ -40,8 +41,9 @@ ValueId AddMeter(const v1::JobSpec& spec, const char* name, Graph& graph) {
 
 absl::StatusOr<Network> AddNetwork(const v1::JobSpec& spec, ValueId input, DType dtype, bool training,
                                    Graph& graph, const RandomSource& random = {}) {
-  absl::StatusOr<Network> network =
-      BuildModel(spec.model(), input, dtype, training, graph, {.random = random});
+  BuildOptions options = BuildOptionsOf(spec);
+  options.random = random;
+  absl::StatusOr<Network> network = BuildModel(spec.model(), input, dtype, training, graph, options);
   if (network.ok()) return network;
   FieldViolations violations;
   violations.AddAll("model", network.status());

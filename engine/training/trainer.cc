@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "engine/optimizers/optimizer.h"
 #include "engine/schedules/learning_rate.h"
 #include "engine/training/checkpoint_keeper.h"
+#include "engine/training/initial_weights.h"
 #include "engine/training/model_file.h"
 #include "engine/training/plan.h"
 #include "engine/training/replica.h"
@@ -57,6 +59,7 @@ class LocalTrainer final : public Trainer {
   int count() const { return static_cast<int>(replicas_.size()); }
 
   absl::Status OpenData();
+  absl::Status OpenWeights();
   // Reads the checkpoint, where there is one.
   absl::Status OpenCheckpoint();
   // What replicas share, and what begins where the checkpoint ended.
@@ -98,7 +101,8 @@ class LocalTrainer final : public Trainer {
   const std::vector<std::unique_ptr<Communicator>> communicators_;
 
   OpenedDataset data_;
-  int64_t planned_bytes_ = 0;  // Of one replica.
+  std::map<std::string, Tensor> initial_weights_;  // By name; those that a checkpoint does not stand for.
+  int64_t planned_bytes_ = 0;                      // Of one replica.
   std::unique_ptr<Sampler> train_sampler_;
   std::unique_ptr<Sampler> validation_sampler_;
   std::unique_ptr<LearningRate> learning_rate_;
@@ -212,10 +216,25 @@ void LocalTrainer::Prepare() {
       .last_step = state_.step});
 }
 
+absl::Status LocalTrainer::OpenWeights() {
+  // A checkpoint has more than they are.
+  if (!options_.spec.has_initial_weights() || resumed_.has_value()) return absl::OkStatus();
+  absl::StatusOr<std::map<std::string, Tensor>> weights =
+      ReadInitialWeights(options_.spec, options_.initial_weights_path);
+  if (!weights.ok()) return absl::DataLossError(weights.status().message());
+  initial_weights_ = *std::move(weights);
+  observer_.OnNotice(absl::StrCat("begins with ", initial_weights_.size(), " tensors of ",
+                                  options_.spec.initial_weights().has_file()
+                                      ? options_.spec.initial_weights().file()
+                                      : options_.spec.initial_weights().artifact().job()));
+  return absl::OkStatus();
+}
+
 absl::Status LocalTrainer::Run() {
   if (failed()) return failure();
   TANDEM_RETURN_IF_ERROR(CatchNoMemory([this] { return OpenData(); }));
   TANDEM_RETURN_IF_ERROR(CatchNoMemory([this] { return OpenCheckpoint(); }));
+  TANDEM_RETURN_IF_ERROR(CatchNoMemory([this] { return OpenWeights(); }));
   Prepare();
   std::vector<std::thread> threads;
   for (int rank = 0; rank < count(); ++rank) threads.emplace_back([this, rank] { RunReplica(rank); });
@@ -283,6 +302,7 @@ absl::Status LocalTrainer::OpenReplica(int rank) {
                                .train_sampler = train_sampler_.get(),
                                .validation_sampler = validation_sampler_.get(),
                                .learning_rate = learning_rate_.get(),
+                               .initial_weights = &initial_weights_,
                                .first_step = state_.step,
                                .steps = length_.steps};
   replicas_[rank] = std::make_unique<Replica>(context, std::move(device), communicators_[rank].get());
@@ -315,6 +335,7 @@ absl::Status LocalTrainer::Train(int rank) {
   if (rank == 0) {
     // All have taken what is theirs.
     resumed_.reset();
+    initial_weights_.clear();
     reporter_->Start();
     CompareMemory();
     ReportScaling();
@@ -412,7 +433,10 @@ absl::Status LocalTrainer::WriteModelOf(const Snapshot& snapshot, const std::str
                           ModelTensors(snapshot, options_.spec.training().has_weight_average()));
   v1::JobSpec spec = options_.spec;
   *spec.mutable_dataset() = submitted_dataset_;
-  return WriteModel(options_.env, path, spec, tensors);
+  return WriteModel(options_.env, path, spec, tensors,
+                    {.sample_type = data_.info.sample_type,
+                     .normalization = data_.info.normalization,
+                     .class_names = data_.info.class_names});
 }
 
 absl::Status LocalTrainer::SaveModel(const std::string& path) const {

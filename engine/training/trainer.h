@@ -57,6 +57,8 @@ class Trainer {
     TrainerObserver* observer = nullptr;
     // For the report interval and for rates.
     const Clock* clock = Clock::Real();
+    // The file that spec.initial_weights names.
+    std::string initial_weights_path;
     // Where checkpoints are written, and read when Run begins: where there is one, training goes on from it.
     // Empty: none is written.
     std::string checkpoint_path;

@@ -85,6 +85,7 @@ Finished JobRun::Train() {
   options.observer = this;
   if (!launch_.spec().checkpoints().off()) options.checkpoint_path = PathOf(kCheckpointFile);
   options.best_path = PathOf(kBestFile);
+  options.initial_weights_path = launch_.initial_weights_path();
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = trainer_factory_(std::move(options));
   if (!trainer.ok()) {
     return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(trainer.status()), trainer.status().message());

@@ -29,6 +29,9 @@ void ExpandVgg11(const v1::VggTemplate& vgg, const TemplateData& data, v1::Model
                  FieldViolations& violations);
 void ExpandMatlabCifar(const v1::MatlabCifarTemplate& matlab, const TemplateData& data, v1::Model& model,
                        FieldViolations& violations);
+// `data.sample` is [length], `data.outputs` the vocabulary.
+void ExpandMiniGpt(const v1::MiniGptTemplate& gpt, const TemplateData& data, v1::Model& model,
+                   FieldViolations& violations);
 
 // Parts that several networks have. An empty name leaves the layer its default.
 

@@ -1,0 +1,197 @@
+#include "engine/training/evaluation.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/loader.h"
+#include "engine/data/sampler.h"
+#include "engine/graph/memory_plan.h"
+#include "engine/layers/model.h"
+#include "engine/losses/loss.h"
+#include "engine/metrics/evaluator.h"
+#include "engine/metrics/meter.h"
+#include "engine/metrics/metric.h"
+#include "engine/training/measurement.h"
+#include "engine/training/step_graph.h"
+#include "engine/training/targets.h"
+
+namespace tandem {
+namespace {
+
+absl::Status AtDataset(const absl::Status& status) {
+  if (status.ok()) return status;
+  FieldViolations violations;
+  violations.AddAll("dataset", status);
+  return violations.ToStatus();
+}
+
+// The samples to measure on, and the order in which replicas would take them.
+struct Part {
+  OpenedDataset data;
+  const Dataset* samples = nullptr;
+  std::unique_ptr<Sampler> sampler;
+};
+
+absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest& request,
+                              const v1::JobSpec& spec) {
+  Part part;
+  absl::StatusOr<OpenedDataset> opened = OpenDataset(request.dataset);
+  if (!opened.ok()) return AtDataset(opened.status());
+  part.data = *std::move(opened);
+  DatasetInfo& info = part.data.info;
+  info.normalization = model.trained_on.normalization;
+  info.mixes_classes = false;
+  const Shape input(
+      std::vector<int64_t>(spec.model().input().shape().begin(), spec.model().input().shape().end()));
+  if (info.shape != input) {
+    return FieldError("dataset", absl::StrCat("has samples ", info.shape.ToString(), ", but the model takes ",
+                                              input.ToString()));
+  }
+  const bool training = request.split == Split::kTraining ||
+                        (request.split == Split::kDefault && part.data.validation == nullptr);
+  if (!training && part.data.validation == nullptr) {
+    return FieldError("split", "is validation, but the data set has no validation samples");
+  }
+  part.samples = training ? part.data.train.get() : part.data.validation.get();
+  part.sampler =
+      std::make_unique<Sampler>(Sampler::Options{.samples = part.samples->size(),
+                                                 .batch = spec.training().validation_batch_size(),
+                                                 .loads = std::vector<double>(spec.replicas().count(), 1.0),
+                                                 .shuffle = false,
+                                                 .seed = 0});
+  return part;
+}
+
+// That the model's output, and what is measured, go with the data's targets.
+absl::Status CheckTargets(const v1::JobSpec& spec, const Part& part) {
+  const DatasetInfo& info = part.data.info;
+  const Target target = ValidationTargetOf(info);
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Shape> outputs, CheckModel(spec.model()));
+  if (const absl::Status fits = CheckLossTarget(spec.training().loss(), target); !fits.ok()) {
+    return FieldError("dataset",
+                      absl::StrCat("has ", ToString(info.target_type),
+                                   " for targets, which the job's loss does not take: ", fits.message()));
+  }
+  const std::string fault = OutputFault(spec.training().loss(), target, outputs.back());
+  if (!fault.empty()) return FieldError("dataset", absl::StrCat("does not fit the model, which ", fault));
+  return CheckMetricTargets(spec.training(), target, outputs.back(), part.samples->size());
+}
+
+// The job's variables take the layouts that its training chose, so that what is computed is what the job
+// computed. Where a device has too little memory for that, they take others.
+absl::Status SettleLayouts(const v1::JobSpec& spec, const DatasetInfo& info, int64_t memory_bytes,
+                           Device& device, Variables* variables) {
+  const int64_t batch = std::min(spec.training().global_batch_size(), info.train_samples);
+  const Sampler sampler(Sampler::Options{.samples = batch,
+                                         .batch = batch,
+                                         .loads = std::vector<double>(spec.replicas().count(), 1.0),
+                                         .shuffle = false,
+                                         .seed = 0});
+  TANDEM_ASSIGN_OR_RETURN(const StepGraph step, BuildTrainingGraph(spec, info,
+                                                                   {.samples = sampler.ShareSamples(0, 0),
+                                                                    .batch_samples = batch,
+                                                                    .replicas = spec.replicas().count(),
+                                                                    .dtype = device.dtype()}));
+  if (memory_bytes > 0 && PlanMemory(step.graph).arena_bytes > memory_bytes) return absl::OkStatus();
+  return device.Compile(step.graph, variables).status();
+}
+
+class Evaluating {
+ public:
+  Evaluating(const v1::JobSpec& spec, const EvaluationRequest& request, Part part, Device& device)
+      : spec_(spec), request_(request), part_(std::move(part)), device_(device) {}
+
+  absl::StatusOr<v1::Evaluation> Run(const TrainedModel& model) {
+    variables_ = device_.CreateVariables();
+    TANDEM_RETURN_IF_ERROR(
+        SettleLayouts(spec_, part_.data.info, request_.memory_bytes, device_, variables_.get()));
+    std::vector<Measurement> shares;
+    for (int rank = 0; rank < spec_.replicas().count(); ++rank) {
+      TANDEM_ASSIGN_OR_RETURN(shares.emplace_back(), RunShare(rank, model));
+    }
+    const Measurement total = TotalOf(shares);
+    v1::Evaluation evaluation;
+    ReadMeter(spec_.training(), total.sums, &evaluation);
+    if (total.evaluator != nullptr) total.evaluator->Fill(&evaluation);
+    evaluation.set_samples(total.samples);
+    return evaluation;
+  }
+
+ private:
+  // All that a replica of the job would take.
+  absl::StatusOr<Measurement> RunShare(int rank, const TrainedModel& model) {
+    Measurement measurement;
+    if (Evaluator::IsNeeded(spec_.training())) {
+      measurement.evaluator =
+          std::make_shared<Evaluator>(spec_.training(), ValidationTargetOf(part_.data.info));
+    }
+    Loader loader(part_.samples, part_.sampler.get(), rank, /*first_step=*/0,
+                  part_.sampler->steps_per_epoch(), spec_.replicas().prefetch());
+    for (int64_t step = 0; step < part_.sampler->steps_per_epoch(); ++step) {
+      const Batch batch = loader.Next();
+      if (batch.samples == 0) continue;
+      TANDEM_ASSIGN_OR_RETURN(Executable * executable, ExecutableFor(batch.samples, model));
+      TANDEM_RETURN_IF_ERROR(executable->Run({batch.input, batch.target}, nullptr));
+      measurement.samples += batch.samples;
+      done_ += batch.samples;
+      if (request_.on_progress) request_.on_progress(done_, part_.samples->size());
+      if (measurement.evaluator == nullptr) continue;
+      TANDEM_ASSIGN_OR_RETURN(const Tensor outputs, executable->Output(0));
+      measurement.evaluator->Add(outputs, batch.target);
+    }
+    if (measurement.samples == 0) return measurement;
+    TANDEM_ASSIGN_OR_RETURN(const Tensor meter, variables_->Read(kValidationMeter));
+    TANDEM_RETURN_IF_ERROR(variables_->Clear(kValidationMeter));
+    const absl::Span<const double> sums = meter.data<double>();
+    measurement.sums.assign(sums.begin(), sums.end());
+    return measurement;
+  }
+
+  absl::StatusOr<Executable*> ExecutableFor(int64_t samples, const TrainedModel& model) {
+    std::unique_ptr<Executable>& executable = executables_[samples];
+    if (executable != nullptr) return executable.get();
+    TANDEM_ASSIGN_OR_RETURN(const StepGraph step,
+                            BuildValidationGraph(spec_, part_.data.info, samples, device_.dtype()));
+    const int64_t bytes = PlanMemory(step.graph).arena_bytes + part_.data.info.memory_bytes;
+    if (request_.memory_bytes > 0 && bytes > request_.memory_bytes) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "batches of ", samples, " samples need ", bytes >> 20, " MiB of memory with the data; ",
+          request_.memory_bytes >> 20, " MiB are allowed: give a smaller batch_size"));
+    }
+    TANDEM_ASSIGN_OR_RETURN(executable, device_.Compile(step.graph, variables_.get()));
+    if (executables_.size() == 1) TANDEM_RETURN_IF_ERROR(WriteWeights(model, *variables_));
+    return executable.get();
+  }
+
+  const v1::JobSpec& spec_;
+  const EvaluationRequest& request_;
+  const Part part_;
+  Device& device_;
+  std::unique_ptr<Variables> variables_;
+  std::map<int64_t, std::unique_ptr<Executable>> executables_;  // By samples.
+  int64_t done_ = 0;                                            // Samples.
+};
+
+}  // namespace
+
+absl::StatusOr<v1::Evaluation> EvaluateModel(const TrainedModel& model, const EvaluationRequest& request,
+                                             Device& device) {
+  v1::JobSpec spec = model.spec;
+  if (request.batch_size > 0) spec.mutable_training()->set_validation_batch_size(request.batch_size);
+  if (!request.metrics.empty()) {
+    spec.mutable_training()->clear_metrics();
+    for (const v1::Metric metric : request.metrics) spec.mutable_training()->add_metrics(metric);
+  }
+  // Fields of the training are those of the request, too.
+  TANDEM_RETURN_IF_ERROR(CheckMetrics(spec.training()));
+  TANDEM_ASSIGN_OR_RETURN(Part part, OpenPart(model, request, spec));
+  TANDEM_RETURN_IF_ERROR(CheckTargets(spec, part));
+  return Evaluating(spec, request, std::move(part), device).Run(model);
+}
+
+}  // namespace tandem

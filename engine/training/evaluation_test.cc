@@ -1,0 +1,260 @@
+#include "engine/training/evaluation.h"
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/backends/device_factory.h"
+#include "engine/base/field_violations.h"
+#include "engine/training/prediction.h"
+#include "engine/training/trainer.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int kClasses = 4;
+
+// 27 validation samples in batches of 16: of several replicas, some have less in the last.
+v1::JobSpec Spec(int replicas) {
+  v1::JobSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+    dataset {
+      synthetic { shape: [1, 12, 12] classes: 4 train_samples: 61 validation_samples: 27 }
+      normalization { mean: 0.3 standard_deviation: 0.4 }
+      class_names: ["ant", "bee", "cow", "dog"]
+    }
+    model {
+      input { shape: [1, 12, 12] }
+      layers { conv2d { filters: 20 kernel: 3 } }
+      layers { batch_norm { activation: ACTIVATION_RELU } }
+      layers { max_pool2d { size: 2 } }
+      layers { conv2d { filters: 24 kernel: 2 padding: 1 } }
+      layers { max_pool2d { size: 2 } }
+      layers { dense { units: 16 activation: ACTIVATION_RELU } }
+      layers { dense { units: 4 } }
+    }
+    training {
+      loss { softmax_cross_entropy {} }
+      optimizer { nesterov { learning_rate: 0.02 momentum: 0.9 } }
+      global_batch_size: 8
+      epochs: 2
+      seed: 7
+    })",
+                                                            &spec));
+  spec.mutable_replicas()->set_count(replicas);
+  return spec;
+}
+
+class LastEpoch : public TrainerObserver {
+ public:
+  void OnEpoch(const v1::EpochSummary& summary) override { epoch = summary; }
+  v1::EpochSummary epoch;
+};
+
+// A trained job: what its last validation gave, and its model.
+struct Trained {
+  v1::Evaluation validation;
+  TrainedModel model;
+};
+
+Trained Train(const v1::JobSpec& spec, const std::string& kind) {
+  LastEpoch observer;
+  Trainer::Options options;
+  options.spec = spec;
+  options.dataset = spec.dataset();
+  for (int rank = 0; rank < spec.replicas().count(); ++rank) {
+    options.devices.emplace_back().set_name(absl::StrCat("devices/", kind, ":", rank));
+    options.devices.back().set_threads(1);
+  }
+  options.device_factory = [](const v1::Device& device) {
+    return OpenDevice(device.name(), device.threads());
+  };
+  options.observer = &observer;
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(options);
+  EXPECT_TRUE(trainer.ok()) << trainer.status();
+  const absl::Status run = (*trainer)->Run();
+  EXPECT_TRUE(run.ok()) << run;
+  const std::string path = testing::TempDir() + "/evaluated.safetensors";
+  const absl::Status saved = (*trainer)->SaveModel(path);
+  EXPECT_TRUE(saved.ok()) << saved;
+  absl::StatusOr<TrainedModel> model = ReadTrainedModel(spec, path);
+  EXPECT_TRUE(model.ok()) << model.status();
+  return {observer.epoch.validation(), *std::move(model)};
+}
+
+std::unique_ptr<Device> Cpu() {
+  absl::StatusOr<std::unique_ptr<Device>> device = OpenDevice("devices/cpu:0", 1);
+  EXPECT_TRUE(device.ok()) << device.status();
+  return *std::move(device);
+}
+
+EvaluationRequest RequestFor(const v1::DatasetSpec& dataset) {
+  EvaluationRequest request;
+  request.dataset = dataset;
+  return request;
+}
+
+FieldViolation FaultOf(const absl::Status& status) {
+  const std::vector<FieldViolation> found = GetFieldViolations(status);
+  EXPECT_EQ(found.size(), 1u) << status;
+  return found.empty() ? FieldViolation() : found[0];
+}
+
+TEST(EvaluationTest, AgreesWithTheLastValidationBitForBit) {
+  for (const int replicas : {1, 2, 3}) {
+    SCOPED_TRACE(replicas);
+    const v1::JobSpec spec = Spec(replicas);
+    const Trained trained = Train(spec, "cpu");
+    const std::unique_ptr<Device> device = Cpu();
+    std::vector<int64_t> progress;
+    EvaluationRequest request = RequestFor(spec.dataset());
+    request.on_progress = [&](int64_t done, int64_t samples) {
+      EXPECT_EQ(samples, 27);
+      progress.push_back(done);
+    };
+    const auto evaluation = EvaluateModel(trained.model, request, *device);
+    ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+    EXPECT_EQ(evaluation->loss(), trained.validation.loss());
+    EXPECT_EQ(evaluation->metrics().at("accuracy"), trained.validation.metrics().at("accuracy"));
+    EXPECT_EQ(evaluation->samples(), 27);
+    EXPECT_EQ(progress.back(), 27);
+  }
+}
+
+TEST(EvaluationTest, MeasuresOtherDataAndTrainingSamples) {
+  const v1::JobSpec spec = Spec(1);
+  const Trained trained = Train(spec, "cpu");
+  const std::unique_ptr<Device> device = Cpu();
+  EvaluationRequest request = RequestFor(spec.dataset());
+  request.split = Split::kTraining;
+  request.batch_size = 7;
+  auto evaluation = EvaluateModel(trained.model, request, *device);
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_EQ(evaluation->samples(), 61);
+
+  request = RequestFor(spec.dataset());
+  request.dataset.mutable_synthetic()->set_validation_samples(0);
+  evaluation = EvaluateModel(trained.model, request, *device);
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_EQ(evaluation->samples(), 61);
+}
+
+TEST(EvaluationTest, NamesWhatDoesNotFit) {
+  const v1::JobSpec spec = Spec(1);
+  const Trained trained = Train(spec, "cpu");
+  const std::unique_ptr<Device> device = Cpu();
+  EvaluationRequest request = RequestFor(spec.dataset());
+  request.dataset.mutable_synthetic()->set_shape(2, 13);
+  FieldViolation fault = FaultOf(EvaluateModel(trained.model, request, *device).status());
+  EXPECT_EQ(fault.field, "dataset");
+  EXPECT_THAT(fault.description, HasSubstr("has samples [1, 12, 13], but the model takes [1, 12, 12]"));
+
+  request = RequestFor(spec.dataset());
+  request.dataset.clear_class_names();
+  request.dataset.mutable_synthetic()->set_classes(5);
+  fault = FaultOf(EvaluateModel(trained.model, request, *device).status());
+  EXPECT_EQ(fault.field, "dataset");
+  EXPECT_THAT(fault.description, HasSubstr("5"));
+
+  request = RequestFor(spec.dataset());
+  request.dataset.mutable_synthetic()->set_validation_samples(0);
+  request.split = Split::kValidation;
+  EXPECT_EQ(FaultOf(EvaluateModel(trained.model, request, *device).status()).field, "split");
+
+  request = RequestFor(spec.dataset());
+  request.memory_bytes = 1;
+  EXPECT_EQ(EvaluateModel(trained.model, request, *device).status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST(PredictionTest, AgreesWithTheAccuracy) {
+  const v1::JobSpec spec = Spec(1);
+  const Trained trained = Train(spec, "cpu");
+  const std::unique_ptr<Device> device = Cpu();
+  const auto data = OpenDataset(spec.dataset());
+  ASSERT_TRUE(data.ok()) << data.status();
+  std::vector<uint32_t> indices(27);
+  for (uint32_t i = 0; i < 27; ++i) indices[i] = i;
+  Tensor samples(DType::kUInt8, Shape({27, 1, 12, 12}));
+  std::vector<int32_t> labels(27);
+  data->validation->Gather(indices, samples.raw_data(), labels.data());
+
+  EXPECT_THAT(trained.model.trained_on.class_names, ElementsAre("ant", "bee", "cow", "dog"));
+  Predictor predictor(trained.model, SampleType::kBytes, *device);
+  const auto outputs = predictor.Run(samples);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ(outputs->shape(), Shape({27, kClasses}));
+  PredictionFormat format;
+  format.class_names = trained.model.trained_on.class_names;
+  format.top_k = 2;
+  int right = 0;
+  for (int i = 0; i < 27; ++i) {
+    const v1::Prediction prediction =
+        MakePrediction(Shape({kClasses}), outputs->data<float>().data() + i * kClasses, format);
+    ASSERT_EQ(prediction.classes_size(), 2);
+    EXPECT_EQ(prediction.classes(0).name(), format.class_names[prediction.classes(0).index()]);
+    EXPECT_GE(prediction.classes(0).probability(), prediction.classes(1).probability());
+    if (prediction.classes(0).index() == labels[i]) ++right;
+  }
+  EXPECT_EQ(right / 27.0, trained.validation.metrics().at("accuracy"));
+}
+
+TEST(PredictionTest, RunsInBatches) {
+  const v1::JobSpec spec = Spec(1);
+  const Trained trained = Train(spec, "cpu");
+  const std::unique_ptr<Device> device = Cpu();
+  Predictor predictor(trained.model, SampleType::kBytes, *device);
+  const int64_t count = 2 * Predictor::kBatch + 3;
+  Tensor samples(DType::kUInt8, Shape({count, 1, 12, 12}));
+  for (int64_t i = 0; i < samples.elements(); ++i)
+    samples.data<uint8_t>()[i] = static_cast<uint8_t>((i / 144) * 37 + i);
+  const auto outputs = predictor.Run(samples);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  ASSERT_EQ(outputs->shape(), Shape({count, kClasses}));
+  for (const int64_t i : {int64_t{0}, Predictor::kBatch, count - 1}) {
+    Tensor one(DType::kUInt8, Shape({1, 1, 12, 12}));
+    for (int64_t j = 0; j < 144; ++j) one.data<uint8_t>()[j] = samples.data<uint8_t>()[i * 144 + j];
+    const auto output = predictor.Run(one);
+    ASSERT_TRUE(output.ok()) << output.status();
+    for (int c = 0; c < kClasses; ++c) {
+      const float difference = output->data<float>()[c] - outputs->data<float>()[i * kClasses + c];
+      EXPECT_FALSE(!(std::abs(difference) <= 1e-4)) << i << " " << c;
+    }
+  }
+}
+
+TEST(PredictionTest, SaysWhatAnOutputMeans) {
+  const float logits[] = {1, 3, 2, 3};
+  PredictionFormat format;
+  format.top_k = 3;
+  v1::Prediction prediction = MakePrediction(Shape({4}), logits, format);
+  ASSERT_EQ(prediction.classes_size(), 3);
+  EXPECT_EQ(prediction.classes(0).index(), 1);
+  EXPECT_EQ(prediction.classes(1).index(), 3);
+  EXPECT_EQ(prediction.classes(2).index(), 2);
+  EXPECT_EQ(prediction.classes(0).name(), "");
+  EXPECT_NEAR(prediction.classes(2).probability(),
+              std::exp(2.) / (std::exp(1.) + 2 * std::exp(3.) + std::exp(2.)), 1e-12);
+  EXPECT_EQ(prediction.outputs_size(), 0);
+  // The last of two positions.
+  prediction = MakePrediction(Shape({2, 2}), logits, format);
+  ASSERT_EQ(prediction.classes_size(), 2);
+  EXPECT_EQ(prediction.classes(0).index(), 1);
+
+  format.classifies = false;
+  prediction = MakePrediction(Shape({2, 2}), logits, format);
+  EXPECT_EQ(prediction.classes_size(), 0);
+  EXPECT_THAT(prediction.outputs(), ElementsAre(1, 3, 2, 3));
+  EXPECT_THAT(prediction.output_shape(), ElementsAre(2, 2));
+}
+
+}  // namespace
+}  // namespace tandem
