@@ -10,26 +10,17 @@
 #include "engine/base/status_macros.h"
 #include "engine/data/augment/augmenter.h"
 #include "engine/data/formats/cifar_dataset.h"
+#include "engine/data/formats/csv_dataset.h"
 #include "engine/data/formats/idx_dataset.h"
+#include "engine/data/formats/image_folder_dataset.h"
+#include "engine/data/formats/npy_dataset.h"
+#include "engine/data/formats/text_dataset.h"
 #include "engine/data/statistics.h"
 #include "engine/data/subset.h"
 #include "engine/data/synthetic_dataset.h"
 
 namespace tandem {
 namespace {
-
-// What the API can say and this engine does not do.
-absl::Status CheckOffered(const v1::DatasetSpec& spec) {
-  FieldViolations violations;
-  const auto refuse = [&](bool given, absl::string_view field) {
-    if (given) violations.Add(field, "is not offered by this version; leave it out");
-  };
-  refuse(spec.has_image_folder(), "image_folder");
-  refuse(spec.has_npy(), "npy");
-  refuse(spec.has_csv(), "csv");
-  refuse(spec.has_text(), "text");
-  return violations.ToStatus();
-}
 
 absl::Status NoSource() { return FieldError("", "gives no source; give one, such as idx or synthetic"); }
 
@@ -41,9 +32,18 @@ absl::StatusOr<DatasetInfo> DescribeSource(const v1::DatasetSpec& spec) {
       return DescribeSynthetic(spec.synthetic());
     case v1::DatasetSpec::kCifar:
       return DescribeCifar(spec.cifar());
-    default:
-      return NoSource();
+    case v1::DatasetSpec::kImageFolder:
+      return DescribeImageFolder(spec.image_folder());
+    case v1::DatasetSpec::kNpy:
+      return DescribeNpy(spec.npy());
+    case v1::DatasetSpec::kCsv:
+      return DescribeCsv(spec.csv());
+    case v1::DatasetSpec::kText:
+      return DescribeText(spec);
+    case v1::DatasetSpec::SOURCE_NOT_SET:
+      break;
   }
+  return NoSource();
 }
 
 absl::StatusOr<OpenedDataset> OpenSource(const v1::DatasetSpec& spec) {
@@ -54,9 +54,18 @@ absl::StatusOr<OpenedDataset> OpenSource(const v1::DatasetSpec& spec) {
       return OpenSynthetic(spec.synthetic());
     case v1::DatasetSpec::kCifar:
       return OpenCifar(spec.cifar());
-    default:
-      return NoSource();
+    case v1::DatasetSpec::kImageFolder:
+      return OpenImageFolder(spec.image_folder());
+    case v1::DatasetSpec::kNpy:
+      return OpenNpy(spec.npy());
+    case v1::DatasetSpec::kCsv:
+      return OpenCsv(spec.csv());
+    case v1::DatasetSpec::kText:
+      return OpenText(spec);
+    case v1::DatasetSpec::SOURCE_NOT_SET:
+      break;
   }
+  return NoSource();
 }
 
 // What can be said of a spec without its files.
@@ -72,9 +81,12 @@ void CheckNumbers(const v1::DatasetSpec& spec, FieldViolations& violations) {
   }
 }
 
+// Whether the source has made the validation split already.
+bool SplitsItself(const v1::DatasetSpec& spec) { return spec.has_text() && spec.text().validation().empty(); }
+
 // The samples that a split of the training samples takes for validation; 0 where there is none to make.
 int64_t SplitOff(const v1::DatasetSpec& spec, const DatasetInfo& source) {
-  if (!spec.has_validation_split() || source.validation_samples > 0) return 0;
+  if (!spec.has_validation_split() || SplitsItself(spec) || source.validation_samples > 0) return 0;
   return SplitSamples(source.train_samples, spec.validation_split().fraction());
 }
 
@@ -85,7 +97,9 @@ absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInf
   FieldViolations violations;
   CheckNumbers(spec, violations);
   DatasetInfo info = source;
-  if (spec.has_validation_split() && source.validation_samples > 0) {
+  if (SplitsItself(spec)) {
+    // Nothing is left to do.
+  } else if (spec.has_validation_split() && source.validation_samples > 0) {
     violations.Add("validation_split",
                    "is given, but the data set has validation samples of its own; leave one of them out");
   } else if (spec.has_validation_split() && source.train_samples < 2) {
@@ -162,7 +176,6 @@ absl::string_view ToString(TargetType type) {
 }
 
 absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec) {
-  TANDEM_RETURN_IF_ERROR(CheckOffered(spec));
   const absl::StatusOr<DatasetInfo> source = DescribeSource(spec);
   if (source.ok()) return Derive(spec, *source);
   // Both at once.
@@ -174,7 +187,6 @@ absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec) {
 }
 
 absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec) {
-  TANDEM_RETURN_IF_ERROR(CheckOffered(spec));
   TANDEM_ASSIGN_OR_RETURN(OpenedDataset source, OpenSource(spec));
   OpenedDataset opened;
   TANDEM_ASSIGN_OR_RETURN(opened.info, Derive(spec, source.info));

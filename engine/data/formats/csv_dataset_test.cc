@@ -1,0 +1,122 @@
+#include <string>
+#include <vector>
+
+#include "engine/data/dataset.h"
+#include "engine/data/formats/test_files.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+
+class CsvTest : public ::testing::Test {
+ protected:
+  v1::DatasetSpec Spec(const std::string& table, const std::string& more = "") {
+    v1::DatasetSpec spec;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString("csv { " + more + " }", &spec)) << more;
+    spec.mutable_csv()->set_train(WriteFile(folder_ + "/table.csv", table));
+    return spec;
+  }
+  OpenedDataset Open(const v1::DatasetSpec& spec) {
+    absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return opened.ok() ? *std::move(opened) : OpenedDataset();
+  }
+  const std::string folder_ = FreshFolder();
+};
+
+TEST_F(CsvTest, TheLastColumnIsTheTarget) {
+  const OpenedDataset opened =
+      Open(Spec("\xEF\xBB\xBFsize, rooms,price\r\n1,2,3\r\n\r\n-4.5,+5e1,\"6\"\n7,8,.5"));
+  EXPECT_EQ(opened.info.shape, Shape({2}));
+  EXPECT_EQ(opened.info.sample_type, SampleType::kFloats);
+  EXPECT_EQ(opened.info.target_type, TargetType::kValues);
+  EXPECT_EQ(opened.info.target_shape, Shape({1}));
+  EXPECT_EQ(opened.info.train_samples, 3);
+  EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(1, 2, -4.5, 50, 7, 8));
+  EXPECT_THAT(Targets<float>(*opened.train), ElementsAre(3, 6, 0.5));
+}
+
+TEST_F(CsvTest, ColumnsAreChosenByNameOrPosition) {
+  const std::string table = "a,b,c,d\n1,2,x,4\n5,6,y,8\n";
+  OpenedDataset opened = Open(Spec(table, "target_columns: ['d', 'a'] feature_columns: 'b'"));
+  EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(2, 6));
+  EXPECT_THAT(Targets<float>(*opened.train), ElementsAre(4, 1, 8, 5));
+  opened = Open(Spec("1;2;3\n4;5;6\n", "header: false delimiter: ';' target_columns: '0'"));
+  EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(2, 3, 5, 6));
+  EXPECT_THAT(Targets<float>(*opened.train), ElementsAre(1, 4));
+}
+
+TEST_F(CsvTest, ClassesAreTextOrNumbers) {
+  OpenedDataset opened = Open(Spec("x,kind\n1,\"sea, lion\"\n2,cat\n3,\"sea, lion\"\n4,\"a \"\"dog\"\"\"\n"));
+  EXPECT_EQ(opened.info.target_type, TargetType::kClass);
+  EXPECT_EQ(opened.info.classes, 3);
+  EXPECT_THAT(opened.info.class_names, ElementsAre("a \"dog\"", "cat", "sea, lion"));
+  EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(2, 1, 2, 0));
+
+  opened = Open(Spec("x,kind\n1,4\n2,0\n", "targets: TARGET_KIND_CLASS"));
+  EXPECT_EQ(opened.info.classes, 5);
+  EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(4, 0));
+  ExpectViolation(Spec("x,kind\n1,4\n2,0\n", "targets: TARGET_KIND_CLASS classes: 3"), "csv.train",
+                  "row 2, column 'kind' is class 4, outside the 3 classes (0 to 2)");
+  ExpectViolation(Spec("x,kind\n1,4\n2,0.5\n", "targets: TARGET_KIND_CLASS"), "csv.train",
+                  "row 3, column 'kind' is '0.5'; classes must be integers");
+  ExpectViolation(Spec("x,kind\n1,a\n2,b\n", "classes: 3"), "csv.classes",
+                  "but the training table has 2 classes");
+}
+
+TEST_F(CsvTest, ValidationHasTheSameColumnsAndClasses) {
+  v1::DatasetSpec spec = Spec("x,kind\n1,cat\n2,dog\n");
+  spec.mutable_csv()->set_validation(WriteFile(folder_ + "/other.csv.gz", Gzipped("x,kind\n3,dog\n")));
+  const OpenedDataset opened = Open(spec);
+  EXPECT_THAT(Samples<float>(*opened.validation), ElementsAre(3));
+  EXPECT_THAT(Targets<int32_t>(*opened.validation), ElementsAre(1));
+  WriteFile(folder_ + "/other.csv.gz", "x,kind\n3,dog\n3,fox\n");
+  ExpectViolation(spec, "csv.validation",
+                  "row 3, column 'kind' is 'fox', a class that the training table does not have");
+  WriteFile(folder_ + "/other.csv.gz", "kind,x\ndog,3\n");
+  ExpectViolation(spec, "csv.validation", "has other columns than");
+}
+
+TEST_F(CsvTest, NamesTheRowAndTheColumnAtFault) {
+  ExpectViolation(Spec("a,b,c\n1,2,3\n4,5\n"), "csv.train",
+                  "row 3 has 2 fields, but the table has 3 columns; column 'c' is the first that is missing");
+  ExpectViolation(Spec("a,b,c\n1,2,3\n4,5,6,7\n"), "csv.train",
+                  "row 3 has 4 fields, but the table has 3 columns");
+  ExpectViolation(Spec("a,b,c\n1,two,3\n"), "csv.train",
+                  "row 2, column 'b' is 'two'; it must be a finite number");
+  ExpectViolation(Spec("a,b,c\n1,,3\n"), "csv.train", "row 2, column 'b' is empty");
+  ExpectViolation(Spec("a,b,c\n1,nan,3\n"), "csv.train", "row 2, column 'b' is 'nan'");
+  ExpectViolation(Spec("a,b\n1,3\n2,x\n", "targets: TARGET_KIND_VALUES"), "csv.train",
+                  "row 3, column 'b' is 'x'; it must be a finite number");
+  ExpectViolation(Spec("a,b\n1,\"3\n2,4\n"), "csv.train",
+                  "row 2: field 2 begins with a quote that is not closed");
+  ExpectViolation(Spec("a,b\n1,\"3\"4\n"), "csv.train", "row 2: field 2 goes on after its closing quote");
+}
+
+TEST_F(CsvTest, NamesTheFieldsAtFault) {
+  ExpectViolation(Spec(""), "csv.train", "has no rows");
+  ExpectViolation(Spec("a,b\n"), "csv.train", "has no rows but the one that names its columns");
+  ExpectViolation(Spec("a,b\n1,2\n", "target_columns: 'z'"), "csv.target_columns[0]",
+                  "is 'z', and the table has no such column; it has a, b");
+  ExpectViolation(Spec("a,b\n1,2\n", "feature_columns: 'b'"), "csv.feature_columns[0]", "which is a target");
+  ExpectViolation(Spec("a\n1\n"), "csv.feature_columns", "leave nothing");
+  ExpectViolation(Spec("a,b\n1,2\n", "delimiter: '::'"), "csv.delimiter", "it must be one character");
+  ExpectViolation(Spec("a,b\n1,2\n", "targets: TARGET_KIND_TOKENS"), "csv.targets", "is tokens");
+  ExpectViolation(Spec("a,b\n1,2\n", "classes: 4"), "csv.classes", "the targets are values");
+}
+
+TEST_F(CsvTest, FeaturesAreStandardisedFromTheData) {
+  v1::DatasetSpec spec = Spec("a,b,y\n1,10,0\n3,10,0\n");
+  spec.mutable_normalization()->set_from_data(true);
+  const OpenedDataset opened = Open(spec);
+  EXPECT_THAT(opened.info.normalization.mean, ElementsAre(2, 10));
+  // What does not vary is divided by 1.
+  EXPECT_THAT(opened.info.normalization.standard_deviation, ElementsAre(1, 1));
+}
+
+}  // namespace
+}  // namespace tandem

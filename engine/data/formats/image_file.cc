@@ -1,0 +1,144 @@
+#include "engine/data/formats/image_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "engine/data/formats/jpeg_file.h"
+#include "engine/data/formats/png_file.h"
+
+namespace tandem {
+namespace {
+
+constexpr absl::string_view kJpegMagic = "\xFF\xD8\xFF";
+constexpr absl::string_view kPngMagic = "\x89PNG\r\n\x1A\n";
+
+absl::Status Neither() { return absl::InvalidArgumentError("is neither a JPEG nor a PNG file"); }
+
+// The pixels of a line that one pixel of the new line is made of.
+struct Taps {
+  int64_t first = 0;
+  std::vector<float> weights;  // Adding up to 1.
+};
+
+// Along one side, from `size` pixels to `wanted`. Where it shrinks, a new pixel counts the old ones by how
+// much of them it covers; where it grows, the two nearest by their nearness.
+std::vector<Taps> TapsOf(int64_t size, int64_t wanted) {
+  std::vector<Taps> taps(wanted);
+  const double ratio = static_cast<double>(size) / static_cast<double>(wanted);
+  for (int64_t i = 0; i < wanted; ++i) {
+    Taps& one = taps[i];
+    if (wanted >= size) {
+      const double at = std::clamp((static_cast<double>(i) + 0.5) * ratio - 0.5, 0.0, size - 1.0);
+      one.first = std::min(static_cast<int64_t>(at), std::max<int64_t>(0, size - 2));
+      const auto part = static_cast<float>(at - static_cast<double>(one.first));
+      one.weights = {1 - part, part};
+      if (size == 1) one.weights = {1};
+      continue;
+    }
+    const double begin = static_cast<double>(i) * ratio, end = begin + ratio;
+    one.first = static_cast<int64_t>(begin);
+    const int64_t last = std::min(size, static_cast<int64_t>(std::ceil(end - 1e-9)));
+    for (int64_t k = one.first; k < last; ++k) {
+      const double covered = std::min(end, k + 1.0) - std::max(begin, static_cast<double>(k));
+      one.weights.push_back(static_cast<float>(covered / ratio));
+    }
+  }
+  return taps;
+}
+
+Image Stretch(const Image& image, int64_t height, int64_t width) {
+  if (image.height == height && image.width == width) return image;
+  const std::vector<Taps> across = TapsOf(image.width, width);
+  const std::vector<Taps> down = TapsOf(image.height, height);
+  Image result{.channels = image.channels, .height = height, .width = width, .pixels = {}};
+  result.pixels.resize(image.channels * height * width);
+  std::vector<float> narrow(image.height * width);
+  for (int64_t c = 0; c < image.channels; ++c) {
+    const uint8_t* plane = image.pixels.data() + c * image.height * image.width;
+    for (int64_t y = 0; y < image.height; ++y) {
+      for (int64_t x = 0; x < width; ++x) {
+        float sum = 0;
+        const uint8_t* from = plane + y * image.width + across[x].first;
+        for (size_t k = 0; k < across[x].weights.size(); ++k) sum += across[x].weights[k] * from[k];
+        narrow[y * width + x] = sum;
+      }
+    }
+    uint8_t* out = result.pixels.data() + c * height * width;
+    for (int64_t y = 0; y < height; ++y) {
+      for (int64_t x = 0; x < width; ++x) {
+        float sum = 0;
+        for (size_t k = 0; k < down[y].weights.size(); ++k) {
+          sum += down[y].weights[k] * narrow[(down[y].first + static_cast<int64_t>(k)) * width + x];
+        }
+        out[y * width + x] = static_cast<uint8_t>(std::clamp(sum, 0.0F, 255.0F) + 0.5F);
+      }
+    }
+  }
+  return result;
+}
+
+// Puts an image into the middle of a black one of the wanted size, or cuts its middle out.
+Image Centre(const Image& image, int64_t height, int64_t width) {
+  Image result{.channels = image.channels, .height = height, .width = width, .pixels = {}};
+  result.pixels.resize(image.channels * height * width);
+  // Floor division, for what stands out too.
+  const int64_t top = (height - image.height) >> 1, left = (width - image.width) >> 1;
+  const int64_t first = std::max<int64_t>(0, left), last = std::min(width, left + image.width);
+  for (int64_t c = 0; c < image.channels; ++c) {
+    for (int64_t y = std::max<int64_t>(0, top); y < std::min(height, top + image.height); ++y) {
+      const uint8_t* from = image.pixels.data() + (c * image.height + y - top) * image.width + first - left;
+      std::copy(from, from + last - first, result.pixels.data() + (c * height + y) * width + first);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<Image> ReadImageHeader(absl::string_view file) {
+  if (absl::StartsWith(file, kJpegMagic)) return ReadJpegHeader(file);
+  if (absl::StartsWith(file, kPngMagic)) return ReadPngHeader(file);
+  return Neither();
+}
+
+absl::StatusOr<Image> DecodeImage(absl::string_view file) {
+  if (absl::StartsWith(file, kJpegMagic)) return DecodeJpeg(file);
+  if (absl::StartsWith(file, kPngMagic)) return DecodePng(file);
+  return Neither();
+}
+
+Image ConvertImage(Image image, int64_t channels) {
+  if (image.channels == channels) return image;
+  const int64_t area = image.height * image.width;
+  if (channels == 3) {
+    std::vector<uint8_t> pixels;
+    pixels.reserve(3 * area);
+    for (int c = 0; c < 3; ++c) pixels.insert(pixels.end(), image.pixels.begin(), image.pixels.end());
+    image.pixels = std::move(pixels);
+  } else {
+    for (int64_t i = 0; i < area; ++i) {
+      const int grey =
+          299 * image.pixels[i] + 587 * image.pixels[area + i] + 114 * image.pixels[2 * area + i];
+      image.pixels[i] = static_cast<uint8_t>((grey + 500) / 1000);
+    }
+    image.pixels.resize(area);
+  }
+  image.channels = channels;
+  return image;
+}
+
+Image ResizeImage(const Image& image, int64_t height, int64_t width, v1::ImageResize resize) {
+  if (resize != v1::IMAGE_RESIZE_CROP && resize != v1::IMAGE_RESIZE_PAD) return Stretch(image, height, width);
+  const double by_height = static_cast<double>(height) / static_cast<double>(image.height);
+  const double by_width = static_cast<double>(width) / static_cast<double>(image.width);
+  const double factor =
+      resize == v1::IMAGE_RESIZE_CROP ? std::max(by_height, by_width) : std::min(by_height, by_width);
+  const auto scaled = [&](int64_t size) {
+    return std::max<int64_t>(1, std::llround(static_cast<double>(size) * factor));
+  };
+  return Centre(Stretch(image, scaled(image.height), scaled(image.width)), height, width);
+}
+
+}  // namespace tandem

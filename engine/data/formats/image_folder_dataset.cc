@@ -1,0 +1,282 @@
+#include "engine/data/formats/image_folder_dataset.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/formats/image_file.h"
+#include "engine/data/memory_dataset.h"
+#include "engine/data/parallel.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMaxSide = 1 << 14;
+constexpr int64_t kMaxFileBytes = int64_t{1} << 28;
+// Where a header is looked for first.
+constexpr int64_t kHeaderBytes = 1 << 16;
+// Sets of no more bytes are decoded whole when they are described.
+constexpr int64_t kCheckedBytes = int64_t{32} << 20;
+
+struct Entry {
+  std::string path;
+  int32_t label = 0;
+  int64_t file_bytes = 0;
+  Image header;
+};
+
+struct Split {
+  std::string field;  // "image_folder.train"
+  std::vector<Entry> entries;
+};
+
+bool IsImageName(const std::string& name) {
+  const std::string lower = absl::AsciiStrToLower(name);
+  return name.front() != '.' &&
+         (absl::EndsWith(lower, ".jpg") || absl::EndsWith(lower, ".jpeg") || absl::EndsWith(lower, ".png"));
+}
+
+absl::StatusOr<std::vector<std::string>> Subfolders(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    const std::string name = entry->path().filename().string();
+    if (name.front() != '.' && entry->is_directory(ignored)) names.push_back(name);
+  }
+  if (error) return absl::InvalidArgumentError(absl::StrCat(folder, " cannot be read: ", error.message()));
+  std::sort(names.begin(), names.end());
+  if (names.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, " has no subfolders; it must have one for each class, with the class's images"));
+  }
+  return names;
+}
+
+// The images of one class, in the order of their paths.
+absl::Status AddClass(const std::string& folder, int32_t label, std::vector<Entry>& entries) {
+  std::vector<Entry> found;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    if (!IsImageName(entry->path().filename().string()) || !entry->is_regular_file(ignored)) continue;
+    found.push_back({.path = entry->path().string(), .label = label, .header = {}});
+    found.back().file_bytes = static_cast<int64_t>(entry->file_size(ignored));
+  }
+  if (error) return absl::InvalidArgumentError(absl::StrCat(folder, " cannot be read: ", error.message()));
+  if (found.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, " has no image: no file ending in .jpg, .jpeg or .png"));
+  }
+  std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) { return a.path < b.path; });
+  if (static_cast<int64_t>(entries.size() + found.size()) > kMaxSamples) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has more than the ", kMaxSamples, " images that can be read"));
+  }
+  entries.insert(entries.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+  return absl::OkStatus();
+}
+
+// Where `classes` has names already, the subfolders must be among them.
+absl::Status ListSplit(const std::string& folder, std::vector<std::string>& classes, Split& split) {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, Subfolders(folder));
+  if (classes.empty()) classes = names;
+  for (const std::string& name : names) {
+    const auto found = std::lower_bound(classes.begin(), classes.end(), name);
+    if (found == classes.end() || *found != name) {
+      return absl::InvalidArgumentError(absl::StrCat(folder, " has a class \"", name,
+                                                     "\", which the training images do not have; they have ",
+                                                     classes.size(), " classes"));
+    }
+    TANDEM_RETURN_IF_ERROR(
+        AddClass(folder + "/" + name, static_cast<int32_t>(found - classes.begin()), split.entries));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadFile(const Entry& entry, int64_t most) {
+  std::ifstream stream(entry.path, std::ios::binary);
+  if (!stream) return absl::InvalidArgumentError(absl::StrCat(entry.path, " cannot be opened"));
+  if (entry.file_bytes > kMaxFileBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(entry.path, " has ", entry.file_bytes, " bytes, more than an image file may have"));
+  }
+  std::string content(std::min(most, entry.file_bytes), '\0');
+  stream.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(stream.gcount());
+  return content;
+}
+
+absl::Status WithPath(const Entry& entry, const absl::Status& status) {
+  if (status.ok() || !absl::IsInvalidArgument(status)) return status;
+  return absl::InvalidArgumentError(absl::StrCat(entry.path, " ", status.message()));
+}
+
+absl::Status ReadHeader(Entry& entry) {
+  TANDEM_ASSIGN_OR_RETURN(std::string begin, ReadFile(entry, kHeaderBytes));
+  absl::StatusOr<Image> header = ReadImageHeader(begin);
+  if (!header.ok() && entry.file_bytes > kHeaderBytes) {
+    TANDEM_ASSIGN_OR_RETURN(begin, ReadFile(entry, entry.file_bytes));
+    header = ReadImageHeader(begin);
+  }
+  if (header.ok()) entry.header = *std::move(header);
+  return WithPath(entry, header.status());
+}
+
+// The first that is not OK, as the fault of its split.
+absl::Status FirstError(const Split& split, const std::vector<absl::Status>& statuses) {
+  for (const absl::Status& status : statuses) {
+    if (status.ok()) continue;
+    if (!absl::IsInvalidArgument(status)) return status;
+    return FieldError(split.field, status.message());
+  }
+  return absl::OkStatus();
+}
+
+struct Folders {
+  DatasetInfo info;
+  Split train{.field = "image_folder.train", .entries = {}};
+  Split validation{.field = "image_folder.validation", .entries = {}};
+};
+
+absl::Status CheckSource(const v1::ImageFolderSource& source) {
+  FieldViolations violations;
+  if (source.train().empty())
+    violations.Add("image_folder.train", "is required: a folder with a subfolder a class");
+  for (const auto& [field, side] :
+       {std::pair("image_folder.height", source.height()), std::pair("image_folder.width", source.width())}) {
+    if (side < 0 || side > kMaxSide) {
+      violations.Add(field, absl::StrCat("is ", side, "; it must be from 1 to ", kMaxSide, ", or left out"));
+    }
+  }
+  if ((source.height() == 0) != (source.width() == 0)) {
+    violations.Add(source.height() == 0 ? "image_folder.height" : "image_folder.width",
+                   "is missing; give both height and width, or neither");
+  }
+  if (source.channels() != 0 && source.channels() != 1 && source.channels() != 3) {
+    violations.Add("image_folder.channels", absl::StrCat("is ", source.channels(), "; it must be 1 or 3"));
+  }
+  return violations.ToStatus();
+}
+
+// That all images are of one size, where none is wanted.
+absl::Status CheckSizes(const Split& split, const Entry& first) {
+  for (const Entry& entry : split.entries) {
+    if (entry.header.height == first.header.height && entry.header.width == first.header.width) continue;
+    return FieldError(split.field,
+                      absl::StrCat(entry.path, " has ", entry.header.height, " x ", entry.header.width,
+                                   " pixels (height x width), but ", first.path, " has ", first.header.height,
+                                   " x ", first.header.width,
+                                   "; give image_folder.height and width to bring all images to one size"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source) {
+  TANDEM_RETURN_IF_ERROR(CheckSource(source));
+  Folders folders;
+  std::vector<std::string> classes;
+  FieldViolations violations;
+  violations.AddAll(folders.train.field, ListSplit(source.train(), classes, folders.train));
+  if (violations.empty() && !source.validation().empty()) {
+    violations.AddAll(folders.validation.field, ListSplit(source.validation(), classes, folders.validation));
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  bool grey = true;
+  for (Split* split : {&folders.train, &folders.validation}) {
+    std::vector<Entry>& entries = split->entries;
+    const std::vector<absl::Status> statuses =
+        RunInParallel(entries.size(), [&](size_t i) { return ReadHeader(entries[i]); });
+    TANDEM_RETURN_IF_ERROR(FirstError(*split, statuses));
+    if (source.height() == 0) TANDEM_RETURN_IF_ERROR(CheckSizes(*split, folders.train.entries[0]));
+  }
+  for (const Entry& entry : folders.train.entries) grey = grey && entry.header.channels == 1;
+  const Image& first = folders.train.entries[0].header;
+  DatasetInfo& info = folders.info;
+  info.shape = Shape({source.channels() != 0 ? source.channels()
+                      : grey                 ? 1
+                                             : 3,
+                      source.height() != 0 ? source.height() : first.height,
+                      source.width() != 0 ? source.width() : first.width});
+  info.classes = static_cast<int64_t>(classes.size());
+  info.class_names = std::move(classes);
+  info.train_samples = static_cast<int64_t>(folders.train.entries.size());
+  info.validation_samples = static_cast<int64_t>(folders.validation.entries.size());
+  info.memory_bytes = (info.train_samples + info.validation_samples) *
+                      (info.shape.elements() + static_cast<int64_t>(sizeof(int32_t)));
+  if (info.memory_bytes > kMaxDatasetBytes) {
+    return FieldError(
+        folders.train.field,
+        absl::StrCat("and validation hold ", info.train_samples + info.validation_samples, " images of ",
+                     info.shape.ToString(), ", together more than the ", kMaxDatasetBytes,
+                     " bytes that can be held; give a smaller image_folder.height and width"));
+  }
+  return folders;
+}
+
+absl::StatusOr<Image> DecodeSample(const Entry& entry, const Shape& shape, v1::ImageResize resize) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string content, ReadFile(entry, entry.file_bytes));
+  absl::StatusOr<Image> image = DecodeImage(content);
+  if (!image.ok()) return WithPath(entry, image.status());
+  return ResizeImage(ConvertImage(*std::move(image), shape[0]), shape[1], shape[2], resize);
+}
+
+absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const Split& split, const Shape& shape,
+                                                         v1::ImageResize resize) {
+  const int64_t bytes = shape.elements();
+  std::vector<uint8_t> pixels(static_cast<int64_t>(split.entries.size()) * bytes);
+  std::vector<int32_t> labels(split.entries.size());
+  const std::vector<absl::Status> statuses =
+      RunInParallel(split.entries.size(), [&](size_t i) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(const Image image, DecodeSample(split.entries[i], shape, resize));
+        std::memcpy(pixels.data() + static_cast<int64_t>(i) * bytes, image.pixels.data(), bytes);
+        labels[i] = split.entries[i].label;
+        return absl::OkStatus();
+      });
+  TANDEM_RETURN_IF_ERROR(FirstError(split, statuses));
+  return std::make_unique<MemoryDataset>(bytes, std::move(pixels), sizeof(int32_t), BytesOf(labels));
+}
+
+}  // namespace
+
+absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source) {
+  TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source));
+  for (const Split* split : {&folders.train, &folders.validation}) {
+    int64_t bytes = 0;
+    for (const Entry& entry : split->entries) bytes += entry.file_bytes;
+    if (bytes > kCheckedBytes) continue;
+    const std::vector<absl::Status> statuses = RunInParallel(split->entries.size(), [&](size_t i) {
+      return DecodeSample(split->entries[i], folders.info.shape, source.resize()).status();
+    });
+    TANDEM_RETURN_IF_ERROR(FirstError(*split, statuses));
+  }
+  return folders.info;
+}
+
+absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source) {
+  TANDEM_ASSIGN_OR_RETURN(Folders folders, LookIntoFolders(source));
+  OpenedDataset opened;
+  opened.info = std::move(folders.info);
+  TANDEM_ASSIGN_OR_RETURN(opened.train, ReadSplit(folders.train, opened.info.shape, source.resize()));
+  if (!folders.validation.entries.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(opened.validation,
+                            ReadSplit(folders.validation, opened.info.shape, source.resize()));
+  }
+  return opened;
+}
+
+}  // namespace tandem

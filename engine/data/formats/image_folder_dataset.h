@@ -1,0 +1,18 @@
+#ifndef TANDEM_ENGINE_DATA_FORMATS_IMAGE_FOLDER_DATASET_H_
+#define TANDEM_ENGINE_DATA_FORMATS_IMAGE_FOLDER_DATASET_H_
+
+#include "absl/status/statusor.h"
+#include "engine/data/dataset.h"
+#include "tandem/v1/dataset.pb.h"
+
+namespace tandem {
+
+// An ImageFolderSource, as DescribeDataset and OpenDataset before limits and splits. Describing reads the
+// headers of all files, and decodes small sets whole; opening decodes all files, on several threads. An error
+// names the image at fault by its path. Paths of fields are relative to the DatasetSpec.
+absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source);
+absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_DATA_FORMATS_IMAGE_FOLDER_DATASET_H_

@@ -1,0 +1,199 @@
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+// After <cstdio>, which it does not include.
+#include <jpeglib.h>
+#include <png.h>
+
+#include "engine/data/dataset.h"
+#include "engine/data/formats/image_file.h"
+#include "engine/data/formats/test_files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A PNG file of interleaved pixels.
+std::string Png(int width, int height, const std::vector<uint8_t>& pixels, uint32_t format) {
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = width;
+  image.height = height;
+  image.format = format;
+  std::string file(1 << 16, '\0');
+  png_alloc_size_t size = file.size();
+  EXPECT_TRUE(png_image_write_to_memory(&image, file.data(), &size, 0, pixels.data(), 0, nullptr));
+  file.resize(size);
+  return file;
+}
+
+std::string GreyPng(int width, int height, uint8_t value) {
+  return Png(width, height, std::vector<uint8_t>(width * height, value), PNG_FORMAT_GRAY);
+}
+
+// A JPEG file of one colour.
+std::string Jpeg(int width, int height, int channels, uint8_t value) {
+  jpeg_compress_struct info = {};
+  jpeg_error_mgr errors;
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* memory = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&info, &memory, &size);
+  info.image_width = width;
+  info.image_height = height;
+  info.input_components = channels;
+  info.in_color_space = channels == 1 ? JCS_GRAYSCALE : channels == 3 ? JCS_RGB : JCS_CMYK;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, 100, TRUE);
+  jpeg_start_compress(&info, TRUE);
+  std::vector<uint8_t> row(width * channels, value);
+  JSAMPROW rows[1] = {row.data()};
+  for (int y = 0; y < height; ++y) jpeg_write_scanlines(&info, rows, 1);
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  std::string file(reinterpret_cast<char*>(memory), size);
+  std::free(memory);
+  return file;
+}
+
+TEST(ImageFileTest, DecodesPngOfEveryKind) {
+  absl::StatusOr<Image> image = DecodeImage(Png(2, 1, {1, 2, 3, 4, 5, 6}, PNG_FORMAT_RGB));
+  ASSERT_TRUE(image.ok()) << image.status();
+  EXPECT_EQ(image->channels, 3);
+  EXPECT_EQ(image->height, 1);
+  EXPECT_EQ(image->width, 2);
+  EXPECT_THAT(image->pixels, ElementsAre(1, 4, 2, 5, 3, 6));
+  image = DecodeImage(Png(2, 2, {9, 8, 7, 6}, PNG_FORMAT_GRAY));
+  EXPECT_EQ(image->channels, 1);
+  EXPECT_THAT(image->pixels, ElementsAre(9, 8, 7, 6));
+  image = DecodeImage(Png(1, 1, {10, 20, 30, 128}, PNG_FORMAT_RGBA));
+  EXPECT_THAT(image->pixels, ElementsAre(10, 20, 30));
+  image = DecodeImage(Png(1, 1, {10, 0}, PNG_FORMAT_GA));
+  EXPECT_THAT(image->pixels, ElementsAre(10));
+}
+
+TEST(ImageFileTest, DecodesJpeg) {
+  absl::StatusOr<Image> image = DecodeImage(Jpeg(9, 5, 3, 77));
+  ASSERT_TRUE(image.ok()) << image.status();
+  EXPECT_EQ(image->channels, 3);
+  EXPECT_EQ(image->height, 5);
+  EXPECT_EQ(image->width, 9);
+  for (const uint8_t pixel : image->pixels) EXPECT_NEAR(pixel, 77, 2);
+  image = DecodeImage(Jpeg(9, 5, 1, 77));
+  EXPECT_EQ(image->channels, 1);
+  EXPECT_EQ(image->pixels.size(), 45);
+  EXPECT_EQ(ReadImageHeader(Jpeg(9, 5, 1, 77))->width, 9);
+}
+
+TEST(ImageFileTest, RefusesWhatCannotBeDecoded) {
+  const auto message = [](const std::string& file) {
+    return std::string(DecodeImage(file).status().message());
+  };
+  EXPECT_THAT(message("GIF89a"), HasSubstr("is neither a JPEG nor a PNG file"));
+  EXPECT_THAT(message(""), HasSubstr("is neither"));
+  EXPECT_THAT(message(Jpeg(8, 8, 4, 1)), HasSubstr("it has 4 colours"));
+  const std::string png = GreyPng(50, 50, 3), jpeg = Jpeg(64, 64, 3, 9);
+  for (const double part : {0.1, 0.5, 0.9}) {
+    EXPECT_THAT(message(png.substr(0, static_cast<size_t>(png.size() * part))),
+                HasSubstr("cannot be decoded as PNG"));
+    EXPECT_THAT(message(jpeg.substr(0, static_cast<size_t>(jpeg.size() * part))),
+                HasSubstr("cannot be decoded as JPEG"));
+  }
+  std::string damaged = png;
+  damaged[png.size() / 2] ^= 0x55;
+  EXPECT_THAT(message(damaged), HasSubstr("cannot be decoded as PNG"));
+  // A header that announces 2^20 x 2^20 pixels takes no memory.
+  std::string huge = jpeg;
+  const size_t frame = huge.find("\xFF\xC0");
+  for (int i = 5; i < 9; ++i) huge[frame + i] = '\xFF';
+  EXPECT_THAT(message(huge), HasSubstr("more than can be read"));
+}
+
+TEST(ImageFileTest, ConvertsAndResizes) {
+  const Image grey = {.channels = 1, .height = 2, .width = 4, .pixels = {0, 10, 20, 30, 40, 50, 60, 70}};
+  EXPECT_EQ(ConvertImage(grey, 3).pixels.size(), 24);
+  EXPECT_EQ(ConvertImage(ConvertImage(grey, 3), 1).pixels, grey.pixels);
+  EXPECT_THAT(ResizeImage(grey, 1, 2, v1::IMAGE_RESIZE_STRETCH).pixels, ElementsAre(25, 45));
+  EXPECT_THAT(ResizeImage(grey, 2, 2, v1::IMAGE_RESIZE_CROP).pixels, ElementsAre(10, 20, 50, 60));
+  EXPECT_THAT(ResizeImage(grey, 2, 2, v1::IMAGE_RESIZE_PAD).pixels, ElementsAre(25, 45, 0, 0));
+  const Image row = {.channels = 1, .height = 1, .width = 2, .pixels = {0, 100}};
+  EXPECT_THAT(ResizeImage(row, 1, 4, v1::IMAGE_RESIZE_STRETCH).pixels, ElementsAre(0, 25, 75, 100));
+}
+
+class ImageFolderTest : public ::testing::Test {
+ protected:
+  ImageFolderTest() {
+    spec_.mutable_image_folder()->set_train(folder_ + "/train");
+    Add("train/cat/b.png", GreyPng(3, 2, 2));
+    Add("train/cat/a.PNG", GreyPng(3, 2, 1));
+    Add("train/bird/deep/c.png", GreyPng(3, 2, 3));
+    Add("train/bird/notes.txt", "no image");
+  }
+  void Add(const std::string& name, const std::string& content) {
+    const std::filesystem::path path = folder_ + "/" + name;
+    std::filesystem::create_directories(path.parent_path());
+    WriteFile(path.string(), content);
+  }
+  const std::string folder_ = FreshFolder();
+  v1::DatasetSpec spec_;
+};
+
+TEST_F(ImageFolderTest, FoldersAreClassesInTheOrderOfTheirNames) {
+  Add("validation/cat/z.jpg", Jpeg(3, 2, 1, 9));
+  spec_.mutable_image_folder()->set_validation(folder_ + "/validation");
+  const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec_);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->info.shape, Shape({1, 2, 3}));
+  EXPECT_THAT(opened->info.class_names, ElementsAre("bird", "cat"));
+  EXPECT_THAT(Targets<int32_t>(*opened->train), ElementsAre(0, 1, 1));
+  EXPECT_THAT(Samples<uint8_t>(*opened->train),
+              ElementsAre(3, 3, 3, 3, 3, 3, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2));
+  EXPECT_THAT(Targets<int32_t>(*opened->validation), ElementsAre(1));
+  EXPECT_EQ(DescribeDataset(spec_)->train_samples, 3);
+}
+
+TEST_F(ImageFolderTest, MixedSizesNeedASize) {
+  Add("train/cat/d.png", GreyPng(4, 2, 2));
+  ExpectViolation(spec_, "image_folder.train", "/train/cat/d.png has 2 x 4 pixels (height x width), but ");
+  spec_.mutable_image_folder()->set_height(2);
+  ExpectViolation(spec_, "image_folder.width", "is missing");
+  spec_.mutable_image_folder()->set_width(2);
+  spec_.mutable_image_folder()->set_channels(3);
+  EXPECT_EQ(OpenDataset(spec_)->info.shape, Shape({3, 2, 2}));
+}
+
+TEST_F(ImageFolderTest, NamesTheImageAtFault) {
+  const std::string png = GreyPng(3, 2, 4);
+  Add("train/cat/e.png", png.substr(0, png.size() - 6));
+  ExpectViolation(spec_, "image_folder.train", "/train/cat/e.png cannot be decoded as PNG: ");
+  Add("train/cat/e.png", "text");
+  ExpectViolation(spec_, "image_folder.train", "/train/cat/e.png is neither a JPEG nor a PNG file");
+  Add("train/cat/e.png", "");
+  ExpectViolation(spec_, "image_folder.train", "/train/cat/e.png is neither");
+}
+
+TEST_F(ImageFolderTest, RefusesFoldersWithoutClassesOrImages) {
+  std::filesystem::create_directories(folder_ + "/train/empty");
+  ExpectViolation(spec_, "image_folder.train", "/train/empty has no image");
+  Add("train/empty/x.png", GreyPng(3, 2, 1));
+  Add("validation/fish/x.png", GreyPng(3, 2, 1));
+  spec_.mutable_image_folder()->set_validation(folder_ + "/validation");
+  ExpectViolation(spec_, "image_folder.validation",
+                  "has a class \"fish\", which the training images do not have; they have 3 classes");
+  spec_.mutable_image_folder()->clear_validation();
+  spec_.mutable_image_folder()->set_train(folder_ + "/train/cat");
+  ExpectViolation(spec_, "image_folder.train", "has no subfolders");
+  spec_.mutable_image_folder()->set_train(folder_ + "/none");
+  ExpectViolation(spec_, "image_folder.train", "cannot be read");
+}
+
+}  // namespace
+}  // namespace tandem

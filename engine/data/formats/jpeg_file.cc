@@ -1,0 +1,118 @@
+#include "engine/data/formats/jpeg_file.h"
+
+#include <csetjmp>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+// After <cstdio>, which it does not include.
+#include <jpeglib.h>
+
+#include <jerror.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace tandem {
+namespace {
+
+// A progressive image may have any number of scans, each of which costs a pass over all of its pixels.
+constexpr int kMaxScans = 200;
+
+// libjpeg reports errors by a call that must not return.
+struct Errors {
+  jpeg_error_mgr manager;
+  std::jmp_buf jump;
+  char message[JMSG_LENGTH_MAX];
+  bool truncated;
+};
+
+Errors* ErrorsOf(j_common_ptr info) { return reinterpret_cast<Errors*>(info->err); }
+
+void OnError(j_common_ptr info) {
+  info->err->format_message(info, ErrorsOf(info)->message);
+  std::longjmp(ErrorsOf(info)->jump, 1);
+}
+
+// Warnings: those that tell of missing data count as errors at the end.
+void OnMessage(j_common_ptr info, int level) {
+  if (level >= 0) return;
+  const int code = info->err->msg_code;
+  if (code != JWRN_JPEG_EOF && code != JWRN_HIT_MARKER && code != JWRN_HUFF_BAD_CODE) return;
+  if (!ErrorsOf(info)->truncated) info->err->format_message(info, ErrorsOf(info)->message);
+  ErrorsOf(info)->truncated = true;
+}
+
+void OnProgress(j_common_ptr info) {
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
+  std::snprintf(ErrorsOf(info)->message, sizeof ErrorsOf(info)->message, "more than %d scans", kMaxScans);
+  std::longjmp(ErrorsOf(info)->jump, 1);
+}
+
+// Everything between here and the end of Decode is C, which longjmp may leave: `image` and `row` are made
+// before.
+bool Decode(absl::string_view file, bool header_only, Errors& errors, jpeg_decompress_struct& info,
+            Image& image, std::vector<uint8_t>& row) {
+  if (setjmp(errors.jump) != 0) return false;
+  jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(file.data()), file.size());
+  jpeg_read_header(&info, TRUE);
+  image.height = info.image_height;
+  image.width = info.image_width;
+  image.channels = info.num_components == 1 ? 1 : 3;
+  if (info.num_components != 1 && info.num_components != 3) {
+    std::snprintf(errors.message, sizeof errors.message,
+                  "it has %d colours; only grey images and those of three colours can be read",
+                  info.num_components);
+    return false;
+  }
+  if (image.height * image.width > kMaxImagePixels) {
+    std::snprintf(errors.message, sizeof errors.message, "it has %u x %u pixels, more than can be read",
+                  info.image_width, info.image_height);
+    return false;
+  }
+  if (header_only) return true;
+  info.out_color_space = image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_start_decompress(&info);
+  const int64_t area = image.height * image.width;
+  image.pixels.resize(image.channels * area);
+  row.resize(image.channels * image.width);
+  while (info.output_scanline < info.output_height) {
+    uint8_t* const out = image.pixels.data() + int64_t{info.output_scanline} * image.width;
+    JSAMPROW rows[1] = {row.data()};
+    jpeg_read_scanlines(&info, rows, 1);
+    for (int64_t c = 0; c < image.channels; ++c) {
+      for (int64_t x = 0; x < image.width; ++x) out[c * area + x] = row[x * image.channels + c];
+    }
+  }
+  jpeg_finish_decompress(&info);
+  return !errors.truncated;
+}
+
+absl::StatusOr<Image> Read(absl::string_view file, bool header_only) {
+  Errors errors = {};
+  jpeg_decompress_struct info = {};
+  jpeg_progress_mgr progress = {};
+  info.err = jpeg_std_error(&errors.manager);
+  errors.manager.error_exit = OnError;
+  errors.manager.emit_message = OnMessage;
+  progress.progress_monitor = OnProgress;
+  Image image;
+  std::vector<uint8_t> row;
+  if (setjmp(errors.jump) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot be decoded as JPEG: ", errors.message));
+  }
+  jpeg_create_decompress(&info);
+  info.progress = &progress;
+  const bool decoded = Decode(file, header_only, errors, info, image, row);
+  jpeg_destroy_decompress(&info);
+  if (!decoded)
+    return absl::InvalidArgumentError(absl::StrCat("cannot be decoded as JPEG: ", errors.message));
+  return image;
+}
+
+}  // namespace
+
+absl::StatusOr<Image> ReadJpegHeader(absl::string_view file) { return Read(file, true); }
+
+absl::StatusOr<Image> DecodeJpeg(absl::string_view file) { return Read(file, false); }
+
+}  // namespace tandem

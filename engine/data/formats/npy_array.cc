@@ -1,0 +1,200 @@
+#include "engine/data/formats/npy_array.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/dataset.h"
+#include "engine/data/formats/zip.h"
+
+namespace tandem {
+namespace {
+
+constexpr absl::string_view kMagic = "\x93NUMPY";
+// NumPy itself refuses to read longer ones.
+constexpr int64_t kMaxHeader = 1 << 16;
+
+absl::Status Error(const std::string& what, const std::string& fault) {
+  return absl::InvalidArgumentError(absl::StrCat(what, " ", fault));
+}
+
+// What follows a key of the header's dictionary, up to the end of it.
+absl::string_view ValueOf(absl::string_view dictionary, absl::string_view key) {
+  for (const char quote : {'\'', '"'}) {
+    const std::string quoted = absl::StrCat(std::string(1, quote), key, std::string(1, quote));
+    const size_t at = dictionary.find(quoted);
+    if (at == absl::string_view::npos) continue;
+    absl::string_view rest = absl::StripLeadingAsciiWhitespace(dictionary.substr(at + quoted.size()));
+    if (rest.empty() || rest.front() != ':') return {};
+    return absl::StripLeadingAsciiWhitespace(rest.substr(1));
+  }
+  return {};
+}
+
+absl::StatusOr<Shape> ParseShape(const std::string& what, absl::string_view value) {
+  const size_t end = value.find(')');
+  if (value.empty() || value.front() != '(' || end == absl::string_view::npos) {
+    return Error(what, "has a header without a shape");
+  }
+  std::vector<int64_t> extents;
+  int64_t elements = 1;
+  for (absl::string_view part : absl::StrSplit(value.substr(1, end - 1), ',')) {
+    part = absl::StripAsciiWhitespace(part);
+    if (part.empty()) continue;
+    int64_t extent = 0;
+    if (!absl::SimpleAtoi(part, &extent) || extent < 0 || extents.size() >= 32) {
+      return Error(what, "has a header with a shape that is none");
+    }
+    if (extent > 0 && elements > kMaxDatasetBytes / extent) {
+      return Error(what,
+                   absl::StrCat("announces more than the ", kMaxDatasetBytes, " bytes that can be read"));
+    }
+    elements *= std::max<int64_t>(1, extent);
+    extents.push_back(extent);
+  }
+  return Shape(std::move(extents));
+}
+
+absl::StatusOr<NpyFile> ReadPlain(const v1::NpyArray& array, bool header_only) {
+  NpyFile file{.what = array.path(), .header = {}, .content = {}};
+  std::ifstream stream(array.path(), std::ios::binary);
+  struct stat stat;
+  if (!stream || ::stat(array.path().c_str(), &stat) != 0 || !S_ISREG(stat.st_mode)) {
+    return Error(file.what, "cannot be opened, or is not a regular file");
+  }
+  if (stat.st_size > kMaxDatasetBytes + kMaxHeader) {
+    return Error(file.what, absl::StrCat("has ", stat.st_size, " bytes, more than the ", kMaxDatasetBytes,
+                                         " that can be read"));
+  }
+  std::string content(std::min<int64_t>(header_only ? kMaxHeader + 16 : stat.st_size, stat.st_size), '\0');
+  stream.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(stream.gcount());
+  TANDEM_ASSIGN_OR_RETURN(file.header, ParseNpyHeader(file.what, content));
+  const int64_t expected = file.header.shape.elements() * file.header.item_bytes;
+  const int64_t found = stat.st_size - file.header.data_at;
+  if (found != expected) {
+    return Error(file.what,
+                 absl::StrCat(found < expected ? "is truncated" : "is longer than its header announces",
+                              ": its header announces ", file.header.descr, " ", file.header.shape.ToString(),
+                              ", ", expected, " bytes, and ", found, " follow"));
+  }
+  if (!header_only) file.content = std::move(content);
+  return file;
+}
+
+absl::StatusOr<NpyFile> ReadMember(const v1::NpyArray& array, bool header_only) {
+  TANDEM_ASSIGN_OR_RETURN(const ZipFile zip, ZipFile::Open(array.path()));
+  std::vector<std::string> names;
+  const ZipMember* found = nullptr;
+  for (const ZipMember& member : zip.members()) {
+    absl::string_view name = member.name;
+    if (!absl::EndsWith(name, ".npy")) continue;
+    name.remove_suffix(4);
+    names.emplace_back(name);
+    if (array.member() == name || array.member() == member.name || array.member().empty()) found = &member;
+  }
+  if (found == nullptr || (array.member().empty() && names.size() > 1)) {
+    const std::string has = names.empty() ? "it has no arrays" : "it has " + absl::StrJoin(names, ", ");
+    return Error(array.path(),
+                 array.member().empty()
+                     ? absl::StrCat("is an archive; give the member that is meant: ", has)
+                     : absl::StrCat("has no member '", absl::CHexEscape(array.member()), "'; ", has));
+  }
+  NpyFile file{.what = absl::StrCat(array.path(), ": ", found->name), .header = {}, .content = {}};
+  if (found->bytes > kMaxDatasetBytes + kMaxHeader) {
+    return Error(file.what, absl::StrCat("has more than the ", kMaxDatasetBytes, " bytes that can be read"));
+  }
+  TANDEM_ASSIGN_OR_RETURN(std::string content,
+                          zip.Read(*found, header_only ? kMaxHeader + 16 : found->bytes));
+  TANDEM_ASSIGN_OR_RETURN(file.header, ParseNpyHeader(file.what, content));
+  const int64_t expected = file.header.data_at + file.header.shape.elements() * file.header.item_bytes;
+  if (found->bytes != expected) {
+    return Error(file.what, absl::StrCat("has ", found->bytes, " bytes, but its header announces ",
+                                         file.header.descr, " ", file.header.shape.ToString()));
+  }
+  if (!header_only) file.content = std::move(content);
+  return file;
+}
+
+}  // namespace
+
+absl::StatusOr<NpyHeader> ParseNpyHeader(const std::string& what, absl::string_view begin) {
+  if (begin.size() < 10 || !absl::StartsWith(begin, kMagic)) {
+    return Error(what, "is not an NPY file: it does not begin with \\x93NUMPY");
+  }
+  const auto byte = [&](size_t i) { return static_cast<int64_t>(static_cast<uint8_t>(begin[i])); };
+  const int64_t version = byte(6);
+  if (version < 1 || version > 3) {
+    return Error(what, absl::StrCat("is of NPY version ", version, "; only 1 to 3 can be read"));
+  }
+  NpyHeader header;
+  const int64_t prefix = version == 1 ? 10 : 12;
+  if (static_cast<int64_t>(begin.size()) < prefix)
+    return Error(what, "is truncated: it ends within its header");
+  int64_t size = byte(8) | byte(9) << 8;
+  if (version > 1) size |= byte(10) << 16 | byte(11) << 24;
+  header.data_at = prefix + size;
+  if (size > kMaxHeader || header.data_at > static_cast<int64_t>(begin.size())) {
+    return Error(what, "is truncated, or damaged: it ends within its header");
+  }
+  const absl::string_view dictionary = begin.substr(prefix, size);
+  const absl::string_view descr = ValueOf(dictionary, "descr");
+  if (descr.size() < 2 || (descr.front() != '\'' && descr.front() != '"')) {
+    return Error(what, absl::StrCat("holds records of several fields, not numbers: its dtype is ",
+                                    absl::CHexEscape(descr.substr(0, 60))));
+  }
+  header.descr = std::string(descr.substr(1, descr.find(descr.front(), 1) - 1));
+  const std::string dtype = absl::CHexEscape(header.descr.substr(0, 20));
+  int64_t bytes = 0;
+  if (header.descr.size() < 3 || !absl::SimpleAtoi(header.descr.substr(2), &bytes)) bytes = 0;
+  header.kind = header.descr.size() > 1 ? header.descr[1] : 0;
+  header.item_bytes = bytes;
+  const bool number = (header.kind == 'f' && (bytes == 2 || bytes == 4 || bytes == 8)) ||
+                      ((header.kind == 'i' || header.kind == 'u') &&
+                       (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)) ||
+                      (header.kind == 'b' && bytes == 1);
+  if (!number) {
+    return Error(what, absl::StrCat("has dtype '", dtype, "'",
+                                    header.kind == 'O'                         ? ", Python objects"
+                                    : header.kind == 'U' || header.kind == 'S' ? ", text"
+                                                                               : "",
+                                    "; it must be a boolean, an integer or a float of 16, 32 or 64 bits"));
+  }
+  if (header.descr[0] == '>' && bytes > 1) {
+    return Error(what, absl::StrCat("has dtype '", dtype,
+                                    "', which is big-endian; save it as little-endian: "
+                                    "array.astype(array.dtype.newbyteorder('<'))"));
+  }
+  if (absl::StartsWith(ValueOf(dictionary, "fortran_order"), "True")) {
+    return Error(what, "is in Fortran's order; save it in C order: numpy.ascontiguousarray(array)");
+  }
+  TANDEM_ASSIGN_OR_RETURN(header.shape, ParseShape(what, ValueOf(dictionary, "shape")));
+  if (header.shape.elements() > kMaxDatasetBytes / bytes) {
+    return Error(what, absl::StrCat("announces more than the ", kMaxDatasetBytes, " bytes that can be read"));
+  }
+  return header;
+}
+
+absl::StatusOr<NpyFile> ReadNpy(const v1::NpyArray& array, bool header_only) {
+  std::ifstream stream(array.path(), std::ios::binary);
+  char magic[4] = {};
+  stream.read(magic, 4);
+  if (stream.gcount() == 4 && absl::string_view(magic, 2) == "PK") return ReadMember(array, header_only);
+  if (!array.member().empty() && stream.gcount() == 4) {
+    return Error(array.path(), absl::StrCat("is no NPZ archive, so it has no member '",
+                                            absl::CHexEscape(array.member()), "'"));
+  }
+  return ReadPlain(array, header_only);
+}
+
+}  // namespace tandem

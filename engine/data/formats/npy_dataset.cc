@@ -1,0 +1,347 @@
+#include "engine/data/formats/npy_dataset.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/formats/npy_array.h"
+#include "engine/data/memory_dataset.h"
+
+namespace tandem {
+namespace {
+
+// IEEE 754 binary16.
+float HalfToFloat(uint16_t half) {
+  const int exponent = half >> 10 & 31, fraction = half & 1023;
+  float value = exponent == 0    ? std::ldexp(static_cast<float>(fraction), -24)
+                : exponent == 31 ? (fraction == 0 ? std::numeric_limits<float>::infinity()
+                                                  : std::numeric_limits<float>::quiet_NaN())
+                                 : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+  return half >> 15 ? -value : value;
+}
+
+template <typename From, typename To, typename Convert>
+void ConvertAll(absl::string_view elements, std::vector<To>& values, const Convert& convert) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    From from;
+    std::memcpy(&from, elements.data() + i * sizeof(From), sizeof(From));
+    values[i] = convert(from);
+  }
+}
+
+// All elements as To; integers that do not fit become -1 where To is int32_t.
+template <typename To>
+std::vector<To> Converted(const NpyFile& file) {
+  std::vector<To> values(file.header.shape.elements());
+  const auto convert = [](auto from) -> To {
+    if constexpr (std::is_same_v<To, int32_t>) {
+      return from < 0 || static_cast<double>(from) > 2147483647.0 ? -1 : static_cast<int32_t>(from);
+    } else {
+      return static_cast<To>(from);
+    }
+  };
+  const absl::string_view elements = file.elements();
+  const NpyHeader& header = file.header;
+  if (header.kind == 'f') {
+    if (header.item_bytes == 2)
+      ConvertAll<uint16_t>(elements, values, [&](uint16_t half) { return convert(HalfToFloat(half)); });
+    if (header.item_bytes == 4) ConvertAll<float>(elements, values, convert);
+    if (header.item_bytes == 8) ConvertAll<double>(elements, values, convert);
+  } else if (header.kind == 'i') {
+    if (header.item_bytes == 1) ConvertAll<int8_t>(elements, values, convert);
+    if (header.item_bytes == 2) ConvertAll<int16_t>(elements, values, convert);
+    if (header.item_bytes == 4) ConvertAll<int32_t>(elements, values, convert);
+    if (header.item_bytes == 8) ConvertAll<int64_t>(elements, values, convert);
+  } else {
+    if (header.item_bytes == 1) ConvertAll<uint8_t>(elements, values, convert);
+    if (header.item_bytes == 2) ConvertAll<uint16_t>(elements, values, convert);
+    if (header.item_bytes == 4) ConvertAll<uint32_t>(elements, values, convert);
+    if (header.item_bytes == 8) ConvertAll<uint64_t>(elements, values, convert);
+  }
+  return values;
+}
+
+bool IsInteger(const NpyHeader& header) { return header.kind != 'f'; }
+
+// The shape of one sample, without the first extent.
+Shape SampleShape(const Shape& shape) {
+  return Shape(std::vector<int64_t>(shape.extents().begin() + 1, shape.extents().end()));
+}
+
+SampleType SampleTypeOf(const NpyHeader& header) {
+  if (header.kind == 'f' || header.kind == 'b') return SampleType::kFloats;
+  return header.kind == 'u' && header.item_bytes == 1 ? SampleType::kBytes : SampleType::kTokens;
+}
+
+// One split's arrays. Targets of classes and of tokens, and inputs of tokens, are read whole in any case.
+struct Split {
+  std::string name;  // "train"
+  NpyFile inputs;
+  NpyFile targets;
+  std::vector<int32_t> target_numbers;
+  std::vector<int32_t> input_tokens;
+  std::string InputsField() const { return absl::StrCat("npy.", name, "_inputs"); }
+  std::string TargetsField() const { return absl::StrCat("npy.", name, "_targets"); }
+};
+
+std::string Described(const NpyFile& file) {
+  return absl::StrCat(file.what, " has dtype '", file.header.descr, "' and shape ",
+                      file.header.shape.ToString());
+}
+
+absl::Status ReadHeaders(const v1::NpyArray& inputs, const v1::NpyArray& targets, Split& split) {
+  FieldViolations violations;
+  const auto read = [&](const v1::NpyArray& array, const std::string& field, NpyFile& file) {
+    if (array.path().empty()) {
+      violations.Add(field + ".path", "is required: the path of an NPY file or an NPZ archive");
+      return;
+    }
+    absl::StatusOr<NpyFile> header = ReadNpy(array, /*header_only=*/true);
+    violations.AddAll(field, header.status());
+    if (header.ok()) file = *std::move(header);
+  };
+  read(inputs, split.InputsField(), split.inputs);
+  read(targets, split.TargetsField(), split.targets);
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  const Shape& in = split.inputs.header.shape;
+  const Shape& out = split.targets.header.shape;
+  if (in.rank() < 2 || in.elements() == 0) {
+    violations.Add(
+        split.InputsField(),
+        absl::StrCat(Described(split.inputs), "; it must be [samples, ...], with at least one sample"));
+  } else if (in.rank() > 5) {
+    violations.Add(split.InputsField(),
+                   absl::StrCat(Described(split.inputs), "; it has too many dimensions"));
+  } else if (out.rank() < 1 || out[0] != in[0]) {
+    violations.Add(split.TargetsField(), absl::StrCat(Described(split.targets), ", but ", split.inputs.what,
+                                                      " has ", in[0], " samples"));
+  }
+  if (in.rank() >= 1 && in[0] > kMaxSamples) {
+    violations.Add(split.InputsField(),
+                   absl::StrCat("holds ", in[0], " samples; at most ", kMaxSamples, " can be read"));
+  }
+  return violations.ToStatus();
+}
+
+absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, const Split& train) {
+  const NpyHeader& targets = train.targets.header;
+  const Shape& shape = targets.shape;
+  const bool one = shape.rank() == 1 || (shape.rank() == 2 && shape[1] == 1);
+  const bool tokens = SampleTypeOf(train.inputs.header) == SampleType::kTokens && IsInteger(targets) &&
+                      shape == train.inputs.header.shape;
+  switch (source.targets()) {
+    case v1::TARGET_KIND_CLASS:
+      if (one && IsInteger(targets)) return TargetType::kClass;
+      return FieldError(train.TargetsField(),
+                        absl::StrCat(Described(train.targets), "; classes must be integers [samples]"));
+    case v1::TARGET_KIND_TOKENS:
+      if (tokens) return TargetType::kTokens;
+      return FieldError(
+          train.TargetsField(),
+          absl::StrCat(Described(train.targets),
+                       "; next tokens must be integers of the shape of inputs that are tokens, but ",
+                       Described(train.inputs)));
+    case v1::TARGET_KIND_VALUES:
+      return TargetType::kValues;
+    default:
+      return tokens                      ? TargetType::kTokens
+             : one && IsInteger(targets) ? TargetType::kClass
+                                         : TargetType::kValues;
+  }
+}
+
+// Reads an array of classes or tokens and checks that all are below `classes`; where that is 0, it becomes
+// the largest plus 1.
+absl::Status ReadNumbers(const v1::NpyArray& array, const std::string& field, const char* noun,
+                         int64_t& classes, std::vector<int32_t>& numbers) {
+  const absl::StatusOr<NpyFile> file = ReadNpy(array, /*header_only=*/false);
+  FieldViolations violations;
+  violations.AddAll(field, file.status());
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  numbers = Converted<int32_t>(*file);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] < 0) {
+      return FieldError(field,
+                        absl::StrCat(file->what, " holds a number at index ", i,
+                                     " that is negative or above 2^31 - 1; it must be a ", noun, " from 0"));
+    }
+    if (classes > 0 && numbers[i] >= classes) {
+      return FieldError(field, absl::StrCat(file->what, " holds ", noun, " ", numbers[i], " at index ", i,
+                                            ", outside the ", classes, " (0 to ", classes - 1, ")"));
+    }
+  }
+  if (classes == 0) classes = 1 + int64_t{*std::max_element(numbers.begin(), numbers.end())};
+  return absl::OkStatus();
+}
+
+struct Arrays {
+  DatasetInfo info;
+  Split train{.name = "train", .inputs = {}, .targets = {}, .target_numbers = {}, .input_tokens = {}};
+  Split validation{
+      .name = "validation", .inputs = {}, .targets = {}, .target_numbers = {}, .input_tokens = {}};
+  bool validates = false;
+};
+
+// That the validation arrays are like the training ones.
+absl::Status CheckAlike(const Split& train, const Split& validation) {
+  FieldViolations violations;
+  const auto check = [&](const NpyFile& a, const NpyFile& b, const std::string& field) {
+    const bool same_kind = a.header.kind == b.header.kind ||
+                           (IsInteger(a.header) && IsInteger(b.header) && field == validation.TargetsField());
+    if (same_kind && SampleShape(a.header.shape) == SampleShape(b.header.shape)) return;
+    violations.Add(field, absl::StrCat(Described(b), ", but ", Described(a),
+                                       ": they must be alike but for the number of samples"));
+  };
+  check(train.inputs, validation.inputs, validation.InputsField());
+  check(train.targets, validation.targets, validation.TargetsField());
+  return violations.ToStatus();
+}
+
+absl::StatusOr<Arrays> ReadAll(const v1::NpySource& source) {
+  Arrays arrays;
+  DatasetInfo& info = arrays.info;
+  FieldViolations violations;
+  if (source.classes() < 0 || source.classes() > std::numeric_limits<int32_t>::max()) {
+    violations.Add("npy.classes",
+                   absl::StrCat("is ", source.classes(), "; it must be at least 2, or left out"));
+  }
+  violations.AddAll("", ReadHeaders(source.train_inputs(), source.train_targets(), arrays.train));
+  arrays.validates = source.has_validation_inputs() || source.has_validation_targets();
+  if (arrays.validates) {
+    violations.AddAll(
+        "", ReadHeaders(source.validation_inputs(), source.validation_targets(), arrays.validation));
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  Split& train = arrays.train;
+  Split& validation = arrays.validation;
+  if (arrays.validates) TANDEM_RETURN_IF_ERROR(CheckAlike(train, validation));
+  const NpyHeader& inputs = train.inputs.header;
+  info.shape = SampleShape(inputs.shape);
+  info.sample_type = SampleTypeOf(inputs);
+  TANDEM_ASSIGN_OR_RETURN(info.target_type, TargetTypeOf(source, train));
+  info.train_samples = inputs.shape[0];
+  info.validation_samples = arrays.validates ? validation.inputs.header.shape[0] : 0;
+  info.classes = info.target_type == TargetType::kValues && info.sample_type != SampleType::kTokens
+                     ? 0
+                     : source.classes();
+  if (info.sample_type == SampleType::kTokens && info.shape.rank() != 1) {
+    return FieldError(
+        train.InputsField(),
+        absl::StrCat(Described(train.inputs),
+                     "; integers other than uint8 are tokens, which must be [samples, length]"));
+  }
+  if (info.target_type == TargetType::kValues) {
+    if (source.classes() != 0 && info.sample_type != SampleType::kTokens) {
+      return FieldError(
+          "npy.classes",
+          absl::StrCat("is ", source.classes(), ", but the targets are values: ", Described(train.targets)));
+    }
+    info.target_shape = SampleShape(train.targets.header.shape);
+    if (info.target_shape.rank() == 0) info.target_shape = Shape({1});
+  }
+  // The vocabulary of inputs and targets is one; a class is no token.
+  int64_t vocabulary = info.target_type == TargetType::kClass ? 0 : info.classes;
+  for (Split* split : {&train, &validation}) {
+    if (split == &validation && !arrays.validates) continue;
+    const bool is_train = split == &train;
+    const v1::NpyArray& from = is_train ? source.train_inputs() : source.validation_inputs();
+    const v1::NpyArray& to = is_train ? source.train_targets() : source.validation_targets();
+    if (info.target_type == TargetType::kTokens && is_train && info.classes == 0) {
+      // The largest of both.
+      int64_t in = 0, out = 0;
+      TANDEM_RETURN_IF_ERROR(ReadNumbers(from, split->InputsField(), "token", in, split->input_tokens));
+      TANDEM_RETURN_IF_ERROR(ReadNumbers(to, split->TargetsField(), "token", out, split->target_numbers));
+      vocabulary = info.classes = std::max(in, out);
+      continue;
+    }
+    if (info.sample_type == SampleType::kTokens) {
+      TANDEM_RETURN_IF_ERROR(
+          ReadNumbers(from, split->InputsField(), "token", vocabulary, split->input_tokens));
+    }
+    if (info.target_type == TargetType::kClass) {
+      TANDEM_RETURN_IF_ERROR(
+          ReadNumbers(to, split->TargetsField(), "class", info.classes, split->target_numbers));
+    } else if (info.target_type == TargetType::kTokens) {
+      TANDEM_RETURN_IF_ERROR(
+          ReadNumbers(to, split->TargetsField(), "token", info.classes, split->target_numbers));
+    }
+  }
+  if (info.target_type == TargetType::kTokens) info.target_shape = info.shape;
+  const int64_t sample_bytes = info.shape.elements() * SizeOf(DTypeOfSamples(info.sample_type)) +
+                               info.target_shape.elements() * static_cast<int64_t>(sizeof(float));
+  info.memory_bytes = (info.train_samples + info.validation_samples) * sample_bytes;
+  return arrays;
+}
+
+absl::StatusOr<std::unique_ptr<const Dataset>> Load(const DatasetInfo& info, const v1::NpyArray& inputs,
+                                                    const v1::NpyArray& targets, Split& split) {
+  FieldViolations violations;
+  std::vector<uint8_t> samples, outputs;
+  const auto read_floats = [&](const v1::NpyArray& array, const std::string& field,
+                               std::vector<uint8_t>& bytes) {
+    const absl::StatusOr<NpyFile> file = ReadNpy(array, /*header_only=*/false);
+    violations.AddAll(field, file.status());
+    if (!file.ok()) return;
+    const std::vector<float> values = Converted<float>(*file);
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (std::isfinite(values[i])) continue;
+      violations.Add(field, absl::StrCat(file->what, " holds ", values[i], " at index ", i,
+                                         "; all numbers must be finite"));
+      break;
+    }
+    bytes = BytesOf(values);
+  };
+  switch (info.sample_type) {
+    case SampleType::kBytes: {
+      const absl::StatusOr<NpyFile> file = ReadNpy(inputs, /*header_only=*/false);
+      violations.AddAll(split.InputsField(), file.status());
+      if (file.ok()) samples.assign(file->elements().begin(), file->elements().end());
+      break;
+    }
+    case SampleType::kFloats:
+      read_floats(inputs, split.InputsField(), samples);
+      break;
+    case SampleType::kTokens:
+      samples = BytesOf(split.input_tokens);
+      break;
+  }
+  if (info.target_type == TargetType::kValues) {
+    read_floats(targets, split.TargetsField(), outputs);
+  } else {
+    outputs = BytesOf(split.target_numbers);
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  return std::make_unique<MemoryDataset>(
+      info.shape.elements() * SizeOf(DTypeOfSamples(info.sample_type)), std::move(samples),
+      info.target_shape.elements() * SizeOf(DTypeOfTargets(info.target_type)), std::move(outputs));
+}
+
+}  // namespace
+
+absl::StatusOr<DatasetInfo> DescribeNpy(const v1::NpySource& source) {
+  TANDEM_ASSIGN_OR_RETURN(Arrays arrays, ReadAll(source));
+  return std::move(arrays.info);
+}
+
+absl::StatusOr<OpenedDataset> OpenNpy(const v1::NpySource& source) {
+  TANDEM_ASSIGN_OR_RETURN(Arrays arrays, ReadAll(source));
+  OpenedDataset opened;
+  TANDEM_ASSIGN_OR_RETURN(opened.train,
+                          Load(arrays.info, source.train_inputs(), source.train_targets(), arrays.train));
+  if (arrays.validates) {
+    TANDEM_ASSIGN_OR_RETURN(opened.validation, Load(arrays.info, source.validation_inputs(),
+                                                    source.validation_targets(), arrays.validation));
+  }
+  opened.info = std::move(arrays.info);
+  return opened;
+}
+
+}  // namespace tandem

@@ -1,0 +1,17 @@
+#ifndef TANDEM_ENGINE_DATA_FORMATS_NPY_DATASET_H_
+#define TANDEM_ENGINE_DATA_FORMATS_NPY_DATASET_H_
+
+#include "absl/status/statusor.h"
+#include "engine/data/dataset.h"
+#include "tandem/v1/dataset.pb.h"
+
+namespace tandem {
+
+// An NpySource, as DescribeDataset and OpenDataset before limits and splits. Describing reads the headers,
+// and targets that are classes or tokens. Paths of fields are relative to the DatasetSpec.
+absl::StatusOr<DatasetInfo> DescribeNpy(const v1::NpySource& source);
+absl::StatusOr<OpenedDataset> OpenNpy(const v1::NpySource& source);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_DATA_FORMATS_NPY_DATASET_H_

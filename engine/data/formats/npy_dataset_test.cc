@@ -1,0 +1,203 @@
+#include <zlib.h>
+
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/data/dataset.h"
+#include "engine/data/formats/test_files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+
+template <typename T>
+std::string Bytes(const std::vector<T>& values) {
+  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+std::string Npy(const std::string& descr, const std::string& shape, const std::string& elements,
+                const std::string& fortran = "False") {
+  std::string header =
+      absl::StrCat("{'descr': '", descr, "', 'fortran_order': ", fortran, ", 'shape': ", shape, ", }");
+  header.append(63 - (10 + header.size()) % 64, ' ');
+  header.push_back('\n');
+  std::string file = "\x93NUMPY";
+  file += std::string("\x01\x00", 2);
+  file.push_back(static_cast<char>(header.size() & 255));
+  file.push_back(static_cast<char>(header.size() >> 8));
+  return file + header + elements;
+}
+
+std::string Little(uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i)));
+  return text;
+}
+
+// An archive of deflated members, with 64-bit sizes where `large`.
+std::string Zip(const std::vector<std::pair<std::string, std::string>>& members, bool large) {
+  std::string zip, directory;
+  for (const auto& [name, content] : members) {
+    std::string packed(content.size() + 1000, '\0');
+    z_stream stream = {};
+    EXPECT_EQ(::deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+    stream.avail_in = content.size();
+    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+    stream.avail_out = packed.size();
+    EXPECT_EQ(::deflate(&stream, Z_FINISH), Z_STREAM_END);
+    packed.resize(stream.total_out);
+    ::deflateEnd(&stream);
+    const uint64_t crc = ::crc32(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
+    const size_t at = zip.size();
+    zip += "PK\x03\x04" + Little(20, 2) + Little(0, 2) + Little(8, 2) + Little(0, 4) + Little(crc, 4) +
+           Little(packed.size(), 4) + Little(content.size(), 4) + Little(name.size(), 2) + Little(0, 2) +
+           name + packed;
+    const std::string extra =
+        large ? Little(1, 2) + Little(16, 2) + Little(content.size(), 8) + Little(packed.size(), 8) : "";
+    directory += "PK\x01\x02" + Little(20, 2) + Little(20, 2) + Little(0, 2) + Little(8, 2) + Little(0, 4) +
+                 Little(crc, 4) + Little(large ? 0xFFFFFFFF : packed.size(), 4) +
+                 Little(large ? 0xFFFFFFFF : content.size(), 4) + Little(name.size(), 2) +
+                 Little(extra.size(), 2) + Little(0, 2) + Little(0, 8) + Little(at, 4) + name + extra;
+  }
+  const size_t at = zip.size();
+  return zip + directory + "PK\x05\x06" + Little(0, 4) + Little(members.size(), 2) +
+         Little(members.size(), 2) + Little(directory.size(), 4) + Little(at, 4) + Little(0, 2);
+}
+
+class NpyTest : public ::testing::Test {
+ protected:
+  v1::DatasetSpec Spec(const std::string& inputs, const std::string& targets) {
+    v1::DatasetSpec spec;
+    spec.mutable_npy()->mutable_train_inputs()->set_path(WriteFile(folder_ + "/x.npy", inputs));
+    spec.mutable_npy()->mutable_train_targets()->set_path(WriteFile(folder_ + "/y.npy", targets));
+    return spec;
+  }
+  OpenedDataset Open(const v1::DatasetSpec& spec) {
+    const absl::StatusOr<DatasetInfo> info = DescribeDataset(spec);
+    EXPECT_TRUE(info.ok()) << info.status();
+    absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return opened.ok() ? *std::move(opened) : OpenedDataset();
+  }
+  const std::string folder_ = FreshFolder();
+  const std::string floats_ = Npy("<f4", "(2, 3)", Bytes<float>({1, 2, 3, 4, 5, 6}));
+  const std::string labels_ = Npy("<i8", "(2,)", Bytes<int64_t>({3, 0}));
+};
+
+TEST_F(NpyTest, FloatsAndClasses) {
+  const OpenedDataset opened = Open(Spec(floats_, labels_));
+  EXPECT_EQ(opened.info.shape, Shape({3}));
+  EXPECT_EQ(opened.info.sample_type, SampleType::kFloats);
+  EXPECT_EQ(opened.info.target_type, TargetType::kClass);
+  EXPECT_EQ(opened.info.classes, 4);
+  EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(3, 0));
+}
+
+TEST_F(NpyTest, BytesDoublesAndHalves) {
+  OpenedDataset opened = Open(Spec(Npy("|u1", "(2, 1, 1, 2)", "\x01\x02\x03\x04"),
+                                   Npy("<f8", "(2, 2)", Bytes<double>({0.5, 1, 2, 3}))));
+  EXPECT_EQ(opened.info.shape, Shape({1, 1, 2}));
+  EXPECT_EQ(opened.info.sample_type, SampleType::kBytes);
+  EXPECT_EQ(opened.info.target_type, TargetType::kValues);
+  EXPECT_EQ(opened.info.target_shape, Shape({2}));
+  EXPECT_THAT(Samples<uint8_t>(*opened.train), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(Targets<float>(*opened.train), ElementsAre(0.5, 1, 2, 3));
+  // 1, -2 and the smallest number above 0.
+  opened = Open(Spec(Npy("<f2", "(3, 1)", Bytes<uint16_t>({0x3C00, 0xC000, 0x0001})),
+                     Npy("|b1", "(3,)", std::string("\1\0\1", 3))));
+  EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(1, -2, 0x1p-24F));
+  EXPECT_EQ(opened.info.classes, 2);
+}
+
+TEST_F(NpyTest, Tokens) {
+  const OpenedDataset opened = Open(Spec(Npy("<i4", "(2, 2)", Bytes<int32_t>({1, 2, 3, 4})),
+                                         Npy("<i4", "(2, 2)", Bytes<int32_t>({2, 3, 4, 9}))));
+  EXPECT_EQ(opened.info.sample_type, SampleType::kTokens);
+  EXPECT_EQ(opened.info.target_type, TargetType::kTokens);
+  EXPECT_EQ(opened.info.classes, 10);
+  EXPECT_THAT(Samples<int32_t>(*opened.train), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(2, 3, 4, 9));
+}
+
+TEST_F(NpyTest, MembersOfAnArchive) {
+  for (const bool large : {false, true}) {
+    const std::string path = WriteFile(folder_ + "/data.npz", Zip({{"x_train.npy", floats_},
+                                                                   {"y_train.npy", labels_},
+                                                                   {"x_test.npy", floats_},
+                                                                   {"y_test.npy", labels_}},
+                                                                  large));
+    v1::DatasetSpec spec;
+    v1::NpySource* npy = spec.mutable_npy();
+    for (v1::NpyArray* array : {npy->mutable_train_inputs(), npy->mutable_train_targets(),
+                                npy->mutable_validation_inputs(), npy->mutable_validation_targets()}) {
+      array->set_path(path);
+    }
+    npy->mutable_train_inputs()->set_member("x_train");
+    npy->mutable_train_targets()->set_member("y_train");
+    npy->mutable_validation_inputs()->set_member("x_test");
+    npy->mutable_validation_targets()->set_member("y_test");
+    const OpenedDataset opened = Open(spec);
+    EXPECT_THAT(Samples<float>(*opened.validation), ElementsAre(1, 2, 3, 4, 5, 6));
+    npy->mutable_train_inputs()->set_member("x");
+    ExpectViolation(spec, "npy.train_inputs", "has no member 'x'; it has x_train, y_train, x_test, y_test");
+    npy->mutable_train_inputs()->clear_member();
+    ExpectViolation(spec, "npy.train_inputs", "give the member that is meant");
+  }
+}
+
+TEST_F(NpyTest, NamesTheDtypeAtFault) {
+  ExpectViolation(Spec(Npy("|O", "(2, 3)", ""), labels_), "npy.train_inputs",
+                  "x.npy has dtype '|O', Python objects");
+  ExpectViolation(Spec(Npy("<U5", "(2, 3)", ""), labels_), "npy.train_inputs", "has dtype '<U5', text");
+  ExpectViolation(Spec(Npy("<c8", "(2, 3)", ""), labels_), "npy.train_inputs", "has dtype '<c8'; it must be");
+  ExpectViolation(Spec(Npy(">f4", "(2, 3)", std::string(24, 'x')), labels_), "npy.train_inputs",
+                  "has dtype '>f4', which is big-endian");
+  v1::DatasetSpec spec = Spec(floats_, Npy("<f4", "(2,)", Bytes<float>({0, 1})));
+  EXPECT_EQ(Open(spec).info.target_type, TargetType::kValues);
+  spec.mutable_npy()->set_targets(v1::TARGET_KIND_CLASS);
+  ExpectViolation(spec, "npy.train_targets", "has dtype '<f4' and shape [2]; classes must be integers");
+}
+
+TEST_F(NpyTest, RefusesHostileFiles) {
+  ExpectViolation(Spec(floats_.substr(0, floats_.size() - 1), labels_), "npy.train_inputs",
+                  "is truncated: its header announces <f4 [2, 3], 24 bytes, and 23 follow");
+  ExpectViolation(Spec(floats_ + "x", labels_), "npy.train_inputs", "is longer than its header announces");
+  ExpectViolation(Spec("not an array", labels_), "npy.train_inputs", "is not an NPY file");
+  ExpectViolation(Spec(floats_.substr(0, 40), labels_), "npy.train_inputs", "it ends within its header");
+  ExpectViolation(Spec(Npy("<f4", "(99999999, 99999999)", ""), labels_), "npy.train_inputs",
+                  "announces more than");
+  ExpectViolation(Spec(Npy("<f4", "(2, 3)", std::string(24, '\0'), "True"), labels_), "npy.train_inputs",
+                  "Fortran's order");
+  ExpectViolation(Spec(floats_, Npy("<i8", "(3,)", Bytes<int64_t>({1, 2, 3}))), "npy.train_targets",
+                  "y.npy has dtype '<i8' and shape [3], but ");
+  ExpectViolation(Spec(floats_, Npy("<i8", "(2,)", Bytes<int64_t>({1, -2}))), "npy.train_targets",
+                  "at index 1 that is negative");
+  v1::DatasetSpec spec = Spec(floats_, labels_);
+  spec.mutable_npy()->set_classes(3);
+  ExpectViolation(spec, "npy.train_targets", "holds class 3 at index 0, outside the 3 (0 to 2)");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  ExpectViolation(Spec(Npy("<f4", "(2, 1)", Bytes<float>({1, nan})), labels_), "npy.train_inputs",
+                  "holds nan at index 1", false);
+  std::string zip = Zip({{"x.npy", floats_}}, false);
+  ExpectViolation(Spec(zip.substr(0, zip.size() / 2), labels_), "npy.train_inputs",
+                  "it has no directory at its end");
+  zip[60] ^= 0x55;
+  EXPECT_FALSE(OpenDataset(Spec(zip, labels_)).ok());
+  ExpectViolation(v1::DatasetSpec([&] {
+                    v1::DatasetSpec missing = Spec(floats_, labels_);
+                    missing.mutable_npy()->clear_train_targets();
+                    return missing;
+                  }()),
+                  "npy.train_targets.path", "is required");
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,115 @@
+#include "engine/data/formats/png_file.h"
+
+#include <png.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace tandem {
+namespace {
+
+// libpng reports errors by a call that must not return.
+struct Errors {
+  std::jmp_buf jump;
+  char message[256];
+};
+
+void OnError(png_structp png, png_const_charp message) {
+  auto* errors = static_cast<Errors*>(png_get_error_ptr(png));
+  std::strncpy(errors->message, message, sizeof errors->message - 1);
+  std::longjmp(errors->jump, 1);
+}
+
+void OnWarning(png_structp /*png*/, png_const_charp /*message*/) {}
+
+struct Input {
+  absl::string_view left;
+};
+
+void OnRead(png_structp png, png_bytep data, size_t size) {
+  auto* input = static_cast<Input*>(png_get_io_ptr(png));
+  if (input->left.size() < size) png_error(png, "the file is truncated");
+  std::memcpy(data, input->left.data(), size);
+  input->left.remove_prefix(size);
+}
+
+// Everything between here and the end of Decode is C, which longjmp may leave: what has a destructor is made
+// before.
+bool Decode(bool header_only, Errors& errors, png_structp png, png_infop info, Image& image,
+            std::vector<uint8_t>& interleaved, std::vector<png_bytep>& rows) {
+  if (setjmp(errors.jump) != 0) return false;
+  png_set_user_limits(png, 1 << 20, 1 << 20);
+  png_set_chunk_malloc_max(png, 1 << 23);
+  png_read_info(png, info);
+  const int64_t height = png_get_image_height(png, info), width = png_get_image_width(png, info);
+  if (height * width > kMaxImagePixels) {
+    std::snprintf(errors.message, sizeof errors.message, "it has %lld x %lld pixels, more than can be read",
+                  static_cast<long long>(width), static_cast<long long>(height));
+    return false;
+  }
+  const int type = png_get_color_type(png, info);
+  bool grey = (type & PNG_COLOR_MASK_COLOR) == 0;
+  if (type == PNG_COLOR_TYPE_PALETTE) {
+    png_colorp palette = nullptr;
+    int colours = 0;
+    png_get_PLTE(png, info, &palette, &colours);
+    grey = std::all_of(palette, palette + colours,
+                       [](const png_color& c) { return c.red == c.green && c.green == c.blue; });
+  }
+  image.height = height;
+  image.width = width;
+  image.channels = grey ? 1 : 3;
+  if (header_only) return true;
+  png_set_expand(png);  // Palettes to colours, few bits to eight, a transparent colour to alpha.
+  png_set_scale_16(png);
+  png_set_strip_alpha(png);
+  png_set_interlace_handling(png);
+  png_read_update_info(png, info);
+  const int64_t stride = png_get_rowbytes(png, info), channels = png_get_channels(png, info);
+  interleaved.resize(height * stride);
+  rows.resize(height);
+  for (int64_t y = 0; y < height; ++y) rows[y] = interleaved.data() + y * stride;
+  png_read_image(png, rows.data());
+  png_read_end(png, nullptr);
+  // A grey palette has become three equal colours.
+  image.pixels.resize(image.channels * height * width);
+  for (int64_t c = 0; c < image.channels; ++c) {
+    for (int64_t y = 0; y < height; ++y) {
+      uint8_t* const out = image.pixels.data() + (c * height + y) * width;
+      for (int64_t x = 0; x < width; ++x) out[x] = rows[y][x * channels + c];
+    }
+  }
+  return true;
+}
+
+absl::StatusOr<Image> Read(absl::string_view file, bool header_only) {
+  Errors errors = {};
+  Input input{file};
+  Image image;
+  std::vector<uint8_t> interleaved;
+  std::vector<png_bytep> rows;
+  png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors, OnError, OnWarning);
+  png_infop info = png == nullptr ? nullptr : png_create_info_struct(png);
+  if (info == nullptr) {
+    png_destroy_read_struct(&png, nullptr, nullptr);
+    return absl::ResourceExhaustedError("no memory to decode an image");
+  }
+  png_set_read_fn(png, &input, OnRead);
+  const bool decoded = Decode(header_only, errors, png, info, image, interleaved, rows);
+  png_destroy_read_struct(&png, &info, nullptr);
+  if (!decoded) return absl::InvalidArgumentError(absl::StrCat("cannot be decoded as PNG: ", errors.message));
+  return image;
+}
+
+}  // namespace
+
+absl::StatusOr<Image> ReadPngHeader(absl::string_view file) { return Read(file, true); }
+
+absl::StatusOr<Image> DecodePng(absl::string_view file) { return Read(file, false); }
+
+}  // namespace tandem
