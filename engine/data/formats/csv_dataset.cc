@@ -294,7 +294,7 @@ absl::Status SetValues(const v1::CsvSource& source, Tables& tables, FieldViolati
   info.target_shape = Shape({static_cast<int64_t>(tables.train.columns.targets.size())});
   if (source.classes() != 0) {
     violations.Add("csv.classes",
-                   "is given, but the targets are values; leave it out, or give targets: TARGET_KIND_CLASS");
+                   "is given, but the targets are values; leave it out, or give targets: class");
   }
   const auto set = [&](const char* field, const Table& table, std::vector<uint8_t>& bytes) {
     const absl::StatusOr<std::vector<float>> values = TargetValues(table);
