@@ -82,6 +82,12 @@ TEST(JobFileTest, ReadsTheExamples) {
   const v1::Repeat& repeat = resnet->spec.model().layers(2).repeat();
   EXPECT_EQ(repeat.count(), 2);
   EXPECT_EQ(repeat.layers(0).residual().layers(3).kind_case(), v1::Layer::kBatchNorm);
+  for (const char* name :
+       {"lenet-fashion-mnist-mxnet", "lenet-mnist-dl4j", "matlab-cifar-10", "tabular-regression"}) {
+    const absl::StatusOr<JobFile> file = ReadJobFile("deploy/examples/" + std::string(name) + ".yaml");
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(file->spec.name(), name);
+  }
 }
 
 TEST(JobFileTest, JsonAndTextProtoSayTheSame) {
