@@ -37,11 +37,11 @@ Shape OutputShape(const v1::Model& model) {
   return shapes.ok() ? shapes->back() : Shape();
 }
 
-std::map<std::string, Shape> Parameters(const v1::Model& model) {
+std::map<std::string, Shape> Parameters(const v1::Model& model, DType input_type = DType::kFloat32) {
   Graph graph;
   std::vector<int64_t> extents = {2};
   for (const int64_t extent : model.input().shape()) extents.push_back(extent);
-  const ValueId input = graph.AddInput("x", DType::kFloat32, Shape(extents));
+  const ValueId input = graph.AddInput("x", input_type, Shape(extents));
   const auto network = BuildModel(model, input, DType::kFloat32, /*training=*/false, graph);
   EXPECT_TRUE(network.ok()) << network.status();
   std::map<std::string, Shape> parameters;
@@ -135,6 +135,25 @@ TEST(ModelTemplateTest, MatlabsNetworkHasThreeBlocks) {
   EXPECT_EQ(
       Parameters(Expanded("template { matlab_cifar { width: 4 depth: 1 } }", kCifar)).at("conv2d_3.weight"),
       Shape({16, 8, 3, 3}));
+}
+
+TEST(ModelTemplateTest, MiniGptGivesEachPositionTheNextToken) {
+  const v1::Model model = Expanded("template { mini_gpt { depth: 2 width: 8 heads: 2 dropout: 0.1 } }",
+                                   {.sample = Shape({16}), .outputs = 11});
+  EXPECT_EQ(OutputShape(model), Shape({16, 11}));
+  const std::map<std::string, Shape> parameters = Parameters(model, DType::kInt32);
+  EXPECT_EQ(parameters.at("token_embedding.weight"), Shape({11, 8}));
+  EXPECT_EQ(parameters.at("block_2.feed_forward.wide.weight"), Shape({32, 8}));
+  const int64_t block = 16 + (3 * 64 + 24) + (64 + 8) + 16 + (256 + 32) + (256 + 8);
+  EXPECT_EQ(Count(parameters), 11 * 8 + 16 * 8 + 2 * block + 16 + (11 * 8 + 11));
+
+  std::vector<FieldViolation> found =
+      Violations("template { mini_gpt { width: 10 } }", {.sample = Shape({16}), .outputs = 11});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].field, "template.mini_gpt.heads");
+  found = Violations("template { mini_gpt {} }", kMnist);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].description, HasSubstr("takes sequences of tokens"));
 }
 
 TEST(ModelTemplateTest, MlpTakesAnySamples) {

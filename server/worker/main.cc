@@ -1,12 +1,17 @@
 // tandem-worker: trains one job and reports to the daemon. The daemon starts it; see
 // server/workers/exit_codes.h for what its exit codes say.
 
+#include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <iostream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,8 +27,10 @@
 #include "google/protobuf/text_format.h"
 #include "server/worker/event_reporter.h"
 #include "server/worker/job_run.h"
+#include "server/worker/model_run.h"
 #include "server/workers/exit_codes.h"
 #include "server/workers/job_folder.h"
+#include "server/workers/model_task_frames.h"
 #include "server/workers/worker_lock.h"
 #include "tandem/internal/v1/worker.pb.h"
 
@@ -35,6 +42,12 @@ using internal::v1::WorkerLaunch;
 
 // How long a worker that has finished waits for a daemon. The next one finds what is left in the spool.
 constexpr absl::Duration kPatience = absl::Seconds(60);
+// How nice predictions and evaluations are.
+constexpr int kModelPriority = 10;
+
+absl::StatusOr<std::unique_ptr<Device>> OpenWorkerDevice(const v1::Device& device) {
+  return OpenDevice(device.name(), device.threads());
+}
 
 absl::StatusOr<WorkerLaunch> ReadLaunch(const std::string& path) {
   TANDEM_ASSIGN_OR_RETURN(const std::string text, Env::Real()->ReadFile(path));
@@ -51,10 +64,7 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
     spdlog::warn("{}", status.ToString());
   }
   std::unique_ptr<EventReporter> reporter;
-  const auto open_device = [](const v1::Device& device) {
-    return OpenDevice(device.name(), device.threads());
-  };
-  JobRun run(launch, open_device, Trainer::Create,
+  JobRun run(launch, OpenWorkerDevice, Trainer::Create,
              [&reporter](WorkerEvent event) { return reporter->Report(std::move(event)); });
   EventReporter::Options options;
   options.job_id = launch.job_id();
@@ -92,17 +102,46 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
   return status.ok() ? kWorkerDone : kWorkerSpoolFailed;
 }
 
+// Predicts or evaluates for one call of the daemon, which talks to this through standard input and output.
+int RunModelWorker() {
+  // The call ends with the daemon, and training goes before it.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  setpriority(PRIO_PROCESS, 0, kModelPriority);
+  signal(SIGPIPE, SIG_IGN);
+  const std::string text((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
+  internal::v1::ModelTask task;
+  if (!task.ParseFromString(text)) {
+    spdlog::error("standard input holds no ModelTask");
+    return kWorkerBadLaunch;
+  }
+  const absl::Status status =
+      RunModelTask(task, OpenWorkerDevice, [](const internal::v1::ModelTaskOutput& output) {
+        return WriteModelTaskOutput(output, STDOUT_FILENO);
+      });
+  if (status.ok()) return kWorkerDone;
+  spdlog::error("{}", status.ToString());
+  return kWorkerSpoolFailed;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Trains one job and reports to the daemon, which starts it; not to be run by hand.",
                "tandem-worker");
   app.set_version_flag("--version", std::string("tandem-worker ") + kVersion, "Print the version and exit");
   std::string launch_path;
-  app.add_option("--launch", launch_path, "What to train: a WorkerLaunch in text format")->required();
+  CLI::Option* const launch_option =
+      app.add_option("--launch", launch_path, "What to train: a WorkerLaunch in text format");
   int lock_fd = -1;
   app.add_option(
       "--lock-fd", lock_fd,
       "An open file of worker.lock in the job's folder, locked by whoever started this; by default it is "
       "opened and locked here");
+  std::string model;
+  CLI::Option* const model_option = app.add_option(
+      "--model-task", model,
+      "Predict or evaluate instead, as a ModelTask on standard input says; the model's file stands "
+      "here for whoever lists processes");
+  launch_option->excludes(model_option);
+  app.require_option(1, 2);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -111,6 +150,7 @@ int Main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("worker"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
 
+  if (!model.empty()) return RunModelWorker();
   const absl::StatusOr<WorkerLaunch> launch = ReadLaunch(launch_path);
   if (!launch.ok()) {
     spdlog::error("{}", launch.status().ToString());

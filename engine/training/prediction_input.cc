@@ -1,0 +1,206 @@
+#include "engine/training/prediction_input.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/formats/image_file.h"
+#include "engine/data/formats/npy_array.h"
+
+namespace tandem {
+namespace {
+
+Shape SampleShape(const TrainedModel& model) {
+  const auto& shape = model.spec.model().input().shape();
+  return Shape(std::vector<int64_t>(shape.begin(), shape.end()));
+}
+
+Shape Batched(int64_t samples, const Shape& sample) {
+  std::vector<int64_t> extents = {samples};
+  extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
+  return Shape(std::move(extents));
+}
+
+// The largest number that a sample of whole numbers may hold.
+int64_t LargestNumber(const TrainedModel& model) {
+  if (model.trained_on.sample_type == SampleType::kBytes) return std::numeric_limits<uint8_t>::max();
+  int64_t largest = std::numeric_limits<int32_t>::max();
+  for (const v1::Layer& layer : model.spec.model().layers()) {
+    if (layer.has_embedding()) largest = std::min(largest, layer.embedding().vocabulary_size() - 1);
+  }
+  return largest;
+}
+
+// The numbers as samples of the model's type, of which each must be one.
+absl::StatusOr<Tensor> AsSamples(const std::vector<double>& numbers, const Shape& shape,
+                                 const TrainedModel& model) {
+  const SampleType type = model.trained_on.sample_type;
+  Tensor samples(DTypeOfSamples(type), shape);
+  const int64_t largest = LargestNumber(model);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const double number = numbers[i];
+    if (type == SampleType::kFloats) {
+      samples.data<float>()[i] = static_cast<float>(number);
+      continue;
+    }
+    if (!(number >= 0 && number <= static_cast<double>(largest) && std::floor(number) == number)) {
+      return absl::InvalidArgumentError(absl::StrCat("has the number ", number, ", but the model takes ",
+                                                     type == SampleType::kBytes ? "bytes" : "tokens",
+                                                     ": whole numbers from 0 to ", largest));
+    }
+    if (type == SampleType::kBytes) {
+      samples.data<uint8_t>()[i] = static_cast<uint8_t>(number);
+    } else {
+      samples.data<int32_t>()[i] = static_cast<int32_t>(number);
+    }
+  }
+  return samples;
+}
+
+absl::StatusOr<Tensor> ReadImage(const std::string& file, const TrainedModel& model) {
+  const Shape sample = SampleShape(model);
+  if (model.trained_on.sample_type == SampleType::kTokens || sample.rank() != 3 ||
+      (sample[0] != 1 && sample[0] != 3)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("is an image, but the model takes samples ", sample.ToString()));
+  }
+  TANDEM_ASSIGN_OR_RETURN(Image image, DecodeImage(file));
+  image = ConvertImage(std::move(image), sample[0]);
+  if (image.height != sample[1] || image.width != sample[2]) {
+    const v1::ImageFolderSource& folder = model.spec.dataset().image_folder();
+    if (folder.height() == 0) {
+      return absl::InvalidArgumentError(absl::StrCat("has ", image.height, " rows of ", image.width,
+                                                     " pixels, but the model takes images ",
+                                                     sample.ToString(), "; scale it first"));
+    }
+    image = ResizeImage(image, sample[1], sample[2], folder.resize());
+  }
+  const std::vector<double> numbers(image.pixels.begin(), image.pixels.end());
+  return AsSamples(numbers, Batched(1, sample), model);
+}
+
+template <typename T>
+std::vector<double> NumbersOf(absl::string_view elements) {
+  std::vector<double> numbers(elements.size() / sizeof(T));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    T number;
+    std::memcpy(&number, elements.data() + i * sizeof(T), sizeof(T));
+    numbers[i] = static_cast<double>(number);
+  }
+  return numbers;
+}
+
+// The elements of an array; none where they are of a type that is not taken.
+std::vector<double> NumbersOf(const NpyHeader& header, absl::string_view elements) {
+  switch (header.kind) {
+    case 'f':
+      if (header.item_bytes == 4) return NumbersOf<float>(elements);
+      if (header.item_bytes == 8) return NumbersOf<double>(elements);
+      return {};
+    case 'i':
+      if (header.item_bytes == 1) return NumbersOf<int8_t>(elements);
+      if (header.item_bytes == 2) return NumbersOf<int16_t>(elements);
+      if (header.item_bytes == 4) return NumbersOf<int32_t>(elements);
+      return NumbersOf<int64_t>(elements);
+    default:
+      if (header.item_bytes == 1) return NumbersOf<uint8_t>(elements);
+      if (header.item_bytes == 2) return NumbersOf<uint16_t>(elements);
+      if (header.item_bytes == 4) return NumbersOf<uint32_t>(elements);
+      return NumbersOf<uint64_t>(elements);
+  }
+}
+
+absl::StatusOr<Tensor> ReadArray(const std::string& file, const TrainedModel& model) {
+  const Shape sample = SampleShape(model);
+  TANDEM_ASSIGN_OR_RETURN(const NpyHeader header, ParseNpyHeader("it", file));
+  const Shape& shape = header.shape;
+  const bool one = shape == sample;
+  const bool many = shape.rank() == sample.rank() + 1 && shape[0] > 0 && shape == Batched(shape[0], sample);
+  if (!one && !many) {
+    return absl::InvalidArgumentError(absl::StrCat("is an array ", shape.ToString(),
+                                                   ", but the model takes samples ", sample.ToString(),
+                                                   ", or several with one dimension more"));
+  }
+  const absl::string_view elements = absl::string_view(file).substr(header.data_at);
+  if (shape.elements() != static_cast<int64_t>(elements.size()) / header.item_bytes ||
+      elements.size() % header.item_bytes != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has ", elements.size(), " bytes of elements, but its header says ", shape.ToString(),
+                     " of ", header.item_bytes, " bytes each"));
+  }
+  const std::vector<double> numbers = NumbersOf(header, elements);
+  if (numbers.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has elements of the type ", header.descr, ", which is not taken; save it as float32"));
+  }
+  return AsSamples(numbers, one ? Batched(1, sample) : shape, model);
+}
+
+// The numbers of one row; where a cell is none, the error names its column.
+absl::StatusOr<std::vector<double>> ReadRow(absl::string_view line) {
+  std::vector<double> numbers;
+  for (const absl::string_view cell : absl::StrSplit(line, ',')) {
+    double number = 0;
+    if (!absl::SimpleAtod(absl::StripAsciiWhitespace(cell), &number)) {
+      return absl::InvalidArgumentError(absl::StrCat("column ", numbers.size() + 1, " holds \"",
+                                                     absl::CHexEscape(cell.substr(0, 40)),
+                                                     "\", which is no number"));
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+absl::StatusOr<Tensor> ReadTable(absl::string_view text, const TrainedModel& model) {
+  const Shape sample = SampleShape(model);
+  std::vector<double> numbers;
+  int64_t samples = 0;
+  int64_t row = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++row;
+    if (absl::StripAsciiWhitespace(line).empty()) continue;
+    const absl::StatusOr<std::vector<double>> read = ReadRow(line);
+    // Names of the columns.
+    if (!read.ok() && samples == 0 && row == 1) continue;
+    if (!read.ok())
+      return absl::InvalidArgumentError(absl::StrCat("row ", row, ": ", read.status().message()));
+    if (static_cast<int64_t>(read->size()) != sample.elements()) {
+      return absl::InvalidArgumentError(absl::StrCat("row ", row, " has ", read->size(),
+                                                     " columns, but the model takes ", sample.elements(),
+                                                     " numbers a sample, ", sample.ToString()));
+    }
+    numbers.insert(numbers.end(), read->begin(), read->end());
+    ++samples;
+  }
+  if (samples == 0) return absl::InvalidArgumentError("has no row of numbers");
+  return AsSamples(numbers, Batched(samples, sample), model);
+}
+
+}  // namespace
+
+absl::StatusOr<Tensor> ReadPredictInput(const v1::PredictInput& input, const TrainedModel& model) {
+  switch (input.content_case()) {
+    case v1::PredictInput::kImage:
+      return ReadImage(input.image(), model);
+    case v1::PredictInput::kNpy:
+      return ReadArray(input.npy(), model);
+    case v1::PredictInput::kCsv:
+      return ReadTable(input.csv(), model);
+    case v1::PredictInput::CONTENT_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("has no content");
+}
+
+}  // namespace tandem

@@ -1,0 +1,131 @@
+#include "engine/training/prediction_input.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TrainedModel Model(const std::string& spec, SampleType type) {
+  TrainedModel model;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(spec, &model.spec)) << spec;
+  model.trained_on.sample_type = type;
+  return model;
+}
+
+TrainedModel Images() { return Model("model { input { shape: [1, 2, 3] } }", SampleType::kBytes); }
+TrainedModel Rows() { return Model("model { input { shape: 3 } }", SampleType::kFloats); }
+
+v1::PredictInput Csv(const std::string& text) {
+  v1::PredictInput input;
+  input.set_csv(text);
+  return input;
+}
+
+v1::PredictInput Npy(const std::string& type, const std::string& shape, const std::string& data) {
+  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
+  header.append(63 - (10 + header.size()) % 64, ' ');
+  header += '\n';
+  v1::PredictInput input;
+  input.set_npy(std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() % 256) +
+                static_cast<char>(header.size() / 256) + header + data);
+  return input;
+}
+
+// A grey PNG of 2 rows of 3 pixels, 0 to 250 in steps of 50.
+v1::PredictInput GreyPng() {
+  static constexpr unsigned char kPng[] = {
+      0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44,
+      0x52, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00, 0x02, 0x08, 0x00, 0x00, 0x00, 0x00, 0xb8,
+      0x1f, 0x39, 0xc6, 0x00, 0x00, 0x00, 0x10, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0x60,
+      0x30, 0x4a, 0x61, 0x98, 0x76, 0xe2, 0x17, 0x00, 0x07, 0x74, 0x02, 0xef, 0x54, 0xc2, 0x30,
+      0xdb, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82};
+  v1::PredictInput input;
+  input.set_image(std::string(reinterpret_cast<const char*>(kPng), sizeof(kPng)));
+  return input;
+}
+
+std::string FaultOf(const v1::PredictInput& input, const TrainedModel& model) {
+  const absl::Status status = ReadPredictInput(input, model).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  return std::string(status.message());
+}
+
+TEST(PredictionInputTest, ReadsTables) {
+  auto read = ReadPredictInput(Csv("a,b,c\n1, 2.5,-3\r\n\n4,5,6"), Rows());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->shape(), Shape({2, 3}));
+  EXPECT_THAT(read->data<float>(), ElementsAre(1, 2.5, -3, 4, 5, 6));
+  read = ReadPredictInput(Csv("0,1,2,3,4,255\n"), Images());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->shape(), Shape({1, 1, 2, 3}));
+  EXPECT_THAT(read->data<uint8_t>(), ElementsAre(0, 1, 2, 3, 4, 255));
+
+  EXPECT_THAT(FaultOf(Csv("1,2,3\n4,5\n"), Rows()), HasSubstr("row 2 has 2 columns, but the model takes 3"));
+  EXPECT_THAT(FaultOf(Csv("1,2,3\n4,x,6\n"), Rows()), HasSubstr("row 2: column 2 holds \"x\""));
+  EXPECT_THAT(FaultOf(Csv("a,b,c\n"), Rows()), HasSubstr("no row of numbers"));
+  EXPECT_THAT(FaultOf(Csv("0,1,2,3,4,256\n"), Images()), HasSubstr("has the number 256"));
+  EXPECT_THAT(FaultOf(Csv("0,1,2,3,4,0.5\n"), Images()), HasSubstr("whole numbers from 0 to 255"));
+}
+
+TEST(PredictionInputTest, TokensAreOfTheVocabulary) {
+  const TrainedModel model =
+      Model("model { input { shape: 3 } layers { embedding { vocabulary_size: 5 dimension: 2 } } }",
+            SampleType::kTokens);
+  const auto read = ReadPredictInput(Csv("0,4,2\n"), model);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(read->data<int32_t>(), ElementsAre(0, 4, 2));
+  EXPECT_THAT(FaultOf(Csv("0,5,2\n"), model), HasSubstr("takes tokens: whole numbers from 0 to 4"));
+}
+
+TEST(PredictionInputTest, ReadsArrays) {
+  auto read = ReadPredictInput(Npy("|u1", "(1, 2, 3)", "abcdef"), Images());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->shape(), Shape({1, 1, 2, 3}));
+  EXPECT_THAT(read->data<uint8_t>(), ElementsAre('a', 'b', 'c', 'd', 'e', 'f'));
+  read = ReadPredictInput(Npy("|u1", "(2, 3)", "abcdef"), Rows());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->shape(), Shape({2, 3}));
+  EXPECT_THAT(read->data<float>(), ElementsAre('a', 'b', 'c', 'd', 'e', 'f'));
+
+  const std::string shape = FaultOf(Npy("|u1", "(2, 2)", "abcd"), Rows());
+  EXPECT_THAT(shape, HasSubstr("[2, 2]"));
+  EXPECT_THAT(shape, HasSubstr("[3]"));
+  EXPECT_NE(FaultOf(Npy("<c8", "(3,)", std::string(24, 'a')), Rows()), "");
+  EXPECT_NE(FaultOf(Npy("|u1", "(3,)", "ab"), Rows()), "");
+}
+
+TEST(PredictionInputTest, ReadsImages) {
+  auto read = ReadPredictInput(GreyPng(), Images());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->shape(), Shape({1, 1, 2, 3}));
+  EXPECT_THAT(read->data<uint8_t>(), ElementsAre(0, 50, 100, 150, 200, 250));
+
+  // Three channels of the same, and scaled where the job's images were.
+  read = ReadPredictInput(GreyPng(), Model("model { input { shape: [3, 2, 3] } }", SampleType::kBytes));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->data<uint8_t>()[6], 0);
+  EXPECT_EQ(read->data<uint8_t>()[17], 250);
+  read = ReadPredictInput(GreyPng(), Model("model { input { shape: [1, 4, 6] } } "
+                                           "dataset { image_folder { height: 4 width: 6 } }",
+                                           SampleType::kBytes));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->shape(), Shape({1, 1, 4, 6}));
+
+  EXPECT_THAT(FaultOf(GreyPng(), Model("model { input { shape: [1, 4, 6] } }", SampleType::kBytes)),
+              HasSubstr("has 2 rows of 3 pixels, but the model takes images [1, 4, 6]"));
+  EXPECT_THAT(FaultOf(GreyPng(), Rows()), HasSubstr("is an image, but the model takes samples [3]"));
+  v1::PredictInput cut = GreyPng();
+  cut.mutable_image()->resize(50);
+  EXPECT_NE(FaultOf(cut, Images()), "");
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,182 @@
+#include "server/worker/model_run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/memory_error.h"
+#include "engine/base/status_macros.h"
+#include "engine/training/evaluation.h"
+#include "engine/training/prediction.h"
+#include "engine/training/prediction_input.h"
+#include "engine/training/trained_model.h"
+
+namespace tandem {
+namespace {
+
+using internal::v1::ModelTask;
+using internal::v1::ModelTaskEnd;
+using internal::v1::ModelTaskOutput;
+
+// More is not read.
+constexpr int kMaxViolations = 20;
+// A response is sent when it has about so many bytes.
+constexpr size_t kResponseBytes = 1 << 20;
+
+// A sample of a request: of which input, and which of its samples.
+struct SamplePlace {
+  int input = 0;
+  int64_t sample = 0;
+};
+
+// The samples of all inputs, one behind the other.
+struct Samples {
+  std::vector<Tensor> inputs;  // [samples, ...] each.
+  std::vector<SamplePlace> places;
+};
+
+absl::StatusOr<Samples> ReadSamples(const TrainedModel& model, const ModelTask& task) {
+  Samples samples;
+  FieldViolations violations;
+  int64_t bytes = 0;
+  for (int i = 0; i < task.predict().inputs_size(); ++i) {
+    absl::StatusOr<Tensor> read = ReadPredictInput(task.predict().inputs(i), model);
+    if (!read.ok() && !absl::IsInvalidArgument(read.status())) return read.status();
+    if (!read.ok()) {
+      violations.Add(absl::StrCat("inputs[", i, "]"), read.status().message());
+      if (violations.violations().size() == kMaxViolations) break;
+      samples.inputs.emplace_back();
+      continue;
+    }
+    bytes += read->bytes();
+    if (task.memory_bytes() > 0 && bytes > task.memory_bytes()) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the samples take more than the ", task.memory_bytes() >> 20,
+                       " MiB of memory that are allowed: send fewer at once"));
+    }
+    for (int64_t sample = 0; sample < read->shape()[0]; ++sample) samples.places.push_back({i, sample});
+    samples.inputs.push_back(*std::move(read));
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  return samples;
+}
+
+// The samples at [begin, end) of the places as one batch.
+Tensor BatchOf(const Samples& samples, size_t begin, size_t end) {
+  const Tensor& first = samples.inputs[samples.places[begin].input];
+  std::vector<int64_t> extents(first.shape().extents().begin(), first.shape().extents().end());
+  extents[0] = static_cast<int64_t>(end - begin);
+  Tensor batch(first.dtype(), Shape(std::move(extents)));
+  const int64_t bytes = batch.bytes() / batch.shape()[0];
+  auto* to = static_cast<std::byte*>(batch.raw_data());
+  for (size_t i = begin; i < end; ++i, to += bytes) {
+    const SamplePlace& place = samples.places[i];
+    const auto* from = static_cast<const std::byte*>(samples.inputs[place.input].raw_data());
+    std::memcpy(to, from + place.sample * bytes, bytes);
+  }
+  return batch;
+}
+
+absl::Status Predict(const ModelTask& task, Device& device, const WriteOutput& write) {
+  const v1::PredictRequest& request = task.predict();
+  TANDEM_ASSIGN_OR_RETURN(const TrainedModel model, ReadTrainedModel(task.spec(), task.model_path()));
+  PredictionFormat format;
+  format.classifies = Classifies(model.spec.training().loss());
+  if (request.has_top_k()) format.top_k = request.top_k();
+  format.outputs = request.outputs();
+  format.class_names = model.trained_on.class_names;
+  TANDEM_ASSIGN_OR_RETURN(const Samples samples, ReadSamples(model, task));
+  Predictor predictor(model, model.trained_on.sample_type, device);
+  ModelTaskOutput output;
+  for (size_t begin = 0; begin < samples.places.size(); begin += Predictor::kBatch) {
+    const size_t end = std::min(samples.places.size(), begin + Predictor::kBatch);
+    TANDEM_ASSIGN_OR_RETURN(const Tensor outputs, predictor.Run(BatchOf(samples, begin, end)));
+    const absl::Span<const int64_t> extents = outputs.shape().extents();
+    const Shape shape(std::vector<int64_t>(extents.begin() + 1, extents.end()));
+    for (size_t i = begin; i < end; ++i) {
+      const SamplePlace& place = samples.places[i];
+      v1::Prediction& prediction = *output.mutable_predict()->add_predictions();
+      prediction =
+          MakePrediction(shape, outputs.data<float>().data() + (i - begin) * shape.elements(), format);
+      const std::string& label = request.inputs(place.input).label();
+      prediction.set_input(label.empty() ? absl::StrCat(place.input) : label);
+      prediction.set_sample(place.sample);
+      if (output.ByteSizeLong() < kResponseBytes && i + 1 < end) continue;
+      TANDEM_RETURN_IF_ERROR(write(output));
+      output.Clear();
+    }
+  }
+  return absl::OkStatus();
+}
+
+Split SplitOf(v1::DatasetSplit split) {
+  switch (split) {
+    case v1::DATASET_SPLIT_TRAINING:
+      return Split::kTraining;
+    case v1::DATASET_SPLIT_VALIDATION:
+      return Split::kValidation;
+    default:
+      return Split::kDefault;
+  }
+}
+
+absl::Status Evaluate(const ModelTask& task, Device& device, const WriteOutput& write) {
+  const v1::EvaluateRequest& asked = task.evaluate().request();
+  TANDEM_ASSIGN_OR_RETURN(const TrainedModel model, ReadTrainedModel(task.spec(), task.model_path()));
+  absl::Status written;
+  ModelTaskOutput output;
+  EvaluationRequest request;
+  request.dataset = task.evaluate().dataset();
+  request.split = SplitOf(asked.split());
+  for (const int metric : asked.metrics()) request.metrics.push_back(static_cast<v1::Metric>(metric));
+  request.batch_size = asked.batch_size();
+  request.memory_bytes = task.memory_bytes();
+  int64_t told = 0;
+  request.on_progress = [&](int64_t done, int64_t all) {
+    output.mutable_evaluate()->set_done(done);
+    output.mutable_evaluate()->set_samples(all);
+    // A hundred times in all, at most.
+    if (!written.ok() || done - told < std::max<int64_t>(all / 100, 1) || done == all) return;
+    told = done;
+    written = write(output);
+  };
+  TANDEM_ASSIGN_OR_RETURN(*output.mutable_evaluate()->mutable_evaluation(),
+                          EvaluateModel(model, request, device));
+  TANDEM_RETURN_IF_ERROR(written);
+  return write(output);
+}
+
+absl::Status Run(const ModelTask& task, const DeviceFactory& device_factory, const WriteOutput& write) {
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, device_factory(task.device()));
+  switch (task.kind_case()) {
+    case ModelTask::kPredict:
+      return Predict(task, *device, write);
+    case ModelTask::kEvaluate:
+      return Evaluate(task, *device, write);
+    case ModelTask::KIND_NOT_SET:
+      break;
+  }
+  return absl::InternalError("the task wants nothing that this worker knows");
+}
+
+}  // namespace
+
+absl::Status RunModelTask(const ModelTask& task, const DeviceFactory& device_factory,
+                          const WriteOutput& write) {
+  const absl::Status status = CatchNoMemory([&] { return Run(task, device_factory, write); });
+  ModelTaskOutput output;
+  ModelTaskEnd& end = *output.mutable_end();
+  end.set_code(static_cast<int>(status.code()));
+  end.set_message(std::string(status.message()));
+  for (const FieldViolation& violation : GetFieldViolations(status)) {
+    auto& added = *end.add_violations();
+    added.set_field(violation.field);
+    added.set_description(violation.description);
+  }
+  return write(output);
+}
+
+}  // namespace tandem

@@ -1,0 +1,23 @@
+#ifndef TANDEM_SERVER_WORKER_MODEL_RUN_H_
+#define TANDEM_SERVER_WORKER_MODEL_RUN_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "engine/training/trainer.h"
+#include "tandem/internal/v1/model_task.pb.h"
+
+namespace tandem {
+
+// Takes an output of a model task; an error ends the task.
+using WriteOutput = std::function<absl::Status(const internal::v1::ModelTaskOutput& output)>;
+
+// Does what a model task wants, and writes its outputs, the last of which says how it ended. Errors are those
+// of writing.
+absl::Status RunModelTask(const internal::v1::ModelTask& task, const DeviceFactory& device_factory,
+                          const WriteOutput& write);
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_WORKER_MODEL_RUN_H_

@@ -1,0 +1,336 @@
+// What people do with a trained model, through the real programs: look at its layers, measure it, ask it
+// about files, and begin another job with its weights.
+#include <signal.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "engine/checkpoint/safetensors_reader.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/integration/api.h"
+#include "tests/integration/cli.h"
+#include "tests/integration/daemon_process.h"
+#include "tests/integration/job_specs.h"
+#include "tests/integration/png_file.h"
+#include "tests/integration/processes.h"
+#include "tests/integration/scratch_folder.h"
+
+namespace tandem::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr char kFashionMnist[] = "/usr/share/datasets/fashion-mnist";
+
+// The content of a gzip file after its first `skip` bytes.
+std::string Unzip(const std::string& path, size_t skip) {
+  gzFile file = gzopen(path.c_str(), "rb");
+  EXPECT_NE(file, nullptr) << path;
+  if (file == nullptr) return "";
+  std::string content;
+  char buffer[1 << 16];
+  for (int count = 0; (count = gzread(file, buffer, sizeof(buffer))) > 0;) content.append(buffer, count);
+  gzclose(file);
+  return content.substr(skip);
+}
+
+nlohmann::json Json(const CliResult& result) {
+  EXPECT_EQ(result.exit_code, 0) << result;
+  nlohmann::json json = nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+  EXPECT_FALSE(json.is_discarded()) << result;
+  return json;
+}
+
+// One daemon for all tests; its data folders are Debian's and one of the tests' own.
+class ModelUseTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    scratch_ = new ScratchFolder();
+    std::filesystem::create_directories(scratch_->File("data"));
+    daemon_ = new DaemonProcess({.state_folder = scratch_->File("state"),
+                                 .cpu_devices = 2,
+                                 .extra_arguments = {"--data-folder", "/usr/share/datasets", "--data-folder",
+                                                     scratch_->File("data"), "--model-workers", "1"}});
+    const absl::Status started = daemon_->Start();
+    ASSERT_TRUE(started.ok()) << started;
+  }
+  static void TearDownTestSuite() {
+    delete daemon_;
+    delete scratch_;
+  }
+
+  void SetUp() override {
+    ASSERT_TRUE(daemon_->IsRunning());
+    cli_.Use(*daemon_);
+  }
+  void TearDown() override {
+    ASSERT_TRUE(daemon_->IsRunning()) << daemon_->Log();
+    // Model workers end with their calls.
+    EXPECT_TRUE(WaitUntil([] { return daemon_->Workers().empty(); })) << daemon_->Log();
+  }
+
+  std::string Train(const std::string& yaml, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"submit", scratch_->Write("job.yaml", yaml), "--follow"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const CliResult result = cli_.Run(arguments, absl::Minutes(4));
+    EXPECT_EQ(result.exit_code, 0) << result << daemon_->Log();
+    return Cli::SubmittedJob(result);
+  }
+
+  void ExpectRefused(const std::vector<std::string>& arguments, const std::vector<std::string>& parts) {
+    const CliResult result = cli_.Run(arguments);
+    EXPECT_EQ(result.exit_code, 2) << absl::StrCat(arguments[0], " ") << result;
+    for (const std::string& part : parts) EXPECT_THAT(result.err, HasSubstr(part));
+  }
+
+  // That `evaluate` gives what the job's own last validation gave.
+  void ExpectAgreement(const std::string& job) {
+    const v1::Evaluation validation = Api(*daemon_).Get(job).last_epoch().validation();
+    const nlohmann::json evaluation = Json(cli_.Run({"evaluate", job, "-o", "json"}));
+    EXPECT_EQ(evaluation.value("loss", 0.0), validation.loss());
+    EXPECT_EQ(evaluation["metrics"].value("accuracy", 0.0), validation.metrics().at("accuracy"));
+    EXPECT_EQ(evaluation.value("samples", ""), absl::StrCat(validation.samples()));
+  }
+
+  SafetensorsContents Model(const std::string& job) {
+    absl::StatusOr<SafetensorsContents> contents =
+        ReadSafetensors(daemon_->JobFolder(job) + "/model.safetensors");
+    EXPECT_TRUE(contents.ok()) << contents.status();
+    return contents.ok() ? *std::move(contents) : SafetensorsContents();
+  }
+
+  static std::string SmallWith(const std::string& from, const std::string& to) {
+    const std::string job = SmallJobYaml({});
+    EXPECT_THAT(job, HasSubstr(from));
+    return absl::StrReplaceAll(job, {{from, to}});
+  }
+
+  static ScratchFolder* scratch_;
+  static DaemonProcess* daemon_;
+  Cli cli_{*scratch_};
+};
+
+ScratchFolder* ModelUseTest::scratch_ = nullptr;
+DaemonProcess* ModelUseTest::daemon_ = nullptr;
+
+TEST_F(ModelUseTest, DescribesEveryTemplate) {
+  for (const char* name :
+       {"lenet", "mlp", "resnet18", "resnet34", "resnet50", "vgg11", "matlab_cifar", "mini_gpt"}) {
+    const nlohmann::json described = Json(cli_.Run({"describe", "--model", name, "-o", "json"}));
+    EXPECT_EQ(described["model"].value("name", ""), name);
+    EXPECT_FALSE(described["layers"].empty()) << name;
+    EXPECT_NE(described.value("operations", "0"), "0") << name;
+    EXPECT_NE(described.value("training_memory_bytes", "0"), "0") << name;
+  }
+  const CliResult table = cli_.Run({"describe", "--model", "lenet", "--dataset", "fashion-mnist"});
+  EXPECT_EQ(table.exit_code, 0) << table;
+  EXPECT_THAT(table.out, HasSubstr("431,080"));
+  EXPECT_THAT(table.out, HasSubstr("20x24x24"));
+  ExpectRefused({"describe", "--model", "resnet18", "--set", "model.template.resnet18.width=-1"},
+                {"model.template.resnet18.width", "is -1"});
+}
+
+TEST_F(ModelUseTest, AJobOfATemplateHasItsLayers) {
+  const std::string yaml = SmallWith(
+      "  input: {shape: [1, 8, 8]}\n  layers:\n  - dense: {units: 16, activation: relu}\n"
+      "  - dense: {units: 4}\n",
+      "  template: {mlp: {units: [6]}}\n");
+  const std::string job = Train(yaml);
+  const v1::Model model = Api(*daemon_).Get(job).spec().model();
+  EXPECT_FALSE(model.has_template_());
+  EXPECT_EQ(model.name(), "mlp");
+  EXPECT_THAT(model.input().shape(), ElementsAre(1, 8, 8));
+  ASSERT_EQ(model.layers_size(), 2);
+  EXPECT_EQ(model.layers(1).dense().units(), 4);
+  const nlohmann::json described = Json(cli_.Run({"describe", "--model", job, "-o", "json"}));
+  EXPECT_EQ(described.value("parameters", ""), absl::StrCat(6 * 65 + 4 * 7));
+}
+
+TEST_F(ModelUseTest, EvaluationAgreesWithTheLastValidation) {
+  for (const int replicas : {1, 2}) ExpectAgreement(Train(SmallJobYaml({.replicas = replicas})));
+}
+
+TEST_F(ModelUseTest, PredictsImagesOfEachClass) {
+  const std::string job = Train(FashionMnistYaml(6000, 1000, 2, 2));
+  ExpectAgreement(job);
+  const std::string images = Unzip(absl::StrCat(kFashionMnist, "/t10k-images-idx3-ubyte.gz"), 16);
+  const std::string labels = Unzip(absl::StrCat(kFashionMnist, "/t10k-labels-idx1-ubyte.gz"), 8);
+  ASSERT_EQ(images.size(), 784 * labels.size());
+  std::vector<std::string> command = {"predict", job, "-o", "json"};
+  std::vector<int> classes;
+  std::vector<int> counts(10, 0);
+  for (size_t i = 0; i < labels.size() && classes.size() < 100; ++i) {
+    const int label = labels[i];
+    if (counts[label] == 10) continue;
+    const absl::string_view grey = absl::string_view(images).substr(784 * i, 784);
+    std::string pixels(grey);
+    // Every other one in colours that are grey: they are converted.
+    const bool colours = counts[label]++ % 2 == 1;
+    if (colours) {
+      pixels.clear();
+      for (const char pixel : grey) pixels.append(3, pixel);
+    }
+    classes.push_back(label);
+    command.push_back(
+        scratch_->Write(absl::StrCat(classes.size(), ".png"), PngFile(28, 28, colours ? 3 : 1, pixels)));
+  }
+  ASSERT_EQ(classes.size(), 100u);
+  const nlohmann::json predictions = Json(cli_.Run(command));
+  ASSERT_EQ(predictions.size(), 100u);
+  int right = 0;
+  for (size_t i = 0; i < classes.size(); ++i) {
+    const nlohmann::json& prediction = predictions[i];
+    EXPECT_EQ(prediction.value("input", ""), command[4 + i]);
+    ASSERT_EQ(prediction["classes"].size(), 5u);
+    const nlohmann::json& first = prediction["classes"][0];
+    if (std::stoi(first.value("index", "0")) == classes[i]) ++right;
+    EXPECT_GE(first.value("probability", 0.0), prediction["classes"][1].value("probability", 0.0));
+    EXPECT_NE(first.value("name", ""), "");
+  }
+  // What it was measured to be, but for a hundred files being few.
+  EXPECT_GT(right, 65);
+
+  const CliResult table = cli_.Run({"predict", job, command[4], "--top-k", "2"});
+  EXPECT_EQ(table.exit_code, 0) << table;
+  EXPECT_THAT(table.out, HasSubstr("PROBABILITY"));
+
+  // A file that is cut short, one of another size, and one that is no image.
+  const std::string whole = ReadFile(command[4]);
+  const std::string cut = scratch_->Write("cut.png", whole.substr(0, whole.size() / 2));
+  const std::string wide = scratch_->Write("wide.png", PngFile(28, 30, 1, std::string(28 * 30, 'x')));
+  const std::string text = scratch_->Write("text.png", "\x89PNG but no more");
+  ExpectRefused({"predict", job, command[4], cut, wide, text},
+                {cut + ": ", wide + ": ", "[1, 28, 28]", text + ": "});
+}
+
+TEST_F(ModelUseTest, PredictsArraysAndTables) {
+  const std::string job = Train(SmallJobYaml({}));
+  std::string csv;
+  for (int row = 0; row < 3; ++row) {
+    for (int i = 0; i < 64; ++i) absl::StrAppend(&csv, i == 0 ? "" : ",", (row * 37 + i * 3) % 256);
+    csv += "\n";
+  }
+  const nlohmann::json rows =
+      Json(cli_.Run({"predict", job, scratch_->Write("rows.csv", csv), "-o", "json"}));
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[2].value("sample", ""), "2");
+  EXPECT_EQ(rows[0]["classes"].size(), 4u);
+
+  const auto npy = [](const std::string& type, const std::string& shape, const std::string& data) {
+    std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
+    header.append(63 - (10 + header.size()) % 64, ' ');
+    header += '\n';
+    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() % 256) +
+           static_cast<char>(header.size() / 256) + header + data;
+  };
+  const std::string two = scratch_->Write("two.npy", npy("|u1", "(2, 1, 8, 8)", std::string(128, 'a')));
+  EXPECT_EQ(Json(cli_.Run({"predict", job, two, "-o", "json"})).size(), 2u);
+  const std::string one = scratch_->Write("one.npy", npy("|u1", "(1, 8, 8)", std::string(64, 'a')));
+  EXPECT_EQ(Json(cli_.Run({"predict", job, one, "-o", "json"})).size(), 1u);
+
+  const std::string wrong_type =
+      scratch_->Write("complex.npy", npy("<c8", "(1, 8, 8)", std::string(512, 'a')));
+  ExpectRefused({"predict", job, wrong_type}, {wrong_type + ": "});
+  const std::string wrong_shape = scratch_->Write("shape.npy", npy("|u1", "(2, 7)", std::string(14, 'a')));
+  ExpectRefused({"predict", job, wrong_shape}, {wrong_shape + ": ", "[2, 7]", "[1, 8, 8]"});
+  const std::string ragged = scratch_->Write("ragged.csv", csv + "1,2,3\n");
+  ExpectRefused({"predict", job, ragged}, {ragged + ": ", "row 4"});
+}
+
+TEST_F(ModelUseTest, FineTunesFromAJob) {
+  const std::string first = Train(SmallJobYaml({}));
+  const std::string yaml =
+      absl::StrCat(SmallWith("units: 4}", "units: 3}"), "initial_weights: {artifact: {job: ", first,
+                   "}, except_layers: [dense_2]}\nfrozen_layers: [dense_1]\n");
+  const std::string second = Train(absl::StrReplaceAll(yaml, {{"classes: 4", "classes: 3"}}));
+  const SafetensorsContents before = Model(first);
+  const SafetensorsContents after = Model(second);
+  for (const char* name : {"dense_1.weight", "dense_1.bias"}) {
+    ASSERT_NE(after.Find(name), nullptr);
+    EXPECT_THAT(after.Find(name)->data<float>(),
+                ::testing::ElementsAreArray(before.Find(name)->data<float>()))
+        << name;
+  }
+  ASSERT_NE(after.Find("dense_2.weight"), nullptr);
+  EXPECT_EQ(after.Find("dense_2.weight")->shape()[0], 3);
+
+  // Nothing trained: the model is the one that it began with.
+  const std::string whole =
+      absl::StrCat(SmallJobYaml({.epochs = 1}), "initial_weights: {artifact: {job: ", first, "}}\n");
+  const std::string third = Train(whole, {"--set", "training.optimizer.sgd.learning_rate=1e-30"});
+  EXPECT_THAT(Model(third).Find("dense_2.weight")->data<float>(),
+              ::testing::ElementsAreArray(before.Find("dense_2.weight")->data<float>()));
+}
+
+TEST_F(ModelUseTest, BeginsWithAFile) {
+  const std::string first = Train(SmallJobYaml({}));
+  const std::string model = ReadFile(daemon_->JobFolder(first) + "/model.safetensors");
+  scratch_->Write("data/weights.safetensors", model);
+  scratch_->Write("data/cut.safetensors", model.substr(0, model.size() - 100));
+  Train(
+      absl::StrCat(SmallJobYaml({}), "initial_weights: {file: weights.safetensors, layers: ['dense_*']}\n"));
+
+  const auto refuse = [&](const std::string& weights, const std::vector<std::string>& parts) {
+    ExpectRefused({"validate", scratch_->Write("bad.yaml", SmallJobYaml({}) + weights)}, parts);
+  };
+  refuse("initial_weights: {file: cut.safetensors}\n",
+         {"initial_weights.file", "cut.safetensors", "cut short"});
+  refuse("initial_weights: {file: none.safetensors}\n", {"initial_weights.file", "none.safetensors"});
+  refuse("initial_weights: {file: /etc/passwd}\n", {"initial_weights.file", "data folder"});
+  refuse("initial_weights: {file: weights.safetensors, layers: [conv2d_1]}\n",
+         {"initial_weights.layers[0]", "conv2d_1", "dense_1"});
+  refuse("frozen_layers: [dense_3]\n", {"frozen_layers[0]", "dense_3", "dense_1"});
+  refuse("initial_weights: {artifact: {job: jobs/none}}\n", {"initial_weights.artifact.job", "no such job"});
+  refuse(absl::StrCat("initial_weights: {artifact: {job: ", first, ", artifact: best}}\n"),
+         {"initial_weights.artifact", "model.safetensors"});
+  ExpectRefused(
+      {"validate", scratch_->Write("bad.yaml", SmallWith("units: 16", "units: 17") +
+                                                   "initial_weights: {file: weights.safetensors}\n")},
+      {"[16, 64]", "[17, 64]", "except_layers"});
+}
+
+TEST_F(ModelUseTest, NamesWhatIsWrongWithAnEvaluation) {
+  const std::string job = Train(SmallJobYaml({}));
+  ExpectRefused({"evaluate", job, "--dataset", "fashion-mnist"}, {"[1, 28, 28]", "[1, 8, 8]"});
+  ExpectRefused({"evaluate", job, "--dataset", "fashion-minst"}, {"fashion-mnist"});
+  const std::string other = scratch_->Write(
+      "other.yaml", "synthetic: {shape: [1, 8, 8], classes: 5, train_samples: 8, validation_samples: 8}\n");
+  ExpectRefused({"evaluate", job, "--dataset", other}, {"5 classes"});
+  ExpectRefused({"evaluate", job, "--artifact", "none"}, {"none", "model.safetensors"});
+
+  Api api(*daemon_);
+  const std::string running = api.Create(LongJob(1000000)).name();
+  api.WaitFor(running, v1::JOB_STATE_RUNNING);
+  const CliResult early = cli_.Run({"evaluate", running});
+  EXPECT_NE(early.exit_code, 0);
+  EXPECT_THAT(early.err, HasSubstr("has not made a model yet"));
+  api.Cancel(running);
+  api.WaitFor(running, v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(ModelUseTest, CallsWaitForEachOtherAndEndWithTheirClients) {
+  const std::string job = Train(SmallJobYaml({}));
+  // Large enough to last; only one runs at once.
+  const std::string large = scratch_->Write(
+      "large.yaml",
+      "synthetic: {shape: [1, 8, 8], classes: 4, train_samples: 8, validation_samples: 4000000}\n");
+  const auto first = cli_.Start({"evaluate", job, "--dataset", large, "--batch-size", "1"});
+  ASSERT_TRUE(WaitUntil([] { return daemon_->Workers().size() == 1; })) << daemon_->Log();
+  const auto second = cli_.Start({"evaluate", job, "-o", "json"});
+  first->Signal(SIGINT);
+  EXPECT_EQ(first->Finish().exit_code, 130);
+  const CliResult finished = second->Finish();
+  EXPECT_EQ(finished.exit_code, 0) << finished;
+}
+
+}  // namespace
+}  // namespace tandem::testing
