@@ -37,7 +37,8 @@ int DescribeModel(Session& session, const DescribedModel& wanted) {
   v1::DescribeModelRequest request;
   request.set_batch_size(wanted.batch_size);
   const bool is_template = absl::c_linear_search(ModelTemplateNames(), wanted.source);
-  if (is_template || NamesFile(wanted.source)) {
+  const bool is_file = NamesFile(wanted.source) && !absl::StartsWith(wanted.source, "jobs/");
+  if (is_template || is_file) {
     if (is_template) {
       file.name = wanted.source;
       file.spec = JobOfTemplate(wanted.source);

@@ -96,6 +96,9 @@ TEST_F(ModelCommandsTest, DescribesAJobFileAndAJob) {
   EXPECT_EQ(described_.batch_size(), 32);
   EXPECT_THAT(terminal_.out(), HasSubstr("\"parameters\": \"520\""));
 
+  EXPECT_EQ(Run({"describe", "--model", "jobs/lenet-1"}), 0);
+  EXPECT_EQ(described_.job(), "jobs/lenet-1");
+  EXPECT_EQ(described_.batch_size(), 64);
   EXPECT_EQ(Run({"describe", "--model", "lenet-1", "--batch-size", "7"}), 0);
   EXPECT_EQ(described_.job(), "jobs/lenet-1");
   EXPECT_EQ(described_.batch_size(), 7);
