@@ -1,6 +1,7 @@
 #include "engine/training/watched_measure.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -9,7 +10,9 @@
 namespace tandem {
 
 double WatchedMeasure::Of(const v1::Evaluation& evaluation) const {
-  return name == kLossMeasure ? evaluation.loss() : evaluation.metrics().at(name);
+  if (name == kLossMeasure) return evaluation.loss();
+  const auto found = evaluation.metrics().find(name);
+  return found == evaluation.metrics().end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
 }
 
 std::vector<std::string> MeasureNames(const v1::Training& training) {

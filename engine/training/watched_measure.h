@@ -19,6 +19,7 @@ struct WatchedMeasure {
   std::string name;
   bool downwards = true;
 
+  // Not a number where the evaluation does not have it.
   double Of(const v1::Evaluation& evaluation) const;
   // Whether `value` is better than `other` by more than `margin`.
   bool IsBetter(double value, double other, double margin = 0) const {
