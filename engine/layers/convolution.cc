@@ -24,7 +24,7 @@ Conv2dGeometry GeometryOf(const v1::Conv2d& conv) {
   if (conv.padding_mode() == v1::PADDING_MODE_SAME) {
     const Size2d kernel = PairOf(conv.kernel());
     geometry.padding = {geometry.dilation.h * (kernel.h - 1) / 2, geometry.dilation.w * (kernel.w - 1) / 2};
-  } else {
+  } else if (conv.padding_mode() == v1::PADDING_MODE_EXPLICIT) {
     geometry.padding = PairOf(conv.padding());
   }
   return geometry;
@@ -39,13 +39,14 @@ Size2d RestOf(const v1::Conv2d& conv) {
   return {dilation.h * (kernel.h - 1) % 2, dilation.w * (kernel.w - 1) % 2};
 }
 
-void CheckSamePadding(const v1::Conv2d& conv, FieldViolations& violations) {
+// What the modes that find the padding themselves ask for.
+void CheckFoundPadding(const v1::Conv2d& conv, FieldViolations& violations) {
   if (!conv.padding().empty()) {
-    violations.Add("conv2d.padding",
-                   "is given, but padding_mode SAME finds the padding itself; leave one of them out");
+    violations.Add("conv2d.padding", absl::StrCat("is given, but ", v1::PaddingMode_Name(conv.padding_mode()),
+                                                  " finds the padding itself; leave one of them out"));
   }
   const Size2d stride = PairOf(conv.stride());
-  if (stride.h != 1 || stride.w != 1) {
+  if (conv.padding_mode() == v1::PADDING_MODE_SAME && stride != Size2d{1, 1}) {
     violations.Add("conv2d.stride",
                    absl::StrCat("is ", stride.ToString(), "; padding_mode SAME needs stride 1"));
   }
@@ -79,11 +80,11 @@ class Conv2dLayerKind final : public OneInputLayerKind {
     CheckExtent("conv2d.groups", conv.groups(), 1, violations);
     if (conv.padding_mode() == v1::PADDING_MODE_EXPLICIT) {
       CheckPair("conv2d.padding", conv.padding(), 0, violations);
-    } else if (conv.padding_mode() != v1::PADDING_MODE_SAME) {
+    } else if (!v1::PaddingMode_IsValid(conv.padding_mode())) {
       violations.Add("conv2d.padding_mode", absl::StrCat("is ", static_cast<int>(conv.padding_mode()),
                                                          ", which is no padding mode"));
     } else if (violations.empty()) {
-      CheckSamePadding(conv, violations);
+      CheckFoundPadding(conv, violations);
     }
     if (conv.groups() > 0 && conv.filters() % conv.groups() != 0) {
       violations.Add("conv2d.groups",

@@ -162,6 +162,15 @@ TEST(LayerKindsTest, ConvolutionsKeepTheSizeWithAnyKernel) {
   }
 }
 
+TEST(LayerKindsTest, ConvolutionsFindTheirPadding) {
+  EXPECT_EQ(OutputOf("layers { conv2d { filters: 5 padding_mode: PADDING_MODE_VALID kernel: 3 stride: 2 } }"),
+            "[5, 3, 4]");
+  ExpectViolation("layers { conv2d { filters: 5 padding_mode: PADDING_MODE_VALID kernel: 3 padding: 1 } }",
+                  "layers[0].conv2d.padding", "PADDING_MODE_VALID finds the padding");
+  ExpectViolation("layers { conv2d { filters: 5 padding_mode: PADDING_MODE_SAME kernel: 3 stride: 2 } }",
+                  "layers[0].conv2d.stride", "needs stride 1");
+}
+
 TEST(LayerKindsTest, PoolsRoundedUpAndGlobally) {
   EXPECT_EQ(OutputOf("layers { max_pool2d { size: 3 stride: 2 } }"), "[6, 3, 4]");
   EXPECT_EQ(OutputOf("layers { max_pool2d { size: 3 stride: 2 ceil_mode: true } }"), "[6, 4, 5]");
