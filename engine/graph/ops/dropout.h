@@ -28,9 +28,12 @@ class DropoutOp final : public Op {
   std::vector<std::pair<int, int>> InPlace() const override { return {{0, 0}}; }
   OpCost Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const override;
 
-  // The words of a sample.
+  // The words of a sample. A step beyond the 40 bits that a sequence has for it, as of a part of a batch, has
+  // another seed.
   RandomStream WordsOf(int64_t step, int64_t sample) const {
-    return RandomStream(seed, RandomPurpose::kDropout, static_cast<uint64_t>(step),
+    const uint64_t whole = static_cast<uint64_t>(step);
+    const uint64_t own_seed = seed + (whole >> 40) * 0x9E3779B97F4A7C15u;
+    return RandomStream(own_seed, RandomPurpose::kDropout, whole & ((uint64_t{1} << 40) - 1),
                         static_cast<uint64_t>(first_sample + sample));
   }
   // The least word of an element that stays.

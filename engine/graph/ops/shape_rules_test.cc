@@ -162,6 +162,11 @@ TEST(ShapeRules, Dropout) {
   ExpectRefused(DropoutOp(-0.1, 1, 0), {F32({2, 3}), I64({})});
   ExpectRefused(DropoutOp(0.5, 1, -1), {F32({2, 3}), I64({})});
   ExpectRefused(DropoutOp(0.5, 1, 0), {F32({2, 3}), I32({})});
+  const DropoutOp op(0.5, 1, 4);
+  const uint64_t words = op.WordsOf(3, 2).Next64();
+  EXPECT_EQ(DropoutOp(0.5, 1, 0).WordsOf(3, 6).Next64(), words);
+  EXPECT_NE(op.WordsOf(4, 2).Next64(), words);
+  EXPECT_NE(op.WordsOf(3 + (int64_t{1} << 40), 2).Next64(), words);
 }
 
 TEST(ShapeRules, Upsampling) {
