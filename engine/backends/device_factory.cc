@@ -11,7 +11,7 @@
 
 namespace tandem {
 
-absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view name, int threads) {
+absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view name, int threads, DType compute) {
   const absl::string_view short_name = absl::StripPrefix(name, "devices/");
   const size_t colon = short_name.find(':');
   int index = 0;
@@ -21,7 +21,9 @@ absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view name, int t
         absl::StrCat("\"", name, "\" is no device's name; give one such as \"cpu:0\""));
   }
   const absl::string_view kind = short_name.substr(0, colon);
-  if (kind == "cpu") return std::make_unique<CpuDevice>(std::string(short_name), std::max(threads, 1));
+  if (kind == "cpu") {
+    return std::make_unique<CpuDevice>(std::string(short_name), std::max(threads, 1), compute);
+  }
   if (kind == "reference") return CreateReferenceDevice(std::string(short_name));
   if (kind == "gpu") {
 #ifdef TANDEM_CUDA_FOUND

@@ -273,7 +273,8 @@ std::vector<Shape> CheckFilled(const v1::JobSpec& spec, FieldViolations& violati
 class MemoryTally {
  public:
   void Add(const Graph& graph) {
-    other_bytes_ += PlanMemory(graph).arena_bytes;
+    const int64_t arena_bytes = PlanMemory(graph).arena_bytes;
+    other_bytes_ += arena_bytes + WorkspaceShareBytes(arena_bytes);
     for (const ValueId id : graph.variables()) variables_[graph.value(id).name] = DenseBytes(graph.value(id));
     for (const Node& node : graph.nodes()) ops_.insert(std::string(node.op->kind()));
   }
@@ -340,6 +341,10 @@ std::vector<int64_t> BatchSizes(int64_t samples, int64_t batch) {
 }
 
 }  // namespace
+
+DType ComputeTypeOf(const v1::Training& training) {
+  return training.precision() == v1::PRECISION_BFLOAT16 ? DType::kBFloat16 : DType::kFloat32;
+}
 
 void FillDefaults(v1::JobSpec* spec) {
   if (spec->name().empty()) spec->set_name("job");

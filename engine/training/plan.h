@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "engine/backend/workspace.h"
 #include "engine/data/dataset.h"
+#include "engine/tensor/dtype.h"
 #include "tandem/v1/job.pb.h"
 
 namespace tandem {
@@ -22,6 +23,9 @@ struct JobPlan {
   int64_t host_memory_bytes = 0;  // Of all replicas together, on the host: data, its order, a copy to write.
   std::vector<std::string> ops;   // Kinds of op that a device must offer, sorted, each once.
 };
+
+// The type in which devices that keep float32 parameters compute the network: float32 or bfloat16.
+DType ComputeTypeOf(const v1::Training& training);
 
 // Sets every field that has a default and that `spec` leaves out to that default: names of layers and of the
 // job, strides, initializers, the optimizer's numbers, metrics, intervals. What is wrong stays as it is.

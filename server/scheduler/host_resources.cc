@@ -61,6 +61,7 @@ HostResources ProbeHost() {
   HostResources host;
   host.cores = AffinityCores();
   host.cpu_model = CpuModel();
+  host.bfloat16 = __builtin_cpu_supports("avx512bf16") != 0;
   host.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   for (const std::string& folder : ControlGroupFolders()) {
     int64_t limit;

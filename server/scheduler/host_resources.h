@@ -14,6 +14,8 @@ struct HostResources {
   std::string cpu_model;
   // Bytes of memory that this process may use.
   int64_t memory_bytes = 0;
+  // Whether its processor has instructions for bfloat16 (AVX512_BF16).
+  bool bfloat16 = false;
 };
 
 // Looks at the machine that this process is on. CPU affinity and the limits of control groups (version 2)

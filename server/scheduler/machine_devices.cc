@@ -49,6 +49,7 @@ absl::StatusOr<std::vector<v1::Device>> MakeDevices(const DeviceOptions& options
     device.set_memory_bytes(share);
     device.set_threads(cpu_threads);
     device.add_precisions(v1::PRECISION_FLOAT32);
+    if (host.bfloat16) device.add_precisions(v1::PRECISION_BFLOAT16);
   }
   for (int i = 0; i < options.reference_devices; ++i) {
     v1::Device& device = devices.emplace_back(MakeDevice(v1::DEVICE_KIND_REFERENCE, "reference", i));

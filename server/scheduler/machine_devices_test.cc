@@ -11,6 +11,8 @@
 namespace tandem {
 namespace {
 
+using ::testing::ElementsAre;
+
 HostResources Host(int cores) { return {.cores = cores, .cpu_model = "A CPU", .memory_bytes = 1000}; }
 
 TEST(MachineDevicesTest, OneDeviceACoreByDefault) {
@@ -26,9 +28,17 @@ TEST(MachineDevicesTest, OneDeviceACoreByDefault) {
     EXPECT_EQ(device.threads(), 1);
     EXPECT_EQ(device.memory_bytes(), 300);
     EXPECT_TRUE(device.job().empty());
-    ASSERT_GE(device.precisions_size(), 1);
-    EXPECT_EQ(device.precisions(0), v1::PRECISION_FLOAT32);
+    EXPECT_THAT(device.precisions(), ElementsAre(v1::PRECISION_FLOAT32));
   }
+}
+
+TEST(MachineDevicesTest, BFloat16IsOfferedWhereTheProcessorHasIt) {
+  HostResources host = Host(1);
+  host.bfloat16 = true;
+  const auto devices = MakeDevices({.reference_devices = 1}, host);
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  EXPECT_THAT((*devices)[0].precisions(), ElementsAre(v1::PRECISION_FLOAT32, v1::PRECISION_BFLOAT16));
+  EXPECT_THAT((*devices)[1].precisions(), ElementsAre(v1::PRECISION_FLOAT64));
 }
 
 TEST(MachineDevicesTest, CoresAndMemoryAreSplit) {
@@ -40,7 +50,7 @@ TEST(MachineDevicesTest, CoresAndMemoryAreSplit) {
   EXPECT_EQ((*devices)[2].name(), "devices/reference:0");
   EXPECT_EQ((*devices)[2].kind(), v1::DEVICE_KIND_REFERENCE);
   EXPECT_EQ((*devices)[2].threads(), 1);
-  EXPECT_THAT((*devices)[2].precisions(), ::testing::ElementsAre(v1::PRECISION_FLOAT64));
+  EXPECT_THAT((*devices)[2].precisions(), ElementsAre(v1::PRECISION_FLOAT64));
 }
 
 TEST(MachineDevicesTest, MoreDevicesThanCoresHaveAThreadEach) {

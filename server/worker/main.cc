@@ -23,6 +23,7 @@
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
+#include "engine/training/plan.h"
 #include "engine/training/trainer.h"
 #include "google/protobuf/text_format.h"
 #include "server/worker/event_reporter.h"
@@ -45,8 +46,11 @@ constexpr absl::Duration kPatience = absl::Seconds(60);
 // How nice predictions and evaluations are.
 constexpr int kModelPriority = 10;
 
-absl::StatusOr<std::unique_ptr<Device>> OpenWorkerDevice(const v1::Device& device) {
-  return OpenDevice(device.name(), device.threads());
+// Opens devices that compute as the job says.
+DeviceFactory DevicesFor(const v1::JobSpec& spec) {
+  return [compute = ComputeTypeOf(spec.training())](const v1::Device& device) {
+    return OpenDevice(device.name(), device.threads(), compute);
+  };
 }
 
 absl::StatusOr<WorkerLaunch> ReadLaunch(const std::string& path) {
@@ -64,7 +68,7 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
     spdlog::warn("{}", status.ToString());
   }
   std::unique_ptr<EventReporter> reporter;
-  JobRun run(launch, OpenWorkerDevice, Trainer::Create,
+  JobRun run(launch, DevicesFor(launch.spec()), Trainer::Create,
              [&reporter](WorkerEvent event) { return reporter->Report(std::move(event)); });
   EventReporter::Options options;
   options.job_id = launch.job_id();
@@ -115,7 +119,7 @@ int RunModelWorker() {
     return kWorkerBadLaunch;
   }
   const absl::Status status =
-      RunModelTask(task, OpenWorkerDevice, [](const internal::v1::ModelTaskOutput& output) {
+      RunModelTask(task, DevicesFor(task.spec()), [](const internal::v1::ModelTaskOutput& output) {
         return WriteModelTaskOutput(output, STDOUT_FILENO);
       });
   if (status.ok()) return kWorkerDone;

@@ -67,6 +67,8 @@ class ModelWorkers {
     int most_waiting = 16;
     // From the start of a process to its end.
     absl::Duration time_limit = absl::Minutes(10);
+    // As WorkerLauncher's, so that an evaluation computes as the training did.
+    std::string algorithms_path = {};
   };
 
   explicit ModelWorkers(Options options);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -42,7 +43,8 @@ absl::StatusOr<WorkerLock> TakeLock(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& devices) {
+std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& devices,
+                                           const std::string& algorithms_path) {
   static constexpr absl::string_view kKept[] = {
       "PATH=", "HOME=", "USER=", "LANG=", "TZ=", "TMPDIR=", "LD_LIBRARY_PATH="};
   static constexpr absl::string_view kKeptPrefixes[] = {"CUDA_", "NVIDIA_", "NCCL_", "DNNL_",  "ONEDNN_",
@@ -62,6 +64,9 @@ std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& device
   // Threads that spin while they wait lose more than half the speed of small networks where cores are shared.
   environment.push_back("OMP_WAIT_POLICY=passive");
   environment.push_back("OMP_DYNAMIC=false");
+  if (!algorithms_path.empty() && std::getenv("TANDEM_CPU_ALGORITHMS") == nullptr) {
+    environment.push_back(absl::StrCat("TANDEM_CPU_ALGORITHMS=", algorithms_path));
+  }
   return environment;
 }
 
@@ -97,7 +102,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::Launch(
   WorkerProcess::Command command;
   command.program = options_.worker_program;
   command.arguments = {"--launch", launch_path, "--lock-fd", absl::StrCat(WorkerLock::kInheritedFd)};
-  command.environment = WorkerEnvironment(devices);
+  command.environment = WorkerEnvironment(devices, options_.algorithms_path);
   command.log_path = folder.LogPath();
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(command, lock));
   // The worker writes the same; this is for a daemon that takes over before it comes to that. The worker runs

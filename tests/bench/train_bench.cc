@@ -6,6 +6,7 @@
 //   --job=$PWD/deploy/examples/lenet-fashion-mnist.yaml
 // --batch is the global batch, of all replicas together.
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,8 +28,8 @@
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/plan.h"
 #include "engine/training/trainer.h"
-#include "google/protobuf/text_format.h"
 #include "nlohmann/json.hpp"
+#include "tests/bench/networks.h"
 
 namespace tandem {
 namespace {
@@ -51,16 +52,6 @@ struct Settings {
   double momentum = 0.9;
   uint64_t seed = 123;
 };
-
-// The network of Deeplearning4j's MNIST example.
-constexpr char kLenet[] = R"(
-  input { shape: [1, 28, 28] }
-  layers { conv2d { filters: 20 kernel: [5, 5] } }
-  layers { max_pool2d { size: [2, 2] } }
-  layers { conv2d { filters: 50 kernel: [5, 5] } }
-  layers { max_pool2d { size: [2, 2] } }
-  layers { dense { units: 500 activation: ACTIVATION_RELU } }
-  layers { dense { units: 10 } })";
 
 v1::DatasetSpec IdxFolder(const std::string& folder) {
   v1::DatasetSpec dataset;
@@ -93,24 +84,11 @@ absl::StatusOr<v1::JobSpec> MakeJob(const Settings& settings) {
     }
     return spec;
   }
-  if (settings.network != "lenet") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--network=", settings.network, ": give lenet, or --job=FILE"));
-  }
-  if (!google::protobuf::TextFormat::ParseFromString(kLenet, spec.mutable_model())) {
-    return absl::InternalError("the network cannot be parsed");
-  }
+  TANDEM_ASSIGN_OR_RETURN(spec, JobOf(settings.network, settings.lr, settings.momentum));
   *spec.mutable_dataset() = settings.data.empty()
                                 ? RandomImages(settings.batch * (settings.warmup + settings.steps))
                                 : IdxFolder(settings.data);
   v1::Training* training = spec.mutable_training();
-  training->mutable_loss()->mutable_softmax_cross_entropy();
-  if (settings.momentum > 0) {
-    training->mutable_optimizer()->mutable_nesterov()->set_learning_rate(settings.lr);
-    training->mutable_optimizer()->mutable_nesterov()->set_momentum(settings.momentum);
-  } else {
-    training->mutable_optimizer()->mutable_sgd()->set_learning_rate(settings.lr);
-  }
   training->set_global_batch_size(settings.batch);
   training->set_epochs(std::max(settings.epochs, 1));
   training->set_seed(settings.seed);
@@ -152,7 +130,7 @@ class Watch final : public TrainerObserver {
   Watch(const Settings& settings, int64_t batch, bool by_epoch)
       : settings_(settings), batch_(batch), by_epoch_(by_epoch) {}
 
-  void OnStarted() override { begin_ = std::chrono::steady_clock::now(); }
+  void OnStarted(int64_t) override { begin_ = std::chrono::steady_clock::now(); }
 
   void OnProgress(const v1::Progress& progress) override {
     if (by_epoch_ || done_) return;
@@ -204,11 +182,20 @@ class Watch final : public TrainerObserver {
   std::vector<double> accuracies_;
 };
 
+// The most memory that this process has had at a time.
+double PeakMemoryMib() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
 absl::Status RunBench(const Settings& settings) {
-  if (settings.dtype != "float32") {
-    return absl::InvalidArgumentError(absl::StrCat("--dtype=", settings.dtype, ": give float32"));
-  }
   TANDEM_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJob(settings));
+  if (settings.dtype == "bfloat16") {
+    spec.mutable_training()->set_precision(v1::PRECISION_BFLOAT16);
+  } else if (settings.dtype != "float32") {
+    return absl::InvalidArgumentError(absl::StrCat("--dtype=", settings.dtype, ": give float32 or bfloat16"));
+  }
   const bool by_epoch = settings.epochs > 0 || (!settings.job.empty() && settings.steps == 0);
   if (!by_epoch) TANDEM_RETURN_IF_ERROR(LimitToSteps(settings, &spec));
   FillDefaults(&spec);
@@ -221,8 +208,8 @@ absl::Status RunBench(const Settings& settings) {
     options.devices.emplace_back().set_name(absl::StrCat(settings.device, ":", rank));
     options.devices.back().set_threads(settings.threads);
   }
-  options.device_factory = [](const v1::Device& device) {
-    return OpenDevice(device.name(), device.threads());
+  options.device_factory = [compute = ComputeTypeOf(spec.training())](const v1::Device& device) {
+    return OpenDevice(device.name(), device.threads(), compute);
   };
   options.observer = &watch;
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, Trainer::Create(std::move(options)));
@@ -249,6 +236,7 @@ absl::Status RunBench(const Settings& settings) {
       {"ddp", spec.replicas().count()},
       {"seed", spec.training().seed()}};
   watch.AddTo(&out);
+  out["peak_memory_mib"] = PeakMemoryMib();
   std::cout << out.dump() << std::endl;
   return absl::OkStatus();
 }
@@ -267,12 +255,12 @@ int main(int argc, char** argv) {
   tandem::WaitPassively(argv);
   tandem::Settings settings;
   CLI::App app("Trains a network and prints one JSON line of figures");
-  app.add_option("--network,--net", settings.network, "lenet");
+  app.add_option("--network,--net", settings.network, "lenet or resnet18");
   app.add_option("--job", settings.job, "a job file, instead of a network");
   app.add_option("--data", settings.data, "a folder of IDX .gz files; default: random images");
   app.add_option("--batch", settings.batch, "samples in a step, over all replicas");
   app.add_option("--device", settings.device, "cpu or reference");
-  app.add_option("--dtype", settings.dtype, "float32");
+  app.add_option("--dtype", settings.dtype, "float32 or bfloat16");
   app.add_option("--replicas,--ddp", settings.replicas, "replicas, each on a device of its own");
   app.add_option("--threads", settings.threads, "threads of a replica");
   app.add_option("--steps", settings.steps, "steps to time; 0 with --job: the whole job");

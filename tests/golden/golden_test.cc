@@ -1,6 +1,6 @@
 // Runs golden cases on the backends: by default those of tests/golden/data, which must all pass.
 //
-//   golden_test [--dir=FOLDER] [--backend=reference|cpu] [--case=KIND/NAME]
+//   golden_test [--dir=FOLDER] [--backend=reference|cpu|cpu-bfloat16] [--case=KIND/NAME]
 //
 // With --dir, cases of types and settings that the engine does not offer yet are counted and named, but do
 // not fail. One that the engine offers but this program does not understand fails.
@@ -34,10 +34,16 @@ struct Flags {
 };
 
 std::vector<GoldenBackend> Backends() {
-  return {
+  std::vector<GoldenBackend> backends = {
       {"reference", [](int) { return CreateReferenceDevice(); }, 1e-10},
       {"cpu", [](int) { return std::make_unique<CpuDevice>("cpu:0", 1); }, 1e-4},
   };
+  if (CpuDevice::OffersBFloat16()) {
+    backends.push_back({"cpu-bfloat16",
+                        [](int) { return std::make_unique<CpuDevice>("cpu:0", 1, DType::kBFloat16); }, 2e-2,
+                        true});
+  }
+  return backends;
 }
 
 // "KIND/NAME" of a file, as --case takes it.
@@ -93,6 +99,8 @@ int Register(const Flags& flags) {
     for (const std::filesystem::path& path : paths) {
       const std::string name = CaseName(path);
       if (!flags.golden_case.empty() && flags.golden_case != name) continue;
+      const std::string kind = path.parent_path().filename().string();
+      if (backend.narrow && kind != "op" && kind != "loss" && kind != "network") continue;
       testing::RegisterTest(absl::StrCat("Golden_", backend.name).c_str(), name.c_str(), nullptr, nullptr,
                             __FILE__, __LINE__, [&flags, path, backend]() -> testing::Test* {
                               return new GoldenTest(flags, path.string(), backend);
@@ -116,7 +124,7 @@ int Main(int argc, char** argv) {
       flags.golden_case = std::string(argument);
     } else {
       std::cerr << "unknown argument " << argument << "; usage: golden_test [--dir=FOLDER] "
-                << "[--backend=reference|cpu] [--case=KIND/NAME]" << std::endl;
+                << "[--backend=reference|cpu|cpu-bfloat16] [--case=KIND/NAME]" << std::endl;
       return 2;
     }
   }

@@ -20,6 +20,9 @@ struct GoldenBackend {
   std::function<std::unique_ptr<Device>(int index)> make;
   // The largest error of a tensor, as data/README.md defines it.
   double tolerance;
+  // Whether it rounds so much that of a network only the first step's logits and loss are compared, and of
+  // the other kinds only operations and losses are run.
+  bool narrow = false;
 };
 
 // What came of comparing a case's tensors.

@@ -1,6 +1,8 @@
 #include "engine/backends/cpu/batch_norm.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "dnnl.hpp"
@@ -12,53 +14,78 @@ namespace {
 
 using dnnl::memory;
 
+// Sums are taken in as many parts whatever the number of threads, so that results do not depend on it.
+constexpr int64_t kParts = 16;
+
 // A tensor [N, C, ...] by its channels.
 struct ChannelView {
   Layout layout;
   ChannelSizes sizes;
 };
 
-// As `layout` has it where its channels can be walked along, else as a plain tensor.
+// As `layout` has it where its channels can be walked along, else as a tensor that is plain or, in bfloat16,
+// blocked by channels.
 ChannelView ViewOf(const Layout& layout) {
   const Shape& shape = layout.shape();
   const int64_t positions = shape.elements() / (shape[0] * shape[1]);
+  const bool bfloat16 = layout.dtype() == DType::kBFloat16;
   ChannelSizes sizes = {.outer = shape[0],
                         .groups = shape[1],
                         .positions = positions,
                         .lanes = 1,
                         .channel_lanes = false,
                         .samples = shape[0],
-                        .channels = shape[1]};
+                        .channels = shape[1],
+                        .parts = std::min(kParts, shape[0]),
+                        .bfloat16 = bfloat16};
   if (layout.batch_blocked()) {
     sizes.outer = (shape[0] + kBlock - 1) / kBlock;
     sizes.lanes = kBlock;
+    sizes.parts = std::min(kParts, sizes.outer);
     return {layout, sizes};
   }
-  if (layout.kind() == Layout::Kind::kOneDnn && shape.rank() == 4) {
+  if (shape.rank() == 4) {
     for (const auto& [tag, lanes] :
          {std::pair(memory::format_tag::nChw16c, 16), std::pair(memory::format_tag::nChw8c, 8)}) {
       const Layout blocked =
-          Layout::OneDnn(memory::desc(Dims(shape), memory::data_type::f32, tag), layout.shape());
-      if (!(blocked == layout)) continue;
+          Layout::OneDnn(memory::desc(Dims(shape), OneDnnType(layout.dtype()), tag), layout.shape());
+      if (!bfloat16 && !(blocked == layout)) continue;
       sizes.groups = (shape[1] + lanes - 1) / lanes;
       sizes.lanes = lanes;
       sizes.channel_lanes = true;
-      return {layout, sizes};
+      return {blocked, sizes};
     }
   }
-  return {Layout::Plain(layout.dtype(), shape), sizes};
+  sizes.bfloat16 = false;
+  return {Layout::Plain(DType::kFloat32, shape), sizes};
 }
 
 absl::StatusOr<ChannelView> ViewOfInput(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   return ViewOf(home.layout);
+}
+
+double CountOf(const ChannelSizes& sizes) {
+  return static_cast<double>(sizes.samples) * static_cast<double>(sizes.positions);
 }
 
 // Where vectors of a number a channel lie; `count` vectors one after the other.
 template <typename T>
 Region ChannelScratch(Lowering& lowering, const ChannelSizes& sizes, int count) {
   return lowering.Scratch(static_cast<int64_t>(sizeof(T)) * sizes.channels * count);
+}
+
+Region PartialScratch(Lowering& lowering, const ChannelSizes& sizes) {
+  return lowering.Scratch(static_cast<int64_t>(sizeof(double)) * kChannelPartial * sizes.groups *
+                          sizes.parts);
+}
+
+// The first number of a channel in the partial sums of part `part`.
+const double* PartialOf(const ChannelSizes& sizes, const double* partials, int64_t channel, int64_t part) {
+  const int64_t group = sizes.channel_lanes ? channel / sizes.lanes : channel;
+  const int64_t lane = sizes.channel_lanes ? channel % sizes.lanes : 0;
+  return partials + (group * sizes.parts + part) * kChannelPartial + lane;
 }
 
 // The plain vectors [C] among the inputs, from input `first` on.
@@ -70,77 +97,101 @@ absl::StatusOr<std::vector<Region>> Vectors(Lowering& lowering, const Node& node
   return regions;
 }
 
-// What both gradients come to: dx = factor dy + slope (x - center) + offset, four vectors in `terms`.
-void RunGrad(const RunContext& run, const ChannelSizes& sizes, Region x, Region dy, Region terms, Region dx) {
-  const float* center = run.At<const float>(terms);
-  const int64_t channels = sizes.channels;
+bool IsNormalization(const Node& node) {
+  return node.op->kind() == "batch_norm" || node.op->kind() == "batch_norm_inference";
+}
+
+// What follows a normalisation and is done along with it.
+struct Tail {
+  const Node* add = nullptr;
+  ValueId addend = kNoValue;
+  const Node* relu = nullptr;
+};
+
+// Of two normalisations that are added, the later one takes the sum.
+Tail TailOf(const Lowering& lowering, const Node& node) {
+  Tail tail;
+  const ValueId y = node.outputs[0];
+  tail.relu = lowering.OnlyReader(y, "relu");
+  const Node* add = lowering.OnlyReader(y, "add");
+  if (add == nullptr) return tail;
+  const ValueId other = add->inputs[0] == y ? add->inputs[1] : add->inputs[0];
+  const NodeId producer = lowering.value(other).producer;
+  const bool other_is_later = producer != kNoNode && producer > node.id &&
+                              IsNormalization(lowering.graph().node(producer)) &&
+                              lowering.OnlyReader(other, "add") == add;
+  if (other_is_later) return tail;
+  tail.add = add;
+  tail.addend = other;
+  tail.relu = lowering.OnlyReader(add->outputs[0], "relu");
+  return tail;
+}
+
+// Whether the sum that follows has to wait for what is added.
+bool IsLeftToSum(const Lowering& lowering, const Tail& tail) {
+  return tail.add != nullptr && !lowering.IsMade(tail.addend);
+}
+
+// A normalisation's result, with its tail: where it lies and what a step needs for it.
+struct Result {
+  Region y;
+  Region addend;
+  bool adds = false;
+  bool relu = false;
+  std::string suffix;
+};
+
+absl::StatusOr<Result> DefineResult(Lowering& lowering, const Node& node, const Tail& tail,
+                                    const Layout& layout, Region x) {
+  Result result;
+  ValueId output = node.outputs[0];
+  result.addend = x;
+  if (tail.add != nullptr) {
+    TANDEM_ASSIGN_OR_RETURN(result.addend, lowering.Get(tail.addend, layout));
+    result.adds = true;
+    result.suffix = " + add";
+    lowering.Absorb(tail.add->id);
+    output = tail.add->outputs[0];
+  }
+  if (tail.relu != nullptr) {
+    result.relu = true;
+    result.suffix += " + relu";
+    lowering.Absorb(tail.relu->id);
+    output = tail.relu->outputs[0];
+  }
+  result.y = lowering.Define(output, layout);
+  return result;
+}
+
+void RunNormalize(const RunContext& run, const ChannelSizes& sizes, Region x, const float* center,
+                  const float* factor, Region bias, const Result& result) {
+  const ChannelAffine affine = {
+      .center = center, .factor = factor, .offset = run.At<const float>(bias), .relu = result.relu};
   run.team->For(sizes.outer * sizes.groups, [&](int64_t begin, int64_t end) {
-    run.kernels->channel_grad(sizes, run.At<const float>(x), run.At<const float>(dy), center,
-                              center + channels, center + 2 * channels, center + 3 * channels,
-                              run.At<float>(dx), begin, end);
+    run.kernels->channel_normalize(sizes, affine, run.At<const void>(x),
+                                   result.adds ? run.At<const void>(result.addend) : nullptr,
+                                   run.At<void>(result.y), begin, end);
   });
 }
 
-// The gradient of the normalisation by statistics that follow x where `training`, else by constant ones.
-// `inv_std_of` makes 1 / standard deviation of the last input.
-template <typename InvStd>
-absl::Status LowerGrad(Lowering& lowering, const Node& node, bool training, const InvStd& inv_std_of) {
-  TANDEM_ASSIGN_OR_RETURN(const ChannelView view, ViewOfInput(lowering, node));
-  const ChannelSizes sizes = view.sizes;
-  TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[0], view.layout));
-  TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(node.inputs[1], view.layout));
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, Vectors(lowering, node, 2));
-  const Region weight = vectors[0], mean = vectors[1], deviation = vectors[2];
-  const Region dx = lowering.Define(node.outputs[0], view.layout);
-  const Layout plain = Layout::Plain(DType::kFloat32, lowering.shape(node.outputs[1]));
-  const Region dweight = lowering.Define(node.outputs[1], plain);
-  const Region dbias = lowering.Define(node.outputs[2], plain);
-  const Region sums = ChannelScratch<double>(lowering, sizes, 2);
-  const Region terms = ChannelScratch<float>(lowering, sizes, 4);
-  lowering.Emit(
-      {.name = std::string(node.op->kind()),
-       .reads = {x, dy, weight, mean, deviation},
-       .writes = {dx, dweight, dbias, sums, terms},
-       .in_place = {{0, 1}},
-       .run = [=](const RunContext& run) {
-         const int64_t channels = sizes.channels;
-         double* sum = run.At<double>(sums);
-         double* centered = sum + channels;
-         run.team->For(sizes.groups, [&](int64_t begin, int64_t end) {
-           run.kernels->channel_grad_sums(sizes, run.At<const float>(x), run.At<const float>(dy),
-                                          run.At<const float>(mean), sum, centered, begin, end);
-         });
-         const double count = static_cast<double>(sizes.samples) * static_cast<double>(sizes.positions);
-         float* term = run.At<float>(terms);
-         for (int64_t c = 0; c < channels; ++c) {
-           const double inv_std = inv_std_of(run.At<const float>(deviation)[c]);
-           const double factor = run.At<const float>(weight)[c] * inv_std;
-           term[c] = run.At<const float>(mean)[c];
-           term[channels + c] = static_cast<float>(factor);
-           term[2 * channels + c] =
-               training ? static_cast<float>(-factor * inv_std * inv_std * centered[c] / count) : 0.0f;
-           term[3 * channels + c] = training ? static_cast<float>(-factor * sum[c] / count) : 0.0f;
-           run.At<float>(dweight)[c] = static_cast<float>(centered[c] * inv_std);
-           run.At<float>(dbias)[c] = static_cast<float>(sum[c]);
-         }
-         RunGrad(run, sizes, x, dy, terms, dx);
-         return absl::OkStatus();
-       }});
-  return absl::OkStatus();
+// The mean and the sum of squares about it of each channel, from those of the parts (Chan et al. 1979).
+void MergeMoments(const ChannelSizes& sizes, const double* partials, int64_t channel, double* mean,
+                  double* squares) {
+  double count = 0;
+  *mean = *squares = 0;
+  for (int64_t part = 0; part < sizes.parts; ++part) {
+    const double* partial = PartialOf(sizes, partials, channel, part);
+    const int64_t group = sizes.channel_lanes ? channel / sizes.lanes : channel;
+    const double more = partials[(group * sizes.parts + part) * kChannelPartial + 2 * kBlock];
+    const double difference = partial[0] - *mean;
+    const double total = count + more;
+    *squares += partial[kBlock] + difference * difference * count * more / total;
+    *mean += difference * more / total;
+    count = total;
+  }
 }
 
-// y = factor (x - center) + bias.
-void RunAffine(const RunContext& run, const ChannelSizes& sizes, Region x, const float* center,
-               const float* factor, Region bias, Region y) {
-  run.team->For(sizes.outer * sizes.groups, [&](int64_t begin, int64_t end) {
-    run.kernels->channel_affine(sizes, run.At<const float>(x), center, factor, run.At<const float>(bias),
-                                run.At<float>(y), begin, end);
-  });
-}
-
-}  // namespace
-
-absl::Status LowerBatchNorm(Lowering& lowering, const Node& node) {
+absl::Status EmitBatchNorm(Lowering& lowering, const Node& node, const Tail& tail) {
   TANDEM_ASSIGN_OR_RETURN(const ChannelView view, ViewOfInput(lowering, node));
   const ChannelSizes sizes = view.sizes;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[0], view.layout));
@@ -150,72 +201,324 @@ absl::Status LowerBatchNorm(Lowering& lowering, const Node& node) {
     TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[i]));
     if (!home.layout.plain()) return absl::InternalError("cpu: running statistics do not lie plain");
   }
-  const Region y = lowering.Define(node.outputs[0], view.layout);
+  TANDEM_ASSIGN_OR_RETURN(const Result result, DefineResult(lowering, node, tail, view.layout, x));
   const Layout plain = Layout::Plain(DType::kFloat32, lowering.shape(node.outputs[1]));
   const Region mean = lowering.Define(node.outputs[1], plain);
   const Region inv_std = lowering.Define(node.outputs[2], plain);
-  const Region moments = ChannelScratch<double>(lowering, sizes, 2);
+  const Region moments = PartialScratch(lowering, sizes);
   const Region factors = ChannelScratch<float>(lowering, sizes, 1);
   const auto& op = static_cast<const BatchNormOp&>(*node.op);
   const double momentum = op.momentum;
   const double epsilon = op.epsilon;
-  lowering.Emit({.name = "batch_norm",
-                 .reads = {x, weight, bias, running_mean, running_var},
-                 .writes = {y, mean, inv_std, moments, factors, running_mean, running_var},
+  lowering.Emit({.name = "batch_norm" + result.suffix,
+                 .reads = {x, weight, bias, running_mean, running_var, result.addend},
+                 .writes = {result.y, mean, inv_std, moments, factors, running_mean, running_var},
+                 .in_place = {{0, 5}},
                  .run = [=](const RunContext& run) {
-                   const int64_t channels = sizes.channels;
-                   double* means = run.At<double>(moments);
-                   double* squares = means + channels;
-                   run.team->For(sizes.groups, [&](int64_t begin, int64_t end) {
-                     run.kernels->channel_moments(sizes, run.At<const float>(x), means, squares, begin, end);
+                   double* partials = run.At<double>(moments);
+                   run.team->For(sizes.groups * sizes.parts, [&](int64_t begin, int64_t end) {
+                     run.kernels->channel_moments(sizes, run.At<const void>(x), partials, begin, end);
                    });
-                   const double count =
-                       static_cast<double>(sizes.samples) * static_cast<double>(sizes.positions);
-                   for (int64_t c = 0; c < channels; ++c) {
-                     const double inverse = 1 / std::sqrt(squares[c] / count + epsilon);
-                     run.At<float>(mean)[c] = static_cast<float>(means[c]);
-                     run.At<float>(inv_std)[c] = static_cast<float>(inverse);
-                     run.At<float>(factors)[c] = static_cast<float>(run.At<const float>(weight)[c] * inverse);
+                   const double count = CountOf(sizes);
+                   for (int64_t c = 0; c < sizes.channels; ++c) {
+                     double center = 0;
+                     double squares = 0;
+                     MergeMoments(sizes, partials, c, &center, &squares);
+                     const float inverse = static_cast<float>(1 / std::sqrt(squares / count + epsilon));
+                     run.At<float>(mean)[c] = static_cast<float>(center);
+                     run.At<float>(inv_std)[c] = inverse;
+                     run.At<float>(factors)[c] = run.At<const float>(weight)[c] * inverse;
                      float& old_mean = run.At<float>(running_mean)[c];
                      float& old_var = run.At<float>(running_var)[c];
-                     old_mean = static_cast<float>(old_mean + momentum * (means[c] - old_mean));
-                     if (count > 1)
-                       old_var =
-                           static_cast<float>(old_var + momentum * (squares[c] / (count - 1) - old_var));
+                     old_mean = static_cast<float>(old_mean + momentum * (center - old_mean));
+                     if (count > 1) {
+                       old_var = static_cast<float>(old_var + momentum * (squares / (count - 1) - old_var));
+                     }
                    }
-                   RunAffine(run, sizes, x, run.At<const float>(mean), run.At<const float>(factors), bias, y);
+                   RunNormalize(run, sizes, x, run.At<const float>(mean), run.At<const float>(factors), bias,
+                                result);
                    return absl::OkStatus();
                  }});
   for (const int i : node.op->MutatedInputs()) lowering.Changed(node.inputs[i]);
   return absl::OkStatus();
 }
 
-absl::Status LowerBatchNormGrad(Lowering& lowering, const Node& node) {
-  return LowerGrad(lowering, node, /*training=*/true, [](float inv_std) { return double{inv_std}; });
-}
-
-absl::Status LowerBatchNormInference(Lowering& lowering, const Node& node) {
+absl::Status EmitBatchNormInference(Lowering& lowering, const Node& node, const Tail& tail) {
   TANDEM_ASSIGN_OR_RETURN(const ChannelView view, ViewOfInput(lowering, node));
   const ChannelSizes sizes = view.sizes;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[0], view.layout));
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, Vectors(lowering, node, 1));
   const Region weight = vectors[0], bias = vectors[1], mean = vectors[2], variance = vectors[3];
-  const Region y = lowering.Define(node.outputs[0], view.layout);
+  TANDEM_ASSIGN_OR_RETURN(const Result result, DefineResult(lowering, node, tail, view.layout, x));
   const Region factors = ChannelScratch<float>(lowering, sizes, 1);
   const double epsilon = static_cast<const BatchNormInferenceOp&>(*node.op).epsilon;
-  lowering.Emit({.name = "batch_norm_inference",
-                 .reads = {x, weight, bias, mean, variance},
-                 .writes = {y, factors},
-                 .in_place = {{0, 0}},
+  std::vector<std::pair<int, int>> in_place = {{0, 0}};
+  if (result.adds) in_place.push_back({0, 5});
+  lowering.Emit({.name = "batch_norm_inference" + result.suffix,
+                 .reads = {x, weight, bias, mean, variance, result.addend},
+                 .writes = {result.y, factors},
+                 .in_place = std::move(in_place),
                  .run = [=](const RunContext& run) {
                    for (int64_t c = 0; c < sizes.channels; ++c) {
                      const double inverse = 1 / std::sqrt(run.At<const float>(variance)[c] + epsilon);
                      run.At<float>(factors)[c] = static_cast<float>(run.At<const float>(weight)[c] * inverse);
                    }
-                   RunAffine(run, sizes, x, run.At<const float>(mean), run.At<const float>(factors), bias, y);
+                   RunNormalize(run, sizes, x, run.At<const float>(mean), run.At<const float>(factors), bias,
+                                result);
                    return absl::OkStatus();
                  }});
   return absl::OkStatus();
+}
+
+absl::Status Emit(Lowering& lowering, const Node& node, const Tail& tail) {
+  return node.op->kind() == "batch_norm" ? EmitBatchNorm(lowering, node, tail)
+                                         : EmitBatchNormInference(lowering, node, tail);
+}
+
+absl::Status LowerForward(Lowering& lowering, const Node& node) {
+  const Tail tail = TailOf(lowering, node);
+  if (IsLeftToSum(lowering, tail)) return absl::OkStatus();
+  return Emit(lowering, node, tail);
+}
+
+// The batch_norm_grad whose incoming gradient a relu_grad makes; null where there is none.
+const Node* GradBehind(const Lowering& lowering, const Node& relu_grad) {
+  for (const NodeId id : lowering.readers(relu_grad.outputs[0])) {
+    const Node& node = lowering.graph().node(id);
+    if (node.op->kind() == "batch_norm_grad" && node.inputs[1] == relu_grad.outputs[0]) return &node;
+  }
+  return nullptr;
+}
+
+// The normalisation that batch_norm_grad `grad` belongs to, if a ReLU follows it, whose gradient `relu_grad`
+// is, and nobody else reads that: then it follows from what the normalisation read. Null otherwise.
+const Node* RepeatableReluOf(const Lowering& lowering, const Node& relu_grad, const Node& grad) {
+  if (lowering.OnlyReader(relu_grad.outputs[0], "batch_norm_grad") == nullptr) return nullptr;
+  const Node* relu = lowering.MakerOf(relu_grad.inputs[0], "relu");
+  if (relu == nullptr) return nullptr;
+  const Node* norm = lowering.MakerOf(relu->inputs[0], "batch_norm");
+  const bool same = norm != nullptr && norm->inputs[0] == grad.inputs[0] &&
+                    norm->inputs[1] == grad.inputs[2] && norm->outputs[1] == grad.inputs[3] &&
+                    norm->outputs[2] == grad.inputs[4];
+  return same ? norm : nullptr;
+}
+
+// The sum of gradients that only this relu_grad reads; null where there is none.
+const Node* SumBefore(const Lowering& lowering, const Node& relu_grad) {
+  const ValueId dy = relu_grad.inputs[1];
+  const Node* add = lowering.MakerOf(dy, "add");
+  if (add == nullptr || relu_grad.inputs[0] == dy) return nullptr;
+  return lowering.OnlyReader(dy, "relu_grad") == &relu_grad ? add : nullptr;
+}
+
+// Adds up the parts' sums and makes of them the gradients of the scale and of the shift, and the terms of dx:
+// factor, slope and shift, one vector after the other.
+struct GradTerms {
+  ChannelSizes sizes;
+  bool training = false;
+  Region sums, weight, dweight, dbias, terms;
+
+  template <typename InvStd>
+  void Compute(const RunContext& run, const InvStd& inv_std_of) const {
+    const double* partials = run.At<const double>(sums);
+    float* term = run.At<float>(terms);
+    const int64_t channels = sizes.channels;
+    const double count = CountOf(sizes);
+    for (int64_t c = 0; c < channels; ++c) {
+      double sum = 0;
+      double centered = 0;
+      for (int64_t part = 0; part < sizes.parts; ++part) {
+        const double* partial = PartialOf(sizes, partials, c, part);
+        sum += partial[0];
+        centered += partial[kBlock];
+      }
+      const double inv_std = inv_std_of(c);
+      const double factor = run.At<const float>(weight)[c] * inv_std;
+      term[c] = static_cast<float>(factor);
+      term[channels + c] =
+          training ? static_cast<float>(-factor * inv_std * inv_std * centered / count) : 0.0f;
+      term[2 * channels + c] = training ? static_cast<float>(-factor * sum / count) : 0.0f;
+      run.At<float>(dweight)[c] = static_cast<float>(centered * inv_std);
+      run.At<float>(dbias)[c] = static_cast<float>(sum);
+    }
+  }
+};
+
+// The gradient of the normalisation by statistics that follow x where `training`, else by constant ones.
+// `inv_std_of` makes 1 / standard deviation of the last input.
+template <typename InvStd>
+absl::Status LowerGrad(Lowering& lowering, const Node& node, bool training, const InvStd& inv_std_of) {
+  TANDEM_ASSIGN_OR_RETURN(const ChannelView view, ViewOfInput(lowering, node));
+  const ChannelSizes sizes = view.sizes;
+  TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[0], view.layout));
+  // What relu_grad would have made need not be there.
+  ValueId dy_value = node.inputs[1];
+  const Region* taken = lowering.FindSums(node.id);
+  Region bias;
+  bool relu = false;
+  if (taken != nullptr && !lowering.IsMade(dy_value)) {
+    const Node& relu_grad = *lowering.MakerOf(dy_value, "relu_grad");
+    const Node* norm = RepeatableReluOf(lowering, relu_grad, node);
+    TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(norm->inputs[2]));
+    dy_value = relu_grad.inputs[1];
+    relu = true;
+  }
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(dy_value, view.layout));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, Vectors(lowering, node, 2));
+  const Region weight = vectors[0], mean = vectors[1], deviation = vectors[2];
+  if (!relu) bias = mean;
+  const Region dx = lowering.Define(node.outputs[0], view.layout);
+  const Layout plain = Layout::Plain(DType::kFloat32, lowering.shape(node.outputs[1]));
+  GradTerms grad;
+  grad.sizes = sizes;
+  grad.training = training;
+  grad.weight = weight;
+  grad.dweight = lowering.Define(node.outputs[1], plain);
+  grad.dbias = lowering.Define(node.outputs[2], plain);
+  grad.terms = ChannelScratch<float>(lowering, sizes, 3);
+  const bool sums = taken == nullptr;
+  std::vector<Region> reads = {x, dy, weight, mean, deviation, bias};
+  std::vector<Region> writes = {dx, grad.dweight, grad.dbias, grad.terms};
+  if (sums) {
+    grad.sums = PartialScratch(lowering, sizes);
+    writes.push_back(grad.sums);
+  } else {
+    grad.sums = *taken;
+    reads.push_back(grad.sums);
+  }
+  lowering.Emit(
+      {.name = absl::StrCat(node.op->kind(), sums ? "" : " after sums", relu ? " + relu_grad" : ""),
+       .reads = std::move(reads),
+       .writes = std::move(writes),
+       .in_place = {{0, 1}},
+       .run = [=](const RunContext& run) {
+         ChannelAffine affine = {.center = run.At<const float>(mean),
+                                 .factor = run.At<const float>(mean),
+                                 .offset = run.At<const float>(bias)};
+         const ChannelGradArrays arrays = {.x = run.At<const void>(x), .dy = run.At<const void>(dy)};
+         if (sums) {
+           run.team->For(sizes.groups * sizes.parts, [&](int64_t begin, int64_t end) {
+             run.kernels->channel_grad_sums(sizes, affine, arrays, run.At<double>(grad.sums), begin, end);
+           });
+         }
+         grad.Compute(run, [&](int64_t c) { return inv_std_of(run.At<const float>(deviation)[c]); });
+         const float* terms = run.At<const float>(grad.terms);
+         affine.factor = terms;
+         affine.relu = relu;
+         const ChannelGradTerms rest = {.slope = terms + sizes.channels, .shift = terms + 2 * sizes.channels};
+         run.team->For(sizes.outer * sizes.groups, [&](int64_t begin, int64_t end) {
+           run.kernels->channel_grad(sizes, affine, rest, arrays, run.At<void>(dx), begin, end);
+         });
+         return absl::OkStatus();
+       }});
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status LowerBatchNorm(Lowering& lowering, const Node& node) { return LowerForward(lowering, node); }
+
+absl::Status LowerBatchNormInference(Lowering& lowering, const Node& node) {
+  return LowerForward(lowering, node);
+}
+
+absl::StatusOr<bool> LowerNormalizedSum(Lowering& lowering, const Node& add) {
+  for (const ValueId input : add.inputs) {
+    const NodeId producer = lowering.value(input).producer;
+    if (producer == kNoNode || lowering.IsMade(input)) continue;
+    const Node& node = lowering.graph().node(producer);
+    if (!IsNormalization(node)) continue;
+    TANDEM_RETURN_IF_ERROR(Emit(lowering, node, TailOf(lowering, node)));
+    return true;
+  }
+  return false;
+}
+
+bool AddsForReluGradSums(const Lowering& lowering, const Node& add) {
+  const Node* relu_grad = lowering.OnlyReader(add.outputs[0], "relu_grad");
+  return relu_grad != nullptr && SumBefore(lowering, *relu_grad) == &add &&
+         GradBehind(lowering, *relu_grad) != nullptr;
+}
+
+absl::StatusOr<bool> LowerReluGradSums(Lowering& lowering, const Node& relu_grad) {
+  const Node* grad = GradBehind(lowering, relu_grad);
+  if (grad == nullptr) return false;
+  TANDEM_ASSIGN_OR_RETURN(const ChannelView view, ViewOfInput(lowering, *grad));
+  const ChannelSizes sizes = view.sizes;
+  TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(grad->inputs[0], view.layout));
+  TANDEM_ASSIGN_OR_RETURN(const Region mean, lowering.GetPlain(grad->inputs[3]));
+  const Node* sum = SumBefore(lowering, relu_grad);
+  const Node* norm = sum == nullptr ? RepeatableReluOf(lowering, relu_grad, *grad) : nullptr;
+  const bool repeats = norm != nullptr;
+  TANDEM_ASSIGN_OR_RETURN(const Region dy,
+                          lowering.Get(sum == nullptr ? relu_grad.inputs[1] : sum->inputs[0], view.layout));
+  Region dy2 = dy;
+  if (sum != nullptr) {
+    TANDEM_ASSIGN_OR_RETURN(dy2, lowering.Get(sum->inputs[1], view.layout));
+  }
+  Region weight = mean, inv_std = mean, bias = mean, y = x;
+  if (repeats) {
+    TANDEM_ASSIGN_OR_RETURN(weight, lowering.GetPlain(norm->inputs[1]));
+    TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(norm->inputs[2]));
+    TANDEM_ASSIGN_OR_RETURN(inv_std, lowering.GetPlain(norm->outputs[2]));
+  } else {
+    TANDEM_ASSIGN_OR_RETURN(y, lowering.Get(relu_grad.inputs[0], view.layout));
+  }
+  const Region sums = PartialScratch(lowering, sizes);
+  lowering.SetSums(grad->id, sums);
+  std::vector<Region> writes = {sums};
+  Region dz = sums;
+  Region factors = sums;
+  if (repeats) {
+    factors = ChannelScratch<float>(lowering, sizes, 1);
+    writes.push_back(factors);
+  } else {
+    dz = lowering.Define(relu_grad.outputs[0], view.layout);
+    writes.push_back(dz);
+  }
+  const bool adds = sum != nullptr;
+  std::vector<Region> reads = {x, mean, weight, inv_std, bias, dy};
+  std::vector<std::pair<int, int>> in_place;
+  if (!repeats) in_place.push_back({1, 5});
+  if (adds) {
+    in_place.push_back({1, static_cast<int>(reads.size())});
+    reads.push_back(dy2);
+  }
+  if (!repeats) {
+    in_place.push_back({1, static_cast<int>(reads.size())});
+    reads.push_back(y);
+  }
+  lowering.Emit(
+      {.name = absl::StrCat(adds ? "add + " : "", "relu_grad + batch_norm_grad sums"),
+       .reads = std::move(reads),
+       .writes = std::move(writes),
+       .in_place = std::move(in_place),
+       .run = [=](const RunContext& run) {
+         const float* center = run.At<const float>(mean);
+         ChannelAffine affine = {
+             .center = center, .factor = center, .offset = run.At<const float>(bias), .relu = repeats};
+         if (repeats) {
+           float* factor = run.At<float>(factors);
+           for (int64_t c = 0; c < sizes.channels; ++c) {
+             factor[c] = run.At<const float>(weight)[c] * run.At<const float>(inv_std)[c];
+           }
+           affine.factor = factor;
+         }
+         const ChannelGradArrays arrays = {.x = run.At<const void>(x),
+                                           .dy = run.At<const void>(dy),
+                                           .dy2 = adds ? run.At<const void>(dy2) : nullptr,
+                                           .y = repeats ? nullptr : run.At<const void>(y),
+                                           .dz = repeats ? nullptr : run.At<void>(dz)};
+         run.team->For(sizes.groups * sizes.parts, [&](int64_t begin, int64_t end) {
+           run.kernels->channel_grad_sums(sizes, affine, arrays, run.At<double>(sums), begin, end);
+         });
+         return absl::OkStatus();
+       }});
+  return true;
+}
+
+absl::Status LowerBatchNormGrad(Lowering& lowering, const Node& node) {
+  return LowerGrad(lowering, node, /*training=*/true, [](float inv_std) { return double{inv_std}; });
 }
 
 absl::Status LowerBatchNormInferenceGrad(Lowering& lowering, const Node& node) {

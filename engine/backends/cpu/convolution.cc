@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/backends/cpu/linear.h"
+#include "engine/backends/cpu/onednn.h"
 #include "engine/backends/cpu/pooling.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/pooling.h"
@@ -164,16 +165,28 @@ bool TakesBatchBlocked(const Lowering& lowering, const ConvProblem& p) {
   const Conv2dGeometry& g = p.geometry;
   const bool simple = g.stride == Size2d{1, 1} && g.dilation == Size2d{1, 1} && g.groups == 1 &&
                       p.weight[3] <= kMaxKernelWidth;
-  // Where channels fill oneDNN's blocks of 16, it is as good, and its weights stay in the cache at any size.
-  const bool pads_channels = p.x[1] % 16 != 0 || p.y[1] % 16 != 0 || p.x[1] * p.y[1] <= 64 * 64;
-  return simple && pads_channels && FillsBlocks(p.x[0]);
+  // Where channels fill oneDNN's blocks of 16, it is as good, and its weights stay in the cache at any size;
+  // it has kernels for first layers too. Own transforms do better than its direct convolution of few
+  // channels.
+  const bool first_layer = p.x[1] <= 4 && p.weight[2] == 3 && p.weight[3] == 3;
+  const bool pads_channels = p.y[1] % 16 != 0 || (p.x[1] % 16 != 0 && !first_layer);
+  const bool few_channels = p.x[1] * p.y[1] <= 64 * 64 && !first_layer &&
+                            lowering.compute() == DType::kFloat32 && !MayTakeOneDnnWinograd(lowering, p);
+  return simple && (pads_channels || few_channels) && FillsBlocks(p.x[0]);
 }
 
 // Each channel's is used once for every channel on the other side.
 bool TakesWinograd(const Lowering& lowering, const ConvProblem& p) {
-  if (lowering.algorithms() != Algorithms::kFastest) return false;
+  if (lowering.algorithms() >= Algorithms::kWithoutWinograd) return false;
   const bool square = p.weight[2] == p.weight[3] && (p.weight[2] == 3 || p.weight[2] == 5);
   return square && p.x[1] >= 8 && p.y[1] >= 8 && p.x[1] * p.y[1] >= 200;
+}
+
+bool MayTakeOneDnnWinograd(const Lowering& lowering, const ConvProblem& p) {
+  const Conv2dGeometry& g = p.geometry;
+  return lowering.algorithms() < Algorithms::kWithoutWinograd && OneDnnHasWinograd() && p.weight[2] == 3 &&
+         p.weight[3] == 3 && g.stride == Size2d{1, 1} && g.dilation == Size2d{1, 1} && g.groups == 1 &&
+         p.x[1] >= 16 && p.y[1] >= 16;
 }
 
 ConvProblem ProblemOfForward(const Lowering& lowering, const Node& node) {

@@ -23,6 +23,8 @@ struct ConvProblem {
 bool TakesBatchBlocked(const Lowering& lowering, const ConvProblem& problem);
 // Whether those do it through Winograd's transforms.
 bool TakesWinograd(const Lowering& lowering, const ConvProblem& problem);
+// Whether oneDNN may take Winograd's transforms for it.
+bool MayTakeOneDnnWinograd(const Lowering& lowering, const ConvProblem& problem);
 ConvProblem ProblemOfForward(const Lowering& lowering, const Node& node);
 ConvProblem ProblemOfGradWeight(const Lowering& lowering, const Node& node);
 

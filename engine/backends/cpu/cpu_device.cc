@@ -39,7 +39,12 @@ absl::Status CheckAskedIsa() {
 
 }  // namespace
 
-CpuDevice::CpuDevice(std::string name, int threads) : name_(std::move(name)), team_(threads) {}
+CpuDevice::CpuDevice(std::string name, int threads, DType compute)
+    : name_(std::move(name)), team_(threads), compute_(compute) {}
+
+bool CpuDevice::OffersBFloat16() {
+  return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+}
 
 std::unique_ptr<Variables> CpuDevice::CreateVariables(const Variables* like) {
   auto layouts = like == nullptr ? std::make_shared<cpu::VariableLayouts>()
@@ -49,6 +54,10 @@ std::unique_ptr<Variables> CpuDevice::CreateVariables(const Variables* like) {
 
 absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Compile(const Graph& graph, Variables* variables) {
   TANDEM_RETURN_IF_ERROR(CheckAskedIsa());
+  if (compute_ == DType::kBFloat16 && !OffersBFloat16()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name_, ": this processor has no instructions for bfloat16 (AVX512_BF16)"));
+  }
   auto* cpu_variables = static_cast<cpu::CpuVariables*>(variables);
   for (const Node& node : graph.nodes()) {
     if (cpu::FindLower(node.op->kind()) == nullptr) {
@@ -64,17 +73,18 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Compile(const Graph& grap
   const int64_t planned = PlanMemory(graph).arena_bytes;
   std::unique_ptr<cpu::CpuExecutable> best;
   TANDEM_RETURN_IF_ERROR(cpu::CallOneDnn([&]() -> absl::Status {
-    for (const cpu::Algorithms algorithms :
-         {cpu::Algorithms::kFastest, cpu::Algorithms::kWithoutWinograd, cpu::Algorithms::kOneDnn}) {
-      cpu::Lowering lowering(graph, cpu_variables, team_, algorithms);
+    for (const cpu::Algorithms algorithms : {cpu::Algorithms::kFastest, cpu::Algorithms::kSmallScratch,
+                                             cpu::Algorithms::kWithoutWinograd, cpu::Algorithms::kOneDnn}) {
+      cpu::Lowering lowering(graph, cpu_variables, team_, algorithms, compute_);
       TANDEM_RETURN_IF_ERROR(LowerNodes(graph, lowering));
       TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<cpu::CpuExecutable> made, cpu::CpuExecutable::Plan(lowering));
       if (best == nullptr || made->bytes() < best->bytes()) best = std::move(made);
-      const int64_t workspace =
-          *cpu_variables->workspace_bytes() + cpu_variables->padding_bytes() + best->bytes() - planned;
+      const int64_t workspace = *cpu_variables->workspace_bytes() + cpu_variables->padding_bytes() +
+                                best->bytes() - planned - WorkspaceShareBytes(planned);
       if (workspace <= kWorkspaceCapBytes) break;
     }
-    return best->Allocate(best->bytes() - planned, cpu_variables->workspace_bytes());
+    return best->Allocate(best->bytes() - planned - WorkspaceShareBytes(planned),
+                          cpu_variables->workspace_bytes());
   }));
   return std::unique_ptr<Executable>(std::move(best));
 }

@@ -19,8 +19,8 @@ class CpuExecutable final : public Executable {
   static absl::StatusOr<std::unique_ptr<CpuExecutable>> Plan(Lowering& lowering);
   ~CpuExecutable() override;
 
-  // Gets the memory; once, before it runs. `beyond_plan`, of its bytes, are added to `*workspace_bytes` while
-  // it lives.
+  // Gets the memory; once, before it runs. `beyond_plan`, what it takes of kWorkspaceCapBytes, is added to
+  // `*workspace_bytes` while it lives; below 0 where it takes less than was planned for it.
   absl::Status Allocate(int64_t beyond_plan, std::shared_ptr<int64_t> workspace_bytes);
 
   absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) override;

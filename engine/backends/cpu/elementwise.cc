@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "engine/backends/cpu/batch_norm.h"
 #include "engine/backends/cpu/convolution.h"
 #include "engine/backends/cpu/linear.h"
 #include "engine/base/status_macros.h"
@@ -84,12 +85,16 @@ absl::Status LowerRelu(Lowering& lowering, const Node& node) {
 }
 
 absl::Status LowerReluGrad(Lowering& lowering, const Node& node) {
+  TANDEM_ASSIGN_OR_RETURN(const bool done, LowerReluGradSums(lowering, node));
+  if (done) return absl::OkStatus();
   return LowerLoop(lowering, node,
                    [](const Kernels& kernels, const float* y, const float* dy, float* dx, int64_t begin,
                       int64_t end) { kernels.relu_grad(y, dy, dx, begin, end); });
 }
 
 absl::Status LowerAdd(Lowering& lowering, const Node& node) {
+  TANDEM_ASSIGN_OR_RETURN(const bool done, LowerNormalizedSum(lowering, node));
+  if (done || AddsForReluGradSums(lowering, node)) return absl::OkStatus();
   return LowerLoop(lowering, node,
                    [](const Kernels& kernels, const float* a, const float* b, float* y, int64_t begin,
                       int64_t end) { kernels.add(a, b, y, begin, end); });

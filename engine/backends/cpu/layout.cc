@@ -11,13 +11,22 @@ dnnl::memory::dims Dims(const Shape& shape) {
   return dnnl::memory::dims(shape.extents().begin(), shape.extents().end());
 }
 
+dnnl::memory::data_type OneDnnType(DType dtype) {
+  switch (dtype) {
+    case DType::kUInt8:
+      return dnnl::memory::data_type::u8;
+    case DType::kBFloat16:
+      return dnnl::memory::data_type::bf16;
+    default:
+      return dnnl::memory::data_type::f32;
+  }
+}
+
 dnnl::memory::desc PlainDesc(DType dtype, const Shape& shape) {
   const dnnl::memory::dims dims = Dims(shape);
   dnnl::memory::dims strides(dims.size(), 1);
   for (size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
-  const dnnl::memory::data_type type =
-      dtype == DType::kUInt8 ? dnnl::memory::data_type::u8 : dnnl::memory::data_type::f32;
-  return dnnl::memory::desc(dims, type, strides);
+  return dnnl::memory::desc(dims, OneDnnType(dtype), strides);
 }
 
 Layout Layout::Plain(DType dtype, Shape shape) { return Layout(Kind::kPlain, dtype, std::move(shape)); }
@@ -27,7 +36,9 @@ Layout Layout::BatchBlocked(DType dtype, Shape shape) {
 }
 
 Layout Layout::OneDnn(const dnnl::memory::desc& desc, Shape shape) {
-  const DType dtype = desc.data_type() == dnnl::memory::data_type::u8 ? DType::kUInt8 : DType::kFloat32;
+  DType dtype = DType::kFloat32;
+  if (desc.data_type() == dnnl::memory::data_type::u8) dtype = DType::kUInt8;
+  if (desc.data_type() == dnnl::memory::data_type::bf16) dtype = DType::kBFloat16;
   if (desc == PlainDesc(dtype, shape)) return Plain(dtype, std::move(shape));
   Layout layout(Kind::kOneDnn, dtype, std::move(shape));
   layout.desc_ = desc;
@@ -50,6 +61,13 @@ int64_t Layout::bytes() const {
 }
 
 dnnl::memory::desc Layout::desc() const { return kind_ == Kind::kOneDnn ? desc_ : PlainDesc(dtype_, shape_); }
+
+Layout Layout::WithType(DType dtype) const {
+  Layout layout = *this;
+  layout.dtype_ = dtype;
+  if (kind_ == Kind::kOneDnn) layout.desc_.data.data_type = dnnl::memory::convert_to_c(OneDnnType(dtype));
+  return layout;
+}
 
 bool Layout::operator==(const Layout& other) const {
   return kind_ == other.kind_ && dtype_ == other.dtype_ && shape_ == other.shape_ &&

@@ -16,7 +16,7 @@ class Layout {
   enum class Kind : uint8_t {
     kPlain,         // Row-major, any type.
     kBatchBlocked,  // [ceil(N / 16)][...][16]: see kernels.h.
-    kOneDnn,        // float32 or uint8, as oneDNN describes it.
+    kOneDnn,        // float32, bfloat16 or uint8, as oneDNN describes it.
   };
 
   static Layout Plain(DType dtype, Shape shape);
@@ -34,8 +34,11 @@ class Layout {
   int64_t bytes() const;
   // Elements that the memory holds, padding included.
   int64_t elements() const { return bytes() / SizeOf(dtype_); }
-  // As oneDNN describes a layout that is plain or its own, of float32 or uint8.
+  // As oneDNN describes a layout that is plain or its own, of a type that oneDNN has.
   dnnl::memory::desc desc() const;
+
+  // The same places for elements of another type. Of uint8, only plain ones have this.
+  Layout WithType(DType dtype) const;
 
   bool operator==(const Layout& other) const;
 
@@ -48,7 +51,9 @@ class Layout {
   dnnl::memory::desc desc_;  // Of kOneDnn.
 };
 
-// Row-major, in oneDNN's words; of float32 or uint8.
+// Of float32, bfloat16 or uint8.
+dnnl::memory::data_type OneDnnType(DType dtype);
+// Row-major, in oneDNN's words.
 dnnl::memory::desc PlainDesc(DType dtype, const Shape& shape);
 dnnl::memory::dims Dims(const Shape& shape);
 

@@ -11,6 +11,8 @@
 namespace tandem::cpu {
 namespace {
 
+using dnnl::memory;
+
 LinearSizes SizesOf(const Shape& x, const Shape& y) {
   return {.blocks = (x[0] + kBlock - 1) / kBlock, .inputs = x[-1], .outputs = y[-1]};
 }
@@ -20,28 +22,48 @@ Shape AsRows(const Shape& shape) { return Shape({shape.elements() / shape[-1], s
 
 Layout PlainLayout(const Shape& shape) { return Layout::Plain(DType::kFloat32, shape); }
 
-// oneDNN's three descriptions share a hint; all plain.
-dnnl::inner_product_forward::primitive_desc ForwardDesc(const Shape& x, const Shape& weight, const Shape& y,
-                                                        bool has_bias) {
-  const auto desc = [](const Shape& shape) { return PlainDesc(DType::kFloat32, shape); };
+// What oneDNN's three primitives share: plain layouts. In bfloat16, what is multiplied is that, and what
+// comes of it, or belongs to parameters, stays float32.
+struct Problem {
+  Shape x;  // As rows.
+  Shape weight;
+  Shape y;  // As rows.
+  DType compute;
   dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto kind = dnnl::prop_kind::forward_training;
-  if (has_bias) {
-    return {{kind, desc(x), desc(weight), desc(Shape({weight[0]})), desc(y)}, attributes, OneDnnEngine()};
+
+  Problem(const Lowering& lowering, const Shape& x_shape, const Shape& weight_shape, const Shape& y_shape)
+      : x(AsRows(x_shape)), weight(weight_shape), y(AsRows(y_shape)), compute(lowering.compute()) {
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   }
-  return {{kind, desc(x), desc(weight), desc(y)}, attributes, OneDnnEngine()};
+
+  memory::desc Factor(const Shape& shape) const { return PlainDesc(compute, shape); }
+  static memory::desc Float(const Shape& shape) { return PlainDesc(DType::kFloat32, shape); }
+
+  dnnl::inner_product_forward::primitive_desc Forward(const memory::desc& y_desc, bool has_bias) const {
+    const auto kind = dnnl::prop_kind::forward_training;
+    if (has_bias) {
+      return {
+          {kind, Factor(x), Factor(weight), Float(Shape({weight[0]})), y_desc}, attributes, OneDnnEngine()};
+    }
+    return {{kind, Factor(x), Factor(weight), y_desc}, attributes, OneDnnEngine()};
+  }
+  // The backward ones only look at its shapes.
+  dnnl::inner_product_forward::primitive_desc Hint() const { return Forward(Factor(y), false); }
+};
+
+// A value as oneDNN multiplies it, in memory that stays.
+absl::StatusOr<Region> GetFactor(Lowering& lowering, ValueId id) {
+  return lowering.GetFixed(id, Layout::Plain(lowering.compute(), lowering.shape(id)));
 }
 
 absl::Status LowerOneDnnForward(Lowering& lowering, const Node& node) {
-  const Shape x_shape = AsRows(lowering.shape(node.inputs[0]));
-  const Shape weight_shape = lowering.shape(node.inputs[1]);
-  const Shape y_shape = AsRows(lowering.shape(node.outputs[0]));
+  const Shape& weight_shape = lowering.shape(node.inputs[1]);
+  const Shape& y_shape = lowering.shape(node.outputs[0]);
   const bool has_bias = node.inputs.size() == 3;
-  const auto desc = ForwardDesc(x_shape, weight_shape, y_shape, has_bias);
-  TANDEM_ASSIGN_OR_RETURN(const Region x,
-                          lowering.GetFixed(node.inputs[0], PlainLayout(lowering.shape(node.inputs[0]))));
-  TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetFixed(node.inputs[1], PlainLayout(weight_shape)));
+  const Problem problem(lowering, lowering.shape(node.inputs[0]), weight_shape, y_shape);
+  const auto desc = problem.Forward(Problem::Float(problem.y), has_bias);
+  TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, node.inputs[1]));
   std::vector<OneDnnArgument> reads = {{DNNL_ARG_SRC, desc.src_desc(), x},
                                        {DNNL_ARG_WEIGHTS, desc.weights_desc(), weight}};
   if (has_bias) {
@@ -49,7 +71,7 @@ absl::Status LowerOneDnnForward(Lowering& lowering, const Node& node) {
                             lowering.GetFixed(node.inputs[2], PlainLayout(Shape({weight_shape[0]}))));
     reads.push_back({DNNL_ARG_BIAS, desc.bias_desc(), bias});
   }
-  const Region y = lowering.Define(node.outputs[0], PlainLayout(lowering.shape(node.outputs[0])));
+  const Region y = lowering.Define(node.outputs[0], PlainLayout(y_shape));
   const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
   lowering.Emit(OneDnnStep(
       "linear onednn", dnnl::inner_product_forward(desc), std::move(reads),
@@ -58,18 +80,14 @@ absl::Status LowerOneDnnForward(Lowering& lowering, const Node& node) {
 }
 
 absl::Status LowerOneDnnGradInput(Lowering& lowering, const Node& node) {
-  const Shape dy_shape = AsRows(lowering.shape(node.inputs[0]));
-  const Shape weight_shape = lowering.shape(node.inputs[1]);
-  const Shape dx_shape = AsRows(lowering.shape(node.outputs[0]));
-  const auto hint = ForwardDesc(dx_shape, weight_shape, dy_shape, false);
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const Shape& dx_shape = lowering.shape(node.outputs[0]);
+  const Problem problem(lowering, dx_shape, lowering.shape(node.inputs[1]), lowering.shape(node.inputs[0]));
   const dnnl::inner_product_backward_data::primitive_desc desc(
-      {hint.src_desc(), hint.weights_desc(), hint.dst_desc()}, attributes, OneDnnEngine(), hint);
-  TANDEM_ASSIGN_OR_RETURN(const Region dy,
-                          lowering.GetFixed(node.inputs[0], PlainLayout(lowering.shape(node.inputs[0]))));
-  TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetFixed(node.inputs[1], PlainLayout(weight_shape)));
-  const Region dx = lowering.Define(node.outputs[0], PlainLayout(lowering.shape(node.outputs[0])));
+      {Problem::Float(problem.x), problem.Factor(problem.weight), problem.Factor(problem.y)},
+      problem.attributes, OneDnnEngine(), problem.Hint());
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, node.inputs[1]));
+  const Region dx = lowering.Define(node.outputs[0], PlainLayout(dx_shape));
   const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
   lowering.Emit(OneDnnStep(
       "linear_grad_input onednn", dnnl::inner_product_backward_data(desc),
@@ -81,24 +99,19 @@ absl::Status LowerOneDnnGradInput(Lowering& lowering, const Node& node) {
 
 absl::Status LowerOneDnnGradWeight(Lowering& lowering, const Node& node) {
   const bool has_bias = static_cast<const LinearGradWeightOp&>(*node.op).has_bias;
-  const Shape x_shape = AsRows(lowering.shape(node.inputs[0]));
-  const Shape dy_shape = AsRows(lowering.shape(node.inputs[1]));
-  const Shape weight_shape = lowering.shape(node.outputs[0]);
-  const auto hint = ForwardDesc(x_shape, weight_shape, dy_shape, has_bias);
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto operation =
-      has_bias
-          ? dnnl::inner_product_backward_weights::desc(hint.src_desc(), hint.weights_desc(),
-                                                       PlainDesc(DType::kFloat32, Shape({weight_shape[0]})),
-                                                       hint.dst_desc())
-          : dnnl::inner_product_backward_weights::desc(hint.src_desc(), hint.weights_desc(), hint.dst_desc());
-  const dnnl::inner_product_backward_weights::primitive_desc desc(operation, attributes, OneDnnEngine(),
-                                                                  hint);
-  TANDEM_ASSIGN_OR_RETURN(const Region x,
-                          lowering.GetFixed(node.inputs[0], PlainLayout(lowering.shape(node.inputs[0]))));
-  TANDEM_ASSIGN_OR_RETURN(const Region dy,
-                          lowering.GetFixed(node.inputs[1], PlainLayout(lowering.shape(node.inputs[1]))));
+  const Shape& weight_shape = lowering.shape(node.outputs[0]);
+  const Problem problem(lowering, lowering.shape(node.inputs[0]), weight_shape,
+                        lowering.shape(node.inputs[1]));
+  const memory::desc dweight_desc = Problem::Float(weight_shape);
+  const auto operation = has_bias ? dnnl::inner_product_backward_weights::desc(
+                                        problem.Factor(problem.x), dweight_desc,
+                                        Problem::Float(Shape({weight_shape[0]})), problem.Factor(problem.y))
+                                  : dnnl::inner_product_backward_weights::desc(
+                                        problem.Factor(problem.x), dweight_desc, problem.Factor(problem.y));
+  const dnnl::inner_product_backward_weights::primitive_desc desc(operation, problem.attributes,
+                                                                  OneDnnEngine(), problem.Hint());
+  TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, node.inputs[1]));
   const Region dweight = lowering.Define(node.outputs[0], PlainLayout(weight_shape));
   const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
   std::vector<OneDnnArgument> writes = {{DNNL_ARG_DIFF_WEIGHTS, desc.diff_weights_desc(), dweight},
@@ -122,7 +135,9 @@ bool FillsBlocks(int64_t rows) {
 }
 
 bool LinearTakesBatchBlocked(const Lowering& lowering, const Shape& x) {
-  return lowering.algorithms() != Algorithms::kOneDnn && x.rank() == 2 && FillsBlocks(x[0]);
+  if (lowering.algorithms() == Algorithms::kOneDnn || x.rank() != 2 || !FillsBlocks(x[0])) return false;
+  // Longer rows gain more from bfloat16 than from a layout in which nothing has to be converted.
+  return lowering.compute() == DType::kFloat32 || x[1] <= 1024;
 }
 
 void EmitGradBias(Lowering& lowering, Region dy, const Shape& dy_shape, ValueId dbias) {

@@ -20,11 +20,13 @@ int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kA
 
 }  // namespace
 
-Lowering::Lowering(const Graph& graph, CpuVariables* variables, const Team& team, Algorithms algorithms)
+Lowering::Lowering(const Graph& graph, CpuVariables* variables, const Team& team, Algorithms algorithms,
+                   DType compute)
     : graph_(graph),
       variables_(variables),
       team_(team),
       algorithms_(algorithms),
+      compute_(compute),
       readers_(graph.values().size()),
       is_output_(graph.values().size(), false),
       absorbed_(graph.nodes().size(), false),
@@ -58,6 +60,14 @@ int Lowering::AddBuffer(Buffer buffer) {
 }
 
 absl::StatusOr<Place> Lowering::Home(ValueId id) {
+  TANDEM_ASSIGN_OR_RETURN(const Place home, HomeAsMade(id));
+  if (home.layout.dtype() == value(id).dtype) return home;
+  const Layout layout = home.layout.WithType(value(id).dtype);
+  TANDEM_ASSIGN_OR_RETURN(const Region region, Get(id, layout));
+  return Place{region, layout};
+}
+
+absl::StatusOr<Place> Lowering::HomeAsMade(ValueId id) {
   const Value& value = graph_.value(id);
   if (places_[id].empty()) {
     if (value.role != ValueRole::kVariable) {
@@ -69,19 +79,23 @@ absl::StatusOr<Place> Lowering::Home(ValueId id) {
   return places_[id].front();
 }
 
-absl::StatusOr<Region> Lowering::Get(ValueId id, const Layout& layout) {
+absl::Status Lowering::SettleVariable(ValueId id, const Layout& layout) {
   const Value& value = graph_.value(id);
-  if (places_[id].empty() && value.role == ValueRole::kVariable) {
-    TANDEM_ASSIGN_OR_RETURN(const Layout settled, variables_->Settle(value.name, layout));
-    const int buffer = AddBuffer({.source = Buffer::Source::kVariable,
-                                  .bytes = settled.bytes(),
-                                  .memory = static_cast<std::byte*>(variables_->data(value.name))});
-    places_[id].push_back({{buffer, 0}, settled});
-  }
+  if (!places_[id].empty() || value.role != ValueRole::kVariable) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(const Layout settled, variables_->Settle(value.name, layout.WithType(value.dtype)));
+  const int buffer = AddBuffer({.source = Buffer::Source::kVariable,
+                                .bytes = settled.bytes(),
+                                .memory = static_cast<std::byte*>(variables_->data(value.name))});
+  places_[id].push_back({{buffer, 0}, settled});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Region> Lowering::Get(ValueId id, const Layout& layout) {
+  TANDEM_RETURN_IF_ERROR(SettleVariable(id, layout));
   for (const Place& place : places_[id]) {
     if (place.layout == layout) return place.region;
   }
-  TANDEM_ASSIGN_OR_RETURN(const Place home, Home(id));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, HomeAsMade(id));
   TANDEM_ASSIGN_OR_RETURN(const Region region, Convert(id, home, layout));
   places_[id].push_back({region, layout});
   return region;
@@ -118,11 +132,14 @@ absl::StatusOr<Region> Lowering::GetFixed(ValueId id, const Layout& layout) {
 absl::StatusOr<Region> Lowering::Convert(ValueId id, const Place& from, const Layout& to) {
   const Shape& shape = to.shape();
   const bool blocks = from.layout.batch_blocked() || to.batch_blocked();
-  if (blocks && !from.layout.plain() && !to.plain()) {
-    TANDEM_ASSIGN_OR_RETURN(const Region plain, Get(id, Layout::Plain(to.dtype(), shape)));
-    return Convert(id, {plain, Layout::Plain(to.dtype(), shape)}, to);
+  const bool other_type = from.layout.dtype() != to.dtype();
+  if (blocks && ((!from.layout.plain() && !to.plain()) || other_type)) {
+    const Layout plain = Layout::Plain(value(id).dtype, shape);
+    TANDEM_ASSIGN_OR_RETURN(const Region region, Get(id, plain));
+    return Convert(id, {region, plain}, to);
   }
-  if (to.dtype() != DType::kFloat32 && (blocks || to.dtype() != DType::kUInt8)) {
+  const bool reorders = to.dtype() == DType::kUInt8 || to.dtype() == DType::kBFloat16;
+  if (to.dtype() != DType::kFloat32 && (blocks || !reorders)) {
     return absl::UnimplementedError(
         absl::StrCat("cpu: a change of layout of ", ToString(to.dtype()), shape.ToString()));
   }
@@ -208,6 +225,17 @@ void Lowering::Changed(ValueId id) {
 }
 
 void Lowering::Emit(Step step) { steps_.push_back(std::move(step)); }
+
+const Region* Lowering::FindSums(NodeId node) const {
+  const auto found = sums_.find(node);
+  return found == sums_.end() ? nullptr : &found->second;
+}
+
+const Node* Lowering::MakerOf(ValueId id, absl::string_view kind) const {
+  const NodeId producer = value(id).producer;
+  if (producer == kNoNode || graph_.node(producer).op->kind() != kind) return nullptr;
+  return &graph_.node(producer);
+}
 
 const Node* Lowering::OnlyReader(ValueId id, absl::string_view kind) const {
   if (is_output_[id] || readers_[id].size() != 1) return nullptr;

@@ -74,24 +74,35 @@ struct Buffer {
 // From fast to frugal.
 enum class Algorithms : uint8_t {
   kFastest,
+  kSmallScratch,     // No algorithm of oneDNN's with more scratch than kSmallScratchBytes.
   kWithoutWinograd,  // Whose scratch grows with channels and threads.
   kOneDnn,           // No batch-blocked layout, which pads batches.
 };
+
+inline constexpr int64_t kSmallScratchBytes = int64_t{32} << 20;
 
 // A graph on its way to an executable: nodes are taken in order, and each adds steps and says where its
 // outputs lie. A value is made in one layout and converted, once, where a reader needs another.
 class Lowering {
  public:
-  Lowering(const Graph& graph, CpuVariables* variables, const Team& team, Algorithms algorithms);
+  // `compute` is float32, or bfloat16 where what is large may be computed and kept in that.
+  Lowering(const Graph& graph, CpuVariables* variables, const Team& team, Algorithms algorithms,
+           DType compute);
 
   Algorithms algorithms() const { return algorithms_; }
+  DType compute() const { return compute_; }
   const Graph& graph() const { return graph_; }
   const Team& team() const { return team_; }
   const Value& value(ValueId id) const { return graph_.value(id); }
   const Shape& shape(ValueId id) const { return graph_.value(id).shape; }
 
-  // Where the value is. The layout of a variable that is free still becomes plain.
+  // Where the value is, in its own type: one that was made in bfloat16 is converted. The layout of a variable
+  // that is free still becomes plain.
   absl::StatusOr<Place> Home(ValueId id);
+  // Where the value was made, a float32 one perhaps in bfloat16.
+  absl::StatusOr<Place> HomeAsMade(ValueId id);
+  // Settles the layout of a variable that is free still; of any other value it does nothing.
+  absl::Status SettleVariable(ValueId id, const Layout& layout);
   // Where the value is in `layout`; converts it if need be. The layout of a variable that is free still
   // becomes this one.
   absl::StatusOr<Region> Get(ValueId id, const Layout& layout);
@@ -116,12 +127,19 @@ class Lowering {
   // there is nothing.
   const Region* FindTransformed(ValueId weight) const;
   void SetTransformed(ValueId weight, Region region) { transformed_[weight] = region; }
+  // The sums that a node before `node` took for it; null where none did.
+  const Region* FindSums(NodeId node) const;
+  void SetSums(NodeId node, Region region) { sums_[node] = region; }
   // The value changes in place: conversions of it are out of date.
   void Changed(ValueId id);
   void Emit(Step step);
 
   // Nodes that read the value, in order.
   const std::vector<NodeId>& readers(ValueId id) const { return readers_[id]; }
+  // Whether the value has been made: it is no result of a node, or that node's steps are there.
+  bool IsMade(ValueId id) const { return value(id).producer == kNoNode || !places_[id].empty(); }
+  // The node that makes the value, of this kind; null if it is another.
+  const Node* MakerOf(ValueId id, absl::string_view kind) const;
   // Whether a node after `node` changes the value, a variable, in place.
   bool ChangesAfter(ValueId id, NodeId node) const;
   // The one node that reads the value, of this kind; null if there are others, or if the host reads it.
@@ -148,11 +166,13 @@ class Lowering {
   CpuVariables* const variables_;
   const Team team_;
   const Algorithms algorithms_;
+  const DType compute_;
   std::vector<std::vector<NodeId>> readers_;           // By value.
   std::vector<bool> is_output_;                        // By value.
   std::vector<bool> absorbed_;                         // By node.
   std::vector<std::vector<Place>> places_;             // By value; the first is its home.
   std::map<ValueId, Region> transformed_;              // By weight.
+  std::map<NodeId, Region> sums_;                      // By node.
   std::map<NodeId, std::vector<Place>> bucket_slots_;  // By all_reduce node: by input.
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;

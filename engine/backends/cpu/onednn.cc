@@ -7,4 +7,10 @@ const dnnl::engine& OneDnnEngine() {
   return engine;
 }
 
+bool OneDnnHasWinograd() {
+  const int isa = static_cast<int>(dnnl::get_effective_cpu_isa());
+  const int needed = static_cast<int>(dnnl::cpu_isa::avx512_core);
+  return (isa & needed) == needed;
+}
+
 }  // namespace tandem::cpu

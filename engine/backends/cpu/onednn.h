@@ -10,6 +10,9 @@ namespace tandem::cpu {
 // oneDNN's CPU engine. Thread-safe.
 const dnnl::engine& OneDnnEngine();
 
+// Whether it has Winograd's convolutions on this processor.
+bool OneDnnHasWinograd();
+
 // Calls `function`, which returns a status, and turns oneDNN's exceptions into INTERNAL.
 template <typename Function>
 absl::Status CallOneDnn(const Function& function) {

@@ -1,7 +1,17 @@
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "dnnl.hpp"
+#include "engine/backends/cpu/algorithm_memory.h"
 #include "engine/backends/cpu/convolution.h"
+#include "engine/backends/cpu/memory.h"
 #include "engine/backends/cpu/onednn.h"
 #include "engine/backends/cpu/onednn_step.h"
 #include "engine/base/status_macros.h"
@@ -11,8 +21,8 @@ namespace {
 
 using dnnl::memory;
 
-memory::desc AnyDesc(const memory::dims& dims) {
-  return memory::desc(dims, memory::data_type::f32, memory::format_tag::any);
+memory::desc AnyDesc(const memory::dims& dims, DType dtype) {
+  return memory::desc(dims, OneDnnType(dtype), memory::format_tag::any);
 }
 
 // OIHW, or GOIHW where there are groups.
@@ -27,11 +37,12 @@ memory::desc PlainWeightDesc(const ConvProblem& p) {
   return PlainDesc(DType::kFloat32, Shape(std::vector<int64_t>(dims.begin(), dims.end())));
 }
 
-// Descriptions of a convolution's three primitives, all in the formats that oneDNN likes best, but for the
-// weights, which lie as `weight` says.
+// Descriptions of a convolution's three primitives in the formats that oneDNN likes best. In bfloat16 images
+// and weights are that; biases and the gradients of parameters stay float32.
 struct Descriptions {
   memory::desc src;
   memory::desc weight;
+  memory::desc grad_weight;
   memory::desc bias;
   memory::desc dst;
   memory::dims strides;
@@ -39,10 +50,11 @@ struct Descriptions {
   memory::dims padding;
   dnnl::primitive_attr attributes;
 
-  Descriptions(const ConvProblem& p, const memory::desc& weight_desc, bool has_bias)
-      : src(AnyDesc(Dims(p.x))),
-        weight(weight_desc),
-        dst(AnyDesc(Dims(p.y))),
+  Descriptions(const ConvProblem& p, DType compute, bool has_bias)
+      : src(AnyDesc(Dims(p.x), compute)),
+        weight(AnyDesc(WeightDims(p), compute)),
+        grad_weight(AnyDesc(WeightDims(p), DType::kFloat32)),
+        dst(AnyDesc(Dims(p.y), compute)),
         strides{p.geometry.stride.h, p.geometry.stride.w},
         dilations{p.geometry.dilation.h - 1, p.geometry.dilation.w - 1},
         padding{p.geometry.padding.h, p.geometry.padding.w} {
@@ -50,9 +62,8 @@ struct Descriptions {
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   }
 
-  dnnl::convolution_forward::primitive_desc Forward() const {
+  dnnl::convolution_forward::primitive_desc Forward(dnnl::algorithm algorithm) const {
     const auto kind = dnnl::prop_kind::forward_training;
-    const auto algorithm = dnnl::algorithm::convolution_direct;
     if (bias.is_zero()) {
       return {{kind, algorithm, src, weight, dst, strides, dilations, padding, padding},
               attributes,
@@ -62,31 +73,181 @@ struct Descriptions {
             attributes,
             OneDnnEngine()};
   }
-  dnnl::convolution_backward_data::primitive_desc GradInput() const {
-    return {{dnnl::algorithm::convolution_direct, src, weight, dst, strides, dilations, padding, padding},
+  dnnl::convolution_backward_data::primitive_desc GradInput(dnnl::algorithm algorithm) const {
+    return {{algorithm, src, weight, dst, strides, dilations, padding, padding},
             attributes,
             OneDnnEngine(),
-            Forward()};
+            Forward(dnnl::algorithm::convolution_direct)};
   }
-  dnnl::convolution_backward_weights::primitive_desc GradWeight() const {
-    const auto algorithm = dnnl::algorithm::convolution_direct;
+  dnnl::convolution_backward_weights::primitive_desc GradWeight(dnnl::algorithm algorithm) const {
+    const auto hint = Forward(dnnl::algorithm::convolution_direct);
     if (bias.is_zero()) {
-      return {{algorithm, src, weight, dst, strides, dilations, padding, padding},
+      return {{algorithm, src, grad_weight, dst, strides, dilations, padding, padding},
               attributes,
               OneDnnEngine(),
-              Forward()};
+              hint};
     }
-    return {{algorithm, src, weight, bias, dst, strides, dilations, padding, padding},
+    return {{algorithm, src, grad_weight, bias, dst, strides, dilations, padding, padding},
             attributes,
             OneDnnEngine(),
-            Forward()};
+            hint};
   }
 };
+
+// How fast a primitive is, over numbers that are all 0.
+class Measured {
+ public:
+  Measured(const dnnl::primitive& primitive, const dnnl::primitive_desc_base& desc)
+      : primitive_(primitive), stream_(OneDnnEngine()) {
+    for (const int argument :
+         {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST, DNNL_ARG_DIFF_SRC,
+          DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_BIAS, DNNL_ARG_DIFF_DST, DNNL_ARG_SCRATCHPAD}) {
+      const memory::desc needed = desc.query_md(dnnl::query::exec_arg_md, argument);
+      if (needed.is_zero()) continue;
+      memories_.push_back(Memory::Allocate(static_cast<int64_t>(needed.get_size())));
+      arguments_[argument] = memory(needed, OneDnnEngine(), memories_.back().data());
+    }
+  }
+  void Run() {
+    const auto start = std::chrono::steady_clock::now();
+    primitive_.execute(stream_, arguments_);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    best_ = std::min(best_, seconds);
+  }
+  // Seconds.
+  double best() const { return best_; }
+
+ private:
+  dnnl::primitive primitive_;
+  dnnl::stream stream_;
+  std::vector<Memory> memories_;
+  std::unordered_map<int, memory> arguments_;
+  double best_ = std::numeric_limits<double>::infinity();
+};
+
+// A way to compute a pass of a convolution: oneDNN's algorithm, and the type of what it multiplies.
+struct Way {
+  std::string name;
+  dnnl::algorithm algorithm;
+  DType type;
+};
+
+// What is measured is the same where all this is.
+std::string ProblemText(const Lowering& lowering, const char* pass, const ConvProblem& p) {
+  const dnnl_version_t* version = dnnl_version();
+  const Conv2dGeometry& g = p.geometry;
+  return absl::StrCat("onednn-", version->major, ".", version->minor, ".", version->patch, " isa-",
+                      static_cast<int>(dnnl::get_effective_cpu_isa()), " threads-", lowering.team().threads(),
+                      " ", ToString(lowering.compute()), " ", pass, " x", p.x.ToString(), " weight",
+                      p.weight.ToString(), " stride[", g.stride.h, ",", g.stride.w, "] dilation[",
+                      g.dilation.h, ",", g.dilation.w, "] padding[", g.padding.h, ",", g.padding.w,
+                      "] groups-", g.groups);
+}
+
+// The ways that a pass may take, the plain one first.
+std::vector<Way> WaysOf(const Lowering& lowering, const ConvProblem& p, bool grad_weight) {
+  const DType compute = lowering.compute();
+  std::vector<Way> ways = {{"direct", dnnl::algorithm::convolution_direct, compute}};
+  if (lowering.algorithms() == Algorithms::kOneDnn) return ways;
+  // The gradient of weights is float32 in any case, and for some shapes oneDNN's bfloat16 is the slower.
+  const bool mixed = grad_weight && compute == DType::kBFloat16;
+  if (mixed) ways.push_back({"float32", dnnl::algorithm::convolution_direct, DType::kFloat32});
+  if (mixed || compute == DType::kFloat32) {
+    if (MayTakeOneDnnWinograd(lowering, p)) {
+      ways.push_back({"winograd", dnnl::algorithm::convolution_winograd, DType::kFloat32});
+    }
+  }
+  return ways;
+}
+
+// The way for whoever has no memory of what was measured.
+const char* UsualWay(const Lowering& lowering, const ConvProblem& p) {
+  if (lowering.compute() == DType::kFloat32) return "winograd";
+  const bool many_channels = p.x[1] >= 256 && p.y[1] >= 256;
+  if (many_channels && p.weight[2] == 1 && p.geometry.stride.h > 1) return "float32";
+  return many_channels ? "winograd" : "direct";
+}
+
+// The time to bring what a way reads from bfloat16 into its type.
+double ConversionSeconds(const memory::desc& to) {
+  const memory::desc from(to.dims(), memory::data_type::bf16, memory::format_tag::nChw16c);
+  const dnnl::reorder::primitive_desc desc(OneDnnEngine(), from, OneDnnEngine(), to);
+  const Memory source = Memory::Allocate(static_cast<int64_t>(from.get_size()));
+  const Memory target = Memory::Allocate(static_cast<int64_t>(to.get_size()));
+  const dnnl::reorder reorder(desc);
+  dnnl::stream stream(OneDnnEngine());
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 3; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    reorder.execute(stream, {{DNNL_ARG_FROM, memory(from, OneDnnEngine(), source.data())},
+                             {DNNL_ARG_TO, memory(to, OneDnnEngine(), target.data())}});
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return best;
+}
+
+// What `make(way)` describes for the best of `ways` that oneDNN has on this processor: the one that was
+// measured to be, else the usual one. `Primitive` is what runs it.
+template <typename Primitive, typename Make>
+auto Described(const Lowering& lowering, const char* pass, const ConvProblem& p, const std::vector<Way>& ways,
+               const Make& make) {
+  using Desc = decltype(make(ways[0]));
+  std::vector<std::pair<std::string, Desc>> offered = {{ways[0].name, make(ways[0])}};
+  const bool small = lowering.algorithms() == Algorithms::kSmallScratch;
+  for (size_t i = 1; i < ways.size(); ++i) {
+    try {
+      const Desc desc = make(ways[i]);
+      const auto scratch = static_cast<int64_t>(desc.scratchpad_desc().get_size());
+      if (!small || scratch <= kSmallScratchBytes) offered.emplace_back(ways[i].name, desc);
+    } catch (const dnnl::error&) {
+      // It has none for this shape, on this processor.
+    }
+  }
+  if (offered.size() == 1) return offered[0].second;
+  const auto measure = [&] {
+    std::vector<Measured> measured;
+    for (const auto& [name, desc] : offered) measured.emplace_back(Primitive(desc), desc);
+    // In turns, so that what else the machine does slows all.
+    for (int i = 0; i < 4; ++i) {
+      for (Measured& one : measured) one.Run();
+    }
+    size_t best = 0;
+    double best_seconds = measured[0].best();
+    for (size_t i = 1; i < offered.size(); ++i) {
+      double seconds = measured[i].best();
+      if (lowering.compute() == DType::kBFloat16) {
+        for (const int argument : {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST}) {
+          seconds += ConversionSeconds(offered[i].second.query_md(dnnl::query::exec_arg_md, argument));
+        }
+      }
+      if (seconds >= best_seconds) continue;
+      best = i;
+      best_seconds = seconds;
+    }
+    return offered[best].first;
+  };
+  const std::string chosen = AlgorithmMemory::OfProcess()
+                                 .Choose(ProblemText(lowering, pass, p), measure)
+                                 .value_or(UsualWay(lowering, p));
+  for (const auto& [name, desc] : offered) {
+    if (name == chosen) return desc;
+  }
+  return offered[0].second;
+}
 
 // The weights as `wanted`. Grouped ones are a variable in plain layout always.
 absl::StatusOr<Region> GetWeight(Lowering& lowering, ValueId weight, const ConvProblem& p,
                                  const memory::desc& wanted) {
-  if (p.geometry.groups == 1) return lowering.GetFixed(weight, Layout::OneDnn(wanted, p.weight));
+  if (p.geometry.groups == 1) {
+    if (lowering.compute() == DType::kBFloat16) {
+      // Where it is free still, it takes the layout that its gradient will have.
+      const Descriptions descriptions(p, lowering.compute(), false);
+      const auto grad = descriptions.GradWeight(dnnl::algorithm::convolution_direct);
+      TANDEM_RETURN_IF_ERROR(
+          lowering.SettleVariable(weight, Layout::OneDnn(grad.diff_weights_desc(), p.weight)));
+    }
+    return lowering.GetFixed(weight, Layout::OneDnn(wanted, p.weight));
+  }
   TANDEM_ASSIGN_OR_RETURN(const Region plain,
                           lowering.GetFixed(weight, Layout::Plain(DType::kFloat32, p.weight)));
   const memory::desc plain_desc = PlainWeightDesc(p);
@@ -102,7 +263,9 @@ absl::StatusOr<Region> GetWeight(Lowering& lowering, ValueId weight, const ConvP
 
 absl::Status LowerOneDnnConvForward(Lowering& lowering, const Node& node, const ConvProblem& p) {
   const bool has_bias = node.inputs.size() == 3;
-  const auto desc = Descriptions(p, AnyDesc(WeightDims(p)), has_bias).Forward();
+  const auto desc = Described<dnnl::convolution_forward>(
+      lowering, "forward", p, WaysOf(lowering, p, false),
+      [&](const Way& way) { return Descriptions(p, way.type, has_bias).Forward(way.algorithm); });
   TANDEM_ASSIGN_OR_RETURN(const Region x,
                           lowering.GetFixed(node.inputs[0], Layout::OneDnn(desc.src_desc(), p.x)));
   TANDEM_ASSIGN_OR_RETURN(const Region weight, GetWeight(lowering, node.inputs[1], p, desc.weights_desc()));
@@ -123,7 +286,9 @@ absl::Status LowerOneDnnConvForward(Lowering& lowering, const Node& node, const 
 }
 
 absl::Status LowerOneDnnConvGradInput(Lowering& lowering, const Node& node, const ConvProblem& p) {
-  const auto desc = Descriptions(p, AnyDesc(WeightDims(p)), false).GradInput();
+  const auto desc = Described<dnnl::convolution_backward_data>(
+      lowering, "grad_input", p, WaysOf(lowering, p, false),
+      [&](const Way& way) { return Descriptions(p, way.type, false).GradInput(way.algorithm); });
   TANDEM_ASSIGN_OR_RETURN(const Region dy,
                           lowering.GetFixed(node.inputs[0], Layout::OneDnn(desc.diff_dst_desc(), p.y)));
   TANDEM_ASSIGN_OR_RETURN(const Region weight, GetWeight(lowering, node.inputs[1], p, desc.weights_desc()));
@@ -139,7 +304,9 @@ absl::Status LowerOneDnnConvGradInput(Lowering& lowering, const Node& node, cons
 
 absl::Status LowerOneDnnConvGradWeight(Lowering& lowering, const Node& node, const ConvProblem& p) {
   const bool has_bias = static_cast<const Conv2dGradWeightOp&>(*node.op).has_bias;
-  const auto desc = Descriptions(p, AnyDesc(WeightDims(p)), has_bias).GradWeight();
+  const auto desc = Described<dnnl::convolution_backward_weights>(
+      lowering, "grad_weight", p, WaysOf(lowering, p, true),
+      [&](const Way& way) { return Descriptions(p, way.type, has_bias).GradWeight(way.algorithm); });
   // The gradient has the parameter's layout, so that the update is one loop over both.
   Layout wanted = Layout::Plain(DType::kFloat32, p.weight);
   const ValueId parameter = lowering.ParameterOf(node.outputs[0]);

@@ -1,6 +1,8 @@
-// How long a training step of LeNet takes on the CPU backend alone, without data loading or reports, and
+// How long a training step of a network takes on the CPU backend alone, without data loading or reports, and
 // which of its steps take the time:
-//   bazel run -c opt //tests/bench/cpu:step_bench -- --replicas=2 --batch=128 --steps=200 --profile
+//   bazel run -c opt //tests/bench/cpu:step_bench -- --network=lenet --replicas=2 --batch=128 --steps=200
+//   --profile
+// With --profile=kind, steps of one name are added up, the largest first.
 
 #include <algorithm>
 #include <chrono>
@@ -17,27 +19,23 @@
 #include "engine/backends/cpu/cpu_executable.h"
 #include "engine/base/status_macros.h"
 #include "engine/collectives/local/local_group.h"
-#include "engine/graph/autodiff.h"
-#include "engine/graph/ops/accumulate.h"
-#include "engine/graph/ops/all_reduce.h"
-#include "engine/graph/ops/classification.h"
-#include "engine/graph/ops/convolution.h"
-#include "engine/graph/ops/elementwise.h"
-#include "engine/graph/ops/linear.h"
-#include "engine/graph/ops/normalize.h"
-#include "engine/graph/ops/pooling.h"
-#include "engine/graph/ops/reshape.h"
-#include "engine/graph/ops/sgd.h"
+#include "engine/data/dataset.h"
+#include "engine/training/plan.h"
+#include "engine/training/step_graph.h"
+#include "tests/bench/networks.h"
 
 namespace tandem {
 namespace {
 
 struct Settings {
+  std::string network = "lenet";
+  std::string dtype = "float32";
   int replicas = 1;
   int threads = 1;
   int64_t batch = 128;
   int steps = 100;
   bool profile = false;
+  bool by_kind = false;
 };
 
 bool ReadFlag(const std::string& argument, absl::string_view name, int64_t* value) {
@@ -51,74 +49,33 @@ Settings ReadSettings(int argc, char** argv) {
   Settings settings;
   for (int i = 1; i < argc; ++i) {
     int64_t value = 0;
+    const std::string argument = argv[i];
+    if (argument.rfind("--network=", 0) == 0) settings.network = argument.substr(10);
+    if (argument.rfind("--dtype=", 0) == 0) settings.dtype = argument.substr(8);
+    if (argument == "--profile=kind") settings.profile = settings.by_kind = true;
     if (ReadFlag(argv[i], "replicas", &value)) settings.replicas = static_cast<int>(value);
     if (ReadFlag(argv[i], "threads", &value)) settings.threads = static_cast<int>(value);
     if (ReadFlag(argv[i], "batch", &value)) settings.batch = value;
     if (ReadFlag(argv[i], "steps", &value)) settings.steps = static_cast<int>(value);
-    if (std::string(argv[i]) == "--profile") settings.profile = true;
+    if (argument == "--profile") settings.profile = true;
   }
   return settings;
 }
 
-// Inputs: images uint8 [batch, 1, 28, 28], labels, learning rate, step.
-absl::StatusOr<Graph> LeNet(int64_t batch, double share) {
-  Graph graph;
-  std::vector<ValueId> parameters;
-  const auto parameter = [&](const char* name, Shape shape) {
-    parameters.push_back(
-        graph.AddVariable(name, VariableKind::kParameter, DType::kFloat32, std::move(shape)));
-    return parameters.back();
-  };
-  const auto pool = [&](ValueId x) -> absl::StatusOr<ValueId> {
-    TANDEM_ASSIGN_OR_RETURN(
-        const std::vector<ValueId> outputs,
-        graph.AddNode(std::make_shared<MaxPool2dOp>(PoolGeometry{{2, 2}, {2, 2}, {0, 0}}), {x}));
-    return outputs[0];
-  };
-  const ValueId image = graph.AddInput("image", DType::kUInt8, {batch, 1, 28, 28});
-  const ValueId label = graph.AddInput("label", DType::kInt32, {batch});
-  const ValueId rate = graph.AddInput("learning_rate", DType::kFloat64, {});
-  const ValueId step = graph.AddInput("step", DType::kInt64, {});
-  TANDEM_ASSIGN_OR_RETURN(ValueId x,
-                          graph.Add(std::make_shared<NormalizeOp>(1.0 / 255, std::vector<double>{0.0},
-                                                                  std::vector<double>{1.0}, DType::kFloat32),
-                                    {image}));
-  TANDEM_ASSIGN_OR_RETURN(x, graph.Add(std::make_shared<Conv2dOp>(Conv2dGeometry{}),
-                                       {x, parameter("0.weight", {20, 1, 5, 5}), parameter("0.bias", {20})}));
-  TANDEM_ASSIGN_OR_RETURN(x, pool(x));
-  TANDEM_ASSIGN_OR_RETURN(x,
-                          graph.Add(std::make_shared<Conv2dOp>(Conv2dGeometry{}),
-                                    {x, parameter("2.weight", {50, 20, 5, 5}), parameter("2.bias", {50})}));
-  TANDEM_ASSIGN_OR_RETURN(x, pool(x));
-  TANDEM_ASSIGN_OR_RETURN(x, graph.Add(std::make_shared<ReshapeOp>(Shape({batch, 800})), {x}));
-  TANDEM_ASSIGN_OR_RETURN(x, graph.Add(std::make_shared<LinearOp>(),
-                                       {x, parameter("4.weight", {500, 800}), parameter("4.bias", {500})}));
-  TANDEM_ASSIGN_OR_RETURN(x, graph.Add(std::make_shared<ReluOp>(), {x}));
-  TANDEM_ASSIGN_OR_RETURN(x, graph.Add(std::make_shared<LinearOp>(),
-                                       {x, parameter("5.weight", {10, 500}), parameter("5.bias", {10})}));
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> loss,
-                          graph.AddNode(std::make_shared<SoftmaxCrossEntropyOp>(), {x, label}));
-  TANDEM_ASSIGN_OR_RETURN(const ValueId correct, graph.Add(std::make_shared<CountCorrectOp>(), {x, label}));
-  const ValueId meter = graph.AddVariable("meter", VariableKind::kMeter, DType::kFloat64, {2});
-  TANDEM_RETURN_IF_ERROR(
-      graph
-          .AddNode(std::make_shared<AccumulateOp>(std::vector<double>{static_cast<double>(batch), 1.0}),
-                   {meter, loss[0], correct})
-          .status());
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> grads, AppendGradients(graph, loss[0], parameters));
-  TANDEM_ASSIGN_OR_RETURN(
-      const std::vector<ValueId> sums,
-      graph.AddNode(std::make_shared<AllReduceOp>(share, 0, static_cast<int>(grads.size())), grads));
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const Value& value = graph.value(parameters[i]);
-    const ValueId buffer = graph.AddVariable(absl::StrCat(value.name, ".momentum"),
-                                             VariableKind::kOptimizerState, DType::kFloat32, value.shape);
-    TANDEM_RETURN_IF_ERROR(
-        graph.AddNode(std::make_shared<SgdOp>(0.9, 0, true, 0), {parameters[i], sums[i], rate, step, buffer})
-            .status());
-  }
-  graph.MarkOutput(loss[0]);
-  return graph;
+// The graph that a replica with `samples` of the batch trains by.
+absl::StatusOr<StepGraph> TrainingGraph(const Settings& settings, int64_t samples) {
+  TANDEM_ASSIGN_OR_RETURN(v1::JobSpec spec, JobOf(settings.network, 0.01, 0.9));
+  v1::SyntheticSource* synthetic = spec.mutable_dataset()->mutable_synthetic();
+  for (const int64_t extent : spec.model().input().shape()) synthetic->add_shape(extent);
+  synthetic->set_classes(10);
+  synthetic->set_train_samples(settings.batch);
+  spec.mutable_training()->set_global_batch_size(settings.batch);
+  spec.mutable_training()->set_epochs(1);
+  spec.mutable_replicas()->set_count(settings.replicas);
+  FillDefaults(&spec);
+  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo info, DescribeDataset(spec.dataset()));
+  return BuildTrainingGraph(
+      spec, info, {.samples = samples, .batch_samples = settings.batch, .replicas = settings.replicas});
 }
 
 // A small number that follows from `seed`.
@@ -139,9 +96,11 @@ struct Replica {
 
 absl::Status Prepare(const Settings& settings, int64_t batch, int rank, const Variables* like,
                      Replica* replica) {
-  replica->device = std::make_unique<CpuDevice>(absl::StrCat("cpu:", rank), settings.threads);
+  const DType compute = settings.dtype == "bfloat16" ? DType::kBFloat16 : DType::kFloat32;
+  replica->device = std::make_unique<CpuDevice>(absl::StrCat("cpu:", rank), settings.threads, compute);
   replica->variables = replica->device->CreateVariables(like);
-  TANDEM_ASSIGN_OR_RETURN(const Graph graph, LeNet(batch, 1.0 / settings.replicas));
+  TANDEM_ASSIGN_OR_RETURN(const StepGraph step, TrainingGraph(settings, batch));
+  const Graph& graph = step.graph;
   TANDEM_ASSIGN_OR_RETURN(replica->executable, replica->device->Compile(graph, replica->variables.get()));
   uint32_t seed = 7;
   for (const ValueId id : graph.variables()) {
@@ -171,6 +130,32 @@ void Train(const Settings& settings, Communicator* communicator, Replica* replic
   }
 }
 
+void PrintProfile(const Settings& settings, std::vector<cpu::CpuExecutable::StepTime> times) {
+  if (settings.by_kind) {
+    std::vector<cpu::CpuExecutable::StepTime> kinds;
+    for (const auto& time : times) {
+      auto same =
+          std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.name == time.name; });
+      if (same == kinds.end()) {
+        kinds.push_back(time);
+        continue;
+      }
+      same->best_seconds += time.best_seconds;
+      same->total_seconds += time.total_seconds;
+    }
+    std::stable_sort(kinds.begin(), kinds.end(),
+                     [](const auto& a, const auto& b) { return a.best_seconds > b.best_seconds; });
+    times = std::move(kinds);
+  }
+  double total = 0;
+  for (const auto& time : times) {
+    std::cout << absl::StrFormat("%-64s best %8.1f us  mean %8.1f us\n", time.name, time.best_seconds * 1e6,
+                                 time.total_seconds / static_cast<double>(time.runs) * 1e6);
+    total += time.best_seconds;
+  }
+  std::cout << absl::StrFormat("%-64s best %8.1f us\n", "sum", total * 1e6);
+}
+
 absl::Status Main(const Settings& settings) {
   const int64_t batch = settings.batch / settings.replicas;
   std::vector<Replica> replicas(settings.replicas);
@@ -187,24 +172,21 @@ absl::Status Main(const Settings& settings) {
   for (const Replica& replica : replicas) TANDEM_RETURN_IF_ERROR(replica.status);
 
   if (settings.profile) {
-    double total = 0;
-    for (const auto& time : static_cast<cpu::CpuExecutable&>(*replicas[0].executable).profile()) {
-      std::cout << absl::StrFormat("%-44s best %8.1f us  mean %8.1f us\n", time.name, time.best_seconds * 1e6,
-                                   time.total_seconds / time.runs * 1e6);
-      total += time.best_seconds;
-    }
-    std::cout << absl::StrFormat("%-44s best %8.1f us\n", "sum", total * 1e6);
+    PrintProfile(settings, static_cast<cpu::CpuExecutable&>(*replicas[0].executable).profile());
   }
   std::vector<double>& seconds = replicas[0].step_seconds;
   seconds.erase(seconds.begin(), seconds.begin() + 5);
   std::sort(seconds.begin(), seconds.end());
-  TANDEM_ASSIGN_OR_RETURN(Tensor loss, replicas[0].executable->Output(0));
+  TANDEM_ASSIGN_OR_RETURN(const Tensor meter, replicas[0].variables->Read(kTrainingMeter));
   const double images = static_cast<double>(batch) * settings.replicas;
   std::cout << absl::StrFormat(
-      "replicas %d, threads %d, batch %d: %.0f images/s at best, %.0f at the median; arena %d bytes; loss "
+      "%s %s, replicas %d, threads %d, batch %d: %.0f images/s at best, %.0f at the median; arena %.1f MiB; "
+      "mean loss "
       "%.6f\n",
-      settings.replicas, settings.threads, settings.batch, images / seconds.front(),
-      images / seconds[seconds.size() / 2], replicas[0].executable->bytes(), loss.data<float>()[0]);
+      settings.network, settings.dtype, settings.replicas, settings.threads, settings.batch,
+      images / seconds.front(), images / seconds[seconds.size() / 2],
+      static_cast<double>(replicas[0].executable->bytes()) / 1048576,
+      meter.data<double>()[0] / static_cast<double>(batch * (settings.steps + 5)));
   return absl::OkStatus();
 }
 

@@ -60,7 +60,8 @@ struct AttentionSizes {
 
 // A tensor [N, C, ...] by its channels: [outer][groups][positions][lanes]. Where lanes are channels, a group
 // is `lanes` of them, and lanes past `channels` are padding; else a group is one channel, and lanes are
-// samples (1 in plain tensors), those past `samples` being padding. Lanes are 1, 8 or 16.
+// samples (1 in plain tensors), those past `samples` being padding. Lanes are 1, 8 or 16. Padding is 0 in all
+// that is written.
 struct ChannelSizes {
   int64_t outer = 0;
   int64_t groups = 0;
@@ -69,6 +70,33 @@ struct ChannelSizes {
   bool channel_lanes = false;
   int64_t samples = 0;
   int64_t channels = 0;
+  int64_t parts = 1;      // What `outer` is cut into for sums over it; at most as many as it has.
+  bool bfloat16 = false;  // The elements' type, else float32; only with 16 lanes of channels.
+};
+
+// Doubles that a part's sums over a group take: two for each lane that is a channel, and a count.
+inline constexpr int64_t kChannelPartial = 2 * kBlock + 1;
+
+// factor (x - center) + offset, each of these a number a channel; then max(0, .) if `relu`.
+struct ChannelAffine {
+  const float* center = nullptr;
+  const float* factor = nullptr;
+  const float* offset = nullptr;
+  bool relu = false;
+};
+
+// What the gradient of a normalisation is computed from. Those but x and dy may be null.
+struct ChannelGradArrays {
+  const void* x = nullptr;
+  const void* dy = nullptr;
+  const void* dy2 = nullptr;  // Added to dy.
+  const void* y = nullptr;    // Of a ReLU: where it is 0 the gradient is.
+  void* dz = nullptr;         // Gets the gradient behind these two; may be dy's memory.
+};
+
+struct ChannelGradTerms {
+  const float* slope = nullptr;
+  const float* shift = nullptr;
 };
 
 struct SgdCoefficients {
@@ -204,20 +232,22 @@ struct Kernels {
   void (*average_pool)(const PoolSizes& sizes, const float* x, float* y, int64_t begin, int64_t end);
   void (*average_pool_grad)(const PoolSizes& sizes, const float* dy, float* dx, int64_t begin, int64_t end);
 
-  // Of each channel the mean and the sum of squares about it. Items: groups.
-  void (*channel_moments)(const ChannelSizes& sizes, const float* x, double* mean, double* squares,
-                          int64_t begin, int64_t end);
-  // y = factor (x - center) + offset, each of these a number a channel; 0 in padding of channels. Items:
-  // outer * groups.
-  void (*channel_affine)(const ChannelSizes& sizes, const float* x, const float* center, const float* factor,
-                         const float* offset, float* y, int64_t begin, int64_t end);
-  // Of each channel the sums of dy and of dy (x - center). Items: groups.
-  void (*channel_grad_sums)(const ChannelSizes& sizes, const float* x, const float* dy, const float* center,
-                            double* sum, double* centered_sum, int64_t begin, int64_t end);
-  // dx = factor dy + slope (x - center) + offset; 0 in padding. Items: outer * groups.
-  void (*channel_grad)(const ChannelSizes& sizes, const float* x, const float* dy, const float* center,
-                       const float* factor, const float* slope, const float* offset, float* dx, int64_t begin,
-                       int64_t end);
+  // Of each lane that is a channel (else of one channel) the mean and the sum of squares about it over a
+  // part, from kBlock on the latter, and at 2 kBlock the count. Items: groups * parts; each has
+  // kChannelPartial.
+  void (*channel_moments)(const ChannelSizes& sizes, const void* x, double* partials, int64_t begin,
+                          int64_t end);
+  // y = affine(x), with `addend`, if not null, added before the ReLU. Items: outer * groups.
+  void (*channel_normalize)(const ChannelSizes& sizes, const ChannelAffine& affine, const void* x,
+                            const void* addend, void* y, int64_t begin, int64_t end);
+  // The sums of dz and, from kBlock on, of dz (x - center), where dz is dy + dy2 behind the ReLU: that of
+  // `y`, or of affine(x) if affine.relu. Items: groups * parts; each has kChannelPartial.
+  void (*channel_grad_sums)(const ChannelSizes& sizes, const ChannelAffine& affine,
+                            const ChannelGradArrays& arrays, double* partials, int64_t begin, int64_t end);
+  // dx = factor dz + slope (x - center) + shift, where dz is dy, behind the ReLU of affine(x) if affine.relu.
+  // Items: outer * groups.
+  void (*channel_grad)(const ChannelSizes& sizes, const ChannelAffine& affine, const ChannelGradTerms& terms,
+                       const ChannelGradArrays& arrays, void* dx, int64_t begin, int64_t end);
 
   // weights = softmax(scale scores) of each row, over the keys that its query sees; they may be one tensor.
   // Items: rows.

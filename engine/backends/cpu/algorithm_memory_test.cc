@@ -1,0 +1,75 @@
+#include "engine/backends/cpu/algorithm_memory.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace tandem::cpu {
+namespace {
+
+std::string FreshFile(const std::string& name) {
+  const std::string path = testing::TempDir() + "/" + name;
+  std::remove(path.c_str());
+  return path;
+}
+
+TEST(AlgorithmMemoryTest, MeasuresOnceAndRemembers) {
+  const std::string path = FreshFile("once");
+  int measured = 0;
+  const auto measure = [&] {
+    ++measured;
+    return std::string(measured == 1 ? "winograd" : "direct");
+  };
+  AlgorithmMemory first(path);
+  EXPECT_EQ(first.Choose("conv 1 2", measure), "winograd");
+  EXPECT_EQ(first.Choose("conv 1 2", measure), "winograd");
+  EXPECT_EQ(first.Choose("conv 3 4", measure), "direct");
+  EXPECT_EQ(measured, 2);
+  AlgorithmMemory second(path);
+  EXPECT_EQ(second.Choose("conv 1 2", measure), "winograd");
+  EXPECT_EQ(second.Choose("conv 3 4", measure), "direct");
+  EXPECT_EQ(measured, 2);
+}
+
+TEST(AlgorithmMemoryTest, WithoutAFileNothingIsMeasured) {
+  const auto measure = [] {
+    ADD_FAILURE();
+    return std::string("direct");
+  };
+  EXPECT_FALSE(AlgorithmMemory("").Choose("conv", measure).has_value());
+  EXPECT_FALSE(AlgorithmMemory("/no/such/folder/file").Choose("conv", measure).has_value());
+}
+
+TEST(AlgorithmMemoryTest, ALineThatWasCutOffSpoilsNoOther) {
+  const std::string path = FreshFile("cut");
+  std::ofstream(path) << "conv 1 direct\nconv 2 wino";
+  AlgorithmMemory memory(path);
+  EXPECT_EQ(memory.Choose("conv 3", [] { return std::string("winograd"); }), "winograd");
+  AlgorithmMemory again(path);
+  const auto measure = [] { return std::string("other"); };
+  EXPECT_EQ(again.Choose("conv 1", measure), "direct");
+  EXPECT_EQ(again.Choose("conv 3", measure), "winograd");
+}
+
+// As processes do that start at the same time: all go by whoever came first.
+TEST(AlgorithmMemoryTest, ManyAtOnceAgree) {
+  const std::string path = FreshFile("many");
+  std::vector<std::string> chosen(8);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    threads.emplace_back([&, i] {
+      AlgorithmMemory memory(path);
+      chosen[i] = memory.Choose("conv", [i] { return "algorithm" + std::to_string(i); }).value_or("none");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& one : chosen) EXPECT_EQ(one, chosen[0]);
+  EXPECT_NE(chosen[0], "none");
+}
+
+}  // namespace
+}  // namespace tandem::cpu

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Measures Tandem and PyTorch side by side on this machine's CPU, and prints JSON lines: one a run, then one a
+network and type with the best of each and their ratio.
+
+  bazel build -c opt //tests/bench:train_bench
+  python3 tests/bench/compare.py --train-bench=bazel-bin/tests/bench/train_bench \
+      --data=/usr/share/datasets/fashion-mnist --peer='python3 pytorch_train.py'
+
+--peer is the command that runs PyTorch's side, a script that takes --net, --data, --batch (a process), --dtype,
+--steps, --warmup, --threads, --ddp and --channels-last and prints a JSON line with images_per_second.
+OMP_WAIT_POLICY=passive and OPENBLAS_NUM_THREADS=1 are set for it: without them PyTorch's threads spin against each
+other on a small machine. Configurations take turns, --rounds times, and the best run of each side counts. Memory is
+the most that a run's processes have resident together.
+"""
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+# Ratios that are aimed at.
+AIMS = {("lenet", "float32"): 1.3, ("lenet", "bfloat16"): 1.3,
+        ("resnet18", "float32"): 1.2, ("resnet18", "bfloat16"): 1.3}
+STEPS = {"lenet": (600, 150), "resnet18": (12, 12)}  # Ours, the peer's.
+WARMUP = {"lenet": 10, "resnet18": 3}
+BATCH = 128
+
+
+def resident_mib(root):
+    """What a process and its descendants have resident, shared pages counted once for each."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat") as f:
+                parents[int(name)] = int(f.read().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            continue
+    members = {root}
+    grown = True
+    while grown:
+        more = {pid for pid, parent in parents.items() if parent in members} - members
+        members |= more
+        grown = bool(more)
+    total = 0
+    for pid in members:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup") as f:
+                total += sum(int(line.split()[1]) for line in f if line.startswith("Pss:"))
+        except OSError:
+            continue
+    return total / 1024
+
+
+def run(command, env):
+    """The last JSON line of the command's output, with the memory it took."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    peak = [0.0]
+    done = threading.Event()
+
+    def watch():
+        while not done.wait(0.25):
+            peak[0] = max(peak[0], resident_mib(process.pid))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    out, err = process.communicate()
+    done.set()
+    watcher.join()
+    lines = [line for line in out.splitlines() if line.startswith("{")]
+    if process.returncode != 0 or not lines:
+        raise RuntimeError(f"{shlex.join(command)} failed with code {process.returncode}:\n{err[-2000:]}")
+    result = json.loads(lines[-1])
+    result["peak_memory_mib"] = round(max(peak[0], result.get("peak_memory_mib", 0)), 1)
+    return result
+
+
+def configurations(args, network, dtype, cores):
+    """(side, command) of each."""
+    ours, theirs = (max(1, int(steps * args.scale)) for steps in STEPS[network])
+    tandem = [args.train_bench, f"--network={network}", f"--dtype={dtype}", f"--batch={BATCH}",
+              f"--warmup={WARMUP[network]}"]
+    tandem += [f"--data={args.data}"] if args.data else []
+    peer = shlex.split(args.peer) + ["--net", network, "--dtype", dtype, "--warmup", str(WARMUP[network])]
+    peer += ["--data", args.peer_data or args.data] if args.peer_data or args.data else []
+    splits = [(1, cores)] + ([(cores, 1)] if cores > 1 else [])
+    for replicas, threads in splits:
+        yield "tandem", tandem + [f"--replicas={replicas}", f"--threads={threads}", f"--steps={ours}"]
+    for layout in ([], ["--channels-last"]):
+        for replicas, threads in splits:
+            # In processes of their own, PyTorch's replicas are faster with the whole batch each.
+            for batch in sorted({BATCH, BATCH // replicas}):
+                parallel = ["--ddp", str(replicas)] if replicas > 1 else []
+                yield "pytorch", (peer + ["--batch", str(batch), "--threads", str(threads), "--steps", str(theirs)] +
+                                  parallel + layout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train-bench", required=True, help="the program tests/bench/train_bench")
+    parser.add_argument("--peer", required=True, help="the command that runs PyTorch's side")
+    parser.add_argument("--data", default="", help="a folder of IDX .gz files; default: random images")
+    parser.add_argument("--peer-data", default="", help="the same folder as the peer sees it")
+    parser.add_argument("--networks", default="lenet,resnet18")
+    parser.add_argument("--dtypes", default="float32,bfloat16")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of steps")
+    parser.add_argument("--prefix", default="", help="a command that each run is started through, such as taskset's")
+    parser.add_argument("--only", choices=["tandem", "pytorch"], help="one side alone")
+    args = parser.parse_args()
+    cores = len(os.sched_getaffinity(0))
+    env = dict(os.environ, OMP_WAIT_POLICY="passive", OPENBLAS_NUM_THREADS="1")
+    # As in a daemon's state folder: each convolution is measured by the first run that has it.
+    env.setdefault("TANDEM_CPU_ALGORITHMS", os.path.join(tempfile.mkdtemp(), "cpu-algorithms"))
+    missed = False
+    for network in args.networks.split(","):
+        for dtype in args.dtypes.split(","):
+            best = {}
+            memory = {}
+            for _ in range(args.rounds):
+                for side, command in configurations(args, network, dtype, cores):
+                    if args.only and side != args.only:
+                        continue
+                    started = time.time()
+                    result = run(shlex.split(args.prefix) + command, env)
+                    result["command"] = shlex.join(command)
+                    result["wall_seconds"] = round(time.time() - started, 1)
+                    print(json.dumps(result), flush=True)
+                    if result["images_per_second"] > best.get(side, {}).get("images_per_second", 0):
+                        best[side] = result
+                        memory[side] = result["peak_memory_mib"]
+            if len(best) < 2:
+                continue
+            ratio = best["tandem"]["images_per_second"] / best["pytorch"]["images_per_second"]
+            aim = AIMS.get((network, dtype), 1.0)
+            missed = missed or ratio < aim
+            print(json.dumps({
+                "network": network, "dtype": dtype, "tandem": round(best["tandem"]["images_per_second"], 1),
+                "pytorch": round(best["pytorch"]["images_per_second"], 1), "ratio": round(ratio, 3), "aim": aim,
+                "tandem_memory_mib": memory["tandem"], "pytorch_memory_mib": memory["pytorch"],
+                "tandem_command": best["tandem"]["command"], "pytorch_command": best["pytorch"]["command"]}),
+                flush=True)
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
