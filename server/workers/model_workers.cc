@@ -225,7 +225,7 @@ absl::Status ModelWorkers::Run(ModelCall& call) const {
     if (ready < 0 && errno == EINTR) continue;
     if (ready < 0) {
       end = absl::ErrnoToStatus(errno, "cannot wait for a worker");
-    } else if (ready == 0) {
+    } else if (ready == 0 || left == absl::ZeroDuration()) {
       end = absl::DeadlineExceededError(
           absl::StrCat("it took longer than ", absl::FormatDuration(options_.time_limit),
                        ", which is what the daemon allows (--model-time-limit)"));
