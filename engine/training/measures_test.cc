@@ -101,6 +101,30 @@ TEST(MeasuresTest, DoNotDependOnReplicas) {
   }
 }
 
+TEST(MeasuresTest, ValuesHaveErrors) {
+  for (const char* loss : {"mse {}", "l1 {}", "huber { delta: 0.3 }", "smooth_l1 {}"}) {
+    SCOPED_TRACE(loss);
+    const std::string training = absl::StrCat("loss { ", loss, " } metrics: [METRIC_MAE, METRIC_RMSE]");
+    v1::EpochSummary summaries[2];
+    for (const int replicas : {1, 3}) {
+      v1::JobSpec spec = Job(training, replicas, 3);
+      spec.mutable_dataset()->mutable_synthetic()->clear_classes();
+      spec.mutable_dataset()->mutable_synthetic()->set_values(3);
+      const absl::StatusOr<v1::EpochSummary> epoch = Train(spec, replicas == 1 ? "reference" : "cpu");
+      ASSERT_TRUE(epoch.ok()) << epoch.status();
+      summaries[replicas == 1 ? 0 : 1] = *epoch;
+    }
+    ExpectNear(summaries[0].training(), summaries[1].training(), 1e-5);
+    ExpectNear(summaries[0].validation(), summaries[1].validation(), 1e-5);
+    const v1::Evaluation& validation = summaries[0].validation();
+    EXPECT_GT(validation.metrics().at("mae"), 0);
+    EXPECT_GE(validation.metrics().at("rmse"), validation.metrics().at("mae"));
+    if (std::string(loss) == "mse {}") {
+      EXPECT_NEAR(std::pow(validation.metrics().at("rmse"), 2), validation.loss(), 1e-12);
+    }
+  }
+}
+
 TEST(MeasuresTest, TwoClassesMayBeSides) {
   const v1::JobSpec spec = Job(
       "loss { binary_cross_entropy_with_logits { pos_weight: 2 } } metrics: [METRIC_ACCURACY, METRIC_AUC]", 2,
