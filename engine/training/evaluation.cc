@@ -92,13 +92,15 @@ absl::Status SettleLayouts(const v1::JobSpec& spec, const DatasetInfo& info, int
                                          .loads = std::vector<double>(spec.replicas().count(), 1.0),
                                          .shuffle = false,
                                          .seed = 0});
-  TANDEM_ASSIGN_OR_RETURN(const StepGraph step, BuildTrainingGraph(spec, info,
-                                                                   {.samples = sampler.ShareSamples(0, 0),
-                                                                    .batch_samples = batch,
-                                                                    .replicas = spec.replicas().count(),
-                                                                    .dtype = device.dtype()}));
-  if (memory_bytes > 0 && PlanMemory(step.graph).arena_bytes > memory_bytes) return absl::OkStatus();
-  return device.Compile(step.graph, variables).status();
+  const absl::StatusOr<StepGraph> step = BuildTrainingGraph(spec, info,
+                                                            {.samples = sampler.ShareSamples(0, 0),
+                                                             .batch_samples = batch,
+                                                             .replicas = spec.replicas().count(),
+                                                             .dtype = device.dtype()});
+  // Other data may have too few samples to be trained on.
+  if (!step.ok()) return absl::OkStatus();
+  if (memory_bytes > 0 && PlanMemory(step->graph).arena_bytes > memory_bytes) return absl::OkStatus();
+  return device.Compile(step->graph, variables).status();
 }
 
 class Evaluating {
