@@ -121,7 +121,7 @@ OpCase LongShortTermMemory(int64_t samples, int64_t length, int64_t features, in
                   {weight, h0, c0, y[0], y[3], y[4], g.Input("grad_y", {samples, length, units}),
                    g.Input("grad_h", {samples, units}), zeros});
         g.Add(std::make_shared<LinearGradWeightOp>(true), {x, grads[0]});
-            g.Add(std::make_shared<LinearGradWeightOp>(true), {grads[3], grads[0]});
+        g.Add(std::make_shared<LinearGradWeightOp>(true), {grads[3], grads[0]});
       }};
 }
 
