@@ -214,12 +214,12 @@ TEST(PlainDisplayTest, AJobGoesOnAfterAPauseAndAFailureAndReportsAtItsEnd) {
 running
 paused: Paused after step 100.
 queued: Resumed.
-failed after 0 s: killed
+failed after 0.00 s: killed
 its log: tandem logs lenet-1
 go on from its last checkpoint with: tandem resume lenet-1
 running: Training goes on from step 100.
 step 150  val loss 0.5000  0.25 s
-succeeded after 0 s
+succeeded after 0.00 s
 stopped early: No better.
 trained 2 epochs, 200 steps in 9.00 s (12,345 images/s), validation 0.50 s
 best validation loss 0.2500, in epoch 1 (step 100)
