@@ -13,6 +13,7 @@ namespace tandem::client {
 
 FakeDaemon::FakeDaemon(int port) {
   grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(16 << 20);  // As the daemon.
   builder.AddListeningPort("127.0.0.1:" + std::to_string(port), grpc::InsecureServerCredentials(), &port_);
   builder.RegisterService(static_cast<v1::JobService::Service*>(this));
   builder.RegisterService(static_cast<v1::ModelService::Service*>(this));
