@@ -25,7 +25,10 @@ LearningRate::Options OptionsFor(const std::string& text, double rate, int64_t s
                                  int64_t epochs) {
   const v1::Schedule schedule = Parse(text);
   EXPECT_TRUE(CheckSchedule(schedule).ok()) << CheckSchedule(schedule);
-  return {.schedule = schedule, .learning_rate = rate, .steps_per_epoch = steps_per_epoch, .steps = epochs * steps_per_epoch};
+  return {.schedule = schedule,
+          .learning_rate = rate,
+          .steps_per_epoch = steps_per_epoch,
+          .steps = epochs * steps_per_epoch};
 }
 
 // The rates of a training of `epochs` times `steps_per_epoch` steps.
