@@ -108,6 +108,9 @@ TEST(YamlWriterTest, NumbersComeBackExactly) {
   }
 }
 
+// Blocks of layers hold layers: without a bound they would go on for ever.
+constexpr int kDeepest = 7;
+
 // Fills a message at random, each kind of field that jobs have.
 void Fill(std::mt19937& random, int depth, Message* message) {
   const Descriptor& type = *message->GetDescriptor();
@@ -119,6 +122,7 @@ void Fill(std::mt19937& random, int depth, Message* message) {
     for (int k = 0; k < count; ++k) {
       switch (field->cpp_type()) {
         case FieldDescriptor::CPPTYPE_MESSAGE:
+          if (depth == kDeepest) break;
           Fill(random, depth + 1,
                field->is_repeated() ? reflection.AddMessage(message, field)
                                     : reflection.MutableMessage(message, field));
