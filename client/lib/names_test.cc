@@ -47,7 +47,7 @@ TEST(EnumNamesTest, ShortFormIsWithoutThePrefix) {
   EXPECT_EQ(ShortEnumName(v1::STATE_REASON_WORKER_LOST), "worker_lost");
   EXPECT_EQ(ShortEnumName(v1::Waiting::REASON_DEVICES_BUSY), "devices_busy");
   EXPECT_EQ(ShortEnumName(static_cast<v1::JobState>(99)), "99");
-  EXPECT_THAT(ShortEnumNames(*v1::Metric_descriptor()), ElementsAre("accuracy"));
+  EXPECT_THAT(ShortEnumNames(*v1::PaddingMode_descriptor()), ElementsAre("explicit", "same", "valid"));
 }
 
 TEST(EnumNamesTest, BothFormsAreFound) {

@@ -109,8 +109,11 @@ void CheckInitialWeights(const v1::JobSpec& spec, FieldViolations& violations) {
   if (!table.ok()) return;  // The plan says it.
   CheckLayerPatterns(*table, absl::StrCat(kField, ".layers"), weights.layers(), violations);
   CheckLayerPatterns(*table, absl::StrCat(kField, ".except_layers"), weights.except_layers(), violations);
-  if (Wanted(*table, weights).empty())
+  // Where `layers` match nothing at all, that was said.
+  const bool matches = weights.layers().empty() || !TensorsOf(*table, weights.layers()).empty();
+  if (matches && Wanted(*table, weights).empty()) {
     violations.Add(kField, "wants nothing of the file; name layers to load");
+  }
 }
 
 absl::Status CheckWeightsFile(const v1::JobSpec& spec, const std::string& path) {
