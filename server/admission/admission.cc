@@ -14,6 +14,7 @@
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/layers/model.h"
 #include "engine/layers/model_template.h"
 #include "engine/training/initial_weights.h"
 #include "server/admission/template_data.h"
@@ -38,8 +39,14 @@ absl::Status BlameName(const absl::Status& status, const std::string& name) {
   return violations.empty() ? status : violations.ToStatus();
 }
 
+bool TakesValues(const v1::Loss& loss) {
+  return loss.has_mse() || loss.has_l1() || loss.has_huber() || loss.has_smooth_l1() ||
+         loss.has_binary_cross_entropy_with_logits() || loss.has_kl_divergence() ||
+         loss.has_cosine_embedding();
+}
+
 // A stand-in for data that could not be described, so that what is wrong with the rest is found all the same:
-// data that fits the network's input, and the output of its last dense layer.
+// data that fits the network's input, the output of its last dense layer, and the loss.
 DatasetInfo FittingData(const v1::JobSpec& spec) {
   const v1::Model& model = spec.model();
   DatasetInfo info;
@@ -48,6 +55,18 @@ DatasetInfo FittingData(const v1::JobSpec& spec) {
   for (const v1::Layer& layer : model.layers()) {
     if (layer.dense().units() > 0) info.classes = layer.dense().units();
   }
+  if (ReadsTokens(model)) {
+    info.sample_type = SampleType::kTokens;
+    info.target_type = TargetType::kTokens;
+    info.target_shape = info.shape;
+    info.classes = 1;
+  }
+  if (TakesValues(spec.training().loss())) {
+    info.target_type = TargetType::kValues;
+    info.target_shape = Shape({info.classes});
+    info.classes = 0;
+  }
+  info.validation_samples = 1;
   info.train_samples =
       std::max({int64_t{1}, spec.training().global_batch_size(), int64_t{spec.replicas().count()}});
   return info;

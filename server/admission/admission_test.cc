@@ -252,6 +252,32 @@ TEST_F(AdmissionTest, BadFilesAreBlamedOnTheNameOrTheField) {
                              Field(&FieldViolation::description, HasSubstr("7")))));
 }
 
+// What the data would have been like is not known, and so no reason to blame anything else.
+TEST_F(AdmissionTest, OfDataThatCannotBeReadTheDataAloneIsBlamed) {
+  const auto fields = [&](const std::string& data_and_model, const std::string& training) {
+    v1::JobSpec spec;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat(data_and_model,
+                     "training { global_batch_size: 2 epochs: 1 optimizer { sgd { learning_rate: 1 } } ",
+                     training, "}"),
+        &spec));
+    return FieldsOf(spec);
+  };
+  const std::string table =
+      "dataset { csv { train: 'none.csv' } } model { input { shape: 3 } layers { dense { units: 2 } } }";
+  EXPECT_THAT(fields(table, "loss { mse {} } metrics: METRIC_RMSE early_stopping { patience: 1 }"),
+              ElementsAre("spec.dataset.csv.train"));
+  EXPECT_THAT(fields(table,
+                     "loss { softmax_cross_entropy {} } metrics: METRIC_F1 "
+                     "early_stopping { patience: 1 metric: 'f1' }"),
+              ElementsAre("spec.dataset.csv.train"));
+  EXPECT_THAT(fields("dataset { text { train: 'none.txt' sequence_length: 3 } }"
+                     "model { input { shape: 3 } layers { embedding { vocabulary_size: 5 dimension: 2 } }"
+                     "        layers { dense { units: 5 per_position: true } } }",
+                     "loss { softmax_cross_entropy {} } metrics: METRIC_PERPLEXITY"),
+              ElementsAre("spec.dataset.text.train"));
+}
+
 TEST_F(AdmissionTest, RefusesWhatCouldNeverRun) {
   v1::JobSpec many = Good();
   many.mutable_replicas()->set_count(3);
