@@ -118,7 +118,7 @@ done
 
 heading "Thread-safety analysis (clang)"
 # By name: with another output base, //... would walk into the links that the builds above left.
-check clang bazel --output_base="$HOME/.cache/tandem/clang" build --config=clang --noshow_progress \
+check clang bazel --output_base="$HOME/.cache/tandem/clang" build --config=clang --keep_going --noshow_progress \
   --experimental_convenience_symlinks=ignore \
   //client/... //engine/... //proto/... //server/... //tests/...
 bazel --output_base="$HOME/.cache/tandem/clang" shutdown

@@ -17,7 +17,8 @@ std::string FormatOperations(int64_t operations) {
     value /= 1000;
     unit = larger;
   }
-  return absl::StrFormat(value < 9.995 ? "%.2f %s" : (value < 99.95 ? "%.1f %s" : "%.0f %s"), value, unit);
+  const int decimals = value < 9.995 ? 2 : (value < 99.95 ? 1 : 0);
+  return absl::StrFormat("%.*f %s", decimals, value, unit);
 }
 
 std::string ModelTable(const v1::ModelDescription& description, bool wide, const Style& style) {
