@@ -9,7 +9,7 @@
 #include "engine/backends/device_factory.h"
 #include "engine/base/field_violations.h"
 #include "engine/training/prediction.h"
-#include "engine/training/trainer.h"
+#include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -67,17 +67,7 @@ struct Trained {
 
 Trained Train(const v1::JobSpec& spec, const std::string& kind) {
   LastEpoch observer;
-  Trainer::Options options;
-  options.spec = spec;
-  options.dataset = spec.dataset();
-  for (int rank = 0; rank < spec.replicas().count(); ++rank) {
-    options.devices.emplace_back().set_name(absl::StrCat("devices/", kind, ":", rank));
-    options.devices.back().set_threads(1);
-  }
-  options.device_factory = [](const v1::Device& device) {
-    return OpenDevice(device.name(), device.threads());
-  };
-  options.observer = &observer;
+  Trainer::Options options = OptionsFor(spec, kind, &observer);
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(options);
   EXPECT_TRUE(trainer.ok()) << trainer.status();
   const absl::Status run = (*trainer)->Run();

@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/backends/device_factory.h"
 #include "engine/base/field_violations.h"
 #include "engine/training/plan.h"
 #include "engine/training/step_graph.h"
-#include "engine/training/trainer.h"
+#include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -44,17 +43,7 @@ class LastEpoch : public TrainerObserver {
 
 absl::StatusOr<v1::EpochSummary> Train(const v1::JobSpec& spec, const std::string& kind) {
   LastEpoch last;
-  Trainer::Options options;
-  options.spec = spec;
-  options.dataset = spec.dataset();
-  for (int rank = 0; rank < spec.replicas().count(); ++rank) {
-    options.devices.emplace_back().set_name(absl::StrCat("devices/", kind, ":", rank));
-    options.devices.back().set_threads(1);
-  }
-  options.device_factory = [](const v1::Device& device) {
-    return OpenDevice(device.name(), device.threads());
-  };
-  options.observer = &last;
+  Trainer::Options options = OptionsFor(spec, kind, &last);
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(options);
   if (!trainer.ok()) return trainer.status();
   const auto ended = (*trainer)->Run();

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/backends/device_factory.h"
-#include "engine/training/trainer.h"
+#include "engine/training/trainer_fixture.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
@@ -71,17 +70,7 @@ class LossRecorder : public TrainerObserver {
 LossRecorder Train(v1::JobSpec spec, const std::string& kind, int replicas) {
   LossRecorder recorder;
   spec.mutable_replicas()->set_count(replicas);
-  Trainer::Options options;
-  options.spec = spec;
-  options.dataset = spec.dataset();
-  for (int rank = 0; rank < replicas; ++rank) {
-    options.devices.emplace_back().set_name(absl::StrCat("devices/", kind, ":", rank));
-    options.devices.back().set_threads(1);
-  }
-  options.device_factory = [](const v1::Device& device) {
-    return OpenDevice(device.name(), device.threads());
-  };
-  options.observer = &recorder;
+  Trainer::Options options = OptionsFor(spec, kind, &recorder);
   const absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(options));
   EXPECT_TRUE(trainer.ok()) << trainer.status();
   if (!trainer.ok()) return recorder;

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "absl/base/thread_annotations.h"
 #include "engine/base/mutex.h"
 #include "engine/training/trainer.h"
 
@@ -34,8 +35,8 @@ class SerialObserver final : public TrainerObserver {
     (inner_->*method)(argument);
   }
 
-  TrainerObserver* const inner_;
   Mutex mutex_;
+  TrainerObserver* const inner_ ABSL_PT_GUARDED_BY(mutex_);
 };
 
 }  // namespace tandem

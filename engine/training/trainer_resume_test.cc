@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/backends/device_factory.h"
 #include "engine/base/faulty_env.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/safetensors_reader.h"
-#include "engine/training/trainer.h"
+#include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -90,17 +89,7 @@ struct Result {
 // Runs a trainer over the files of `env`, with `act` called after each step.
 Result Train(const v1::JobSpec& spec, const std::string& kind, FaultyEnv* env, Recorder* recorder,
              const std::function<void(Trainer&, int64_t step)>& act = {}) {
-  Trainer::Options options;
-  options.spec = spec;
-  options.dataset = spec.dataset();
-  for (int rank = 0; rank < spec.replicas().count(); ++rank) {
-    options.devices.emplace_back().set_name(absl::StrCat("devices/", kind, ":", rank));
-    options.devices.back().set_threads(1);
-  }
-  options.device_factory = [](const v1::Device& device) {
-    return OpenDevice(device.name(), device.threads());
-  };
-  options.observer = recorder;
+  Trainer::Options options = OptionsFor(spec, kind, recorder);
   options.checkpoint_path = kCheckpoint;
   options.best_path = kBest;
   options.env = env;

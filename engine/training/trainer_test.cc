@@ -1,114 +1,19 @@
 #include "engine/training/trainer.h"
 
 #include <cmath>
-#include <functional>
-#include <new>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/backends/device_factory.h"
-#include "engine/base/field_violations.h"
 #include "engine/checkpoint/safetensors_reader.h"
+#include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
 namespace {
 
 using ::testing::HasSubstr;
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
-  return message;
-}
-
-// A small LeNet on 61 synthetic samples: 7 batches of 8 and one of 5 in an epoch.
-v1::JobSpec SmallLenet(int replicas) {
-  v1::JobSpec spec = Parse<v1::JobSpec>(R"(
-    dataset {
-      synthetic { shape: [1, 12, 12] classes: 4 train_samples: 61 validation_samples: 27 }
-    }
-    model {
-      input { shape: [1, 12, 12] }
-      layers { conv2d { filters: 4 kernel: 3 } }
-      layers { max_pool2d { size: 2 } }
-      layers { conv2d { filters: 6 kernel: 2 } }
-      layers { max_pool2d { size: 2 } }
-      layers { dense { units: 16 activation: ACTIVATION_RELU } }
-      layers { dense { units: 4 } }
-    }
-    training {
-      loss { softmax_cross_entropy {} }
-      optimizer { nesterov { learning_rate: 0.05 momentum: 0.9 weight_decay: 0.001 } }
-      global_batch_size: 8
-      epochs: 3
-      seed: 7
-      report { every_steps: 1 }
-    })");
-  spec.mutable_replicas()->set_count(replicas);
-  return spec;
-}
-
-// Everything that a training said.
-class Recorder : public TrainerObserver {
- public:
-  void OnStarted(int64_t step) override {
-    ++started;
-    started_at = step;
-  }
-  void OnProgress(const v1::Progress& report) override {
-    progress.push_back(report);
-    if (on_progress) on_progress();
-  }
-  void OnEpoch(const v1::EpochSummary& epoch) override { epochs.push_back(epoch); }
-  void OnNotice(absl::string_view message) override {
-    notices.emplace_back(message);
-    if (on_notice) on_notice();
-  }
-
-  std::vector<double> losses() const {
-    std::vector<double> result;
-    for (const v1::Progress& report : progress) result.push_back(report.training().loss());
-    return result;
-  }
-
-  int started = 0;
-  int64_t started_at = 0;
-  std::vector<v1::Progress> progress;
-  std::vector<v1::EpochSummary> epochs;
-  std::vector<std::string> notices;
-  std::function<void()> on_notice;
-  std::function<void()> on_progress;
-};
-
-Trainer::Options OptionsFor(const v1::JobSpec& spec, const std::string& kind, TrainerObserver* observer) {
-  Trainer::Options options;
-  options.spec = spec;
-  options.dataset = spec.dataset();
-  for (int rank = 0; rank < spec.replicas().count(); ++rank) {
-    options.devices.emplace_back().set_name(absl::StrCat("devices/", kind, ":", rank));
-    options.devices.back().set_threads(1);
-  }
-  options.device_factory = [](const v1::Device& device) {
-    return OpenDevice(device.name(), device.threads());
-  };
-  options.observer = observer;
-  return options;
-}
-
-absl::Status Train(const v1::JobSpec& spec, const std::string& kind, Recorder* recorder,
-                   const std::string& model_path = "") {
-  absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(OptionsFor(spec, kind, recorder));
-  if (!trainer.ok()) return trainer.status();
-  const absl::Status status = (*trainer)->Run();
-  if (status.ok() && !model_path.empty()) return (*trainer)->SaveModel(model_path);
-  return status;
-}
 
 void ExpectNear(const std::vector<double>& a, const std::vector<double>& b, size_t count, double tolerance) {
   ASSERT_GE(a.size(), count);
@@ -119,12 +24,12 @@ void ExpectNear(const std::vector<double>& a, const std::vector<double>& b, size
 }
 
 TEST(TrainerTest, OnTheOracleReplicasChangeNothing) {
-  Recorder one;
+  TrainingRecorder one;
   ASSERT_TRUE(Train(SmallLenet(1), "reference", &one).ok());
   EXPECT_EQ(one.losses().size(), 24);
   for (const int replicas : {2, 3, 5}) {
     SCOPED_TRACE(replicas);
-    Recorder several;
+    TrainingRecorder several;
     const absl::Status status = Train(SmallLenet(replicas), "reference", &several);
     ASSERT_TRUE(status.ok()) << status;
     ExpectNear(one.losses(), several.losses(), 20, 1e-8);
@@ -140,11 +45,11 @@ TEST(TrainerTest, OnTheOracleReplicasChangeNothing) {
 }
 
 TEST(TrainerTest, TheCpuFollowsTheOracle) {
-  Recorder oracle;
+  TrainingRecorder oracle;
   ASSERT_TRUE(Train(SmallLenet(1), "reference", &oracle).ok());
   for (const int replicas : {1, 2}) {
     SCOPED_TRACE(replicas);
-    Recorder cpu;
+    TrainingRecorder cpu;
     const absl::Status status = Train(SmallLenet(replicas), "cpu", &cpu);
     ASSERT_TRUE(status.ok()) << status;
     ExpectNear(oracle.losses(), cpu.losses(), 3, 1e-4);
@@ -156,7 +61,7 @@ TEST(TrainerTest, TheSameJobTwiceGivesTheSameBits) {
     std::string models[2];
     std::vector<double> losses[2];
     for (int run = 0; run < 2; ++run) {
-      Recorder recorder;
+      TrainingRecorder recorder;
       const std::string path =
           absl::StrCat(::testing::TempDir(), "/model_", replicas, "_", run, ".safetensors");
       ASSERT_TRUE(Train(SmallLenet(replicas), "cpu", &recorder, path).ok());
@@ -182,7 +87,7 @@ TEST(TrainerTest, ItLearns) {
   spec.mutable_dataset()->mutable_synthetic()->set_train_samples(300);
   spec.mutable_training()->set_epochs(20);
   spec.mutable_training()->mutable_optimizer()->mutable_nesterov()->set_learning_rate(0.01);
-  Recorder recorder;
+  TrainingRecorder recorder;
   ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());
   EXPECT_LT(recorder.epochs.back().training().loss(), 0.25);
   EXPECT_GT(recorder.epochs.back().validation().metrics().at("accuracy"), 0.85);
@@ -214,7 +119,7 @@ v1::JobSpec SmallResnet(int replicas) {
 TEST(TrainerTest, BatchNormTrainsOnTheCpuAsOnTheOracle) {
   for (const int replicas : {1, 2}) {
     SCOPED_TRACE(replicas);
-    Recorder oracle, cpu;
+    TrainingRecorder oracle, cpu;
     const std::string path = absl::StrCat(::testing::TempDir(), "/norm_", replicas, ".safetensors");
     absl::Status status = Train(SmallResnet(replicas), "reference", &oracle, path);
     ASSERT_TRUE(status.ok()) << status;
@@ -246,7 +151,7 @@ TEST(TrainerTest, StatisticsAreMeansOverReplicas) {
   std::vector<double> validation;
   for (const int replicas : {1, 2}) {
     spec.mutable_replicas()->set_count(replicas);
-    Recorder recorder;
+    TrainingRecorder recorder;
     const std::string path = absl::StrCat(::testing::TempDir(), "/means_", replicas, ".safetensors");
     const absl::Status status = Train(spec, "reference", &recorder, path);
     ASSERT_TRUE(status.ok()) << status;
@@ -267,7 +172,7 @@ TEST(TrainerTest, ValidationLeavesTheReplicasTheirOwnStatistics) {
   std::vector<SafetensorsContents> models;
   for (const int64_t validation_samples : {11, 0}) {
     spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(validation_samples);
-    Recorder recorder;
+    TrainingRecorder recorder;
     const std::string path = absl::StrCat(::testing::TempDir(), "/own_", validation_samples, ".safetensors");
     const absl::Status status = Train(spec, "reference", &recorder, path);
     ASSERT_TRUE(status.ok()) << status;
@@ -295,12 +200,12 @@ TEST(TrainerTest, DropoutDoesNotDependOnReplicas) {
   *model->add_layers() = Parse<v1::Layer>("dense { units: 16 activation: ACTIVATION_TANH }");
   *model->add_layers() = Parse<v1::Layer>("dropout {}");
   *model->add_layers() = Parse<v1::Layer>("dense { units: 4 }");
-  Recorder one;
+  TrainingRecorder one;
   ASSERT_TRUE(Train(spec, "reference", &one).ok());
   for (const int replicas : {2, 3}) {
     SCOPED_TRACE(replicas);
     spec.mutable_replicas()->set_count(replicas);
-    Recorder several, cpu;
+    TrainingRecorder several, cpu;
     ASSERT_TRUE(Train(spec, "reference", &several).ok());
     ExpectNear(one.losses(), several.losses(), 20, 1e-8);
     EXPECT_NEAR(one.epochs[2].validation().loss(), several.epochs[2].validation().loss(), 1e-8);
@@ -310,7 +215,7 @@ TEST(TrainerTest, DropoutDoesNotDependOnReplicas) {
 }
 
 TEST(TrainerTest, ReportsSayWhereTrainingIs) {
-  Recorder recorder;
+  TrainingRecorder recorder;
   ASSERT_TRUE(Train(SmallLenet(2), "cpu", &recorder).ok());
   EXPECT_EQ(recorder.started, 1);
   for (size_t i = 0; i < recorder.progress.size(); ++i) {
@@ -344,7 +249,7 @@ TEST(TrainerTest, ReportsSayWhereTrainingIs) {
 TEST(TrainerTest, ReportsComeAtTheIntervalAndAtTheEndOfAnEpoch) {
   v1::JobSpec spec = SmallLenet(2);
   spec.mutable_training()->mutable_report()->set_every_steps(3);
-  Recorder recorder;
+  TrainingRecorder recorder;
   ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());
   std::vector<int64_t> steps;
   for (const v1::Progress& progress : recorder.progress) steps.push_back(progress.step());
@@ -355,7 +260,7 @@ TEST(TrainerTest, ReportsComeAtTheIntervalAndAtTheEndOfAnEpoch) {
   spec.mutable_training()->mutable_report()->set_every_steps(4);
   spec.mutable_training()->mutable_report()->set_every_seconds(1);
   FakeClock clock(absl::UnixEpoch());
-  Recorder timed;
+  TrainingRecorder timed;
   timed.on_progress = [&] {
     if (timed.progress.size() == 1) clock.Advance(absl::Seconds(2));
   };
@@ -378,7 +283,7 @@ TEST(TrainerTest, EveryOptimizerTrainsOnEveryBackendAndAnyNumberOfReplicas) {
       v1::JobSpec spec = SmallLenet(1);
       *spec.mutable_training()->mutable_optimizer() = Parse<v1::Optimizer>(
           absl::StrCat(kind, clip, " groups { biases_and_norms: true weight_decay: 0 }"));
-      Recorder oracle, shared, cpu;
+      TrainingRecorder oracle, shared, cpu;
       ASSERT_TRUE(Train(spec, "reference", &oracle).ok());
       spec.mutable_replicas()->set_count(3);
       ASSERT_TRUE(Train(spec, "reference", &shared).ok());
@@ -397,7 +302,7 @@ TEST(TrainerTest, TheLearningRateFollowsItsSchedule) {
   *spec.mutable_training()->mutable_schedule() = Parse<v1::Schedule>(R"(
       exponential { gamma: 0.5 } warmup { length: 4 start_factor: 0 unit: SCHEDULE_UNIT_STEPS }
       linear_scaling: true)");
-  Recorder recorder;
+  TrainingRecorder recorder;
   ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());
   ASSERT_EQ(recorder.progress.size(), 24);
   std::vector<double> rates;
@@ -411,7 +316,7 @@ TEST(TrainerTest, TheLearningRateFollowsItsSchedule) {
   EXPECT_THAT(recorder.notices, ::testing::ElementsAre(HasSubstr("multiplied by 2")));
   // The first step's rate was 0: the second begins from the same weights.
   spec.mutable_training()->clear_schedule();
-  Recorder constant;
+  TrainingRecorder constant;
   ASSERT_TRUE(Train(spec, "cpu", &constant).ok());
   EXPECT_EQ(recorder.losses()[0], constant.losses()[0]);
   EXPECT_NE(recorder.losses()[1], constant.losses()[1]);
@@ -427,7 +332,7 @@ TEST(TrainerTest, TheLearningRateDropsOnAPlateau) {
       // No loss is lower than another by so much.
       *spec.mutable_training()->mutable_schedule() = Parse<v1::Schedule>(
           "plateau { patience: 0 factor: 0.5 threshold: 100 threshold_mode: THRESHOLD_MODE_ABS }");
-      Recorder recorder;
+      TrainingRecorder recorder;
       ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());
       ASSERT_EQ(recorder.epochs.size(), 4);
       EXPECT_EQ(recorder.epochs[0].learning_rate(), 0.05);
@@ -441,7 +346,7 @@ TEST(TrainerTest, TheLearningRateDropsOnAPlateau) {
 
 TEST(TrainerTest, AnyPrefetchAndOrderOfEventsIsTheSameTraining) {
   v1::JobSpec spec = SmallLenet(2);
-  Recorder none, deep;
+  TrainingRecorder none, deep;
   spec.mutable_replicas()->set_prefetch(0);
   ASSERT_TRUE(Train(spec, "cpu", &none).ok());
   spec.mutable_replicas()->set_prefetch(16);
@@ -452,7 +357,7 @@ TEST(TrainerTest, AnyPrefetchAndOrderOfEventsIsTheSameTraining) {
 TEST(TrainerTest, WithoutValidationEpochsHaveNone) {
   v1::JobSpec spec = SmallLenet(2);
   spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(0);
-  Recorder recorder;
+  TrainingRecorder recorder;
   ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());
   ASSERT_EQ(recorder.epochs.size(), 3);
   EXPECT_FALSE(recorder.epochs[0].has_validation());
@@ -464,7 +369,7 @@ TEST(TrainerTest, AReplicaMayGetNothingOfTheLastBatchAndOfValidation) {
   spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(1);
   for (const char* kind : {"reference", "cpu"}) {
     SCOPED_TRACE(kind);
-    Recorder one, three;
+    TrainingRecorder one, three;
     v1::JobSpec alone = spec;
     alone.mutable_replicas()->set_count(1);
     ASSERT_TRUE(Train(alone, kind, &one).ok());
@@ -473,168 +378,6 @@ TEST(TrainerTest, AReplicaMayGetNothingOfTheLastBatchAndOfValidation) {
     ExpectNear(one.losses(), three.losses(), 9, std::string(kind) == "cpu" ? 1e-3 : 1e-8);
     EXPECT_EQ(three.epochs[0].replicas(2).samples(), 4);
     EXPECT_EQ(three.epochs[0].validation().samples(), 1);
-  }
-}
-
-TEST(TrainerTest, CancelEndsTheRunAfterAStep) {
-  for (const int replicas : {1, 2}) {
-    SCOPED_TRACE(replicas);
-    v1::JobSpec spec = SmallLenet(replicas);
-    spec.mutable_training()->set_epochs(1000000);
-    Recorder recorder;
-    std::unique_ptr<Trainer> trainer = *Trainer::Create(OptionsFor(spec, "cpu", &recorder));
-    recorder.on_progress = [&] {
-      if (recorder.progress.size() == 10) trainer->Cancel();
-    };
-    EXPECT_EQ(trainer->Run().code(), absl::StatusCode::kCancelled);
-    EXPECT_LT(recorder.progress.size(), 13);
-  }
-}
-
-TEST(TrainerTest, CancelEndsValidationToo) {
-  for (const int replicas : {1, 2}) {
-    SCOPED_TRACE(replicas);
-    Recorder recorder;
-    std::unique_ptr<Trainer> trainer = *Trainer::Create(OptionsFor(SmallLenet(replicas), "cpu", &recorder));
-    recorder.on_progress = [&] {
-      if (recorder.progress.size() == 8) trainer->Cancel();
-    };
-    EXPECT_EQ(trainer->Run().code(), absl::StatusCode::kCancelled);
-    EXPECT_TRUE(recorder.epochs.empty());
-  }
-}
-
-TEST(TrainerTest, CancelFromAnotherThreadAtAnyTime) {
-  v1::JobSpec spec = SmallLenet(2);
-  spec.mutable_training()->set_epochs(1000000);
-  for (int round = 0; round < 5; ++round) {
-    Recorder recorder;
-    std::unique_ptr<Trainer> trainer = *Trainer::Create(OptionsFor(spec, "cpu", &recorder));
-    std::thread canceller([&, round] {
-      if (round > 0) std::this_thread::yield();
-      trainer->Cancel();
-    });
-    EXPECT_EQ(trainer->Run().code(), absl::StatusCode::kCancelled);
-    canceller.join();
-  }
-}
-
-TEST(TrainerTest, ALossThatIsNotANumberEndsTheRun) {
-  for (const int replicas : {1, 2}) {
-    v1::JobSpec spec = SmallLenet(replicas);
-    spec.mutable_training()->mutable_optimizer()->mutable_nesterov()->set_learning_rate(1e30);
-    Recorder recorder;
-    const absl::Status status = Train(spec, "cpu", &recorder);
-    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("the training loss is"));
-    EXPECT_THAT(std::string(status.message()), HasSubstr(" at step "));
-  }
-}
-
-// No later step measures what the last update did, and without validation nothing else does.
-TEST(TrainerTest, AModelThatIsNotFiniteAfterTheLastStepIsNoSuccess) {
-  for (const char* kind : {"reference", "cpu"}) {
-    for (const int replicas : {1, 2}) {
-      v1::JobSpec spec = SmallLenet(replicas);
-      spec.mutable_dataset()->mutable_synthetic()->set_train_samples(8);
-      spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(0);
-      spec.mutable_training()->set_epochs(1);
-      spec.mutable_training()->mutable_optimizer()->mutable_nesterov()->set_learning_rate(1e100);
-      Recorder recorder;
-      const absl::Status status = Train(spec, kind, &recorder);
-      EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
-      EXPECT_THAT(std::string(status.message()), HasSubstr("is not finite after step 1,"));
-      EXPECT_EQ(recorder.epochs.size(), 1);
-    }
-  }
-}
-
-TEST(TrainerTest, SaysWhereAReplicaTakesMoreMemoryThanPlanned) {
-  Recorder within;
-  ASSERT_TRUE(Train(SmallLenet(2), "cpu", &within).ok());
-  EXPECT_TRUE(within.notices.empty()) << within.notices[0];
-
-  // The oracle gives every value memory of its own.
-  v1::JobSpec spec = SmallLenet(1);
-  spec.mutable_dataset()->mutable_synthetic()->set_train_samples(20000);
-  spec.mutable_training()->set_global_batch_size(20000);
-  spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_REFERENCE);
-  Recorder recorder;
-  std::unique_ptr<Trainer> trainer = *Trainer::Create(OptionsFor(spec, "reference", &recorder));
-  recorder.on_notice = [&] { trainer->Cancel(); };
-  EXPECT_EQ(trainer->Run().code(), absl::StatusCode::kCancelled);
-  ASSERT_EQ(recorder.notices.size(), 1);
-  EXPECT_THAT(recorder.notices[0], HasSubstr("more than the"));
-}
-
-TEST(TrainerTest, TheModelSaysTheJobAsItWasSubmitted) {
-  Trainer::Options options = OptionsFor(SmallLenet(1), "cpu", nullptr);
-  options.spec.mutable_dataset()->Clear();
-  options.spec.mutable_dataset()->set_name("by-name");
-  std::unique_ptr<Trainer> trainer = *Trainer::Create(std::move(options));
-  ASSERT_TRUE(trainer->Run().ok());
-  const std::string path = testing::TempDir() + "/submitted.safetensors";
-  ASSERT_TRUE(trainer->SaveModel(path).ok());
-  const std::string job = ReadSafetensors(path)->metadata.at("job");
-  EXPECT_THAT(job, HasSubstr(R"("dataset":{"name":"by-name"})"));
-  EXPECT_THAT(job, HasSubstr("conv2d_1"));
-}
-
-TEST(TrainerTest, DataThatCannotBeReadIsDataLoss) {
-  v1::JobSpec spec = SmallLenet(2);
-  spec.mutable_dataset()->mutable_idx()->set_train_images("/nonexistent");
-  spec.mutable_dataset()->mutable_idx()->set_train_labels("/nonexistent");
-  Recorder recorder;
-  const absl::Status status = Train(spec, "cpu", &recorder);
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("idx.train_images: /nonexistent does not exist"));
-  EXPECT_EQ(recorder.started, 0);
-}
-
-TEST(TrainerTest, DataThatDoesNotFitIsDataLoss) {
-  v1::JobSpec spec = SmallLenet(2);
-  spec.mutable_dataset()->mutable_synthetic()->set_classes(5);
-  Recorder recorder;
-  const absl::Status status = Train(spec, "cpu", &recorder);
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("the loss needs [5]"));
-}
-
-TEST(TrainerTest, OptionsAreChecked) {
-  v1::JobSpec spec = SmallLenet(2);
-  Trainer::Options options = OptionsFor(spec, "cpu", nullptr);
-  options.devices.pop_back();
-  EXPECT_EQ(GetFieldViolations(Trainer::Create(options).status())[0].field, "replicas.count");
-  options = OptionsFor(spec, "cpu", nullptr);
-  options.spec.mutable_training()->set_epochs(-1);
-  EXPECT_EQ(GetFieldViolations(Trainer::Create(options).status())[0].field, "training.epochs");
-}
-
-TEST(TrainerTest, MemoryThatCannotBeHadEndsAllReplicas) {
-  v1::JobSpec spec = SmallLenet(3);
-  for (int bad = 0; bad < 3; ++bad) {
-    Trainer::Options options = OptionsFor(spec, "cpu", nullptr);
-    const std::string name = options.devices[bad].name();
-    options.device_factory = [name](const v1::Device& device) {
-      if (device.name() == name) throw std::bad_alloc();
-      return OpenDevice(device.name(), device.threads());
-    };
-    const absl::Status status = (*Trainer::Create(options))->Run();
-    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr(absl::StrCat("replica ", bad, " on ", name, ": out of memory")));
-  }
-}
-
-TEST(TrainerTest, ADeviceThatCannotBeOpenedEndsAllReplicas) {
-  v1::JobSpec spec = SmallLenet(3);
-  for (int bad = 0; bad < 3; ++bad) {
-    Trainer::Options options = OptionsFor(spec, "cpu", nullptr);
-    options.devices[bad].set_name("devices/abacus:0");
-    const absl::Status status = (*Trainer::Create(options))->Run();
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr(absl::StrCat("replica ", bad, " on devices/abacus:0")));
   }
 }
 

@@ -10,7 +10,7 @@
 #include "engine/base/faulty_env.h"
 #include "engine/base/field_violations.h"
 #include "engine/checkpoint/safetensors_reader.h"
-#include "engine/training/trainer.h"
+#include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -61,17 +61,7 @@ struct Result {
 
 Result Train(const v1::JobSpec& spec, const std::string& kind) {
   Result result;
-  Trainer::Options options;
-  options.spec = spec;
-  options.dataset = spec.dataset();
-  for (int rank = 0; rank < spec.replicas().count(); ++rank) {
-    options.devices.emplace_back().set_name(absl::StrCat("devices/", kind, ":", rank));
-    options.devices.back().set_threads(1);
-  }
-  options.device_factory = [](const v1::Device& device) {
-    return OpenDevice(device.name(), device.threads());
-  };
-  options.observer = &result.recorder;
+  Trainer::Options options = OptionsFor(spec, kind, &result.recorder);
   FaultyEnv env;
   options.env = &env;
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(options));

@@ -1,0 +1,184 @@
+// Trainings that are cancelled, or that cannot go on.
+
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/backends/device_factory.h"
+#include "engine/base/field_violations.h"
+#include "engine/checkpoint/safetensors_reader.h"
+#include "engine/training/trainer_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(TrainerFailureTest, CancelEndsTheRunAfterAStep) {
+  for (const int replicas : {1, 2}) {
+    SCOPED_TRACE(replicas);
+    v1::JobSpec spec = SmallLenet(replicas);
+    spec.mutable_training()->set_epochs(1000000);
+    TrainingRecorder recorder;
+    std::unique_ptr<Trainer> trainer = *Trainer::Create(OptionsFor(spec, "cpu", &recorder));
+    recorder.on_progress = [&] {
+      if (recorder.progress.size() == 10) trainer->Cancel();
+    };
+    EXPECT_EQ(trainer->Run().code(), absl::StatusCode::kCancelled);
+    EXPECT_LT(recorder.progress.size(), 13);
+  }
+}
+
+TEST(TrainerFailureTest, CancelEndsValidationToo) {
+  for (const int replicas : {1, 2}) {
+    SCOPED_TRACE(replicas);
+    TrainingRecorder recorder;
+    std::unique_ptr<Trainer> trainer = *Trainer::Create(OptionsFor(SmallLenet(replicas), "cpu", &recorder));
+    recorder.on_progress = [&] {
+      if (recorder.progress.size() == 8) trainer->Cancel();
+    };
+    EXPECT_EQ(trainer->Run().code(), absl::StatusCode::kCancelled);
+    EXPECT_TRUE(recorder.epochs.empty());
+  }
+}
+
+TEST(TrainerFailureTest, CancelFromAnotherThreadAtAnyTime) {
+  v1::JobSpec spec = SmallLenet(2);
+  spec.mutable_training()->set_epochs(1000000);
+  for (int round = 0; round < 5; ++round) {
+    TrainingRecorder recorder;
+    std::unique_ptr<Trainer> trainer = *Trainer::Create(OptionsFor(spec, "cpu", &recorder));
+    std::thread canceller([&, round] {
+      if (round > 0) std::this_thread::yield();
+      trainer->Cancel();
+    });
+    EXPECT_EQ(trainer->Run().code(), absl::StatusCode::kCancelled);
+    canceller.join();
+  }
+}
+
+TEST(TrainerFailureTest, ALossThatIsNotANumberEndsTheRun) {
+  for (const int replicas : {1, 2}) {
+    v1::JobSpec spec = SmallLenet(replicas);
+    spec.mutable_training()->mutable_optimizer()->mutable_nesterov()->set_learning_rate(1e30);
+    TrainingRecorder recorder;
+    const absl::Status status = Train(spec, "cpu", &recorder);
+    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the training loss is"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(" at step "));
+  }
+}
+
+// No later step measures what the last update did, and without validation nothing else does.
+TEST(TrainerFailureTest, AModelThatIsNotFiniteAfterTheLastStepIsNoSuccess) {
+  for (const char* kind : {"reference", "cpu"}) {
+    for (const int replicas : {1, 2}) {
+      v1::JobSpec spec = SmallLenet(replicas);
+      spec.mutable_dataset()->mutable_synthetic()->set_train_samples(8);
+      spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(0);
+      spec.mutable_training()->set_epochs(1);
+      spec.mutable_training()->mutable_optimizer()->mutable_nesterov()->set_learning_rate(1e100);
+      TrainingRecorder recorder;
+      const absl::Status status = Train(spec, kind, &recorder);
+      EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr("is not finite after step 1,"));
+      EXPECT_EQ(recorder.epochs.size(), 1);
+    }
+  }
+}
+
+TEST(TrainerFailureTest, SaysWhereAReplicaTakesMoreMemoryThanPlanned) {
+  TrainingRecorder within;
+  ASSERT_TRUE(Train(SmallLenet(2), "cpu", &within).ok());
+  EXPECT_TRUE(within.notices.empty()) << within.notices[0];
+
+  // The oracle gives every value memory of its own.
+  v1::JobSpec spec = SmallLenet(1);
+  spec.mutable_dataset()->mutable_synthetic()->set_train_samples(20000);
+  spec.mutable_training()->set_global_batch_size(20000);
+  spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_REFERENCE);
+  TrainingRecorder recorder;
+  std::unique_ptr<Trainer> trainer = *Trainer::Create(OptionsFor(spec, "reference", &recorder));
+  recorder.on_notice = [&] { trainer->Cancel(); };
+  EXPECT_EQ(trainer->Run().code(), absl::StatusCode::kCancelled);
+  ASSERT_EQ(recorder.notices.size(), 1);
+  EXPECT_THAT(recorder.notices[0], HasSubstr("more than the"));
+}
+
+TEST(TrainerFailureTest, TheModelSaysTheJobAsItWasSubmitted) {
+  Trainer::Options options = OptionsFor(SmallLenet(1), "cpu", nullptr);
+  options.spec.mutable_dataset()->Clear();
+  options.spec.mutable_dataset()->set_name("by-name");
+  std::unique_ptr<Trainer> trainer = *Trainer::Create(std::move(options));
+  ASSERT_TRUE(trainer->Run().ok());
+  const std::string path = testing::TempDir() + "/submitted.safetensors";
+  ASSERT_TRUE(trainer->SaveModel(path).ok());
+  const std::string job = ReadSafetensors(path)->metadata.at("job");
+  EXPECT_THAT(job, HasSubstr(R"("dataset":{"name":"by-name"})"));
+  EXPECT_THAT(job, HasSubstr("conv2d_1"));
+}
+
+TEST(TrainerFailureTest, DataThatCannotBeReadIsDataLoss) {
+  v1::JobSpec spec = SmallLenet(2);
+  spec.mutable_dataset()->mutable_idx()->set_train_images("/nonexistent");
+  spec.mutable_dataset()->mutable_idx()->set_train_labels("/nonexistent");
+  TrainingRecorder recorder;
+  const absl::Status status = Train(spec, "cpu", &recorder);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("idx.train_images: /nonexistent does not exist"));
+  EXPECT_EQ(recorder.started, 0);
+}
+
+TEST(TrainerFailureTest, DataThatDoesNotFitIsDataLoss) {
+  v1::JobSpec spec = SmallLenet(2);
+  spec.mutable_dataset()->mutable_synthetic()->set_classes(5);
+  TrainingRecorder recorder;
+  const absl::Status status = Train(spec, "cpu", &recorder);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the loss needs [5]"));
+}
+
+TEST(TrainerFailureTest, OptionsAreChecked) {
+  v1::JobSpec spec = SmallLenet(2);
+  Trainer::Options options = OptionsFor(spec, "cpu", nullptr);
+  options.devices.pop_back();
+  EXPECT_EQ(GetFieldViolations(Trainer::Create(options).status())[0].field, "replicas.count");
+  options = OptionsFor(spec, "cpu", nullptr);
+  options.spec.mutable_training()->set_epochs(-1);
+  EXPECT_EQ(GetFieldViolations(Trainer::Create(options).status())[0].field, "training.epochs");
+}
+
+TEST(TrainerFailureTest, MemoryThatCannotBeHadEndsAllReplicas) {
+  v1::JobSpec spec = SmallLenet(3);
+  for (int bad = 0; bad < 3; ++bad) {
+    Trainer::Options options = OptionsFor(spec, "cpu", nullptr);
+    const std::string name = options.devices[bad].name();
+    options.device_factory = [name](const v1::Device& device) {
+      if (device.name() == name) throw std::bad_alloc();
+      return OpenDevice(device.name(), device.threads());
+    };
+    const absl::Status status = (*Trainer::Create(options))->Run();
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("replica ", bad, " on ", name, ": out of memory")));
+  }
+}
+
+TEST(TrainerFailureTest, ADeviceThatCannotBeOpenedEndsAllReplicas) {
+  v1::JobSpec spec = SmallLenet(3);
+  for (int bad = 0; bad < 3; ++bad) {
+    Trainer::Options options = OptionsFor(spec, "cpu", nullptr);
+    options.devices[bad].set_name("devices/abacus:0");
+    const absl::Status status = (*Trainer::Create(options))->Run();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("replica ", bad, " on devices/abacus:0")));
+  }
+}
+
+}  // namespace
+}  // namespace tandem
