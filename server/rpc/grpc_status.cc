@@ -75,6 +75,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
   const std::string reason = GetReason(status);
   info.set_reason(reason.empty() ? absl::StatusCodeToString(status.code()) : reason);
   info.set_domain("tandem");
+  for (const auto& [key, value] : GetReasonDetails(status)) (*info.mutable_metadata())[key] = value;
   details.add_details()->PackFrom(info);
   if (!violations.empty()) details.add_details()->PackFrom(bad_request);
   const std::string message = MessageOf(status, bad_request, violations.size());
