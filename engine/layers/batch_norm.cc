@@ -44,6 +44,7 @@ class BatchNormLayerKind final : public OneInputLayerKind {
           "batch_norm.momentum",
           absl::StrCat("is ", norm.momentum(), "; it must be from 0 to 1: the newest batch's share"));
     }
+    if (norm.sync()) violations.Add("batch_norm.sync", "is not offered yet");
     CheckActivation("batch_norm.activation", norm.activation(), violations);
     violations.AddAll("batch_norm.weight_initializer", CheckInitializer(norm.weight_initializer()));
     violations.AddAll("batch_norm.bias_initializer", CheckInitializer(norm.bias_initializer()));

@@ -198,6 +198,17 @@ void CheckReplicas(const v1::JobSpec& spec, FieldViolations& violations) {
     violations.Add("replicas.device_kind", absl::StrCat("is ", static_cast<int>(replicas.device_kind()),
                                                         ", which is no kind of device"));
   }
+  if (replicas.has_parameter_averaging())
+    violations.Add("replicas.parameter_averaging", "is not offered yet");
+  if (!replicas.devices().empty()) violations.Add("replicas.devices", "is not offered yet");
+  if (!replicas.worker_load().empty()) violations.Add("replicas.worker_load", "is not offered yet");
+  if (replicas.auto_worker_load()) violations.Add("replicas.auto_worker_load", "is not offered yet");
+  if (replicas.replicas_per_device() > 1) {
+    violations.Add("replicas.replicas_per_device", "is not offered yet");
+  }
+  if (replicas.all_reduce().bucket_bytes() != 0 || replicas.all_reduce().first_bucket_bytes() != 0) {
+    violations.Add("replicas.all_reduce", "is not offered with other sizes of buckets yet");
+  }
   if (replicas.prefetch() < 0 || replicas.prefetch() > kMaxPrefetch) {
     violations.Add("replicas.prefetch",
                    absl::StrCat("is ", replicas.prefetch(), "; it must be from 0 to ", kMaxPrefetch));

@@ -23,6 +23,7 @@ absl::StatusOr<Trigger> TriggerOf(const WorkerEvent& event) {
     case WorkerEvent::kNotice:
     case WorkerEvent::kCheckpoint:
     case WorkerEvent::kValidation:
+    case WorkerEvent::kWorkerLoads:
       return Trigger::kReport;
     case WorkerEvent::kFinished:
       switch (event.finished().state()) {
@@ -120,6 +121,9 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
     case WorkerEvent::kValidation:
       *event.mutable_validation() = report.validation();
       if (report.validation().has_best()) *job->mutable_best() = report.validation().best();
+      break;
+    case WorkerEvent::kWorkerLoads:
+      *event.mutable_worker_loads() = report.worker_loads();
       break;
     default:
       return absl::InternalError("not a report");
