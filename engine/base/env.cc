@@ -59,6 +59,12 @@ class RealEnv final : public Env {
     return std::make_unique<RealFile>(fd, path);
   }
 
+  absl::StatusOr<std::unique_ptr<WritableFile>> AppendToFile(const std::string& path) override {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (fd < 0) return SystemError("open", path);
+    return std::make_unique<RealFile>(fd, path);
+  }
+
   absl::StatusOr<std::string> ReadFile(const std::string& path) override {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) return SystemError("open", path);

@@ -11,7 +11,7 @@
 
 namespace tandem {
 
-// A file being written from its beginning. Not thread-safe. Closed, not synced, when destroyed.
+// A file being written. Not thread-safe. Closed, not synced, when destroyed.
 class WritableFile {
  public:
   virtual ~WritableFile() = default;
@@ -29,6 +29,8 @@ class Env {
 
   // Creates the file, or empties it where it exists.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> CreateFile(const std::string& path) = 0;
+  // To be written from its end on. NOT_FOUND: there is no such file.
+  virtual absl::StatusOr<std::unique_ptr<WritableFile>> AppendToFile(const std::string& path) = 0;
   virtual absl::StatusOr<std::string> ReadFile(const std::string& path) = 0;
   // Replaces `to` where it exists.
   virtual absl::Status RenameFile(const std::string& from, const std::string& to) = 0;

@@ -28,6 +28,20 @@ TEST(EnvTest, ErrorsNameThePath) {
   EXPECT_NE(status.message().find("/nonexistent/folder/file"), std::string::npos) << status;
 }
 
+TEST(EnvTest, AppendsToWhatIsThere) {
+  const std::string path = ::testing::TempDir() + "/appended";
+  FaultyEnv faulty;
+  for (Env* const env : {Env::Real(), static_cast<Env*>(&faulty)}) {
+    EXPECT_EQ(env->AppendToFile(path + "_not").status().code(), absl::StatusCode::kNotFound);
+    ASSERT_TRUE(Put(env, path, "one ").ok());
+    const auto file = env->AppendToFile(path);
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_TRUE((*file)->Append("two").ok());
+    EXPECT_TRUE((*file)->Close().ok());
+    EXPECT_EQ(*env->ReadFile(path), "one two");
+  }
+}
+
 // Whatever fails, and though the power goes right after: the old content or the new, never anything else; and
 // the new one where success was reported.
 TEST(WriteFileAtomicallyTest, LeavesOldOrNewAtEveryFault) {

@@ -47,6 +47,14 @@ absl::StatusOr<std::unique_ptr<WritableFile>> FaultyEnv::CreateFile(const std::s
   return std::make_unique<File>(this, names_[path]);
 }
 
+absl::StatusOr<std::unique_ptr<WritableFile>> FaultyEnv::AppendToFile(const std::string& path) {
+  MutexLock lock(&mutex_);
+  TANDEM_RETURN_IF_ERROR(Change());
+  const auto found = names_.find(path);
+  if (found == names_.end()) return absl::NotFoundError(path);
+  return std::make_unique<File>(this, found->second);
+}
+
 absl::StatusOr<std::string> FaultyEnv::ReadFile(const std::string& path) {
   MutexLock lock(&mutex_);
   const auto found = names_.find(path);

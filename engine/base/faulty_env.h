@@ -17,6 +17,7 @@ namespace tandem {
 class FaultyEnv : public Env {
  public:
   absl::StatusOr<std::unique_ptr<WritableFile>> CreateFile(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> AppendToFile(const std::string& path) override;
   absl::StatusOr<std::string> ReadFile(const std::string& path) override;
   absl::Status RenameFile(const std::string& from, const std::string& to) override;
   absl::Status RemoveFile(const std::string& path) override;
