@@ -198,6 +198,10 @@ void CheckReplicas(const v1::JobSpec& spec, FieldViolations& violations) {
     violations.Add("replicas.device_kind", absl::StrCat("is ", static_cast<int>(replicas.device_kind()),
                                                         ", which is no kind of device"));
   }
+  if (spec.has_time_limit_seconds()) violations.Add("time_limit_seconds", "is not offered yet");
+  if (spec.priority() != 0) violations.Add("priority", "is not offered yet");
+  if (spec.preemptible()) violations.Add("preemptible", "is not offered yet");
+  if (spec.has_device_share()) violations.Add("device_share", "is not offered yet");
   if (replicas.has_parameter_averaging())
     violations.Add("replicas.parameter_averaging", "is not offered yet");
   if (!replicas.devices().empty()) violations.Add("replicas.devices", "is not offered yet");
