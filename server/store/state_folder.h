@@ -28,6 +28,10 @@ class StateFolder {
   const std::string& path() const { return path_; }
   // Where each job has a folder of its own, named by its id. It exists.
   std::string JobsFolder() const { return path_ + "/jobs"; }
+  // Where the cache of fetched data is; who uses it makes it.
+  std::string CacheFolder() const { return path_ + "/cache"; }
+  // Where public data sets are, each in a folder of its name; who fetches the first makes it.
+  std::string PublicFolder() const { return path_ + "/public"; }
   // The store's database file; Store::Open makes it.
   std::string DatabasePath() const { return path_ + "/tandem.db"; }
 

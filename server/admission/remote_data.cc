@@ -1,0 +1,48 @@
+#include "server/admission/remote_data.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/base/error_reason.h"
+
+namespace tandem {
+
+bool IsUrl(absl::string_view path) {
+  const size_t colon = path.find("://");
+  if (colon == 0 || colon == absl::string_view::npos) return false;
+  const absl::string_view scheme = path.substr(0, colon);
+  return absl::ascii_isalpha(scheme.front()) && std::all_of(scheme.begin(), scheme.end(), [](char c) {
+           return absl::ascii_isalnum(c) || c == '+' || c == '-' || c == '.';
+         });
+}
+
+bool NamesUrls(const v1::DatasetSpec& spec) {
+  v1::DatasetSpec copy = spec;
+  for (const SourcePath& path : PathsOf(&copy)) {
+    if (IsUrl(*path.path)) return true;
+  }
+  return false;
+}
+
+absl::Status DataBeingFetched(const FetchProgress& progress) {
+  std::string how_far;
+  if (progress.bytes_total > 0) {
+    how_far = absl::StrFormat("%.1f of %.1f MB", progress.bytes_done / 1e6, progress.bytes_total / 1e6);
+  } else {
+    how_far = absl::StrFormat("%.1f MB so far", progress.bytes_done / 1e6);
+  }
+  if (progress.files_total > 1) {
+    absl::StrAppend(&how_far, ", ", progress.files_done, " of ", progress.files_total, " files");
+  }
+  absl::Status status = absl::UnavailableError(absl::StrCat(
+      "the daemon is fetching the data (", how_far, ") and goes on with it; send the same request again"));
+  status = WithReason(std::move(status), "DATA_BEING_FETCHED");
+  return WithReasonDetails(std::move(status), {{"bytes_done", absl::StrCat(progress.bytes_done)},
+                                               {"bytes_total", absl::StrCat(progress.bytes_total)},
+                                               {"files_done", absl::StrCat(progress.files_done)},
+                                               {"files_total", absl::StrCat(progress.files_total)}});
+}
+
+}  // namespace tandem
