@@ -1,13 +1,10 @@
 #include "engine/checkpoint/checkpoint_file.h"
 
-#include <openssl/evp.h>
-
-#include <memory>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/safetensors_reader.h"
 
@@ -24,29 +21,6 @@ constexpr char kDigestKey[] = "sha256";
 // quotation mark has a backslash before it, and a tensor's entry is no string.
 constexpr char kDigestMark[] = "\"sha256\":\"";
 constexpr size_t kDigestLength = 64;
-
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    good_ = context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1;
-  }
-  void Add(absl::string_view bytes) {
-    good_ = good_ && EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1;
-  }
-  // Lower-case hexadecimal. Once.
-  absl::StatusOr<std::string> Finish() {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned int size = 0;
-    if (!good_ || EVP_DigestFinal_ex(context_.get(), digest, &size) != 1) {
-      return absl::InternalError("cannot compute a SHA-256");
-    }
-    return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size));
-  }
-
- private:
-  const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
-  bool good_ = false;
-};
 
 absl::string_view BytesOf(const Tensor& tensor) {
   return {static_cast<const char*>(tensor.raw_data()), static_cast<size_t>(tensor.bytes())};
