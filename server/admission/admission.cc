@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -22,15 +21,23 @@
 namespace tandem {
 namespace {
 
+// Whether a field of DatasetSpec is one of its sources.
+bool IsSource(absl::string_view field) {
+  const google::protobuf::OneofDescriptor* const sources =
+      v1::DatasetSpec::descriptor()->FindOneofByName("source");
+  for (int i = 0; i < sources->field_count(); ++i) {
+    if (sources->field(i)->name() == field) return true;
+  }
+  return false;
+}
+
 // Who named a data set gave no files: what is wrong with them is wrong with the name.
 absl::Status BlameName(const absl::Status& status, const std::string& name) {
   FieldViolations violations;
   for (const FieldViolation& violation : GetFieldViolations(status)) {
-    const size_t source = absl::StartsWith(violation.field, "idx.")     ? 4
-                          : absl::StartsWith(violation.field, "cifar.") ? 6
-                                                                        : 0;
-    if (source > 0) {
-      violations.Add("name", absl::StrCat("is '", name, "', of which ", violation.field.substr(source), ": ",
+    const size_t dot = violation.field.find('.');
+    if (dot != std::string::npos && IsSource(absl::string_view(violation.field).substr(0, dot))) {
+      violations.Add("name", absl::StrCat("is '", name, "', of which ", violation.field.substr(dot + 1), ": ",
                                           violation.description));
     } else {
       violations.Add(violation.field, violation.description);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -37,6 +38,8 @@ std::string Missing(const KnownDataset& known, const std::vector<std::string>& d
 
 // More would be somebody's mistake or malice; a description is a few numbers.
 constexpr size_t kMaxDescribed = 256;
+// Names in an error message.
+constexpr size_t kMaxOffered = 20;
 
 std::string Quote(absl::string_view text) {
   return absl::StrCat("'", absl::CHexEscape(text.substr(0, 200)), text.size() > 200 ? "..." : "", "'");
@@ -161,7 +164,8 @@ std::map<std::string, std::string> DatasetCatalog::Find() const {
   return found;
 }
 
-absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text, PathKind kind) const {
+absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text, PathKind kind,
+                                                        bool uploaded) const {
   const auto outside = [&] {
     return absl::InvalidArgumentError(absl::StrCat(
         "is ", Quote(text), ", which is not inside a data folder of the daemon (",
@@ -172,8 +176,11 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
     return absl::InvalidArgumentError("is not a path");
   }
   const fs::path path(text);
+  std::vector<std::string> folders = data_folders_;
+  // By its path alone nothing that was uploaded can be had.
+  if (uploaded && registered_ != nullptr && path.is_absolute()) folders.push_back(registered_->Folder());
   bool lexically_inside = false;
-  for (const std::string& data_folder : data_folders_) {
+  for (const std::string& data_folder : folders) {
     std::error_code error;
     const fs::path folder = fs::canonical(data_folder, error);
     if (error) continue;
@@ -185,7 +192,7 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
     const fs::path resolved = fs::canonical(candidate, error);
     if (error) continue;
     // A symbolic link may lead into another data folder.
-    for (const std::string& allowed : data_folders_) {
+    for (const std::string& allowed : folders) {
       const fs::path allowed_folder = fs::canonical(allowed, error);
       if (!error && IsBelow(resolved, allowed_folder)) {
         if (!IsOfKind(resolved, kind)) {
@@ -203,63 +210,94 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
                    path.is_absolute() ? "" : absl::StrCat(" in ", absl::StrJoin(data_folders_, " or "))));
 }
 
-absl::StatusOr<v1::DatasetSpec> DatasetCatalog::Resolve(const v1::DatasetSpec& spec) const {
-  v1::DatasetSpec resolved = spec;
+absl::StatusOr<v1::DatasetSpec> DatasetCatalog::Expand(const v1::DatasetSpec& spec) const {
   const bool has_source = spec.source_case() != v1::DatasetSpec::SOURCE_NOT_SET;
   if (spec.name().empty() && !has_source) {
     return FieldError("",
                       "needs a name, such as \"fashion-mnist\", or a source, such as idx or image_folder");
   }
-  if (!spec.name().empty()) {
-    if (has_source) {
-      return FieldError("name", absl::StrCat("is ", Quote(spec.name()),
-                                             ", but there is a source too; give only one of them"));
-    }
-    // ListDatasets gives the full name.
-    const std::string name(absl::StripPrefix(spec.name(), "datasets/"));
-    const std::map<std::string, std::string> known = Find();
-    const auto found = known.find(name);
-    if (found == known.end()) {
-      if (const KnownDataset* missing = FindKnownDataset(name); missing != nullptr) {
-        return FieldError("name",
-                          absl::StrCat("is '", name, "', which is ", Missing(*missing, data_folders_)));
-      }
-      std::vector<std::string> names = {kFashionMnist};
-      for (const auto& [other, folder] : known) {
-        if (other != kFashionMnist) names.push_back(other);
-      }
-      const std::string close = ClosestName(name, names);
-      return FieldError(
-          "name",
-          absl::StrCat("is ", Quote(name), ", which is not a data set that the daemon knows; ",
-                       close.empty() ? "" : absl::StrCat("did you mean '", close, "'? "),
-                       "known: ", absl::StrJoin(names, ", "), ". A subfolder of a data folder (",
-                       data_folders_.empty() ? "there are none; --data-folder gives one"
-                                             : absl::StrJoin(data_folders_, ", "),
-                       ") with MNIST's four IDX files or CIFAR's binary files is a data set of its own "
-                       "name"));
-    }
-    const std::optional<v1::DatasetSpec> source = SourceIn(found->second);
-    if (!source.has_value()) {
-      return FieldError("name", absl::StrCat("is ", Quote(name), ", whose files have just gone"));
-    }
-    resolved.MergeFrom(*source);
-    // Names of classes belong to the samples that everybody knows by this name.
-    const KnownDataset* public_set = FindKnownDataset(name);
-    if (public_set != nullptr && spec.class_names().empty() && resolved.has_idx()) {
-      resolved.mutable_idx()->set_classes(static_cast<int64_t>(public_set->class_names.size()));
-      for (const std::string& class_name : public_set->class_names) resolved.add_class_names(class_name);
-    }
+  if (spec.name().empty()) return spec;
+  if (has_source) {
+    return FieldError("name", absl::StrCat("is ", Quote(spec.name()),
+                                           ", but there is a source too; give only one of them"));
   }
+  // ListDatasets gives the full name.
+  const std::string name(absl::StripPrefix(spec.name(), "datasets/"));
+  std::optional<v1::DatasetSpec> registered;
+  if (registered_ != nullptr) registered = registered_->FindSpec(name);
+  if (!registered.has_value()) return ExpandFolder(name, spec);
+  v1::DatasetSpec expanded = *std::move(registered);
+  // What the job says counts more, each of these as a whole.
+  if (spec.has_normalization()) expanded.clear_normalization();
+  if (spec.has_validation_split()) expanded.clear_validation_split();
+  if (spec.class_names_size() > 0) expanded.clear_class_names();
+  expanded.MergeFrom(spec);
+  return expanded;
+}
 
+absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ExpandFolder(const std::string& name,
+                                                             const v1::DatasetSpec& spec) const {
+  v1::DatasetSpec expanded = spec;
+  const std::map<std::string, std::string> known = Find();
+  const auto found = known.find(name);
+  if (found == known.end()) {
+    if (const KnownDataset* missing = FindKnownDataset(name); missing != nullptr) {
+      return FieldError("name", absl::StrCat("is '", name, "', which is ", Missing(*missing, data_folders_)));
+    }
+    std::set<std::string> names;
+    for (const auto& [other, folder] : known) names.insert(other);
+    if (registered_ != nullptr) {
+      for (const v1::Dataset& other : registered_->List()) {
+        names.emplace(absl::StripPrefix(other.name(), "datasets/"));
+      }
+    }
+    // It is known even where it is not here.
+    names.erase(kFashionMnist);
+    std::vector<std::string> offered = {kFashionMnist};
+    offered.insert(offered.end(), names.begin(), names.end());
+    const std::string close = ClosestName(name, offered);
+    if (offered.size() > kMaxOffered) {
+      offered.resize(kMaxOffered);
+      offered.push_back("and others (tandem datasets lists them)");
+    }
+    return FieldError(
+        "name", absl::StrCat("is ", Quote(name), ", which is not a data set that the daemon knows; ",
+                             close.empty() ? "" : absl::StrCat("did you mean '", close, "'? "),
+                             "known: ", absl::StrJoin(offered, ", "),
+                             ". 'tandem datasets add' makes one of files; and a subfolder of a data folder (",
+                             data_folders_.empty() ? "there are none; --data-folder gives one"
+                                                   : absl::StrJoin(data_folders_, ", "),
+                             ") with MNIST's four IDX files or CIFAR's binary files is a data set of its own "
+                             "name"));
+  }
+  const std::optional<v1::DatasetSpec> source = SourceIn(found->second);
+  if (!source.has_value()) {
+    return FieldError("name", absl::StrCat("is ", Quote(name), ", whose files have just gone"));
+  }
+  expanded.MergeFrom(*source);
+  // Names of classes belong to the samples that everybody knows by this name.
+  const KnownDataset* public_set = FindKnownDataset(name);
+  if (public_set != nullptr && spec.class_names().empty() && expanded.has_idx()) {
+    expanded.mutable_idx()->set_classes(static_cast<int64_t>(public_set->class_names.size()));
+    for (const std::string& class_name : public_set->class_names) expanded.add_class_names(class_name);
+  }
+  return expanded;
+}
+
+absl::StatusOr<v1::DatasetSpec> DatasetCatalog::Resolve(const v1::DatasetSpec& spec) const {
+  TANDEM_ASSIGN_OR_RETURN(v1::DatasetSpec expanded, Expand(spec));
+  return ResolvePaths(std::move(expanded), /*uploaded=*/!spec.name().empty());
+}
+
+absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ResolvePaths(v1::DatasetSpec spec, bool uploaded) const {
   FieldViolations violations;
-  for (const SourcePath& path : PathsOf(&resolved)) {
+  for (const SourcePath& path : PathsOf(&spec)) {
     if (path.path->empty()) {
       if (path.required)
         violations.Add(path.field, absl::StrCat("is required: the path of ", Expected(path.kind)));
       continue;
     }
-    absl::StatusOr<std::string> inside = ResolvePath(*path.path, path.kind);
+    absl::StatusOr<std::string> inside = ResolvePath(*path.path, path.kind, uploaded);
     if (inside.ok()) {
       *path.path = *std::move(inside);
     } else {
@@ -267,7 +305,7 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::Resolve(const v1::DatasetSpec& s
     }
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
-  return resolved;
+  return spec;
 }
 
 absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved) const {
@@ -296,35 +334,64 @@ v1::Dataset DatasetCatalog::DescribeNamed(const std::string& name, const std::st
     dataset.set_problem(Missing(*known, data_folders_));
     return dataset;
   }
+  dataset.set_state(v1::DATASET_STATE_READY);
+  dataset.set_origin(v1::DATASET_ORIGIN_DATA_FOLDER);
+  AddDescription(name, &dataset);
+  return dataset;
+}
+
+v1::Dataset DatasetCatalog::DescribeRegistered(v1::Dataset dataset) const {
+  dataset.set_state(v1::DATASET_STATE_READY);
+  dataset.set_origin(v1::DATASET_ORIGIN_REGISTERED);
+  AddDescription(std::string(absl::StripPrefix(dataset.name(), "datasets/")), &dataset);
+  return dataset;
+}
+
+void DatasetCatalog::AddDescription(const std::string& id, v1::Dataset* dataset) const {
   v1::DatasetSpec spec;
-  spec.set_name(name);
+  spec.set_name(id);
   const absl::StatusOr<v1::DatasetSpec> resolved = Resolve(spec);
   const absl::StatusOr<DatasetInfo> info = resolved.ok() ? Describe(*resolved) : resolved.status();
-  if (!info.ok()) {
-    dataset.set_problem(std::string(info.status().message()));
-    return dataset;
+  if (info.ok()) {
+    SetInfo(*info, dataset);
+  } else {
+    dataset->set_problem(std::string(info.status().message()));
   }
-  SetInfo(*info, &dataset);
-  return dataset;
 }
 
 std::vector<v1::Dataset> DatasetCatalog::List() const {
   std::map<std::string, std::string> known = Find();
   known.emplace(kFashionMnist, "");
-  std::vector<v1::Dataset> datasets;
-  for (const auto& [name, folder] : known) datasets.push_back(DescribeNamed(name, folder));
-  return datasets;
+  std::map<std::string, v1::Dataset> datasets;
+  if (registered_ != nullptr) {
+    for (v1::Dataset& dataset : registered_->List()) {
+      std::string id(absl::StripPrefix(dataset.name(), "datasets/"));
+      datasets.emplace(std::move(id), DescribeRegistered(std::move(dataset)));
+    }
+  }
+  for (const auto& [name, folder] : known) {
+    if (!datasets.contains(name)) datasets.emplace(name, DescribeNamed(name, folder));
+  }
+  std::vector<v1::Dataset> list;
+  for (auto& [name, dataset] : datasets) list.push_back(std::move(dataset));
+  return list;
+}
+
+absl::StatusOr<v1::Dataset> DatasetCatalog::DescribeById(const std::string& id) const {
+  if (registered_ != nullptr) {
+    std::optional<v1::Dataset> registered = registered_->Find(id);
+    if (registered.has_value()) return DescribeRegistered(*std::move(registered));
+  }
+  const std::map<std::string, std::string> known = Find();
+  const auto found = known.find(id);
+  if (found != known.end()) return DescribeNamed(id, found->second);
+  return absl::NotFoundError(absl::StrCat("name: there is no data set ", Quote(id),
+                                          "; those that there are: ListDatasets, or tandem datasets"));
 }
 
 absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
   const std::string id(absl::StripPrefix(name, "datasets/"));
-  const std::map<std::string, std::string> known = Find();
-  const auto found = known.find(id);
-  if (found == known.end()) {
-    return absl::NotFoundError(absl::StrCat("name: there is no data set ", Quote(id),
-                                            "; those that there are: ListDatasets, or tandem datasets"));
-  }
-  v1::Dataset dataset = DescribeNamed(id, found->second);
+  TANDEM_ASSIGN_OR_RETURN(v1::Dataset dataset, DescribeById(id));
   if (!dataset.problem().empty()) return dataset;
   v1::DatasetSpec spec;
   spec.set_name(id);

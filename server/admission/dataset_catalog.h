@@ -10,6 +10,7 @@
 #include "engine/base/mutex.h"
 #include "engine/data/dataset.h"
 #include "engine/data/source_paths.h"
+#include "server/admission/registered_datasets.h"
 #include "tandem/v1/dataset.pb.h"
 
 namespace tandem {
@@ -27,20 +28,30 @@ class DatasetCatalog {
   DatasetCatalog(const DatasetCatalog&) = delete;
   DatasetCatalog& operator=(const DatasetCatalog&) = delete;
 
+  // Before anything else is called, where there are any; they outlive this. They count before those in data
+  // folders.
+  void SetRegistered(const RegisteredDatasets* registered) { registered_ = registered; }
+
   // As configured.
   const std::vector<std::string>& data_folders() const { return data_folders_; }
 
-  // `spec` with a source whose paths are absolute, free of symbolic links and inside a data folder; a name
-  // becomes the files that it stands for, with names of classes where it is a public set's, and is kept.
-  // INVALID_ARGUMENT with the fields at fault relative to the spec ("name", "idx.train_images"): neither or
-  // both of a name and a source, a name that is not known (a close one is suggested), a file that is missing
-  // or outside the data folders.
+  // `spec` with the source that its name stands for, with names of classes where it is a public set's, and a
+  // registered set's normalization, validation_split and class_names where it has none of its own; the name
+  // is kept. Paths are left as they are, URLs too. INVALID_ARGUMENT with the fields at fault relative to the
+  // spec: neither or both of a name and a source, a name that is not known (a close one is suggested).
+  absl::StatusOr<v1::DatasetSpec> Expand(const v1::DatasetSpec& spec) const;
+
+  // Expand's spec, whose paths are absolute, free of symbolic links and inside a data folder, or among the
+  // files that were uploaded for the set that is named. INVALID_ARGUMENT with the fields at fault relative to
+  // the spec ("name", "idx.train_images"): as Expand, or a file that is missing or elsewhere.
   absl::StatusOr<v1::DatasetSpec> Resolve(const v1::DatasetSpec& spec) const;
+  // The same of a spec that has a source already; `uploaded`: paths may lead to uploaded files.
+  absl::StatusOr<v1::DatasetSpec> ResolvePaths(v1::DatasetSpec spec, bool uploaded) const;
 
   // The absolute path, free of symbolic links, of a file that is inside a data folder. INVALID_ARGUMENT
   // otherwise.
   absl::StatusOr<std::string> ResolveFile(const std::string& path) const {
-    return ResolvePath(path, PathKind::kFile);
+    return ResolvePath(path, PathKind::kFile, /*uploaded=*/false);
   }
 
   // DescribeDataset of a resolved spec; remembered until one of its files changes.
@@ -62,10 +73,19 @@ class DatasetCatalog {
 
   // Name to folder.
   std::map<std::string, std::string> Find() const;
-  absl::StatusOr<std::string> ResolvePath(const std::string& path, PathKind kind) const;
+  // The source of the files in a folder of this name. INVALID_ARGUMENT as Expand.
+  absl::StatusOr<v1::DatasetSpec> ExpandFolder(const std::string& name, const v1::DatasetSpec& spec) const;
+  // `uploaded`: it may be one that was uploaded, too.
+  absl::StatusOr<std::string> ResolvePath(const std::string& path, PathKind kind, bool uploaded) const;
   v1::Dataset DescribeNamed(const std::string& name, const std::string& folder) const;
+  v1::Dataset DescribeRegistered(v1::Dataset dataset) const;
+  // As Get, without what only reading it whole gives.
+  absl::StatusOr<v1::Dataset> DescribeById(const std::string& id) const;
+  // What its files say, or its problem.
+  void AddDescription(const std::string& id, v1::Dataset* dataset) const;
 
   const std::vector<std::string> data_folders_;
+  const RegisteredDatasets* registered_ = nullptr;
   mutable Mutex mutex_;
   // By serialized spec.
   mutable std::map<std::string, Described> described_ ABSL_GUARDED_BY(mutex_);

@@ -32,6 +32,34 @@ FieldViolation Violation(const absl::Status& status) {
   return violations.empty() ? FieldViolation() : violations.front();
 }
 
+// Sets that a test registers.
+class FakeRegistered : public RegisteredDatasets {
+ public:
+  std::optional<v1::Dataset> Find(absl::string_view id) const override {
+    const auto found = datasets.find(id);
+    return found == datasets.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::optional<v1::DatasetSpec> FindSpec(absl::string_view id) const override {
+    const auto found = datasets.find(id);
+    return found == datasets.end() ? std::nullopt : std::optional(found->second.spec());
+  }
+  std::vector<v1::Dataset> List() const override {
+    std::vector<v1::Dataset> list;
+    for (const auto& [id, dataset] : datasets) list.push_back(dataset);
+    return list;
+  }
+  const std::string& Folder() const override { return folder; }
+
+  void Add(const std::string& id, const v1::DatasetSpec& spec) {
+    datasets[id].set_name("datasets/" + id);
+    datasets[id].set_description("About " + id + ".");
+    *datasets[id].mutable_spec() = spec;
+  }
+
+  std::string folder;
+  std::map<std::string, v1::Dataset, std::less<>> datasets;
+};
+
 class DatasetCatalogTest : public ::testing::Test {
  protected:
   const std::string data_ = FreshFolder();
@@ -187,6 +215,53 @@ TEST_F(DatasetCatalogTest, RefusesPathsOutside) {
               HasSubstr("plain file"));
   EXPECT_THAT(Violation(catalog_.Resolve(Files(std::string("a\0b", 3), "labels")).status()).description,
               HasSubstr("not a path"));
+}
+
+TEST_F(DatasetCatalogTest, RegisteredSetsComeFirstAndGiveDefaults) {
+  FakeRegistered registered;
+  registered.folder = FreshFolder();
+  DatasetCatalog catalog({data_});
+  catalog.SetRegistered(&registered);
+  WriteNamedSet(data_ + "/shapes");
+  WriteNamedSet(registered.folder + "/u1", 9, 3);
+  v1::DatasetSpec spec = Files(registered.folder + "/u1/train-images-idx3-ubyte",
+                               registered.folder + "/u1/train-labels-idx1-ubyte");
+  spec.mutable_normalization()->add_mean(0.5);
+  spec.mutable_validation_split()->set_fraction(0.25);
+  for (const char* name : {"a", "b", "c"}) spec.add_class_names(name);
+  registered.Add("shapes", spec);
+
+  const std::vector<v1::Dataset> sets = catalog.List();
+  ASSERT_EQ(sets.size(), 2);
+  EXPECT_EQ(sets[1].description(), "About shapes.");
+  EXPECT_EQ(sets[1].origin(), v1::DATASET_ORIGIN_REGISTERED);
+  EXPECT_EQ(sets[1].problem(), "");
+  const absl::StatusOr<v1::Dataset> counted = catalog.Get("shapes");
+  ASSERT_TRUE(counted.ok()) << counted.status();
+  EXPECT_EQ(counted->class_counts_size(), 3);
+
+  absl::StatusOr<v1::DatasetSpec> resolved = catalog.Resolve(Named("datasets/shapes"));
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(resolved->normalization().mean(0), 0.5);
+  EXPECT_EQ(resolved->class_names_size(), 3);
+  EXPECT_EQ(resolved->name(), "datasets/shapes");
+  v1::DatasetSpec own = Named("shapes");
+  own.mutable_normalization()->set_from_data(true);
+  own.mutable_validation_split()->set_seed(7);
+  own.add_class_names("only");
+  own.set_train_limit(5);
+  resolved = catalog.Expand(own);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(resolved->normalization().mean_size(), 0);
+  EXPECT_TRUE(resolved->normalization().from_data());
+  EXPECT_EQ(resolved->validation_split().fraction(), 0);
+  EXPECT_EQ(resolved->class_names_size(), 1);
+  EXPECT_EQ(resolved->train_limit(), 5);
+
+  // By its path nobody has what was uploaded.
+  EXPECT_EQ(GetFieldViolations(catalog.Resolve(spec).status()).size(), 2);
+  EXPECT_THAT(Violation(catalog.Resolve(Named("shape")).status()).description,
+              HasSubstr("did you mean 'shapes'?"));
 }
 
 }  // namespace

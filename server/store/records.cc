@@ -13,6 +13,12 @@ std::string JobId(const std::string& name) {
   return std::string(id);
 }
 
+std::string DatasetName(const std::string& id) { return absl::StrCat("datasets/", id); }
+
+std::string DatasetId(const std::string& name_or_id) {
+  return std::string(absl::StripPrefix(name_or_id, "datasets/"));
+}
+
 bool IsTerminal(v1::JobState state) {
   return state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_FAILED ||
          state == v1::JOB_STATE_CANCELLED;

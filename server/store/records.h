@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/v1/dataset.pb.h"
 #include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"
 
@@ -14,6 +15,10 @@ namespace tandem {
 std::string JobName(const std::string& id);
 // The id of "jobs/<id>"; empty where `name` is not of that form.
 std::string JobId(const std::string& name);
+// "datasets/<id>" of an id.
+std::string DatasetName(const std::string& id);
+// The id of "datasets/<id>", or what is an id by itself.
+std::string DatasetId(const std::string& name_or_id);
 // Whether a job in this state has ended: its log is complete, unless it is resumed.
 bool IsTerminal(v1::JobState state);
 // Whether a job in this state has ended or is paused: its worker, where it still has one, is about to exit.
@@ -33,6 +38,18 @@ struct StoredJob {
 struct StoredRequest {
   StoredJob job;
   v1::JobSpec submitted_spec;
+};
+
+// A registered data set as the store keeps it.
+struct StoredDataset {
+  // What does not follow from its files: name, description, spec and so on.
+  v1::Dataset dataset;
+  // The folder of its files among those of uploads; empty where none were uploaded for it.
+  std::string upload;
+  // Of the request that made it; may be empty.
+  std::string request_id;
+  // That request as it was, serialized; empty where request_id is.
+  std::string request;
 };
 
 // A piece of a job's log, and how the job stood in the same snapshot.

@@ -32,6 +32,8 @@ class StateFolder {
   std::string CacheFolder() const { return path_ + "/cache"; }
   // Where public data sets are, each in a folder of its name; who fetches the first makes it.
   std::string PublicFolder() const { return path_ + "/public"; }
+  // Where files live that were uploaded; made when the first are.
+  std::string UploadsFolder() const { return path_ + "/uploads"; }
   // The store's database file; Store::Open makes it.
   std::string DatabasePath() const { return path_ + "/tandem.db"; }
 

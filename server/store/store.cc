@@ -132,4 +132,22 @@ absl::StatusOr<ChangePage> Store::ReadChanges(int64_t after_cursor, int limit) {
   });
 }
 
+absl::StatusOr<std::vector<StoredDataset>> Store::Datasets() {
+  return readers_->Read(
+      "list data sets", [&](Connection* connection) -> absl::StatusOr<std::vector<StoredDataset>> {
+        std::vector<StoredDataset> datasets;
+        Query query(connection,
+                    "SELECT record, coalesce(upload, ''), coalesce(request_id, ''), coalesce(request, x'') "
+                    "FROM datasets ORDER BY number");
+        while (query.Next()) {
+          StoredDataset& dataset = datasets.emplace_back();
+          TANDEM_RETURN_IF_ERROR(ParseStored(query.GetBlob(0), "data set", &dataset.dataset));
+          dataset.upload = std::string(query.GetBlob(1));
+          dataset.request_id = std::string(query.GetBlob(2));
+          dataset.request = std::string(query.GetBlob(3));
+        }
+        return datasets;
+      });
+}
+
 }  // namespace tandem

@@ -67,6 +67,8 @@ class Store {
   absl::StatusOr<EventPage> ReadEvents(absl::string_view id, int64_t after_sequence, int limit);
   // At most `limit` changes after a cursor.
   absl::StatusOr<ChangePage> ReadChanges(int64_t after_cursor, int limit);
+  // All registered data sets, oldest first.
+  absl::StatusOr<std::vector<StoredDataset>> Datasets();
 
  private:
   Store(std::unique_ptr<GroupWriter> writer, std::unique_ptr<ReaderPool> readers);

@@ -419,5 +419,37 @@ TEST_F(StoreTest, APageGoesOnWhereItStoodAlthoughJobsComeAndGo) {
   EXPECT_THAT(List(query), ElementsAre("j3", "j2", "j1", "j0"));
 }
 
+TEST_F(StoreTest, KeepsDataSetsOverAReopening) {
+  const auto insert = [&](const std::string& id, const std::string& upload, const std::string& request_id) {
+    StoredDataset dataset;
+    dataset.dataset.set_name(DatasetName(id));
+    dataset.dataset.set_description("about " + id);
+    dataset.upload = upload;
+    dataset.request_id = request_id;
+    dataset.request = request_id.empty() ? "" : "a request";
+    return Write([&](Transaction& transaction) { return transaction.InsertDataset(dataset); });
+  };
+  ASSERT_TRUE(insert("flowers", "u1", "r1").ok());
+  ASSERT_TRUE(insert("animals", "", "").ok());
+  ASSERT_TRUE(insert("cars", "", "").ok());
+  for (const auto& [id, upload, request_id] :
+       {std::tuple("flowers", "", ""), std::tuple("other", "u1", ""), std::tuple("other", "", "r1")}) {
+    EXPECT_EQ(insert(id, upload, request_id).code(), absl::StatusCode::kAlreadyExists);
+  }
+  const auto remove = [&] { return Write([](Transaction& t) { return t.DeleteDataset("cars"); }); };
+  EXPECT_TRUE(remove().ok());
+  EXPECT_EQ(remove().code(), absl::StatusCode::kNotFound);
+  Reopen();
+  const absl::StatusOr<std::vector<StoredDataset>> datasets = store_->Datasets();
+  ASSERT_TRUE(datasets.ok()) << datasets.status();
+  ASSERT_THAT(*datasets, SizeIs(2));
+  EXPECT_EQ((*datasets)[0].dataset.description(), "about flowers");
+  EXPECT_EQ((*datasets)[0].upload, "u1");
+  EXPECT_EQ((*datasets)[0].request_id, "r1");
+  EXPECT_EQ((*datasets)[0].request, "a request");
+  EXPECT_EQ((*datasets)[1].dataset.name(), "datasets/animals");
+  EXPECT_EQ((*datasets)[1].upload, "");
+}
+
 }  // namespace
 }  // namespace tandem

@@ -143,6 +143,37 @@ absl::Status Transaction::AppendEvent(const StoredJob& job, const v1::JobEvent& 
   });
 }
 
+absl::Status Transaction::InsertDataset(const StoredDataset& dataset) {
+  const std::string id = DatasetId(dataset.dataset.name());
+  const std::string record = dataset.dataset.SerializeAsString();
+  return WithoutExceptions("add a data set", [&]() -> absl::Status {
+    Query query(connection_,
+                "INSERT INTO datasets (id, request_id, request, upload, record) VALUES (?, ?, ?, ?, ?)");
+    query.Text(id);
+    if (dataset.request_id.empty()) {
+      query.Null().Null();
+    } else {
+      query.Text(dataset.request_id).Blob(dataset.request);
+    }
+    if (dataset.upload.empty()) {
+      query.Null();
+    } else {
+      query.Text(dataset.upload);
+    }
+    query.Blob(record).Run();
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Transaction::DeleteDataset(absl::string_view id) {
+  return WithoutExceptions("delete a data set", [&]() -> absl::Status {
+    if (Query(connection_, "DELETE FROM datasets WHERE id = ?").Text(id).Run() != 1) {
+      return absl::NotFoundError(absl::StrCat("there is no data set \"datasets/", id, "\""));
+    }
+    return absl::OkStatus();
+  });
+}
+
 absl::StatusOr<int64_t> Transaction::AppendChange(const StoredJob& job, int64_t sequence) {
   return WithoutExceptions("add a change", [&]() -> absl::StatusOr<int64_t> {
     Query query(connection_, "INSERT INTO changes (job, sequence) VALUES (?, ?) RETURNING cursor");

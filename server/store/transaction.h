@@ -48,6 +48,11 @@ class Transaction {
   // Adds the event of that sequence to the log of changes; returns its cursor.
   absl::StatusOr<int64_t> AppendChange(const StoredJob& job, int64_t sequence);
 
+  // Registers a data set. ALREADY_EXISTS: its id, its request id or its upload is taken.
+  absl::Status InsertDataset(const StoredDataset& dataset);
+  // NOT_FOUND: there is none of this id.
+  absl::Status DeleteDataset(absl::string_view id);
+
  private:
   Connection* const connection_;
 };
