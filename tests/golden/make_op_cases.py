@@ -4,30 +4,14 @@
 Needs PyTorch. The format is data/README.md's; numbers follow from each case's name.
 """
 
-import json
-import pathlib
-import struct
 import sys
 import zlib
 
 import torch
 import torch.nn.functional as F
+from case_file import write_case
 
-FOLDER = pathlib.Path(sys.argv[1])
-
-
-def save(name, attrs, doc, tensors):
-    header = {"__metadata__": {"kind": "op", "name": name, "attrs": json.dumps(attrs), "doc": doc,
-                               "torch": torch.__version__}}
-    data = b""
-    for key, tensor in tensors.items():
-        numbers = tensor.detach().contiguous().numpy().tobytes()
-        header[key] = {"dtype": "F64", "shape": list(tensor.shape),
-                       "data_offsets": [len(data), len(data) + len(numbers)]}
-        data += numbers
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    (FOLDER / f"{name}.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+FOLDER = sys.argv[1]
 
 
 def case(name, attrs, doc, function, **shapes):
@@ -42,7 +26,7 @@ def case(name, attrs, doc, function, **shapes):
     output.backward(grad_output)
     tensors = dict(inputs, output=output, grad_output=grad_output)
     tensors.update({f"grad_{key}": value.grad for key, value in inputs.items()})
-    save(name, attrs, doc, tensors)
+    write_case(FOLDER, "op", name, attrs, doc, tensors)
 
 
 def upsample(name, mode, size=None, scale_factor=None, **settings):

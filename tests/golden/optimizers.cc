@@ -72,8 +72,13 @@ absl::StatusOr<v1::Optimizer> ReadOptimizer(const nlohmann::json& attrs) {
   const FieldDescriptor* kind = optimizer.GetReflection()->GetOneofFieldDescriptor(
       optimizer, v1::Optimizer::descriptor()->FindOneofByName("kind"));
   ReadFields(attributes, optimizer.GetReflection()->MutableMessage(&optimizer, kind));
-  if (optimizer.has_muon() && attributes.Text("adjust_lr_fn", "original") == "match_rms_adamw") {
-    optimizer.mutable_muon()->set_scale(v1::MUON_SCALE_MATCH_ADAMW);
+  if (optimizer.has_muon()) {
+    const std::string scale = attributes.Text("adjust_lr_fn", "original");
+    if (scale == "match_rms_adamw") {
+      optimizer.mutable_muon()->set_scale(v1::MUON_SCALE_MATCH_ADAMW);
+    } else if (scale != "original") {
+      return absl::UnimplementedError(absl::StrCat("muon's adjust_lr_fn ", scale, " is not offered yet"));
+    }
   }
   if (attributes.Has("clip_norm")) {
     optimizer.mutable_clip()->set_norm(attributes.Number("clip_norm", 0));
