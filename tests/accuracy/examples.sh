@@ -1,0 +1,179 @@
+#!/usr/bin/env bash
+# The accuracies that jobs of deploy/examples reach on real data, through the real daemon, beside PyTorch's on the same
+# recipe. What counts is the last epoch, never the best one, and the mean over the seeds 1, 2 and 3, which must be within
+# 0.01 of PyTorch's (with fewer seeds 0.02). README.md beside this has the cases, and how long they take.
+#
+#   tests/accuracy/examples.sh                    a sample: lenet-mnist with seed 1
+#   tests/accuracy/examples.sh --whole            LeNet's cases with all seeds (the same by TANDEM_WHOLE=1)
+#   tests/accuracy/examples.sh --all              every case with all seeds: hours
+#   tests/accuracy/examples.sh CASE[:SEED]...     those cases, with that seed or all of them
+#   tests/accuracy/examples.sh --table [FILE]     trains nothing: what FILE has (default: figures.tsv)
+#
+#   --record FILE      append each figure to FILE, with its commit, and judge by all that FILE has then: so that long runs
+#                      can be gathered over time
+#   --pytorch COMMAND  measure PyTorch anew, in place of the figures in figures.tsv: COMMAND runs pytorch_job.py with its
+#                      --data-folder
+#   --only SIDE        train with tandem or with pytorch alone
+#
+# MNIST and CIFAR-10 are looked for in $TANDEM_DATA (default: ../shared/data beside the repository); cases whose data is
+# not there are left out. $TANDEM_COMMIT names the programs' commit where it is not the repository's.
+called_from=$PWD
+cd "$(dirname "$0")" || exit
+
+seeds=(1 2 3)
+# CASE, its data set, its file in deploy/examples, and what is changed in it.
+cases=(
+  "lenet-mnist mnist lenet-mnist-dl4j.yaml training.epochs=5"
+  "lenet-fashion-mnist fashion-mnist lenet-fashion-mnist.yaml training.epochs=10"
+  "lenet-fashion-mnist-mxnet fashion-mnist lenet-fashion-mnist-mxnet.yaml training.epochs=10"
+  "resnet18-fashion-mnist fashion-mnist resnet18-fashion-mnist.yaml training.epochs=3 training.precision=bfloat16"
+  "matlab-cifar-10 cifar-10 matlab-cifar-10.yaml training.epochs=3"
+)
+kept=figures.tsv
+
+# table OURS THEIRS: the last figure of each seed in the two files, by case; fails where a case is too far off.
+table() {
+  awk -F'\t' '
+    /^#/ || NF < 4 || $2 != side { next }
+    {
+      if (!(($1, $2, $3) in figure)) { seeds[$1, $2] = seeds[$1, $2] " " $3; ++count[$1, $2] }
+      if (!($1 in seen)) { order[++cases] = $1; seen[$1] }
+      figure[$1, $2, $3] = $4
+    }
+    function mean(name, side,   total, i, n, seed) {
+      list[side] = ""
+      n = split(seeds[name, side], seed, " ")
+      for (i = 1; i <= n; ++i) {
+        total += figure[name, side, seed[i]]
+        list[side] = list[side] sprintf(" %.4f", figure[name, side, seed[i]])
+      }
+      return total / n
+    }
+    END {
+      for (i = 1; i <= cases; ++i) {
+        name = order[i]
+        if (!count[name, "tandem"]) { continue }
+        ours = mean(name, "tandem")
+        printf "%s: mean %.4f of%s", name, ours, list["tandem"]
+        if (!count[name, "pytorch"]) { print "; PyTorch has not been measured"; continue }
+        theirs = mean(name, "pytorch")
+        limit = count[name, "tandem"] < 3 || count[name, "pytorch"] < 3 ? 0.02 : 0.01
+        off = ours - theirs
+        good = off <= limit && -off <= limit
+        printf "; PyTorch %.4f of%s; %+.4f, %s %.2f\n", theirs, list["pytorch"], off, good ? "within" : "NOT WITHIN", limit
+        if (!good) { bad = 1 }
+      }
+      exit bad
+    }' side=tandem "$1" side=pytorch "$2"
+}
+
+# absolute PATH: PATH, which is relative to where the script was called.
+absolute() {
+  case $1 in
+    /*) echo "$1" ;;
+    *) echo "$called_from/$1" ;;
+  esac
+}
+
+chosen=()
+record=""
+pytorch=""
+only=""
+if ((${TANDEM_WHOLE:-0})); then set -- --whole "$@"; fi
+while (($#)); do
+  case $1 in
+    --whole) chosen+=(lenet-mnist lenet-fashion-mnist lenet-fashion-mnist-mxnet) ;;
+    --all) for line in "${cases[@]}"; do chosen+=("${line%% *}"); done ;;
+    --record) record=$(absolute "${2:?--record needs a file}") && shift ;;
+    --pytorch) pytorch=${2:?--pytorch needs a command} && shift ;;
+    --only) only=${2:?--only needs tandem or pytorch} && shift ;;
+    --table)
+      table "$(absolute "${2:-$PWD/$kept}")" "$(absolute "${2:-$PWD/$kept}")"
+      exit
+      ;;
+    -*)
+      echo "unknown flag $1; the head of $0 says what there is" >&2
+      exit 2
+      ;;
+    *) chosen+=("$1") ;;
+  esac
+  shift
+done
+((${#chosen[@]})) || chosen=(lenet-mnist:1)
+
+source ../integration/daemon.bash
+examples=$here/../../deploy/examples
+data=${TANDEM_DATA:-$here/../../../shared/data}
+commit=${TANDEM_COMMIT:-$(git describe --always --dirty 2>/dev/null || echo unknown)}
+figures=$scratch/figures.tsv
+
+folders=()
+for folder in /usr/share/datasets "$data"; do
+  if [[ -d $folder ]]; then folders+=(--data-folder "$(readlink -f "$folder")"); fi
+done
+start_daemon --listen 127.0.0.1:0 --cpu-devices 2 "${folders[@]}"
+
+# keep CASE SIDE SEED ACCURACY VERSION
+keep() {
+  [[ -n $4 ]] || die "$1, seed $3, has no accuracy on the side of $2"
+  echo "$1, seed $3: $2 $4 after the last epoch"
+  printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$@" "$(date -u +%F)" | tee -a "$figures" >>"${record:-/dev/null}"
+}
+
+# run CASE SEED FILE CHANGE...
+run() {
+  local name=$1 seed=$2 file=$3 log=$scratch/$1-$2 job changes=() change
+  shift 3
+  for change in "$@" "training.seed=$seed" "name=$name-$seed"; do changes+=(--set "$change"); done
+  "$tandem" submit "$examples/$file" "${changes[@]}" >"$log.log" 2>&1 || {
+    cat "$log.log" >&2
+    die "$name was not accepted"
+  }
+  job=$(sed -nE 's/^submitted ([^ ]+).*/\1/p' "$log.log")
+  if [[ $only == pytorch ]]; then
+    "$tandem" cancel "$job" >/dev/null
+  else
+    "$tandem" watch "$job" >>"$log.log" 2>&1 || {
+      tail -n 20 "$log.log" >&2
+      die "$name with seed $seed did not train"
+    }
+    keep "$name" tandem "$seed" "$("$tandem" describe "$job" -o json | tr -d ' \n' |
+      sed -nE 's/.*"last_?[eE]poch":\{.*"validation":\{.*"accuracy":([0-9.e-]+).*/\1/p')" "$commit"
+  fi
+  if [[ -n $pytorch && $only != tandem ]]; then
+    "$tandem" describe "$job" -o json >"$log.json"
+    # shellcheck disable=SC2086 # A command with its arguments.
+    $pytorch - <"$log.json" >"$log.pytorch" 2>"$log.pytorch.log" || {
+      tail -n 20 "$log.pytorch.log" >&2
+      die "PyTorch did not train $name with seed $seed"
+    }
+    keep "$name" pytorch "$seed" "$(sed -nE 's/.*"accuracy": ([0-9.]+).*/\1/p' "$log.pytorch")" \
+      "$(sed -nE 's/.*"pytorch": "([^"]+)".*/\1/p' "$log.pytorch")"
+  fi
+}
+
+touch "$figures" "${record:-$figures}"
+for choice in "${chosen[@]}"; do
+  known=0
+  for line in "${cases[@]}"; do
+    read -r name set file changes <<<"$line"
+    [[ ${choice%%:*} == "$name" ]] || continue
+    known=1
+    if [[ ! -d /usr/share/datasets/$set && ! -d $data/$set ]]; then
+      echo "$name: the data set $set is neither in /usr/share/datasets nor in $data: left out"
+      continue
+    fi
+    these=("${seeds[@]}")
+    [[ $choice != *:* ]] || these=("${choice#*:}")
+    for seed in "${these[@]}"; do
+      # shellcheck disable=SC2086 # Each change is a word.
+      run "$name" "$seed" "$file" $changes
+    done
+  done
+  ((known)) || die "there is no case ${choice%%:*}; there are: $(printf '%s ' "${cases[@]%% *}")"
+done
+"$tandem" shutdown --cancel-jobs >/dev/null
+
+peer=$kept
+if [[ -n $pytorch && $only != tandem ]]; then peer=${record:-$figures}; fi
+table "${record:-$figures}" "$peer" || die "an accuracy is too far from PyTorch's"
