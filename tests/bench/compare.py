@@ -116,7 +116,8 @@ def main():
     cores = len(os.sched_getaffinity(0))
     env = dict(os.environ, OMP_WAIT_POLICY="passive", OPENBLAS_NUM_THREADS="1")
     # As in a daemon's state folder: each convolution is measured by the first run that has it.
-    env.setdefault("TANDEM_CPU_ALGORITHMS", os.path.join(tempfile.mkdtemp(), "cpu-algorithms"))
+    scratch = tempfile.TemporaryDirectory()
+    env.setdefault("TANDEM_CPU_ALGORITHMS", os.path.join(scratch.name, "cpu-algorithms"))
     missed = False
     for network in args.networks.split(","):
         for dtype in args.dtypes.split(","):
