@@ -40,13 +40,17 @@ table() {
       if (!($1 in seen)) { order[++cases] = $1; seen[$1] }
       figure[$1, $2, $3] = $4
     }
-    function mean(name, side,   total, i, n, seed) {
+    function mean(name, side,   total, squares, i, n, seed, value) {
       list[side] = ""
       n = split(seeds[name, side], seed, " ")
       for (i = 1; i <= n; ++i) {
-        total += figure[name, side, seed[i]]
-        list[side] = list[side] sprintf(" %.4f", figure[name, side, seed[i]])
+        value = figure[name, side, seed[i]]
+        total += value
+        squares += value * value
+        list[side] = list[side] sprintf(" %.4f", value)
       }
+      # Of the mean; rounding may take it below 0.
+      variance[side] = n < 2 || squares < total * total / n ? 0 : (squares - total * total / n) / (n - 1) / n
       return total / n
     }
     END {
@@ -60,7 +64,8 @@ table() {
         limit = count[name, "tandem"] < 3 || count[name, "pytorch"] < 3 ? 0.02 : 0.01
         off = ours - theirs
         good = off <= limit && -off <= limit
-        printf "; PyTorch %.4f of%s; %+.4f, %s %.2f\n", theirs, list["pytorch"], off, good ? "within" : "NOT WITHIN", limit
+        printf "; PyTorch %.4f of%s; %+.4f, %s %.2f", theirs, list["pytorch"], off, good ? "within" : "NOT WITHIN", limit
+        printf " (standard error of the difference %.4f)\n", sqrt(variance["tandem"] + variance["pytorch"])
         if (!good) { bad = 1 }
       }
       exit bad
@@ -173,6 +178,7 @@ for choice in "${chosen[@]}"; do
   ((known)) || die "there is no case ${choice%%:*}; there are: $(printf '%s ' "${cases[@]%% *}")"
 done
 "$tandem" shutdown --cancel-jobs >/dev/null
+wait "$daemon" || true
 
 peer=$kept
 if [[ -n $pytorch && $only != tandem ]]; then peer=${record:-$figures}; fi
