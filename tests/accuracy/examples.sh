@@ -105,6 +105,12 @@ while (($#)); do
   shift
 done
 ((${#chosen[@]})) || chosen=(lenet-mnist:1)
+for choice in "${chosen[@]}"; do
+  if [[ " ${cases[*]%% *} " != *" ${choice%%:*} "* ]]; then
+    echo "there is no case ${choice%%:*}; there are: ${cases[*]%% *}" >&2
+    exit 2
+  fi
+done
 
 source ../integration/daemon.bash
 examples=$here/../../deploy/examples
@@ -159,11 +165,9 @@ run() {
 
 touch "$figures" "${record:-$figures}"
 for choice in "${chosen[@]}"; do
-  known=0
   for line in "${cases[@]}"; do
     read -r name set file changes <<<"$line"
     [[ ${choice%%:*} == "$name" ]] || continue
-    known=1
     if [[ ! -d /usr/share/datasets/$set && ! -d $data/$set ]]; then
       echo "$name: the data set $set is neither in /usr/share/datasets nor in $data: left out"
       continue
@@ -175,11 +179,10 @@ for choice in "${chosen[@]}"; do
       run "$name" "$seed" "$file" $changes
     done
   done
-  ((known)) || die "there is no case ${choice%%:*}; there are: $(printf '%s ' "${cases[@]%% *}")"
 done
 "$tandem" shutdown --cancel-jobs >/dev/null
 wait "$daemon" || true
 
-peer=$kept
-if [[ -n $pytorch && $only != tandem ]]; then peer=${record:-$figures}; fi
-table "${record:-$figures}" "$peer" || die "an accuracy is too far from PyTorch's"
+# What was measured now goes before what is kept.
+cat "$kept" "${record:-$figures}" >"$scratch/both.tsv"
+table "${record:-$figures}" "$scratch/both.tsv" || die "an accuracy is too far from PyTorch's"
