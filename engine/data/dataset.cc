@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "engine/data/augment/augmenter.h"
 #include "engine/data/formats/cifar_dataset.h"
 #include "engine/data/formats/csv_dataset.h"
@@ -21,6 +22,8 @@
 
 namespace tandem {
 namespace {
+
+constexpr size_t kMaxClassNameBytes = 1024;
 
 absl::Status NoSource() { return FieldError("", "gives no source; give one, such as idx or synthetic"); }
 
@@ -81,6 +84,21 @@ void CheckNumbers(const v1::DatasetSpec& spec, FieldViolations& violations) {
   }
 }
 
+// That names can be told to clients and kept with the model, both of which take UTF-8 alone.
+void CheckClassNames(const DatasetInfo& info, FieldViolations& violations) {
+  for (const std::string& name : info.class_names) {
+    const bool short_enough = name.size() <= kMaxClassNameBytes;
+    if (short_enough && IsUtf8(name)) continue;
+    violations.Add("class_names",
+                   absl::StrCat("have '", ToUtf8(absl::string_view(name).substr(0, 60)),
+                                short_enough ? "', which is not UTF-8"
+                                             : absl::StrCat("...', of ", name.size(), " bytes; at most ",
+                                                            kMaxClassNameBytes, " are taken"),
+                                "; name the class otherwise in the data"));
+    return;
+  }
+}
+
 // Whether the source has made the validation split already.
 bool SplitsItself(const v1::DatasetSpec& spec) { return spec.has_text() && spec.text().validation().empty(); }
 
@@ -126,6 +144,7 @@ absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInf
                                                  " names, but the data set has ", info.classes, " classes"));
     }
   }
+  CheckClassNames(info, violations);
   if (info.sample_type == SampleType::kTokens) {
     if (spec.has_normalization()) {
       violations.Add("normalization", "is given, but the samples are tokens; leave it out");

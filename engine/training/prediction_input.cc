@@ -12,9 +12,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/formats/csv_reader.h"
 #include "engine/data/formats/image_file.h"
 #include "engine/data/formats/npy_array.h"
 
@@ -51,6 +51,10 @@ absl::StatusOr<Tensor> AsSamples(const std::vector<double>& numbers, const Shape
   for (size_t i = 0; i < numbers.size(); ++i) {
     const double number = numbers[i];
     if (type == SampleType::kFloats) {
+      if (!(std::abs(number) <= std::numeric_limits<float>::max())) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("has the number ", number, "; numbers must be finite, and at most 3.4e38"));
+      }
       samples.data<float>()[i] = static_cast<float>(number);
       continue;
     }
@@ -147,40 +151,48 @@ absl::StatusOr<Tensor> ReadArray(const std::string& file, const TrainedModel& mo
   return AsSamples(numbers, one ? Batched(1, sample) : shape, model);
 }
 
-// The numbers of one row; where a cell is none, the error names its column.
-absl::StatusOr<std::vector<double>> ReadRow(absl::string_view line) {
+// The row's cells as numbers, those before the first that is none.
+std::vector<double> LeadingNumbers(const std::vector<absl::string_view>& cells) {
   std::vector<double> numbers;
-  for (const absl::string_view cell : absl::StrSplit(line, ',')) {
+  for (const absl::string_view cell : cells) {
     double number = 0;
-    if (!absl::SimpleAtod(absl::StripAsciiWhitespace(cell), &number)) {
-      return absl::InvalidArgumentError(absl::StrCat("column ", numbers.size() + 1, " holds \"",
-                                                     absl::CHexEscape(cell.substr(0, 40)),
-                                                     "\", which is no number"));
-    }
+    if (!absl::SimpleAtod(absl::StripAsciiWhitespace(cell), &number)) break;
     numbers.push_back(number);
   }
   return numbers;
+}
+
+// Whether a row names the columns: no cell is a number. One among them that is none is a mistake.
+bool IsHeader(const std::vector<absl::string_view>& cells) {
+  double ignored = 0;
+  return std::none_of(cells.begin(), cells.end(), [&](absl::string_view cell) {
+    return absl::SimpleAtod(absl::StripAsciiWhitespace(cell), &ignored);
+  });
 }
 
 absl::StatusOr<Tensor> ReadTable(absl::string_view text, const TrainedModel& model) {
   const Shape sample = SampleShape(model);
   std::vector<double> numbers;
   int64_t samples = 0;
-  int64_t row = 0;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    ++row;
-    if (absl::StripAsciiWhitespace(line).empty()) continue;
-    const absl::StatusOr<std::vector<double>> read = ReadRow(line);
-    // Names of the columns.
-    if (!read.ok() && samples == 0 && row == 1) continue;
-    if (!read.ok())
-      return absl::InvalidArgumentError(absl::StrCat("row ", row, ": ", read.status().message()));
-    if (static_cast<int64_t>(read->size()) != sample.elements()) {
-      return absl::InvalidArgumentError(absl::StrCat("row ", row, " has ", read->size(),
+  CsvReader reader(text, ',');
+  std::vector<absl::string_view> cells;
+  while (true) {
+    TANDEM_ASSIGN_OR_RETURN(const bool more, reader.Next(&cells));
+    if (!more) break;
+    const std::string row = absl::StrCat("row ", reader.row());
+    if (reader.row() == 1 && IsHeader(cells)) continue;
+    const std::vector<double> read = LeadingNumbers(cells);
+    if (read.size() < cells.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(row, ": column ", read.size() + 1, " holds \"",
+                                                     absl::CHexEscape(cells[read.size()].substr(0, 40)),
+                                                     "\", which is no number"));
+    }
+    if (static_cast<int64_t>(read.size()) != sample.elements()) {
+      return absl::InvalidArgumentError(absl::StrCat(row, " has ", read.size(),
                                                      " columns, but the model takes ", sample.elements(),
                                                      " numbers a sample, ", sample.ToString()));
     }
-    numbers.insert(numbers.end(), read->begin(), read->end());
+    numbers.insert(numbers.end(), read.begin(), read.end());
     ++samples;
   }
   if (samples == 0) return absl::InvalidArgumentError("has no row of numbers");

@@ -71,6 +71,14 @@ TEST(PredictionInputTest, ReadsTables) {
   EXPECT_THAT(FaultOf(Csv("1,2,3\n4,5\n"), Rows()), HasSubstr("row 2 has 2 columns, but the model takes 3"));
   EXPECT_THAT(FaultOf(Csv("1,2,3\n4,x,6\n"), Rows()), HasSubstr("row 2: column 2 holds \"x\""));
   EXPECT_THAT(FaultOf(Csv("a,b,c\n"), Rows()), HasSubstr("no row of numbers"));
+  // A first row with a number in it does not name columns.
+  EXPECT_THAT(FaultOf(Csv("1,x,3\n4,5,6\n"), Rows()), HasSubstr("row 1: column 2 holds \"x\""));
+  EXPECT_THAT(FaultOf(Csv("1,2,nan\n"), Rows()), HasSubstr("has the number nan; numbers must be finite"));
+  EXPECT_THAT(FaultOf(Csv("1,2,1e300\n"), Rows()), HasSubstr("has the number 1e+300"));
+  EXPECT_THAT(FaultOf(Csv("1,2,\"3\n"), Rows()), HasSubstr("row 1: field 3 begins with a quote"));
+  read = ReadPredictInput(Csv("\xEF\xBB\xBF\"a\",\"b, or c\",d\n1,\"2\",3\n"), Rows());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(read->data<float>(), ElementsAre(1, 2, 3));
   EXPECT_THAT(FaultOf(Csv("0,1,2,3,4,256\n"), Images()), HasSubstr("has the number 256"));
   EXPECT_THAT(FaultOf(Csv("0,1,2,3,4,0.5\n"), Images()), HasSubstr("whole numbers from 0 to 255"));
 }

@@ -36,8 +36,9 @@ std::string Missing(const KnownDataset& known, const std::vector<std::string>& d
                       known.remedy);
 }
 
-// More would be somebody's mistake or malice; a description is a few numbers.
+// More would be somebody's mistake or malice; a description is a few numbers, and names of classes.
 constexpr size_t kMaxDescribed = 256;
+constexpr size_t kMaxDescribedBytes = 64 << 20;
 // Names in an error message.
 constexpr size_t kMaxOffered = 20;
 
@@ -316,9 +317,24 @@ absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& reso
     const auto found = described_.find(key);
     if (found != described_.end() && found->second.files == files) return found->second.info;
   }
-  absl::StatusOr<DatasetInfo> info = DescribeDataset(resolved);
+  absl::StatusOr<DatasetInfo> info = absl::UnknownError("");
+  const absl::Status memory = CatchNoMemory([&] {
+    info = DescribeDataset(resolved);
+    return absl::OkStatus();
+  });
+  if (!memory.ok()) info = memory;
+  // What is wrong with the files stays so; what the machine lacks it may have another time.
+  if (!info.ok() && !absl::IsInvalidArgument(info.status())) return info;
+  size_t bytes = key.size() + files.size() + info.status().message().size();
+  if (info.ok()) {
+    for (const std::string& name : info->class_names) bytes += sizeof(name) + name.size();
+  }
   MutexLock lock(&mutex_);
-  if (described_.size() >= kMaxDescribed) described_.clear();
+  if (described_.size() >= kMaxDescribed || described_bytes_ + bytes > kMaxDescribedBytes) {
+    described_.clear();
+    described_bytes_ = 0;
+  }
+  described_bytes_ += bytes;
   described_.insert_or_assign(key, Described{files, info});
   return info;
 }

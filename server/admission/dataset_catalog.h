@@ -89,6 +89,8 @@ class DatasetCatalog {
   mutable Mutex mutex_;
   // By serialized spec.
   mutable std::map<std::string, Described> described_ ABSL_GUARDED_BY(mutex_);
+  // Of all that was added since it was empty, those that took another's place too.
+  mutable size_t described_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // By id: the fingerprint of its files, and what Get adds to it.
   mutable std::map<std::string, std::pair<std::string, v1::Dataset>> counted_ ABSL_GUARDED_BY(mutex_);
 };

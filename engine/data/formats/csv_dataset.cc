@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "engine/data/formats/compressed_file.h"
 #include "engine/data/formats/csv_reader.h"
 #include "engine/data/memory_dataset.h"
@@ -26,6 +29,7 @@ namespace {
 constexpr int64_t kMaxTableBytes = int64_t{4} << 30;
 constexpr size_t kMaxColumns = 1 << 20;
 constexpr size_t kShownColumns = 20;
+constexpr size_t kMostViolations = 100;
 
 // How a table's columns are used.
 struct Columns {
@@ -43,16 +47,17 @@ struct Table {
 };
 
 std::string Quote(absl::string_view text) {
-  return absl::StrCat("'", absl::Utf8SafeCHexEscape(text.substr(0, 60)), text.size() > 60 ? "..." : "", "'");
+  return absl::StrCat("'", ToUtf8(absl::Utf8SafeCHexEscape(text.substr(0, 60))),
+                      text.size() > 60 ? "..." : "", "'");
 }
 
-// A finite number with blanks around it.
+// A number that is finite as a float too, with blanks around it.
 bool ParseNumber(absl::string_view text, double* number) {
   text = absl::StripAsciiWhitespace(text);
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
   const absl::from_chars_result result = absl::from_chars(text.data(), text.data() + text.size(), *number);
   return !text.empty() && result.ec == std::errc() && result.ptr == text.data() + text.size() &&
-         std::isfinite(*number);
+         std::abs(*number) <= std::numeric_limits<float>::max();
 }
 
 // Where a cell stands, for messages.
@@ -76,23 +81,34 @@ template <typename Names>
 std::vector<size_t> Find(const Names& wanted, const char* field, const Columns& columns,
                          FieldViolations& violations) {
   std::vector<size_t> found;
+  if (wanted.empty()) return found;
+  std::map<absl::string_view, size_t> positions;
+  std::set<absl::string_view> twice;
+  for (size_t i = 0; i < columns.names.size(); ++i) {
+    if (!positions.emplace(columns.names[i], i).second) twice.insert(columns.names[i]);
+  }
+  std::vector<bool> taken(columns.names.size());
   for (int i = 0; i < wanted.size(); ++i) {
     const std::string path = absl::StrCat("csv.", field, "[", i, "]");
-    const auto at = std::find(columns.names.begin(), columns.names.end(), wanted[i]);
-    if (at == columns.names.end()) {
+    const auto at = positions.find(wanted[i]);
+    if (at == positions.end()) {
       std::vector<std::string> shown(columns.names.begin(),
                                      columns.names.begin() + std::min(kShownColumns, columns.names.size()));
       violations.Add(path,
                      absl::StrCat("is ", Quote(wanted[i]), ", and the table has no such column; it has ",
-                                  absl::CHexEscape(absl::StrJoin(shown, ", ")),
+                                  ToUtf8(absl::Utf8SafeCHexEscape(absl::StrJoin(shown, ", "))),
                                   columns.names.size() > kShownColumns ? ", ..." : ""));
-      continue;
+    } else if (twice.count(wanted[i]) != 0) {
+      violations.Add(path, absl::StrCat("is ", Quote(wanted[i]),
+                                        ", and the table has several columns of "
+                                        "this name; give them different ones"));
+    } else {
+      if (taken[at->second]) violations.Add(path, absl::StrCat("is ", Quote(wanted[i]), " again"));
+      taken[at->second] = true;
+      found.push_back(at->second);
     }
-    const size_t column = at - columns.names.begin();
-    if (std::find(found.begin(), found.end(), column) != found.end()) {
-      violations.Add(path, absl::StrCat("is ", Quote(wanted[i]), " again"));
-    }
-    found.push_back(column);
+    // One mistake, made over and over.
+    if (violations.violations().size() >= kMostViolations) break;
   }
   return found;
 }
@@ -103,21 +119,21 @@ absl::StatusOr<Columns> ChooseColumns(const v1::CsvSource& source, std::vector<s
   columns.targets = Find(source.target_columns(), "target_columns", columns, violations);
   if (source.target_columns().empty()) columns.targets = {columns.names.size() - 1};
   columns.features = Find(source.feature_columns(), "feature_columns", columns, violations);
-  const auto is_target = [&](size_t column) {
-    return std::find(columns.targets.begin(), columns.targets.end(), column) != columns.targets.end();
-  };
+  std::vector<bool> is_target(columns.names.size());
+  for (const size_t column : columns.targets) is_target[column] = true;
   if (source.feature_columns().empty()) {
     for (size_t column = 0; column < columns.names.size(); ++column) {
-      if (!is_target(column)) columns.features.push_back(column);
+      if (!is_target[column]) columns.features.push_back(column);
     }
     if (violations.empty() && columns.features.empty()) {
       violations.Add("csv.feature_columns", "leave nothing: every column of the table is a target");
     }
-  }
-  for (size_t i = 0; i < columns.features.size() && !source.feature_columns().empty(); ++i) {
-    if (!is_target(columns.features[i])) continue;
-    violations.Add(absl::StrCat("csv.feature_columns[", i, "]"),
-                   absl::StrCat("is ", Quote(columns.names[columns.features[i]]), ", which is a target"));
+  } else if (violations.empty()) {
+    for (size_t i = 0; i < columns.features.size(); ++i) {
+      if (!is_target[columns.features[i]]) continue;
+      violations.Add(absl::StrCat("csv.feature_columns[", i, "]"),
+                     absl::StrCat("is ", Quote(columns.names[columns.features[i]]), ", which is a target"));
+    }
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   return columns;
@@ -141,7 +157,7 @@ absl::Status AddRow(const std::vector<absl::string_view>& fields, int64_t row, T
           Place(table, row, column),
           absl::StripAsciiWhitespace(fields[column]).empty() ? " is empty"
                                                              : absl::StrCat(" is ", Quote(fields[column])),
-          "; it must be a finite number, or leave the column out of csv.feature_columns"));
+          "; it must be a finite number (at most 3.4e38), or leave the column out of csv.feature_columns"));
     }
     table.features.push_back(static_cast<float>(number));
   }
@@ -211,7 +227,7 @@ absl::StatusOr<std::vector<float>> TargetValues(const Table& table) {
     if (!ParseNumber(table.targets[i], &number)) {
       return absl::InvalidArgumentError(
           absl::StrCat(Place(table, table.rows[i / count], table.columns.targets[i % count]), " is ",
-                       Quote(table.targets[i]), "; it must be a finite number"));
+                       Quote(table.targets[i]), "; it must be a finite number (at most 3.4e38)"));
     }
     values.push_back(static_cast<float>(number));
   }

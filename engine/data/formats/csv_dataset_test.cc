@@ -90,6 +90,11 @@ TEST_F(CsvTest, NamesTheRowAndTheColumnAtFault) {
                   "row 2, column 'b' is 'two'; it must be a finite number");
   ExpectViolation(Spec("a,b,c\n1,,3\n"), "csv.train", "row 2, column 'b' is empty");
   ExpectViolation(Spec("a,b,c\n1,nan,3\n"), "csv.train", "row 2, column 'b' is 'nan'");
+  // Finite, but not in 32 bits.
+  ExpectViolation(Spec("a,b,c\n1,1e39,3\n"), "csv.train", "row 2, column 'b' is '1e39'");
+  ExpectViolation(Spec("a,b\n1,3\n2,-1e300\n", "targets: TARGET_KIND_VALUES"), "csv.train",
+                  "row 3, column 'b' is '-1e300'");
+  ExpectViolation(Spec("a,b\xFF,c\n1,\xC3,3\n"), "csv.train", "row 2, column 'b\\xff' is '\\xc3'");
   ExpectViolation(Spec("a,b\n1,3\n2,x\n", "targets: TARGET_KIND_VALUES"), "csv.train",
                   "row 3, column 'b' is 'x'; it must be a finite number");
   ExpectViolation(Spec("a,b\n1,\"3\n2,4\n"), "csv.train",
@@ -103,6 +108,12 @@ TEST_F(CsvTest, NamesTheFieldsAtFault) {
   ExpectViolation(Spec("a,b\n1,2\n", "target_columns: 'z'"), "csv.target_columns[0]",
                   "is 'z', and the table has no such column; it has a, b");
   ExpectViolation(Spec("a,b\n1,2\n", "feature_columns: 'b'"), "csv.feature_columns[0]", "which is a target");
+  ExpectViolation(Spec("a,a,b\n1,2,3\n", "feature_columns: 'a'"), "csv.feature_columns[0]",
+                  "the table has several columns of this name");
+  ExpectViolation(Spec("a,b,c\n1,2,3\n", "feature_columns: ['a', 'a']"), "csv.feature_columns[1]", "again");
+  // Names of classes reach clients, who read UTF-8 alone.
+  ExpectViolation(Spec("x,kind\n1,a\xFF\n2,b\n"), "class_names", "have 'a\\xff', which is not UTF-8");
+  ExpectViolation(Spec("x,kind\n1,a\n2," + std::string(2000, 'b') + "\n"), "class_names", "of 2000 bytes");
   ExpectViolation(Spec("a\n1\n"), "csv.feature_columns", "leave nothing");
   ExpectViolation(Spec("a,b\n1,2\n", "delimiter: '::'"), "csv.delimiter", "it must be one character");
   ExpectViolation(Spec("a,b\n1,2\n", "targets: TARGET_KIND_TOKENS"), "csv.targets", "is tokens");

@@ -22,14 +22,25 @@ struct Taps {
   std::vector<float> weights;  // Adding up to 1.
 };
 
-// Along one side, from `size` pixels to `wanted`. Where it shrinks, a new pixel counts the old ones by how
-// much of them it covers; where it grows, the two nearest by their nearness.
-std::vector<Taps> TapsOf(int64_t size, int64_t wanted) {
-  std::vector<Taps> taps(wanted);
-  const double ratio = static_cast<double>(size) / static_cast<double>(wanted);
-  for (int64_t i = 0; i < wanted; ++i) {
-    Taps& one = taps[i];
-    if (wanted >= size) {
+// One side of an image that is brought from `size` pixels to `scaled`, of which `count` are wanted, from
+// `first` on.
+struct Side {
+  int64_t size = 0;
+  int64_t scaled = 0;
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+// Of the wanted pixels. Where the side shrinks, a new pixel counts the old ones by how much of them it
+// covers; where it grows, the two nearest by their nearness.
+std::vector<Taps> TapsOf(const Side& side) {
+  const int64_t size = side.size;
+  std::vector<Taps> taps(side.count);
+  const double ratio = static_cast<double>(size) / static_cast<double>(side.scaled);
+  for (int64_t k = 0; k < side.count; ++k) {
+    const int64_t i = side.first + k;
+    Taps& one = taps[k];
+    if (side.scaled >= size) {
       const double at = std::clamp((static_cast<double>(i) + 0.5) * ratio - 0.5, 0.0, size - 1.0);
       one.first = std::min(static_cast<int64_t>(at), std::max<int64_t>(0, size - 2));
       const auto part = static_cast<float>(at - static_cast<double>(one.first));
@@ -40,18 +51,24 @@ std::vector<Taps> TapsOf(int64_t size, int64_t wanted) {
     const double begin = static_cast<double>(i) * ratio, end = begin + ratio;
     one.first = static_cast<int64_t>(begin);
     const int64_t last = std::min(size, static_cast<int64_t>(std::ceil(end - 1e-9)));
-    for (int64_t k = one.first; k < last; ++k) {
-      const double covered = std::min(end, k + 1.0) - std::max(begin, static_cast<double>(k));
+    for (int64_t old = one.first; old < last; ++old) {
+      const double covered = std::min(end, old + 1.0) - std::max(begin, static_cast<double>(old));
       one.weights.push_back(static_cast<float>(covered / ratio));
     }
   }
   return taps;
 }
 
-Image Stretch(const Image& image, int64_t height, int64_t width) {
-  if (image.height == height && image.width == width) return image;
-  const std::vector<Taps> across = TapsOf(image.width, width);
-  const std::vector<Taps> down = TapsOf(image.height, height);
+// Scales an image and cuts the wanted pixels out, of which alone memory is taken: a long thin image becomes
+// huge where its short side is to fit.
+Image Scale(const Image& image, const Side& vertical, const Side& horizontal) {
+  const int64_t height = vertical.count, width = horizontal.count;
+  if (image.height == vertical.scaled && image.width == horizontal.scaled && image.height == height &&
+      image.width == width) {
+    return image;
+  }
+  const std::vector<Taps> across = TapsOf(horizontal);
+  const std::vector<Taps> down = TapsOf(vertical);
   Image result{.channels = image.channels, .height = height, .width = width, .pixels = {}};
   result.pixels.resize(image.channels * height * width);
   std::vector<float> narrow(image.height * width);
@@ -79,17 +96,16 @@ Image Stretch(const Image& image, int64_t height, int64_t width) {
   return result;
 }
 
-// Puts an image into the middle of a black one of the wanted size, or cuts its middle out.
-Image Centre(const Image& image, int64_t height, int64_t width) {
+// Puts an image into the middle of a black one of the wanted size, which is no smaller.
+Image PutInMiddle(const Image& image, int64_t height, int64_t width) {
+  if (image.height == height && image.width == width) return image;
   Image result{.channels = image.channels, .height = height, .width = width, .pixels = {}};
   result.pixels.resize(image.channels * height * width);
-  // Floor division, for what stands out too.
-  const int64_t top = (height - image.height) >> 1, left = (width - image.width) >> 1;
-  const int64_t first = std::max<int64_t>(0, left), last = std::min(width, left + image.width);
+  const int64_t top = (height - image.height) / 2, left = (width - image.width) / 2;
   for (int64_t c = 0; c < image.channels; ++c) {
-    for (int64_t y = std::max<int64_t>(0, top); y < std::min(height, top + image.height); ++y) {
-      const uint8_t* from = image.pixels.data() + (c * image.height + y - top) * image.width + first - left;
-      std::copy(from, from + last - first, result.pixels.data() + (c * height + y) * width + first);
+    for (int64_t y = 0; y < image.height; ++y) {
+      const uint8_t* from = image.pixels.data() + (c * image.height + y) * image.width;
+      std::copy(from, from + image.width, result.pixels.data() + (c * height + y + top) * width + left);
     }
   }
   return result;
@@ -130,15 +146,21 @@ Image ConvertImage(Image image, int64_t channels) {
 }
 
 Image ResizeImage(const Image& image, int64_t height, int64_t width, v1::ImageResize resize) {
-  if (resize != v1::IMAGE_RESIZE_CROP && resize != v1::IMAGE_RESIZE_PAD) return Stretch(image, height, width);
+  const bool crops = resize == v1::IMAGE_RESIZE_CROP, pads = resize == v1::IMAGE_RESIZE_PAD;
   const double by_height = static_cast<double>(height) / static_cast<double>(image.height);
   const double by_width = static_cast<double>(width) / static_cast<double>(image.width);
-  const double factor =
-      resize == v1::IMAGE_RESIZE_CROP ? std::max(by_height, by_width) : std::min(by_height, by_width);
-  const auto scaled = [&](int64_t size) {
-    return std::max<int64_t>(1, std::llround(static_cast<double>(size) * factor));
+  const double factor = crops ? std::max(by_height, by_width) : std::min(by_height, by_width);
+  const auto side = [&](int64_t size, int64_t wanted) {
+    Side one{.size = size, .scaled = wanted, .first = 0, .count = wanted};
+    if (crops || pads) one.scaled = std::max<int64_t>(1, std::llround(static_cast<double>(size) * factor));
+    // Rounding may miss the side that fits by one.
+    if (crops) one.scaled = std::max(one.scaled, wanted);
+    if (pads) one.scaled = std::min(one.scaled, wanted);
+    one.count = std::min(one.scaled, wanted);
+    one.first = (one.scaled - one.count + 1) / 2;
+    return one;
   };
-  return Centre(Stretch(image, scaled(image.height), scaled(image.width)), height, width);
+  return PutInMiddle(Scale(image, side(image.height, height), side(image.width, width)), height, width);
 }
 
 }  // namespace tandem

@@ -228,11 +228,11 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source) {
   return folders;
 }
 
-absl::StatusOr<Image> DecodeSample(const Entry& entry, const Shape& shape, v1::ImageResize resize) {
+absl::StatusOr<Image> DecodeEntry(const Entry& entry) {
   TANDEM_ASSIGN_OR_RETURN(const std::string content, ReadFile(entry, entry.file_bytes));
   absl::StatusOr<Image> image = DecodeImage(content);
   if (!image.ok()) return WithPath(entry, image.status());
-  return ResizeImage(ConvertImage(*std::move(image), shape[0]), shape[1], shape[2], resize);
+  return image;
 }
 
 absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const Split& split, const Shape& shape,
@@ -242,7 +242,10 @@ absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const Split& split, con
   std::vector<int32_t> labels(split.entries.size());
   const std::vector<absl::Status> statuses =
       RunInParallel(split.entries.size(), [&](size_t i) -> absl::Status {
-        TANDEM_ASSIGN_OR_RETURN(const Image image, DecodeSample(split.entries[i], shape, resize));
+        TANDEM_ASSIGN_OR_RETURN(Image decoded, DecodeEntry(split.entries[i]));
+        // One that has been replaced since its size was read, too.
+        const Image image =
+            ResizeImage(ConvertImage(std::move(decoded), shape[0]), shape[1], shape[2], resize);
         std::memcpy(pixels.data() + static_cast<int64_t>(i) * bytes, image.pixels.data(), bytes);
         labels[i] = split.entries[i].label;
         return absl::OkStatus();
@@ -259,9 +262,8 @@ absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& sou
     int64_t bytes = 0;
     for (const Entry& entry : split->entries) bytes += entry.file_bytes;
     if (bytes > kCheckedBytes) continue;
-    const std::vector<absl::Status> statuses = RunInParallel(split->entries.size(), [&](size_t i) {
-      return DecodeSample(split->entries[i], folders.info.shape, source.resize()).status();
-    });
+    const std::vector<absl::Status> statuses = RunInParallel(
+        split->entries.size(), [&](size_t i) { return DecodeEntry(split->entries[i]).status(); });
     TANDEM_RETURN_IF_ERROR(FirstError(*split, statuses));
   }
   return folders.info;

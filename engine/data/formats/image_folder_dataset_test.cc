@@ -1,3 +1,6 @@
+#include <sys/resource.h>
+#include <zlib.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -17,6 +20,7 @@
 namespace tandem {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -128,6 +132,61 @@ TEST(ImageFileTest, ConvertsAndResizes) {
   EXPECT_THAT(ResizeImage(row, 1, 4, v1::IMAGE_RESIZE_STRETCH).pixels, ElementsAre(0, 25, 75, 100));
 }
 
+// A chunk of a PNG file.
+std::string PngChunk(const std::string& type, const std::string& data) {
+  const auto big = [](uint32_t number) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(number >> shift));
+    return bytes;
+  };
+  const std::string body = type + data;
+  const uLong crc = ::crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
+  return big(static_cast<uint32_t>(data.size())) + body + big(static_cast<uint32_t>(crc));
+}
+
+// The most memory that this process has had at once.
+int64_t PeakBytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} << 10;
+}
+
+TEST(ImageFileTest, PassesOverPackedTexts) {
+  std::string packed(64 << 10, '\0');
+  uLongf size = packed.size();
+  const std::string text(7 << 20, 'a');
+  ASSERT_EQ(::compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+                       reinterpret_cast<const Bytef*>(text.data()), text.size()),
+            Z_OK);
+  packed.resize(size);
+  const std::string chunk = PngChunk("zTXt", std::string("Comment\0\0", 9) + packed);
+  std::string texts;
+  for (int i = 0; i < 60; ++i) texts += chunk;
+  std::string file = GreyPng(3, 2, 7);
+  // Behind the signature and the header.
+  file.insert(8 + 25, texts);
+  const int64_t before = PeakBytes();
+  EXPECT_EQ(ReadImageHeader(file)->width, 3);
+  const absl::StatusOr<Image> image = DecodeImage(file);
+  ASSERT_TRUE(image.ok()) << image.status();
+  EXPECT_THAT(image->pixels, ElementsAre(7, 7, 7, 7, 7, 7));
+  EXPECT_LT(PeakBytes() - before, 100 << 20);
+}
+
+TEST(ImageFileTest, CutsTheMiddleOutOfALongImage) {
+  constexpr int64_t kWidth = 1 << 20;
+  Image line = {.channels = 1, .height = 1, .width = kWidth, .pixels = std::vector<uint8_t>(kWidth)};
+  line.pixels[kWidth / 2] = line.pixels[kWidth / 2 - 1] = 200;
+  const int64_t before = PeakBytes();
+  const Image cut = ResizeImage(line, 1000, 2, v1::IMAGE_RESIZE_CROP);
+  EXPECT_EQ(cut.height, 1000);
+  EXPECT_EQ(cut.width, 2);
+  EXPECT_THAT(cut.pixels, Each(200));
+  // Its other side takes no memory where it is tall, either.
+  EXPECT_EQ(ResizeImage(line, 2, 2, v1::IMAGE_RESIZE_PAD).pixels.size(), 4);
+  EXPECT_LT(PeakBytes() - before, 100 << 20);
+}
+
 class ImageFolderTest : public ::testing::Test {
  protected:
   ImageFolderTest() {
@@ -184,6 +243,9 @@ TEST_F(ImageFolderTest, RefusesFoldersWithoutClassesOrImages) {
   std::filesystem::create_directories(folder_ + "/train/empty");
   ExpectViolation(spec_, "image_folder.train", "/train/empty has no image");
   Add("train/empty/x.png", GreyPng(3, 2, 1));
+  Add("train/\xFF/x.png", GreyPng(3, 2, 1));
+  ExpectViolation(spec_, "class_names", "have '\\xff', which is not UTF-8");
+  std::filesystem::remove_all(folder_ + "/train/\xFF");
   Add("validation/fish/x.png", GreyPng(3, 2, 1));
   spec_.mutable_image_folder()->set_validation(folder_ + "/validation");
   ExpectViolation(spec_, "image_folder.validation",

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/zip.h"
 
@@ -23,6 +24,8 @@ namespace {
 constexpr absl::string_view kMagic = "\x93NUMPY";
 // NumPy itself refuses to read longer ones.
 constexpr int64_t kMaxHeader = 1 << 16;
+// Of an archive's members, in messages.
+constexpr size_t kShownNames = 20;
 
 absl::Status Error(const std::string& what, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat(what, " ", fault));
@@ -78,7 +81,9 @@ absl::StatusOr<NpyFile> ReadPlain(const v1::NpyArray& array, bool header_only) {
   }
   std::string content(std::min<int64_t>(header_only ? kMaxHeader + 16 : stat.st_size, stat.st_size), '\0');
   stream.read(content.data(), static_cast<std::streamsize>(content.size()));
-  content.resize(stream.gcount());
+  if (stream.gcount() < static_cast<std::streamsize>(content.size())) {
+    return Error(file.what, "cannot be read, or became shorter meanwhile");
+  }
   TANDEM_ASSIGN_OR_RETURN(file.header, ParseNpyHeader(file.what, content));
   const int64_t expected = file.header.shape.elements() * file.header.item_bytes;
   const int64_t found = stat.st_size - file.header.data_at;
@@ -100,7 +105,7 @@ absl::StatusOr<NpyFile> ReadMember(const v1::NpyArray& array, bool header_only) 
     absl::string_view name = member.name;
     if (!absl::EndsWith(name, ".npy")) continue;
     name.remove_suffix(4);
-    names.emplace_back(name);
+    if (names.size() <= kShownNames) names.push_back(names.size() < kShownNames ? ToUtf8(name) : "...");
     if (array.member() == name || array.member() == member.name || array.member().empty()) found = &member;
   }
   if (found == nullptr || (array.member().empty() && names.size() > 1)) {
@@ -110,7 +115,7 @@ absl::StatusOr<NpyFile> ReadMember(const v1::NpyArray& array, bool header_only) 
                      ? absl::StrCat("is an archive; give the member that is meant: ", has)
                      : absl::StrCat("has no member '", absl::CHexEscape(array.member()), "'; ", has));
   }
-  NpyFile file{.what = absl::StrCat(array.path(), ": ", found->name), .header = {}, .content = {}};
+  NpyFile file{.what = absl::StrCat(array.path(), ": ", ToUtf8(found->name)), .header = {}, .content = {}};
   if (found->bytes > kMaxDatasetBytes + kMaxHeader) {
     return Error(file.what, absl::StrCat("has more than the ", kMaxDatasetBytes, " bytes that can be read"));
   }

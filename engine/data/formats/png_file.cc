@@ -45,6 +45,8 @@ bool Decode(bool header_only, Errors& errors, png_structp png, png_infop info, I
   if (setjmp(errors.jump) != 0) return false;
   png_set_user_limits(png, 1 << 20, 1 << 20);
   png_set_chunk_malloc_max(png, 1 << 23);
+  // Texts, colour profiles and such, a thousand of which may be packed into one small file: passed over.
+  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, info);
   const int64_t height = png_get_image_height(png, info), width = png_get_image_width(png, info);
   if (height * width > kMaxImagePixels) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "engine/data/formats/compressed_file.h"
 
 namespace tandem {
@@ -55,29 +56,15 @@ class TextDataset final : public Dataset {
 absl::StatusOr<Tokens> CodePoints(const std::string& path, absl::string_view text) {
   Tokens points;
   points.reserve(text.size());
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  for (size_t i = 0; i < text.size();) {
-    const uint8_t first = byte(i);
-    const int more = first < 0x80       ? 0
-                     : first >> 5 == 6  ? 1
-                     : first >> 4 == 14 ? 2
-                     : first >> 3 == 30 ? 3
-                                        : -1;
-    int32_t point = more == 0 ? first : first & (0x3F >> more);
-    bool right = more >= 0 && i + more < text.size();
-    for (int k = 1; right && k <= more; ++k) {
-      right = byte(i + k) >> 6 == 2;
-      point = point << 6 | (byte(i + k) & 0x3F);
-    }
-    constexpr int32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
-    right = right && point >= kLeast[more] && point <= 0x10FFFF && (point < 0xD800 || point > 0xDFFF);
-    if (!right) {
+  for (absl::string_view left = text; !left.empty();) {
+    const size_t at = text.size() - left.size();
+    const int32_t point = TakeCodePoint(&left);
+    if (point < 0) {
       return absl::InvalidArgumentError(absl::StrFormat(
-          "%s is not UTF-8: byte 0x%02x at offset %d; read it with tokens: bytes, or convert it", path, first,
-          i));
+          "%s is not UTF-8: byte 0x%02x at offset %d; read it with tokens: bytes, or convert it", path,
+          static_cast<uint8_t>(text[at]), at));
     }
     points.push_back(point);
-    i += more + 1;
   }
   return points;
 }

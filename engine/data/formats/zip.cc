@@ -39,6 +39,7 @@ bool TakeLargeNumbers(absl::string_view extra, ZipMember& member) {
         if (*number != kUnknown32) continue;
         if (numbers.size() < 8) return false;
         *number = static_cast<int64_t>(Little(numbers, 0, 8));
+        if (*number < 0) return false;
         numbers.remove_prefix(8);
       }
     }
