@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/utf8.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -30,8 +31,8 @@ google::rpc::BadRequest ToBadRequest(const std::vector<FieldViolation>& violatio
   google::rpc::BadRequest bad_request;
   size_t bytes = 0;
   for (size_t i = 0; i < violations.size(); ++i) {
-    const std::string field = Cut(violations[i].field, 300);
-    const std::string description = Cut(violations[i].description, kMaxDescriptionBytes);
+    const std::string field = Cut(ToUtf8(violations[i].field), 300);
+    const std::string description = Cut(ToUtf8(violations[i].description), kMaxDescriptionBytes);
     bytes += field.size() + description.size() + 8;
     auto* violation = bad_request.add_field_violations();
     if (i > 0 && bytes > kMaxViolationsBytes) {
@@ -46,7 +47,8 @@ google::rpc::BadRequest ToBadRequest(const std::vector<FieldViolation>& violatio
 
 std::string MessageOf(const absl::Status& status, const google::rpc::BadRequest& bad_request,
                       size_t problems) {
-  if (problems < 2) return Cut(status.message(), kMaxMessageBytes);
+  // Names of files and what they hold may be any bytes, and a client reads no message that is not UTF-8.
+  if (problems < 2) return Cut(ToUtf8(status.message()), kMaxMessageBytes);
   std::string message = absl::StrCat(problems, " problems");
   const char* separator = ": ";
   for (const auto& violation : bad_request.field_violations()) {

@@ -33,6 +33,22 @@ TEST(GrpcStatusTest, AnyErrorHasAReason) {
   EXPECT_EQ(info.domain(), "tandem");
 }
 
+TEST(GrpcStatusTest, SaysInUtf8WhatIsNot) {
+  EXPECT_EQ(ToGrpcStatus(absl::NotFoundError("no \xFF"
+                                             "file"))
+                .error_message(),
+            "no \\xfffile");
+  FieldViolations violations;
+  violations.Add("spec.name", "is 'a\xC3'");
+  const grpc::Status status = ToGrpcStatus(violations.ToStatus());
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  google::rpc::BadRequest bad_request;
+  ASSERT_EQ(details.details_size(), 2);
+  ASSERT_TRUE(details.details(1).UnpackTo(&bad_request));
+  EXPECT_EQ(bad_request.field_violations(0).description(), "is 'a\\xc3'");
+}
+
 TEST(GrpcStatusTest, CutsWhatAClientWouldNotTake) {
   FieldViolations violations;
   for (int i = 0; i < 500; ++i) {
