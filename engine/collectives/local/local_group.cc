@@ -5,23 +5,16 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/mutex.h"
 #include "engine/collectives/local/barrier.h"
+#include "engine/collectives/offer.h"
+#include "engine/collectives/rank_order_sum.h"
 
 namespace tandem {
 namespace {
 
 // Slices begin on cache lines, so that no two ranks write to one.
 constexpr int64_t kLineBytes = 64;
-// Elements that are summed at a time: sums stay in the first-level cache.
-constexpr int64_t kBlock = 1024;
-
-// What a rank brings to a call.
-struct Offer {
-  BufferView buffer;
-  int argument = 0;  // The reduction, or the root.
-};
 
 // The elements [begin, end) of a buffer that belong to `rank`.
 std::pair<int64_t, int64_t> Slice(const BufferView& buffer, int rank, int world_size) {
@@ -31,52 +24,14 @@ std::pair<int64_t, int64_t> Slice(const BufferView& buffer, int rank, int world_
   return {bound(rank), bound(rank + 1)};
 }
 
-template <typename T>
-void ReduceSlice(const std::vector<Offer>& offers, int64_t begin, int64_t end, double factor) {
-  T sum[kBlock];
-  for (int64_t at = begin; at < end; at += kBlock) {
-    const int64_t count = std::min(kBlock, end - at);
-    const T* const first = static_cast<const T*>(offers[0].buffer.data) + at;
-    std::copy_n(first, count, sum);
-    for (size_t r = 1; r < offers.size(); ++r) {
-      const T* const other = static_cast<const T*>(offers[r].buffer.data) + at;
-      for (int64_t i = 0; i < count; ++i) sum[i] += other[i];
-    }
-    if (factor != 1) {
-      for (int64_t i = 0; i < count; ++i) sum[i] = static_cast<T>(sum[i] * static_cast<T>(factor));
-    }
-    for (const Offer& offer : offers) std::copy_n(sum, count, static_cast<T*>(offer.buffer.data) + at);
-  }
-}
-
-// Calls function(T()) with the C++ type; false for a type that is not reduced.
-template <typename Function>
-bool DispatchOnReducible(DType dtype, const Function& function) {
-  switch (dtype) {
-    case DType::kFloat32:
-      function(float{});
-      return true;
-    case DType::kFloat64:
-      function(double{});
-      return true;
-    case DType::kInt32:
-      function(int32_t{});
-      return true;
-    case DType::kInt64:
-      function(int64_t{});
-      return true;
-    default:
-      return false;
-  }
-}
-
 // What the ranks share. Offers are written by their own rank before a meeting and read by all between that
 // meeting and the next.
 struct Group {
-  explicit Group(int world_size) : barrier(world_size), offers(world_size) {}
+  explicit Group(int world_size) : barrier(world_size), offers(world_size), data(world_size) {}
 
   Barrier barrier;
   std::vector<Offer> offers;
+  std::vector<void*> data;
   Mutex mutex;
   absl::Status abort_status ABSL_GUARDED_BY(mutex);
 };
@@ -84,41 +39,33 @@ struct Group {
 class LocalCommunicator final : public Communicator {
  public:
   LocalCommunicator(int rank, int world_size, std::shared_ptr<Group> group)
-      : rank_(rank), world_size_(world_size), group_(std::move(group)) {}
+      : rank_(rank),
+        world_size_(world_size),
+        group_(std::move(group)),
+        slices_(world_size),
+        terms_(world_size) {}
 
   int rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
 
   absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
-    return Exchange({buffer, static_cast<int>(op)}, [&]() -> absl::Status {
-      const bool floating = IsFloatingPoint(buffer.dtype);
-      if (op == ReduceOp::kAverage && !floating) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("all-reduce: ", ToString(buffer.dtype), " has no average"));
-      }
-      const double factor = op == ReduceOp::kAverage ? 1.0 / world_size_ : 1.0;
+    const bool average = op == ReduceOp::kAverage;
+    const CollectiveCall call = average ? CollectiveCall::kAverage : CollectiveCall::kSum;
+    return Exchange({.call = call, .dtype = buffer.dtype, .elements = buffer.elements}, buffer.data, [&] {
       const auto [begin, end] = Slice(buffer, rank_, world_size_);
-      const bool known = DispatchOnReducible(buffer.dtype, [&, begin = begin, end = end](auto type) {
-        ReduceSlice<decltype(type)>(group_->offers, begin, end, factor);
-      });
-      if (!known) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("all-reduce: ", ToString(buffer.dtype), " is not offered"));
+      for (int r = 0; r < world_size_; ++r) {
+        terms_[r] = slices_[r] = static_cast<char*>(group_->data[r]) + begin * SizeOf(buffer.dtype);
       }
-      return absl::OkStatus();
+      SumInRankOrder(buffer.dtype, terms_, end - begin, average ? 1.0 / world_size_ : 1.0, slices_);
     });
   }
 
   absl::Status Broadcast(BufferView buffer, int root) override {
-    return Exchange({buffer, root}, [&]() -> absl::Status {
-      if (root < 0 || root >= world_size_) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("broadcast: root ", root, " is not one of the ", world_size_, " ranks"));
-      }
-      if (rank_ != root) {
-        std::memcpy(buffer.data, group_->offers[root].buffer.data, buffer.elements * SizeOf(buffer.dtype));
-      }
-      return absl::OkStatus();
+    const Offer offer = {
+        .call = CollectiveCall::kBroadcast, .dtype = buffer.dtype, .root = root, .elements = buffer.elements};
+    return Exchange(offer, buffer.data, [&] {
+      if (rank_ == root) return;
+      std::memcpy(buffer.data, group_->data[root], buffer.elements * SizeOf(buffer.dtype));
     });
   }
 
@@ -139,30 +86,14 @@ class LocalCommunicator final : public Communicator {
   // Shows the offer to all ranks, calls `work` when all have shown theirs, and returns when all are done:
   // until then the others may touch this rank's memory.
   template <typename Work>
-  absl::Status Exchange(Offer offer, const Work& work) {
+  absl::Status Exchange(const Offer& offer, void* data, const Work& work) {
     group_->offers[rank_] = offer;
+    group_->data[rank_] = data;
     if (!group_->barrier.Arrive()) return AbortStatus();
-    absl::Status status = CheckOffersAgree();
-    if (status.ok()) status = work();
+    absl::Status status = CheckOffers(group_->offers);
+    if (status.ok()) work();
     group_->barrier.Complete();
     return status;
-  }
-
-  // Alike for all ranks.
-  absl::Status CheckOffersAgree() const {
-    const Offer& first = group_->offers[0];
-    for (int r = 1; r < world_size_; ++r) {
-      const Offer& other = group_->offers[r];
-      if (other.buffer.elements != first.buffer.elements || other.buffer.dtype != first.buffer.dtype ||
-          other.argument != first.argument) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("ranks do not agree: rank 0 has ", first.buffer.elements, " elements of ",
-                         ToString(first.buffer.dtype), ", rank ", r, " has ", other.buffer.elements, " of ",
-                         ToString(other.buffer.dtype),
-                         other.argument != first.argument ? ", and they ask for different operations" : ""));
-      }
-    }
-    return absl::OkStatus();
   }
 
   absl::Status AbortStatus() const {
@@ -173,6 +104,9 @@ class LocalCommunicator final : public Communicator {
   const int rank_;
   const int world_size_;
   const std::shared_ptr<Group> group_;
+  // This rank's slice of everyone's elements; kept from call to call, so that none allocates.
+  std::vector<void*> slices_;
+  std::vector<const void*> terms_;
 };
 
 }  // namespace

@@ -1,0 +1,88 @@
+// What a group does when one of its processes dies or hangs: every other rank learns which, and none waits
+// for ever.
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "engine/collectives/gloo/folder_rendezvous.h"
+#include "engine/collectives/gloo/gloo_group.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+constexpr int kWorld = 3;
+constexpr int kVictim = 1;
+constexpr absl::Duration kSilenceLimit = absl::Seconds(2);
+
+// How a rank's process ends.
+enum Outcome { kNamedTheVictim = 0, kOtherStatus = 1, kNoGroup = 2 };
+
+// Reduces for ever; the exit status says whether what ended it names the victim. `signal` reaches the victim
+// itself in the call after so many.
+int RunRank(const std::string& folder, int rank, int signal, int calls) {
+  FolderRendezvous rendezvous(folder);
+  GlooOptions options;
+  options.rank = rank;
+  options.world_size = kWorld;
+  options.silence_limit = kSilenceLimit;
+  const absl::StatusOr<std::unique_ptr<Communicator>> end = ConnectGlooGroup(options, rendezvous);
+  if (!end.ok()) {
+    std::cerr << "rank " << rank << ": " << end.status() << "\n";
+    return kNoGroup;
+  }
+  std::vector<float> elements(100'000, 1.0F);
+  absl::Status status;
+  for (int call = 0; status.ok(); ++call) {
+    if (rank == kVictim && call == calls) kill(getpid(), signal);
+    status = (*end)->AllReduce({elements.data(), static_cast<int64_t>(elements.size()), DType::kFloat32},
+                               ReduceOp::kAverage);
+  }
+  const bool named = absl::StrContains(status.message(), absl::StrCat("rank ", kVictim, " of ", kWorld));
+  if (!named) std::cerr << "rank " << rank << ": " << status << "\n";
+  return named ? kNamedTheVictim : kOtherStatus;
+}
+
+void CheckVictimIsNamed(int signal, int calls) {
+  const std::string folder = absl::StrCat(testing::TempDir(), "/gloo-XXXXXX");
+  std::vector<char> path(folder.c_str(), folder.c_str() + folder.size() + 1);
+  ASSERT_NE(mkdtemp(path.data()), nullptr);
+  pid_t processes[kWorld];
+  for (int rank = 0; rank < kWorld; ++rank) {
+    processes[rank] = fork();
+    ASSERT_GE(processes[rank], 0);
+    if (processes[rank] == 0) _exit(RunRank(path.data(), rank, signal, calls));
+  }
+  for (int rank = 0; rank < kWorld; ++rank) {
+    if (rank == kVictim) continue;
+    int status = 0;
+    ASSERT_EQ(waitpid(processes[rank], &status, 0), processes[rank]);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == kNamedTheVictim)
+        << "rank " << rank << ": " << status;
+  }
+  kill(processes[kVictim], SIGKILL);
+  int status = 0;
+  ASSERT_EQ(waitpid(processes[kVictim], &status, 0), processes[kVictim]);
+  EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+TEST(GlooProcessTest, ARankThatIsKilledIsNamedByAllOthers) {
+  for (int round = 0; round < 10; ++round) CheckVictimIsNamed(SIGKILL, 1 + round * 3);
+}
+
+TEST(GlooProcessTest, ARankThatHangsIsNamedByAllOthers) {
+  for (int round = 0; round < 3; ++round) CheckVictimIsNamed(SIGSTOP, 1 + round * 3);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,185 @@
+#include "engine/collectives/gloo/peer_line.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "absl/time/clock.h"
+
+namespace tandem {
+namespace {
+
+// How long an end that is given up waits until a peer knows.
+constexpr absl::Duration kFarewell = absl::Seconds(2);
+// Gloo has no wait without a limit.
+constexpr std::chrono::hours kNoLimit(24 * 365);
+// Of the connection.
+constexpr uint64_t kSlot = 0;
+
+}  // namespace
+
+PeerLine::PeerLine(gloo::Context* context, int peer, absl::Duration sign_every, PeerListener* listener)
+    : peer_(peer),
+      sign_every_(sign_every),
+      listener_(listener),
+      outgoing_buffer_(context->createUnboundBuffer(&outgoing_, sizeof(outgoing_))),
+      incoming_buffer_(context->createUnboundBuffer(&incoming_, sizeof(incoming_))),
+      last_heard_(absl::Now()) {}
+
+PeerLine::~PeerLine() { Stop(); }
+
+void PeerLine::Start() {
+  {
+    MutexLock lock(&mutex_);
+    send_ended_ = receive_ended_ = false;
+  }
+  sender_ = std::thread([this] { Send(); });
+  receiver_ = std::thread([this] { Receive(); });
+}
+
+void PeerLine::Stop() {
+  Leave();
+  AwaitKnown();
+  {
+    MutexLock lock(&mutex_);
+    stopped_ = true;
+  }
+  // Again and again, as a wait that has not begun yet would miss it.
+  do {
+    outgoing_buffer_->abortWaitSend();
+    incoming_buffer_->abortWaitRecv();
+  } while (!BothEnd(absl::Milliseconds(5)));
+  if (sender_.joinable()) sender_.join();
+  if (receiver_.joinable()) receiver_.join();
+}
+
+void PeerLine::AwaitKnown() {
+  MutexLock lock(&mutex_);
+  const auto known = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const bool told = leaving_ || abort_said_ || !to_abort_.ok();
+    return ((peer_knows_ || !told) && !to_acknowledge_) || receive_ended_ || send_ended_;
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&known), kFarewell);
+}
+
+bool PeerLine::BothEnd(absl::Duration timeout) {
+  MutexLock lock(&mutex_);
+  const auto ended = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return send_ended_ && receive_ended_; };
+  return mutex_.AwaitWithTimeout(absl::Condition(&ended), timeout);
+}
+
+void PeerLine::Leave() {
+  MutexLock lock(&mutex_);
+  leaving_ = true;
+}
+
+void PeerLine::Abort(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  if (!abort_said_ && to_abort_.ok()) to_abort_ = status;
+}
+
+absl::Time PeerLine::last_heard() const {
+  MutexLock lock(&mutex_);
+  return last_heard_;
+}
+
+bool PeerLine::left() const {
+  MutexLock lock(&mutex_);
+  return left_;
+}
+
+void PeerLine::Send() {
+  bool leave_said = false;
+  const auto due = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopped_ || to_acknowledge_ || !to_abort_.ok() || (leaving_ && !leave_said && !abort_said_);
+  };
+  try {
+    while (true) {
+      {
+        MutexLock lock(&mutex_);
+        mutex_.AwaitWithTimeout(absl::Condition(&due), sign_every_);
+        if (stopped_) break;
+        outgoing_ = Message();
+        if (to_acknowledge_) {
+          outgoing_.kind = Kind::kKnown;
+        } else if (!to_abort_.ok()) {
+          outgoing_.kind = Kind::kAbort;
+          outgoing_.code = static_cast<int32_t>(to_abort_.code());
+          outgoing_.length =
+              static_cast<int32_t>(std::min(to_abort_.message().size(), sizeof(outgoing_.text)));
+          std::memcpy(outgoing_.text, to_abort_.message().data(), outgoing_.length);
+          abort_said_ = true;
+          to_abort_ = absl::OkStatus();
+        } else if (leaving_ && !leave_said && !abort_said_) {
+          outgoing_.kind = Kind::kLeave;
+          leave_said = true;
+        }
+      }
+      outgoing_buffer_->send(peer_, kSlot);
+      if (!outgoing_buffer_->waitSend(kNoLimit)) break;
+      if (outgoing_.kind == Kind::kKnown) {
+        MutexLock lock(&mutex_);
+        to_acknowledge_ = false;
+      }
+    }
+  } catch (const std::exception&) {
+    // The connection ended; the receiver says so.
+  }
+  MutexLock lock(&mutex_);
+  send_ended_ = true;
+}
+
+void PeerLine::Receive() {
+  try {
+    do {
+      incoming_buffer_->recv(peer_, kSlot);
+      if (!incoming_buffer_->waitRecv(kNoLimit)) break;
+    } while (Heard(incoming_));
+  } catch (const std::exception& error) {
+    bool expected;
+    {
+      MutexLock lock(&mutex_);
+      expected = leaving_ || left_ || stopped_;
+    }
+    if (!expected) listener_->PeerLost(peer_, error.what());
+  }
+  MutexLock lock(&mutex_);
+  receive_ended_ = true;
+}
+
+// Returns whether there is more to hear.
+bool PeerLine::Heard(const Message& message) {
+  absl::Status aborted;
+  bool more = true;
+  {
+    MutexLock lock(&mutex_);
+    last_heard_ = absl::Now();
+    switch (message.kind) {
+      case Kind::kSign:
+        break;
+      case Kind::kKnown:
+        peer_knows_ = true;
+        break;
+      case Kind::kLeave:
+        left_ = true;
+        to_acknowledge_ = true;
+        break;
+      case Kind::kAbort: {
+        const size_t length = std::clamp<int32_t>(message.length, 0, sizeof(message.text));
+        aborted = absl::Status(static_cast<absl::StatusCode>(message.code),
+                               absl::string_view(message.text, length));
+        left_ = true;
+        to_acknowledge_ = true;
+        break;
+      }
+    }
+    // A peer that has left says no more, but that it knows.
+    more = !(left_ && peer_knows_) && !stopped_;
+  }
+  if (!aborted.ok()) listener_->PeerAborted(peer_, aborted);
+  return more;
+}
+
+}  // namespace tandem
