@@ -1,13 +1,12 @@
 #include "engine/data/dataset.h"
 
-#include <zlib.h>
-
 #include <fstream>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "engine/base/field_violations.h"
+#include "engine/data/formats/test_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -23,15 +22,6 @@ std::string Header(uint8_t type, const std::vector<uint32_t>& extents) {
     for (int shift = 24; shift >= 0; shift -= 8) header.push_back(static_cast<char>(extent >> shift));
   }
   return header;
-}
-
-std::string Compressed(const std::string& content) {
-  const std::string path = ::testing::TempDir() + "/dataset_test_compressed";
-  gzFile file = ::gzopen(path.c_str(), "wb");
-  ::gzwrite(file, content.data(), content.size());
-  ::gzclose(file);
-  std::ifstream stream(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(stream), {});
 }
 
 // Four images of 2x3 whose bytes count up, labels 0 1 2 1; two of them again for validation.
@@ -65,8 +55,8 @@ class IdxTest : public ::testing::Test {
 };
 
 TEST_F(IdxTest, ReadsPlainAndCompressedAlike) {
-  for (const bool compressed : {false, true}) {
-    if (compressed) spec_.mutable_idx()->set_train_images(Write("images", Compressed(images_)));
+  for (const std::string& file : {images_, Gzipped(images_), Xzipped(images_)}) {
+    spec_.mutable_idx()->set_train_images(Write("images", file));
     const absl::StatusOr<DatasetInfo> info = DescribeDataset(spec_);
     ASSERT_TRUE(info.ok()) << info.status();
     EXPECT_EQ(info->shape, Shape({1, 2, 3}));
@@ -87,8 +77,7 @@ TEST_F(IdxTest, ReadsPlainAndCompressedAlike) {
 }
 
 TEST_F(IdxTest, ReadsFilesOfSeveralCompressedMembers) {
-  const std::string path =
-      Write("images", Compressed(images_.substr(0, 20)) + Compressed(images_.substr(20)));
+  const std::string path = Write("images", Gzipped(images_.substr(0, 20)) + Gzipped(images_.substr(20)));
   spec_.mutable_idx()->set_train_images(path);
   EXPECT_TRUE(DescribeDataset(spec_).ok()) << DescribeDataset(spec_).status();
   EXPECT_TRUE(OpenDataset(spec_).ok());
@@ -124,7 +113,7 @@ TEST_F(IdxTest, RefusesTruncatedFiles) {
                   "is truncated: its header announces [4, 2, 3], 24 bytes, and 23 follow");
   spec_.mutable_idx()->set_train_images(Write("images", images_.substr(0, 9)));
   ExpectViolation("idx.train_images", "is truncated");
-  const std::string compressed = Compressed(images_);
+  const std::string compressed = Gzipped(images_);
   spec_.mutable_idx()->set_train_images(Write("images", compressed.substr(0, compressed.size() - 12)));
   ExpectViolation("idx.train_images", "is truncated");
   spec_.mutable_idx()->set_train_images(Write("images", ""));
@@ -134,12 +123,12 @@ TEST_F(IdxTest, RefusesTruncatedFiles) {
 TEST_F(IdxTest, RefusesATooLongFile) {
   spec_.mutable_idx()->set_train_images(Write("images", images_ + "x"));
   ExpectViolation("idx.train_images", "is longer than its header announces: [4, 2, 3], 24 bytes");
-  spec_.mutable_idx()->set_train_images(Write("images", Compressed(images_ + "x")));
+  spec_.mutable_idx()->set_train_images(Write("images", Gzipped(images_ + "x")));
   ExpectViolation("idx.train_images", "is longer");
 }
 
 TEST_F(IdxTest, RefusesADamagedCompressedFile) {
-  std::string compressed = Compressed(images_);
+  std::string compressed = Gzipped(images_);
   compressed[compressed.size() - 6] ^= 0x55;  // Within the checksum.
   spec_.mutable_idx()->set_train_images(Write("images", compressed));
   const absl::Status status = OpenDataset(spec_).status();
@@ -159,7 +148,7 @@ TEST_F(IdxTest, RefusesAHeaderThatAnnouncesTooMuch) {
   spec_.mutable_idx()->set_train_images(Write("images", Header(8, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF})));
   ExpectViolation("idx.train_images", "more than the");
   // A small file that says it is huge takes no memory before it is found out.
-  spec_.mutable_idx()->set_train_images(Write("images", Compressed(Header(8, {1 << 25, 10, 10}))));
+  spec_.mutable_idx()->set_train_images(Write("images", Gzipped(Header(8, {4, 1 << 14, 1 << 14}))));
   ExpectViolation("idx.train_images", "is truncated");
 }
 

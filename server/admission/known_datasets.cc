@@ -22,7 +22,7 @@ std::string FindFile(const std::string& folder, absl::string_view file,
 }
 
 bool FindIdx(const std::string& folder, v1::IdxSource* source) {
-  const auto find = [&](const char* name) { return FindFile(folder, name, {"", ".gz"}); };
+  const auto find = [&](const char* name) { return FindFile(folder, name, {"", ".gz", ".xz"}); };
   source->set_train_images(find("train-images-idx3-ubyte"));
   source->set_train_labels(find("train-labels-idx1-ubyte"));
   source->set_validation_images(find("t10k-images-idx3-ubyte"));
@@ -84,7 +84,7 @@ const std::vector<KnownDataset>& KnownDatasets() {
        "70,000 grey images of handwritten digits, 28 by 28 pixels, in 10 classes (LeCun, Cortes and Burges, "
        "1998).",
        {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
-       "put its four IDX files (train-images-idx3-ubyte and so on, plain or .gz) into a subfolder 'mnist' of "
+       "put its four IDX files (train-images-idx3-ubyte and so on, plain, .gz or .xz) into a subfolder 'mnist' of "
        "one "
        "of them (--data-folder)"},
   };

@@ -196,6 +196,11 @@ absl::Status CompressedFile::Error(const std::string& what) const {
   return absl::InvalidArgumentError(absl::StrCat(path_, " ", what));
 }
 
+int64_t CompressedFile::MostInMemory(int64_t most, int64_t times) {
+  const int64_t memory = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  return memory > 0 ? std::min(most, memory / 2 / times) : most;
+}
+
 absl::StatusOr<std::string> CompressedFile::ReadAll(int64_t max_bytes) {
   std::string content;
   try {

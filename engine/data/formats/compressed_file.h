@@ -27,6 +27,10 @@ class CompressedFile {
   // memory than that.
   absl::StatusOr<std::string> ReadAll(int64_t max_bytes);
 
+  // For ReadAll: `most`, or less where `times` as many bytes, what their reader makes of them included, would
+  // take more than half of this machine's memory.
+  static int64_t MostInMemory(int64_t most, int64_t times);
+
   // The decompressed length, from the file's size, trailer or index, without decompressing; -1 where they do
   // not say it. A gzip file of several members says that of the last one.
   virtual int64_t StatedLength() = 0;

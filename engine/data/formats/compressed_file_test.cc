@@ -65,6 +65,13 @@ TEST_F(CompressedFileTest, ASmallFileThatBecomesHugeIsRefusedInTime) {
   ExpectError(huge, " is longer than the 1000000 bytes", 1000000);
 }
 
+TEST_F(CompressedFileTest, WhatIsHeldLeavesHalfOfTheMemory) {
+  EXPECT_EQ(CompressedFile::MostInMemory(1000, 10), 1000);
+  const int64_t most = CompressedFile::MostInMemory(int64_t{1} << 60, 10);
+  EXPECT_LT(most, int64_t{1} << 50);
+  EXPECT_NEAR(static_cast<double>(CompressedFile::MostInMemory(int64_t{1} << 60, 20)), most / 2.0, 1);
+}
+
 TEST_F(CompressedFileTest, RefusesWhatIsNoFile) {
   EXPECT_THAT(std::string(CompressedFile::Open("/nonexistent/x").status().message()),
               HasSubstr("/nonexistent/x does not exist"));

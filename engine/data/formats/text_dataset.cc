@@ -94,7 +94,9 @@ struct Texts {
 
 absl::StatusOr<Tokens> ReadTokens(const std::string& path, v1::TextTokens tokens) {
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
-  TANDEM_ASSIGN_OR_RETURN(const std::string text, file->ReadAll(kMaxTextBytes));
+  // A byte of text while it grows, and four of a token.
+  const int64_t most = CompressedFile::MostInMemory(kMaxTextBytes, 7);
+  TANDEM_ASSIGN_OR_RETURN(const std::string text, file->ReadAll(most));
   if (tokens != v1::TEXT_TOKENS_BYTES) return CodePoints(path, text);
   Tokens bytes(text.size());
   std::transform(text.begin(), text.end(), bytes.begin(), [](char c) { return static_cast<uint8_t>(c); });
