@@ -132,6 +132,7 @@ TEST_F(ModelCommandsTest, PredictsByTheContentOfFiles) {
     v1::ClassScore* second = prediction->add_classes();
     second->set_index(3);
     second->set_probability(0.25);
+    prediction->add_classes()->set_name("T-shirt");
     writer->Write(response);
     return grpc::Status::OK;
   };
@@ -151,6 +152,9 @@ TEST_F(ModelCommandsTest, PredictsByTheContentOfFiles) {
   EXPECT_THAT(terminal_.out(), HasSubstr("Shirt"));
   EXPECT_THAT(terminal_.out(), HasSubstr("75.0%"));
   EXPECT_THAT(terminal_.out(), HasSubstr("class 3 25.0%"));
+  // The first class has a number as well.
+  EXPECT_EQ(Run({"predict", "lenet", png, "-o", "json"}), 0);
+  EXPECT_THAT(terminal_.out(), HasSubstr(R"({"index":"0","name":"T-shirt","probability":0})"));
 }
 
 TEST_F(ModelCommandsTest, PredictsManyFilesInSeveralCalls) {
@@ -183,7 +187,9 @@ TEST_F(ModelCommandsTest, NamesTheFilesThatAreWrong) {
   EXPECT_NE(Run({"predict", "lenet-1", folder_ + "/none.png"}), 0);
   EXPECT_THAT(terminal_.err(), HasSubstr("none.png"));
   EXPECT_NE(Run({"predict", "lenet-1", Write("c", std::string("a\0b", 3))}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("is neither a PNG or JPEG image"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("/c: is neither a PNG or JPEG image"));
+  EXPECT_NE(Run({"predict", "lenet-1", Write("text.png", "1,2\n")}), 0);
+  EXPECT_THAT(terminal_.err(), HasSubstr("text.png: is neither a PNG or JPEG image"));
 }
 
 TEST_F(ModelCommandsTest, Evaluates) {

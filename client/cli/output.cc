@@ -7,20 +7,21 @@
 
 namespace tandem::cli {
 
-std::string ToJson(const google::protobuf::Message& message, bool pretty) {
+std::string ToJson(const google::protobuf::Message& message, bool pretty, Zeros zeros) {
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = pretty;
   options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = zeros == Zeros::kShown;
   std::string text;
   // It fails only for Any, of which the API has none.
   (void)google::protobuf::util::MessageToJsonString(message, &text, options);
   return text;
 }
 
-std::string ToJson(const std::vector<const google::protobuf::Message*>& messages) {
+std::string ToJson(const std::vector<const google::protobuf::Message*>& messages, Zeros zeros) {
   std::string text = "[";
   for (size_t i = 0; i < messages.size(); ++i) {
-    absl::StrAppend(&text, i == 0 ? "\n" : ",\n", ToJson(*messages[i], /*pretty=*/false));
+    absl::StrAppend(&text, i == 0 ? "\n" : ",\n", ToJson(*messages[i], /*pretty=*/false, zeros));
   }
   return text + (messages.empty() ? "]\n" : "\n]\n");
 }

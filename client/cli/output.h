@@ -11,12 +11,16 @@ namespace tandem::cli {
 // How results are written.
 enum class OutputFormat { kTable, kWide, kJson, kYaml };
 
+// Whether JSON has fields that are 0 or empty: a class's index is a number to read, even where it is 0.
+enum class Zeros { kLeftOut, kShown };
+
 // A message in the JSON of Protocol Buffers, with the API's own field names; over several lines where pretty,
 // with a newline at the end then.
-std::string ToJson(const google::protobuf::Message& message, bool pretty);
+std::string ToJson(const google::protobuf::Message& message, bool pretty, Zeros zeros = Zeros::kLeftOut);
 
 // A list of messages as one array.
-std::string ToJson(const std::vector<const google::protobuf::Message*>& messages);
+std::string ToJson(const std::vector<const google::protobuf::Message*>& messages,
+                   Zeros zeros = Zeros::kLeftOut);
 
 // A message as YAML.
 std::string ToYamlText(const google::protobuf::Message& message);

@@ -32,6 +32,11 @@ struct Options {
   bool outputs = false;
 };
 
+bool IsNamedAsImage(const std::string& path) {
+  return absl::EndsWithIgnoreCase(path, ".png") || absl::EndsWithIgnoreCase(path, ".jpg") ||
+         absl::EndsWithIgnoreCase(path, ".jpeg");
+}
+
 // A file as an input, told by its content.
 absl::StatusOr<v1::PredictInput> ReadInput(const std::string& path) {
   absl::StatusOr<std::string> content = client::ReadWholeFile(path, kLargestInput);
@@ -42,7 +47,7 @@ absl::StatusOr<v1::PredictInput> ReadInput(const std::string& path) {
     input.set_image(*std::move(content));
   } else if (absl::StartsWith(*content, "\x93NUMPY")) {
     input.set_npy(*std::move(content));
-  } else if (absl::StrContains(*content, '\0')) {
+  } else if (absl::StrContains(*content, '\0') || IsNamedAsImage(path)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is neither a PNG or JPEG image, nor an NPY file, nor a table of text (CSV)"));
   } else {
@@ -141,8 +146,9 @@ int Run(Session& session, const Options& options) {
     if (!status.ok()) return FailInputs(session, request, status);
   }
   for (v1::Prediction& prediction : predictions) session.MakeShowable(&prediction);
-  terminal.Out(session.structured() ? Structured(session.options.output, Pointers(predictions))
-                                    : RenderTable(predictions, session.style()));
+  terminal.Out(session.options.output == OutputFormat::kJson ? ToJson(Pointers(predictions), Zeros::kShown)
+               : session.structured() ? Structured(session.options.output, Pointers(predictions))
+                                      : RenderTable(predictions, session.style()));
   return kSucceeded;
 }
 
