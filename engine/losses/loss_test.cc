@@ -4,26 +4,19 @@
 #include <vector>
 
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/field_at_fault.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/graph/ops/class_loss.h"
 #include "engine/graph/ops/value_loss.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
 namespace {
 
 v1::Loss Parse(const std::string& text) {
-  v1::Loss loss;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &loss)) << text;
+  v1::Loss loss = FromText<v1::Loss>(text);
   FillLossDefaults(&loss);
   return loss;
-}
-
-// The field of a status's only violation; "" where there is none.
-std::string FieldOf(const absl::Status& status) {
-  const std::vector<FieldViolation> violations = GetFieldViolations(status);
-  if (violations.empty()) return status.ok() ? "" : status.ToString();
-  return violations.size() == 1 ? violations[0].field : std::to_string(violations.size());
 }
 
 const Target kClasses = {TargetKind::kClass, Shape(), 10};
@@ -39,7 +32,7 @@ TEST(LossTest, NamesTheFieldsAtFault) {
                            "kl_divergence {}", "hinge {}", "cosine_embedding {}"}) {
     EXPECT_TRUE(CheckLoss(Parse(good)).ok()) << good << CheckLoss(Parse(good));
   }
-  const auto fault = [](const std::string& text) { return FieldOf(CheckLoss(Parse(text))); };
+  const auto fault = [](const std::string& text) { return FieldAtFault(CheckLoss(Parse(text))); };
   EXPECT_EQ(fault("softmax_cross_entropy { label_smoothing: 1 }"), "softmax_cross_entropy.label_smoothing");
   EXPECT_EQ(fault("softmax_cross_entropy { class_weights: [1, -1] }"),
             "softmax_cross_entropy.class_weights[1]");
@@ -55,7 +48,7 @@ TEST(LossTest, NamesTheFieldsAtFault) {
 
 TEST(LossTest, RefusesTargetsThatDoNotFit) {
   const auto fault = [](const std::string& text, const Target& target) {
-    return FieldOf(CheckLossTarget(Parse(text), target));
+    return FieldAtFault(CheckLossTarget(Parse(text), target));
   };
   for (const char* loss : {"softmax_cross_entropy {}", "negative_log_likelihood {}"}) {
     EXPECT_EQ(fault(loss, kClasses), "");

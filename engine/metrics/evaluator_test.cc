@@ -5,19 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/testing/from_text.h"
 #include "engine/metrics/area_under_curve.h"
 #include "engine/tensor/tensor.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
 namespace {
-
-v1::Training Parse(const std::string& text) {
-  v1::Training training;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &training)) << text;
-  return training;
-}
 
 constexpr char kAll[] =
     "metrics: [METRIC_PRECISION, METRIC_RECALL, METRIC_F1, METRIC_CONFUSION_MATRIX, METRIC_AUC]";
@@ -32,14 +26,15 @@ TEST(AreaUnderCurveTest, CountsPairs) {
 }
 
 TEST(EvaluatorTest, IsNeededWhereNoMeterMeasures) {
-  EXPECT_FALSE(Evaluator::IsNeeded(Parse("metrics: [METRIC_ACCURACY, METRIC_RMSE]")));
-  EXPECT_TRUE(Evaluator::IsNeeded(Parse("metrics: [METRIC_ACCURACY, METRIC_F1]")));
+  EXPECT_FALSE(Evaluator::IsNeeded(FromText<v1::Training>("metrics: [METRIC_ACCURACY, METRIC_RMSE]")));
+  EXPECT_TRUE(Evaluator::IsNeeded(FromText<v1::Training>("metrics: [METRIC_ACCURACY, METRIC_F1]")));
 }
 
 // As scikit-learn says of these, with averages "macro" and "ovr".
 TEST(EvaluatorTest, MeasuresClasses) {
   const Target target = {TargetKind::kClass, Shape(), 3};
-  const v1::Training training = Parse(std::string("loss { softmax_cross_entropy {} } ") + kAll);
+  const v1::Training training =
+      FromText<v1::Training>(std::string("loss { softmax_cross_entropy {} } ") + kAll);
   // Classes that are given: 0, 1, 1, 2, 0, 0.
   const std::vector<float> outputs = {2, 1, 0, 0, 3, 1, 0, 2, 1, 0, 1, 4, 5, 1, 2, 1, 0.5f, 0};
   const std::vector<int32_t> labels = {0, 1, 0, 2, 0, 2};
@@ -76,7 +71,8 @@ TEST(EvaluatorTest, MeasuresClasses) {
 // A probability of 1 in float32 still has its place.
 TEST(EvaluatorTest, RanksWhatIsNearlySure) {
   const Target target = {TargetKind::kClass, Shape(), 3};
-  Evaluator evaluator(Parse("loss { softmax_cross_entropy {} } metrics: METRIC_AUC"), target);
+  Evaluator evaluator(FromText<v1::Training>("loss { softmax_cross_entropy {} } metrics: METRIC_AUC"),
+                      target);
   const std::vector<int32_t> labels = {0, 1, 0, 2};
   evaluator.Add(Tensor::Of<float>({4, 3}, {60, 0, 0, 50, 0, 0, 70, 0, 0, 40, 0, 0}), labels.data());
   v1::Evaluation evaluation;
@@ -86,7 +82,8 @@ TEST(EvaluatorTest, RanksWhatIsNearlySure) {
 
 TEST(EvaluatorTest, MeasuresSides) {
   const Target target = {TargetKind::kValues, Shape({1}), 0};
-  const v1::Training training = Parse(std::string("loss { binary_cross_entropy_with_logits {} } ") + kAll);
+  const v1::Training training =
+      FromText<v1::Training>(std::string("loss { binary_cross_entropy_with_logits {} } ") + kAll);
   Evaluator evaluator(training, target);
   const std::vector<float> targets = {1, 0, 1, 0};
   evaluator.Add(Tensor::Of<float>({4, 1}, {2, -1, -0.5f, 0.25f}), targets.data());
@@ -107,8 +104,9 @@ TEST(EvaluatorTest, MeasuresSides) {
 }
 
 TEST(EvaluatorTest, MeasuresEachOfSeveralSides) {
-  Evaluator evaluator(Parse("loss { binary_cross_entropy_with_logits {} } metrics: METRIC_AUC"),
-                      {TargetKind::kValues, Shape({2}), 0});
+  Evaluator evaluator(
+      FromText<v1::Training>("loss { binary_cross_entropy_with_logits {} } metrics: METRIC_AUC"),
+      {TargetKind::kValues, Shape({2}), 0});
   const std::vector<float> targets = {1, 0, 0, 1, 1, 1};
   evaluator.Add(Tensor::Of<float>({3, 2}, {1, 1, 2, 3, 3, 2}), targets.data());
   v1::Evaluation evaluation;
@@ -118,9 +116,10 @@ TEST(EvaluatorTest, MeasuresEachOfSeveralSides) {
 }
 
 TEST(EvaluatorTest, LeavesOutWhatIsIgnored) {
-  Evaluator evaluator(Parse("loss { softmax_cross_entropy { ignore_index: 1 } } metrics: [METRIC_RECALL, "
-                            "METRIC_CONFUSION_MATRIX]"),
-                      {TargetKind::kClass, Shape(), 2});
+  Evaluator evaluator(
+      FromText<v1::Training>("loss { softmax_cross_entropy { ignore_index: 1 } } metrics: [METRIC_RECALL, "
+                             "METRIC_CONFUSION_MATRIX]"),
+      {TargetKind::kClass, Shape(), 2});
   const std::vector<int32_t> labels = {0, 1, 1};
   evaluator.Add(Tensor::Of<float>({3, 2}, {1, 0, 0, 1, 1, 0}), labels.data());
   v1::Evaluation evaluation;

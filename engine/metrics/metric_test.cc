@@ -4,26 +4,19 @@
 #include <string>
 #include <vector>
 
-#include "engine/base/field_violations.h"
+#include "engine/base/testing/field_at_fault.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/metrics/evaluator.h"
 #include "engine/metrics/meter.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
 namespace {
 
 v1::Training Parse(const std::string& text) {
-  v1::Training training;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &training)) << text;
+  v1::Training training = FromText<v1::Training>(text);
   FillMetricDefaults(&training);
   return training;
-}
-
-std::string FieldOf(const absl::Status& status) {
-  const std::vector<FieldViolation> violations = GetFieldViolations(status);
-  if (violations.empty()) return status.ok() ? "" : status.ToString();
-  return violations.size() == 1 ? violations[0].field : std::to_string(violations.size());
 }
 
 const Target kClasses = {TargetKind::kClass, Shape(), 10};
@@ -40,7 +33,7 @@ TEST(MetricTest, DefaultsFollowTheLoss) {
 }
 
 TEST(MetricTest, RefusesWhatDoesNotGoWithTheLoss) {
-  const auto fault = [](const std::string& text) { return FieldOf(CheckMetrics(Parse(text))); };
+  const auto fault = [](const std::string& text) { return FieldAtFault(CheckMetrics(Parse(text))); };
   EXPECT_EQ(
       fault("loss { softmax_cross_entropy {} } metrics: [METRIC_ACCURACY, METRIC_TOP_K, METRIC_PRECISION, "
             "METRIC_RECALL, METRIC_F1, METRIC_CONFUSION_MATRIX, METRIC_AUC, METRIC_PERPLEXITY]"),
@@ -61,8 +54,8 @@ TEST(MetricTest, RefusesWhatDoesNotGoWithTheLoss) {
 TEST(MetricTest, RefusesWhatDoesNotGoWithTheTargets) {
   const auto fault = [](const std::string& metrics, const Target& target, const Shape& output,
                         int64_t samples = 100) {
-    return FieldOf(CheckMetricTargets(Parse("loss { softmax_cross_entropy {} } metrics: " + metrics), target,
-                                      output, samples));
+    return FieldAtFault(CheckMetricTargets(Parse("loss { softmax_cross_entropy {} } metrics: " + metrics),
+                                           target, output, samples));
   };
   EXPECT_EQ(fault("METRIC_AUC", kClasses, {10}), "");
   EXPECT_EQ(fault("METRIC_AUC", kClasses, {10}, int64_t{1} << 26), "metrics[0]");
@@ -74,8 +67,8 @@ TEST(MetricTest, RefusesWhatDoesNotGoWithTheTargets) {
   const v1::Training sides = Parse(
       "loss { binary_cross_entropy_with_logits {} } metrics: [METRIC_ACCURACY, METRIC_AUC, METRIC_RECALL]");
   const Target several = {TargetKind::kValues, Shape({3}), 0};
-  EXPECT_EQ(FieldOf(CheckMetricTargets(sides, several, {3}, 100)), "metrics[2]");
-  EXPECT_EQ(FieldOf(CheckMetricTargets(sides, {TargetKind::kValues, Shape({1}), 0}, {1}, 100)), "");
+  EXPECT_EQ(FieldAtFault(CheckMetricTargets(sides, several, {3}, 100)), "metrics[2]");
+  EXPECT_EQ(FieldAtFault(CheckMetricTargets(sides, {TargetKind::kValues, Shape({1}), 0}, {1}, 100)), "");
 }
 
 TEST(MetricTest, ReadsMeters) {
