@@ -8,6 +8,7 @@
 #include "engine/graph/ops/channel_bias.h"
 #include "engine/graph/ops/convolution.h"
 #include "engine/layers/activation.h"
+#include "engine/layers/convolution_fields.h"
 #include "engine/layers/fields.h"
 
 namespace tandem {
@@ -40,27 +41,17 @@ class ConvTranspose2dLayerKind final : public OneInputLayerKind {
 
   void FillDefaults(v1::Layer* layer) const override {
     v1::ConvTranspose2d* conv = layer->mutable_conv_transpose2d();
-    FillPair(1, conv->mutable_stride());
+    FillConvolution(conv);
     FillPair(0, conv->mutable_padding());
     FillPair(0, conv->mutable_output_padding());
-    FillPair(1, conv->mutable_dilation());
-    if (conv->groups() == 0) conv->set_groups(1);
-    if (!conv->has_use_bias()) conv->set_use_bias(true);
-    if (conv->activation() == v1::ACTIVATION_UNSPECIFIED) conv->set_activation(v1::ACTIVATION_IDENTITY);
-    FillInitializer(XavierUniform(), conv->mutable_weight_initializer());
-    FillInitializer(Zeros(), conv->mutable_bias_initializer());
   }
 
   absl::Status Check(const v1::Layer& layer) const override {
     const v1::ConvTranspose2d& conv = layer.conv_transpose2d();
     FieldViolations found;
-    CheckExtent("filters", conv.filters(), 1, found);
-    CheckPair("kernel", conv.kernel(), 1, found);
-    CheckPair("stride", conv.stride(), 1, found);
+    CheckConvolutionSizes(conv, found);
     CheckPair("padding", conv.padding(), 0, found);
     CheckPair("output_padding", conv.output_padding(), 0, found);
-    CheckPair("dilation", conv.dilation(), 1, found);
-    CheckExtent("groups", conv.groups(), 1, found);
     if (found.empty()) {
       const Size2d stride = PairOf(conv.stride());
       const Size2d extra = PairOf(conv.output_padding());
@@ -69,13 +60,7 @@ class ConvTranspose2dLayerKind final : public OneInputLayerKind {
                                                  "; it must be less than the stride, ", stride.ToString()));
       }
     }
-    if (conv.groups() > 0 && conv.filters() % conv.groups() != 0) {
-      found.Add("groups",
-                absl::StrCat("is ", conv.groups(), "; it must divide the filters, ", conv.filters()));
-    }
-    CheckActivation("activation", conv.activation(), found);
-    found.AddAll("weight_initializer", CheckInitializer(conv.weight_initializer()));
-    found.AddAll("bias_initializer", CheckInitializer(conv.bias_initializer()));
+    CheckConvolutionRest(conv, found);
     FieldViolations violations;
     violations.AddAll(field(), found.ToStatus());
     return violations.ToStatus();
@@ -84,12 +69,7 @@ class ConvTranspose2dLayerKind final : public OneInputLayerKind {
  private:
   absl::StatusOr<Shape> Infer(const v1::Layer& layer, const Shape& input) const override {
     const v1::ConvTranspose2d& conv = layer.conv_transpose2d();
-    TANDEM_RETURN_IF_ERROR(CheckImage(field(), input));
-    if (input[0] % conv.groups() != 0) {
-      return FieldError("conv_transpose2d.groups",
-                        absl::StrCat("is ", conv.groups(), "; it must divide the ", input[0],
-                                     " channels of the input ", input.ToString()));
-    }
+    TANDEM_RETURN_IF_ERROR(CheckChannels(field(), conv, input));
     const Size2d size = SpreadSize(conv, {input[1], input[2]});
     if (size.h >= 1 && size.w >= 1 && size.h <= kMaxExtent && size.w <= kMaxExtent) {
       return Shape({conv.filters(), size.h, size.w});

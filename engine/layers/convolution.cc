@@ -10,6 +10,7 @@
 #include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/pad.h"
 #include "engine/layers/activation.h"
+#include "engine/layers/convolution_fields.h"
 #include "engine/layers/fields.h"
 
 namespace tandem {
@@ -42,13 +43,12 @@ Size2d RestOf(const v1::Conv2d& conv) {
 // What the modes that find the padding themselves ask for.
 void CheckFoundPadding(const v1::Conv2d& conv, FieldViolations& violations) {
   if (!conv.padding().empty()) {
-    violations.Add("conv2d.padding", absl::StrCat("is given, but ", v1::PaddingMode_Name(conv.padding_mode()),
-                                                  " finds the padding itself; leave one of them out"));
+    violations.Add("padding", absl::StrCat("is given, but ", v1::PaddingMode_Name(conv.padding_mode()),
+                                           " finds the padding itself; leave one of them out"));
   }
   const Size2d stride = PairOf(conv.stride());
   if (conv.padding_mode() == v1::PADDING_MODE_SAME && stride != Size2d{1, 1}) {
-    violations.Add("conv2d.stride",
-                   absl::StrCat("is ", stride.ToString(), "; padding_mode SAME needs stride 1"));
+    violations.Add("stride", absl::StrCat("is ", stride.ToString(), "; padding_mode SAME needs stride 1"));
   }
 }
 
@@ -58,51 +58,33 @@ class Conv2dLayerKind final : public OneInputLayerKind {
 
   void FillDefaults(v1::Layer* layer) const override {
     v1::Conv2d* conv = layer->mutable_conv2d();
-    FillPair(1, conv->mutable_stride());
-    FillPair(1, conv->mutable_dilation());
+    FillConvolution(conv);
     if (conv->padding_mode() == v1::PADDING_MODE_UNSPECIFIED)
       conv->set_padding_mode(v1::PADDING_MODE_EXPLICIT);
     if (conv->padding_mode() == v1::PADDING_MODE_EXPLICIT) FillPair(0, conv->mutable_padding());
-    if (conv->groups() == 0) conv->set_groups(1);
-    if (!conv->has_use_bias()) conv->set_use_bias(true);
-    if (conv->activation() == v1::ACTIVATION_UNSPECIFIED) conv->set_activation(v1::ACTIVATION_IDENTITY);
-    FillInitializer(XavierUniform(), conv->mutable_weight_initializer());
-    FillInitializer(Zeros(), conv->mutable_bias_initializer());
   }
 
   absl::Status Check(const v1::Layer& layer) const override {
     const v1::Conv2d& conv = layer.conv2d();
-    FieldViolations violations;
-    CheckExtent("conv2d.filters", conv.filters(), 1, violations);
-    CheckPair("conv2d.kernel", conv.kernel(), 1, violations);
-    CheckPair("conv2d.stride", conv.stride(), 1, violations);
-    CheckPair("conv2d.dilation", conv.dilation(), 1, violations);
-    CheckExtent("conv2d.groups", conv.groups(), 1, violations);
+    FieldViolations found;
+    CheckConvolutionSizes(conv, found);
     if (conv.padding_mode() == v1::PADDING_MODE_EXPLICIT) {
-      CheckPair("conv2d.padding", conv.padding(), 0, violations);
+      CheckPair("padding", conv.padding(), 0, found);
     } else if (!v1::PaddingMode_IsValid(conv.padding_mode())) {
-      violations.Add("conv2d.padding_mode", absl::StrCat("is ", static_cast<int>(conv.padding_mode()),
-                                                         ", which is no padding mode"));
-    } else if (violations.empty()) {
-      CheckFoundPadding(conv, violations);
+      found.Add("padding_mode",
+                absl::StrCat("is ", static_cast<int>(conv.padding_mode()), ", which is no padding mode"));
+    } else if (found.empty()) {
+      CheckFoundPadding(conv, found);
     }
-    if (conv.groups() > 0 && conv.filters() % conv.groups() != 0) {
-      violations.Add("conv2d.groups",
-                     absl::StrCat("is ", conv.groups(), "; it must divide the filters, ", conv.filters()));
-    }
-    CheckActivation("conv2d.activation", conv.activation(), violations);
-    violations.AddAll("conv2d.weight_initializer", CheckInitializer(conv.weight_initializer()));
-    violations.AddAll("conv2d.bias_initializer", CheckInitializer(conv.bias_initializer()));
+    CheckConvolutionRest(conv, found);
+    FieldViolations violations;
+    violations.AddAll(field(), found.ToStatus());
     return violations.ToStatus();
   }
 
   absl::StatusOr<Shape> Infer(const v1::Layer& layer, const Shape& input) const override {
     const v1::Conv2d& conv = layer.conv2d();
-    TANDEM_RETURN_IF_ERROR(CheckImage("conv2d", input));
-    if (input[0] % conv.groups() != 0) {
-      return FieldError("conv2d.groups", absl::StrCat("is ", conv.groups(), "; it must divide the ", input[0],
-                                                      " channels of the input ", input.ToString()));
-    }
+    TANDEM_RETURN_IF_ERROR(CheckChannels(field(), conv, input));
     const Conv2dGeometry geometry = GeometryOf(conv);
     const Size2d rest = RestOf(conv);
     const absl::StatusOr<Size2d> windows =
