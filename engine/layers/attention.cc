@@ -19,10 +19,13 @@ namespace {
 
 // The query, the key and the value.
 constexpr int64_t kProjections = 3;
+// Of the last projection, as in PyTorch.
+constexpr absl::string_view kInnerNames[] = {"out_proj"};
 
 class MultiHeadAttentionLayerKind final : public OneInputLayerKind {
  public:
   absl::string_view field() const override { return "multi_head_attention"; }
+  absl::Span<const absl::string_view> inner_names() const override { return kInnerNames; }
 
   void FillDefaults(v1::Layer* layer) const override {
     v1::MultiHeadAttention* attention = layer->mutable_multi_head_attention();
@@ -91,8 +94,8 @@ class MultiHeadAttentionLayerKind final : public OneInputLayerKind {
     TANDEM_ASSIGN_OR_RETURN(const ValueId heads,
                             graph.Add(std::make_shared<MatmulOp>(), {weights, parts[2]}));
     TANDEM_ASSIGN_OR_RETURN(const ValueId joined, graph.Add(std::make_shared<MergeHeadsOp>(), {heads}));
-    return Project(layer, "out_proj.", joined, features, attention.output_weight_initializer(),
-                   attention.use_output_bias(), context);
+    return Project(layer, absl::StrCat(kInnerNames[0], "."), joined, features,
+                   attention.output_weight_initializer(), attention.use_output_bias(), context);
   }
 };
 

@@ -45,7 +45,11 @@ int BatchedAxis(int64_t axis, const Shape& batch) {
 }
 
 absl::Status CheckImage(absl::string_view field, const Shape& input) {
-  if (input.rank() == 3) return absl::OkStatus();
+  if (input.rank() == 3 && input[1] <= kMaxExtent && input[2] <= kMaxExtent) return absl::OkStatus();
+  if (input.rank() == 3) {
+    return FieldError(field, absl::StrCat("takes images of at most ", kMaxExtent, " pixels each way, not ",
+                                          input.ToString()));
+  }
   return FieldError(field, absl::StrCat("takes images [channels, height, width], not ", input.ToString()));
 }
 

@@ -39,7 +39,7 @@ absl::StatusOr<int> ResolveAxis(absl::string_view field, int64_t axis, const Sha
 // The same dimension of a batch of shape `batch`, for an axis that ResolveAxis takes.
 int BatchedAxis(int64_t axis, const Shape& batch);
 
-// That input samples are [channels, height, width]; the error is of `field`.
+// That input samples are [channels, height, width], the last two at most kMaxExtent; the error is of `field`.
 absl::Status CheckImage(absl::string_view field, const Shape& input);
 
 // That input samples are sequences of vectors [length, features]; the error is of `field`.

@@ -113,6 +113,8 @@ class LayerKind {
   // How many inputs it reads.
   virtual int least_inputs() const { return 1; }
   virtual int most_inputs() const { return 1; }
+  // Names below its own by which it keeps parameters as a layer does: "<layer>.<name>.weight".
+  virtual absl::Span<const absl::string_view> inner_names() const { return {}; }
   // Whether its input is tokens, int32, which only a model's input can be; others read numbers.
   virtual bool reads_tokens() const { return false; }
 

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/layers/model.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -18,9 +18,7 @@ using ::testing::HasSubstr;
 
 // A model of the layers over [6, 8, 10].
 v1::Model ModelOf(const std::string& layers) {
-  v1::Model model;
-  const std::string text = absl::StrCat("input { shape: [6, 8, 10] } ", layers);
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &model)) << text;
+  v1::Model model = FromText<v1::Model>(absl::StrCat("input { shape: [6, 8, 10] } ", layers));
   FillModelDefaults(&model);
   return model;
 }
@@ -151,6 +149,9 @@ TEST(LayerKindsTest, TransposesConvolutions) {
                   "layers[0].conv_transpose2d.padding", "[0, 2]");
   ExpectViolation("layers { conv_transpose2d { filters: 4 kernel: 1 groups: 4 } }",
                   "layers[0].conv_transpose2d.groups", "6 channels");
+  ExpectViolation(R"(layers { upsample { size: [2147483647, 2] } } layers { reshape { shape: [1, 1, -1] } }
+                     layers { conv_transpose2d { filters: 1 kernel: 1 stride: 2147483647 } })",
+                  "layers[2].conv_transpose2d", "at most 2147483647 pixels");
 }
 
 TEST(LayerKindsTest, ConvolutionsKeepTheSizeWithAnyKernel) {

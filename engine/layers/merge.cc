@@ -1,6 +1,5 @@
 #include "engine/layers/merge.h"
 
-#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "engine/graph/ops/elementwise.h"
 #include "engine/layers/activation.h"
 #include "engine/layers/fields.h"
+#include "engine/layers/sequence.h"
 
 namespace tandem {
 namespace {
@@ -30,7 +30,7 @@ class AddLayerKind final : public LayerKind {
  public:
   absl::string_view field() const override { return "add"; }
   int least_inputs() const override { return 2; }
-  int most_inputs() const override { return std::numeric_limits<int>::max(); }
+  int most_inputs() const override { return kMaxInputs; }
 
   void FillDefaults(v1::Layer* layer) const override {
     v1::Add* add = layer->mutable_add();
@@ -61,7 +61,7 @@ class MultiplyLayerKind final : public LayerKind {
  public:
   absl::string_view field() const override { return "multiply"; }
   int least_inputs() const override { return 2; }
-  int most_inputs() const override { return std::numeric_limits<int>::max(); }
+  int most_inputs() const override { return kMaxInputs; }
 
   void FillDefaults(v1::Layer* layer) const override {
     v1::Multiply* multiply = layer->mutable_multiply();
@@ -94,7 +94,7 @@ class ConcatLayerKind final : public LayerKind {
  public:
   absl::string_view field() const override { return "concat"; }
   int least_inputs() const override { return 2; }
-  int most_inputs() const override { return std::numeric_limits<int>::max(); }
+  int most_inputs() const override { return kMaxInputs; }
 
   void FillDefaults(v1::Layer* layer) const override {
     if (!layer->concat().has_axis()) layer->mutable_concat()->set_axis(0);

@@ -10,6 +10,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/layers/blocks.h"
 #include "engine/layers/fields.h"
+#include "engine/layers/layer_kind.h"
 #include "engine/layers/sequence.h"
 #include "engine/layers/tokens.h"
 
@@ -37,19 +38,24 @@ absl::optional<Shape> CheckInputShape(const v1::Model& model, FieldViolations& v
   return shape;
 }
 
-// That no two layers, those within blocks included, have one full name: their parameters would too.
+// That no two layers, those within blocks included, have parameters that begin with one full name.
 void CheckFullNames(const Layers& layers, const std::string& prefix, const std::string& path,
                     std::map<std::string, std::string>& paths, FieldViolations& violations) {
   for (int i = 0; i < layers.size(); ++i) {
     const v1::Layer& layer = layers[i];
     const std::string field = absl::StrCat(path, "[", i, "]");
     const std::string name = absl::StrCat(prefix, layer.name());
-    const auto [first, fresh] = paths.emplace(name, field);
-    if (!fresh && first->second != field) {
+    const auto claim = [&](const std::string& claimed) {
+      const auto [first, fresh] = paths.emplace(claimed, field);
+      if (fresh || first->second == field) return true;
       violations.Add(absl::StrCat(field, ".name"),
-                     absl::StrCat("makes the layer's full name \"", name, "\", which is that of ",
-                                  first->second, " too; rename one of them"));
-      return;
+                     absl::StrCat("makes parameters begin with \"", claimed, ".\", as those of ",
+                                  first->second, " do; rename one of them"));
+      return false;
+    };
+    if (!claim(name)) return;
+    for (const absl::string_view inner : FindLayerKind(layer.kind_case())->inner_names()) {
+      if (!claim(absl::StrCat(name, ".", inner))) return;
     }
     ForEachBlock(layer, [&](const Layers& block, const std::string& block_path, const std::string& suffix) {
       CheckFullNames(block, absl::StrCat(name, ".", suffix), absl::StrCat(field, ".", block_path), paths,

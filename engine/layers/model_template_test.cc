@@ -4,10 +4,10 @@
 #include <string>
 
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/graph/graph.h"
 #include "engine/layers/model.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -15,15 +15,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-v1::Model Parse(const std::string& text) {
-  v1::Model model;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &model)) << text;
-  return model;
-}
-
 // The expansion with its defaults.
 v1::Model Expanded(const std::string& text, const TemplateData& data) {
-  v1::Model model = Parse(text);
+  v1::Model model = FromText<v1::Model>(text);
   const absl::Status status = ExpandTemplate(data, &model);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_FALSE(model.has_template_());
@@ -56,7 +50,7 @@ int64_t Count(const std::map<std::string, Shape>& parameters) {
 }
 
 std::vector<FieldViolation> Violations(const std::string& text, const TemplateData& data) {
-  v1::Model model = Parse(text);
+  v1::Model model = FromText<v1::Model>(text);
   const v1::Model before = model;
   const absl::Status status = ExpandTemplate(data, &model);
   EXPECT_FALSE(status.ok()) << text;

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/from_text.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -15,8 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 v1::Model Parse(const std::string& text) {
-  v1::Model model;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &model)) << text;
+  v1::Model model = FromText<v1::Model>(text);
   FillModelDefaults(&model);
   return model;
 }
@@ -291,13 +290,35 @@ TEST(ModelTest, BlocksSayWhereTheFaultIs) {
     layers { name: "a.1" conv2d { filters: 4 kernel: 1 } }
     layers { name: "a" repeat { count: 2 layers { name: "b" conv2d { filters: 4 kernel: 1 } } } }
     layers { name: "a.1.b" conv2d { filters: 4 kernel: 1 } })",
-                  "layers[2].name", "\"a.1.b\", which is that of layers[1].repeat.layers[0]");
+                  "layers[2].name", "\"a.1.b.\", as those of layers[1].repeat.layers[0]");
+  // An attention has a layer within itself.
+  ExpectViolation(R"(input { shape: [4, 8] }
+    layers { name: "a" multi_head_attention { heads: 2 } }
+    layers { name: "a.out_proj" dense { units: 8 per_position: true } })",
+                  "layers[1].name", "\"a.out_proj.\", as those of layers[0]");
 }
 
 TEST(ModelTest, RefusesMoreLayersThanFitHoweverNested) {
   std::string nested = "flatten {}";
   for (int i = 0; i < 20; ++i) nested = "repeat { count: 1000000000 layers { " + nested + " } }";
   ExpectViolation("input { shape: 8 } layers { " + nested + " }", "layers", "at most 4096 are taken");
+}
+
+TEST(ModelTest, RefusesMoreOperationsThanCanBePlanned) {
+  const v1::Model model = Parse(R"(
+    input { shape: [2, 3] }
+    layers { repeat { count: 1000 layers { lstm { units: 1 layers: 64 bidirectional: true } } } })");
+  ASSERT_TRUE(CheckModel(model).ok()) << CheckModel(model).status();
+  Graph graph;
+  const ValueId input = graph.AddInput("input", DType::kFloat32, Shape({1, 2, 3}));
+  const absl::Status status = BuildModel(model, input, DType::kFloat32, true, graph).status();
+  ASSERT_EQ(GetFieldViolations(status).size(), 1) << status;
+  EXPECT_EQ(GetFieldViolations(status)[0].field, "layers[0].repeat.layers[0]");
+  EXPECT_THAT(GetFieldViolations(status)[0].description, HasSubstr("more than 32768 operations"));
+
+  std::string many = "input { shape: 8 } layers { add {} inputs: [\"input\"";
+  for (int i = 0; i < 2000; ++i) many += ", \"input\"";
+  ExpectViolation(many + "] }", "layers[0].inputs", "at most 1024");
 }
 
 TEST(ModelTest, ReportsEverythingAtOnce) {

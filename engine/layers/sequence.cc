@@ -248,6 +248,10 @@ absl::StatusOr<ValueId> BuildSequence(const Layers& layers, absl::string_view pa
     for (const std::string& name : layer.inputs()) sources.push_back(outputs[name]);
     if (sources.empty()) sources.push_back(last);
     absl::StatusOr<ValueId> output = BuildLayer(layer, sources, context);
+    if (output.ok() && context.graph.nodes().size() > kMaxOperations) {
+      output = absl::InvalidArgumentError(absl::StrCat("makes the network one of more than ", kMaxOperations,
+                                                       " operations; take fewer or simpler layers"));
+    }
     if (!output.ok()) {
       const std::vector<FieldViolation> within = GetFieldViolations(output.status());
       const std::string field =

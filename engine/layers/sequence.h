@@ -23,6 +23,13 @@ using Layers = google::protobuf::RepeatedPtrField<v1::Layer>;
 // The most layers that a model may have, those within blocks counted as often as they are repeated.
 inline constexpr int kMaxLayers = 4096;
 
+// The most inputs that a layer of several may have.
+inline constexpr int kMaxInputs = 1024;
+
+// The most operations of a network, forwards: what is planned for all that follow from them takes a time that
+// grows with their square.
+inline constexpr size_t kMaxOperations = 32768;
+
 // The most elements of one sample anywhere in a network.
 inline constexpr int64_t kMaxSampleElements = int64_t{1} << 36;
 
@@ -39,7 +46,7 @@ std::vector<absl::optional<Shape>> CheckSequence(const Layers& layers, absl::str
                                                  FieldViolations& violations);
 
 // Appends a checked sequence to the graph and returns the last layer's output. INVALID_ARGUMENT, with the
-// layer, where a tensor would be too large.
+// layer, where a tensor would be too large, or the network have more than kMaxOperations.
 absl::StatusOr<ValueId> BuildSequence(const Layers& layers, absl::string_view path, ValueId input,
                                       LayerContext& context);
 
