@@ -1,16 +1,17 @@
 #include "engine/schedules/plateau.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tandem {
 
 bool Plateau::Improves(double measure) const {
-  if (!state_.best.has_value()) return true;
+  if (!state_.best.has_value()) return !std::isnan(measure);
   const bool downwards = spec_.mode() != v1::PLATEAU_MODE_MAX;
-  const double sign = downwards ? -1 : 1;
-  const double margin =
-      spec_.threshold_mode() == v1::THRESHOLD_MODE_ABS ? spec_.threshold() : spec_.threshold() * *state_.best;
-  const double bar = *state_.best + sign * margin;
+  const double margin = downwards ? -spec_.threshold() : spec_.threshold();
+  // As a product, an infinite best can still be bettered.
+  const double bar =
+      spec_.threshold_mode() == v1::THRESHOLD_MODE_ABS ? *state_.best + margin : *state_.best * (1 + margin);
   return downwards ? measure < bar : measure > bar;
 }
 

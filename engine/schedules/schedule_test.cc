@@ -1,12 +1,14 @@
 #include "engine/schedules/schedule.h"
 
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
-#include "engine/base/field_violations.h"
+#include "engine/base/testing/field_at_fault.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/schedules/learning_rate.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -15,8 +17,7 @@ namespace {
 using ::testing::Pointwise;
 
 v1::Schedule Parse(const std::string& text) {
-  v1::Schedule schedule;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &schedule)) << text;
+  v1::Schedule schedule = FromText<v1::Schedule>(text);
   FillScheduleDefaults(&schedule);
   return schedule;
 }
@@ -44,11 +45,7 @@ void ExpectRates(const std::vector<double>& actual, const std::vector<double>& e
   EXPECT_THAT(actual, Pointwise(testing::DoubleNear(1e-12), expected));
 }
 
-// What a message's only fault is.
-std::string FaultOf(const std::string& text) {
-  const std::vector<FieldViolation> violations = GetFieldViolations(CheckSchedule(Parse(text)));
-  return violations.size() == 1 ? violations[0].field : std::to_string(violations.size());
-}
+std::string FaultOf(const std::string& text) { return FieldAtFault(CheckSchedule(Parse(text))); }
 
 TEST(ScheduleTest, NothingIsConstant) {
   ExpectRates(Rates("", 0.5, 2, 2), {0.5, 0.5, 0.5, 0.5});
@@ -121,6 +118,19 @@ TEST(ScheduleTest, APlateauOfTheAccuracyLooksUpwards) {
   EXPECT_EQ(rate.Rate(2), 1);
   rate.EndEpoch(3, 0.6);
   EXPECT_EQ(rate.Rate(3), 0.5);
+}
+
+TEST(ScheduleTest, APlateauGetsOverMeasurementsThatAreNoNumbers) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const double first : {std::nan(""), kInfinity}) {
+    LearningRate rate(OptionsFor("plateau { factor: 0.5 patience: 1 }", 1, 1, 9));
+    rate.EndEpoch(1, first);
+    rate.EndEpoch(2, 3);
+    rate.EndEpoch(3, 2);
+    rate.EndEpoch(4, 1);
+    EXPECT_EQ(rate.Rate(4), 1) << first;
+    EXPECT_EQ(rate.state()->best, 1) << first;
+  }
 }
 
 TEST(ScheduleTest, NamesTheFieldAtFault) {
