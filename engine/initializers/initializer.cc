@@ -13,6 +13,9 @@
 namespace tandem {
 namespace {
 
+// Of parameters, which are float32.
+constexpr double kLargest = std::numeric_limits<float>::max();
+
 // FNV-1a (Fowler, Noll and Vo), 64 bits: a fixed function, as what it gives decides initial weights.
 uint64_t HashName(absl::string_view name) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -112,13 +115,14 @@ void CheckDistribution(absl::string_view kind, v1::InitializerDistribution distr
 }
 
 void CheckDeviation(absl::string_view field, double deviation, double least, FieldViolations& violations) {
-  if (deviation >= least && std::isfinite(deviation)) return;
-  violations.Add(field, absl::StrCat("is ", deviation, "; it must be finite and ",
+  if (deviation >= least && deviation <= kLargest) return;
+  violations.Add(field, absl::StrCat("is ", deviation, "; it must be finite in float32 and ",
                                      least > 0 ? "above 0" : "at least 0"));
 }
 
 void CheckFinite(absl::string_view field, double value, FieldViolations& violations) {
-  if (!std::isfinite(value)) violations.Add(field, absl::StrCat("is ", value, "; it must be finite"));
+  if (std::abs(value) <= kLargest) return;
+  violations.Add(field, absl::StrCat("is ", value, "; it must be finite in float32"));
 }
 
 void CheckTruncatedNormal(const v1::TruncatedNormalInitializer& normal, FieldViolations& violations) {

@@ -168,6 +168,8 @@ TEST(InitializerTest, NamesTheFieldsAtFault) {
   initializer.mutable_truncated_normal()->set_low(5);
   initializer.mutable_truncated_normal()->set_high(6);
   EXPECT_EQ(GetFieldViolations(CheckInitializer(initializer))[0].field, "truncated_normal.high");
+  initializer.mutable_constant()->set_value(1e300);
+  EXPECT_EQ(GetFieldViolations(CheckInitializer(initializer))[0].field, "constant.value");
   initializer.mutable_orthogonal()->set_gain(std::nan(""));
   EXPECT_EQ(GetFieldViolations(CheckInitializer(initializer))[0].field, "orthogonal.gain");
 }

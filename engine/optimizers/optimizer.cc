@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -86,8 +87,14 @@ const FieldDescriptor* KindOf(const v1::Optimizer& optimizer) {
 
 // What a number must be, by its field's name; empty where it is so.
 std::string FaultOf(absl::string_view kind, absl::string_view field, double value) {
-  if (field == "learning_rate" || field == "epsilon") {
+  if (field == "learning_rate") {
     return value > 0 && std::isfinite(value) ? "" : "it must be finite and above 0";
+  }
+  if (field == "epsilon") {
+    // What float32 rounds to 0 would keep no quotient from being 0 / 0.
+    constexpr double kLeast = std::numeric_limits<float>::min();
+    return value >= kLeast && std::isfinite(value) ? ""
+                                                   : absl::StrCat("it must be finite and at least ", kLeast);
   }
   if (field == "momentum" || field == "dampening" || field == "beta1" || field == "beta2" ||
       field == "alpha" || field == "rho") {

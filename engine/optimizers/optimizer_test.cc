@@ -7,11 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/field_at_fault.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/graph/ops/adam.h"
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/sgd.h"
 #include "engine/optimizers/parameter_groups.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -72,17 +73,12 @@ TEST(OptimizerTest, NamesTheFieldsAtFault) {
 }
 
 v1::Optimizer Parse(const std::string& text) {
-  v1::Optimizer optimizer;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &optimizer)) << text;
+  v1::Optimizer optimizer = FromText<v1::Optimizer>(text);
   FillOptimizerDefaults(&optimizer);
   return optimizer;
 }
 
-// What a message's only fault is.
-std::string FaultOf(const std::string& text) {
-  const std::vector<FieldViolation> violations = GetFieldViolations(CheckOptimizer(Parse(text)));
-  return violations.size() == 1 ? violations[0].field : std::to_string(violations.size());
-}
+std::string FaultOf(const std::string& text) { return FieldAtFault(CheckOptimizer(Parse(text))); }
 
 TEST(OptimizerTest, DefaultsArePyTorchs) {
   for (const char* kind : {"adam {}", "adamw {}", "nadam {}", "adamax {}", "rmsprop {}", "adagrad {}",
@@ -100,6 +96,7 @@ TEST(OptimizerTest, DefaultsArePyTorchs) {
 TEST(OptimizerTest, NamesEveryKindsFields) {
   EXPECT_EQ(FaultOf("adam { beta1: 1 }"), "adam.beta1");
   EXPECT_EQ(FaultOf("adamw { epsilon: 0 }"), "adamw.epsilon");
+  EXPECT_EQ(FaultOf("adam { epsilon: 1e-60 }"), "adam.epsilon");
   EXPECT_EQ(FaultOf("nadam { momentum_decay: -1 }"), "nadam.momentum_decay");
   EXPECT_EQ(FaultOf("adamax { learning_rate: -1 }"), "adamax.learning_rate");
   EXPECT_EQ(FaultOf("rmsprop { alpha: nan }"), "rmsprop.alpha");
@@ -120,6 +117,12 @@ TEST(OptimizerTest, NamesEveryKindsFields) {
   EXPECT_EQ(FaultOf("muon { momentum: 1 }"), "muon.momentum");
   EXPECT_EQ(FaultOf("muon { adamw { beta1: 1 } }"), "muon.adamw.beta1");
   EXPECT_EQ(FaultOf("adam {} groups { names: 'a' weight_decay: -1 }"), "groups[0].weight_decay");
+}
+
+TEST(OptimizerTest, RefusesMoreNamesThanAreLookedThrough) {
+  std::string text = "adam {} groups { frozen: true names: ['a'";
+  for (int i = 0; i < 1024; ++i) text += ", 'a'";
+  EXPECT_EQ(FaultOf(text + "] }"), "groups");
 }
 
 TEST(OptimizerTest, GroupsHaveAWeightDecayOfTheirOwn) {

@@ -33,6 +33,16 @@ bool MatchesName(absl::string_view pattern, absl::string_view name) {
 }
 
 void CheckParameterGroups(const v1::Optimizer& optimizer, FieldViolations& violations) {
+  // Each parameter is looked for among all of them.
+  constexpr int kMaxNames = 1024;
+  int names = optimizer.muon().adamw_names_size();
+  for (const v1::ParameterGroup& group : optimizer.groups()) names += 1 + group.names_size();
+  if (names > kMaxNames) {
+    violations.Add("groups",
+                   absl::StrCat("are ", optimizer.groups_size(), ", and with their names ", names,
+                                "; at most ", kMaxNames, " are taken: '*' in a name stands for many"));
+    return;
+  }
   for (int i = 0; i < optimizer.groups_size(); ++i) {
     const v1::ParameterGroup& group = optimizer.groups(i);
     const std::string field = absl::StrCat("groups[", i, "]");
