@@ -7,7 +7,6 @@
 #include <fstream>
 #include <limits>
 #include <optional>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -21,7 +20,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kLongestHeader = 100'000'000;
+// Of headers a few times as large as any network's: as JSON values they take a multiple of it.
+constexpr uint64_t kLongestHeader = uint64_t{32} << 20;
+// Lists within a tensor's entry within the header.
+constexpr int kDeepest = 3;
 constexpr size_t kLengthBytes = 8;
 
 // A tensor as the header has it, with where its bytes lie after the header.
@@ -136,8 +138,29 @@ absl::StatusOr<uint64_t> ParseLength(absl::string_view bytes, uint64_t size) {
   return length;
 }
 
+// Whether values lie within each other no deeper than in a header.
+bool IsShallow(absl::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (quoted) {
+      if (c == '\\') ++i;
+    } else if (c == '{' || c == '[') {
+      if (++depth > kDeepest) return false;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return true;
+}
+
 // `data_size` is the number of bytes after the header.
 absl::StatusOr<Layout> ParseHeader(absl::string_view text, uint64_t data_size) {
+  // Before any memory is taken for what lies deeper.
+  if (!IsShallow(text)) return Malformed("values in its header lie too deep within each other");
   const json header = json::parse(text.begin(), text.end(), /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (!header.is_object()) return Malformed("its header is no JSON object");
   Layout layout;
@@ -158,6 +181,34 @@ absl::StatusOr<Layout> ParseHeader(absl::string_view text, uint64_t data_size) {
 
 absl::Status Explain(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
+// A file whose header has been read.
+struct OpenFile {
+  std::ifstream stream;
+  Layout layout;
+  uint64_t data_begin = 0;
+};
+
+absl::StatusOr<OpenFile> OpenSafetensors(const std::string& path) {
+  OpenFile file;
+  file.stream.open(path, std::ios::binary | std::ios::ate);
+  if (!file.stream) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  const std::streamoff size = file.stream.tellg();
+  if (size < 0) return absl::DataLossError(absl::StrCat("cannot read ", path));
+  file.stream.seekg(0);
+  std::string bytes(std::min<size_t>(size, kLengthBytes), '\0');
+  file.stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  const absl::StatusOr<uint64_t> length = ParseLength(bytes, size);
+  if (!length.ok()) return Explain(path, length.status());
+  std::string text(*length, '\0');
+  file.stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file.stream) return absl::DataLossError(absl::StrCat("cannot read ", path));
+  file.data_begin = kLengthBytes + *length;
+  absl::StatusOr<Layout> layout = ParseHeader(text, size - file.data_begin);
+  if (!layout.ok()) return Explain(path, layout.status());
+  file.layout = *std::move(layout);
+  return file;
 }
 
 }  // namespace
@@ -182,34 +233,24 @@ absl::StatusOr<SafetensorsContents> ParseSafetensors(absl::string_view bytes) {
 }
 
 absl::StatusOr<SafetensorsContents> ReadSafetensors(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
-  std::ostringstream content;
-  content << file.rdbuf();
-  if (file.bad() || content.bad()) return absl::DataLossError(absl::StrCat("cannot read ", path));
-  absl::StatusOr<SafetensorsContents> contents = ParseSafetensors(content.str());
-  if (!contents.ok()) return Explain(path, contents.status());
+  TANDEM_ASSIGN_OR_RETURN(OpenFile file, OpenSafetensors(path));
+  SafetensorsContents contents;
+  contents.metadata = std::move(file.layout.metadata);
+  for (Located& located : file.layout.tensors) {
+    Tensor tensor(located.entry.dtype, located.entry.shape);
+    file.stream.seekg(static_cast<std::streamoff>(file.data_begin + located.begin));
+    file.stream.read(static_cast<char*>(tensor.raw_data()), tensor.bytes());
+    if (!file.stream) return absl::DataLossError(absl::StrCat("cannot read ", path));
+    contents.tensors.emplace(std::move(located.name), std::move(tensor));
+  }
   return contents;
 }
 
 absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
-  const std::streamoff size = file.tellg();
-  if (size < 0) return absl::DataLossError(absl::StrCat("cannot read ", path));
-  file.seekg(0);
-  std::string bytes(std::min<size_t>(size, kLengthBytes), '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  const absl::StatusOr<uint64_t> length = ParseLength(bytes, size);
-  if (!length.ok()) return Explain(path, length.status());
-  std::string text(*length, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file) return absl::DataLossError(absl::StrCat("cannot read ", path));
-  absl::StatusOr<Layout> layout = ParseHeader(text, size - kLengthBytes - *length);
-  if (!layout.ok()) return Explain(path, layout.status());
+  TANDEM_ASSIGN_OR_RETURN(OpenFile file, OpenSafetensors(path));
   SafetensorsHeader header;
-  header.metadata = std::move(layout->metadata);
-  for (Located& located : layout->tensors) {
+  header.metadata = std::move(file.layout.metadata);
+  for (Located& located : file.layout.tensors) {
     header.tensors.emplace(std::move(located.name), std::move(located.entry));
   }
   return header;

@@ -35,7 +35,7 @@ struct SafetensorsHeader {
 
 // Reads the safetensors format (https://huggingface.co/docs/safetensors): 8 bytes little-endian, the header's
 // length; the header, JSON; the tensors' bytes. Nothing in `bytes` is trusted. DATA_LOSS, saying what is
-// wrong, where the header is no such JSON or longer than 100 MB, a tensor's type is not one of F64, F32, F16,
+// wrong, where the header is no such JSON or longer than 32 MiB, a tensor's type is not one of F64, F32, F16,
 // BF16, I64, I32 and U8, its extents and its bytes do not agree, or tensors leave gaps, overlap or end beyond
 // the file.
 absl::StatusOr<SafetensorsContents> ParseSafetensors(absl::string_view bytes);

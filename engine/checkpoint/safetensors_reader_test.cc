@@ -73,6 +73,10 @@ TEST(SafetensorsReader, RefusesWhatIsNotSound) {
           4),
       File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 5),
       std::string("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10),
+      // More than it would be safe to take in.
+      File(std::string(1 << 20, '['), 0),
+      File(R"({"a":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})", 4),
+      File("{" + std::string(40 << 20, ' ') + "}", 0),
   };
   for (const std::string& file : files) {
     const auto contents = ParseSafetensors(file);
@@ -93,6 +97,18 @@ TEST(SafetensorsReader, ReadsTheHeaderAlone) {
   ASSERT_EQ(read->tensors.size(), 2u);
   EXPECT_EQ(read->tensors.at("a").dtype, DType::kFloat64);
   EXPECT_EQ(read->tensors.at("b").shape, Shape({2, 3}));
+}
+
+TEST(SafetensorsReader, ReadsAFileAsItsBytes) {
+  const std::string content =
+      File(R"({"__metadata__":{"text":"\"[[[[{ \\"},"b":{"dtype":"U8","shape":[2,3],"data_offsets":[8,14]},)"
+           R"("a":{"dtype":"F64","shape":[],"data_offsets":[0,8]}})",
+           14);
+  const auto read = ReadSafetensors(Write(content));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->metadata.at("text"), "\"[[[[{ \\");
+  EXPECT_EQ(read->Find("b")->data<uint8_t>()[5], 13);
+  EXPECT_EQ(read->Find("a")->elements(), 1);
 }
 
 TEST(SafetensorsReader, NamesTheFileThatIsNotThere) {
