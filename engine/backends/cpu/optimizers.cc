@@ -12,6 +12,7 @@
 #include "engine/graph/ops/adam.h"
 #include "engine/graph/ops/clip_gradients.h"
 #include "engine/graph/ops/lion.h"
+#include "engine/graph/ops/sgd.h"
 
 namespace tandem::cpu {
 namespace {
@@ -226,6 +227,23 @@ absl::Status LowerRmsprop(Lowering& lowering, const Node& node) {
     float* buffer = s.momentum != 0 ? u.state(s.centered ? 2 : 1) : nullptr;
     u.For([&](int64_t begin, int64_t end) {
       u.run.kernels->rmsprop(k, u.parameter, u.grad, u.state(0), mean, buffer, begin, end);
+    });
+  });
+}
+
+absl::Status LowerSgd(Lowering& lowering, const Node& node) {
+  const auto& op = static_cast<const SgdOp&>(*node.op);
+  SgdCoefficients constants;
+  constants.momentum = static_cast<float>(op.momentum);
+  constants.dampening = static_cast<float>(op.dampening);
+  constants.weight_decay = static_cast<float>(op.weight_decay);
+  constants.nesterov = op.nesterov;
+  return LowerUpdate(lowering, node, [constants](const Update& u) {
+    SgdCoefficients k = constants;
+    k.learning_rate = static_cast<float>(u.rate);
+    k.first_step = u.step == 0;
+    u.For([&](int64_t begin, int64_t end) {
+      u.run.kernels->sgd(k, u.parameter, u.grad, u.states.empty() ? nullptr : u.state(0), begin, end);
     });
   });
 }

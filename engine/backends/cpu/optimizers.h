@@ -14,6 +14,7 @@ absl::Status LowerLamb(Lowering& lowering, const Node& node);
 absl::Status LowerLion(Lowering& lowering, const Node& node);
 absl::Status LowerNadam(Lowering& lowering, const Node& node);
 absl::Status LowerRmsprop(Lowering& lowering, const Node& node);
+absl::Status LowerSgd(Lowering& lowering, const Node& node);
 
 }  // namespace tandem::cpu
 

@@ -2,13 +2,11 @@
 
 #include <cstring>
 #include <string>
-#include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/accumulate_gradient.h"
 #include "engine/graph/ops/all_reduce.h"
 #include "engine/graph/ops/moving_average.h"
-#include "engine/graph/ops/sgd.h"
 
 namespace tandem::cpu {
 
@@ -49,49 +47,6 @@ absl::Status LowerAllReduce(Lowering& lowering, const Node& node) {
                      return absl::OkStatus();
                    return run.communicator->AllReduce({data, elements, DType::kFloat32}, ReduceOp::kSum);
                  }});
-  return absl::OkStatus();
-}
-
-absl::Status LowerSgd(Lowering& lowering, const Node& node) {
-  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
-  const auto& op = static_cast<const SgdOp&>(*node.op);
-  TANDEM_ASSIGN_OR_RETURN(const Place parameter_home, lowering.Home(node.inputs[0]));
-  const Layout& layout = parameter_home.layout;
-  const Region parameter = parameter_home.region;
-  TANDEM_ASSIGN_OR_RETURN(const Region grad, lowering.Get(node.inputs[1], layout));
-  TANDEM_ASSIGN_OR_RETURN(const Region rate, lowering.GetPlain(node.inputs[2]));
-  TANDEM_ASSIGN_OR_RETURN(const Region step, lowering.GetPlain(node.inputs[3]));
-  const bool has_buffer = node.inputs.size() == 5;
-  Region buffer = parameter;
-  std::vector<Region> writes = {parameter};
-  if (has_buffer) {
-    TANDEM_ASSIGN_OR_RETURN(buffer, lowering.Get(node.inputs[4], layout));
-    TANDEM_ASSIGN_OR_RETURN(const Place buffer_home, lowering.Home(node.inputs[4]));
-    if (!(buffer_home.layout == layout)) {
-      return absl::InternalError("cpu: an optimizer's buffer lies in another layout than its parameter");
-    }
-    writes.push_back(buffer);
-  }
-  SgdCoefficients constants;
-  constants.momentum = static_cast<float>(op.momentum);
-  constants.dampening = static_cast<float>(op.dampening);
-  constants.weight_decay = static_cast<float>(op.weight_decay);
-  constants.nesterov = op.nesterov;
-  const int64_t elements = layout.elements();
-  lowering.Emit({.name = "sgd",
-                 .reads = {parameter, grad, rate, step, buffer},
-                 .writes = std::move(writes),
-                 .run = [=](const RunContext& run) {
-                   SgdCoefficients coefficients = constants;
-                   coefficients.learning_rate = static_cast<float>(*run.At<const double>(rate));
-                   coefficients.first_step = *run.At<const int64_t>(step) == 0;
-                   run.team->For(elements, [&](int64_t begin, int64_t end) {
-                     run.kernels->sgd(coefficients, run.At<float>(parameter), run.At<const float>(grad),
-                                      has_buffer ? run.At<float>(buffer) : nullptr, begin, end);
-                   });
-                   return absl::OkStatus();
-                 }});
-  for (const int i : op.MutatedInputs()) lowering.Changed(node.inputs[i]);
   return absl::OkStatus();
 }
 

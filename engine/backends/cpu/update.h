@@ -5,10 +5,10 @@
 
 namespace tandem::cpu {
 
+// Gradients that are reduced or added up, and averages of parameters.
 absl::Status LowerAllReduce(Lowering& lowering, const Node& node);
 absl::Status LowerAccumulateGradient(Lowering& lowering, const Node& node);
 absl::Status LowerMovingAverage(Lowering& lowering, const Node& node);
-absl::Status LowerSgd(Lowering& lowering, const Node& node);
 
 }  // namespace tandem::cpu
 
