@@ -57,21 +57,22 @@ int64_t Place(std::vector<Block>& blocks) {
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&blocks](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; });
-  std::vector<const Block*> placed;  // By offset.
+  // By offset. Copies: most of the time is spent here, and they lie together.
+  std::vector<Block> placed;
   int64_t arena_bytes = 0;
   for (const size_t index : order) {
     Block& block = blocks[index];
     int64_t offset = 0;
-    for (const Block* other : placed) {
-      if (other->last < block.first || block.last < other->first) continue;
-      if (other->offset - offset >= block.bytes) break;
-      offset = std::max(offset, other->offset + other->bytes);
+    for (const Block& other : placed) {
+      if (other.last < block.first || block.last < other.first) continue;
+      if (other.offset - offset >= block.bytes) break;
+      offset = std::max(offset, other.offset + other.bytes);
     }
     block.offset = offset;
     arena_bytes = std::max(arena_bytes, offset + block.bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), &block,
-                                   [](const Block* a, const Block* b) { return a->offset < b->offset; }),
-                  &block);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), block,
+                                   [](const Block& a, const Block& b) { return a.offset < b.offset; }),
+                  block);
   }
   return arena_bytes;
 }
