@@ -91,7 +91,10 @@ class HelpFormatter : public CLI::Formatter {
 
   std::string make_footer(const CLI::App* app) const override {
     if (app->get_parent() == nullptr) return "\n" + app->get_footer() + "\n";
-    return "\n`tandem --help` lists the options that every command takes.\n";
+    // A command has its parent's unless it was given its own.
+    const bool own = app->get_footer() != app->get_parent()->get_footer();
+    return absl::StrCat(own ? absl::StrCat("\n", app->get_footer(), "\n") : "",
+                        "\n`tandem --help` lists the options that every command takes.\n");
   }
 };
 

@@ -468,6 +468,8 @@ TEST_F(AppTest, CompletionIsValidShellAndKnowsCommands) {
   EXPECT_EQ(complete("tandem -o js", 2), "json\n");
   EXPECT_EQ(complete("tandem init lenet-", 2), "lenet-mnist\n");
   EXPECT_EQ(complete("tandem list --state que", 3), "queued\n");
+  EXPECT_EQ(complete("tandem datasets remo", 2), "remove\n");
+  EXPECT_EQ(complete("tandem datasets add x --image-f", 4), "--image-folder\n");
   for (const char* shell : {"zsh", "fish"}) {
     FakeTerminal terminal;
     EXPECT_EQ(RunCommand({"completion", shell}, terminal), 0);

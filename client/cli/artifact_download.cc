@@ -1,7 +1,6 @@
 #include "client/cli/artifact_download.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,29 +12,10 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "client/lib/sha256.h"
 
 namespace tandem::cli {
 namespace {
-
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
-  }
-
-  void Update(absl::string_view data) { EVP_DigestUpdate(context_.get(), data.data(), data.size()); }
-
-  // In lower-case hexadecimal digits.
-  std::string Finish() {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned int length = 0;
-    EVP_DigestFinal_ex(context_.get(), digest, &length);
-    return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), length));
-  }
-
- private:
-  const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
-};
 
 absl::Status FileError(const char* what, const std::string& path) {
   return absl::FailedPreconditionError(absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno)));
@@ -102,10 +82,10 @@ bool IsDownloaded(const std::string& path, const v1::Artifact& artifact) {
   if (error || static_cast<int64_t>(size) != artifact.size_bytes() || artifact.sha256().empty()) return false;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (file == nullptr) return false;
-  Sha256 sum;
+  client::Sha256 sum;
   char buffer[65536];
   while (const size_t count = std::fread(buffer, 1, sizeof(buffer), file.get())) sum.Update({buffer, count});
-  return sum.Finish() == artifact.sha256();
+  return absl::BytesToHexString(sum.Finish()) == artifact.sha256();
 }
 
 absl::Status DownloadArtifact(client::Client& client, const std::string& job, const v1::Artifact& artifact,
@@ -120,7 +100,7 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
   }
   PartialFile file(path);
   if (!file.status().ok()) return file.status();
-  Sha256 sum;
+  client::Sha256 sum;
   int64_t bytes = 0;
   const absl::Status status =
       client.ReadArtifact(job, artifact.name(), 0, observer, [&](absl::string_view data) -> absl::Status {
@@ -138,7 +118,7 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
     return absl::DataLossError(absl::StrCat(artifact.name(), " has ", bytes, " bytes; the job's record says ",
                                             artifact.size_bytes(), ". Nothing was kept."));
   }
-  const std::string digest = sum.Finish();
+  const std::string digest = absl::BytesToHexString(sum.Finish());
   if (!artifact.sha256().empty() && digest != artifact.sha256()) {
     return absl::DataLossError(absl::StrCat(artifact.name(), " has the SHA-256 ", digest,
                                             "; the job's record says ", artifact.sha256(),

@@ -1,6 +1,7 @@
 #include "client/cli/completion.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -28,20 +29,36 @@ std::vector<std::string> Flags(const CLI::Option& option) {
   return flags;
 }
 
+// Those of a command and of the commands under it, each once.
 std::vector<std::string> AllFlags(const CLI::App& app) {
   std::vector<std::string> flags;
-  for (const CLI::Option* option : app.get_options()) {
-    for (std::string& flag : Flags(*option)) flags.push_back(std::move(flag));
-  }
+  const auto add = [&](const CLI::App& command) {
+    for (const CLI::Option* option : command.get_options()) {
+      for (std::string& flag : Flags(*option)) {
+        if (std::find(flags.begin(), flags.end(), flag) == flags.end()) flags.push_back(std::move(flag));
+      }
+    }
+  };
+  add(app);
+  // The program's own are offered everywhere.
+  if (app.get_parent() == nullptr) return flags;
+  for (const CLI::App* command : Commands(app)) add(*command);
   return flags;
 }
 
-// What the command's positionals are called: JOB, FILE, ...
+// What the positionals of a command and of those under it are called, each once: JOB, FILE, ...
 std::vector<std::string> Positionals(const CLI::App& command) {
   std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_positional()) names.push_back(option->get_name(/*positional=*/true));
-  }
+  const auto add = [&](const CLI::App& one) {
+    for (const CLI::Option* option : one.get_options()) {
+      const std::string name = option->get_name(/*positional=*/true);
+      if (option->get_positional() && std::find(names.begin(), names.end(), name) == names.end()) {
+        names.push_back(name);
+      }
+    }
+  };
+  add(command);
+  for (const CLI::App* sub : Commands(command)) add(*sub);
   return names;
 }
 
@@ -55,6 +72,9 @@ std::vector<std::string> TemplateNames() {
 std::string BashWords(const std::string& kind) {
   if (kind == "JOB")
     return R"sh(COMPREPLY=($(compgen -W "$(tandem --timeout 2 __jobs 2>/dev/null)" -- "$cur")))sh";
+  if (kind == "SET") {
+    return R"sh(COMPREPLY=($(compgen -W "$(tandem --timeout 2 __datasets 2>/dev/null)" -- "$cur")))sh";
+  }
   if (kind == "FILE" || kind == "INPUT" || kind == "DATASET") {
     return R"sh(COMPREPLY=($(compgen -f -- "$cur")))sh";
   }
@@ -131,7 +151,10 @@ std::string BashCompletion(const CLI::App& app) {
       "  done\n"
       "  case $prev in\n");
   AppendValueCases(app, &text);
-  for (const CLI::App* command : Commands(app)) AppendValueCases(*command, &text);
+  for (const CLI::App* command : Commands(app)) {
+    AppendValueCases(*command, &text);
+    for (const CLI::App* sub : Commands(*command)) AppendValueCases(*sub, &text);
+  }
   absl::StrAppend(&text, "  esac\n  case $command in\n");
   for (const CLI::App* command : Commands(app)) {
     absl::StrAppend(&text, "    ", command->get_name(), ") flags='", absl::StrJoin(AllFlags(*command), " "),
@@ -151,6 +174,12 @@ std::string BashCompletion(const CLI::App& app) {
   for (const CLI::App* command : Commands(app)) {
     // What stands at which place is not counted: all of them are offered.
     std::vector<std::string> words;
+    std::vector<std::string> subs;
+    for (const CLI::App* sub : Commands(*command)) subs.push_back(sub->get_name());
+    if (!subs.empty()) {
+      words.push_back(
+          absl::StrCat("COMPREPLY=($(compgen -W \"", absl::StrJoin(subs, " "), "\" -- \"$cur\"))"));
+    }
     for (const std::string& kind : Positionals(*command)) words.push_back(BashWords(kind));
     for (size_t i = 1; i < words.size(); ++i)
       words[i] = absl::StrReplaceAll(words[i], {{"COMPREPLY=", "COMPREPLY+="}});
@@ -178,6 +207,11 @@ std::string FishCompletion(const CLI::App& app) {
                     FishQuoted(command->get_description()), "\n");
     const std::string condition = absl::StrCat(" -n '__fish_seen_subcommand_from ", command->get_name(), "'");
     AppendFishOptions(*command, condition, &text);
+    for (const CLI::App* sub : Commands(*command)) {
+      absl::StrAppend(&text, "complete -c tandem", condition, " -a ", sub->get_name(), " -d ",
+                      FishQuoted(sub->get_description()), "\n");
+      AppendFishOptions(*sub, condition, &text);
+    }
     for (const std::string& kind : Positionals(*command)) {
       if (kind == "FILE" || kind == "INPUT") {
         absl::StrAppend(&text, "complete -c tandem", condition, " -F\n");
@@ -185,6 +219,10 @@ std::string FishCompletion(const CLI::App& app) {
       if (kind == "JOB") {
         absl::StrAppend(&text, "complete -c tandem", condition,
                         " -a '(tandem --timeout 2 __jobs 2>/dev/null)'\n");
+      }
+      if (kind == "SET") {
+        absl::StrAppend(&text, "complete -c tandem", condition,
+                        " -a '(tandem --timeout 2 __datasets 2>/dev/null)'\n");
       }
       if (kind == "TEMPLATE") {
         absl::StrAppend(&text, "complete -c tandem", condition, " -a '", absl::StrJoin(TemplateNames(), " "),

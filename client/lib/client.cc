@@ -34,7 +34,8 @@ Client::Client(const ConnectionOptions& options, const ReconnectPolicy& reconnec
       channel_(std::move(channel)),
       jobs_(v1::JobService::NewStub(channel_)),
       models_(v1::ModelService::NewStub(channel_)),
-      daemon_(v1::DaemonService::NewStub(channel_)) {}
+      daemon_(v1::DaemonService::NewStub(channel_)),
+      datasets_(v1::DatasetService::NewStub(channel_)) {}
 
 void Client::Prepare(grpc::ClientContext* context) const {
   if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);
@@ -133,6 +134,36 @@ absl::StatusOr<v1::Dataset> Client::GetDataset(absl::string_view name) {
   v1::GetDatasetRequest request;
   request.set_name(std::string(name));
   return Call(*daemon_, &v1::DaemonService::Stub::GetDataset, request, std::max(timeout_, kReadingTimeout));
+}
+
+absl::StatusOr<v1::Dataset> Client::CreateDataset(const v1::CreateDatasetRequest& request) {
+  return Call(*datasets_, &v1::DatasetService::Stub::CreateDataset, request,
+              std::max(timeout_, kReadingTimeout));
+}
+
+absl::Status Client::DeleteDataset(const v1::DeleteDatasetRequest& request) {
+  return Call(*datasets_, &v1::DatasetService::Stub::DeleteDataset, request, timeout_).status();
+}
+
+absl::StatusOr<v1::Upload> Client::CreateUpload(const UploadPlan& plan) {
+  v1::CreateUploadRequest request;
+  request.mutable_upload()->set_manifest_sha256(plan.manifest_sha256);
+  request.mutable_upload()->set_files(static_cast<int64_t>(plan.files.size()));
+  request.mutable_upload()->set_bytes(plan.bytes);
+  return Call(*datasets_, &v1::DatasetService::Stub::CreateUpload, request, timeout_);
+}
+
+absl::StatusOr<std::vector<v1::Upload>> Client::ListUploads() {
+  absl::StatusOr<v1::ListUploadsResponse> response =
+      Call(*datasets_, &v1::DatasetService::Stub::ListUploads, v1::ListUploadsRequest(), timeout_);
+  if (!response.ok()) return response.status();
+  return std::vector<v1::Upload>(response->uploads().begin(), response->uploads().end());
+}
+
+absl::Status Client::DeleteUpload(absl::string_view name) {
+  v1::DeleteUploadRequest request;
+  request.set_name(std::string(name));
+  return Call(*datasets_, &v1::DatasetService::Stub::DeleteUpload, request, timeout_).status();
 }
 
 absl::StatusOr<int> Client::Shutdown(bool cancel_jobs) {

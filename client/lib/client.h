@@ -13,7 +13,9 @@
 #include "absl/time/time.h"
 #include "client/lib/connection.h"
 #include "client/lib/resumable_stream.h"
+#include "client/lib/upload_plan.h"
 #include "tandem/v1/daemon_service.grpc.pb.h"
+#include "tandem/v1/dataset_service.grpc.pb.h"
 #include "tandem/v1/job_service.grpc.pb.h"
 #include "tandem/v1/model_service.grpc.pb.h"
 
@@ -58,6 +60,18 @@ class Client {
   absl::StatusOr<std::vector<v1::Dataset>> ListDatasets();
   // The daemon reads the whole data set for it, which may take minutes.
   absl::StatusOr<v1::Dataset> GetDataset(absl::string_view name);
+  // Registers a data set, after a check of its files, which may take minutes.
+  absl::StatusOr<v1::Dataset> CreateDataset(const v1::CreateDatasetRequest& request);
+  absl::Status DeleteDataset(const v1::DeleteDatasetRequest& request);
+  // Begins an upload of the plan's files, or finds one that was begun before.
+  absl::StatusOr<v1::Upload> CreateUpload(const UploadPlan& plan);
+  absl::StatusOr<std::vector<v1::Upload>> ListUploads();
+  absl::Status DeleteUpload(absl::string_view name);
+  // Brings the files of a plan, whose digests are computed, to the daemon: what it does not have yet of them,
+  // all of which is there in the end. Goes on by itself where the connection breaks; `on_bytes` hears how
+  // much is there. Errors as UploadFiles'; FAILED_PRECONDITION, too: a file cannot be read or has changed.
+  absl::StatusOr<v1::Upload> Upload(const UploadPlan& plan, StreamObserver& observer,
+                                    const std::function<void(int64_t bytes)>& on_bytes);
   // With cancel_jobs it waits for the jobs' ends, for up to ten minutes. The number of cancelled jobs.
   absl::StatusOr<int> Shutdown(bool cancel_jobs);
 
@@ -102,6 +116,11 @@ class Client {
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                                 const Request& request, absl::Duration timeout);
 
+  // One call, from where the upload stands. What it says of that in the end.
+  absl::StatusOr<v1::Upload> SendFiles(const v1::Upload& upload, const UploadPlan& plan,
+                                       StreamObserver& observer,
+                                       const std::function<void(int64_t bytes)>& on_bytes);
+
   const std::string address_;
   const std::string authorization_;
   const absl::Duration timeout_;
@@ -110,6 +129,7 @@ class Client {
   const std::unique_ptr<v1::JobService::Stub> jobs_;
   const std::unique_ptr<v1::ModelService::Stub> models_;
   const std::unique_ptr<v1::DaemonService::Stub> daemon_;
+  const std::unique_ptr<v1::DatasetService::Stub> datasets_;
 };
 
 }  // namespace tandem::client

@@ -17,6 +17,7 @@ FakeDaemon::FakeDaemon(int port) {
   builder.AddListeningPort("127.0.0.1:" + std::to_string(port), grpc::InsecureServerCredentials(), &port_);
   builder.RegisterService(static_cast<v1::JobService::Service*>(this));
   builder.RegisterService(static_cast<v1::ModelService::Service*>(this));
+  builder.RegisterService(static_cast<v1::DatasetService::Service*>(this));
   builder.RegisterService(static_cast<v1::DaemonService::Service*>(this));
   server_ = builder.BuildAndStart();
 }
@@ -121,6 +122,27 @@ grpc::Status FakeDaemon::ListDevices(grpc::ServerContext* context, const v1::Lis
 grpc::Status FakeDaemon::ListDatasets(grpc::ServerContext* context, const v1::ListDatasetsRequest*,
                                       v1::ListDatasetsResponse* response) {
   return Answer(context, list_datasets, response);
+}
+
+grpc::Status FakeDaemon::CreateDataset(grpc::ServerContext* context, const v1::CreateDatasetRequest* request,
+                                       v1::Dataset* response) {
+  return Answer(context, create_dataset, *request, response);
+}
+
+grpc::Status FakeDaemon::DeleteDataset(grpc::ServerContext* context, const v1::DeleteDatasetRequest* request,
+                                       google::protobuf::Empty*) {
+  return Answer(context, delete_dataset, *request);
+}
+
+grpc::Status FakeDaemon::CreateUpload(grpc::ServerContext* context, const v1::CreateUploadRequest* request,
+                                      v1::Upload* response) {
+  return Answer(context, create_upload, *request, response);
+}
+
+grpc::Status FakeDaemon::UploadFiles(grpc::ServerContext* context,
+                                     grpc::ServerReader<v1::UploadFilesRequest>* reader,
+                                     v1::Upload* response) {
+  return Answer(context, upload_files, reader, response);
 }
 
 grpc::Status FakeDaemon::Shutdown(grpc::ServerContext* context, const v1::ShutdownRequest* request,

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tandem/v1/daemon_service.grpc.pb.h"
+#include "tandem/v1/dataset_service.grpc.pb.h"
 #include "tandem/v1/job_service.grpc.pb.h"
 #include "tandem/v1/model_service.grpc.pb.h"
 
@@ -17,6 +18,7 @@ namespace tandem::client {
 // gRPC's threads. Functions must be set before calls come. What has no function is UNIMPLEMENTED.
 class FakeDaemon : public v1::JobService::Service,
                    public v1::ModelService::Service,
+                   public v1::DatasetService::Service,
                    public v1::DaemonService::Service {
  public:
   // Listens on a free port, or on the given one.
@@ -51,6 +53,10 @@ class FakeDaemon : public v1::JobService::Service,
   std::function<grpc::Status(const v1::EvaluateRequest&, grpc::ServerWriter<v1::EvaluateResponse>*)> evaluate;
   std::function<grpc::Status(v1::ListDevicesResponse*)> list_devices;
   std::function<grpc::Status(v1::ListDatasetsResponse*)> list_datasets;
+  std::function<grpc::Status(const v1::CreateDatasetRequest&, v1::Dataset*)> create_dataset;
+  std::function<grpc::Status(const v1::DeleteDatasetRequest&)> delete_dataset;
+  std::function<grpc::Status(const v1::CreateUploadRequest&, v1::Upload*)> create_upload;
+  std::function<grpc::Status(grpc::ServerReader<v1::UploadFilesRequest>*, v1::Upload*)> upload_files;
   std::function<grpc::Status(const v1::ShutdownRequest&, v1::ShutdownResponse*)> shutdown;
 
  private:
@@ -87,6 +93,14 @@ class FakeDaemon : public v1::JobService::Service,
                            v1::ListDevicesResponse* response) override;
   grpc::Status ListDatasets(grpc::ServerContext* context, const v1::ListDatasetsRequest* request,
                             v1::ListDatasetsResponse* response) override;
+  grpc::Status CreateDataset(grpc::ServerContext* context, const v1::CreateDatasetRequest* request,
+                             v1::Dataset* response) override;
+  grpc::Status DeleteDataset(grpc::ServerContext* context, const v1::DeleteDatasetRequest* request,
+                             google::protobuf::Empty* response) override;
+  grpc::Status CreateUpload(grpc::ServerContext* context, const v1::CreateUploadRequest* request,
+                            v1::Upload* response) override;
+  grpc::Status UploadFiles(grpc::ServerContext* context, grpc::ServerReader<v1::UploadFilesRequest>* reader,
+                           v1::Upload* response) override;
   grpc::Status Shutdown(grpc::ServerContext* context, const v1::ShutdownRequest* request,
                         v1::ShutdownResponse* response) override;
 

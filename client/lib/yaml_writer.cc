@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -141,9 +142,12 @@ class Writer {
                          : reflection.GetBool(message, &field))
                    ? "true"
                    : "false";
-      case FieldDescriptor::CPPTYPE_STRING:
-        return TextScalar(repeated ? reflection.GetRepeatedString(message, &field, index)
-                                   : reflection.GetString(message, &field));
+      case FieldDescriptor::CPPTYPE_STRING: {
+        const std::string text = repeated ? reflection.GetRepeatedString(message, &field, index)
+                                          : reflection.GetString(message, &field);
+        // Bytes as JSON has them.
+        return TextScalar(field.type() == FieldDescriptor::TYPE_BYTES ? absl::Base64Escape(text) : text);
+      }
       case FieldDescriptor::CPPTYPE_ENUM: {
         const int number = repeated ? reflection.GetRepeatedEnumValue(message, &field, index)
                                     : reflection.GetEnumValue(message, &field);

@@ -113,7 +113,12 @@ bool IsOfKind(const fs::path& path, PathKind kind) {
          (kind != PathKind::kFile && fs::is_directory(path, ignored));
 }
 
-void SetInfo(const DatasetInfo& info, v1::Dataset* dataset) {
+}  // namespace
+
+DatasetCatalog::DatasetCatalog(std::vector<std::string> data_folders)
+    : data_folders_(std::move(data_folders)) {}
+
+void DatasetCatalog::SetInfo(const DatasetInfo& info, v1::Dataset* dataset) {
   for (const int64_t extent : info.shape.extents()) dataset->add_shape(extent);
   dataset->set_classes(info.classes);
   dataset->set_train_samples(info.train_samples);
@@ -144,11 +149,6 @@ void SetInfo(const DatasetInfo& info, v1::Dataset* dataset) {
   }
   for (const int64_t extent : info.target_shape.extents()) dataset->add_target_shape(extent);
 }
-
-}  // namespace
-
-DatasetCatalog::DatasetCatalog(std::vector<std::string> data_folders)
-    : data_folders_(std::move(data_folders)) {}
 
 std::map<std::string, std::string> DatasetCatalog::Find() const {
   std::map<std::string, std::string> found;
@@ -393,7 +393,8 @@ std::vector<v1::Dataset> DatasetCatalog::List() const {
   return list;
 }
 
-absl::StatusOr<v1::Dataset> DatasetCatalog::DescribeById(const std::string& id) const {
+absl::StatusOr<v1::Dataset> DatasetCatalog::DescribeById(const std::string& name) const {
+  const std::string id(absl::StripPrefix(name, "datasets/"));
   if (registered_ != nullptr) {
     std::optional<v1::Dataset> registered = registered_->Find(id);
     if (registered.has_value()) return DescribeRegistered(*std::move(registered));
@@ -412,7 +413,8 @@ absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
   v1::DatasetSpec spec;
   spec.set_name(id);
   TANDEM_ASSIGN_OR_RETURN(spec, Resolve(spec));
-  const std::string files = Fingerprint(spec);
+  // A set of this name may have been another one.
+  const std::string files = absl::StrCat(spec.SerializeAsString(), Fingerprint(spec));
   {
     MutexLock lock(&mutex_);
     const auto counted = counted_.find(id);

@@ -61,9 +61,15 @@ class DatasetCatalog {
   // them, with the way to install it where it is missing.
   std::vector<v1::Dataset> List() const;
 
-  // One of them, by its id or full name, with the counts, means and deviations that reading it whole gives;
-  // these are remembered until one of its files changes. NOT_FOUND where there is none of this name.
+  // One of them, by its id or full name. NOT_FOUND where there is none of this name.
+  absl::StatusOr<v1::Dataset> DescribeById(const std::string& name) const;
+
+  // The same, with the counts, means and deviations that reading it whole gives;
+  // these are remembered until one of its files changes.
   absl::StatusOr<v1::Dataset> Get(const std::string& name) const;
+
+  // Sets what `info` says.
+  static void SetInfo(const DatasetInfo& info, v1::Dataset* dataset);
 
  private:
   struct Described {
@@ -79,8 +85,6 @@ class DatasetCatalog {
   absl::StatusOr<std::string> ResolvePath(const std::string& path, PathKind kind, bool uploaded) const;
   v1::Dataset DescribeNamed(const std::string& name, const std::string& folder) const;
   v1::Dataset DescribeRegistered(v1::Dataset dataset) const;
-  // As Get, without what only reading it whole gives.
-  absl::StatusOr<v1::Dataset> DescribeById(const std::string& id) const;
   // What its files say, or its problem.
   void AddDescription(const std::string& id, v1::Dataset* dataset) const;
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/clock.h"
+#include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "server/auth/authenticator.h"
@@ -103,6 +105,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
     if (!std::filesystem::is_directory(folder, error)) spdlog::warn("data folder {} does not exist", folder);
   }
   datasets_ = std::make_unique<DatasetCatalog>(options.data_folders);
+  TANDEM_RETURN_IF_ERROR(OpenDatasets(options));
   weights_ = std::make_unique<WeightsFinder>(datasets_.get(),
                                              [this](const std::string& name) -> absl::StatusOr<v1::Job> {
                                                const std::string id = JobId(name);
@@ -146,6 +149,25 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status Daemon::OpenDatasets(const DaemonOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<StoredDataset> registered, store_->Datasets());
+  Uploads::Options uploads;
+  uploads.folder = state_folder_->UploadsFolder();
+  uploads.most_bytes_each = options.upload_limit;
+  uploads.most_bytes = options.upload_space;
+  std::map<std::string, int64_t> owned;
+  for (const StoredDataset& dataset : registered) {
+    if (!dataset.upload.empty()) owned[dataset.upload] = dataset.dataset.size_bytes();
+  }
+  TANDEM_ASSIGN_OR_RETURN(uploads_,
+                          Uploads::Open(std::move(uploads), Env::Real(), Clock::Real(), std::move(owned)));
+  registry_ = std::make_unique<DatasetRegistry>(store_.get(), uploads_.get(), datasets_.get(), Clock::Real(),
+                                                state_folder_->PublicFolder());
+  registry_->Restore(std::move(registered));
+  datasets_->SetRegistered(registry_.get());
+  return absl::OkStatus();
+}
+
 absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& address,
                            std::shared_ptr<grpc::ServerCredentials> credentials) {
   TANDEM_ASSIGN_OR_RETURN(files_, FileWatcher::Create());
@@ -158,6 +180,8 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.scheduler = scheduler_.get();
   context.admission = admission_.get();
   context.datasets = datasets_.get();
+  context.registry = registry_.get();
+  context.uploads = uploads_.get();
   context.drain = drain_.get();
   context.pool = pool_.get();
   context.files = files_.get();

@@ -10,6 +10,8 @@
 #include "server/admission/dataset_catalog.h"
 #include "server/admission/weights_finder.h"
 #include "server/daemon/options.h"
+#include "server/datasets/dataset_registry.h"
+#include "server/datasets/uploads.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_machine.h"
 #include "server/rpc/blocking_pool.h"
@@ -52,6 +54,7 @@ class Daemon {
   explicit Daemon(Lifecycle* lifecycle) : lifecycle_(lifecycle) {}
 
   absl::Status OpenState(const DaemonOptions& options);
+  absl::Status OpenDatasets(const DaemonOptions& options);
   absl::Status TakeOverJobs(const DaemonOptions& options);
   absl::Status Serve(const DaemonOptions& options, const ListenAddress& address,
                      std::shared_ptr<grpc::ServerCredentials> credentials);
@@ -68,6 +71,8 @@ class Daemon {
   std::unique_ptr<EventHub> events_;
   std::unique_ptr<JobMachine> jobs_;
   std::unique_ptr<DatasetCatalog> datasets_;
+  std::unique_ptr<Uploads> uploads_;
+  std::unique_ptr<DatasetRegistry> registry_;
   std::unique_ptr<Inventory> inventory_;
   const FifoGangPolicy policy_{};
   std::unique_ptr<WorkerSupervisor> workers_;

@@ -134,6 +134,20 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->capture_default_str()
       ->allow_extra_args(false)
       ->group("State and data");
+  app->add_option("--upload-limit", options->upload_limit,
+                  "The largest upload of data that is taken in, such as 20GiB")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("256GiB")
+      ->group("State and data");
+  app->add_option(
+         "--upload-space", options->upload_space,
+         "Space of the state folder that uploaded data may take in all, such as 1TiB; 0: as the disk "
+         "has, but for 1 GiB")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str()
+      ->group("State and data");
 
   app->add_option("--listen", options->listen, "HOST:PORT to serve on; port 0 takes any that is free")
       ->type_name("ADDRESS")

@@ -18,6 +18,8 @@ struct DaemonOptions {
   std::string tls_key;
   bool insecure_listen_beyond_loopback = false;
   std::vector<std::string> data_folders;
+  int64_t upload_limit = int64_t{256} << 30;
+  int64_t upload_space = 0;
   int cpu_devices = 0;
   int threads_per_cpu_device = 0;
   int reference_devices = 0;

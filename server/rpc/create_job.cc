@@ -51,6 +51,8 @@ void Create(const RpcContext& context, const v1::CreateJobRequest& request, Repl
     reply(std::move(status));
     return;
   }
+  // What the job names is there until the job is.
+  DatasetRegistry::Hold hold = context.registry->HoldFor(request.spec().dataset().name());
   absl::StatusOr<AdmittedJob> admitted = context.admission->Admit(request.spec());
   if (!admitted.ok()) {
     reply(admitted.status());
@@ -73,7 +75,8 @@ void Create(const RpcContext& context, const v1::CreateJobRequest& request, Repl
   job.submitted_spec = request.spec();
   job.request_id = request.request_id();
   job.planned_memory_bytes = admitted->planned_memory_bytes;
-  context.jobs->Create(std::move(job), std::move(reply));
+  context.jobs->Create(std::move(job), [hold = std::move(hold), reply = std::move(reply)](
+                                           absl::StatusOr<v1::Job> made) mutable { reply(std::move(made)); });
 }
 
 }  // namespace

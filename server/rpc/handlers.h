@@ -7,9 +7,11 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "google/protobuf/empty.pb.h"
+#include "server/rpc/request_sink.h"
 #include "server/rpc/response_source.h"
 #include "server/rpc/rpc_context.h"
 #include "tandem/v1/daemon_service.pb.h"
+#include "tandem/v1/dataset_service.pb.h"
 #include "tandem/v1/job_service.pb.h"
 #include "tandem/v1/model_service.pb.h"
 
@@ -49,11 +51,24 @@ void ListDevices(const RpcContext& context, const v1::ListDevicesRequest& reques
 void ListDatasets(const RpcContext& context, const v1::ListDatasetsRequest& request,
                   Reply<v1::ListDatasetsResponse> reply);
 void GetDataset(const RpcContext& context, const v1::GetDatasetRequest& request, Reply<v1::Dataset> reply);
+void CreateDataset(const RpcContext& context, const v1::CreateDatasetRequest& request,
+                   Reply<v1::Dataset> reply);
+void DeleteDataset(const RpcContext& context, const v1::DeleteDatasetRequest& request,
+                   Reply<google::protobuf::Empty> reply);
+void CreateUpload(const RpcContext& context, const v1::CreateUploadRequest& request, Reply<v1::Upload> reply);
+void GetUpload(const RpcContext& context, const v1::GetUploadRequest& request, Reply<v1::Upload> reply);
+void ListUploads(const RpcContext& context, const v1::ListUploadsRequest& request,
+                 Reply<v1::ListUploadsResponse> reply);
+void DeleteUpload(const RpcContext& context, const v1::DeleteUploadRequest& request,
+                  Reply<google::protobuf::Empty> reply);
+std::unique_ptr<RequestSink<v1::UploadFilesRequest, v1::Upload>> UploadFiles(const RpcContext& context);
 void Shutdown(const RpcContext& context, const v1::ShutdownRequest& request,
               Reply<v1::ShutdownResponse> reply);
 
 // The id in "jobs/<id>". INVALID_ARGUMENT for the field "name".
 absl::StatusOr<std::string> ParseJobName(const std::string& name);
+// The id in "uploads/<id>". INVALID_ARGUMENT for the field "name".
+absl::StatusOr<std::string> ParseUploadName(const std::string& name);
 // NOT_FOUND with a message that names the job; any other status as it is.
 absl::Status ExplainJobError(const absl::Status& status, const std::string& name);
 

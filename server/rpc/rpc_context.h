@@ -3,6 +3,8 @@
 
 #include "server/admission/admission.h"
 #include "server/admission/dataset_catalog.h"
+#include "server/datasets/dataset_registry.h"
+#include "server/datasets/uploads.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_machine.h"
 #include "server/rpc/blocking_pool.h"
@@ -29,6 +31,8 @@ struct RpcContext {
   ModelWorkers* models = nullptr;
   // GetDaemon's answer.
   v1::Daemon daemon;
+  DatasetRegistry* registry = nullptr;
+  Uploads* uploads = nullptr;
 };
 
 }  // namespace tandem

@@ -18,7 +18,7 @@ namespace tandem {
 namespace {
 
 constexpr const char* kServices[] = {"", "tandem.v1.JobService", "tandem.v1.ModelService",
-                                     "tandem.v1.DaemonService"};
+                                     "tandem.v1.DatasetService", "tandem.v1.DaemonService"};
 
 void SetServing(grpc::Server* server, bool serving) {
   for (const char* service : kServices) {
@@ -74,6 +74,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   std::unique_ptr<RpcServer> server(new RpcServer(address, std::move(context)));
   server->job_service_ = MakeJobService(&server->context_, &server->streams_);
   server->model_service_ = MakeModelService(&server->context_, &server->streams_);
+  server->dataset_service_ = MakeDatasetService(&server->context_, &server->streams_);
   server->daemon_service_ = MakeDaemonService(&server->context_);
   // Process-wide; it concerns servers that are built later.
   grpc::EnableDefaultHealthCheckService(true);
@@ -90,6 +91,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.AddListeningPort(address.ToString(), std::move(credentials), &port);
   builder.RegisterService(server->job_service_.get());
   builder.RegisterService(server->model_service_.get());
+  builder.RegisterService(server->dataset_service_.get());
   builder.RegisterService(server->daemon_service_.get());
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr || port == 0) {

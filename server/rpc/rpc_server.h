@@ -56,6 +56,7 @@ class RpcServer {
   ActiveStreams streams_;
   std::unique_ptr<grpc::Service> job_service_;
   std::unique_ptr<grpc::Service> model_service_;
+  std::unique_ptr<grpc::Service> dataset_service_;
   std::unique_ptr<grpc::Service> daemon_service_;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/clock.h"
+#include "engine/base/env.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "server/auth/server_credentials.h"
@@ -73,6 +74,16 @@ void ServiceFixture::SetUp() {
   }
   inventory_ = std::make_unique<Inventory>(devices);
   datasets_ = std::make_unique<DatasetCatalog>(std::vector<std::string>{});
+  Uploads::Options uploads;
+  uploads.folder = folder_->UploadsFolder();
+  uploads.most_bytes_each = kMostUploadBytes;
+  uploads.least_free = 0;
+  auto opened = Uploads::Open(std::move(uploads), Env::Real(), Clock::Real(), {});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  uploads_ = *std::move(opened);
+  registry_ = std::make_unique<DatasetRegistry>(store_.get(), uploads_.get(), datasets_.get(), Clock::Real(),
+                                                folder_->PublicFolder());
+  datasets_->SetRegistered(registry_.get());
   scheduler_ = std::make_unique<Scheduler>(jobs_.get(), inventory_.get(), &policy_, &workers_);
   drain_ = std::make_unique<JobDrain>(jobs_.get());
   jobs_->AddObserver(&workers_);
@@ -97,6 +108,8 @@ void ServiceFixture::SetUp() {
   context.scheduler = scheduler_.get();
   context.admission = &admission_;
   context.datasets = datasets_.get();
+  context.registry = registry_.get();
+  context.uploads = uploads_.get();
   context.drain = drain_.get();
   context.pool = pool_.get();
   context.files = files_.get();
@@ -113,6 +126,7 @@ void ServiceFixture::SetUp() {
       grpc::CreateCustomChannel(server_->address().ToString(), grpc::InsecureChannelCredentials(), arguments);
   stub_ = v1::JobService::NewStub(channel_);
   model_stub_ = v1::ModelService::NewStub(channel_);
+  dataset_stub_ = v1::DatasetService::NewStub(channel_);
   daemon_stub_ = v1::DaemonService::NewStub(channel_);
 }
 

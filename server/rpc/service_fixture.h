@@ -12,6 +12,8 @@
 
 #include "engine/base/mutex.h"
 #include "server/admission/admission.h"
+#include "server/datasets/dataset_registry.h"
+#include "server/datasets/uploads.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_machine.h"
 #include "server/rpc/rpc_server.h"
@@ -22,6 +24,7 @@
 #include "server/store/state_folder.h"
 #include "server/store/store.h"
 #include "tandem/v1/daemon_service.grpc.pb.h"
+#include "tandem/v1/dataset_service.grpc.pb.h"
 #include "tandem/v1/job_service.grpc.pb.h"
 #include "tandem/v1/model_service.grpc.pb.h"
 
@@ -56,6 +59,7 @@ class FakeWorkers : public WorkerStarter, public JobObserver {
 class ServiceFixture : public ::testing::Test {
  protected:
   static constexpr char kToken[] = "the-token-of-this-test";
+  static constexpr int64_t kMostUploadBytes = 8 << 20;
 
   void SetUp() override;
   void TearDown() override;
@@ -89,6 +93,8 @@ class ServiceFixture : public ::testing::Test {
   FakeWorkers workers_;
   FakeAdmission admission_;
   std::unique_ptr<DatasetCatalog> datasets_;
+  std::unique_ptr<Uploads> uploads_;
+  std::unique_ptr<DatasetRegistry> registry_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<JobDrain> drain_;
   // Their processes are //server/workers/testing:fake_model_worker's where the test has it.
@@ -98,6 +104,7 @@ class ServiceFixture : public ::testing::Test {
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::JobService::Stub> stub_;
   std::unique_ptr<v1::ModelService::Stub> model_stub_;
+  std::unique_ptr<v1::DatasetService::Stub> dataset_stub_;
   std::unique_ptr<v1::DaemonService::Stub> daemon_stub_;
 };
 

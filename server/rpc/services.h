@@ -13,6 +13,7 @@ namespace tandem {
 // The public services, which hand each call to its handler. Both arguments outlive the services.
 std::unique_ptr<grpc::Service> MakeJobService(const RpcContext* context, ActiveStreams* streams);
 std::unique_ptr<grpc::Service> MakeModelService(const RpcContext* context, ActiveStreams* streams);
+std::unique_ptr<grpc::Service> MakeDatasetService(const RpcContext* context, ActiveStreams* streams);
 std::unique_ptr<grpc::Service> MakeDaemonService(const RpcContext* context);
 
 }  // namespace tandem

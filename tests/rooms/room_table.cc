@@ -87,6 +87,7 @@ const std::vector<Room>& RoomTable() {
       {"server/jobs", 2},
       {"server/admission", 3},
       {"server/scheduler", 3},
+      {"server/datasets", 4},
       {"server/workers", 4},
       {"server/auth", 5},
       {"server/rpc", 6},

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/commands/datasets.h"
 #include "client/cli/job_reference.h"
 
 namespace tandem::cli {
@@ -21,6 +22,16 @@ int ListIds(Session& session) {
   return kSucceeded;
 }
 
+// The names of the data sets.
+int ListDatasets(Session& session) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return ExitCodeOf(client.status());
+  const absl::StatusOr<std::vector<v1::Dataset>> datasets = (*client)->ListDatasets();
+  if (!datasets.ok()) return ExitCodeOf(datasets.status());
+  for (const v1::Dataset& dataset : *datasets) session.terminal().Out(DatasetId(dataset) + "\n");
+  return kSucceeded;
+}
+
 }  // namespace
 
 void AddCompletion(CLI::App& app, Session& session, int& exit_code) {
@@ -28,6 +39,10 @@ void AddCompletion(CLI::App& app, Session& session, int& exit_code) {
   ids->group("");
   ids->fallthrough();
   ids->callback([&session, &exit_code] { exit_code = ListIds(session); });
+  CLI::App* datasets = app.add_subcommand("__datasets", "");
+  datasets->group("");
+  datasets->fallthrough();
+  datasets->callback([&session, &exit_code] { exit_code = ListDatasets(session); });
 
   auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(

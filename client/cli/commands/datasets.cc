@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/commands/datasets.h"
 #include "client/cli/format.h"
 #include "client/cli/table.h"
 
@@ -14,7 +15,19 @@ namespace {
 // More channels or features than so many are only in the structured output.
 constexpr int kShownNumbers = 16;
 
-std::string Id(const v1::Dataset& dataset) { return dataset.name().substr(dataset.name().find('/') + 1); }
+// What a data set is made of, such as "csv"; empty where that is not known.
+std::string Source(const v1::Dataset& dataset) {
+  const auto* source = dataset.spec().GetDescriptor()->FindOneofByName("source");
+  const auto* field = dataset.spec().GetReflection()->GetOneofFieldDescriptor(dataset.spec(), source);
+  return field == nullptr ? "" : field->name();
+}
+
+// What it says of itself; else what it is made of, and since when.
+std::string About(Session& session, const v1::Dataset& dataset) {
+  if (!dataset.description().empty() || !dataset.has_create_time()) return dataset.description();
+  return absl::StrCat(Source(dataset), ", added ",
+                      FormatAge(session.terminal().Now() - FromProto(dataset.create_time())), " ago");
+}
 
 int List(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
@@ -28,7 +41,9 @@ int List(Session& session) {
   }
   if (datasets->empty()) {
     session.terminal().Out(
-        "no data sets; a folder of MNIST's or CIFAR's files in one of the daemon's data folders makes one\n");
+        "no data sets; `tandem datasets add` makes one, as does a folder of MNIST's or CIFAR's files in one "
+        "of "
+        "the daemon's data folders\n");
     return kSucceeded;
   }
   std::vector<Table::Column> columns = {
@@ -37,11 +52,11 @@ int List(Session& session) {
   columns.push_back({"ABOUT"});
   Table table(columns);
   for (const v1::Dataset& dataset : *datasets) {
-    std::vector<std::string> row = {Id(dataset), absl::StrJoin(dataset.shape(), "x"),
+    std::vector<std::string> row = {DatasetId(dataset), absl::StrJoin(dataset.shape(), "x"),
                                     absl::StrCat(dataset.classes()), FormatCount(dataset.train_samples()),
                                     FormatCount(dataset.validation_samples())};
     if (session.wide()) row.push_back(dataset.location());
-    row.push_back(dataset.problem().empty() ? dataset.description()
+    row.push_back(dataset.problem().empty() ? About(session, dataset)
                                             : session.style().Red("cannot be used: ") + dataset.problem());
     table.AddRow(std::move(row));
   }
@@ -54,15 +69,18 @@ std::string Numbers(const google::protobuf::RepeatedField<double>& numbers) {
                        [](std::string* out, double number) { absl::StrAppend(out, FormatMeasure(number)); });
 }
 
-std::string Facts(const v1::Dataset& dataset, const Style& style) {
+std::string Facts(const v1::Dataset& dataset, const Style& style, absl::TimeZone zone) {
   std::string text;
   const auto add = [&](absl::string_view name, absl::string_view value) {
     if (!value.empty()) absl::StrAppend(&text, style.Dim(PadRight(name, 10)), "  ", value, "\n");
   };
-  add("data set", style.Bold(Id(dataset)));
+  add("data set", style.Bold(DatasetId(dataset)));
   add("about", dataset.description());
   if (!dataset.problem().empty()) add("problem", style.Red("cannot be used: ") + dataset.problem());
+  add("source", Source(dataset));
   add("location", dataset.location());
+  if (dataset.size_bytes() > 0) add("uploaded", FormatBytes(dataset.size_bytes()));
+  if (dataset.has_create_time()) add("added", FormatTimestamp(FromProto(dataset.create_time()), zone));
   add("shape", absl::StrJoin(dataset.shape(), "x"));
   if (dataset.train_samples() > 0) {
     add("training", absl::StrCat(FormatCount(dataset.train_samples()), " samples"));
@@ -89,7 +107,7 @@ int Show(Session& session, const std::string& name) {
     session.terminal().Out(Structured(session.options.output, *dataset));
     return kSucceeded;
   }
-  session.terminal().Out(Facts(*dataset, session.style()));
+  session.terminal().Out(Facts(*dataset, session.style(), session.terminal().TimeZone()));
   if (dataset->class_counts_size() == 0) return kSucceeded;
   Table table({{"CLASS", true}, {"TRAINING SAMPLES", true}, {"NAME"}});
   for (int i = 0; i < dataset->class_counts_size(); ++i) {
@@ -103,8 +121,13 @@ int Show(Session& session, const std::string& name) {
 
 }  // namespace
 
+std::string DatasetId(const v1::Dataset& dataset) {
+  return dataset.name().substr(dataset.name().find('/') + 1);
+}
+
 void AddDatasets(CLI::App& app, Session& session, int& exit_code) {
-  CLI::App* command = app.add_subcommand("datasets", "List the data sets that jobs can name");
+  CLI::App* command =
+      app.add_subcommand("datasets", "List the data sets that jobs can name; add, show or remove one");
   command->require_subcommand(0, 1);
   command->callback([command, &session, &exit_code] {
     if (command->get_subcommands().empty()) exit_code = List(session);
@@ -115,8 +138,11 @@ void AddDatasets(CLI::App& app, Session& session, int& exit_code) {
   CLI::App* show = command->add_subcommand(
       "show", "Read a data set whole and show its classes, counts, mean and deviation");
   auto name = std::make_shared<std::string>();
-  show->add_option("NAME", *name, "The data set")->required();
+  show->add_option("SET", *name, "The data set's name")->required();
   show->callback([name, &session, &exit_code] { exit_code = Show(session, *name); });
+  AddDatasetsAdd(*command, session, exit_code);
+  AddDatasetsRemove(*command, session, exit_code);
+  AddDatasetsUploads(*command, session, exit_code);
 }
 
 }  // namespace tandem::cli

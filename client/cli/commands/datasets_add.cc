@@ -1,0 +1,234 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "client/cli/commands/datasets.h"
+#include "client/cli/dataset_options.h"
+#include "client/cli/format.h"
+#include "client/cli/stream_notes.h"
+#include "client/cli/upload_line.h"
+#include "client/lib/sha256.h"
+#include "client/lib/status_details.h"
+
+namespace tandem::cli {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  tandem datasets add houses --csv houses.csv --set csv.target_columns=price --upload
+  tandem datasets add flowers --image-folder flowers/train --validation flowers/test --upload
+  tandem datasets add flowers flowers.yaml --upload
+      with relative paths looked for beside the file)";
+
+struct Options {
+  std::string name;
+  DatasetOptions data;
+  std::string description;
+  bool upload = false;
+  bool check = false;
+};
+
+std::string CountOf(int64_t count, absl::string_view noun) {
+  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
+}
+
+// What could be the matter where the daemon refuses a path that is right on this machine.
+std::string AdviceOnFiles(const Options& options, v1::DatasetSpec spec) {
+  if (options.upload) return "";
+  for (const client::NamedPath& path : client::SourcePaths(&spec)) {
+    std::error_code ignored;
+    const std::filesystem::path here = std::filesystem::path(options.data.Folder()) / *path.path;
+    if (client::IsUrl(*path.path) || !std::filesystem::exists(here, ignored)) continue;
+    return absl::StrCat("Paths are the daemon's; but ", here.string(),
+                        " is on this machine. --upload sends the files to the daemon.\n");
+  }
+  return "";
+}
+
+// Ctrl-C is no error.
+int FailStopped(Session& session, const absl::Status& status) {
+  if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kDetached;
+  return session.Fail(status);
+}
+
+// Says what the daemon found wrong, by the names of the spec's fields.
+int FailAdd(Session& session, const Options& options, const v1::DatasetSpec& spec,
+            const absl::Status& status) {
+  const std::vector<client::FieldViolation> violations = client::FieldViolations(status);
+  if (violations.empty()) return FailStopped(session, status);
+  const std::string file = options.data.file.empty() ? "" : absl::StrCat(options.data.file, ": ");
+  for (const client::FieldViolation& violation : violations) {
+    absl::string_view field = violation.field;
+    const bool in_spec = absl::ConsumePrefix(&field, "dataset.spec");
+    absl::ConsumePrefix(&field, ".");
+    if (field == "dataset_id") field = "the name";
+    if (field == "dataset.description") field = "--description";
+    session.terminal().Err(Printable(absl::StrCat("tandem: ", in_spec ? file : "", field,
+                                                  field.empty() ? "" : ": ", violation.description, "\n")));
+  }
+  session.terminal().Err(AdviceOnFiles(options, spec));
+  return ExitCodeOf(status);
+}
+
+// The same command again, as after a lost answer, is the same request.
+std::string RequestId(const v1::CreateDatasetRequest& request) {
+  client::Sha256 sum;
+  sum.Update(request.SerializeAsString());
+  return absl::StrCat("cli-", absl::BytesToHexString(sum.Finish()));
+}
+
+absl::Status NameTaken(const std::string& name) {
+  return absl::AlreadyExistsError(
+      absl::StrCat("there is a data set ", name,
+                   " already; give another name, or remove that one first: tandem "
+                   "datasets remove ",
+                   name));
+}
+
+// What the user hears beside the line that is redrawn.
+void Note(Session& session, absl::string_view text) {
+  if (!session.structured()) session.terminal().Err(absl::StrCat(text, "\n"));
+}
+
+// Reads the plan's files.
+absl::Status ComputeDigests(Session& session, client::UploadPlan& plan) {
+  UploadLine line(session, "reading", plan.bytes);
+  StreamNotes observer(session.terminal(), [&](absl::string_view text) { Note(session, text); });
+  return client::ComputeDigests(
+      [&](int64_t bytes) {
+        line.Update(bytes);
+        return observer.KeepGoing();
+      },
+      &plan);
+}
+
+// Brings the plan's files to the daemon.
+absl::StatusOr<v1::Upload> Upload(Session& session, client::Client& client, const client::UploadPlan& plan) {
+  UploadLine line(session, "uploading", plan.bytes);
+  StreamNotes observer(session.terminal(), [&](absl::string_view text) {
+    line.Erase();
+    Note(session, text);
+  });
+  const std::string what =
+      absl::StrCat(CountOf(static_cast<int64_t>(plan.files.size()), "file"), ", ", FormatBytes(plan.bytes));
+  int64_t there = -1;
+  absl::StatusOr<v1::Upload> upload = client.Upload(plan, observer, [&](int64_t bytes) {
+    if (there < 0) {
+      Note(session, bytes == 0 ? absl::StrCat("uploading ", what)
+                    : bytes < plan.bytes
+                        ? absl::StrCat("uploading ", what, "; going on after ", FormatBytes(bytes))
+                        : absl::StrCat(what, " were uploaded before"));
+    }
+    there = bytes;
+    line.Update(bytes);
+  });
+  line.Erase();
+  if (!upload.ok() && there >= 0) {
+    Note(session, absl::StrCat("stopped after about ", FormatBytes(there), " of ", FormatBytes(plan.bytes),
+                               "; the same command goes on from there"));
+  }
+  return upload;
+}
+
+// The data set that has this name, where there is one.
+absl::StatusOr<absl::optional<v1::Dataset>> FindNamed(client::Client& client, const std::string& name) {
+  absl::StatusOr<std::vector<v1::Dataset>> datasets = client.ListDatasets();
+  if (!datasets.ok()) return datasets.status();
+  for (v1::Dataset& dataset : *datasets) {
+    // One without an origin is known, but not there.
+    if (DatasetId(dataset) == name && dataset.origin() != v1::DATASET_ORIGIN_UNSPECIFIED) {
+      return absl::optional<v1::Dataset>(std::move(dataset));
+    }
+  }
+  return absl::optional<v1::Dataset>();
+}
+
+void SayAdded(Session& session, const v1::Dataset& dataset, bool checked) {
+  if (session.structured()) {
+    session.terminal().Out(Structured(session.options.output, dataset));
+    return;
+  }
+  const std::string id = DatasetId(dataset);
+  std::vector<std::string> facts;
+  if (dataset.shape_size() > 0)
+    facts.push_back(absl::StrCat("samples ", absl::StrJoin(dataset.shape(), "x")));
+  if (dataset.classes() > 0) facts.push_back(absl::StrCat("classes ", FormatCount(dataset.classes())));
+  facts.push_back(absl::StrCat("training ", FormatCount(dataset.train_samples())));
+  facts.push_back(absl::StrCat("validation ", FormatCount(dataset.validation_samples())));
+  session.terminal().Out(absl::StrCat(checked ? "can be added: " : "added ", session.style().Bold(id), "  (",
+                                      absl::StrJoin(facts, ", "), ")\n"));
+  if (!checked) session.terminal().Out(absl::StrCat("jobs name it so:  dataset: {name: ", id, "}\n"));
+}
+
+absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1::CreateDatasetRequest request,
+                                   client::UploadPlan& plan) {
+  if (!plan.files.empty()) {
+    const std::string& name = request.dataset_id();
+    // Before minutes are spent on a name that is taken.
+    absl::StatusOr<absl::optional<v1::Dataset>> named = FindNamed(client, name);
+    if (!named.ok()) return named.status();
+    const bool may_be_same = named->has_value() && !(*named)->manifest_sha256().empty();
+    if (named->has_value() && !may_be_same) return NameTaken(name);
+    if (absl::Status status = ComputeDigests(session, plan); !status.ok()) return status;
+    if (may_be_same) {
+      // As after an answer that was lost.
+      const bool same = (*named)->manifest_sha256() == plan.manifest_sha256 &&
+                        (*named)->spec().SerializeAsString() == request.dataset().spec().SerializeAsString();
+      if (same) return **std::move(named);
+      return NameTaken(name);
+    }
+    absl::StatusOr<v1::Upload> upload = Upload(session, client, plan);
+    if (!upload.ok()) return upload.status();
+    request.set_upload(upload->name());
+  }
+  if (!request.validate_only()) request.set_request_id(RequestId(request));
+  return client.CreateDataset(request);
+}
+
+int Run(Session& session, const Options& options) {
+  absl::StatusOr<v1::DatasetSpec> spec = options.data.Read();
+  if (!spec.ok()) return session.Fail(spec.status());
+  const v1::DatasetSpec as_written = *spec;
+  client::UploadPlan plan;
+  if (options.upload) {
+    absl::StatusOr<client::UploadPlan> planned = client::PlanUpload(options.data.Folder(), &*spec);
+    if (!planned.ok()) return session.Fail(planned.status());
+    plan = *std::move(planned);
+  }
+  v1::CreateDatasetRequest request;
+  request.set_dataset_id(options.name);
+  request.mutable_dataset()->set_description(options.description);
+  *request.mutable_dataset()->mutable_spec() = *std::move(spec);
+  request.set_validate_only(options.check);
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  absl::StatusOr<v1::Dataset> dataset = Create(session, **client, std::move(request), plan);
+  if (!dataset.ok()) return FailAdd(session, options, as_written, dataset.status());
+  session.MakeShowable(&*dataset);
+  SayAdded(session, *dataset, options.check);
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddDatasetsAdd(CLI::App& datasets, Session& session, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = datasets.add_subcommand("add", "Keep a data set under a name, for jobs to use");
+  command->footer(kExamples);
+  command->add_option("NAME", options->name, "What jobs are to call it: small letters, digits, hyphens")
+      ->required();
+  options->data.AddTo(command);
+  command->add_option("--description", options->description, "One sentence about it")->type_name("TEXT");
+  CLI::Option* upload =
+      command->add_flag("--upload", options->upload,
+                        "Send the files from this machine; otherwise the daemon reads them in its "
+                        "data folders. A break is no loss: the same command goes on");
+  command->add_flag("--check", options->check, "Only check whether it could be added")->excludes(upload);
+  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+}
+
+}  // namespace tandem::cli

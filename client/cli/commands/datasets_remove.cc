@@ -1,0 +1,52 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "client/cli/commands/datasets.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> names;
+  bool missing_ok = false;
+};
+
+int Run(Session& session, const Options& options) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  std::vector<v1::Dataset> removed;
+  int code = kSucceeded;
+  for (const std::string& name : options.names) {
+    v1::DeleteDatasetRequest request;
+    request.set_name(name);
+    request.set_allow_missing(options.missing_ok);
+    if (const absl::Status status = (*client)->DeleteDataset(request); !status.ok()) {
+      code = session.Fail(status);
+      // The others would fail likewise.
+      if (code == kNoDaemon) break;
+      continue;
+    }
+    const std::string id(absl::StripPrefix(name, "datasets/"));
+    if (!session.structured()) session.terminal().Out(absl::StrCat(id, " removed\n"));
+    removed.emplace_back().set_name(absl::StrCat("datasets/", id));
+  }
+  if (session.structured()) session.terminal().Out(Structured(session.options.output, Pointers(removed)));
+  return code;
+}
+
+}  // namespace
+
+void AddDatasetsRemove(CLI::App& datasets, Session& session, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = datasets.add_subcommand(
+      "remove", "Forget data sets that were added, and remove the files that were uploaded for them");
+  command->add_option("SET", options->names, "The data sets' names")->required();
+  command->add_flag("--missing-ok", options->missing_ok, "A name that there is not is no error");
+  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+}
+
+}  // namespace tandem::cli

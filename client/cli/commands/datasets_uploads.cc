@@ -1,0 +1,66 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/datasets.h"
+#include "client/cli/format.h"
+#include "client/cli/table.h"
+
+namespace tandem::cli {
+namespace {
+
+int List(Session& session, client::Client& client) {
+  absl::StatusOr<std::vector<v1::Upload>> uploads = client.ListUploads();
+  if (!uploads.ok()) return session.Fail(uploads.status());
+  for (v1::Upload& upload : *uploads) session.MakeShowable(&upload);
+  if (session.structured()) {
+    session.terminal().Out(Structured(session.options.output, Pointers(*uploads)));
+    return kSucceeded;
+  }
+  if (uploads->empty()) {
+    session.terminal().Out("no unfinished uploads\n");
+    return kSucceeded;
+  }
+  Table table({{"UPLOAD"}, {"FILES", true}, {"SIZE", true}, {"THERE", true}, {"BEGUN"}, {"KEPT FOR"}});
+  const absl::Time now = session.terminal().Now();
+  for (const v1::Upload& upload : *uploads) {
+    table.AddRow({upload.name().substr(upload.name().find('/') + 1), FormatCount(upload.files()),
+                  FormatBytes(upload.bytes()), FormatBytes(upload.bytes_received()),
+                  absl::StrCat(FormatAge(now - FromProto(upload.create_time())), " ago"),
+                  FormatAge(FromProto(upload.expire_time()) - now)});
+  }
+  session.terminal().Out(table.Render(session.style()));
+  return kSucceeded;
+}
+
+int Run(Session& session, const std::vector<std::string>& removed) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  if (removed.empty()) return List(session, **client);
+  int code = kSucceeded;
+  for (const std::string& upload : removed) {
+    const absl::Status status = (*client)->DeleteUpload(
+        absl::StartsWith(upload, "uploads/") ? upload : absl::StrCat("uploads/", upload));
+    if (!status.ok()) {
+      code = session.Fail(status);
+    } else if (!session.structured()) {
+      session.terminal().Out(absl::StrCat(upload, " removed\n"));
+    }
+  }
+  return code;
+}
+
+}  // namespace
+
+void AddDatasetsUploads(CLI::App& datasets, Session& session, int& exit_code) {
+  auto removed = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = datasets.add_subcommand(
+      "uploads", "List uploads that no data set was made of; they go on, or are removed after some days");
+  command->add_option("--remove", *removed, "Remove these, with what came of them")->type_name("UPLOAD");
+  command->callback([removed, &session, &exit_code] { exit_code = Run(session, *removed); });
+}
+
+}  // namespace tandem::cli

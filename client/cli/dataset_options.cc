@@ -1,0 +1,130 @@
+#include "client/cli/dataset_options.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/lib/job_file.h"
+
+namespace tandem::cli {
+
+void DatasetOptions::AddTo(CLI::App* command) {
+  command->add_option(
+      "FILE", file,
+      "YAML or JSON file with the data set, as a job has it under `dataset`; `-` is standard input");
+  command->add_option("--csv", csv, "A table: the training file")->type_name("FILE");
+  command
+      ->add_option("--image-folder", image_folder,
+                   "JPEG and PNG images, a subfolder a class: the training folder")
+      ->type_name("DIR");
+  command->add_option("--npy", npy, "NumPy arrays: training inputs and targets")
+      ->type_name("FILE")
+      ->expected(2);
+  command->add_option("--text", text, "Text for a language model: the training file")->type_name("FILE");
+  command->add_option("--idx", idx, "IDX files, as MNIST has: training images and labels")
+      ->type_name("FILE")
+      ->expected(2);
+  command->add_option("--cifar", cifar, "CIFAR's archive, or a folder of its binary files")
+      ->type_name("FILE");
+  command
+      ->add_option("--validation", validation,
+                   "The validation file or folder; of --npy and --idx, both files (default: none)")
+      ->type_name("FILE")
+      ->expected(1, 2);
+  command
+      ->add_option("--set", overrides,
+                   "Set a field: PATH=VALUE, such as csv.target_columns=price, text.sequence_length=64 or "
+                   "validation_split.fraction=0.1")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+}
+
+std::vector<std::string> DatasetOptions::Given() const {
+  std::vector<std::string> given;
+  if (!file.empty()) given.push_back("FILE");
+  if (!csv.empty()) given.push_back("--csv");
+  if (!text.empty()) given.push_back("--text");
+  if (!image_folder.empty()) given.push_back("--image-folder");
+  if (!cifar.empty()) given.push_back("--cifar");
+  if (!idx.empty()) given.push_back("--idx");
+  if (!npy.empty()) given.push_back("--npy");
+  return given;
+}
+
+absl::Status DatasetOptions::SetSource(v1::DatasetSpec* spec) const {
+  const bool pairs = !idx.empty() || !npy.empty();
+  if (!validation.empty() && (validation.size() == 2) != pairs) {
+    return absl::InvalidArgumentError(pairs ? "--validation: give both files, as for training"
+                                            : "--validation: give one file or folder");
+  }
+  const std::string first = validation.empty() ? "" : validation[0];
+  if (!csv.empty()) {
+    spec->mutable_csv()->set_train(csv);
+    spec->mutable_csv()->set_validation(first);
+  } else if (!text.empty()) {
+    spec->mutable_text()->set_train(text);
+    spec->mutable_text()->set_validation(first);
+  } else if (!image_folder.empty()) {
+    spec->mutable_image_folder()->set_train(image_folder);
+    spec->mutable_image_folder()->set_validation(first);
+  } else if (!idx.empty()) {
+    spec->mutable_idx()->set_train_images(idx[0]);
+    spec->mutable_idx()->set_train_labels(idx[1]);
+    if (!validation.empty()) {
+      spec->mutable_idx()->set_validation_images(validation[0]);
+      spec->mutable_idx()->set_validation_labels(validation[1]);
+    }
+  } else if (!npy.empty()) {
+    spec->mutable_npy()->mutable_train_inputs()->set_path(npy[0]);
+    spec->mutable_npy()->mutable_train_targets()->set_path(npy[1]);
+    if (!validation.empty()) {
+      spec->mutable_npy()->mutable_validation_inputs()->set_path(validation[0]);
+      spec->mutable_npy()->mutable_validation_targets()->set_path(validation[1]);
+    }
+  } else if (!cifar.empty()) {
+    spec->mutable_cifar()->set_path(cifar);
+    if (!validation.empty()) {
+      return absl::InvalidArgumentError(
+          "--validation: --cifar has its own; name single files by --set cifar.train=[...] and "
+          "cifar.validation");
+    }
+  } else if (!validation.empty()) {
+    return absl::InvalidArgumentError(
+        "--validation: goes with --csv, --image-folder, --npy, --text or --idx");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::DatasetSpec> DatasetOptions::Read() const {
+  const std::vector<std::string> given = Given();
+  if (given.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("give one of ", absl::StrJoin(given, " and "), ", not both"));
+  }
+  if (given.empty() && overrides.empty()) {
+    return absl::InvalidArgumentError(
+        "say what the data set consists of: a YAML file, or --csv, --image-folder, --npy, --text, --idx or "
+        "--cifar");
+  }
+  v1::JobSpec holder;
+  if (!file.empty()) {
+    absl::StatusOr<v1::DatasetSpec> read = client::ReadDatasetFile(file);
+    if (!read.ok()) return read.status();
+    *holder.mutable_dataset() = *std::move(read);
+  }
+  if (absl::Status status = SetSource(holder.mutable_dataset()); !status.ok()) return status;
+  for (const std::string& assignment : overrides) {
+    absl::Status status = client::ApplyOverride(absl::StrCat("dataset.", assignment), &holder);
+    if (!status.ok()) {
+      return absl::Status(status.code(), absl::StrCat("--set ", assignment, ": ", status.message()));
+    }
+  }
+  return holder.dataset();
+}
+
+std::string DatasetOptions::Folder() const {
+  return file == "-" ? "" : std::filesystem::path(file).parent_path().string();
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,49 @@
+#ifndef TANDEM_CLIENT_CLI_DATASET_OPTIONS_H_
+#define TANDEM_CLIENT_CLI_DATASET_OPTIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tandem/v1/dataset.pb.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace tandem::cli {
+
+// A data set as it is described on a command line: by a file, or by a format's option and --validation, and
+// by
+// --set for whatever else it has.
+struct DatasetOptions {
+  std::string file;
+  std::string csv;
+  std::string text;
+  std::string image_folder;
+  std::string cifar;
+  std::vector<std::string> idx;
+  std::vector<std::string> npy;
+  std::vector<std::string> validation;
+  std::vector<std::string> overrides;
+
+  // Adds the options to a command; `this` outlives it.
+  void AddTo(CLI::App* command);
+
+  // The data set. INVALID_ARGUMENT: none or two are given, --validation does not go with the format, or as
+  // ReadDatasetFile and ApplyOverride.
+  absl::StatusOr<v1::DatasetSpec> Read() const;
+
+  // Where relative paths in it are looked for on this machine: the file's folder; else "", the working
+  // folder.
+  std::string Folder() const;
+
+ private:
+  // Which of them are given, by the names of the options.
+  std::vector<std::string> Given() const;
+  absl::Status SetSource(v1::DatasetSpec* spec) const;
+};
+
+}  // namespace tandem::cli
+
+#endif  // TANDEM_CLIENT_CLI_DATASET_OPTIONS_H_

@@ -1,0 +1,375 @@
+#include "server/datasets/dataset_registry.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "google/protobuf/util/time_util.h"
+#include "server/datasets/dataset_request.h"
+#include "server/datasets/uploaded_source.h"
+
+namespace tandem {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+// A description of each stands in every list of them.
+constexpr size_t kMostDatasets = 1000;
+// Jobs that an error names.
+constexpr size_t kNamedJobs = 10;
+
+std::string NewEtag() {
+  absl::BitGen random;
+  return absl::StrFormat("%016x", absl::Uniform<uint64_t>(random));
+}
+
+absl::Status NoSuchDataset(const std::string& id) {
+  return WithReason(absl::NotFoundError(absl::StrCat("name: there is no data set '", absl::CHexEscape(id),
+                                                     "'; those that there are: ListDatasets, or tandem "
+                                                     "datasets")),
+                    "DATASET_NOT_FOUND");
+}
+
+absl::Status Exists(const std::string& id, absl::string_view how) {
+  return WithReason(absl::AlreadyExistsError(absl::StrCat("dataset_id: there is a data set '", id, "' ", how,
+                                                          "; give another name, or remove that one first")),
+                    "DATASET_EXISTS");
+}
+
+absl::Status BeingChanged(const std::string& id) {
+  return absl::AbortedError(
+      absl::StrCat("the data set '", id, "' is just being added or removed; try again"));
+}
+
+std::string UploadId(const std::string& name) { return std::string(absl::StripPrefix(name, "uploads/")); }
+
+}  // namespace
+
+// Ends with the object.
+class DatasetRegistry::Claim {
+ public:
+  // Null where somebody else has it.
+  static std::unique_ptr<Claim> Take(DatasetRegistry* registry, const std::string& id) {
+    MutexLock lock(&registry->mutex_);
+    if (!registry->changing_.insert(id).second) return nullptr;
+    return std::unique_ptr<Claim>(new Claim(registry, id));
+  }
+  ~Claim() {
+    MutexLock lock(&registry_->mutex_);
+    registry_->changing_.erase(id_);
+    const auto holds = registry_->holds_.find(id_);
+    if (holds != registry_->holds_.end() && holds->second.active == 0) registry_->holds_.erase(holds);
+  }
+
+ private:
+  Claim(DatasetRegistry* registry, std::string id) : registry_(registry), id_(std::move(id)) {}
+  DatasetRegistry* const registry_;
+  const std::string id_;
+};
+
+DatasetRegistry::DatasetRegistry(Store* store, Uploads* uploads, const DatasetCatalog* catalog,
+                                 const Clock* clock, std::string public_folder)
+    : store_(store),
+      uploads_(uploads),
+      catalog_(catalog),
+      clock_(clock),
+      public_folder_(std::move(public_folder)) {}
+
+void DatasetRegistry::Restore(std::vector<StoredDataset> datasets) {
+  MutexLock lock(&mutex_);
+  for (StoredDataset& dataset : datasets) {
+    std::string id = DatasetId(dataset.dataset.name());
+    datasets_.insert_or_assign(std::move(id), std::move(dataset));
+  }
+}
+
+absl::StatusOr<std::optional<v1::Dataset>> DatasetRegistry::FindRepeated(
+    const v1::CreateDatasetRequest& request) const {
+  if (request.request_id().empty() || request.validate_only()) return std::optional<v1::Dataset>();
+  StoredDataset known;
+  {
+    MutexLock lock(&mutex_);
+    const auto found = std::find_if(datasets_.begin(), datasets_.end(), [&](const auto& entry) {
+      return entry.second.request_id == request.request_id();
+    });
+    if (found == datasets_.end()) return std::optional<v1::Dataset>();
+    known = found->second;
+  }
+  v1::CreateDatasetRequest earlier;
+  if (!earlier.ParseFromString(known.request) ||
+      !google::protobuf::util::MessageDifferencer::Equals(earlier, request)) {
+    return absl::AlreadyExistsError(absl::StrCat("request_id: '", request.request_id(),
+                                                 "' was used for another request, which made '",
+                                                 known.dataset.name(), "'; use a new one"));
+  }
+  TANDEM_ASSIGN_OR_RETURN(v1::Dataset dataset, catalog_->DescribeById(known.dataset.name()));
+  return std::optional<v1::Dataset>(std::move(dataset));
+}
+
+absl::Status DatasetRegistry::CheckName(const std::string& id) const {
+  {
+    MutexLock lock(&mutex_);
+    const auto found = datasets_.find(id);
+    if (found != datasets_.end()) {
+      return Exists(id, absl::StrCat("already, registered on ",
+                                     TimeUtil::ToString(found->second.dataset.create_time())));
+    }
+    if (datasets_.size() >= kMostDatasets) {
+      return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                            "the daemon keeps ", datasets_.size(),
+                            " data sets, which is as many as it may; remove those that nobody needs")),
+                        "TOO_MANY_DATASETS");
+    }
+  }
+  const absl::StatusOr<v1::Dataset> other = catalog_->DescribeById(id);
+  if (other.ok()) return Exists(id, absl::StrCat("in the folder ", other->location()));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Dataset> DatasetRegistry::Create(const v1::CreateDatasetRequest& request,
+                                                    const v1::DatasetSpec& spec) {
+  TANDEM_RETURN_IF_ERROR(CheckDatasetRequest(request));
+  const std::string& id = request.dataset_id();
+  const std::unique_ptr<Claim> claim = Claim::Take(this, id);
+  if (claim == nullptr) return BeingChanged(id);
+  TANDEM_RETURN_IF_ERROR(CheckName(id));
+
+  StoredDataset stored;
+  stored.dataset.set_name(DatasetName(id));
+  stored.dataset.set_description(request.dataset().description());
+  *stored.dataset.mutable_spec() = spec;
+  *stored.dataset.mutable_create_time() =
+      TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
+  stored.dataset.set_etag(NewEtag());
+  stored.request_id = request.request_id();
+  if (!stored.request_id.empty()) stored.request = request.SerializeAsString();
+
+  // Gives the upload back unless the set is made.
+  const auto give_back = [this](std::string* upload) { uploads_->GiveBack(*upload); };
+  std::unique_ptr<std::string, decltype(give_back)> claimed(nullptr, give_back);
+  if (!request.upload().empty()) {
+    stored.upload = UploadId(request.upload());
+    TANDEM_ASSIGN_OR_RETURN(const v1::Upload upload, uploads_->Claim(stored.upload));
+    claimed.reset(&stored.upload);
+    stored.dataset.set_size_bytes(upload.bytes());
+    stored.dataset.set_manifest_sha256(upload.manifest_sha256());
+  }
+  const absl::StatusOr<DatasetInfo> info = CheckData(spec, stored.upload);
+  if (!info.ok()) {
+    // What is no fault of the request stays what it is.
+    if (!absl::IsInvalidArgument(info.status())) return info.status();
+    FieldViolations violations;
+    violations.AddAll("dataset.spec", info.status());
+    return WithReason(violations.ToStatus(), "INVALID_DATASET");
+  }
+  if (request.validate_only()) {
+    v1::Dataset checked = stored.dataset;
+    DatasetCatalog::SetInfo(*info, &checked);
+    checked.clear_etag();
+    return checked;
+  }
+  TANDEM_RETURN_IF_ERROR(Insert(stored));
+  claimed.release();
+  {
+    MutexLock lock(&mutex_);
+    datasets_.insert_or_assign(id, std::move(stored));
+  }
+  return catalog_->DescribeById(id);
+}
+
+absl::StatusOr<DatasetInfo> DatasetRegistry::CheckData(const v1::DatasetSpec& spec,
+                                                       const std::string& upload) const {
+  v1::DatasetSpec located = spec;
+  if (!upload.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(located, AtUploadedFiles(spec, uploads_->FilesFolder(upload)));
+  }
+  TANDEM_ASSIGN_OR_RETURN(located, catalog_->ResolvePaths(std::move(located), !upload.empty()));
+  return catalog_->Describe(located);
+}
+
+absl::Status DatasetRegistry::Write(Store::Body body) {
+  // Outlives a wait that it has ended.
+  struct Written {
+    Mutex mutex;
+    std::optional<absl::Status> status ABSL_GUARDED_BY(mutex);
+  };
+  const auto written = std::make_shared<Written>();
+  store_->Write(std::move(body), [written](absl::Status status) {
+    MutexLock lock(&written->mutex);
+    written->status = std::move(status);
+  });
+  const auto is_done = [&written]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(written->mutex) {
+    return written->status.has_value();
+  };
+  MutexLock lock(&written->mutex);
+  written->mutex.Await(absl::Condition(&is_done));
+  return *written->status;
+}
+
+absl::Status DatasetRegistry::Insert(const StoredDataset& dataset) {
+  return Write([&dataset](Transaction& transaction) { return transaction.InsertDataset(dataset); });
+}
+
+absl::Status DatasetRegistry::Delete(const v1::DeleteDatasetRequest& request) {
+  const std::string id = DatasetId(request.name());
+  if (id.empty()) return FieldError("name", "is required: \"datasets/<id>\" or the id alone");
+  const std::unique_ptr<Claim> claim = Claim::Take(this, id);
+  if (claim == nullptr) return BeingChanged(id);
+  const std::optional<v1::Dataset> registered = Find(id);
+  if (!registered.has_value()) return DeleteOther(id, request);
+  if (!request.etag().empty() && request.etag() != registered->etag()) {
+    return WithReason(absl::AbortedError(absl::StrCat(
+                          "etag: is '", absl::CHexEscape(request.etag().substr(0, 100)), "', but that of '",
+                          registered->name(), "' is '", registered->etag(), "': it is another set now")),
+                      "ETAG_MISMATCH");
+  }
+  return DeleteUnused(id, [&]() -> absl::Status {
+    // From now on no job can name it.
+    StoredDataset removed;
+    {
+      MutexLock lock(&mutex_);
+      removed = std::move(datasets_.extract(id).mapped());
+    }
+    const absl::Status deleted =
+        Write([&id](Transaction& transaction) { return transaction.DeleteDataset(id); });
+    if (!deleted.ok()) {
+      MutexLock lock(&mutex_);
+      datasets_.insert_or_assign(id, std::move(removed));
+      return deleted;
+    }
+    if (!removed.upload.empty()) uploads_->Remove(removed.upload);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status DatasetRegistry::DeleteOther(const std::string& id, const v1::DeleteDatasetRequest& request) {
+  const absl::StatusOr<v1::Dataset> other = catalog_->DescribeById(id);
+  if (absl::IsNotFound(other.status())) {
+    return request.allow_missing() ? absl::OkStatus() : NoSuchDataset(id);
+  }
+  TANDEM_RETURN_IF_ERROR(other.status());
+  const std::filesystem::path location = other->location();
+  if (location.parent_path() != std::filesystem::path(public_folder_)) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "name: '", id, "' lies in the data folder ", location.parent_path().string(),
+                          ", whose files are not the daemon's: whoever owns them removes them")),
+                      "DATASET_NOT_REGISTERED");
+  }
+  return DeleteUnused(id, [&]() -> absl::Status {
+    std::error_code error;
+    std::filesystem::remove_all(location, error);
+    if (!error) return absl::OkStatus();
+    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot remove ", location.string()));
+  });
+}
+
+absl::Status DatasetRegistry::DeleteUnused(const std::string& id, absl::FunctionRef<absl::Status()> remove) {
+  const auto being_used = [&] {
+    return WithReason(absl::AbortedError(absl::StrCat("a job that names the data set '", id,
+                                                      "' is just being accepted; try again")),
+                      "DATASET_IN_USE");
+  };
+  int64_t holds = 0;
+  {
+    MutexLock lock(&mutex_);
+    const Holds& now = holds_[id];
+    if (now.active > 0) return being_used();
+    holds = now.made;
+  }
+  absl::StatusOr<std::vector<StoredJob>> jobs = store_->NonTerminalJobs();
+  TANDEM_RETURN_IF_ERROR(jobs.status());
+  std::vector<std::string> users;
+  size_t others = 0;
+  for (const StoredJob& job : *jobs) {
+    if (DatasetId(job.job.spec().dataset().name()) != id) continue;
+    if (users.size() < kNamedJobs) {
+      users.push_back(JobId(job.job.name()));
+    } else {
+      ++others;
+    }
+  }
+  if (!users.empty()) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat("name: jobs that have not ended use the data set '", id,
+                                                   "': ", absl::StrJoin(users, ", "),
+                                                   others > 0 ? absl::StrCat(" and ", others, " more") : "",
+                                                   "; cancel them, or wait for their end")),
+        "DATASET_IN_USE");
+  }
+  {
+    // A job may have been accepted since.
+    MutexLock lock(&mutex_);
+    if (holds_[id].made != holds) return being_used();
+  }
+  return remove();
+}
+
+DatasetRegistry::Hold DatasetRegistry::HoldFor(const std::string& name_or_id) {
+  Hold hold;
+  hold.id_ = DatasetId(name_or_id);
+  if (hold.id_.empty()) return hold;
+  hold.registry_ = this;
+  MutexLock lock(&mutex_);
+  Holds& holds = holds_[hold.id_];
+  ++holds.active;
+  ++holds.made;
+  return hold;
+}
+
+DatasetRegistry::Hold::~Hold() {
+  if (registry_ == nullptr) return;
+  MutexLock lock(&registry_->mutex_);
+  auto holds = registry_->holds_.find(id_);
+  if (--holds->second.active > 0 || registry_->changing_.contains(id_)) return;
+  registry_->holds_.erase(holds);
+}
+
+std::optional<v1::Dataset> DatasetRegistry::Find(absl::string_view id) const {
+  MutexLock lock(&mutex_);
+  const auto found = datasets_.find(id);
+  if (found == datasets_.end()) return std::nullopt;
+  v1::Dataset dataset = found->second.dataset;
+  if (!found->second.upload.empty()) dataset.set_location(uploads_->FilesFolder(found->second.upload));
+  return dataset;
+}
+
+std::optional<v1::DatasetSpec> DatasetRegistry::FindSpec(absl::string_view id) const {
+  MutexLock lock(&mutex_);
+  const auto found = datasets_.find(id);
+  if (found == datasets_.end()) return std::nullopt;
+  const StoredDataset& dataset = found->second;
+  if (dataset.upload.empty()) return dataset.dataset.spec();
+  absl::StatusOr<v1::DatasetSpec> located =
+      AtUploadedFiles(dataset.dataset.spec(), uploads_->FilesFolder(dataset.upload));
+  // It was checked when the set was made.
+  return located.ok() ? *std::move(located) : dataset.dataset.spec();
+}
+
+std::vector<v1::Dataset> DatasetRegistry::List() const {
+  std::vector<std::string> ids;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [id, dataset] : datasets_) ids.push_back(id);
+  }
+  std::vector<v1::Dataset> datasets;
+  for (const std::string& id : ids) {
+    if (std::optional<v1::Dataset> dataset = Find(id); dataset.has_value()) {
+      datasets.push_back(*std::move(dataset));
+    }
+  }
+  return datasets;
+}
+
+}  // namespace tandem

@@ -1,0 +1,290 @@
+#include "server/datasets/dataset_registry.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/admission/idx_files.h"
+#include "server/datasets/sample_upload.h"
+#include "server/store/awaited.h"
+#include "server/store/temporary_folder.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+void WriteFile(const std::string& path, const std::string& content) { std::ofstream(path) << content; }
+
+class DatasetRegistryTest : public ::testing::Test {
+ protected:
+  DatasetRegistryTest() { Open(); }
+
+  // As a daemon that comes after one that was killed.
+  void Open() {
+    registry_.reset();
+    uploads_.reset();
+    catalog_.reset();
+    store_.reset();
+    auto store = Store::Open(folder_.path() + "/tandem.db");
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    absl::StatusOr<std::vector<StoredDataset>> stored = store_->Datasets();
+    ASSERT_TRUE(stored.ok()) << stored.status();
+    std::map<std::string, int64_t> owned;
+    for (const StoredDataset& dataset : *stored) {
+      if (!dataset.upload.empty()) owned[dataset.upload] = dataset.dataset.size_bytes();
+    }
+    Uploads::Options options;
+    options.folder = folder_.path() + "/uploads";
+    options.least_free = 0;
+    auto uploads = Uploads::Open(std::move(options), Env::Real(), &clock_, std::move(owned));
+    ASSERT_TRUE(uploads.ok()) << uploads.status();
+    uploads_ = *std::move(uploads);
+    catalog_ = std::make_unique<DatasetCatalog>(std::vector<std::string>{data_, public_});
+    registry_ =
+        std::make_unique<DatasetRegistry>(store_.get(), uploads_.get(), catalog_.get(), &clock_, public_);
+    registry_->Restore(*std::move(stored));
+    catalog_->SetRegistered(registry_.get());
+  }
+
+  static v1::CreateDatasetRequest Request(const std::string& id, const std::string& csv) {
+    v1::CreateDatasetRequest request;
+    request.set_dataset_id(id);
+    request.mutable_dataset()->set_description("Flowers.");
+    request.mutable_dataset()->mutable_spec()->mutable_csv()->set_train(csv);
+    return request;
+  }
+  absl::StatusOr<v1::Dataset> Create(const v1::CreateDatasetRequest& request) {
+    return registry_->Create(request, request.dataset().spec());
+  }
+  // The name of a whole upload.
+  std::string Upload(const SampleUpload& sample) {
+    absl::StatusOr<v1::Upload> upload = uploads_->Create(sample.Declaration());
+    EXPECT_TRUE(upload.ok()) << upload.status();
+    auto call = uploads_->Begin(upload->name().substr(8));
+    for (const v1::UploadFilesRequest& piece : sample.Pieces(*upload)) EXPECT_TRUE((*call)->Take(piece).ok());
+    EXPECT_TRUE((*call)->Finish().ok());
+    return upload->name();
+  }
+  absl::StatusOr<v1::Dataset> CreateUploaded(const std::string& id) {
+    v1::CreateDatasetRequest request = Request(id, "flowers.csv");
+    request.set_upload(Upload(flowers_));
+    return Create(request);
+  }
+  absl::Status Delete(const std::string& name, const std::string& etag = "", bool allow_missing = false) {
+    v1::DeleteDatasetRequest request;
+    request.set_name(name);
+    request.set_etag(etag);
+    request.set_allow_missing(allow_missing);
+    return registry_->Delete(request);
+  }
+  void InsertJob(const std::string& id, const std::string& dataset, v1::JobState state) {
+    Awaited<absl::Status> done;
+    store_->Write(
+        [&](Transaction& transaction) {
+          StoredJob job;
+          job.job.set_name(JobName(id));
+          job.job.set_state(state);
+          job.job.mutable_spec()->mutable_dataset()->set_name(dataset);
+          return transaction.InsertJob(&job, "", {});
+        },
+        done.Done());
+    ASSERT_TRUE(done.Get().ok());
+  }
+  static std::vector<std::string> Fields(const absl::Status& status) {
+    std::vector<std::string> fields;
+    for (const FieldViolation& violation : GetFieldViolations(status)) fields.push_back(violation.field);
+    return fields;
+  }
+
+  const TemporaryFolder folder_;
+  const std::string data_ = FreshFolder();
+  const std::string public_ = FreshFolder();
+  const SampleUpload flowers_ =
+      SampleUpload::OneFile("flowers.csv", "x,y,kind\n1,2,rose\n3,4,tulip\n5,6,rose\n");
+  FakeClock clock_{absl::Now()};
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<DatasetCatalog> catalog_;
+  std::unique_ptr<Uploads> uploads_;
+  std::unique_ptr<DatasetRegistry> registry_;
+};
+
+TEST_F(DatasetRegistryTest, KeepsUploadedSets) {
+  const absl::StatusOr<v1::Dataset> made = CreateUploaded("flowers");
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->name(), "datasets/flowers");
+  EXPECT_EQ(made->train_samples(), 3);
+  EXPECT_EQ(made->classes(), 2);
+  EXPECT_EQ(made->origin(), v1::DATASET_ORIGIN_REGISTERED);
+  EXPECT_EQ(made->size_bytes(), flowers_.Declaration().bytes());
+  EXPECT_EQ(made->manifest_sha256(), flowers_.Declaration().manifest_sha256());
+  EXPECT_EQ(made->spec().csv().train(), "flowers.csv");
+  EXPECT_FALSE(made->etag().empty());
+  for (int i = 0; i < 2; ++i) {
+    v1::DatasetSpec spec;
+    spec.set_name("flowers");
+    const absl::StatusOr<v1::DatasetSpec> resolved = catalog_->Resolve(spec);
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    EXPECT_TRUE(std::filesystem::exists(resolved->csv().train()));
+    const absl::StatusOr<v1::Dataset> counted = catalog_->Get("flowers");
+    ASSERT_TRUE(counted.ok()) << counted.status();
+    EXPECT_THAT(std::vector<int64_t>(counted->class_counts().begin(), counted->class_counts().end()),
+                ElementsAre(2, 1));
+    Open();
+  }
+  EXPECT_EQ(catalog_->List().size(), 2);  // And Fashion-MNIST.
+  EXPECT_TRUE(uploads_->List().empty());
+}
+
+TEST_F(DatasetRegistryTest, RemovesTheFilesThatItOwnsAlone) {
+  WriteFile(data_ + "/own.csv", "a,b\n1,2\n");
+  const absl::StatusOr<v1::Dataset> own = Create(Request("own", "own.csv"));
+  ASSERT_TRUE(own.ok()) << own.status();
+  const absl::StatusOr<v1::Dataset> flowers = CreateUploaded("flowers");
+  ASSERT_TRUE(flowers.ok()) << flowers.status();
+  EXPECT_TRUE(std::filesystem::exists(flowers->location()));
+  EXPECT_TRUE(Delete("datasets/own").ok());
+  EXPECT_TRUE(std::filesystem::exists(data_ + "/own.csv"));
+  EXPECT_TRUE(Delete("flowers").ok());
+  EXPECT_FALSE(std::filesystem::exists(flowers->location()));
+  EXPECT_EQ(Delete("flowers").code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(Delete("flowers", "", /*allow_missing=*/true).ok());
+  Open();
+  EXPECT_THAT(registry_->List(), IsEmpty());
+  // The name is free again.
+  EXPECT_TRUE(CreateUploaded("flowers").ok());
+}
+
+TEST_F(DatasetRegistryTest, RemovesFetchedSetsButNoOnesFolder) {
+  WriteNamedSet(data_ + "/shapes");
+  WriteNamedSet(public_ + "/mnist");
+  const absl::Status refused = Delete("shapes");
+  EXPECT_EQ(GetReason(refused), "DATASET_NOT_REGISTERED") << refused;
+  EXPECT_TRUE(Delete("mnist").ok());
+  EXPECT_FALSE(std::filesystem::exists(public_ + "/mnist"));
+  EXPECT_TRUE(std::filesystem::exists(data_ + "/shapes"));
+}
+
+TEST_F(DatasetRegistryTest, ASetInUseStays) {
+  ASSERT_TRUE(CreateUploaded("flowers").ok());
+  InsertJob("running-1", "flowers", v1::JOB_STATE_RUNNING);
+  InsertJob("paused-2", "datasets/flowers", v1::JOB_STATE_PAUSED);
+  InsertJob("done-3", "flowers", v1::JOB_STATE_SUCCEEDED);
+  InsertJob("other-4", "flower", v1::JOB_STATE_RUNNING);
+  const absl::Status refused = Delete("flowers");
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(GetReason(refused), "DATASET_IN_USE");
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("running-1, paused-2;"));
+  EXPECT_TRUE(registry_->Find("flowers").has_value());
+}
+
+TEST_F(DatasetRegistryTest, ASetThatAJobIsAboutToNameStays) {
+  ASSERT_TRUE(CreateUploaded("flowers").ok());
+  {
+    const DatasetRegistry::Hold hold = registry_->HoldFor("datasets/flowers");
+    const DatasetRegistry::Hold other = registry_->HoldFor("other");
+    const DatasetRegistry::Hold none = registry_->HoldFor("");
+    EXPECT_EQ(Delete("flowers").code(), absl::StatusCode::kAborted);
+  }
+  EXPECT_TRUE(Delete("flowers").ok());
+}
+
+TEST_F(DatasetRegistryTest, AnEtagIsOfOneSet) {
+  const absl::StatusOr<v1::Dataset> made = CreateUploaded("flowers");
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(GetReason(Delete("flowers", "another")), "ETAG_MISMATCH");
+  EXPECT_TRUE(Delete("flowers", made->etag()).ok());
+  ASSERT_TRUE(CreateUploaded("flowers").ok());
+  EXPECT_EQ(Delete("flowers", made->etag()).code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(DatasetRegistryTest, NamesAreTakenOnce) {
+  ASSERT_TRUE(CreateUploaded("flowers").ok());
+  WriteNamedSet(data_ + "/shapes");
+  EXPECT_EQ(GetReason(CreateUploaded("flowers").status()), "DATASET_EXISTS");
+  const absl::Status folder = CreateUploaded("shapes").status();
+  EXPECT_EQ(folder.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(folder.message()), HasSubstr(data_));
+  // What was uploaded for it is not lost.
+  EXPECT_EQ(uploads_->List().size(), 1);
+}
+
+TEST_F(DatasetRegistryTest, ARepeatedRequestGivesTheSameSet) {
+  WriteFile(data_ + "/own.csv", "a,b\n1,2\n");
+  v1::CreateDatasetRequest request = Request("own", "own.csv");
+  request.set_request_id("r1");
+  EXPECT_FALSE((*registry_->FindRepeated(request)).has_value());
+  ASSERT_TRUE(Create(request).ok());
+  for (int i = 0; i < 2; ++i) {
+    const auto repeated = registry_->FindRepeated(request);
+    ASSERT_TRUE(repeated.ok() && repeated->has_value());
+    EXPECT_EQ((*repeated)->name(), "datasets/own");
+    Open();
+  }
+  request.mutable_dataset()->set_description("other");
+  EXPECT_EQ(registry_->FindRepeated(request).status().code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(DatasetRegistryTest, SaysAllThatIsWrong) {
+  v1::CreateDatasetRequest request;
+  for (const char* id : {"", "Flowers", "9lives", "-a", "a/b", "..", "a b", "datasets/a", "a-", "\xc3\xbc"}) {
+    request.set_dataset_id(id);
+    EXPECT_THAT(Fields(Create(request).status()), ElementsAre("dataset_id", "dataset.spec")) << id;
+  }
+  request = Request("flowers", "a.csv");
+  request.mutable_dataset()->set_description("two\nlines");
+  request.mutable_dataset()->mutable_spec()->set_train_limit(5);
+  request.mutable_dataset()->mutable_spec()->add_augmentation();
+  request.mutable_dataset()->mutable_spec()->set_name("other");
+  request.set_upload("no");
+  EXPECT_THAT(Fields(Create(request).status()),
+              ElementsAre("dataset.description", "upload", "dataset.spec.name", "dataset.spec.train_limit",
+                          "dataset.spec.augmentation"));
+  // The source is checked as a job's.
+  EXPECT_THAT(Fields(Create(Request("flowers", "none.csv")).status()), ElementsAre("dataset.spec.csv.train"));
+  WriteFile(data_ + "/ragged.csv", "a,b\n1,2\n3\n");
+  const absl::Status ragged = Create(Request("flowers", "ragged.csv")).status();
+  EXPECT_EQ(GetReason(ragged), "INVALID_DATASET") << ragged;
+  EXPECT_THAT(registry_->List(), IsEmpty());
+}
+
+TEST_F(DatasetRegistryTest, PathsStayInTheUpload) {
+  const std::string upload = Upload(flowers_);
+  const std::string other = Upload(SampleUpload::OneFile("secret.csv", "a,b\n1,2\n"));
+  for (const std::string& path :
+       {std::string("../") + other.substr(8) + "/files/secret.csv", std::string("none.csv"),
+        folder_.path() + "/tandem.db", std::string("/etc/passwd"), std::string(".")}) {
+    v1::CreateDatasetRequest request = Request("flowers", path);
+    request.set_upload(upload);
+    EXPECT_THAT(Fields(Create(request).status()), ElementsAre("dataset.spec.csv.train")) << path;
+  }
+  // Nor does a set without an upload get at one by its path.
+  EXPECT_THAT(
+      Fields(Create(Request("flowers", uploads_->FilesFolder(other.substr(8)) + "/secret.csv")).status()),
+      ElementsAre("dataset.spec.csv.train"));
+  v1::CreateDatasetRequest request = Request("flowers", "./flowers.csv");
+  request.set_upload("uploads/0123456789abcdef");
+  EXPECT_EQ(Create(request).status().code(), absl::StatusCode::kNotFound);
+  request.set_upload(upload);
+  EXPECT_TRUE(Create(request).ok());
+}
+
+TEST_F(DatasetRegistryTest, OnlyChecksWhereAsked) {
+  v1::CreateDatasetRequest request = Request("flowers", "flowers.csv");
+  request.set_upload(Upload(flowers_));
+  request.set_validate_only(true);
+  const absl::StatusOr<v1::Dataset> checked = Create(request);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(checked->train_samples(), 3);
+  EXPECT_THAT(registry_->List(), IsEmpty());
+  EXPECT_EQ(uploads_->List().size(), 1);
+}
+
+}  // namespace
+}  // namespace tandem

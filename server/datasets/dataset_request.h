@@ -1,0 +1,15 @@
+#ifndef TANDEM_SERVER_DATASETS_DATASET_REQUEST_H_
+#define TANDEM_SERVER_DATASETS_DATASET_REQUEST_H_
+
+#include "absl/status/status.h"
+#include "tandem/v1/dataset_service.pb.h"
+
+namespace tandem {
+
+// What can be said of a request without its files. INVALID_ARGUMENT with the fields at fault;
+// RESOURCE_EXHAUSTED: its spec is too large.
+absl::Status CheckDatasetRequest(const v1::CreateDatasetRequest& request);
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_DATASETS_DATASET_REQUEST_H_

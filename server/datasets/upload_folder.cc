@@ -1,0 +1,312 @@
+#include "server/datasets/upload_folder.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "server/datasets/upload_path.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kDigestBytes = 32;
+// Files and bytes that are made durable together: one sync of the disk's journal serves many small files.
+constexpr size_t kMaxPending = 256;
+
+// 0 where there is none.
+int64_t SizeOf(const std::string& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  return error ? 0 : static_cast<int64_t>(size);
+}
+
+absl::Status MakeFolder(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<UploadFolder>> UploadFolder::Create(Env* env, const std::string& folder,
+                                                                   const v1::Upload& declared) {
+  TANDEM_RETURN_IF_ERROR(MakeFolder(folder));
+  TANDEM_RETURN_IF_ERROR(MakeFolder(FilesFolder(folder)));
+  const auto write = [&](const char* name, const std::string& content) {
+    return WriteFileAtomically(env, absl::StrCat(folder, "/", name),
+                               [&](WritableFile& file) { return file.Append(content); });
+  };
+  TANDEM_RETURN_IF_ERROR(write("received", ""));
+  // Last: a folder without it holds no upload.
+  TANDEM_RETURN_IF_ERROR(write("upload", declared.SerializeAsString()));
+  TANDEM_RETURN_IF_ERROR(env->SyncDirectory(fs::path(folder).parent_path().string()));
+  return Open(env, folder);
+}
+
+absl::StatusOr<std::unique_ptr<UploadFolder>> UploadFolder::Open(Env* env, const std::string& folder) {
+  std::unique_ptr<UploadFolder> upload(new UploadFolder(env, folder));
+  TANDEM_ASSIGN_OR_RETURN(const std::string declared, env->ReadFile(upload->Path("upload")));
+  if (!upload->declared_.ParseFromString(declared)) {
+    return absl::DataLossError(absl::StrCat(upload->Path("upload"), " does not parse"));
+  }
+  TANDEM_RETURN_IF_ERROR(upload->Load());
+  return upload;
+}
+
+absl::Status UploadFolder::Load() {
+  current_.reset();
+  pending_.clear();
+  unsynced_folders_.clear();
+  unsynced_bytes_ = 0;
+  files_ = bytes_ = 0;
+  last_path_.clear();
+  manifest_ = Sha256();
+  whole_ = false;
+  TANDEM_RETURN_IF_ERROR(ReadReceived());
+  RemoveStalePartials();
+  return files_ == declared_.files() ? CheckManifest() : absl::OkStatus();
+}
+
+absl::Status UploadFolder::ReadReceived() {
+  TANDEM_ASSIGN_OR_RETURN(std::string received, env_->ReadFile(Path("received")));
+  if (const size_t end = received.rfind('\n') + 1; end != received.size()) {
+    // The last line was being written.
+    received.resize(end);
+    TANDEM_RETURN_IF_ERROR(WriteFileAtomically(env_, Path("received"),
+                                               [&](WritableFile& file) { return file.Append(received); }));
+  }
+  for (const absl::string_view line : absl::StrSplit(received, '\n', absl::SkipEmpty())) {
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(' ', 2));
+    int64_t size = 0;
+    if (parts.size() != 3 || !absl::SimpleAtoi(parts[1], &size)) {
+      return absl::DataLossError(absl::StrCat(Path("received"), " has a line that does not parse"));
+    }
+    Count(parts[0], size, parts[2]);
+  }
+  return absl::OkStatus();
+}
+
+void UploadFolder::RemoveStalePartials() {
+  std::vector<std::string> stale;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder_, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string path = entry->path().string();
+    if (absl::StartsWith(entry->path().filename().string(), "partial-") && path != PartialPath()) {
+      stale.push_back(path);
+    }
+  }
+  // Where one stays, it is in nobody's way.
+  for (const std::string& path : stale) env_->RemoveFile(path).IgnoreError();
+}
+
+void UploadFolder::Count(const std::string& digest, int64_t size, const std::string& path) {
+  manifest_.Add(absl::StrCat(digest, "  ", path, "\n"));
+  ++files_;
+  bytes_ += size;
+  last_path_ = path;
+}
+
+absl::Status UploadFolder::CheckManifest() {
+  TANDEM_ASSIGN_OR_RETURN(const std::string digest, manifest_.Finish());
+  if (digest != absl::BytesToHexString(declared_.manifest_sha256()) || bytes_ != declared_.bytes()) {
+    return absl::FailedPreconditionError(
+        "the files that came are not those that the upload was made for (manifest_sha256, bytes)");
+  }
+  whole_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status UploadFolder::CheckHeader(const v1::UploadFile& file) const {
+  FieldViolations violations;
+  if (const absl::Status path = CheckUploadPath(file.path()); !path.ok()) {
+    violations.Add("file.path", path.message());
+  }
+  if (file.sha256().size() != kDigestBytes) {
+    violations.Add("file.sha256", absl::StrCat("has ", file.sha256().size(), " bytes, not ", kDigestBytes));
+  }
+  if (file.size() < 0) violations.Add("file.size", absl::StrCat("is ", file.size()));
+  int64_t bytes = bytes_;
+  for (const Pending& pending : pending_) bytes += pending.size;
+  if (violations.empty()) {
+    if (Files() >= declared_.files()) {
+      violations.Add("file", absl::StrCat("is one more than the upload's ", declared_.files()));
+    } else if (file.size() > declared_.bytes() - bytes) {
+      violations.Add("file.size",
+                     absl::StrCat("is ", file.size(), ": with the files before it that is more than the ",
+                                  declared_.bytes(), " bytes of the upload"));
+    }
+    const std::string& last = pending_.empty() ? last_path_ : pending_.back().path;
+    if (Files() > 0 && file.path() <= last) {
+      violations.Add("file.path",
+                     absl::StrCat("is '", absl::CHexEscape(file.path()), "', which does not come after '",
+                                  absl::CHexEscape(last), "' in the order of bytes"));
+    }
+  }
+  return violations.ToStatus();
+}
+
+absl::Status UploadFolder::Begin(const v1::UploadFile& file) {
+  const auto elsewhere = [&](int64_t offset) {
+    return absl::AbortedError(absl::StrCat("file.offset: is ", file.offset(),
+                                           ", but the upload stands at byte ", offset, " of its file ",
+                                           Files(), "; GetUpload says where to go on"));
+  };
+  if (current_.has_value()) {
+    // A new call goes on where another one broke off.
+    v1::UploadFile same = file;
+    same.set_offset(current_->header.offset());
+    if (same.SerializeAsString() != current_->header.SerializeAsString()) {
+      return absl::AbortedError(absl::StrCat("file: begins while '",
+                                             absl::CHexEscape(current_->header.path()),
+                                             "' is not whole; GetUpload says where to go on"));
+    }
+    return file.offset() == current_->offset ? absl::OkStatus() : elsewhere(current_->offset);
+  }
+  TANDEM_RETURN_IF_ERROR(CheckHeader(file));
+  const std::string path = PartialPath();
+  const int64_t there = SizeOf(path);
+  Current current;
+  current.header = file;
+  if (file.offset() != 0) {
+    if (file.offset() != there || there > file.size()) return elsewhere(there);
+    std::ifstream begin(path, std::ios::binary);
+    std::string buffer(kMaxUploadPiece, '\0');
+    while (begin.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || begin.gcount() > 0) {
+      current.digest.Add(absl::string_view(buffer).substr(0, begin.gcount()));
+      current.offset += begin.gcount();
+    }
+    if (current.offset != there) return absl::InternalError(absl::StrCat("cannot read ", path));
+    TANDEM_ASSIGN_OR_RETURN(current.file, env_->AppendToFile(path));
+  } else {
+    TANDEM_ASSIGN_OR_RETURN(current.file, env_->CreateFile(path));
+  }
+  current_ = std::move(current);
+  return absl::OkStatus();
+}
+
+absl::Status UploadFolder::Take(const v1::UploadFilesRequest& piece) {
+  const absl::Status status = TakePiece(piece);
+  // What is on the disk decides on how it goes on.
+  if (!status.ok()) current_.reset();
+  return status;
+}
+
+absl::Status UploadFolder::TakePiece(const v1::UploadFilesRequest& piece) {
+  if (piece.data().size() > kMaxUploadPiece) {
+    return FieldError("data", absl::StrCat("has ", piece.data().size(), " bytes; at most ", kMaxUploadPiece,
+                                           " are taken in at once"));
+  }
+  if (piece.has_file()) {
+    TANDEM_RETURN_IF_ERROR(Begin(piece.file()));
+  } else if (!current_.has_value()) {
+    return piece.data().empty() ? absl::OkStatus() : FieldError("file", "is required where a file begins");
+  }
+  Current& current = *current_;
+  const int64_t size = static_cast<int64_t>(piece.data().size());
+  if (size > current.header.size() - current.offset) {
+    return FieldError("data", absl::StrCat("goes beyond the ", current.header.size(), " bytes of '",
+                                           absl::CHexEscape(current.header.path()), "'"));
+  }
+  TANDEM_RETURN_IF_ERROR(current.file->Append(piece.data()));
+  current.digest.Add(piece.data());
+  current.offset += size;
+  unsynced_bytes_ += size;
+  if (current.offset < current.header.size()) return absl::OkStatus();
+  TANDEM_RETURN_IF_ERROR(EndFile());
+  return pending_.size() < kMaxPending ? absl::OkStatus() : SyncPending();
+}
+
+absl::Status UploadFolder::EndFile() {
+  Current current = *std::move(current_);
+  current_.reset();
+  TANDEM_ASSIGN_OR_RETURN(const std::string digest, current.digest.Finish());
+  const std::string& path = current.header.path();
+  if (digest != absl::BytesToHexString(current.header.sha256())) {
+    TANDEM_RETURN_IF_ERROR(env_->RemoveFile(PartialPath()));
+    return absl::DataLossError(absl::StrCat("file.sha256: '", absl::CHexEscape(path),
+                                            "' came with another content: its SHA-256 is ", digest, ", not ",
+                                            absl::BytesToHexString(current.header.sha256()),
+                                            "; it was dropped, and is to be sent anew"));
+  }
+  const std::string files = FilesFolder(folder_);
+  std::string made = files;
+  const std::vector<std::string> parts = absl::StrSplit(path, '/');
+  unsynced_folders_.insert(files);
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    absl::StrAppend(&made, "/", parts[i]);
+    if (!unsynced_folders_.insert(made).second) continue;
+    TANDEM_RETURN_IF_ERROR(MakeFolder(made));
+    std::error_code error;
+    if (!fs::is_directory(made, error)) {
+      return FieldError("file.path", absl::StrCat("is '", absl::CHexEscape(path), "', of which '",
+                                                  absl::CHexEscape(made.substr(files.size() + 1)),
+                                                  "' is a file of the upload already"));
+    }
+  }
+  TANDEM_RETURN_IF_ERROR(env_->RenameFile(PartialPath(), absl::StrCat(files, "/", path)));
+  pending_.push_back({std::move(current.file), path, digest, current.header.size()});
+  return absl::OkStatus();
+}
+
+absl::Status UploadFolder::Sync() {
+  if (current_.has_value()) {
+    // The begin of a file is worth keeping, too.
+    const absl::Status synced = current_->file->Sync();
+    if (!synced.ok()) {
+      current_.reset();
+      return synced;
+    }
+  }
+  return SyncPending();
+}
+
+absl::Status UploadFolder::SyncPending() {
+  unsynced_bytes_ = 0;
+  if (pending_.empty()) return absl::OkStatus();
+  const absl::Status synced = [&]() -> absl::Status {
+    std::string lines;
+    for (Pending& pending : pending_) {
+      TANDEM_RETURN_IF_ERROR(pending.file->Sync());
+      TANDEM_RETURN_IF_ERROR(pending.file->Close());
+      absl::StrAppend(&lines, pending.digest, " ", pending.size, " ", pending.path, "\n");
+    }
+    for (const std::string& folder : unsynced_folders_) TANDEM_RETURN_IF_ERROR(env_->SyncDirectory(folder));
+    TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> received,
+                            env_->AppendToFile(Path("received")));
+    TANDEM_RETURN_IF_ERROR(received->Append(lines));
+    TANDEM_RETURN_IF_ERROR(received->Sync());
+    return received->Close();
+  }();
+  if (!synced.ok()) {
+    Load().IgnoreError();
+    return synced;
+  }
+  for (const Pending& pending : pending_) Count(pending.digest, pending.size, pending.path);
+  pending_.clear();
+  unsynced_folders_.clear();
+  return files_ == declared_.files() ? CheckManifest() : absl::OkStatus();
+}
+
+v1::Upload UploadFolder::Progress() const {
+  v1::Upload upload = declared_;
+  upload.set_files_received(files_);
+  // With files pending, nothing is left of the first of them.
+  const int64_t offset = pending_.empty() ? SizeOf(PartialPath()) : 0;
+  upload.set_next_offset(offset);
+  upload.set_bytes_received(bytes_ + offset);
+  return upload;
+}
+
+}  // namespace tandem

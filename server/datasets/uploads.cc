@@ -1,0 +1,422 @@
+#include "server/datasets/uploads.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/util/time_util.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+using google::protobuf::util::TimeUtil;
+
+constexpr size_t kDigestBytes = 32;
+// What a small file takes of a disk beside its bytes.
+constexpr int64_t kBytesAFile = 4096;
+constexpr int64_t kMostFiles = 50'000'000;
+// After so many bytes they are made durable, and the disk's free space is looked at again.
+constexpr int64_t kBytesBetweenSyncs = int64_t{64} << 20;
+constexpr absl::Duration kSweepInterval = absl::Minutes(10);
+
+std::string NewId() {
+  absl::BitGen random;
+  return absl::StrFormat("%016x", absl::Uniform<uint64_t>(random));
+}
+
+bool IsId(const std::string& id) {
+  return id.size() == 16 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+std::string InGib(int64_t bytes) {
+  return absl::StrFormat("%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
+absl::Status NoSuchUpload(const std::string& id) {
+  return WithReason(
+      absl::NotFoundError(absl::StrCat("there is no upload \"uploads/", absl::CHexEscape(id.substr(0, 100)),
+                                       "\"; one that does not go on is removed after a while")),
+      "UPLOAD_NOT_FOUND");
+}
+
+absl::Status NoSpace(absl::string_view message, absl::string_view reason) {
+  return WithReason(absl::ResourceExhaustedError(message), reason);
+}
+
+// When an upload's folder was last written to.
+absl::Time LastActive(const std::string& folder) {
+  absl::Time last = absl::InfinitePast();
+  const auto look = [&](const std::string& path) {
+    struct stat info = {};
+    if (stat(path.c_str(), &info) == 0) last = std::max(last, absl::TimeFromTimespec(info.st_mtim));
+  };
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    look(entry->path().string());
+  }
+  return last;
+}
+
+}  // namespace
+
+Uploads::Uploads(Options options, Env* env, const Clock* clock)
+    : options_(std::move(options)), env_(env), clock_(clock) {}
+
+absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(Options options, Env* env, const Clock* clock,
+                                                       std::map<std::string, int64_t> owned) {
+  std::error_code error;
+  fs::create_directories(options.folder, error);
+  if (!error) fs::permissions(options.folder, fs::perms::owner_all, error);
+  if (error) {
+    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", options.folder));
+  }
+  std::unique_ptr<Uploads> uploads(new Uploads(std::move(options), env, clock));
+  std::vector<std::string> ids;
+  for (fs::directory_iterator entry(uploads->options_.folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    ids.push_back(entry->path().filename().string());
+  }
+  if (error) {
+    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot read ", uploads->options_.folder));
+  }
+  for (const std::string& id : ids) {
+    if (IsId(id) && !owned.contains(id)) uploads->Restore(id);
+  }
+  {
+    MutexLock lock(&uploads->mutex_);
+    uploads->owned_ = std::move(owned);
+  }
+  uploads->RemoveExpired();
+  uploads->sweeper_ = std::thread([self = uploads.get()] { self->Sweep(); });
+  return uploads;
+}
+
+Uploads::~Uploads() {
+  {
+    MutexLock lock(&mutex_);
+    closing_ = true;
+  }
+  if (sweeper_.joinable()) sweeper_.join();
+}
+
+void Uploads::Sweep() {
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&closing_), kSweepInterval)) return;
+    }
+    RemoveExpired();
+  }
+}
+
+void Uploads::Restore(const std::string& id) {
+  absl::StatusOr<std::unique_ptr<UploadFolder>> files = UploadFolder::Open(env_, FolderOf(id));
+  if (!files.ok()) {
+    // Its making or its removal was cut off, or it is of no use to anybody.
+    if (absl::IsNotFound(files.status()) || absl::IsDataLoss(files.status()) ||
+        absl::IsFailedPrecondition(files.status())) {
+      RemoveFolder(id);
+    }
+    return;
+  }
+  auto entry = std::make_shared<Entry>();
+  {
+    MutexLock lock(&entry->mutex);
+    entry->declared = (*files)->Progress();
+    entry->files = *std::move(files);
+    entry->active = LastActive(FolderOf(id));
+  }
+  MutexLock lock(&mutex_);
+  uploads_.emplace(id, std::move(entry));
+}
+
+absl::StatusOr<int64_t> Uploads::FreeBytes() const {
+  if (options_.free_bytes != nullptr) return options_.free_bytes(options_.folder);
+  std::error_code error;
+  const fs::space_info space = fs::space(options_.folder, error);
+  if (error)
+    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot ask for the space of ", options_.folder));
+  return static_cast<int64_t>(space.available);
+}
+
+absl::Status Uploads::CheckSpace(int64_t bytes, int64_t files) {
+  if (bytes > options_.most_bytes_each) {
+    return NoSpace(absl::StrCat("upload.bytes: is ", bytes, " (", InGib(bytes),
+                                "); this daemon takes uploads of at most ", InGib(options_.most_bytes_each),
+                                " (its option --upload-limit)"),
+                   "UPLOAD_TOO_LARGE");
+  }
+  if (static_cast<int>(uploads_.size()) >= options_.most_uploads) {
+    return NoSpace(absl::StrCat("there are ", uploads_.size(),
+                                " unfinished uploads, which is as many as this "
+                                "daemon keeps; remove one, or wait until one expires"),
+                   "TOO_MANY_UPLOADS");
+  }
+  int64_t used = 0, outstanding = 0;
+  for (const auto& [id, owned] : owned_) used += owned;
+  for (const auto& [id, entry] : uploads_) {
+    used += entry->declared.bytes();
+    MutexLock lock(&entry->mutex);
+    outstanding += entry->declared.bytes() - entry->files->Progress().bytes_received();
+  }
+  if (options_.most_bytes > 0 && bytes > options_.most_bytes - used) {
+    return NoSpace(absl::StrCat("upload.bytes: is ", bytes, " (", InGib(bytes), "), but of the ",
+                                InGib(options_.most_bytes),
+                                " that this daemon keeps for uploaded files (its "
+                                "option --upload-space), ",
+                                InGib(used),
+                                " are taken; remove data sets that "
+                                "nobody needs"),
+                   "UPLOAD_SPACE_EXHAUSTED");
+  }
+  TANDEM_ASSIGN_OR_RETURN(const int64_t free, FreeBytes());
+  const int64_t needed = bytes + files * kBytesAFile + outstanding + options_.least_free;
+  if (needed > free) {
+    return NoSpace(
+        absl::StrCat("upload.bytes: is ", bytes, " (", InGib(bytes), "), but the daemon's disk has ",
+                     InGib(free), " left, of which other uploads need ", InGib(outstanding), " and ",
+                     InGib(options_.least_free), " stay free"),
+        "DISK_FULL");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Upload> Uploads::Create(const v1::Upload& wanted) {
+  FieldViolations violations;
+  if (wanted.manifest_sha256().size() != kDigestBytes) {
+    violations.Add("upload.manifest_sha256",
+                   absl::StrCat("has ", wanted.manifest_sha256().size(), " bytes, not ", kDigestBytes));
+  }
+  if (wanted.files() < 1 || wanted.files() > kMostFiles) {
+    violations.Add("upload.files",
+                   absl::StrCat("is ", wanted.files(), "; it must be from 1 to ", kMostFiles));
+  }
+  if (wanted.bytes() < 0) violations.Add("upload.bytes", absl::StrCat("is ", wanted.bytes()));
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  RemoveExpired();
+
+  std::string id;
+  std::shared_ptr<Entry> entry;
+  {
+    // Held while the folder is made, which is quick: nobody makes the same one beside it.
+    MutexLock lock(&mutex_);
+    for (const auto& [known, other] : uploads_) {
+      const v1::Upload& declared = other->declared;
+      if (declared.manifest_sha256() == wanted.manifest_sha256() && declared.files() == wanted.files() &&
+          declared.bytes() == wanted.bytes()) {
+        id = known;
+        entry = other;
+      }
+    }
+    if (entry == nullptr) {
+      TANDEM_RETURN_IF_ERROR(CheckSpace(wanted.bytes(), wanted.files()));
+      id = NewId();
+      v1::Upload declared;
+      declared.set_name(absl::StrCat("uploads/", id));
+      declared.set_manifest_sha256(wanted.manifest_sha256());
+      declared.set_files(wanted.files());
+      declared.set_bytes(wanted.bytes());
+      *declared.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
+      TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<UploadFolder> files,
+                              UploadFolder::Create(env_, FolderOf(id), declared));
+      entry = std::make_shared<Entry>();
+      entry->declared = declared;
+      MutexLock entry_lock(&entry->mutex);
+      entry->files = std::move(files);
+      uploads_.emplace(id, entry);
+    }
+  }
+  MutexLock lock(&entry->mutex);
+  entry->active = clock_->Now();
+  return Progress(id, *entry);
+}
+
+absl::StatusOr<std::shared_ptr<Uploads::Entry>> Uploads::Find(const std::string& id) {
+  MutexLock lock(&mutex_);
+  const auto found = uploads_.find(id);
+  if (found == uploads_.end()) return NoSuchUpload(id);
+  return found->second;
+}
+
+absl::Status Uploads::Sync(Entry& entry) {
+  const absl::Status synced = entry.files->Sync();
+  if (absl::IsFailedPrecondition(synced)) entry.removed = true;
+  return synced;
+}
+
+absl::StatusOr<v1::Upload> Uploads::Progress(const std::string& id, Entry& entry) {
+  if (entry.removed) return NoSuchUpload(id);
+  TANDEM_RETURN_IF_ERROR(Sync(entry));
+  v1::Upload upload = entry.files->Progress();
+  *upload.mutable_expire_time() =
+      TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(entry.active + options_.expiry));
+  return upload;
+}
+
+absl::StatusOr<v1::Upload> Uploads::Get(const std::string& id) {
+  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, Find(id));
+  MutexLock lock(&entry->mutex);
+  return Progress(id, *entry);
+}
+
+std::vector<v1::Upload> Uploads::List() {
+  std::map<std::string, std::shared_ptr<Entry>> entries;
+  {
+    MutexLock lock(&mutex_);
+    entries = uploads_;
+  }
+  std::vector<v1::Upload> uploads;
+  for (const auto& [id, entry] : entries) {
+    MutexLock lock(&entry->mutex);
+    absl::StatusOr<v1::Upload> upload = Progress(id, *entry);
+    if (upload.ok()) uploads.push_back(*std::move(upload));
+  }
+  std::sort(uploads.begin(), uploads.end(), [](const v1::Upload& a, const v1::Upload& b) {
+    return TimeUtil::TimestampToMicroseconds(a.create_time()) <
+           TimeUtil::TimestampToMicroseconds(b.create_time());
+  });
+  return uploads;
+}
+
+void Uploads::Forget(const std::string& id) {
+  {
+    MutexLock lock(&mutex_);
+    uploads_.erase(id);
+  }
+  RemoveFolder(id);
+}
+
+absl::Status Uploads::Delete(const std::string& id) {
+  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, Find(id));
+  {
+    MutexLock lock(&entry->mutex);
+    if (entry->removed) return NoSuchUpload(id);
+    entry->removed = true;
+  }
+  Forget(id);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Uploads::Call>> Uploads::Begin(const std::string& id) {
+  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<Entry> entry, Find(id));
+  int64_t number = 0;
+  {
+    MutexLock lock(&entry->mutex);
+    if (entry->removed) return NoSuchUpload(id);
+    number = ++entry->call;
+    entry->active = clock_->Now();
+  }
+  return std::unique_ptr<Call>(new Call(this, id, std::move(entry), number));
+}
+
+absl::Status Uploads::Call::CheckGoesOn() {
+  if (entry_->removed) return NoSuchUpload(id_);
+  if (entry_->call == number_) return absl::OkStatus();
+  return WithReason(absl::AbortedError("another call goes on with this upload"), "UPLOAD_TAKEN_OVER");
+}
+
+absl::Status Uploads::Call::Take(const v1::UploadFilesRequest& piece) {
+  bool syncs = false;
+  {
+    MutexLock lock(&entry_->mutex);
+    TANDEM_RETURN_IF_ERROR(CheckGoesOn());
+    entry_->active = uploads_->clock_->Now();
+    const absl::Status taken = entry_->files->Take(piece);
+    if (absl::IsFailedPrecondition(taken)) entry_->removed = true;
+    TANDEM_RETURN_IF_ERROR(taken);
+    syncs = entry_->files->unsynced_bytes() >= kBytesBetweenSyncs;
+    if (syncs) TANDEM_RETURN_IF_ERROR(uploads_->Sync(*entry_));
+  }
+  if (!syncs) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(const int64_t free, uploads_->FreeBytes());
+  if (free >= uploads_->options_.least_free) return absl::OkStatus();
+  return NoSpace(
+      absl::StrCat("the daemon's disk has ", InGib(free), " left, and ", InGib(uploads_->options_.least_free),
+                   " are to stay free; make room, then go on: what came is kept"),
+      "DISK_FULL");
+}
+
+absl::StatusOr<v1::Upload> Uploads::Call::Finish() {
+  absl::StatusOr<v1::Upload> upload;
+  bool removed = false;
+  {
+    MutexLock lock(&entry_->mutex);
+    TANDEM_RETURN_IF_ERROR(CheckGoesOn());
+    entry_->active = uploads_->clock_->Now();
+    upload = uploads_->Progress(id_, *entry_);
+    removed = entry_->removed;
+  }
+  if (removed) uploads_->Forget(id_);
+  return upload;
+}
+
+absl::StatusOr<v1::Upload> Uploads::Claim(const std::string& id) {
+  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, Find(id));
+  v1::Upload upload;
+  {
+    MutexLock lock(&entry->mutex);
+    TANDEM_ASSIGN_OR_RETURN(upload, Progress(id, *entry));
+    if (!entry->files->whole()) {
+      return WithReason(
+          absl::FailedPreconditionError(absl::StrCat(
+              "upload: of its ", upload.files(), " files ", upload.files_received(), " have come (",
+              upload.bytes_received(), " of ", upload.bytes(), " bytes); send the others first")),
+          "UPLOAD_NOT_WHOLE");
+    }
+  }
+  MutexLock lock(&mutex_);
+  if (uploads_.erase(id) == 0) return NoSuchUpload(id);
+  claimed_.emplace(id, entry);
+  owned_[id] = upload.bytes();
+  return upload;
+}
+
+void Uploads::GiveBack(const std::string& id) {
+  MutexLock lock(&mutex_);
+  const auto claimed = claimed_.find(id);
+  if (claimed == claimed_.end()) return;
+  uploads_.insert(claimed_.extract(claimed));
+  owned_.erase(id);
+}
+
+void Uploads::Remove(const std::string& id) {
+  RemoveFolder(id);
+  MutexLock lock(&mutex_);
+  claimed_.erase(id);
+  owned_.erase(id);
+}
+
+void Uploads::RemoveExpired() {
+  const absl::Time oldest = clock_->Now() - options_.expiry;
+  std::vector<std::string> expired;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [id, entry] : uploads_) {
+      MutexLock entry_lock(&entry->mutex);
+      if (!entry->removed && entry->active > oldest) continue;
+      entry->removed = true;
+      expired.push_back(id);
+    }
+  }
+  for (const std::string& id : expired) Forget(id);
+}
+
+void Uploads::RemoveFolder(const std::string& id) {
+  // Without this file it is no upload any more, however far the removal comes.
+  env_->RemoveFile(FolderOf(id) + "/upload").IgnoreError();
+  std::error_code ignored;
+  fs::remove_all(FolderOf(id), ignored);
+}
+
+}  // namespace tandem

@@ -1,0 +1,143 @@
+#ifndef TANDEM_SERVER_DATASETS_UPLOADS_H_
+#define TANDEM_SERVER_DATASETS_UPLOADS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "engine/base/clock.h"
+#include "engine/base/env.h"
+#include "engine/base/mutex.h"
+#include "server/datasets/upload_folder.h"
+#include "tandem/v1/dataset_service.pb.h"
+
+namespace tandem {
+
+// The files that clients upload: each upload in a folder of its own, until a data set is made of it or it
+// expires; then as the set's, until that is removed. Thread-safe; methods read and write files, and block.
+class Uploads {
+ public:
+  struct Options {
+    // Absolute; made where it is missing.
+    std::string folder;
+    // Bytes of one upload.
+    int64_t most_bytes_each = int64_t{256} << 30;
+    // Bytes of all, those of data sets included; 0: as the disk has.
+    int64_t most_bytes = 0;
+    // Bytes of the disk that uploads leave to others.
+    int64_t least_free = int64_t{1} << 30;
+    // That no set was made of yet.
+    int most_uploads = 100;
+    // After which an upload that does not go on is removed.
+    absl::Duration expiry = absl::Hours(7 * 24);
+    // Free bytes of the disk that holds a folder; null: the system's answer.
+    std::function<absl::StatusOr<int64_t>(const std::string& folder)> free_bytes;
+  };
+
+  // A call that brings files. Thread-compatible. Destroying it ends it without making durable what came.
+  class Call;
+
+  // Reads what is there. `owned`: the uploads that data sets were made of, by id, with their bytes; of
+  // others, what cannot be read is removed, as is what has expired.
+  static absl::StatusOr<std::unique_ptr<Uploads>> Open(Options options, Env* env, const Clock* clock,
+                                                       std::map<std::string, int64_t> owned);
+  ~Uploads();
+  Uploads(const Uploads&) = delete;
+  Uploads& operator=(const Uploads&) = delete;
+
+  // These do what DatasetService's methods of their names do; `id` is the upload's without "uploads/".
+  absl::StatusOr<v1::Upload> Create(const v1::Upload& wanted);
+  absl::StatusOr<v1::Upload> Get(const std::string& id);
+  std::vector<v1::Upload> List();
+  absl::Status Delete(const std::string& id);
+  // A new call takes over from one before it, which then gets ABORTED: its client may be gone unnoticed.
+  absl::StatusOr<std::unique_ptr<Call>> Begin(const std::string& id);
+
+  // For the making of a data set: the upload, if it is whole, which from now on is not removed, found or
+  // listed. NOT_FOUND; FAILED_PRECONDITION: it is not whole, or another set is being made of it. Then either
+  // GiveBack, or Remove when the set is removed.
+  absl::StatusOr<v1::Upload> Claim(const std::string& id);
+  void GiveBack(const std::string& id);
+  // Removes a data set's files.
+  void Remove(const std::string& id);
+
+  // Removes what has expired; done from time to time in any case.
+  void RemoveExpired();
+
+  // Where an upload's files are, absolute.
+  std::string FilesFolder(const std::string& id) const { return UploadFolder::FilesFolder(FolderOf(id)); }
+  const std::string& folder() const { return options_.folder; }
+
+ private:
+  // An upload that no set was made of. Locked after the map.
+  struct Entry {
+    Mutex mutex;
+    std::unique_ptr<UploadFolder> files ABSL_GUARDED_BY(mutex);
+    absl::Time active ABSL_GUARDED_BY(mutex);
+    // The number of the newest call; older ones are over.
+    int64_t call ABSL_GUARDED_BY(mutex) = 0;
+    bool removed ABSL_GUARDED_BY(mutex) = false;
+    // As it was declared; never changes.
+    v1::Upload declared;
+  };
+
+  Uploads(Options options, Env* env, const Clock* clock);
+
+  void Restore(const std::string& id);
+  absl::StatusOr<std::shared_ptr<Entry>> Find(const std::string& id);
+  absl::Status CheckSpace(int64_t bytes, int64_t files) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<int64_t> FreeBytes() const;
+  // Its progress, all that came made durable.
+  absl::StatusOr<v1::Upload> Progress(const std::string& id, Entry& entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.mutex);
+  // Makes durable what came; an upload that turns out to be another than declared is removed.
+  absl::Status Sync(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.mutex);
+  void RemoveFolder(const std::string& id);
+  void Forget(const std::string& id);
+  std::string FolderOf(const std::string& id) const { return options_.folder + "/" + id; }
+  void Sweep();
+
+  const Options options_;
+  Env* const env_;
+  const Clock* const clock_;
+
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<Entry>> uploads_ ABSL_GUARDED_BY(mutex_);
+  // Bytes of those that are data sets' or are becoming so.
+  std::map<std::string, int64_t> owned_ ABSL_GUARDED_BY(mutex_);
+  // Those that are becoming so.
+  std::map<std::string, std::shared_ptr<Entry>> claimed_ ABSL_GUARDED_BY(mutex_);
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread sweeper_;
+};
+
+class Uploads::Call {
+ public:
+  // Takes in a message but for its name. Errors as UploadFolder::Take; ABORTED, too, where another call took
+  // over; NOT_FOUND: the upload was removed.
+  absl::Status Take(const v1::UploadFilesRequest& piece);
+  // Makes durable what came, and says how the upload stands.
+  absl::StatusOr<v1::Upload> Finish();
+
+ private:
+  friend class Uploads;
+  Call(Uploads* uploads, std::string id, std::shared_ptr<Entry> entry, int64_t number)
+      : uploads_(uploads), id_(std::move(id)), entry_(std::move(entry)), number_(number) {}
+  absl::Status CheckGoesOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry_->mutex);
+
+  Uploads* const uploads_;
+  const std::string id_;
+  const std::shared_ptr<Entry> entry_;
+  const int64_t number_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_DATASETS_UPLOADS_H_

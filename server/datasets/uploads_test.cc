@@ -1,0 +1,203 @@
+#include "server/datasets/uploads.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "engine/base/error_reason.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/datasets/sample_upload.h"
+#include "server/store/temporary_folder.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kExpiry = absl::Hours(24);
+
+class UploadsTest : public ::testing::Test {
+ protected:
+  UploadsTest() { Open({}); }
+
+  void Open(std::map<std::string, int64_t> owned) {
+    uploads_.reset();
+    Uploads::Options options;
+    options.folder = folder_.path() + "/uploads";
+    options.most_bytes_each = 1000;
+    options.most_bytes = 1500;
+    options.least_free = 100;
+    options.most_uploads = 3;
+    options.expiry = kExpiry;
+    options.free_bytes = [this](const std::string&) { return free_; };
+    auto opened = Uploads::Open(std::move(options), Env::Real(), &clock_, std::move(owned));
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    uploads_ = *std::move(opened);
+  }
+
+  static std::string Id(const v1::Upload& upload) { return upload.name().substr(8); }
+
+  // Sends so many pieces of what is missing; -1: all of them.
+  absl::StatusOr<v1::Upload> Send(const SampleUpload& sample, const v1::Upload& upload, int pieces = -1) {
+    auto call = uploads_->Begin(Id(upload));
+    if (!call.ok()) return call.status();
+    for (const v1::UploadFilesRequest& piece : sample.Pieces(upload)) {
+      if (pieces-- == 0) break;
+      if (absl::Status status = (*call)->Take(piece); !status.ok()) return status;
+    }
+    return (*call)->Finish();
+  }
+  v1::Upload Made(const SampleUpload& sample) {
+    absl::StatusOr<v1::Upload> upload = uploads_->Create(sample.Declaration());
+    EXPECT_TRUE(upload.ok()) << upload.status();
+    return upload.ok() ? *upload : v1::Upload();
+  }
+  absl::Status Refused(int64_t bytes) {
+    v1::Upload wanted = sample_.Declaration();
+    wanted.set_manifest_sha256(std::string(32, 'o'));
+    wanted.set_bytes(bytes);
+    const absl::Status status = uploads_->Create(wanted).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    return status;
+  }
+  bool Exists(const v1::Upload& upload) {
+    return std::filesystem::exists(folder_.path() + "/uploads/" + Id(upload));
+  }
+
+  const TemporaryFolder folder_;
+  FakeClock clock_{absl::Now()};
+  int64_t free_ = int64_t{1} << 40;
+  const SampleUpload sample_{{{"a.csv", "1,2,3"}, {"b/c.csv", "4,5,6,7,8"}}};
+  std::unique_ptr<Uploads> uploads_;
+};
+
+TEST_F(UploadsTest, TheSameFilesAreTheSameUpload) {
+  const v1::Upload begun = Made(sample_);
+  EXPECT_EQ(begun.files(), 2);
+  EXPECT_EQ(begun.bytes(), 14);
+  ASSERT_TRUE(Send(sample_, begun, 3).ok());
+  v1::Upload found = Made(sample_);
+  EXPECT_EQ(found.name(), begun.name());
+  EXPECT_EQ(found.files_received(), 1);
+  EXPECT_EQ(found.next_offset(), 4);
+  EXPECT_EQ(found.bytes_received(), 9);
+  // A daemon that comes after finds it, too.
+  Open({});
+  found = Made(sample_);
+  EXPECT_EQ(found.name(), begun.name());
+  EXPECT_EQ(found.bytes_received(), 9);
+  const absl::StatusOr<v1::Upload> sent = Send(sample_, found);
+  ASSERT_TRUE(sent.ok()) << sent.status();
+  EXPECT_EQ(sent->files_received(), 2);
+  EXPECT_NE(Made(SampleUpload::OneFile("a.csv", "other")).name(), begun.name());
+  EXPECT_EQ(uploads_->List().size(), 2);
+}
+
+TEST_F(UploadsTest, ChecksDeclarations) {
+  v1::Upload wanted;
+  const absl::Status status = uploads_->Create(wanted).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("upload.files"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("upload.manifest_sha256"));
+  for (const std::string& id : {std::string(), std::string(".."), std::string("0123456789abcdef")}) {
+    EXPECT_EQ(uploads_->Get(id).status().code(), absl::StatusCode::kNotFound);
+    EXPECT_EQ(uploads_->Delete(id).code(), absl::StatusCode::kNotFound);
+    EXPECT_EQ(uploads_->Begin(id).status().code(), absl::StatusCode::kNotFound);
+  }
+}
+
+TEST_F(UploadsTest, SpaceIsLimited) {
+  EXPECT_EQ(GetReason(Refused(1001)), "UPLOAD_TOO_LARGE");
+  // What others will need is not free.
+  const SampleUpload large = SampleUpload::OneFile("x", std::string(900, 'x'));
+  const v1::Upload first = Made(large);
+  EXPECT_EQ(GetReason(Refused(601)), "UPLOAD_SPACE_EXHAUSTED");
+  free_ = 900 + 500 + 2 * 4096 + 100 - 1;
+  EXPECT_EQ(GetReason(Refused(500)), "DISK_FULL");
+  free_ = int64_t{1} << 40;
+  Made(SampleUpload::OneFile("1", "1"));
+  Made(SampleUpload::OneFile("2", "2"));
+  EXPECT_EQ(GetReason(Refused(1)), "TOO_MANY_UPLOADS");
+  // Data sets' files count, also after a restart.
+  ASSERT_TRUE(Send(large, first).ok());
+  ASSERT_TRUE(uploads_->Claim(Id(first)).ok());
+  EXPECT_EQ(GetReason(Refused(601)), "UPLOAD_SPACE_EXHAUSTED");
+  Open({{Id(first), 900}});
+  EXPECT_EQ(GetReason(Refused(601)), "UPLOAD_SPACE_EXHAUSTED");
+  uploads_->Remove(Id(first));
+  EXPECT_FALSE(Exists(first));
+  Made(SampleUpload::OneFile("x", std::string(601, 'x')));
+}
+
+TEST_F(UploadsTest, StaleOnesExpire) {
+  const v1::Upload stale = Made(sample_);
+  clock_.Advance(kExpiry / 2);
+  const v1::Upload fresh = Made(SampleUpload::OneFile("a", "1"));
+  ASSERT_TRUE(Send(sample_, stale, 1).ok());
+  clock_.Advance(kExpiry / 2 + absl::Minutes(1));
+  uploads_->RemoveExpired();
+  EXPECT_TRUE(Exists(stale));
+  clock_.Advance(kExpiry / 2);
+  uploads_->RemoveExpired();
+  EXPECT_FALSE(Exists(stale));
+  EXPECT_FALSE(Exists(fresh));
+  EXPECT_EQ(uploads_->Get(Id(stale)).status().code(), absl::StatusCode::kNotFound);
+  // In a daemon that comes later, too; but never what is a set's.
+  const v1::Upload owned = Made(sample_);
+  ASSERT_TRUE(Send(sample_, owned).ok());
+  const v1::Upload other = Made(SampleUpload::OneFile("a", "1"));
+  clock_.Advance(kExpiry * 10);
+  Open({{Id(owned), owned.bytes()}});
+  EXPECT_TRUE(Exists(owned));
+  EXPECT_FALSE(Exists(other));
+}
+
+TEST_F(UploadsTest, ANewCallTakesOver) {
+  const v1::Upload upload = Made(sample_);
+  auto old = uploads_->Begin(Id(upload));
+  ASSERT_TRUE(old.ok());
+  const auto pieces = sample_.Pieces(upload);
+  ASSERT_TRUE((*old)->Take(pieces[0]).ok());
+  const v1::Upload found = Made(sample_);
+  EXPECT_EQ(found.next_offset(), 4);
+  const absl::StatusOr<v1::Upload> sent = Send(sample_, found, 1);
+  ASSERT_TRUE(sent.ok()) << sent.status();
+  EXPECT_EQ(GetReason((*old)->Take(pieces[1])), "UPLOAD_TAKEN_OVER");
+  EXPECT_EQ((*old)->Finish().status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(Made(sample_).bytes_received(), 5);
+}
+
+TEST_F(UploadsTest, IsClaimedOnce) {
+  const v1::Upload upload = Made(sample_);
+  EXPECT_EQ(GetReason(uploads_->Claim(Id(upload)).status()), "UPLOAD_NOT_WHOLE");
+  ASSERT_TRUE(Send(sample_, upload).ok());
+  ASSERT_TRUE(uploads_->Claim(Id(upload)).ok());
+  EXPECT_EQ(uploads_->Claim(Id(upload)).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(uploads_->Delete(Id(upload)).code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(uploads_->List().empty());
+  uploads_->GiveBack(Id(upload));
+  EXPECT_EQ(uploads_->List().size(), 1);
+  EXPECT_TRUE(uploads_->Delete(Id(upload)).ok());
+  EXPECT_FALSE(Exists(upload));
+}
+
+TEST_F(UploadsTest, OtherFilesThanDeclaredAreRemoved) {
+  const v1::Upload upload = Made(sample_);
+  const SampleUpload other({{"a.csv", "1,2,3"}, {"b/c.csv", "4,5,6,7,9"}});
+  EXPECT_EQ(Send(other, upload).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(Exists(upload));
+  EXPECT_EQ(uploads_->Get(Id(upload)).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(UploadsTest, WhatIsNoUploadIsLeftAlone) {
+  const std::string folder = folder_.path() + "/uploads/";
+  std::filesystem::create_directories(folder + "somebody's");
+  // Cut off in the making.
+  std::filesystem::create_directories(folder + "0123456789abcdef/files");
+  Open({});
+  EXPECT_TRUE(std::filesystem::exists(folder + "somebody's"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "0123456789abcdef"));
+}
+
+}  // namespace
+}  // namespace tandem

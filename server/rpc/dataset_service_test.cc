@@ -1,0 +1,161 @@
+#include <grpcpp/create_channel.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "server/datasets/sample_upload.h"
+#include "server/rpc/service_fixture.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+
+class DatasetServiceTest : public ServiceFixture {
+ protected:
+  v1::Upload Begin(const SampleUpload& sample) {
+    v1::CreateUploadRequest request;
+    *request.mutable_upload() = sample.Declaration();
+    v1::Upload upload;
+    const grpc::Status status = dataset_stub_->CreateUpload(Context().get(), request, &upload);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return upload;
+  }
+
+  // Sends the pieces in one call; breaks it off after them where `breaks`.
+  grpc::Status Send(const std::string& name, std::vector<v1::UploadFilesRequest> pieces, v1::Upload* upload,
+                    bool breaks = false) {
+    const std::unique_ptr<grpc::ClientContext> context = Context();
+    auto writer = dataset_stub_->UploadFiles(context.get(), upload);
+    if (!pieces.empty()) pieces[0].set_name(name);
+    for (const v1::UploadFilesRequest& piece : pieces) {
+      if (!writer->Write(piece)) break;
+    }
+    if (breaks) {
+      context->TryCancel();
+    } else {
+      writer->WritesDone();
+    }
+    return writer->Finish();
+  }
+
+  const SampleUpload houses_{SampleUpload::OneFile("houses.csv", "size,price\n1,2\n3,4\n5,6\n")};
+};
+
+TEST_F(DatasetServiceTest, UploadsRegistersAndRemoves) {
+  v1::Upload upload = Begin(houses_);
+  grpc::Status status = Send(upload.name(), houses_.Pieces(upload), &upload);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(upload.files_received(), 1);
+
+  v1::CreateDatasetRequest request;
+  request.set_dataset_id("houses");
+  request.set_upload(upload.name());
+  request.set_request_id("r1");
+  request.mutable_dataset()->mutable_spec()->mutable_csv()->set_train("houses.csv");
+  for (int i = 0; i < 2; ++i) {
+    v1::Dataset dataset;
+    status = dataset_stub_->CreateDataset(Context().get(), request, &dataset);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(dataset.train_samples(), 3);
+  }
+  request.set_request_id("r2");
+  v1::Dataset other;
+  EXPECT_EQ(dataset_stub_->CreateDataset(Context().get(), request, &other).error_code(),
+            grpc::StatusCode::ALREADY_EXISTS);
+  v1::ListDatasetsResponse list;
+  ASSERT_TRUE(daemon_stub_->ListDatasets(Context().get(), {}, &list).ok());
+  EXPECT_EQ(list.datasets_size(), 2);  // And Fashion-MNIST.
+
+  v1::DeleteDatasetRequest removal;
+  removal.set_name("datasets/houses");
+  google::protobuf::Empty empty;
+  EXPECT_TRUE(dataset_stub_->DeleteDataset(Context().get(), removal, &empty).ok());
+  EXPECT_EQ(dataset_stub_->DeleteDataset(Context().get(), removal, &empty).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(DatasetServiceTest, WhatCameBeforeABreakIsKept) {
+  const std::string content(3 << 20, 'x');
+  const SampleUpload large = SampleUpload::OneFile("large", content);
+  v1::Upload upload = Begin(large);
+  auto pieces = large.Pieces(upload, 1 << 18);
+  pieces.resize(6);
+  EXPECT_EQ(Send(upload.name(), pieces, &upload, /*breaks=*/true).error_code(), grpc::StatusCode::CANCELLED);
+  // What was on its way may be lost; the beginning of the file is not another one's.
+  v1::GetUploadRequest get;
+  get.set_name(upload.name().empty() ? Begin(large).name() : upload.name());
+  ASSERT_TRUE(dataset_stub_->GetUpload(Context().get(), get, &upload).ok());
+  EXPECT_EQ(upload.files_received(), 0);
+  EXPECT_EQ(upload.bytes_received(), upload.next_offset());
+  const grpc::Status status = Send(upload.name(), large.Pieces(upload, 1 << 18), &upload);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(upload.files_received(), 1);
+}
+
+TEST_F(DatasetServiceTest, RefusesWhatIsWrong) {
+  v1::Upload upload = Begin(houses_);
+  const std::string name = upload.name();
+  EXPECT_EQ(Send("", houses_.Pieces(upload), &upload).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Send("uploads/0123456789abcdef", houses_.Pieces(houses_.Declaration()), &upload).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(Send(name, {}, &upload).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  auto damaged = houses_.Pieces(houses_.Declaration());
+  damaged.back().mutable_data()->back() ^= 1;
+  const grpc::Status status = Send(name, damaged, &upload);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
+  EXPECT_THAT(status.error_message(), HasSubstr("houses.csv"));
+  auto outside = houses_.Pieces(houses_.Declaration());
+  outside[0].mutable_file()->set_path("../../tandem.db");
+  EXPECT_EQ(Send(name, outside, &upload).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+
+  v1::CreateUploadRequest request;
+  *request.mutable_upload() = houses_.Declaration();
+  request.mutable_upload()->set_bytes(kMostUploadBytes + 1);
+  EXPECT_EQ(dataset_stub_->CreateUpload(Context().get(), request, &upload).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+
+  v1::DeleteUploadRequest removal;
+  google::protobuf::Empty empty;
+  EXPECT_EQ(dataset_stub_->DeleteUpload(Context().get(), removal, &empty).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  removal.set_name(name);
+  EXPECT_TRUE(dataset_stub_->DeleteUpload(Context().get(), removal, &empty).ok());
+  v1::ListUploadsResponse list;
+  ASSERT_TRUE(dataset_stub_->ListUploads(Context().get(), {}, &list).ok());
+  EXPECT_EQ(list.uploads_size(), 0);
+}
+
+TEST_F(DatasetServiceTest, NeedsTheToken) {
+  v1::Upload upload;
+  const std::unique_ptr<grpc::ClientContext> context = Context("");
+  auto writer = dataset_stub_->UploadFiles(context.get(), &upload);
+  writer->WritesDone();
+  EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+// A daemon that stops ends uploads, and keeps what came.
+TEST_F(DatasetServiceTest, StoppingEndsUploads) {
+  const SampleUpload large = SampleUpload::OneFile("large", std::string(1 << 20, 'x'));
+  v1::Upload upload = Begin(large);
+  const std::string name = upload.name();
+  auto pieces = large.Pieces(upload, 1 << 18);
+  pieces[0].set_name(name);
+  const std::unique_ptr<grpc::ClientContext> context = Context();
+  auto writer = dataset_stub_->UploadFiles(context.get(), &upload);
+  ASSERT_TRUE(writer->Write(pieces[0]));
+  v1::GetUploadRequest get;
+  get.set_name(name);
+  v1::Upload taken;
+  while (taken.bytes_received() == 0) {
+    ASSERT_TRUE(dataset_stub_->GetUpload(Context().get(), get, &taken).ok());
+  }
+  lifecycle_.Stop();
+  server_->Stop(absl::Seconds(2));
+  EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+}  // namespace
+}  // namespace tandem

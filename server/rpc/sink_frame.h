@@ -1,0 +1,142 @@
+#ifndef TANDEM_SERVER_RPC_SINK_FRAME_H_
+#define TANDEM_SERVER_RPC_SINK_FRAME_H_
+
+#include <grpcpp/support/server_callback.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "server/rpc/call_frame.h"
+#include "server/rpc/request_sink.h"
+
+// As call_frame.h, for methods to which clients stream.
+
+namespace tandem {
+
+// Reads what a client sends into a sink, one request at a time. Lives until both gRPC and the sink are done
+// with it.
+template <typename Request, typename Response>
+class SinkReactor : public grpc::ServerReadReactor<Request>,
+                    public ActiveStreams::Stream,
+                    public std::enable_shared_from_this<SinkReactor<Request, Response>> {
+ public:
+  SinkReactor(CallLog log, ActiveStreams* streams, Response* response)
+      : log_(std::move(log)), streams_(streams), response_(response) {}
+
+  // Call once. A null sink: the status is the call's end.
+  void Start(std::unique_ptr<RequestSink<Request, Response>> sink, const absl::Status& status) {
+    self_ = this->shared_from_this();
+    if (sink == nullptr) {
+      FinishOnce(status);
+      return;
+    }
+    sink_ = std::move(sink);
+    // No callback comes before the method has returned.
+    this->StartRead(&request_);
+    number_ = streams_->Add(this->shared_from_this());
+  }
+
+  void End(const absl::Status& status) override {
+    {
+      MutexLock lock(&mutex_);
+      if (end_.has_value()) return;
+      end_ = status;
+      // The sink is let go when it has taken in what it was given.
+      if (busy_) return;
+    }
+    sink_->Abandon();
+    FinishOnce(status);
+  }
+
+  void OnCancel() override { End(absl::CancelledError("the client went away")); }
+
+  void OnReadDone(bool ok) override {
+    {
+      MutexLock lock(&mutex_);
+      if (end_.has_value()) return;
+      busy_ = true;
+      if (ok) ++requests_;
+    }
+    if (ok) {
+      sink_->Take(std::move(request_),
+                  [self = this->shared_from_this()](const absl::Status& status) { self->OnTaken(status); });
+    } else {
+      sink_->Finish([self = this->shared_from_this()](absl::StatusOr<Response> response) {
+        if (response.ok()) *self->response_ = *std::move(response);
+        self->FinishOnce(response.status());
+      });
+    }
+  }
+
+  void OnDone() override {
+    absl::Status status;
+    int64_t requests;
+    {
+      MutexLock lock(&mutex_);
+      status = end_.value_or(absl::OkStatus());
+      requests = requests_;
+    }
+    if (number_ != 0) streams_->Remove(number_);
+    log_.Finish(status, requests);
+    // A sink that still owes a callback keeps this alive until then.
+    std::shared_ptr<SinkReactor> last = std::move(self_);
+  }
+
+ private:
+  void OnTaken(const absl::Status& status) {
+    std::optional<absl::Status> end;
+    {
+      MutexLock lock(&mutex_);
+      busy_ = false;
+      if (!status.ok() && !end_.has_value()) end_ = status;
+      end = end_;
+    }
+    if (end.has_value()) {
+      sink_->Abandon();
+      FinishOnce(*end);
+    } else {
+      this->StartRead(&request_);
+    }
+  }
+
+  void FinishOnce(const absl::Status& status) {
+    {
+      MutexLock lock(&mutex_);
+      if (std::exchange(finished_, true)) return;
+      end_ = status;
+    }
+    this->Finish(ToGrpcStatus(status));
+  }
+
+  CallLog log_;
+  ActiveStreams* const streams_;
+  Response* const response_;
+  std::unique_ptr<RequestSink<Request, Response>> sink_;  // Set before the first callback.
+  int64_t number_ = 0;
+  std::shared_ptr<SinkReactor> self_;
+  Request request_;  // Read into while no request is being taken in.
+
+  Mutex mutex_;
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t requests_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Serves a stream of requests: `handler()` gives the sink that they go to.
+template <typename Request, typename Response, typename Handler>
+grpc::ServerReadReactor<Request>* ServeSink(const Lifecycle& lifecycle, ActiveStreams* streams,
+                                            absl::string_view method, grpc::CallbackServerContext* context,
+                                            Response* response, Handler&& handler) {
+  auto reactor = std::make_shared<SinkReactor<Request, Response>>(
+      internal::StartCall(method, context, Request()), streams, response);
+  const absl::Status status = lifecycle.CheckServing();
+  reactor->Start(status.ok() ? handler() : nullptr, status);
+  return reactor.get();
+}
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_SINK_FRAME_H_

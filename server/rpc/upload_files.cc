@@ -1,0 +1,62 @@
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "server/rpc/handlers.h"
+
+namespace tandem::rpc {
+namespace {
+
+// Writes what comes on the pool, which works on one message of it at a time.
+class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
+ public:
+  explicit UploadSink(const RpcContext* context) : state_(std::make_shared<State>()), context_(context) {}
+
+  void Take(v1::UploadFilesRequest request, absl::AnyInvocable<void(absl::Status)> done) override {
+    context_->pool->Post([state = state_, context = context_, request = std::move(request),
+                          done = std::move(done)]() mutable { done(state->Take(*context, request)); });
+  }
+
+  void Finish(absl::AnyInvocable<void(absl::StatusOr<v1::Upload>)> done) override {
+    context_->pool->Post([state = state_, done = std::move(done)]() mutable { done(state->Finish()); });
+  }
+
+  void Abandon() override {
+    // What came is kept.
+    context_->pool->Post([state = state_] { state->Finish().IgnoreError(); });
+  }
+
+ private:
+  // Touched by one task of the pool at a time.
+  struct State {
+    absl::Status Take(const RpcContext& context, const v1::UploadFilesRequest& request) {
+      if (call == nullptr) {
+        TANDEM_ASSIGN_OR_RETURN(const std::string id, ParseUploadName(request.name()));
+        TANDEM_ASSIGN_OR_RETURN(call, context.uploads->Begin(id));
+      } else if (!request.name().empty()) {
+        return FieldError("name", "is for the first message of a call alone");
+      }
+      return call->Take(request);
+    }
+
+    absl::StatusOr<v1::Upload> Finish() {
+      if (call == nullptr) return FieldError("name", "is required in the first message: \"uploads/<id>\"");
+      return call->Finish();
+    }
+
+    std::unique_ptr<Uploads::Call> call;
+  };
+
+  const std::shared_ptr<State> state_;
+  const RpcContext* const context_;
+};
+
+}  // namespace
+
+std::unique_ptr<RequestSink<v1::UploadFilesRequest, v1::Upload>> UploadFiles(const RpcContext& context) {
+  return std::make_unique<UploadSink>(&context);
+}
+
+}  // namespace tandem::rpc

@@ -1,0 +1,221 @@
+// What people do with data sets of their own, through the real programs: send them to the daemon, whatever is
+// killed on the way, look at them, train on them and remove them.
+#include <signal.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/integration/cli.h"
+#include "tests/integration/daemon_process.h"
+#include "tests/integration/png_file.h"
+#include "tests/integration/processes.h"
+#include "tests/integration/scratch_folder.h"
+
+namespace tandem::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kJob[] = R"(
+name: houses
+dataset: {name: houses}
+model:
+  input: {shape: [2]}
+  layers:
+  - dense: {units: 1}
+training:
+  loss: {mse: {}}
+  optimizer: {sgd: {learning_rate: 0.01}}
+  global_batch_size: 4
+  epochs: %EPOCHS%
+)";
+
+nlohmann::json Json(const CliResult& result) {
+  EXPECT_EQ(result.exit_code, 0) << result;
+  nlohmann::json json = nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+  EXPECT_FALSE(json.is_discarded()) << result;
+  return json;
+}
+
+// An NPY file of unsigned bytes or, with `labels`, of 64-bit integers 0 and 1 in turn.
+std::string Npy(int64_t samples, int64_t features, bool labels) {
+  std::string header =
+      absl::StrCat("{'descr': '", labels ? "<i8" : "|u1", "', 'fortran_order': False, 'shape': (", samples,
+                   labels ? ",)" : absl::StrCat(", ", features, ")"), ", }");
+  header.resize((header.size() + 10 + 1 + 63) / 64 * 64 - 10 - 1, ' ');
+  header += '\n';
+  std::string file("\x93NUMPY\x01\x00", 8);
+  file += static_cast<char>(header.size() & 0xff);
+  file += static_cast<char>(header.size() >> 8);
+  file += header;
+  if (labels) {
+    for (int64_t i = 0; i < samples; ++i)
+      file += std::string(1, static_cast<char>(i % 2)) + std::string(7, '\0');
+    return file;
+  }
+  std::mt19937_64 random(7);
+  while (static_cast<int64_t>(file.size()) < samples * features + 10 + static_cast<int64_t>(header.size())) {
+    const uint64_t number = random();
+    file.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  }
+  return file;
+}
+
+class DatasetsTest : public ::testing::Test {
+ protected:
+  DatasetsTest() {
+    const absl::Status started = daemon_.Start();
+    EXPECT_TRUE(started.ok()) << started;
+    cli_.Use(daemon_);
+    scratch_.Write("houses.csv",
+                   "size,rooms,price\n1,2,3.5\n2,3,5\n3,3,6.5\n4,5,9\n5,6,11\n6,6,12\n7,8,15\n8,9,17\n");
+  }
+
+  std::string Job(int epochs) {
+    std::string job = kJob;
+    job.replace(job.find("%EPOCHS%"), 8, absl::StrCat(epochs));
+    return scratch_.Write("job.yaml", job);
+  }
+  CliResult AddHouses() {
+    return cli_.Run({"datasets", "add", "houses", "--csv", scratch_.File("houses.csv"), "--set",
+                     "csv.target_columns=price", "--upload", "--description", "Prices of houses."});
+  }
+  // Bytes that came of the upload that is not whole yet.
+  int64_t BytesThere() const {
+    int64_t bytes = 0;
+    std::error_code error;
+    for (fs::recursive_directory_iterator entry(daemon_.state_folder() + "/uploads", error), end;
+         !error && entry != end; entry.increment(error)) {
+      std::error_code ignored;
+      if (fs::is_regular_file(entry->path(), ignored))
+        bytes += static_cast<int64_t>(fs::file_size(entry->path(), ignored));
+    }
+    return bytes;
+  }
+
+  const ScratchFolder scratch_;
+  DaemonProcess daemon_{{.state_folder = scratch_.File("state"), .cpu_devices = 1}};
+  Cli cli_{scratch_};
+};
+
+TEST_F(DatasetsTest, IsAddedShownTrainedOnAndRemoved) {
+  const CliResult added = AddHouses();
+  ASSERT_EQ(added.exit_code, 0) << added;
+  EXPECT_THAT(added.out, HasSubstr("added houses"));
+  EXPECT_THAT(added.out, HasSubstr("dataset: {name: houses}"));
+  // Again is no harm.
+  EXPECT_EQ(AddHouses().exit_code, 0);
+
+  EXPECT_THAT(cli_.Run({"datasets"}).out, HasSubstr("Prices of houses."));
+  // It lives on where the daemon is killed.
+  daemon_.Kill();
+  ASSERT_TRUE(daemon_.Start().ok());
+  const nlohmann::json shown = Json(cli_.Run({"datasets", "show", "houses", "-o", "json"}));
+  EXPECT_EQ(shown["train_samples"].dump(), "\"8\"") << shown;
+  EXPECT_NEAR(shown["mean"][0].get<double>(), 4.5, 1e-6);
+
+  const CliResult trained = cli_.Run({"submit", "--follow", Job(2)});
+  EXPECT_EQ(trained.exit_code, 0) << trained;
+
+  // While a job needs it, it stays.
+  const std::string job = Cli::SubmittedJob(cli_.Run({"submit", Job(10'000'000)}));
+  ASSERT_FALSE(job.empty());
+  const CliResult refused = cli_.Run({"datasets", "remove", "houses"});
+  EXPECT_EQ(refused.exit_code, 2) << refused;
+  EXPECT_THAT(refused.err, HasSubstr(job.substr(5)));
+  EXPECT_EQ(cli_.Run({"cancel", job}).exit_code, 0);
+  EXPECT_TRUE(WaitUntil([&] { return cli_.Run({"datasets", "remove", "houses"}).exit_code == 0; }));
+  EXPECT_EQ(BytesThere(), 0);
+  EXPECT_TRUE(fs::exists(scratch_.File("houses.csv")));
+  EXPECT_EQ(cli_.Run({"datasets", "show", "houses"}).exit_code, 2);
+  EXPECT_EQ(cli_.Run({"datasets", "remove", "houses"}).exit_code, 2);
+  EXPECT_EQ(cli_.Run({"datasets", "remove", "--missing-ok", "houses"}).exit_code, 0);
+}
+
+TEST_F(DatasetsTest, AFolderOfImagesComesWhole) {
+  for (const char* part : {"train", "test"}) {
+    for (const char* kind : {"rose", "tulip"}) {
+      for (int i = 0; i < 20; ++i) {
+        fs::create_directories(scratch_.File(absl::StrCat("flowers/", part, "/", kind)));
+        scratch_.Write(absl::StrCat("flowers/", part, "/", kind, "/", i, ".png"),
+                       PngFile(4, 4, 1, std::string(16, static_cast<char>(i))));
+      }
+    }
+  }
+  // Paths in a file are looked for beside it.
+  const std::string spec = scratch_.Write(
+      "flowers/spec.yaml", "image_folder: {train: train, validation: test}\nclass_names: [r, t]\n");
+  const nlohmann::json added = Json(cli_.Run({"datasets", "add", "flowers", spec, "--upload", "-o", "json"}));
+  EXPECT_EQ(added["train_samples"].dump(), "\"40\"") << added;
+  EXPECT_EQ(added["validation_samples"].dump(), "\"40\"");
+  EXPECT_EQ(added["class_names"].dump(), "[\"r\",\"t\"]");
+}
+
+TEST_F(DatasetsTest, AnUploadOutlivesItsClientAndItsDaemon) {
+  constexpr int64_t kSamples = 196608, kFeatures = 1024;
+  const std::string inputs = scratch_.Write("inputs.npy", Npy(kSamples, kFeatures, false));
+  const std::string labels = scratch_.Write("labels.npy", Npy(kSamples, 1, true));
+  const std::vector<std::string> command = {"datasets", "add", "large", "--npy", inputs, labels, "--upload"};
+
+  auto killed = cli_.Start(command);
+  ASSERT_TRUE(WaitUntil([&] { return BytesThere() > (16 << 20) || !killed->IsRunning(); }));
+  killed->Signal(SIGKILL);
+  EXPECT_EQ(killed->Finish().exit_code, 128 + SIGKILL);
+  const int64_t there = BytesThere();
+  EXPECT_GT(there, 16 << 20);
+  EXPECT_THAT(cli_.Run({"datasets", "uploads"}).out, Not(HasSubstr("no unfinished")));
+
+  auto run = cli_.Start(command);
+  ASSERT_TRUE(WaitUntil([&] { return BytesThere() > there + (16 << 20) || !run->IsRunning(); }));
+  daemon_.Kill();
+  const int64_t kept = BytesThere();
+  ASSERT_TRUE(daemon_.Start().ok());
+  const CliResult result = run->Finish();
+  ASSERT_EQ(result.exit_code, 0) << result << daemon_.Log();
+  EXPECT_THAT(result.err, HasSubstr("going on after"));
+  EXPECT_THAT(result.err, HasSubstr("connection lost"));
+  EXPECT_GT(kept, there);
+  EXPECT_THAT(cli_.Run({"datasets", "uploads"}).out, HasSubstr("no unfinished"));
+  const nlohmann::json set = Json(cli_.Run({"datasets", "-o", "json"}));
+  std::string location;
+  for (const nlohmann::json& one : set.is_array() ? set : set["datasets"]) {
+    if (one["name"] == "datasets/large") location = one["location"];
+  }
+  EXPECT_EQ(ReadFile(location + "/inputs.npy"), ReadFile(inputs));
+  EXPECT_EQ(ReadFile(location + "/labels.npy"), ReadFile(labels));
+}
+
+TEST_F(DatasetsTest, SaysWhatIsWrong) {
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& why) {
+    arguments.insert(arguments.begin(), {"datasets", "add"});
+    const CliResult result = cli_.Run(arguments);
+    EXPECT_EQ(result.exit_code, 2) << result;
+    EXPECT_THAT(result.err, HasSubstr(why)) << result;
+  };
+  const std::string houses = scratch_.File("houses.csv");
+  ASSERT_EQ(AddHouses().exit_code, 0);
+  refused({"houses", "--csv", houses, "--upload"}, "already");
+  refused({"../houses", "--csv", houses, "--upload"}, "small letters");
+  refused({"more"}, "--csv");
+  refused({"more", "--csv", houses, "--text", houses}, "not both");
+  refused({"more", "--csv", scratch_.File("none.csv"), "--upload"}, "nothing to upload");
+  refused({"more", "--csv", "none.csv", "--upload"}, "there is no file");
+  // It is there, but the daemon may not read it.
+  refused({"more", "--csv", houses}, "--upload");
+  refused({"more", "--csv", scratch_.Write("ragged.csv", "a,b\n1,2\n3\n"), "--upload"}, "csv.train");
+  refused({"more", "--csv", houses, "--set", "csv.targets_columns=x", "--upload"}, "did you mean");
+  // What was uploaded in vain waits for a better try.
+  EXPECT_THAT(cli_.Run({"datasets", "uploads"}).out, Not(HasSubstr("no unfinished")));
+}
+
+}  // namespace
+}  // namespace tandem::testing
