@@ -1,0 +1,19 @@
+#ifndef TANDEM_TESTS_RANDOM_RANDOM_NETWORK_H_
+#define TANDEM_TESTS_RANDOM_RANDOM_NETWORK_H_
+
+#include <cstdint>
+
+#include "tandem/v1/model.pb.h"
+
+namespace tandem {
+
+// How many tokens there are for networks that read tokens.
+inline constexpr int64_t kRandomVocabulary = 11;
+
+// A small network of random layers, with its defaults, that CheckModel takes: of images, rows, sequences or
+// tokens. The same seed gives the same network.
+v1::Model RandomNetwork(uint64_t seed);
+
+}  // namespace tandem
+
+#endif  // TANDEM_TESTS_RANDOM_RANDOM_NETWORK_H_
