@@ -15,11 +15,11 @@ std::vector<OptimizerState> SgdOp::states() const {
 }
 
 std::string SgdOp::Fault() const {
-  if (!(momentum >= 0)) return absl::StrCat("momentum is ", momentum);
   if (nesterov && (momentum == 0 || dampening != 0)) {
     return "nesterov needs a momentum and a dampening of 0";
   }
-  return "";
+  return FirstFault({FaultOfNonNegative("momentum", momentum), FaultOfNonNegative("dampening", dampening),
+                     FaultOfNonNegative("weight_decay", weight_decay)});
 }
 
 double SgdOp::FlopsPerElement() const {

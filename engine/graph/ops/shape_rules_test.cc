@@ -293,6 +293,8 @@ TEST(ShapeRules, Updates) {
   ExpectRefused(SgdOp(0, 0, false, 0), {F32({3}), F32({3}), F64({}), I32({})});
   ExpectRefused(SgdOp(0, 0, true, 0), {F32({3}), F32({3}), F64({}), I64({})});
   ExpectRefused(SgdOp(0.9, 0.1, true, 0), {F32({3}), F32({3}), F64({}), I64({}), F32({3})});
+  ExpectRefused(SgdOp(0, 0, false, std::numeric_limits<double>::quiet_NaN()),
+                {F32({3}), F32({3}), F64({}), I64({})});
   ExpectRefused(SgdOp(-1, 0, false, 0), {F32({3}), F32({3}), F64({}), I64({}), F32({3})});
 }
 
