@@ -1,5 +1,6 @@
 #include "engine/backends/cpu/pooling.h"
 
+#include <string>
 #include <utility>
 
 #include "dnnl.hpp"
@@ -77,6 +78,33 @@ PoolSizes SizesOf(const PoolGeometry& g, const ImageFormat& format, const Shape&
           .count_padding = count_padding};
 }
 
+// From the node's input to its output, of which x is the one with the larger images; `op` is average_pool2d
+// or its gradient.
+template <typename AveragePoolOp>
+absl::Status LowerAverage(Lowering& lowering, const Node& node, const AveragePoolOp& op, const Shape& x,
+                          const Shape& y, decltype(Kernels::average_pool) Kernels::*kernel) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  const ImageFormat format = ImageFormat::Of(home.layout);
+  const PoolSizes sizes = SizesOf(op.geometry, format, x, y, op.count_include_pad);
+  const Shape& read_shape = lowering.shape(node.inputs[0]);
+  const Shape& written_shape = lowering.shape(node.outputs[0]);
+  TANDEM_ASSIGN_OR_RETURN(const Region read,
+                          lowering.Get(node.inputs[0], format.LayoutOf(DType::kFloat32, read_shape)));
+  const Region written = lowering.Define(node.outputs[0], format.LayoutOf(DType::kFloat32, written_shape));
+  lowering.Emit({.name = std::string(op.kind()),
+                 .reads = {read},
+                 .writes = {written},
+                 .run = [=](const RunContext& run) {
+                   run.team->For(sizes.outer, [&](int64_t begin, int64_t end) {
+                     (run.kernels->*kernel)(sizes, run.At<const float>(read), run.At<float>(written), begin,
+                                            end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PooledGrad>> FindPooledGrad(Lowering& lowering, ValueId dy) {
@@ -148,44 +176,15 @@ absl::Status LowerMaxPoolGrad(Lowering& lowering, const Node& node) {
 }
 
 absl::Status LowerAveragePool(Lowering& lowering, const Node& node) {
-  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
-  const Shape& x_shape = lowering.shape(node.inputs[0]);
-  const Shape& y_shape = lowering.shape(node.outputs[0]);
-  const ImageFormat format = ImageFormat::Of(home.layout);
-  TANDEM_ASSIGN_OR_RETURN(const Region x,
-                          lowering.Get(node.inputs[0], format.LayoutOf(DType::kFloat32, x_shape)));
-  const Region y = lowering.Define(node.outputs[0], format.LayoutOf(DType::kFloat32, y_shape));
-  const auto& op = static_cast<const AveragePool2dOp&>(*node.op);
-  const PoolSizes sizes = SizesOf(op.geometry, format, x_shape, y_shape, op.count_include_pad);
-  lowering.Emit({.name = "average_pool2d", .reads = {x}, .writes = {y}, .run = [=](const RunContext& run) {
-                   run.team->For(sizes.outer, [&](int64_t begin, int64_t end) {
-                     run.kernels->average_pool(sizes, run.At<const float>(x), run.At<float>(y), begin, end);
-                   });
-                   return absl::OkStatus();
-                 }});
-  return absl::OkStatus();
+  return LowerAverage(lowering, node, static_cast<const AveragePool2dOp&>(*node.op),
+                      lowering.shape(node.inputs[0]), lowering.shape(node.outputs[0]),
+                      &Kernels::average_pool);
 }
 
 absl::Status LowerAveragePoolGrad(Lowering& lowering, const Node& node) {
-  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
-  const Shape& y_shape = lowering.shape(node.inputs[0]);
-  const Shape& x_shape = lowering.shape(node.outputs[0]);
-  const ImageFormat format = ImageFormat::Of(home.layout);
-  TANDEM_ASSIGN_OR_RETURN(const Region dy,
-                          lowering.Get(node.inputs[0], format.LayoutOf(DType::kFloat32, y_shape)));
-  const Region dx = lowering.Define(node.outputs[0], format.LayoutOf(DType::kFloat32, x_shape));
-  const auto& op = static_cast<const AveragePool2dGradOp&>(*node.op);
-  const PoolSizes sizes = SizesOf(op.geometry, format, x_shape, y_shape, op.count_include_pad);
-  lowering.Emit(
-      {.name = "average_pool2d_grad", .reads = {dy}, .writes = {dx}, .run = [=](const RunContext& run) {
-         run.team->For(sizes.outer, [&](int64_t begin, int64_t end) {
-           run.kernels->average_pool_grad(sizes, run.At<const float>(dy), run.At<float>(dx), begin, end);
-         });
-         return absl::OkStatus();
-       }});
-  return absl::OkStatus();
+  return LowerAverage(lowering, node, static_cast<const AveragePool2dGradOp&>(*node.op),
+                      lowering.shape(node.outputs[0]), lowering.shape(node.inputs[0]),
+                      &Kernels::average_pool_grad);
 }
 
 }  // namespace tandem::cpu
