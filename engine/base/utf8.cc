@@ -8,7 +8,7 @@ int32_t TakeCodePoint(absl::string_view* text) {
   const auto byte = [text](size_t i) { return static_cast<uint8_t>((*text)[i]); };
   const uint8_t first = byte(0);
   const int more = first < 0x80 ? 0 : first >> 5 == 6 ? 1 : first >> 4 == 14 ? 2 : first >> 3 == 30 ? 3 : -1;
-  int32_t point = more == 0 ? first : first & (0x3F >> more);
+  int32_t point = more <= 0 ? first : first & (0x3F >> more);
   bool whole = more >= 0 && static_cast<size_t>(more) < text->size();
   for (int k = 1; whole && k <= more; ++k) {
     whole = byte(k) >> 6 == 2;
