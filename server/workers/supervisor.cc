@@ -452,6 +452,8 @@ void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
       worker->lost_message =
           absl::StrCat("The worker ", description,
                        end.exit_code == kWorkerDone ? " without saying how training ended." : ".");
+      // A full disk, mostly: no fault of the worker's.
+      if (end.exit_code == kWorkerSpoolFailed) worker->lost_reason = v1::STATE_REASON_IO_ERROR;
     }
     if (!killed &&
         (end.exit_code > 0 || (end.signal != 0 && end.signal != SIGKILL && end.signal != SIGTERM))) {

@@ -299,6 +299,13 @@ TEST_F(SupervisorTest, AnExitCodeAndTheLastLogLineAreNamed) {
   EXPECT_TRUE(absl::StrContains(job.message(), "the last words")) << job.message();
 }
 
+TEST_F(SupervisorTest, AWorkerWithoutRoomForItsEventsIsNotBlamed) {
+  const v1::Job job = daemon_->WaitForEnd(daemon_->Run("no room"));
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job.reason(), v1::STATE_REASON_IO_ERROR);
+  EXPECT_TRUE(absl::StrContains(job.message(), "No space left on device")) << job.message();
+}
+
 TEST_F(SupervisorTest, AKilledWorkerFailsItsJob) {
   const std::string id = daemon_->Run("wait");
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));

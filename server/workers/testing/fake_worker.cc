@@ -161,6 +161,10 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "first line\nthe last words\n");
     return 7;
   }
+  if (behaviour == "no room") {
+    std::fprintf(stderr, "cannot write the spool: No space left on device\n");
+    return kWorkerSpoolFailed;
+  }
   if (behaviour == "stubborn" || behaviour == "lingering") signal(SIGTERM, SIG_IGN);
   if (behaviour == "unconnected") pause();
   if (behaviour == "parent") {
