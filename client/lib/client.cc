@@ -125,7 +125,8 @@ absl::StatusOr<std::vector<v1::Device>> Client::ListDevices() {
 
 absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets() {
   absl::StatusOr<v1::ListDatasetsResponse> response =
-      Call(*daemon_, &v1::DaemonService::Stub::ListDatasets, v1::ListDatasetsRequest(), timeout_);
+      Call(*daemon_, &v1::DaemonService::Stub::ListDatasets, v1::ListDatasetsRequest(),
+           std::max(timeout_, kReadingTimeout));
   if (!response.ok()) return response.status();
   return std::vector<v1::Dataset>(response->datasets().begin(), response->datasets().end());
 }
