@@ -132,18 +132,6 @@ TEST(ImageFileTest, ConvertsAndResizes) {
   EXPECT_THAT(ResizeImage(row, 1, 4, v1::IMAGE_RESIZE_STRETCH).pixels, ElementsAre(0, 25, 75, 100));
 }
 
-// A chunk of a PNG file.
-std::string PngChunk(const std::string& type, const std::string& data) {
-  const auto big = [](uint32_t number) {
-    std::string bytes;
-    for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(number >> shift));
-    return bytes;
-  };
-  const std::string body = type + data;
-  const uLong crc = ::crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
-  return big(static_cast<uint32_t>(data.size())) + body + big(static_cast<uint32_t>(crc));
-}
-
 // The most memory that this process has had at once.
 int64_t PeakBytes() {
   rusage usage = {};

@@ -1,11 +1,8 @@
-#include <zlib.h>
-
 #include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/test_files.h"
 #include "gmock/gmock.h"
@@ -19,56 +16,6 @@ using ::testing::ElementsAre;
 template <typename T>
 std::string Bytes(const std::vector<T>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-}
-
-std::string Npy(const std::string& descr, const std::string& shape, const std::string& elements,
-                const std::string& fortran = "False") {
-  std::string header =
-      absl::StrCat("{'descr': '", descr, "', 'fortran_order': ", fortran, ", 'shape': ", shape, ", }");
-  header.append(63 - (10 + header.size()) % 64, ' ');
-  header.push_back('\n');
-  std::string file = "\x93NUMPY";
-  file += std::string("\x01\x00", 2);
-  file.push_back(static_cast<char>(header.size() & 255));
-  file.push_back(static_cast<char>(header.size() >> 8));
-  return file + header + elements;
-}
-
-std::string Little(uint64_t value, int bytes) {
-  std::string text;
-  for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i)));
-  return text;
-}
-
-// An archive of deflated members, with 64-bit sizes where `large`.
-std::string Zip(const std::vector<std::pair<std::string, std::string>>& members, bool large) {
-  std::string zip, directory;
-  for (const auto& [name, content] : members) {
-    std::string packed(content.size() + 1000, '\0');
-    z_stream stream = {};
-    EXPECT_EQ(::deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-    stream.avail_in = content.size();
-    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-    stream.avail_out = packed.size();
-    EXPECT_EQ(::deflate(&stream, Z_FINISH), Z_STREAM_END);
-    packed.resize(stream.total_out);
-    ::deflateEnd(&stream);
-    const uint64_t crc = ::crc32(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
-    const size_t at = zip.size();
-    zip += "PK\x03\x04" + Little(20, 2) + Little(0, 2) + Little(8, 2) + Little(0, 4) + Little(crc, 4) +
-           Little(packed.size(), 4) + Little(content.size(), 4) + Little(name.size(), 2) + Little(0, 2) +
-           name + packed;
-    const std::string extra =
-        large ? Little(1, 2) + Little(16, 2) + Little(content.size(), 8) + Little(packed.size(), 8) : "";
-    directory += "PK\x01\x02" + Little(20, 2) + Little(20, 2) + Little(0, 2) + Little(8, 2) + Little(0, 4) +
-                 Little(crc, 4) + Little(large ? 0xFFFFFFFF : packed.size(), 4) +
-                 Little(large ? 0xFFFFFFFF : content.size(), 4) + Little(name.size(), 2) +
-                 Little(extra.size(), 2) + Little(0, 2) + Little(0, 8) + Little(at, 4) + name + extra;
-  }
-  const size_t at = zip.size();
-  return zip + directory + "PK\x05\x06" + Little(0, 4) + Little(members.size(), 2) +
-         Little(members.size(), 2) + Little(directory.size(), 4) + Little(at, 4) + Little(0, 2);
 }
 
 class NpyTest : public ::testing::Test {
