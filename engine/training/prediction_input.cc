@@ -79,6 +79,12 @@ absl::StatusOr<Tensor> ReadImage(const std::string& file, const TrainedModel& mo
     return absl::InvalidArgumentError(
         absl::StrCat("is an image, but the model takes samples ", sample.ToString()));
   }
+  if (model.trained_on.sample_type == SampleType::kFloats) {
+    return absl::InvalidArgumentError(
+        "is an image of bytes, but the model was trained on floats that somebody had made of images, in a "
+        "way that is "
+        "not known here; give an NPY file that is made likewise");
+  }
   TANDEM_ASSIGN_OR_RETURN(Image image, DecodeImage(file));
   image = ConvertImage(std::move(image), sample[0]);
   if (image.height != sample[1] || image.width != sample[2]) {

@@ -130,6 +130,8 @@ TEST(PredictionInputTest, ReadsImages) {
   EXPECT_THAT(FaultOf(GreyPng(), Model("model { input { shape: [1, 4, 6] } }", SampleType::kBytes)),
               HasSubstr("has 2 rows of 3 pixels, but the model takes images [1, 4, 6]"));
   EXPECT_THAT(FaultOf(GreyPng(), Rows()), HasSubstr("is an image, but the model takes samples [3]"));
+  EXPECT_THAT(FaultOf(GreyPng(), Model("model { input { shape: [1, 2, 3] } }", SampleType::kFloats)),
+              HasSubstr("is an image of bytes, but the model was trained on floats"));
   v1::PredictInput cut = GreyPng();
   cut.mutable_image()->resize(50);
   EXPECT_NE(FaultOf(cut, Images()), "");
