@@ -134,8 +134,9 @@ void Uploads::Restore(const std::string& id) {
   {
     MutexLock lock(&entry->mutex);
     entry->declared = (*files)->Progress();
+    entry->bytes_received = entry->declared.bytes_received();
     entry->files = *std::move(files);
-    entry->active = LastActive(FolderOf(id));
+    entry->active = absl::ToUnixMicros(LastActive(FolderOf(id)));
   }
   MutexLock lock(&mutex_);
   uploads_.emplace(id, std::move(entry));
@@ -167,8 +168,7 @@ absl::Status Uploads::CheckSpace(int64_t bytes, int64_t files) {
   for (const auto& [id, owned] : owned_) used += owned;
   for (const auto& [id, entry] : uploads_) {
     used += entry->declared.bytes();
-    MutexLock lock(&entry->mutex);
-    outstanding += entry->declared.bytes() - entry->files->Progress().bytes_received();
+    outstanding += entry->declared.bytes() - entry->bytes_received;
   }
   if (options_.most_bytes > 0 && bytes > options_.most_bytes - used) {
     return NoSpace(absl::StrCat("upload.bytes: is ", bytes, " (", InGib(bytes), "), but of the ",
@@ -232,13 +232,17 @@ absl::StatusOr<v1::Upload> Uploads::Create(const v1::Upload& wanted) {
                               UploadFolder::Create(env_, FolderOf(id), declared));
       entry = std::make_shared<Entry>();
       entry->declared = declared;
-      MutexLock entry_lock(&entry->mutex);
-      entry->files = std::move(files);
+      entry->active = NowMicros();
+      {
+        // Nobody else has it yet.
+        MutexLock entry_lock(&entry->mutex);
+        entry->files = std::move(files);
+      }
       uploads_.emplace(id, entry);
     }
   }
+  entry->active = NowMicros();
   MutexLock lock(&entry->mutex);
-  entry->active = clock_->Now();
   return Progress(id, *entry);
 }
 
@@ -251,16 +255,17 @@ absl::StatusOr<std::shared_ptr<Uploads::Entry>> Uploads::Find(const std::string&
 
 absl::Status Uploads::Sync(Entry& entry) {
   const absl::Status synced = entry.files->Sync();
-  if (absl::IsFailedPrecondition(synced)) entry.removed = true;
+  if (absl::IsFailedPrecondition(synced)) entry.state = State::kGone;
+  entry.bytes_received = entry.files->Progress().bytes_received();
   return synced;
 }
 
 absl::StatusOr<v1::Upload> Uploads::Progress(const std::string& id, Entry& entry) {
-  if (entry.removed) return NoSuchUpload(id);
+  if (entry.state != State::kOpen) return NoSuchUpload(id);
   TANDEM_RETURN_IF_ERROR(Sync(entry));
   v1::Upload upload = entry.files->Progress();
   *upload.mutable_expire_time() =
-      TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(entry.active + options_.expiry));
+      TimeUtil::MicrosecondsToTimestamp(entry.active + absl::ToInt64Microseconds(options_.expiry));
   return upload;
 }
 
@@ -301,8 +306,8 @@ absl::Status Uploads::Delete(const std::string& id) {
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, Find(id));
   {
     MutexLock lock(&entry->mutex);
-    if (entry->removed) return NoSuchUpload(id);
-    entry->removed = true;
+    if (entry->state != State::kOpen) return NoSuchUpload(id);
+    entry->state = State::kGone;
   }
   Forget(id);
   return absl::OkStatus();
@@ -313,15 +318,15 @@ absl::StatusOr<std::unique_ptr<Uploads::Call>> Uploads::Begin(const std::string&
   int64_t number = 0;
   {
     MutexLock lock(&entry->mutex);
-    if (entry->removed) return NoSuchUpload(id);
+    if (entry->state != State::kOpen) return NoSuchUpload(id);
     number = ++entry->call;
-    entry->active = clock_->Now();
+    entry->active = NowMicros();
   }
   return std::unique_ptr<Call>(new Call(this, id, std::move(entry), number));
 }
 
 absl::Status Uploads::Call::CheckGoesOn() {
-  if (entry_->removed) return NoSuchUpload(id_);
+  if (entry_->state != State::kOpen) return NoSuchUpload(id_);
   if (entry_->call == number_) return absl::OkStatus();
   return WithReason(absl::AbortedError("another call goes on with this upload"), "UPLOAD_TAKEN_OVER");
 }
@@ -331,9 +336,9 @@ absl::Status Uploads::Call::Take(const v1::UploadFilesRequest& piece) {
   {
     MutexLock lock(&entry_->mutex);
     TANDEM_RETURN_IF_ERROR(CheckGoesOn());
-    entry_->active = uploads_->clock_->Now();
+    entry_->active = uploads_->NowMicros();
     const absl::Status taken = entry_->files->Take(piece);
-    if (absl::IsFailedPrecondition(taken)) entry_->removed = true;
+    if (absl::IsFailedPrecondition(taken)) entry_->state = State::kGone;
     TANDEM_RETURN_IF_ERROR(taken);
     syncs = entry_->files->unsynced_bytes() >= kBytesBetweenSyncs;
     if (syncs) TANDEM_RETURN_IF_ERROR(uploads_->Sync(*entry_));
@@ -349,15 +354,15 @@ absl::Status Uploads::Call::Take(const v1::UploadFilesRequest& piece) {
 
 absl::StatusOr<v1::Upload> Uploads::Call::Finish() {
   absl::StatusOr<v1::Upload> upload;
-  bool removed = false;
+  bool gone = false;
   {
     MutexLock lock(&entry_->mutex);
     TANDEM_RETURN_IF_ERROR(CheckGoesOn());
-    entry_->active = uploads_->clock_->Now();
+    entry_->active = uploads_->NowMicros();
     upload = uploads_->Progress(id_, *entry_);
-    removed = entry_->removed;
+    gone = entry_->state == State::kGone;
   }
-  if (removed) uploads_->Forget(id_);
+  if (gone) uploads_->Forget(id_);
   return upload;
 }
 
@@ -374,9 +379,10 @@ absl::StatusOr<v1::Upload> Uploads::Claim(const std::string& id) {
               upload.bytes_received(), " of ", upload.bytes(), " bytes); send the others first")),
           "UPLOAD_NOT_WHOLE");
     }
+    entry->state = State::kClaimed;
   }
   MutexLock lock(&mutex_);
-  if (uploads_.erase(id) == 0) return NoSuchUpload(id);
+  uploads_.erase(id);
   claimed_.emplace(id, entry);
   owned_[id] = upload.bytes();
   return upload;
@@ -386,6 +392,8 @@ void Uploads::GiveBack(const std::string& id) {
   MutexLock lock(&mutex_);
   const auto claimed = claimed_.find(id);
   if (claimed == claimed_.end()) return;
+  claimed->second->active = NowMicros();
+  claimed->second->state = State::kOpen;
   uploads_.insert(claimed_.extract(claimed));
   owned_.erase(id);
 }
@@ -398,18 +406,24 @@ void Uploads::Remove(const std::string& id) {
 }
 
 void Uploads::RemoveExpired() {
-  const absl::Time oldest = clock_->Now() - options_.expiry;
-  std::vector<std::string> expired;
+  const int64_t oldest = absl::ToUnixMicros(clock_->Now() - options_.expiry);
+  std::map<std::string, std::shared_ptr<Entry>> stale;
   {
     MutexLock lock(&mutex_);
     for (const auto& [id, entry] : uploads_) {
-      MutexLock entry_lock(&entry->mutex);
-      if (!entry->removed && entry->active > oldest) continue;
-      entry->removed = true;
-      expired.push_back(id);
+      if (entry->active <= oldest || entry->state == State::kGone) stale.emplace(id, entry);
     }
   }
-  for (const std::string& id : expired) Forget(id);
+  for (const auto& [id, entry] : stale) {
+    {
+      MutexLock lock(&entry->mutex);
+      // A call may have come since.
+      if (entry->state == State::kClaimed || (entry->state == State::kOpen && entry->active > oldest))
+        continue;
+      entry->state = State::kGone;
+    }
+    Forget(id);
+  }
 }
 
 void Uploads::RemoveFolder(const std::string& id) {

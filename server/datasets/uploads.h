@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_DATASETS_UPLOADS_H_
 #define TANDEM_SERVER_DATASETS_UPLOADS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -76,14 +77,21 @@ class Uploads {
   const std::string& folder() const { return options_.folder; }
 
  private:
-  // An upload that no set was made of. Locked after the map.
+  enum class State { kOpen, kClaimed, kGone };
+  // An upload that no set was made of. Its lock may be held for long, as while the begin of a large file is
+  // read: never taken with the map's.
   struct Entry {
     Mutex mutex;
     std::unique_ptr<UploadFolder> files ABSL_GUARDED_BY(mutex);
-    absl::Time active ABSL_GUARDED_BY(mutex);
+    // When something last came, in microseconds since the epoch.
+    std::atomic<int64_t> active = 0;
+    // As of the last time that what came was made durable.
+    std::atomic<int64_t> bytes_received = 0;
     // The number of the newest call; older ones are over.
     int64_t call ABSL_GUARDED_BY(mutex) = 0;
-    bool removed ABSL_GUARDED_BY(mutex) = false;
+    // Whether it goes on; a set is made of it; or it is to be removed, and perhaps is. Changed under the
+    // lock.
+    std::atomic<State> state = State::kOpen;
     // As it was declared; never changes.
     v1::Upload declared;
   };
@@ -99,6 +107,7 @@ class Uploads {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.mutex);
   // Makes durable what came; an upload that turns out to be another than declared is removed.
   absl::Status Sync(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.mutex);
+  int64_t NowMicros() const { return absl::ToUnixMicros(clock_->Now()); }
   void RemoveFolder(const std::string& id);
   void Forget(const std::string& id);
   std::string FolderOf(const std::string& id) const { return options_.folder + "/" + id; }

@@ -187,6 +187,15 @@ TEST_F(UploadsTest, OtherFilesThanDeclaredAreRemoved) {
   EXPECT_EQ(Send(other, upload).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(Exists(upload));
   EXPECT_EQ(uploads_->Get(Id(upload)).status().code(), absl::StatusCode::kNotFound);
+  // Also where nobody asked how it ended.
+  const v1::Upload again = Made(sample_);
+  EXPECT_NE(again.name(), upload.name());
+  auto call = uploads_->Begin(Id(again));
+  ASSERT_TRUE(call.ok());
+  for (const v1::UploadFilesRequest& piece : other.Pieces(again)) ASSERT_TRUE((*call)->Take(piece).ok());
+  EXPECT_EQ(uploads_->Get(Id(again)).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(Made(sample_).name(), again.name());
+  EXPECT_FALSE(Exists(again));
 }
 
 TEST_F(UploadsTest, WhatIsNoUploadIsLeftAlone) {
