@@ -5,11 +5,12 @@
 
 namespace tandem {
 
-void CheckExtent(absl::string_view field, int64_t value, int64_t least, FieldViolations& violations) {
-  if (value >= least && value <= kMaxExtent) return;
-  violations.Add(field, absl::StrCat("is ", value, "; it must be ",
-                                     value < least ? absl::StrCat("at least ", least)
-                                                   : absl::StrCat("at most ", kMaxExtent)));
+void CheckExtent(absl::string_view field, int64_t value, int64_t least, FieldViolations& violations,
+                 int64_t most) {
+  if (value >= least && value <= most) return;
+  violations.Add(
+      field, absl::StrCat("is ", value, "; it must be ",
+                          value < least ? absl::StrCat("at least ", least) : absl::StrCat("at most ", most)));
 }
 
 void CheckPair(absl::string_view field, const google::protobuf::RepeatedField<int64_t>& values, int64_t least,
@@ -21,7 +22,7 @@ void CheckPair(absl::string_view field, const google::protobuf::RepeatedField<in
     return;
   }
   for (int i = 0; i < values.size(); ++i) {
-    CheckExtent(absl::StrCat(field, "[", i, "]"), values[i], least, violations);
+    CheckExtent(absl::StrCat(field, "[", i, "]"), values[i], least, violations, kMaxSide);
   }
 }
 

@@ -17,13 +17,17 @@ namespace tandem {
 
 // Checks and readings of fields that several kinds of layer have.
 
-// The largest number that a size, a count or a stride may be.
+// The largest number that an extent or a count may be.
 inline constexpr int64_t kMaxExtent = std::numeric_limits<int32_t>::max();
+// The largest number that a side of a window, a stride, a dilation or a padding may be: the product of two
+// fits the int32 that libraries reckon in.
+inline constexpr int64_t kMaxSide = 32768;
 
-// That `value` is in [least, kMaxExtent].
-void CheckExtent(absl::string_view field, int64_t value, int64_t least, FieldViolations& violations);
+// That `value` is in [least, most].
+void CheckExtent(absl::string_view field, int64_t value, int64_t least, FieldViolations& violations,
+                 int64_t most = kMaxExtent);
 
-// That `values` has one or two numbers, each in [least, kMaxExtent].
+// That `values` has one or two numbers, each in [least, kMaxSide].
 void CheckPair(absl::string_view field, const google::protobuf::RepeatedField<int64_t>& values, int64_t least,
                FieldViolations& violations);
 

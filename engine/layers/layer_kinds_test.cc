@@ -149,9 +149,13 @@ TEST(LayerKindsTest, TransposesConvolutions) {
                   "layers[0].conv_transpose2d.padding", "[0, 2]");
   ExpectViolation("layers { conv_transpose2d { filters: 4 kernel: 1 groups: 4 } }",
                   "layers[0].conv_transpose2d.groups", "6 channels");
-  ExpectViolation(R"(layers { upsample { size: [2147483647, 2] } } layers { reshape { shape: [1, 1, -1] } }
-                     layers { conv_transpose2d { filters: 1 kernel: 1 stride: 2147483647 } })",
+  ExpectViolation(R"(layers { upsample { size: 32768 } } layers { reshape { shape: [1, 1, -1] } }
+                     layers { conv_transpose2d { filters: 1 kernel: 1 stride: 32768 } })",
                   "layers[2].conv_transpose2d", "at most 2147483647 pixels");
+  // oneDNN reckons in int32.
+  ExpectViolation(
+      "layers { conv2d { filters: 1 kernel: 3 dilation: 32769 padding_mode: PADDING_MODE_SAME } }",
+      "layers[0].conv2d.dilation[0]", "at most 32768");
 }
 
 TEST(LayerKindsTest, ConvolutionsKeepTheSizeWithAnyKernel) {
