@@ -171,8 +171,8 @@ absl::Status AddRow(const std::vector<absl::string_view>& fields, int64_t row, T
 absl::StatusOr<Table> ReadTable(const v1::CsvSource& source, const std::string& path, char delimiter,
                                 const Table* like) {
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
-  // Where a cell is one digit, its number, its text and its row's number take so many times its bytes.
-  const int64_t most = CompressedFile::MostInMemory(kMaxTableBytes, 16);
+  // Where cells are single digits, their numbers, texts and rows take about so many times their bytes.
+  const int64_t most = CompressedFile::MostInMemory(kMaxTableBytes, 10);
   TANDEM_ASSIGN_OR_RETURN(const std::string text, file->ReadAll(most));
   Table table{.path = path, .columns = {}, .features = {}, .targets = {}, .rows = {}};
   CsvReader reader(text, delimiter);
