@@ -53,6 +53,10 @@ TEST(EarlyStoppingTest, CountsMeasurementsWithoutImprovement) {
   EXPECT_EQ(StopsAfter(Make(spec), {3, 2.75, 2.25, 2}, &reason), 0);
   // What is not a number is no improvement.
   EXPECT_EQ(StopsAfter(Make(spec), {3, std::nan(""), std::nan("")}, &reason), 3);
+  // The first number after it is one.
+  EXPECT_EQ(StopsAfter(Make(spec), {std::nan(""), 3, 2, 1}, &reason), 0);
+  EXPECT_EQ(StopsAfter(Make(spec), {std::nan(""), std::nan(""), 3, 2}, &reason), 0);
+  EXPECT_EQ(StopsAfter(Make(spec), {std::nan(""), std::nan(""), std::nan("")}, &reason), 3);
 }
 
 TEST(EarlyStoppingTest, StopsAtATarget) {

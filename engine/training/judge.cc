@@ -1,6 +1,5 @@
 #include "engine/training/judge.h"
 
-#include <cmath>
 
 #include "engine/metrics/metric.h"
 
@@ -25,8 +24,7 @@ Judge::Judge(const v1::Training& training, LearningRate* learning_rate)
 
 void Judge::Measure(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps) {
   const double value = best_measure_.Of(evaluation);
-  improved_ =
-      !best_.has_value() || std::isnan(best_->value()) || best_measure_.IsBetter(value, best_->value());
+  improved_ = !best_.has_value() || best_measure_.IsBetter(value, best_->value());
   if (improved_) {
     best_.emplace();
     best_->set_epoch(epoch);

@@ -1,6 +1,7 @@
 #ifndef TANDEM_ENGINE_TRAINING_WATCHED_MEASURE_H_
 #define TANDEM_ENGINE_TRAINING_WATCHED_MEASURE_H_
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct WatchedMeasure {
 
   // Not a number where the evaluation does not have it.
   double Of(const v1::Evaluation& evaluation) const;
-  // Whether `value` is better than `other` by more than `margin`.
+  // Whether `value` is better than `other` by more than `margin`. Any number is better than what is none.
   bool IsBetter(double value, double other, double margin = 0) const {
+    if (std::isnan(other)) return !std::isnan(value);
     return downwards ? value < other - margin : value > other + margin;
   }
 };
