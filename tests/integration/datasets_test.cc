@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tandem/v1/dataset_service.grpc.pb.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/daemon_process.h"
 #include "tests/integration/png_file.h"
@@ -215,6 +216,41 @@ TEST_F(DatasetsTest, SaysWhatIsWrong) {
   refused({"more", "--csv", houses, "--set", "csv.targets_columns=x", "--upload"}, "did you mean");
   // What was uploaded in vain waits for a better try.
   EXPECT_THAT(cli_.Run({"datasets", "uploads"}).out, Not(HasSubstr("no unfinished")));
+}
+
+// Another client than ours may send anything.
+TEST_F(DatasetsTest, DamagedAndMisplacedFilesAreRefused) {
+  const auto stub = v1::DatasetService::NewStub(daemon_.NewChannel());
+  v1::CreateUploadRequest request;
+  request.mutable_upload()->set_manifest_sha256(std::string(32, 'm'));
+  request.mutable_upload()->set_files(1);
+  request.mutable_upload()->set_bytes(3);
+  v1::Upload upload;
+  grpc::ClientContext create;
+  daemon_.Prepare(create);
+  const grpc::Status created = stub->CreateUpload(&create, request, &upload);
+  ASSERT_TRUE(created.ok()) << created.error_message();
+  const auto send = [&](const std::string& path) {
+    v1::UploadFilesRequest piece;
+    piece.set_name(upload.name());
+    piece.mutable_file()->set_path(path);
+    piece.mutable_file()->set_size(3);
+    piece.mutable_file()->set_sha256(std::string(32, 'f'));
+    piece.set_data("abc");
+    grpc::ClientContext context;
+    daemon_.Prepare(context);
+    v1::Upload answer;
+    const auto writer = stub->UploadFiles(&context, &answer);
+    writer->Write(piece);
+    writer->WritesDone();
+    return writer->Finish().error_code();
+  };
+  EXPECT_EQ(send("a.csv"), grpc::StatusCode::DATA_LOSS);
+  for (const char* path : {"../a.csv", "/tmp/a.csv", "a/../../../tandem.db", ""}) {
+    EXPECT_EQ(send(path), grpc::StatusCode::INVALID_ARGUMENT) << path;
+  }
+  EXPECT_EQ(BytesThere(),
+            static_cast<int64_t>(fs::file_size(daemon_.state_folder() + "/" + upload.name() + "/upload")));
 }
 
 }  // namespace
