@@ -1,6 +1,5 @@
 #include "engine/training/judge.h"
 
-
 #include "engine/metrics/metric.h"
 
 namespace tandem {

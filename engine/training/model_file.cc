@@ -17,6 +17,7 @@ constexpr char kFormatVersion[] = "1";
 constexpr char kSamples[] = "samples";
 constexpr char kNormalization[] = "normalization";
 constexpr char kClassNames[] = "class_names";
+constexpr char kImageResize[] = "image_resize";
 constexpr std::pair<SampleType, const char*> kSampleTypes[] = {
     {SampleType::kBytes, "bytes"}, {SampleType::kFloats, "floats"}, {SampleType::kTokens, "tokens"}};
 
@@ -33,6 +34,11 @@ absl::Status AddJson(const char* key, const google::protobuf::Message& message,
 }
 
 }  // namespace
+
+std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset) {
+  if (dataset.image_folder().height() == 0) return std::nullopt;
+  return dataset.image_folder().resize();
+}
 
 absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& spec,
                         absl::Span<const NamedTensor> tensors, const TrainedOn& trained_on) {
@@ -54,6 +60,7 @@ absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& sp
     for (const std::string& name : trained_on.class_names) names.add_values()->set_string_value(name);
     TANDEM_RETURN_IF_ERROR(AddJson(kClassNames, names, metadata));
   }
+  if (trained_on.resize.has_value()) metadata[kImageResize] = v1::ImageResize_Name(*trained_on.resize);
   return WriteSafetensors(env, path, tensors, metadata);
 }
 
@@ -89,6 +96,15 @@ absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>
     for (const google::protobuf::Value& name : names.values()) {
       trained_on.class_names.push_back(name.string_value());
     }
+  }
+  // The job's own, for a file that does not say it.
+  trained_on.resize = ResizeOf(spec.dataset());
+  if (const auto found = metadata.find(kImageResize); found != metadata.end()) {
+    v1::ImageResize resize;
+    if (!v1::ImageResize_Parse(found->second, &resize)) {
+      return absl::DataLossError("its way to resize images is not known");
+    }
+    trained_on.resize = resize;
   }
   return trained_on;
 }

@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_TRAINING_MODEL_FILE_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,18 +14,23 @@
 #include "engine/data/dataset.h"
 #include "engine/data/normalization.h"
 #include "engine/tensor/shape.h"
+#include "tandem/v1/dataset.pb.h"
 #include "tandem/v1/job.pb.h"
 
 namespace tandem {
 
 // What a model file says of the samples that the model was trained on, so that others can be prepared
 // alike: by its metadata "samples" ("bytes", "floats" or "tokens"), "normalization" (a v1::Normalization as
-// JSON) and "class_names" (a list as JSON).
+// JSON), "class_names" (a list as JSON) and "image_resize" (the name of a v1::ImageResize).
 struct TrainedOn {
   SampleType sample_type = SampleType::kBytes;
   ResolvedNormalization normalization;
-  std::vector<std::string> class_names;  // In the order of the labels; may be empty.
+  std::vector<std::string> class_names;                  // In the order of the labels; may be empty.
+  std::optional<v1::ImageResize> resize = std::nullopt;  // Of images that were brought to one size.
 };
+
+// How a data set, which has its source, brings images to one size; nothing where it does not.
+std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset);
 
 // Writes a model as safetensors (temporary file, fsync, rename): `tensors`, and as metadata the job that
 // trained it, and `trained_on`. `spec` has its defaults, and its data set as it was submitted: a model

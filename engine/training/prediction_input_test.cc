@@ -121,9 +121,9 @@ TEST(PredictionInputTest, ReadsImages) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->data<uint8_t>()[6], 0);
   EXPECT_EQ(read->data<uint8_t>()[17], 250);
-  read = ReadPredictInput(GreyPng(), Model("model { input { shape: [1, 4, 6] } } "
-                                           "dataset { image_folder { height: 4 width: 6 } }",
-                                           SampleType::kBytes));
+  TrainedModel scaled = Model("model { input { shape: [1, 4, 6] } }", SampleType::kBytes);
+  scaled.trained_on.resize = v1::IMAGE_RESIZE_STRETCH;
+  read = ReadPredictInput(GreyPng(), scaled);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->shape(), Shape({1, 1, 4, 6}));
 

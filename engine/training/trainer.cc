@@ -436,7 +436,8 @@ absl::Status LocalTrainer::WriteModelOf(const Snapshot& snapshot, const std::str
   return WriteModel(options_.env, path, spec, tensors,
                     {.sample_type = data_.info.sample_type,
                      .normalization = data_.info.normalization,
-                     .class_names = data_.info.class_names});
+                     .class_names = data_.info.class_names,
+                     .resize = ResizeOf(options_.dataset)});
 }
 
 absl::Status LocalTrainer::SaveModel(const std::string& path) const {

@@ -1,0 +1,50 @@
+#include "engine/training/model_file.h"
+
+#include <map>
+#include <string>
+
+#include "engine/checkpoint/safetensors_reader.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr char kResize[] = "image_resize";
+
+TEST(ModelFileTest, SaysHowSamplesWerePrepared) {
+  const std::string path = ::testing::TempDir() + "/model_file_test.safetensors";
+  // The data set as it was submitted says nothing of its files.
+  v1::JobSpec spec;
+  spec.mutable_dataset()->set_name("cats-and-dogs");
+  TrainedOn trained_on{.sample_type = SampleType::kBytes,
+                       .normalization = {.scale = 0.5, .mean = {1}, .standard_deviation = {2}},
+                       .class_names = {"cat", "dog"},
+                       .resize = v1::IMAGE_RESIZE_PAD};
+  ASSERT_TRUE(WriteModel(Env::Real(), path, spec, {}, trained_on).ok());
+  absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(path);
+  ASSERT_TRUE(header.ok()) << header.status();
+  const Shape sample({1, 2, 2});
+  const absl::StatusOr<TrainedOn> read = ReadTrainedOn(header->metadata, spec, sample);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->sample_type, SampleType::kBytes);
+  EXPECT_EQ(read->normalization.scale, 0.5);
+  EXPECT_THAT(read->class_names, ElementsAre("cat", "dog"));
+  EXPECT_EQ(read->resize, v1::IMAGE_RESIZE_PAD);
+
+  header->metadata[kResize] = "IMAGE_RESIZE_FOLD";
+  EXPECT_TRUE(absl::IsDataLoss(ReadTrainedOn(header->metadata, spec, sample).status()));
+  // A file from before goes by the job.
+  header->metadata.erase(kResize);
+  EXPECT_EQ(ReadTrainedOn(header->metadata, spec, sample)->resize, std::nullopt);
+  v1::ImageFolderSource* folder = spec.mutable_dataset()->mutable_image_folder();
+  EXPECT_EQ(ReadTrainedOn(header->metadata, spec, sample)->resize, std::nullopt);
+  folder->set_height(2);
+  folder->set_resize(v1::IMAGE_RESIZE_CROP);
+  EXPECT_EQ(ReadTrainedOn(header->metadata, spec, sample)->resize, v1::IMAGE_RESIZE_CROP);
+}
+
+}  // namespace
+}  // namespace tandem
