@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -45,6 +46,10 @@ using internal::v1::WorkerLaunch;
 constexpr absl::Duration kPatience = absl::Seconds(60);
 // How nice predictions and evaluations are.
 constexpr int kModelPriority = 10;
+// Where the machine's memory runs out, the kernel ends predictions and evaluations, whose memory is not
+// planned, before trainings, and those before the daemon (proc(5), oom_score_adj).
+constexpr int kModelOomScore = 800;
+constexpr int kTrainingOomScore = 300;
 
 // Opens devices that compute as the job says.
 DeviceFactory DevicesFor(const v1::JobSpec& spec) {
@@ -52,6 +57,9 @@ DeviceFactory DevicesFor(const v1::JobSpec& spec) {
     return OpenDevice(device.name(), device.threads(), compute);
   };
 }
+
+// It can only be raised, and it is no harm where it is not.
+void SetOomScore(int score) { std::ofstream("/proc/self/oom_score_adj") << score; }
 
 absl::StatusOr<WorkerLaunch> ReadLaunch(const std::string& path) {
   TANDEM_ASSIGN_OR_RETURN(const std::string text, Env::Real()->ReadFile(path));
@@ -111,6 +119,7 @@ int RunModelWorker() {
   // The call ends with the daemon, and training goes before it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setpriority(PRIO_PROCESS, 0, kModelPriority);
+  SetOomScore(kModelOomScore);
   signal(SIGPIPE, SIG_IGN);
   const std::string text((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
   internal::v1::ModelTask task;
@@ -167,6 +176,7 @@ int Main(int argc, char** argv) {
     spdlog::error("{}", lock.status().ToString());
     return kWorkerLockHeld;
   }
+  SetOomScore(kTrainingOomScore);
   spdlog::info("worker begins job={} attempt={} pid={}", launch->job_id(), launch->attempt(), getpid());
   const int code = RunWorker(*launch, *std::move(lock));
   spdlog::info("worker ends job={} attempt={} code={}", launch->job_id(), launch->attempt(), code);
