@@ -109,6 +109,23 @@ TEST_F(DatasetCommandsTest, AddsWhatTheDaemonHas) {
   EXPECT_EQ(created_[1].request_id(), created_[2].request_id());
 }
 
+TEST_F(DatasetCommandsTest, GuessesTheFormatOfData) {
+  Write("flowers/train/rose/1.png", "1");
+  Write("flowers/test/rose/2.png", "2");
+  Write("plain/rose/1.png", "1");
+  ASSERT_EQ(Run({"datasets", "add", "a", "houses.csv", "--validation", "more.csv"}), 0) << terminal_.err();
+  ASSERT_EQ(Run({"datasets", "add", "b", "book.txt.gz", "--set", "text.sequence_length=8"}), 0);
+  ASSERT_EQ(Run({"datasets", "add", "c", folder_ + "/flowers", "--upload"}), 0) << terminal_.err();
+  ASSERT_EQ(Run({"datasets", "add", "d", folder_ + "/plain"}), 0) << terminal_.err();
+  ASSERT_EQ(created_.size(), 4);
+  EXPECT_EQ(created_[0].dataset().spec().csv().train(), "houses.csv");
+  EXPECT_EQ(created_[0].dataset().spec().csv().validation(), "more.csv");
+  EXPECT_EQ(created_[1].dataset().spec().text().sequence_length(), 8);
+  EXPECT_EQ(created_[2].dataset().spec().image_folder().train(), "train");
+  EXPECT_EQ(created_[2].dataset().spec().image_folder().validation(), "test");
+  EXPECT_EQ(created_[3].dataset().spec().image_folder().train(), folder_ + "/plain");
+}
+
 TEST_F(DatasetCommandsTest, UploadsAndGoesOnAfterABreak) {
   const std::string large(700'000, 'x');
   Write("set/train.csv", large);
@@ -167,7 +184,8 @@ TEST_F(DatasetCommandsTest, RemovesSeveral) {
     return grpc::Status::OK;
   };
   EXPECT_EQ(Run({"datasets", "remove", "a", "used", "b"}), 2);
-  EXPECT_THAT(removed, ElementsAre("a", "b"));
+  EXPECT_EQ(Run({"datasets", "rm", "c"}), 0);
+  EXPECT_THAT(removed, ElementsAre("a", "b", "c"));
   EXPECT_THAT(terminal_.err(), HasSubstr("lenet-1"));
   EXPECT_THAT(terminal_.out(), HasSubstr("b removed"));
 }

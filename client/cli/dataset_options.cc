@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/lib/job_file.h"
@@ -12,7 +14,9 @@ namespace tandem::cli {
 void DatasetOptions::AddTo(CLI::App* command) {
   command->add_option(
       "FILE", file,
-      "YAML or JSON file with the data set, as a job has it under `dataset`; `-` is standard input");
+      "YAML or JSON file with the data set, as a job has it under `dataset` (`-` is standard "
+      "input); or the data itself: a table (.csv), text (.txt), or a folder of images, which may "
+      "have the subfolders train and validation");
   command->add_option("--csv", csv, "A table: the training file")->type_name("FILE");
   command
       ->add_option("--image-folder", image_folder,
@@ -40,6 +44,40 @@ void DatasetOptions::AddTo(CLI::App* command) {
       ->allow_extra_args(false);
 }
 
+DatasetOptions::FileKind DatasetOptions::KindOfFile() const {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) return FileKind::kImages;
+  for (const char* packed : {"", ".gz", ".xz"}) {
+    if (absl::EndsWith(file, absl::StrCat(".csv", packed))) return FileKind::kTable;
+    if (absl::EndsWith(file, absl::StrCat(".txt", packed))) return FileKind::kText;
+  }
+  return FileKind::kDescription;
+}
+
+void DatasetOptions::SetData(FileKind kind, v1::DatasetSpec* spec) const {
+  const std::string first = validation.empty() ? "" : validation[0];
+  if (kind == FileKind::kTable) {
+    spec->mutable_csv()->set_train(file);
+    spec->mutable_csv()->set_validation(first);
+  } else if (kind == FileKind::kText) {
+    spec->mutable_text()->set_train(file);
+    spec->mutable_text()->set_validation(first);
+  } else {
+    v1::ImageFolderSource* images = spec->mutable_image_folder();
+    images->set_train(file);
+    images->set_validation(first);
+    const std::filesystem::path folder(file);
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(folder / "train", ignored)) return;
+    images->set_train((folder / "train").string());
+    for (const char* name : {"test", "val", "validation"}) {
+      const std::filesystem::path other = folder / name;
+      if (first.empty() && std::filesystem::is_directory(other, ignored))
+        images->set_validation(other.string());
+    }
+  }
+}
+
 std::vector<std::string> DatasetOptions::Given() const {
   std::vector<std::string> given;
   if (!file.empty()) given.push_back("FILE");
@@ -59,7 +97,9 @@ absl::Status DatasetOptions::SetSource(v1::DatasetSpec* spec) const {
                                             : "--validation: give one file or folder");
   }
   const std::string first = validation.empty() ? "" : validation[0];
-  if (!csv.empty()) {
+  if (const FileKind kind = KindOfFile(); !file.empty() && kind != FileKind::kDescription) {
+    SetData(kind, spec);
+  } else if (!csv.empty()) {
     spec->mutable_csv()->set_train(csv);
     spec->mutable_csv()->set_validation(first);
   } else if (!text.empty()) {
@@ -108,7 +148,7 @@ absl::StatusOr<v1::DatasetSpec> DatasetOptions::Read() const {
         "--cifar");
   }
   v1::JobSpec holder;
-  if (!file.empty()) {
+  if (!file.empty() && KindOfFile() == FileKind::kDescription) {
     absl::StatusOr<v1::DatasetSpec> read = client::ReadDatasetFile(file);
     if (!read.ok()) return read.status();
     *holder.mutable_dataset() = *std::move(read);
@@ -124,7 +164,8 @@ absl::StatusOr<v1::DatasetSpec> DatasetOptions::Read() const {
 }
 
 std::string DatasetOptions::Folder() const {
-  return file == "-" ? "" : std::filesystem::path(file).parent_path().string();
+  const bool describes = !file.empty() && file != "-" && KindOfFile() == FileKind::kDescription;
+  return describes ? std::filesystem::path(file).parent_path().string() : "";
 }
 
 }  // namespace tandem::cli

@@ -39,9 +39,14 @@ struct DatasetOptions {
   std::string Folder() const;
 
  private:
+  // What FILE is: the description of a data set, or the data itself.
+  enum class FileKind { kDescription, kTable, kText, kImages };
+  FileKind KindOfFile() const;
   // Which of them are given, by the names of the options.
   std::vector<std::string> Given() const;
   absl::Status SetSource(v1::DatasetSpec* spec) const;
+  // The source where FILE is the data.
+  void SetData(FileKind kind, v1::DatasetSpec* spec) const;
 };
 
 }  // namespace tandem::cli

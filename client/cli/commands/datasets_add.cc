@@ -19,7 +19,7 @@ namespace tandem::cli {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
-  tandem datasets add houses --csv houses.csv --set csv.target_columns=price --upload
+  tandem datasets add houses houses.csv --set csv.target_columns=price --upload
   tandem datasets add flowers --image-folder flowers/train --validation flowers/test --upload
   tandem datasets add flowers flowers.yaml --upload
       with relative paths looked for beside the file)";

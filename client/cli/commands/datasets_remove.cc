@@ -44,6 +44,7 @@ void AddDatasetsRemove(CLI::App& datasets, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command = datasets.add_subcommand(
       "remove", "Forget data sets that were added, and remove the files that were uploaded for them");
+  command->alias("rm")->alias("delete");
   command->add_option("SET", options->names, "The data sets' names")->required();
   command->add_flag("--missing-ok", options->missing_ok, "A name that there is not is no error");
   command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
