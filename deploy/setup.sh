@@ -19,7 +19,7 @@ build_packages=(
 )
 test_packages=(
   clang clang-format                                                   # thread-safety analysis, style
-  iproute2 openssl procps sqlite3                                      # whole-system tests
+  iproute2 openssl procps python3 sqlite3                              # whole-system tests
 )
 
 packages=("${build_packages[@]}")

@@ -34,6 +34,9 @@ struct DatasetOptions {
   // ReadDatasetFile and ApplyOverride.
   absl::StatusOr<v1::DatasetSpec> Read() const;
 
+  // Whether nothing is given at all.
+  bool IsEmpty() const { return Given().empty() && validation.empty() && overrides.empty(); }
+
   // Where relative paths in it are looked for on this machine: the file's folder; else "", the working
   // folder.
   std::string Folder() const;

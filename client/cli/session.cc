@@ -111,10 +111,16 @@ absl::StatusOr<client::Client*> Session::Connect() {
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Create(connection, reconnect);
   if (!client.ok()) return client.status();
   client_ = *std::move(client);
+  fetch_display_ = std::make_unique<FetchDisplay>(terminal_, structured(), style_);
+  client_->SetFetchObserver(fetch_display_.get());
   return client_.get();
 }
 
 int Session::Fail(const absl::Status& status) {
+  if (client::IsBeingFetched(status) && terminal_.Interrupted()) {
+    terminal_.Err("tandem: the daemon goes on fetching the data; the same command joins it\n");
+    return kDetached;
+  }
   const std::string address = client_ == nullptr ? Address() : client_->address();
   std::string text;
   switch (status.code()) {

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/fetch_display.h"
 #include "client/cli/output.h"
 #include "client/cli/printable.h"
 #include "client/cli/style.h"
@@ -70,6 +71,8 @@ class Session {
 
   Terminal& terminal_;
   const Style style_;
+  // Before the client, which it outlives.
+  std::unique_ptr<FetchDisplay> fetch_display_;
   std::unique_ptr<client::Client> client_;
   std::string token_file_;
   std::string token_problem_;

@@ -61,7 +61,8 @@ absl::StatusOr<v1::Job> Client::CreateJob(const v1::JobSpec& spec, absl::string_
   *request.mutable_spec() = spec;
   request.set_request_id(std::string(request_id));
   request.set_validate_only(validate_only);
-  return Call(*jobs_, &v1::JobService::Stub::CreateJob, request, timeout_);
+  return WhileFetching(fetch_observer_,
+                       [&] { return Call(*jobs_, &v1::JobService::Stub::CreateJob, request, timeout_); });
 }
 
 absl::StatusOr<v1::Job> Client::GetJob(absl::string_view name) {
@@ -103,7 +104,8 @@ absl::StatusOr<v1::Job> Client::PauseJob(absl::string_view name) {
 absl::StatusOr<v1::Job> Client::ResumeJob(absl::string_view name) {
   v1::ResumeJobRequest request;
   request.set_name(std::string(name));
-  return Call(*jobs_, &v1::JobService::Stub::ResumeJob, request, timeout_);
+  return WhileFetching(fetch_observer_,
+                       [&] { return Call(*jobs_, &v1::JobService::Stub::ResumeJob, request, timeout_); });
 }
 
 absl::Status Client::DeleteJob(absl::string_view name) {
@@ -138,8 +140,10 @@ absl::StatusOr<v1::Dataset> Client::GetDataset(absl::string_view name) {
 }
 
 absl::StatusOr<v1::Dataset> Client::CreateDataset(const v1::CreateDatasetRequest& request) {
-  return Call(*datasets_, &v1::DatasetService::Stub::CreateDataset, request,
-              std::max(timeout_, kReadingTimeout));
+  return WhileFetching(fetch_observer_, [&] {
+    return Call(*datasets_, &v1::DatasetService::Stub::CreateDataset, request,
+                std::max(timeout_, kReadingTimeout));
+  });
 }
 
 absl::Status Client::DeleteDataset(const v1::DeleteDatasetRequest& request) {
@@ -165,6 +169,22 @@ absl::Status Client::DeleteUpload(absl::string_view name) {
   v1::DeleteUploadRequest request;
   request.set_name(std::string(name));
   return Call(*datasets_, &v1::DatasetService::Stub::DeleteUpload, request, timeout_).status();
+}
+
+absl::StatusOr<v1::Dataset> Client::FetchDataset(absl::string_view name) {
+  v1::FetchDatasetRequest request;
+  request.set_name(std::string(name));
+  bool observed = false;
+  while (true) {
+    absl::StatusOr<v1::Dataset> dataset =
+        Call(*datasets_, &v1::DatasetService::Stub::FetchDataset, request, timeout_);
+    if (!dataset.ok() || dataset->state() != v1::DATASET_STATE_FETCHING ||
+        (fetch_observer_ != nullptr && !fetch_observer_->OnFetching(dataset->fetch()))) {
+      if (observed) fetch_observer_->OnFetched();
+      return dataset;
+    }
+    observed = fetch_observer_ != nullptr;
+  }
 }
 
 absl::StatusOr<int> Client::Shutdown(bool cancel_jobs) {
@@ -284,7 +304,9 @@ absl::Status Client::ReadArtifact(absl::string_view name, absl::string_view arti
 }
 
 absl::StatusOr<v1::ModelDescription> Client::DescribeModel(const v1::DescribeModelRequest& request) {
-  return Call(*models_, &v1::ModelService::Stub::DescribeModel, request, timeout_);
+  return WhileFetching(fetch_observer_, [&] {
+    return Call(*models_, &v1::ModelService::Stub::DescribeModel, request, timeout_);
+  });
 }
 
 absl::Status Client::Predict(const v1::PredictRequest& request, StreamObserver& observer,
@@ -306,18 +328,22 @@ absl::StatusOr<v1::Evaluation> Client::Evaluate(
     const v1::EvaluateRequest& request, StreamObserver& observer,
     const std::function<void(const v1::EvaluateResponse&)>& on_progress) {
   v1::EvaluateResponse last;
-  const absl::Status status = RunStreamOnce<v1::EvaluateResponse>(
-      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        Prepare(context);
-        return models_->PrepareAsyncEvaluate(context, request, queue);
-      },
-      [](const grpc::ClientContext&) {},
-      [&](const v1::EvaluateResponse& response) {
-        on_progress(response);
-        last = response;
-        return absl::OkStatus();
-      },
-      FromGrpcStatus, observer);
+  const absl::Status status = WhileFetching(fetch_observer_, [&]() -> absl::StatusOr<bool> {
+                                const absl::Status ended = RunStreamOnce<v1::EvaluateResponse>(
+                                    [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
+                                      Prepare(context);
+                                      return models_->PrepareAsyncEvaluate(context, request, queue);
+                                    },
+                                    [](const grpc::ClientContext&) {},
+                                    [&](const v1::EvaluateResponse& response) {
+                                      on_progress(response);
+                                      last = response;
+                                      return absl::OkStatus();
+                                    },
+                                    FromGrpcStatus, observer);
+                                if (!ended.ok()) return ended;
+                                return true;
+                              }).status();
   if (!status.ok()) return status;
   if (!last.has_evaluation()) return absl::DataLossError("the evaluation ended without a result");
   return last.evaluation();

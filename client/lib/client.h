@@ -14,6 +14,7 @@
 #include "client/lib/connection.h"
 #include "client/lib/resumable_stream.h"
 #include "client/lib/upload_plan.h"
+#include "client/lib/while_fetching.h"
 #include "tandem/v1/daemon_service.grpc.pb.h"
 #include "tandem/v1/dataset_service.grpc.pb.h"
 #include "tandem/v1/job_service.grpc.pb.h"
@@ -46,6 +47,11 @@ class Client {
 
   const std::string& address() const { return address_; }
 
+  // Told while the daemon fetches data that CreateJob, ResumeJob, DescribeModel, Evaluate, CreateDataset or
+  // FetchDataset needs: these are repeated until it is there. Null: they wait unseen. Before the first call;
+  // it outlives the client.
+  void SetFetchObserver(FetchObserver* observer) { fetch_observer_ = observer; }
+
   absl::StatusOr<v1::Job> CreateJob(const v1::JobSpec& spec, absl::string_view request_id,
                                     bool validate_only);
   absl::StatusOr<v1::Job> GetJob(absl::string_view name);
@@ -72,6 +78,8 @@ class Client {
   // much is there. Errors as UploadFiles'; FAILED_PRECONDITION, too: a file cannot be read or has changed.
   absl::StatusOr<v1::Upload> Upload(const UploadPlan& plan, StreamObserver& observer,
                                     const std::function<void(int64_t bytes)>& on_bytes);
+  // Waits until the daemon has the public set.
+  absl::StatusOr<v1::Dataset> FetchDataset(absl::string_view name);
   // With cancel_jobs it waits for the jobs' ends, for up to ten minutes. The number of cancelled jobs.
   absl::StatusOr<int> Shutdown(bool cancel_jobs);
 
@@ -130,6 +138,7 @@ class Client {
   const std::unique_ptr<v1::ModelService::Stub> models_;
   const std::unique_ptr<v1::DaemonService::Stub> daemon_;
   const std::unique_ptr<v1::DatasetService::Stub> datasets_;
+  FetchObserver* fetch_observer_ = nullptr;
 };
 
 }  // namespace tandem::client

@@ -49,4 +49,10 @@ std::string ErrorReason(const absl::Status& status) {
   return info.has_value() ? info->reason() : "";
 }
 
+std::map<std::string, std::string> ErrorMetadata(const absl::Status& status) {
+  const auto info = FindDetail<google::rpc::ErrorInfo>(status);
+  if (!info.has_value()) return {};
+  return {info->metadata().begin(), info->metadata().end()};
+}
+
 }  // namespace tandem::client

@@ -3,6 +3,7 @@
 
 #include <grpcpp/support/status.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ std::vector<FieldViolation> FieldViolations(const absl::Status& status);
 // The reason that google.rpc.ErrorInfo in the status's payloads gives, such as "JOB_TERMINAL"; empty where
 // there is none.
 std::string ErrorReason(const absl::Status& status);
+
+// What google.rpc.ErrorInfo says more, such as "bytes_done"; empty where there is nothing.
+std::map<std::string, std::string> ErrorMetadata(const absl::Status& status);
 
 }  // namespace tandem::client
 

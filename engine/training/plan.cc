@@ -159,12 +159,6 @@ void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
   violations.AddAll("training.loss", CheckLoss(training.loss()));
   violations.AddAll("training.optimizer", CheckOptimizer(training.optimizer()));
   CheckCount("training.global_batch_size", training.global_batch_size(), violations);
-  // Each part is planned for itself.
-  constexpr int64_t kMaxParts = 65536;
-  if (training.accumulation_steps() > kMaxParts) {
-    violations.Add("training.accumulation_steps",
-                   absl::StrCat("is ", training.accumulation_steps(), "; it must be at most ", kMaxParts));
-  }
   CheckLength(training, violations);
   violations.AddAll("training", CheckMetrics(training));
   violations.AddAll("training.schedule", CheckSchedule(training.schedule()));

@@ -165,8 +165,17 @@ std::map<std::string, std::string> DatasetCatalog::Find() const {
   return found;
 }
 
+absl::StatusOr<std::string> DatasetCatalog::ResolveFile(const std::string& path) const {
+  if (IsUrl(path)) {
+    return absl::InvalidArgumentError(
+        "is a URL, and only data sets are fetched; put the file into a data folder of the daemon");
+  }
+  return ResolvePath(path, PathKind::kFile, /*uploaded=*/false);
+}
+
 absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text, PathKind kind,
                                                         bool uploaded) const {
+  if (IsUrl(text) && remote_ != nullptr) return remote_->LocalPath(text, kind);
   const auto outside = [&] {
     return absl::InvalidArgumentError(absl::StrCat(
         "is ", Quote(text), ", which is not inside a data folder of the daemon (",
@@ -351,7 +360,8 @@ v1::Dataset DatasetCatalog::DescribeNamed(const std::string& name, const std::st
     return dataset;
   }
   dataset.set_state(v1::DATASET_STATE_READY);
-  dataset.set_origin(v1::DATASET_ORIGIN_DATA_FOLDER);
+  dataset.set_origin(folder == absl::StrCat(public_folder_, "/", name) ? v1::DATASET_ORIGIN_FETCHED
+                                                                       : v1::DATASET_ORIGIN_DATA_FOLDER);
   AddDescription(name, &dataset);
   return dataset;
 }

@@ -11,6 +11,7 @@
 #include "engine/data/dataset.h"
 #include "engine/data/source_paths.h"
 #include "server/admission/registered_datasets.h"
+#include "server/admission/remote_data.h"
 #include "tandem/v1/dataset.pb.h"
 
 namespace tandem {
@@ -32,6 +33,13 @@ class DatasetCatalog {
   // folders.
   void SetRegistered(const RegisteredDatasets* registered) { registered_ = registered; }
 
+  // The same of data that is named by URLs, of which there is none without it; `public_folder`, one of the
+  // data folders, has the public sets that were fetched.
+  void SetRemote(const RemoteData* remote, std::string public_folder) {
+    remote_ = remote;
+    public_folder_ = std::move(public_folder);
+  }
+
   // As configured.
   const std::vector<std::string>& data_folders() const { return data_folders_; }
 
@@ -42,17 +50,16 @@ class DatasetCatalog {
   absl::StatusOr<v1::DatasetSpec> Expand(const v1::DatasetSpec& spec) const;
 
   // Expand's spec, whose paths are absolute, free of symbolic links and inside a data folder, or among the
-  // files that were uploaded for the set that is named. INVALID_ARGUMENT with the fields at fault relative to
-  // the spec ("name", "idx.train_images"): as Expand, or a file that is missing or elsewhere.
+  // files that were uploaded for the set that is named, or in the cache where they were URLs.
+  // INVALID_ARGUMENT with the fields at fault relative to the spec ("name", "idx.train_images"): as Expand,
+  // or a file that is missing or elsewhere.
   absl::StatusOr<v1::DatasetSpec> Resolve(const v1::DatasetSpec& spec) const;
   // The same of a spec that has a source already; `uploaded`: paths may lead to uploaded files.
   absl::StatusOr<v1::DatasetSpec> ResolvePaths(v1::DatasetSpec spec, bool uploaded) const;
 
   // The absolute path, free of symbolic links, of a file that is inside a data folder. INVALID_ARGUMENT
   // otherwise.
-  absl::StatusOr<std::string> ResolveFile(const std::string& path) const {
-    return ResolvePath(path, PathKind::kFile, /*uploaded=*/false);
-  }
+  absl::StatusOr<std::string> ResolveFile(const std::string& path) const;
 
   // DescribeDataset of a resolved spec; remembered until one of its files changes.
   absl::StatusOr<DatasetInfo> Describe(const v1::DatasetSpec& resolved) const;
@@ -90,6 +97,8 @@ class DatasetCatalog {
 
   const std::vector<std::string> data_folders_;
   const RegisteredDatasets* registered_ = nullptr;
+  const RemoteData* remote_ = nullptr;
+  std::string public_folder_;
   mutable Mutex mutex_;
   // By serialized spec.
   mutable std::map<std::string, Described> described_ ABSL_GUARDED_BY(mutex_);

@@ -63,14 +63,16 @@ const std::vector<KnownDataset>& KnownDatasets() {
       {"cifar-10",
        "60,000 coloured images of animals and vehicles, 32 by 32 pixels, in 10 classes (Krizhevsky, 2009).",
        {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"},
-       "put cifar-10-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, or the six .bin files "
+       "'tandem datasets fetch cifar-10' brings it; or put cifar-10-binary.tar.gz from "
+       "https://www.cs.toronto.edu/~kriz/cifar.html, or the six .bin files "
        "in it, into a "
        "subfolder 'cifar-10' of one of them (--data-folder)"},
       {"cifar-100",
        "60,000 coloured images of animals, plants and things, 32 by 32 pixels, in 100 classes (Krizhevsky, "
        "2009).",
        {},
-       "put cifar-100-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, or what is in it, into "
+       "'tandem datasets fetch cifar-100' brings it; or put cifar-100-binary.tar.gz from "
+       "https://www.cs.toronto.edu/~kriz/cifar.html, or what is in it, into "
        "a "
        "subfolder 'cifar-100' of one of them (--data-folder)"},
       {"fashion-mnist",
@@ -78,13 +80,15 @@ const std::vector<KnownDataset>& KnownDatasets() {
        // Xiao, Rasul and Vollgraf 2017.
        {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag",
         "Ankle boot"},
-       "install Debian's package dataset-fashion-mnist, which goes to /usr/share/datasets, or put its four "
+       "'tandem datasets fetch fashion-mnist' brings it; or install Debian's package dataset-fashion-mnist, "
+       "which goes to /usr/share/datasets, or put its four "
        "IDX files into a subfolder 'fashion-mnist' of one of them (--data-folder)"},
       {"mnist",
        "70,000 grey images of handwritten digits, 28 by 28 pixels, in 10 classes (LeCun, Cortes and Burges, "
        "1998).",
        {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
-       "put its four IDX files (train-images-idx3-ubyte and so on, plain, .gz or .xz) into a subfolder 'mnist' of "
+       "'tandem datasets fetch mnist' brings it; or put its four IDX files (train-images-idx3-ubyte and so "
+       "on, plain, .gz or .xz) into a subfolder 'mnist' of "
        "one "
        "of them (--data-folder)"},
   };

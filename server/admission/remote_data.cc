@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
 
 namespace tandem {
 
@@ -38,11 +40,25 @@ absl::Status DataBeingFetched(const FetchProgress& progress) {
   }
   absl::Status status = absl::UnavailableError(absl::StrCat(
       "the daemon is fetching the data (", how_far, ") and goes on with it; send the same request again"));
-  status = WithReason(std::move(status), "DATA_BEING_FETCHED");
+  status = WithReason(std::move(status), kDataBeingFetched);
   return WithReasonDetails(std::move(status), {{"bytes_done", absl::StrCat(progress.bytes_done)},
                                                {"bytes_total", absl::StrCat(progress.bytes_total)},
                                                {"files_done", absl::StrCat(progress.files_done)},
                                                {"files_total", absl::StrCat(progress.files_total)}});
+}
+
+absl::Status UnderField(absl::string_view prefix, const absl::Status& status) {
+  if (GetFieldViolations(status).empty()) return status;
+  FieldViolations violations;
+  violations.AddAll(prefix, status);
+  const absl::Status renamed = violations.ToStatus();
+  absl::Status result(status.code(), renamed.message());
+  const auto copy = [&result](absl::string_view type, const absl::Cord& payload) {
+    result.SetPayload(type, payload);
+  };
+  status.ForEachPayload(copy);
+  renamed.ForEachPayload(copy);
+  return result;
 }
 
 }  // namespace tandem

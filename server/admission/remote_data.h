@@ -28,8 +28,13 @@ struct FetchProgress {
   int64_t files_total = 0;  // 0: not known.
 };
 
-// UNAVAILABLE with the reason DATA_BEING_FETCHED, which says how far it is, for people and for programs.
+inline constexpr char kDataBeingFetched[] = "DATA_BEING_FETCHED";
+
+// UNAVAILABLE with the reason kDataBeingFetched, which says how far it is, for people and for programs.
 absl::Status DataBeingFetched(const FetchProgress& progress);
+
+// An error of RemoteData whose fields are below `prefix`; its code, its reason and all else stay as they are.
+absl::Status UnderField(absl::string_view prefix, const absl::Status& status);
 
 // Brings near what data sets name by URLs, and keeps it in a cache. What a URL led to is pinned to it as
 // "#sha256=<64 hexadecimal digits>", the content's or, for a folder, that of the listing of its contents; a

@@ -24,6 +24,7 @@
 #include "server/auth/listen_policy.h"
 #include "server/auth/server_credentials.h"
 #include "server/auth/token.h"
+#include "server/fetch/curl_transport.h"
 #include "server/scheduler/host_resources.h"
 #include "server/scheduler/machine_devices.h"
 #include "server/store/records.h"
@@ -91,6 +92,47 @@ absl::Status Daemon::OpenState(const DaemonOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status Daemon::OpenData(const DaemonOptions& options) {
+  Cache::Options cache;
+  cache.folder = state_folder_->CacheFolder();
+  cache.most_bytes = options.cache_bytes;
+  cache.needed = [this]() -> absl::StatusOr<Cache::Needed> {
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, jobs_->NonTerminalJobs());
+    Cache::Needed needed;
+    for (const v1::Job& job : jobs) Fetcher::AddNeeded(job.spec().dataset(), &needed);
+    // None yet while the daemon comes up.
+    if (registry_ == nullptr) return absl::UnavailableError("the daemon starts");
+    for (const v1::Dataset& dataset : registry_->List()) Fetcher::AddNeeded(dataset.spec(), &needed);
+    return needed;
+  };
+  TANDEM_ASSIGN_OR_RETURN(cache_, Cache::Open(std::move(cache)));
+  CurlTransport::Options transport;
+  for (const char* name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
+    if (transport.ca_file.empty()) transport.ca_file = ProcessEnvironment(name).value_or("");
+  }
+  for (const char* name : {"https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"}) {
+    if (ProcessEnvironment(name).has_value()) transport.has_proxy = true;
+  }
+  transport_ = std::make_unique<CurlTransport>(std::move(transport));
+  Fetcher::Options fetcher;
+  TANDEM_ASSIGN_OR_RETURN(fetcher.policy, FetchPolicy::Parse(options.fetch_from));
+  fetcher.public_folder = state_folder_->PublicFolder();
+  fetcher.mirror = options.datasets_mirror;
+  fetcher_ = std::make_unique<Fetcher>(std::move(fetcher), cache_.get(), transport_.get());
+
+  for (const std::string& folder : options.data_folders) {
+    std::error_code error;
+    // It may be mounted later; but most often its name is misspelt.
+    if (!std::filesystem::is_directory(folder, error)) spdlog::warn("data folder {} does not exist", folder);
+  }
+  // Public sets that were fetched are found as those in data folders are.
+  std::vector<std::string> data_folders = options.data_folders;
+  data_folders.push_back(state_folder_->PublicFolder());
+  datasets_ = std::make_unique<DatasetCatalog>(std::move(data_folders));
+  datasets_->SetRemote(fetcher_.get(), state_folder_->PublicFolder());
+  return absl::OkStatus();
+}
+
 absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   DeviceOptions device_options;
   device_options.cpu_devices = options.cpu_devices;
@@ -99,12 +141,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   device_options.memory_bytes = options.memory_bytes;
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Device> devices, MakeDevices(device_options, ProbeHost()));
   inventory_ = std::make_unique<Inventory>(devices);
-  for (const std::string& folder : options.data_folders) {
-    std::error_code error;
-    // It may be mounted later; but most often its name is misspelt.
-    if (!std::filesystem::is_directory(folder, error)) spdlog::warn("data folder {} does not exist", folder);
-  }
-  datasets_ = std::make_unique<DatasetCatalog>(options.data_folders);
+  TANDEM_RETURN_IF_ERROR(OpenData(options));
   TANDEM_RETURN_IF_ERROR(OpenDatasets(options));
   weights_ = std::make_unique<WeightsFinder>(datasets_.get(),
                                              [this](const std::string& name) -> absl::StatusOr<v1::Job> {
@@ -180,6 +217,7 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.scheduler = scheduler_.get();
   context.admission = admission_.get();
   context.datasets = datasets_.get();
+  context.remote = fetcher_.get();
   context.registry = registry_.get();
   context.uploads = uploads_.get();
   context.drain = drain_.get();
@@ -202,6 +240,8 @@ void Daemon::Stop() {
   if (server_ != nullptr && drained) server_->AwaitStreams(kWatcherGrace);
   lifecycle_->Stop();
   if (drain_ != nullptr) drain_->Abort(lifecycle_->CheckServing());
+  // Calls that wait for data end.
+  if (fetcher_ != nullptr) fetcher_->Stop();
   if (server_ != nullptr) {
     unlink(AddressFile().c_str());
     server_->Stop(kCallGrace);

@@ -13,6 +13,9 @@
 #include "server/datasets/dataset_registry.h"
 #include "server/datasets/uploads.h"
 #include "server/events/event_hub.h"
+#include "server/fetch/cache.h"
+#include "server/fetch/fetcher.h"
+#include "server/fetch/transport.h"
 #include "server/jobs/job_machine.h"
 #include "server/rpc/blocking_pool.h"
 #include "server/rpc/file_watcher.h"
@@ -55,6 +58,7 @@ class Daemon {
 
   absl::Status OpenState(const DaemonOptions& options);
   absl::Status OpenDatasets(const DaemonOptions& options);
+  absl::Status OpenData(const DaemonOptions& options);
   absl::Status TakeOverJobs(const DaemonOptions& options);
   absl::Status Serve(const DaemonOptions& options, const ListenAddress& address,
                      std::shared_ptr<grpc::ServerCredentials> credentials);
@@ -70,6 +74,9 @@ class Daemon {
   std::unique_ptr<Store> store_;
   std::unique_ptr<EventHub> events_;
   std::unique_ptr<JobMachine> jobs_;
+  std::unique_ptr<Cache> cache_;
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Fetcher> fetcher_;
   std::unique_ptr<DatasetCatalog> datasets_;
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<DatasetRegistry> registry_;

@@ -15,6 +15,8 @@
 #include "engine/base/version.h"
 #include "server/admission/closest_name.h"
 #include "server/daemon/yaml_config.h"
+#include "server/fetch/data_url.h"
+#include "server/fetch/fetch_policy.h"
 
 namespace tandem {
 namespace {
@@ -36,7 +38,13 @@ Examples:
         cpu-devices: 4
 
 Files in the state folder: token (what clients must send; mode 0600), address (where the daemon listens, while it
-runs), tandem.db (jobs and their events), jobs/ (a folder a job: log, model).
+runs), tandem.db (jobs and their events), jobs/ (a folder a job: log, model), cache/ (data that was fetched for jobs),
+public/ (public data sets that were fetched by name).
+
+Data by URL: https://..., http://... and s3://bucket/key in a job's data set. For S3 the daemon reads what the AWS tools
+read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION or AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3 or
+AWS_ENDPOINT_URL (paths are then endpoint/bucket/key), AWS_CA_BUNDLE; or the profile AWS_PROFILE in ~/.aws/credentials and
+~/.aws/config. Without credentials requests are not signed.
 
 SIGTERM or SIGINT stops the daemon within 5 seconds and leaves workers running: the next daemon on the same state folder
 takes them over. 'tandem shutdown --cancel-jobs' stops everything.
@@ -118,6 +126,40 @@ CLI::Option* AddDuration(const std::string& flag, absl::Duration least, const st
       ->default_str(absl::FormatDuration(*value));
 }
 
+void AddFetchOptions(DaemonOptions* options, CLI::App* app) {
+  app->add_option("--fetch-from", options->fetch_from,
+                  "Where data that jobs name by a URL may be fetched from, in place of the default; may be "
+                  "given several times. "
+                  "'public': any host of the public Internet. HOST, HOST:PORT or *.DOMAIN: this one, also "
+                  "where it has a private "
+                  "address, to which a job can otherwise not make the daemon connect. s3://BUCKET, "
+                  "s3://BUCKET/PREFIX or s3://*: "
+                  "these, with the daemon's own credentials, so that all who may submit jobs can use what "
+                  "those may read. "
+                  "'none', alone: nowhere. Behind a proxy (https_proxy, http_proxy) it is the proxy that "
+                  "looks names up, and "
+                  "'public' holds only what is an address in numbers")
+      ->type_name("PATTERN")
+      ->capture_default_str()
+      ->allow_extra_args(false)
+      ->group("Data from elsewhere");
+  app->add_option("--cache-size", options->cache_bytes,
+                  "The most that fetched data may take in the state folder, such as 200GiB. Where room is "
+                  "needed, what "
+                  "was not used for longest goes; never what a job that has not ended, or a registered data "
+                  "set, names")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("50GiB")
+      ->group("Data from elsewhere");
+  app->add_option("--datasets-mirror", options->datasets_mirror,
+                  "http:// or https:// address below which public data sets are looked for first, as "
+                  "<address>/mnist/train-images-idx3-ubyte.gz; checksums are verified whoever sends them")
+      ->type_name("URL")
+      ->envname("TANDEM_DATASETS_MIRROR")
+      ->group("Data from elsewhere");
+}
+
 void AddOptions(DaemonOptions* options, CLI::App* app) {
   app->add_option("--state-folder", options->state_folder,
                   "Folder of jobs, their events and files; made where it is missing. One daemon a folder. "
@@ -148,6 +190,8 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str()
       ->group("State and data");
+
+  AddFetchOptions(options, app);
 
   app->add_option("--listen", options->listen, "HOST:PORT to serve on; port 0 takes any that is free")
       ->type_name("ADDRESS")
@@ -248,6 +292,20 @@ std::string ExplainUnknown(const std::vector<std::string>& arguments, const std:
   return "there are arguments that no option takes; everything is given as --option value";
 }
 
+absl::Status CheckFetchOptions(const DaemonOptions& options) {
+  if (const auto policy = FetchPolicy::Parse(options.fetch_from); !policy.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--fetch-from: ", policy.status().message()));
+  }
+  if (options.cache_bytes <= 0) return absl::InvalidArgumentError("--cache-size must be above 0");
+  if (options.datasets_mirror.empty()) return absl::OkStatus();
+  const absl::StatusOr<DataUrl> mirror = ParseDataUrl(options.datasets_mirror);
+  if (!mirror.ok() || mirror->is_s3()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--datasets-mirror ", mirror.ok() ? "must be http://... or https://..." : mirror.status().message()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>& arguments) {
@@ -293,6 +351,7 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   if (options.tls_cert.empty() != options.tls_key.empty()) {
     return absl::InvalidArgumentError("--tls-cert and --tls-key must be given together");
   }
+  if (absl::Status status = CheckFetchOptions(options); !status.ok()) return status;
   return parsed;
 }
 

@@ -20,6 +20,9 @@ struct DaemonOptions {
   std::vector<std::string> data_folders;
   int64_t upload_limit = int64_t{256} << 30;
   int64_t upload_space = 0;
+  std::vector<std::string> fetch_from = {"public", "s3://*"};
+  int64_t cache_bytes = int64_t{50} << 30;
+  std::string datasets_mirror;
   int cpu_devices = 0;
   int threads_per_cpu_device = 0;
   int reference_devices = 0;

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "server/rpc/handlers.h"
+#include "server/rpc/local_data.h"
 
 namespace tandem::rpc {
 namespace {
@@ -14,7 +15,11 @@ void Create(const RpcContext& context, const v1::CreateDatasetRequest& request, 
   } else if (repeated->has_value()) {
     reply(**std::move(repeated));
   } else {
-    reply(context.registry->Create(request, request.dataset().spec()));
+    WithLocalData(
+        context, request.dataset().spec(), "dataset.spec", kFetchWait,
+        [&context, &request, reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> spec) mutable {
+          reply(spec.ok() ? context.registry->Create(request, *spec) : spec.status());
+        });
   }
 }
 

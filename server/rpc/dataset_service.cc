@@ -24,6 +24,10 @@ class DatasetService final : public v1::DatasetService::CallbackService {
                                     Empty* response) override {
     return Unary("DeleteDataset", context, request, response, &rpc::DeleteDataset);
   }
+  ServerUnaryReactor* FetchDataset(CallbackServerContext* context, const v1::FetchDatasetRequest* request,
+                                   v1::Dataset* response) override {
+    return Unary("FetchDataset", context, request, response, &rpc::FetchDataset);
+  }
   ServerUnaryReactor* CreateUpload(CallbackServerContext* context, const v1::CreateUploadRequest* request,
                                    v1::Upload* response) override {
     return Unary("CreateUpload", context, request, response, &rpc::CreateUpload);

@@ -7,6 +7,7 @@
 #include "engine/training/model_description.h"
 #include "server/admission/template_data.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/local_data.h"
 
 namespace tandem::rpc {
 namespace {
@@ -25,7 +26,9 @@ absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const v1::Describ
   TemplateData data = CustomaryData(model.template_());
   FieldViolations violations;
   if (request.has_dataset()) {
-    const absl::StatusOr<v1::DatasetSpec> resolved = context.datasets->Resolve(request.dataset());
+    TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec dataset,
+                            LocalDataNow(context, request.dataset(), "dataset"));
+    const absl::StatusOr<v1::DatasetSpec> resolved = context.datasets->Resolve(dataset);
     const absl::StatusOr<DatasetInfo> info =
         resolved.ok() ? context.datasets->Describe(*resolved) : resolved.status();
     if (info.ok()) {

@@ -5,6 +5,7 @@
 #include "engine/base/status_macros.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/local_data.h"
 #include "server/rpc/model_call_source.h"
 #include "server/rpc/model_task.h"
 
@@ -32,7 +33,9 @@ absl::Status CheckRequest(const v1::EvaluateRequest& request) {
 Source<v1::EvaluateResponse> Open(const RpcContext& context, v1::EvaluateRequest request) {
   TANDEM_ASSIGN_OR_RETURN(internal::v1::ModelTask task,
                           MakeModelTask(context, request.name(), request.artifact()));
-  const v1::DatasetSpec& wanted = request.has_dataset() ? request.dataset() : task.spec().dataset();
+  TANDEM_ASSIGN_OR_RETURN(
+      const v1::DatasetSpec wanted,
+      LocalDataNow(context, request.has_dataset() ? request.dataset() : task.spec().dataset(), "dataset"));
   absl::StatusOr<v1::DatasetSpec> dataset = context.datasets->Resolve(wanted);
   if (!dataset.ok()) {
     FieldViolations violations;

@@ -62,6 +62,8 @@ void ListUploads(const RpcContext& context, const v1::ListUploadsRequest& reques
 void DeleteUpload(const RpcContext& context, const v1::DeleteUploadRequest& request,
                   Reply<google::protobuf::Empty> reply);
 std::unique_ptr<RequestSink<v1::UploadFilesRequest, v1::Upload>> UploadFiles(const RpcContext& context);
+void FetchDataset(const RpcContext& context, const v1::FetchDatasetRequest& request,
+                  Reply<v1::Dataset> reply);
 void Shutdown(const RpcContext& context, const v1::ShutdownRequest& request,
               Reply<v1::ShutdownResponse> reply);
 

@@ -1,8 +1,38 @@
 #include <utility>
 
 #include "server/rpc/handlers.h"
+#include "server/rpc/local_data.h"
 
 namespace tandem::rpc {
+
+namespace {
+
+void Resume(const RpcContext& context, const std::string& name, const std::string& id, Reply<v1::Job> reply) {
+  const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
+  if (!job.ok()) {
+    reply(ExplainJobError(job.status(), name));
+    return;
+  }
+  auto resume = [&context, name, id,
+                 reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
+    if (!dataset.ok()) {
+      reply(dataset.status());
+      return;
+    }
+    context.jobs->Resume(id, [name, reply = std::move(reply)](absl::StatusOr<v1::Job> resumed) mutable {
+      if (!resumed.ok()) resumed = ExplainJobError(resumed.status(), name);
+      reply(std::move(resumed));
+    });
+  };
+  if (job->state() == v1::JOB_STATE_PAUSED || job->state() == v1::JOB_STATE_FAILED) {
+    // The cache may have made room since.
+    WithLocalData(context, job->spec().dataset(), "spec.dataset", kFetchWait, std::move(resume));
+  } else {
+    resume(job->spec().dataset());
+  }
+}
+
+}  // namespace
 
 void ResumeJob(const RpcContext& context, const v1::ResumeJobRequest& request, Reply<v1::Job> reply) {
   const absl::StatusOr<std::string> id = ParseJobName(request.name());
@@ -15,11 +45,9 @@ void ResumeJob(const RpcContext& context, const v1::ResumeJobRequest& request, R
     reply(accepts);
     return;
   }
-  context.jobs->Resume(
-      *id, [name = request.name(), reply = std::move(reply)](absl::StatusOr<v1::Job> job) mutable {
-        if (!job.ok()) job = ExplainJobError(job.status(), name);
-        reply(std::move(job));
-      });
+  context.pool->Post([&context, &request, id = *id, reply = std::move(reply)]() mutable {
+    Resume(context, request.name(), id, std::move(reply));
+  });
 }
 
 }  // namespace tandem::rpc

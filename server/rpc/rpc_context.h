@@ -3,6 +3,7 @@
 
 #include "server/admission/admission.h"
 #include "server/admission/dataset_catalog.h"
+#include "server/admission/remote_data.h"
 #include "server/datasets/dataset_registry.h"
 #include "server/datasets/uploads.h"
 #include "server/events/event_hub.h"
@@ -25,6 +26,8 @@ struct RpcContext {
   const Scheduler* scheduler = nullptr;
   const Admission* admission = nullptr;
   const DatasetCatalog* datasets = nullptr;
+  // Null: nothing is fetched.
+  RemoteData* remote = nullptr;
   JobDrain* drain = nullptr;
   BlockingPool* pool = nullptr;
   FileWatcher* files = nullptr;

@@ -75,3 +75,21 @@ start_daemon() {
   address=$(<"$scratch/state/address")
   export TANDEM_ADDRESS=$address TANDEM_TOKEN_FILE=$scratch/state/token
 }
+
+# expect_code CODE OUTPUT COMMAND...: fails where the command ends otherwise; what it says goes into the file OUTPUT.
+expect_code() {
+  local wanted=$1 output=$2 code=0
+  shift 2
+  timeout "${EXPECT_SECONDS:-120}" "$@" >"$output" 2>&1 || code=$?
+  [[ $code == "$wanted" ]] || {
+    cat "$output" >&2
+    die "exit code $code, not $wanted: $*"
+  }
+}
+# expect_text PATTERN FILE
+expect_text() {
+  grep -qiE -- "$1" "$2" || {
+    cat "$2" >&2
+    die "no '$1' in what it said"
+  }
+}

@@ -58,23 +58,6 @@ training:
   epochs: 2
 END
 
-# expect_code CODE OUTPUT COMMAND...
-expect_code() {
-  local wanted=$1 output=$2 code=0
-  shift 2
-  timeout 120 "$@" >"$output" 2>&1 || code=$?
-  [[ $code == "$wanted" ]] || {
-    cat "$output" >&2
-    die "exit code $code, not $wanted: $*"
-  }
-}
-expect_text() {
-  grep -qiE -- "$1" "$2" || {
-    cat "$2" >&2
-    die "no '$1' in what it said"
-  }
-}
-
 echo "Without TLS the daemon does not listen to other machines."
 expect_code 1 "$scratch/plain.log" "${on_server[@]}" "$tandemd" --state-folder "$scratch/plain" --listen 10.97.31.1:7447
 expect_text "TLS" "$scratch/plain.log"

@@ -20,8 +20,9 @@ constexpr std::array<absl::string_view, 8> kProtoReaders = {
 };
 
 // System libraries that the engine does without.
-constexpr std::array<absl::string_view, 3> kNotForEngine = {"third_party/grpc", "third_party/sqlite",
-                                                            "third_party/cli11"};
+constexpr std::array<absl::string_view, 5> kNotForEngine = {
+    "third_party/grpc", "third_party/sqlite", "third_party/cli11", "third_party/curl", "third_party/pugixml",
+};
 
 bool IsWithin(absl::string_view package, absl::string_view folder) {
   return package == folder || absl::StartsWith(package, absl::StrCat(folder, "/"));
@@ -88,6 +89,7 @@ const std::vector<Room>& RoomTable() {
       {"server/admission", 3},
       {"server/scheduler", 3},
       {"server/datasets", 4},
+      {"server/fetch", 4},
       {"server/workers", 4},
       {"server/auth", 5},
       {"server/rpc", 6},

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/datasets.h"
+#include "client/cli/commands/datasets_fetch.h"
 #include "client/cli/format.h"
 #include "client/cli/table.h"
 
@@ -135,6 +136,7 @@ void AddDatasets(CLI::App& app, Session& session, int& exit_code) {
   command->add_subcommand("list", "List them, as without a word")->callback([&session, &exit_code] {
     exit_code = List(session);
   });
+  AddDatasetsFetch(*command, session, exit_code);
   CLI::App* show = command->add_subcommand(
       "show", "Read a data set whole and show its classes, counts, mean and deviation");
   auto name = std::make_shared<std::string>();

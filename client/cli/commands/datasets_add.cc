@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "client/cli/commands/datasets.h"
+#include "client/cli/commands/datasets_fetch.h"
 #include "client/cli/dataset_options.h"
 #include "client/cli/format.h"
 #include "client/cli/stream_notes.h"
@@ -28,6 +29,7 @@ struct Options {
   std::string name;
   DatasetOptions data;
   std::string description;
+  bool known = false;
   bool upload = false;
   bool check = false;
 };
@@ -190,6 +192,13 @@ absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1:
 }
 
 int Run(Session& session, const Options& options) {
+  if (options.known) {
+    if (!options.data.IsEmpty()) {
+      return session.Fail(absl::InvalidArgumentError(
+          "--known: a public set has its own files; leave them out, or leave out --known"));
+    }
+    return FetchKnownDataset(session, options.name);
+  }
   absl::StatusOr<v1::DatasetSpec> spec = options.data.Read();
   if (!spec.ok()) return session.Fail(spec.status());
   const v1::DatasetSpec as_written = *spec;
@@ -228,6 +237,10 @@ void AddDatasetsAdd(CLI::App& datasets, Session& session, int& exit_code) {
                         "Send the files from this machine; otherwise the daemon reads them in its "
                         "data folders. A break is no loss: the same command goes on");
   command->add_flag("--check", options->check, "Only check whether it could be added")->excludes(upload);
+  command
+      ->add_flag("--known", options->known,
+                 "NAME is a public set, such as mnist, which the daemon downloads: as tandem datasets fetch")
+      ->excludes(upload);
   command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 

@@ -1,0 +1,40 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/datasets_fetch.h"
+#include "client/cli/format.h"
+
+namespace tandem::cli {
+
+int FetchKnownDataset(Session& session, const std::string& name) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  absl::StatusOr<v1::Dataset> dataset = (*client)->FetchDataset(name);
+  if (!dataset.ok()) return session.Fail(dataset.status());
+  session.MakeShowable(&*dataset);
+  if (session.structured()) {
+    session.terminal().Out(Structured(session.options.output, *dataset));
+  } else if (dataset->state() == v1::DATASET_STATE_FETCHING) {
+    session.terminal().Err(
+        absl::StrCat("tandem: the daemon goes on fetching; see how far it is with: tandem datasets "
+                     "fetch ",
+                     name, "\n"));
+  } else {
+    session.terminal().Out(absl::StrCat(
+        session.style().Bold(name), " is there: ", FormatCount(dataset->train_samples()), " training and ",
+        FormatCount(dataset->validation_samples()), " validation samples in ", dataset->location(), "\n"));
+  }
+  return dataset->state() == v1::DATASET_STATE_FETCHING ? kDetached : kSucceeded;
+}
+
+void AddDatasetsFetch(CLI::App& datasets, Session& session, int& exit_code) {
+  CLI::App* command = datasets.add_subcommand(
+      "fetch", "Have the daemon download a public data set (mnist, fashion-mnist, cifar-10, cifar-100)");
+  auto name = std::make_shared<std::string>();
+  command->add_option("NAME", *name, "The data set")->required();
+  command->callback([name, &session, &exit_code] { exit_code = FetchKnownDataset(session, *name); });
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,186 @@
+#include "server/fetch/cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "engine/base/error_reason.h"
+#include "engine/base/sha256.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+using internal::v1::CacheEntry;
+using ::testing::HasSubstr;
+
+class CacheTest : public ::testing::Test {
+ protected:
+  CacheTest() {
+    std::string folder = ::testing::TempDir() + "/cache_XXXXXX";
+    EXPECT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    Open();
+  }
+
+  void Open() {
+    cache_.reset();
+    Cache::Options options;
+    options.folder = folder_;
+    options.most_bytes = 1000;
+    options.needed = [this] { return needed_; };
+    options.clock = &clock_;
+    absl::StatusOr<std::unique_ptr<Cache>> cache = Cache::Open(std::move(options));
+    ASSERT_TRUE(cache.ok()) << cache.status();
+    cache_ = *std::move(cache);
+  }
+
+  // Fetches a file of so many bytes. Its URL and its content follow from `name`.
+  absl::StatusOr<CacheEntry> Add(const std::string& name, int bytes) {
+    const absl::StatusOr<std::string> folder = cache_->Begin(name);
+    if (!folder.ok()) return folder.status();
+    if (absl::Status room = cache_->Reserve(name, bytes); !room.ok()) {
+      cache_->Leave(name);
+      return room;
+    }
+    std::ofstream(*folder + "/files/data") << std::string(bytes, 'x');
+    CacheEntry entry;
+    entry.set_url("https://example.com/" + name);
+    entry.set_url_sha256(*Sha256Of(name));
+    entry.set_sha256(*Sha256Of(name + " content"));
+    auto* file = entry.add_files();
+    file->set_path("data");
+    file->set_size_bytes(bytes);
+    return cache_->Commit(name, entry);
+  }
+  std::optional<CacheEntry> Find(const std::string& name) { return cache_->Find(*Sha256Of(name)); }
+
+  std::string folder_;
+  FakeClock clock_{absl::FromUnixSeconds(1800000000)};
+  Cache::Needed needed_;
+  std::unique_ptr<Cache> cache_;
+};
+
+TEST_F(CacheTest, KeepsWhatWasFetchedAcrossRestarts) {
+  EXPECT_FALSE(Find("a").has_value());
+  ASSERT_TRUE(Add("a", 100).ok());
+  Open();
+  const std::optional<CacheEntry> entry = Find("a");
+  ASSERT_TRUE(entry.has_value());
+  EXPECT_EQ(fs::file_size(cache_->PathOf(*entry)), 100);
+  EXPECT_EQ(cache_->used_bytes(), 100);
+  EXPECT_TRUE(cache_->Find(*Sha256Of("a"), *Sha256Of("a content")).has_value());
+  EXPECT_FALSE(cache_->Find(*Sha256Of("a"), *Sha256Of("other content")).has_value());
+}
+
+TEST_F(CacheTest, WhatSomebodyTouchedIsDropped) {
+  const absl::StatusOr<CacheEntry> entry = Add("a", 100);
+  ASSERT_TRUE(entry.ok()) << entry.status();
+  const std::string path = cache_->PathOf(*entry);
+  std::ofstream(path, std::ios::app) << "more";
+  EXPECT_FALSE(Find("a").has_value());
+  EXPECT_FALSE(fs::exists(path));
+  ASSERT_TRUE(Add("b", 100).ok());
+  // The same size, another time.
+  const std::string b = cache_->PathOf(*Find("b"));
+  fs::last_write_time(b, fs::last_write_time(b) + std::chrono::seconds(1));
+  EXPECT_FALSE(Find("b").has_value());
+}
+
+TEST_F(CacheTest, WhatWasNotUsedForLongestGoesFirst) {
+  for (const char* name : {"a", "b", "c"}) {
+    ASSERT_TRUE(Add(name, 300).ok());
+    clock_.Advance(absl::Hours(1));
+  }
+  ASSERT_TRUE(Find("a").has_value());
+  clock_.Advance(absl::Hours(1));
+  ASSERT_TRUE(Add("d", 300).ok());
+  EXPECT_FALSE(Find("b").has_value());
+  EXPECT_TRUE(Find("a").has_value());
+  EXPECT_TRUE(Find("c").has_value());
+  EXPECT_EQ(cache_->used_bytes(), 900);
+}
+
+TEST_F(CacheTest, UsesAreRememberedAcrossRestarts) {
+  for (const char* name : {"a", "b", "c"}) {
+    ASSERT_TRUE(Add(name, 300).ok());
+    clock_.Advance(absl::Hours(1));
+  }
+  ASSERT_TRUE(Find("a").has_value());
+  Open();
+  clock_.Advance(absl::Hours(1));
+  ASSERT_TRUE(Add("d", 300).ok());
+  EXPECT_FALSE(Find("b").has_value());
+  EXPECT_TRUE(Find("a").has_value());
+}
+
+TEST_F(CacheTest, WhatIsNeededStays) {
+  ASSERT_TRUE(Add("a", 600).ok());
+  ASSERT_TRUE(Add("b", 300).ok());
+  needed_.emplace(*Sha256Of("a"), *Sha256Of("a content"));
+  clock_.Advance(absl::Hours(1));
+  const absl::Status status = Add("c", 500).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_EQ(GetReason(status), "CACHE_FULL");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--cache-size"));
+  EXPECT_TRUE(Find("a").has_value());
+  EXPECT_TRUE(Add("c", 400).ok()) << "b made room";
+}
+
+TEST_F(CacheTest, WhatWasJustUsedStays) {
+  ASSERT_TRUE(Add("a", 600).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(Add("b", 600).status()))
+      << "a job that will name it may be on its way";
+  clock_.Advance(absl::Minutes(11));
+  EXPECT_TRUE(Add("b", 600).ok());
+}
+
+TEST_F(CacheTest, WhatWasBegunAndLeftGoesBeforeEntries) {
+  ASSERT_TRUE(Add("a", 300).ok());
+  const absl::StatusOr<std::string> folder = cache_->Begin("half");
+  ASSERT_TRUE(folder.ok());
+  EXPECT_FALSE(cache_->Begin("half").ok()) << "one at a time";
+  ASSERT_TRUE(cache_->Reserve("half", 600).ok());
+  std::ofstream(*folder + "/files/data.part") << std::string(500, 'x');
+  clock_.Advance(absl::Hours(1));
+  EXPECT_FALSE(Add("b", 500).ok()) << "being fetched";
+  EXPECT_TRUE(Find("a").has_value()) << "nothing goes where that is not enough";
+  cache_->Leave("half");
+  EXPECT_EQ(cache_->used_bytes(), 800);
+  EXPECT_TRUE(fs::exists(*folder));
+  clock_.Advance(absl::Hours(1));
+  ASSERT_TRUE(Add("b", 500).ok());
+  EXPECT_FALSE(fs::exists(*folder));
+  EXPECT_TRUE(Find("a").has_value());
+}
+
+TEST_F(CacheTest, TheSameContentAgainKeepsItsFiles) {
+  const absl::StatusOr<CacheEntry> first = Add("a", 100);
+  ASSERT_TRUE(first.ok());
+  const auto time = fs::last_write_time(cache_->PathOf(*first));
+  clock_.Advance(absl::Hours(1));
+  const absl::StatusOr<CacheEntry> second = Add("a", 100);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(cache_->PathOf(*first), cache_->PathOf(*second));
+  EXPECT_EQ(fs::last_write_time(cache_->PathOf(*second)), time);
+  EXPECT_EQ(cache_->used_bytes(), 100);
+  Open();
+  EXPECT_TRUE(Find("a").has_value());
+}
+
+TEST_F(CacheTest, WhatIsNoEntryIsRemovedAtTheStart) {
+  ASSERT_TRUE(Add("a", 100).ok());
+  fs::create_directories(folder_ + "/entries/strange/files");
+  fs::create_directories(folder_ + "/entries/broken/files");
+  std::ofstream(folder_ + "/entries/broken/entry.json") << "{\"url\": ";
+  Open();
+  EXPECT_FALSE(fs::exists(folder_ + "/entries/strange"));
+  EXPECT_FALSE(fs::exists(folder_ + "/entries/broken"));
+  EXPECT_TRUE(Find("a").has_value());
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,50 @@
+#ifndef TANDEM_SERVER_FETCH_CURL_TRANSPORT_H_
+#define TANDEM_SERVER_FETCH_CURL_TRANSPORT_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "engine/base/mutex.h"
+#include "server/fetch/transport.h"
+
+namespace tandem {
+
+// libcurl. Connections are kept for later requests. Thread-safe; each request blocks its thread.
+class CurlTransport : public Transport {
+ public:
+  struct Options {
+    absl::Duration connect_timeout = absl::Seconds(15);
+    // The longest that a transfer may stand still.
+    absl::Duration stall_timeout = absl::Seconds(30);
+    // PEM certificates of the authorities that may vouch for servers. Empty: those of the system.
+    std::string ca_file;
+    // Whether the environment names a proxy (https_proxy and so on), which libcurl then uses: it is the proxy
+    // that finds servers' addresses, so that they are not judged here.
+    bool has_proxy = false;
+  };
+
+  explicit CurlTransport(Options options);
+  ~CurlTransport() override;
+
+  absl::StatusOr<HttpResponse> Get(const HttpRequest& request, HttpSink& sink) override;
+  void Stop() override { stopped_ = true; }
+
+ private:
+  class Exchange;
+  struct Handle;
+
+  std::unique_ptr<Handle> TakeHandle();
+  void GiveBack(std::unique_ptr<Handle> handle);
+
+  const Options options_;
+  std::atomic<bool> stopped_ = false;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Handle>> idle_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_FETCH_CURL_TRANSPORT_H_

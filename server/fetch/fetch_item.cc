@@ -1,0 +1,242 @@
+#include "server/fetch/fetch_item.h"
+
+#include <google/protobuf/util/json_util.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/sha256.h"
+#include "engine/base/status_macros.h"
+#include "server/fetch/download.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+using internal::v1::CacheEntry;
+using internal::v1::CacheFile;
+
+// In the folder of a fetch: a line of JSON for each of its files that is whole.
+constexpr char kNotes[] = "/fetched.jsonl";
+// Tries at an address behind which there is another one.
+constexpr int kTriesBeforeNext = 2;
+
+// -1: it is not there.
+int64_t ModifyTimeNanos(const std::string& path, int64_t* size) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0) return -1;
+  *size = info.st_size;
+  return int64_t{info.st_mtim.tv_sec} * 1000000000 + info.st_mtim.tv_nsec;
+}
+
+absl::Status MakeParent(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(fs::path(path).parent_path(), error);
+  if (!error) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("cannot make the folder of ", path, ": ", error.message()));
+}
+
+// What a folder's content is pinned to is the digest of this.
+std::string ListingOf(const CacheEntry& entry) {
+  std::string listing;
+  for (const CacheFile& file : entry.files())
+    absl::StrAppend(&listing, file.sha256(), " ", file.path(), "\n");
+  return listing;
+}
+
+}  // namespace
+
+FetchItem::FetchItem(DataUrl url, PathKind kind, std::vector<std::string> addresses)
+    : url_(std::move(url)),
+      kind_(kind),
+      addresses_(std::move(addresses)),
+      url_sha256_(Sha256Of(url_.location).value_or("")),
+      key_(absl::StrCat(url_sha256_.substr(0, 32), "-", static_cast<int>(kind), "-",
+                        url_.sha256.substr(0, 24))) {}
+
+FetchProgress FetchItem::progress() const { return {bytes_done_, bytes_total_, files_done_, files_total_}; }
+
+std::optional<CacheEntry> FetchItem::FindCached(Cache* cache) const {
+  std::optional<CacheEntry> entry = cache->Find(url_sha256_, url_.sha256);
+  if (entry.has_value() && kind_ != PathKind::kFileOrFolder &&
+      entry->folder() != (kind_ == PathKind::kFolder)) {
+    return std::nullopt;
+  }
+  return entry;
+}
+
+absl::StatusOr<std::optional<CacheEntry>> FetchItem::Plan(const FetchTools& tools, bool fresh) {
+  std::optional<CacheEntry> cached = FindCached(tools.cache);
+  if (cached.has_value() && (fresh || !url_.sha256.empty())) return cached;
+  known_ = std::move(cached);
+  if (addresses_.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(plan_, tools.planner->Plan(url_, kind_));
+  } else {
+    TANDEM_ASSIGN_OR_RETURN(plan_, tools.public_planner->PlanFile(FileNameOf(url_), addresses_));
+  }
+  TANDEM_RETURN_IF_ERROR(PrepareFolder(tools));
+  return std::optional<CacheEntry>();
+}
+
+absl::Status FetchItem::PrepareFolder(const FetchTools& tools) {
+  TANDEM_ASSIGN_OR_RETURN(folder_, tools.cache->Begin(key_));
+  files_.resize(plan_.files.size());
+  files_total_ = static_cast<int64_t>(files_.size());
+  if (!plan_.folder) {
+    missing_.push_back(0);
+    return absl::OkStatus();
+  }
+  // What an earlier try brought, and what the entry that is here has already.
+  std::map<std::string, CacheFile> here, known;
+  const absl::StatusOr<std::string> notes = tools.env->ReadFile(folder_ + kNotes);
+  for (const absl::string_view line : absl::StrSplit(notes.ok() ? *notes : "", '\n', absl::SkipEmpty())) {
+    CacheFile file;
+    // The last line may have been cut by a crash.
+    if (google::protobuf::util::JsonStringToMessage(std::string(line), &file).ok()) here[file.path()] = file;
+  }
+  if (known_.has_value()) {
+    for (const CacheFile& file : known_->files()) known[file.path()] = file;
+  }
+  const auto same = [](const PlannedFile& planned, const CacheFile& file) {
+    return !planned.etag.empty() && planned.etag == file.etag() && planned.size_bytes == file.size_bytes();
+  };
+  int64_t total = 0, kept = 0;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const PlannedFile& planned = plan_.files[i];
+    total += planned.size_bytes;
+    const std::string path = absl::StrCat(folder_, "/files/", planned.path);
+    int64_t size = 0;
+    if (const auto found = here.find(planned.path);
+        found != here.end() && same(planned, found->second) &&
+        ModifyTimeNanos(path, &size) == found->second.modify_time_nanos() && size == planned.size_bytes) {
+      files_[i] = found->second;
+    } else if (const auto old = known.find(planned.path); old != known.end() && same(planned, old->second)) {
+      TANDEM_RETURN_IF_ERROR(MakeParent(path));
+      unlink(path.c_str());
+      if (link(tools.cache->PathOf(*known_, old->second).c_str(), path.c_str()) == 0) files_[i] = old->second;
+    }
+    if (files_[i].sha256().empty()) {
+      missing_.push_back(i);
+    } else {
+      kept += planned.size_bytes;
+    }
+  }
+  bytes_total_ = total;
+  bytes_done_ = kept;
+  files_done_ = static_cast<int64_t>(files_.size() - missing_.size());
+  // At once, so that what cannot have room does not fetch the half of it first.
+  return tools.cache->Reserve(key_, total);
+}
+
+absl::StatusOr<std::optional<CacheEntry>> FetchItem::FetchFile(const FetchTools& tools, size_t index) {
+  const PlannedFile& planned = plan_.files[missing_[index]];
+  absl::StatusOr<std::optional<CacheFile>> file = DownloadFile(tools, planned);
+  if (!file.ok()) {
+    if (!known_.has_value() || plan_.folder || GetReason(file.status()) != kOriginUnreachable)
+      return file.status();
+    spdlog::warn("nobody can say whether it has changed, so the cached copy is used: {}",
+                 std::string(file.status().message()));
+    return known_;
+  }
+  ++files_done_;
+  if (!file->has_value()) return known_;
+  CacheFile& written = files_[missing_[index]];
+  written = **std::move(file);
+  written.set_path(planned.path);
+  if (plan_.folder) {
+    if (written.etag().empty()) written.set_etag(planned.etag);
+    int64_t size = 0;
+    written.set_modify_time_nanos(ModifyTimeNanos(absl::StrCat(folder_, "/files/", planned.path), &size));
+    Note(tools, written);
+  }
+  return std::optional<CacheEntry>();
+}
+
+absl::StatusOr<std::optional<CacheFile>> FetchItem::DownloadFile(const FetchTools& tools,
+                                                                 const PlannedFile& planned) {
+  DownloadRequest request;
+  request.path = absl::StrCat(folder_, "/files/", planned.path);
+  TANDEM_RETURN_IF_ERROR(MakeParent(request.path));
+  if (!plan_.folder) {
+    request.sha256 = url_.sha256;
+    if (known_.has_value()) request.known = &known_->files(0);
+  }
+  int64_t reported = 0;
+  DownloadContext context;
+  context.env = tools.env;
+  context.reserve = [&](int64_t bytes) {
+    // A folder has it already.
+    return plan_.folder ? absl::OkStatus() : tools.cache->Reserve(key_, bytes);
+  };
+  context.sleep = tools.sleep;
+  context.progress = [&](int64_t done, int64_t total) {
+    bytes_done_ += done - reported;
+    reported = done;
+    if (!plan_.folder) bytes_total_ = total;
+  };
+  absl::StatusOr<std::optional<CacheFile>> file = absl::InternalError("a file without an address");
+  std::vector<std::string> errors;
+  for (size_t i = 0; i < planned.origins.size(); ++i) {
+    RetryPolicy retry = tools.retry;
+    if (i + 1 < planned.origins.size()) retry.attempts = std::min(retry.attempts, kTriesBeforeNext);
+    file = Download(*planned.origins[i], request, retry, context);
+    if (file.ok() || absl::IsCancelled(file.status()) || absl::IsResourceExhausted(file.status()))
+      return file;
+    errors.emplace_back(file.status().message());
+  }
+  if (errors.size() < 2) return file;
+  return WithReason(absl::Status(file.status().code(), absl::StrJoin(errors, "; and ")),
+                    GetReason(file.status()));
+}
+
+// A note for who goes on after a crash; no harm if it is lost.
+void FetchItem::Note(const FetchTools& tools, const CacheFile& file) {
+  std::string line;
+  if (!google::protobuf::util::MessageToJsonString(file, &line).ok()) return;
+  MutexLock lock(&log_mutex_);
+  const std::string path = folder_ + kNotes;
+  absl::StatusOr<std::unique_ptr<WritableFile>> notes = tools.env->AppendToFile(path);
+  if (absl::IsNotFound(notes.status())) notes = tools.env->CreateFile(path);
+  if (notes.ok()) (*notes)->Append(line + "\n").IgnoreError();
+}
+
+absl::StatusOr<CacheEntry> FetchItem::Finish(const FetchTools& tools) {
+  CacheEntry entry;
+  entry.set_url(url_.shown);
+  entry.set_url_sha256(url_sha256_);
+  entry.set_folder(plan_.folder);
+  for (CacheFile& file : files_) *entry.add_files() = std::move(file);
+  entry.set_sha256(entry.files(0).sha256());
+  if (entry.folder()) {
+    TANDEM_ASSIGN_OR_RETURN(std::string digest, Sha256Of(ListingOf(entry)));
+    if (!url_.sha256.empty() && url_.sha256 != digest) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("is ", url_.shown, ", of which the listing with the files' checksums has the SHA-256 ",
+                       digest, ", not ", url_.sha256, " as asked for: what is there has changed"));
+    }
+    entry.set_sha256(std::move(digest));
+  }
+  unlink((folder_ + kNotes).c_str());
+  TANDEM_ASSIGN_OR_RETURN(CacheEntry committed, tools.cache->Commit(key_, std::move(entry)));
+  spdlog::info("fetched url={} bytes={} files={}", url_.shown, committed.size_bytes(),
+               committed.files_size());
+  folder_.clear();
+  return committed;
+}
+
+void FetchItem::Leave(Cache* cache) {
+  if (!folder_.empty()) cache->Leave(key_);
+}
+
+}  // namespace tandem

@@ -1,0 +1,152 @@
+#include "server/fetch/fetch_plan.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "engine/base/status_macros.h"
+#include "server/fetch/http_origin.h"
+#include "server/fetch/s3.h"
+
+namespace tandem {
+namespace {
+
+// More would be a whole store, named by mistake.
+constexpr size_t kMostObjects = 2000000;
+
+}  // namespace
+
+std::string WhyNoPath(const std::string& path) {
+  for (const absl::string_view part : absl::StrSplit(path, '/')) {
+    if (part.empty()) return "has an empty part";
+    if (part == "." || part == "..") return "would lead out of its folder";
+    if (part.size() > 255) return "has a part of more than 255 bytes";
+  }
+  return path.size() > 1024 ? "has more than 1024 bytes" : "";
+}
+
+absl::StatusOr<FetchPlan> FetchPlanner::Plan(const DataUrl& url, PathKind kind) const {
+  if (url.is_s3()) {
+    // Of a folder "key" is short for "key/".
+    DataUrl whole = url;
+    if (kind == PathKind::kFolder && !url.key.empty() && !absl::EndsWith(url.key, "/")) whole.key += "/";
+    TANDEM_RETURN_IF_ERROR(policy_->Check(whole));
+    return PlanS3(url, kind);
+  }
+  if (kind == PathKind::kFolder) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is ", url.shown,
+        ", but a folder is wanted, and http cannot list one; put the files into a bucket (s3://...) or "
+        "into a data folder of the daemon"));
+  }
+  return PlanFile(FileNameOf(url), {url.location});
+}
+
+absl::StatusOr<FetchPlan> FetchPlanner::PlanFile(const std::string& name,
+                                                 const std::vector<std::string>& addresses) const {
+  FetchPlan plan;
+  PlannedFile& file = plan.files.emplace_back();
+  file.path = name;
+  for (const std::string& address : addresses) {
+    TANDEM_ASSIGN_OR_RETURN(DataUrl url, ParseDataUrl(address));
+    file.origins.push_back(std::make_unique<HttpOrigin>(std::move(url), policy_, transport_));
+  }
+  return plan;
+}
+
+absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind) const {
+  const bool names_folder = url.key.empty() || absl::EndsWith(url.key, "/");
+  if (kind == PathKind::kFile && names_folder) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", url.shown, ", which names no object; a file is wanted: s3://bucket/key"));
+  }
+  absl::StatusOr<S3Config> config = ReadS3Config(environment_);
+  if (!config.ok()) {
+    return absl::Status(config.status().code(),
+                        absl::StrCat("is ", url.shown, ", and ", config.status().message()));
+  }
+  const auto bucket = std::make_shared<S3Bucket>(url.host, *std::move(config), transport_);
+  FetchPlan plan;
+  const auto add = [&](std::string path, const S3Object& object) {
+    PlannedFile& file = plan.files.emplace_back();
+    file.path = std::move(path);
+    file.size_bytes = object.size_bytes;
+    file.etag = object.etag;
+    file.origins.push_back(std::make_unique<S3Origin>(bucket, object.key));
+  };
+  if (kind == PathKind::kFile) {
+    add(FileNameOf(url), {url.key, -1, ""});
+    return plan;
+  }
+
+  // Where a file or a folder may be meant, "key" is listed, which finds both "key" and "key/...".
+  const std::string folder = names_folder ? url.key : absl::StrCat(url.key, "/");
+  const std::string prefix = kind == PathKind::kFolder ? folder : url.key;
+  std::string token;
+  Backoff backoff(retry_);
+  do {
+    const absl::StatusOr<S3Bucket::Page> page = bucket->List(prefix, token);
+    if (!page.ok()) {
+      if (!absl::IsUnavailable(page.status())) return page.status();
+      const std::optional<absl::Duration> wait = backoff.After(page.status(), /*brought=*/false);
+      if (!wait.has_value()) {
+        return absl::InvalidArgumentError(absl::StrCat("is ", url.shown, ", which could not be listed in ",
+                                                       backoff.tries(), " tries: ", page.status().message()));
+      }
+      if (!sleep_(*wait)) return absl::CancelledError("the daemon stops");
+      continue;
+    }
+    backoff.Reset();
+    for (const S3Object& object : page->objects) {
+      if (object.key == url.key && !names_folder) {
+        plan.files.clear();
+        add(FileNameOf(url), object);
+        return plan;
+      }
+      // Consoles make objects for folders.
+      if (!absl::StartsWith(object.key, folder) || absl::EndsWith(object.key, "/")) continue;
+      std::string path = object.key.substr(folder.size());
+      if (const std::string why = WhyNoPath(path); !why.empty()) {
+        return absl::InvalidArgumentError(absl::StrCat("is ", url.shown, ", which has an object whose name ",
+                                                       why, ": '", absl::CHexEscape(path.substr(0, 200)),
+                                                       "'"));
+      }
+      add(std::move(path), object);
+    }
+    if (plan.files.size() > kMostObjects) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("is ", url.shown, ", which has more than ", kMostObjects, " objects"));
+    }
+    if (token == page->next_token && !token.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("is ", url.shown, ", whose listing does not end"));
+    }
+    token = page->next_token;
+  } while (!token.empty() || backoff.tries() > 0);
+  if (plan.files.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", url.shown, ", and the bucket has nothing there; check the address"));
+  }
+  plan.folder = true;
+  std::sort(plan.files.begin(), plan.files.end(),
+            [](const PlannedFile& a, const PlannedFile& b) { return a.path < b.path; });
+  // "a" and "a/b" can both be objects, but not files.
+  std::set<absl::string_view> paths;
+  for (const PlannedFile& file : plan.files) paths.insert(file.path);
+  for (const PlannedFile& file : plan.files) {
+    for (size_t slash = file.path.find('/'); slash != std::string::npos;
+         slash = file.path.find('/', slash + 1)) {
+      const std::string parent = file.path.substr(0, slash);
+      if (paths.count(parent) == 0) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("is ", url.shown, ", which has both '", parent,
+                       "' and objects below it; a folder of files cannot have both"));
+    }
+  }
+  return plan;
+}
+
+}  // namespace tandem

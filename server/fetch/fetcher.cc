@@ -1,0 +1,442 @@
+#include "server/fetch/fetcher.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/sha256.h"
+#include "engine/base/status_macros.h"
+#include "server/fetch/data_url.h"
+#include "server/fetch/public_sets.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::StatusOr<FetchPolicy> WithMirror(const FetchPolicy& policy, const std::string& mirror) {
+  if (mirror.empty()) return policy;
+  TANDEM_ASSIGN_OR_RETURN(const DataUrl url, ParseDataUrl(mirror));
+  return policy.With(url.host, url.port);
+}
+
+// More URLs than anybody asks for within the time for which it matters.
+constexpr size_t kMostChecked = 100000;
+
+absl::Status Stopping() { return absl::UnavailableError("the daemon stops; try again"); }
+
+}  // namespace
+
+// What one URL leads to, and how far it is. All but `fetch` is guarded by the fetcher's lock.
+struct Fetcher::Item {
+  Item(const DataUrl& url, PathKind kind, std::vector<std::string> addresses)
+      : fetch(url, kind, std::move(addresses)) {}
+
+  FetchItem fetch;
+  bool planned = false;
+  bool queued = false;
+  bool done = false;
+  size_t next = 0;  // Of the missing files.
+  int running = 0;
+  absl::Status status;
+  std::optional<FetchItem::Entry> entry;
+  absl::Duration done_at;
+};
+
+struct Fetcher::Waiter {
+  Parts parts;
+  absl::Duration deadline;
+  bool background = false;
+  absl::AnyInvocable<void(absl::Status)> finish;
+
+  bool IsOver() const {
+    bool all = true;
+    for (const auto& [field, item] : parts) {
+      if (item->done && !item->status.ok()) return true;
+      all = all && item->done;
+    }
+    return all;
+  }
+};
+
+Fetcher::Fetcher(Options options, Cache* cache, Transport* transport)
+    : options_(std::move(options)),
+      public_policy_(WithMirror(options_.policy, options_.mirror).value_or(options_.policy)),
+      cache_(cache),
+      transport_(transport),
+      planner_(&options_.policy, transport, options_.environment, options_.retry,
+               [this](absl::Duration duration) { return Sleep(duration); }),
+      public_planner_(&public_policy_, transport, options_.environment, options_.retry,
+                      [this](absl::Duration duration) { return Sleep(duration); }),
+      tools_{cache,          &planner_,    &public_planner_,
+             options_.retry, options_.env, [this](absl::Duration duration) { return Sleep(duration); }} {
+  for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Work(); });
+  threads_.emplace_back([this] { Expire(); });
+}
+
+Fetcher::~Fetcher() { Stop(); }
+
+void Fetcher::Stop() {
+  std::vector<std::shared_ptr<Waiter>> waiters;
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    waiters_changed_.SignalAll();
+    waiters.swap(waiters_);
+  }
+  transport_->Stop();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+  for (const std::shared_ptr<Waiter>& waiter : waiters) waiter->finish(Stopping());
+}
+
+// ---- What is asked for.
+
+void Fetcher::Ensure(const v1::DatasetSpec& spec, absl::Duration wait, Done done) {
+  v1::DatasetSpec pinned = spec;
+  Parts parts;
+  FieldViolations violations;
+  for (const SourcePath& path : PathsOf(&pinned)) {
+    if (!IsUrl(*path.path)) continue;
+    const absl::StatusOr<DataUrl> url = ParseDataUrl(*path.path);
+    if (url.ok()) {
+      parts.emplace_back(path.field, FindOrAdd(*url, path.kind, {}));
+    } else {
+      violations.Add(path.field, url.status().message());
+    }
+  }
+  if (!violations.empty()) {
+    done(WithReason(violations.ToStatus(), "FETCH_FAILED"));
+    return;
+  }
+  Await(parts, wait, /*background=*/false,
+        [pinned, parts, done = std::move(done)](absl::Status status) mutable {
+          if (!status.ok()) {
+            done(std::move(status));
+            return;
+          }
+          size_t i = 0;
+          for (const SourcePath& path : PathsOf(&pinned)) {
+            if (!IsUrl(*path.path)) continue;
+            const Item& item = *parts[i++].second;
+            *path.path = Pin(item.fetch.url(), item.entry->sha256());
+          }
+          done(std::move(pinned));
+        });
+}
+
+void Fetcher::FetchPublicSet(const std::string& name, absl::Duration wait,
+                             absl::AnyInvocable<void(absl::Status)> done) {
+  const PublicSet* const set = FindPublicSet(name);
+  if (set == nullptr) {
+    std::vector<std::string> names;
+    for (const PublicSet& one : PublicSets()) names.push_back(one.name);
+    done(absl::NotFoundError(absl::StrCat("name: is none of the public sets that can be fetched by name: ",
+                                          absl::StrJoin(names, ", "))));
+    return;
+  }
+  Parts parts;
+  for (const PublicFile& file : set->files) {
+    std::vector<std::string> addresses = file.addresses;
+    if (!options_.mirror.empty()) {
+      addresses.insert(addresses.begin(),
+                       absl::StrCat(absl::StripSuffix(options_.mirror, "/"), "/", set->name, "/", file.name));
+    }
+    absl::StatusOr<DataUrl> url = ParseDataUrl(file.addresses.front());
+    if (!url.ok()) {
+      done(url.status());
+      return;
+    }
+    url->sha256 = file.sha256;
+    parts.emplace_back(absl::StrCat("name (", file.name, ")"),
+                       FindOrAdd(*std::move(url), PathKind::kFile, std::move(addresses)));
+  }
+  bool first = false;
+  {
+    MutexLock lock(&mutex_);
+    first = installing_.insert(name).second;
+  }
+  // It is brought to its place whoever waits.
+  if (first) {
+    Await(parts, absl::InfiniteDuration(), /*background=*/true, [this, name, parts](absl::Status status) {
+      if (status.ok()) status = Install(name, parts);
+      if (!status.ok()) {
+        spdlog::warn("could not fetch the public set name={} error={}", name, std::string(status.message()));
+      }
+      MutexLock lock(&mutex_);
+      installing_.erase(name);
+    });
+  }
+  Await(parts, wait, /*background=*/false,
+        [this, name, parts, done = std::move(done)](absl::Status status) mutable {
+          done(status.ok() ? Install(name, parts) : std::move(status));
+        });
+}
+
+absl::StatusOr<std::string> Fetcher::LocalPath(const std::string& url, PathKind kind) const {
+  TANDEM_ASSIGN_OR_RETURN(const DataUrl parsed, ParseDataUrl(url));
+  TANDEM_ASSIGN_OR_RETURN(const std::string url_sha256, Sha256Of(parsed.location));
+  const std::optional<FetchItem::Entry> entry = cache_->Find(url_sha256, parsed.sha256);
+  if (!entry.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is ", parsed.shown, ", which is not in the daemon's cache ",
+        parsed.sha256.empty() ? "" : "with the content that it was submitted with; it may have made room; ",
+        "submit or resume the job to have it fetched again"));
+  }
+  if (kind != PathKind::kFileOrFolder && entry->folder() != (kind == PathKind::kFolder)) {
+    return absl::InvalidArgumentError(absl::StrCat("is ", parsed.shown, ", which is a ",
+                                                   entry->folder() ? "folder; a file" : "file; a folder",
+                                                   " is wanted"));
+  }
+  return cache_->PathOf(*entry);
+}
+
+void Fetcher::AddNeeded(const v1::DatasetSpec& spec, Cache::Needed* needed) {
+  v1::DatasetSpec copy = spec;
+  for (const SourcePath& path : PathsOf(&copy)) {
+    if (!IsUrl(*path.path)) continue;
+    const absl::StatusOr<DataUrl> url = ParseDataUrl(*path.path);
+    if (!url.ok() || url->sha256.empty()) continue;
+    needed->emplace(Sha256Of(url->location).value_or(""), url->sha256);
+  }
+}
+
+std::shared_ptr<Fetcher::Item> Fetcher::FindOrAdd(const DataUrl& url, PathKind kind,
+                                                  std::vector<std::string> addresses) {
+  auto item = std::make_shared<Item>(url, kind, std::move(addresses));
+  // What needs no network waits for no thread.
+  if (!url.sha256.empty() || IsFresh(item->fetch)) {
+    item->entry = item->fetch.FindCached(cache_);
+    item->done = item->entry.has_value();
+    if (item->done) return item;
+  }
+  MutexLock lock(&mutex_);
+  const absl::Duration now = options_.clock->Elapsed();
+  std::erase_if(items_, [&](const auto& one) {
+    return one.second->done && now - one.second->done_at >= options_.keep_outcome;
+  });
+  std::shared_ptr<Item>& present = items_[item->fetch.key()];
+  if (present != nullptr) return present;
+  present = item;
+  Offer(item);
+  return item;
+}
+
+void Fetcher::Await(Parts parts, absl::Duration wait, bool background,
+                    absl::AnyInvocable<void(absl::Status)> finish) {
+  auto waiter = std::make_shared<Waiter>();
+  waiter->parts = std::move(parts);
+  waiter->background = background;
+  waiter->deadline = Clock::Real()->Elapsed() + wait;
+  waiter->finish = std::move(finish);
+  absl::Status outcome;
+  {
+    MutexLock lock(&mutex_);
+    if (!waiter->IsOver() && !stopping_ && wait > absl::ZeroDuration()) {
+      waiters_.push_back(waiter);
+      waiters_changed_.SignalAll();
+      return;
+    }
+    if (!waiter->IsOver()) {
+      outcome = stopping_ ? Stopping() : DataBeingFetched(ProgressOf(waiter->parts));
+    } else {
+      outcome = OutcomeOf(waiter->parts);
+      Heard(*waiter);
+    }
+  }
+  waiter->finish(std::move(outcome));
+}
+
+absl::Status Fetcher::OutcomeOf(const Parts& parts) {
+  FieldViolations violations;
+  absl::Status first;
+  for (const auto& [field, item] : parts) {
+    if (!item->done || item->status.ok()) continue;
+    if (absl::IsCancelled(item->status)) return Stopping();
+    violations.Add(field, item->status.message());
+    if (first.ok()) first = item->status;
+  }
+  if (violations.empty()) return absl::OkStatus();
+  const absl::Status all = violations.ToStatus();
+  absl::Status outcome(first.code(), all.message());
+  all.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { outcome.SetPayload(type, payload); });
+  return WithReason(std::move(outcome), absl::IsInvalidArgument(first) ? "FETCH_FAILED" : GetReason(first));
+}
+
+FetchProgress Fetcher::ProgressOf(const Parts& parts) {
+  FetchProgress progress;
+  bool sizes_known = true, counts_known = true;
+  for (const auto& [field, item] : parts) {
+    const FetchProgress one = item->fetch.progress();
+    progress.bytes_done += one.bytes_done;
+    progress.bytes_total += one.bytes_total;
+    progress.files_done += one.files_done;
+    progress.files_total += one.files_total;
+    sizes_known = sizes_known && (one.bytes_total > 0 || item->done);
+    counts_known = counts_known && (one.files_total > 0 || item->done);
+  }
+  if (!sizes_known) progress.bytes_total = 0;
+  if (!counts_known) progress.files_total = 0;
+  return progress;
+}
+
+absl::Status Fetcher::Install(const std::string& name, const Parts& parts) {
+  MutexLock lock(&install_mutex_);
+  const std::string place = absl::StrCat(options_.public_folder, "/", name);
+  // Hidden, so that it is no set yet.
+  const std::string temporary = absl::StrCat(options_.public_folder, "/.", name, ".new");
+  std::error_code error;
+  if (fs::exists(place, error)) return absl::OkStatus();
+  fs::remove_all(temporary, error);
+  fs::create_directories(temporary, error);
+  if (error)
+    return absl::InternalError(absl::StrCat("cannot make the folder ", temporary, ": ", error.message()));
+  for (const auto& [field, item] : parts) {
+    const std::string from = cache_->PathOf(*item->entry);
+    const std::string to = absl::StrCat(temporary, "/", item->entry->files(0).path());
+    if (link(from.c_str(), to.c_str()) == 0) continue;
+    fs::copy_file(from, to, error);
+    if (error)
+      return absl::InternalError(absl::StrCat("cannot copy ", from, " to ", to, ": ", error.message()));
+  }
+  TANDEM_RETURN_IF_ERROR(options_.env->SyncDirectory(temporary));
+  TANDEM_RETURN_IF_ERROR(options_.env->RenameFile(temporary, place));
+  return options_.env->SyncDirectory(options_.public_folder);
+}
+
+// ---- The threads.
+
+void Fetcher::Work() {
+  while (const std::optional<Step> step = NextStep()) {
+    FetchItem& fetch = step->item->fetch;
+    Settle(*step, step->file.has_value() ? fetch.FetchFile(tools_, *step->file)
+                                         : fetch.Plan(tools_, IsFresh(fetch)));
+  }
+}
+
+std::optional<Fetcher::Step> Fetcher::NextStep() {
+  MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(this, &Fetcher::HasStep));
+  if (stopping_) return std::nullopt;
+  const std::shared_ptr<Item> item = ready_.front();
+  ready_.pop_front();
+  item->queued = false;
+  ++item->running;
+  if (!item->planned) return Step{item, std::nullopt};
+  const size_t file = item->next++;
+  // Behind the others, so that a large one does not hold up a small one.
+  Offer(item);
+  return Step{item, file};
+}
+
+void Fetcher::Offer(const std::shared_ptr<Item>& item) {
+  if (item->queued || item->done || !item->status.ok()) return;
+  const bool more = item->planned
+                        ? item->next < item->fetch.missing() && item->running < options_.threads_per_url
+                        : item->running == 0;
+  if (!more) return;
+  item->queued = true;
+  ready_.push_back(item);
+}
+
+void Fetcher::Settle(const Step& step, absl::StatusOr<std::optional<FetchItem::Entry>> found) {
+  const std::shared_ptr<Item>& item = step.item;
+  absl::Status status;
+  std::optional<FetchItem::Entry> entry;
+  {
+    MutexLock lock(&mutex_);
+    --item->running;
+    if (!step.file.has_value()) item->planned = true;
+    if (item->status.ok()) item->status = found.status();
+    if (found.ok() && found->has_value()) item->entry = *std::move(found);
+    if (!item->status.ok() && item->queued) {
+      item->queued = false;
+      ready_.erase(std::find(ready_.begin(), ready_.end(), item));
+    }
+    Offer(item);
+    if (item->queued || item->running > 0) return;
+    status = item->status;
+    entry = item->entry;
+  }
+  // This thread is the last one that has to do with it.
+  if (status.ok() && !entry.has_value()) {
+    absl::StatusOr<FetchItem::Entry> made = item->fetch.Finish(tools_);
+    status = made.status();
+    if (made.ok()) entry = *std::move(made);
+  }
+  item->fetch.Leave(cache_);
+  std::vector<std::pair<std::shared_ptr<Waiter>, absl::Status>> over;
+  {
+    MutexLock lock(&mutex_);
+    item->status = std::move(status);
+    item->entry = std::move(entry);
+    item->done = true;
+    item->done_at = options_.clock->Elapsed();
+    if (item->status.ok()) {
+      if (checked_.size() >= kMostChecked) checked_.clear();
+      checked_[item->fetch.url_sha256()] = item->done_at;
+    }
+    const auto still_waiting = [](const std::shared_ptr<Waiter>& waiter) { return !waiter->IsOver(); };
+    const auto first_over = std::stable_partition(waiters_.begin(), waiters_.end(), still_waiting);
+    for (auto waiter = first_over; waiter != waiters_.end(); ++waiter) {
+      Heard(**waiter);
+      over.emplace_back(*waiter, OutcomeOf((*waiter)->parts));
+    }
+    waiters_.erase(first_over, waiters_.end());
+  }
+  for (auto& [waiter, outcome] : over) waiter->finish(std::move(outcome));
+}
+
+void Fetcher::Heard(const Waiter& waiter) {
+  if (waiter.background) return;
+  for (const auto& [field, item] : waiter.parts) {
+    const auto found = items_.find(item->fetch.key());
+    if (item->done && found != items_.end() && found->second == item) items_.erase(found);
+  }
+}
+
+void Fetcher::Expire() {
+  while (true) {
+    std::vector<std::pair<std::shared_ptr<Waiter>, absl::Status>> late;
+    {
+      MutexLock lock(&mutex_);
+      if (stopping_) return;
+      absl::Duration earliest = absl::InfiniteDuration();
+      for (const std::shared_ptr<Waiter>& waiter : waiters_) earliest = std::min(earliest, waiter->deadline);
+      const absl::Duration left = earliest - Clock::Real()->Elapsed();
+      if (left > absl::ZeroDuration()) waiters_changed_.WaitWithTimeout(&mutex_, left);
+      const absl::Duration now = Clock::Real()->Elapsed();
+      const auto in_time = [now](const std::shared_ptr<Waiter>& waiter) { return waiter->deadline > now; };
+      const auto first_late = std::stable_partition(waiters_.begin(), waiters_.end(), in_time);
+      for (auto waiter = first_late; waiter != waiters_.end(); ++waiter) {
+        late.emplace_back(*waiter, DataBeingFetched(ProgressOf((*waiter)->parts)));
+      }
+      waiters_.erase(first_late, waiters_.end());
+    }
+    for (auto& [waiter, outcome] : late) waiter->finish(std::move(outcome));
+  }
+}
+
+bool Fetcher::Sleep(absl::Duration duration) {
+  MutexLock lock(&mutex_);
+  return !mutex_.AwaitWithTimeout(absl::Condition(this, &Fetcher::IsStopping), duration);
+}
+
+bool Fetcher::IsFresh(const FetchItem& item) const {
+  MutexLock lock(&mutex_);
+  const auto checked = checked_.find(item.url_sha256());
+  return checked != checked_.end() && options_.clock->Elapsed() - checked->second < options_.fresh;
+}
+
+}  // namespace tandem

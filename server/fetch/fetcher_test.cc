@@ -1,0 +1,388 @@
+#include "server/fetch/fetcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/time/clock.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/sha256.h"
+#include "server/fetch/data_url.h"
+#include "server/fetch/fake_transport.h"
+#include "server/fetch/public_sets.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLong = absl::Seconds(60);
+constexpr char kTable[] = "https://example.com/table.csv";
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+v1::DatasetSpec Csv(const std::string& train) {
+  v1::DatasetSpec spec;
+  spec.mutable_csv()->set_train(train);
+  return spec;
+}
+
+v1::DatasetSpec Folder(const std::string& train) {
+  v1::DatasetSpec spec;
+  spec.mutable_image_folder()->set_train(train);
+  return spec;
+}
+
+// What a call gave, which may come from another thread.
+template <typename Value>
+class Answer {
+ public:
+  void operator()(Value value) {
+    MutexLock lock(&mutex_);
+    value_ = std::move(value);
+  }
+  Value Get() {
+    MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(this, &Answer::Has));
+    return *value_;
+  }
+  bool has() {
+    MutexLock lock(&mutex_);
+    return Has();
+  }
+
+ private:
+  bool Has() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return value_.has_value(); }
+  Mutex mutex_;
+  std::optional<Value> value_ ABSL_GUARDED_BY(mutex_);
+};
+
+using SpecAnswer = Answer<absl::StatusOr<v1::DatasetSpec>>;
+
+class FetcherTest : public ::testing::Test {
+ protected:
+  FetcherTest() {
+    std::string folder = ::testing::TempDir() + "/fetcher_XXXXXX";
+    EXPECT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    Start();
+  }
+
+  void Start(const std::vector<std::string>& fetch_from = {"public", "s3://*"}) {
+    fetcher_.reset();
+    web_ = std::make_unique<FakeTransport>();
+    Cache::Options cache;
+    cache.folder = folder_ + "/cache";
+    cache.most_bytes = 100000;
+    cache.needed = [] { return Cache::Needed(); };
+    cache.clock = &clock_;
+    cache_ = *Cache::Open(std::move(cache));
+    Fetcher::Options options;
+    options.policy = *FetchPolicy::Parse(fetch_from);
+    options.public_folder = folder_ + "/public";
+    options.mirror = "http://mirror.local/sets";
+    options.environment = [](const std::string& name) -> std::optional<std::string> {
+      if (name == "AWS_ACCESS_KEY_ID") return "key";
+      if (name == "AWS_SECRET_ACCESS_KEY") return "secret";
+      if (name == "AWS_ENDPOINT_URL") return "http://s3.local";
+      return std::nullopt;
+    };
+    options.threads = 3;
+    options.retry = {.attempts = 2, .first_wait = absl::Milliseconds(1)};
+    options.clock = &clock_;
+    fetcher_ = std::make_unique<Fetcher>(std::move(options), cache_.get(), web_.get());
+  }
+
+  absl::StatusOr<v1::DatasetSpec> Ensure(const v1::DatasetSpec& spec, absl::Duration wait = kLong) {
+    auto answer = std::make_shared<SpecAnswer>();
+    fetcher_->Ensure(spec, wait,
+                     [answer](absl::StatusOr<v1::DatasetSpec> pinned) { (*answer)(std::move(pinned)); });
+    return answer->Get();
+  }
+  absl::Status FetchPublicSet(const std::string& name) {
+    auto answer = std::make_shared<Answer<absl::Status>>();
+    fetcher_->FetchPublicSet(name, kLong, [answer](absl::Status status) { (*answer)(std::move(status)); });
+    return answer->Get();
+  }
+  std::string Local(const std::string& url, PathKind kind = PathKind::kFile) {
+    const absl::StatusOr<std::string> path = fetcher_->LocalPath(url, kind);
+    EXPECT_TRUE(path.ok()) << path.status();
+    return path.ok() ? *path : "";
+  }
+  // A page of a bucket's listing: key, size and tag are its content.
+  void PutPage(const std::string& query, const std::vector<std::string>& keys, const std::string& next = "") {
+    std::string xml =
+        "<?xml version=\"1.0\"?><ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
+    for (const std::string& key : keys) {
+      absl::StrAppend(&xml, "<Contents><Key>", key, "</Key><Size>", key.size(), "</Size><ETag>&quot;",
+                      key.size(), "&quot;</ETag></Contents>");
+      web_->Put("http://s3.local/bucket/" + key, key, absl::StrCat("\"", key.size(), "\""));
+    }
+    absl::StrAppend(&xml, "<IsTruncated>", next.empty() ? "false" : "true", "</IsTruncated>");
+    if (!next.empty()) absl::StrAppend(&xml, "<NextContinuationToken>", next, "</NextContinuationToken>");
+    web_->Put("http://s3.local/bucket/?" + query, xml + "</ListBucketResult>");
+  }
+
+  std::string folder_;
+  FakeClock clock_{absl::Now()};
+  std::unique_ptr<FakeTransport> web_;
+  std::unique_ptr<Cache> cache_;
+  std::unique_ptr<Fetcher> fetcher_;
+};
+
+TEST_F(FetcherTest, PinsWhatItFetches) {
+  web_->Put(kTable, "a,b\n1,2\n");
+  const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Csv(kTable));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->csv().train(), absl::StrCat(kTable, "#sha256=", *Sha256Of("a,b\n1,2\n")));
+  EXPECT_EQ(ReadAll(Local(spec->csv().train())), "a,b\n1,2\n");
+  EXPECT_EQ(fs::path(Local(spec->csv().train())).filename(), "table.csv");
+  EXPECT_FALSE(fetcher_->LocalPath(spec->csv().train(), PathKind::kFolder).ok());
+}
+
+TEST_F(FetcherTest, SpecsWithoutUrlsAreLeftAlone) {
+  const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Csv("table.csv"), absl::ZeroDuration());
+  ASSERT_TRUE(spec.ok());
+  EXPECT_EQ(spec->csv().train(), "table.csv");
+}
+
+TEST_F(FetcherTest, AskedAgainItAsksWhetherItHasChanged) {
+  web_->Put(kTable, "old", "\"old\"");
+  const std::string old = Ensure(Csv(kTable))->csv().train();
+  ASSERT_TRUE(Ensure(Csv(kTable)).ok());
+  EXPECT_EQ(web_->requests().size(), 1) << "a moment ago";
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_EQ(Ensure(Csv(kTable))->csv().train(), old);
+  EXPECT_EQ(web_->requests().back().headers, std::vector<std::string>{"If-None-Match: \"old\""});
+  web_->Put(kTable, "new", "\"new\"");
+  clock_.Advance(absl::Minutes(1));
+  const std::string changed = Ensure(Csv(kTable))->csv().train();
+  EXPECT_NE(changed, old);
+  EXPECT_EQ(ReadAll(Local(changed)), "new");
+  EXPECT_EQ(ReadAll(Local(old)), "old") << "jobs that were submitted before still name it";
+  EXPECT_TRUE(Ensure(Csv(old), absl::ZeroDuration()).ok()) << "pinned and here: nobody is asked";
+}
+
+TEST_F(FetcherTest, WithoutItsServerTheCachedCopyIsUsed) {
+  web_->Put(kTable, "x");
+  ASSERT_TRUE(Ensure(Csv(kTable)).ok());
+  clock_.Advance(absl::Minutes(1));
+  for (int i = 0; i < 2; ++i) web_->Befall(kTable, {.error = absl::UnavailableError("nobody there")});
+  EXPECT_TRUE(Ensure(Csv(kTable)).ok());
+  clock_.Advance(absl::Minutes(1));
+  web_->Befall(kTable, {.status = 403});
+  EXPECT_FALSE(Ensure(Csv(kTable)).ok()) << "who may not read it any more does not";
+}
+
+TEST_F(FetcherTest, ManyWhoAskGetOneFetch) {
+  web_->Put(kTable, "x");
+  web_->Hold(true);
+  SpecAnswer first, second;
+  fetcher_->Ensure(Csv(kTable), kLong, [&](absl::StatusOr<v1::DatasetSpec> spec) { first(std::move(spec)); });
+  fetcher_->Ensure(Csv(kTable), kLong,
+                   [&](absl::StatusOr<v1::DatasetSpec> spec) { second(std::move(spec)); });
+  EXPECT_FALSE(first.has());
+  web_->Hold(false);
+  EXPECT_TRUE(first.Get().ok());
+  EXPECT_TRUE(second.Get().ok());
+  EXPECT_EQ(web_->requests().size(), 1);
+}
+
+TEST_F(FetcherTest, WhatTakesLongIsSaidToBeFetched) {
+  web_->Put(kTable, "x");
+  web_->Hold(true);
+  const absl::Status late = Ensure(Csv(kTable), absl::Milliseconds(1)).status();
+  EXPECT_TRUE(absl::IsUnavailable(late));
+  EXPECT_EQ(GetReason(late), kDataBeingFetched);
+  EXPECT_EQ(GetReasonDetails(late).at("bytes_done"), "0");
+  web_->Hold(false);
+  EXPECT_TRUE(Ensure(Csv(kTable)).ok()) << "the next one joins it";
+  EXPECT_EQ(web_->requests().size(), 1);
+}
+
+TEST_F(FetcherTest, AnErrorThatNobodyHeardIsGivenToTheNextOne) {
+  web_->Hold(true);
+  EXPECT_EQ(GetReason(Ensure(Csv(kTable), absl::ZeroDuration()).status()), kDataBeingFetched);
+  web_->Hold(false);
+  EXPECT_EQ(GetReason(Ensure(Csv(kTable)).status()), "FETCH_FAILED");
+  EXPECT_EQ(web_->requests().size(), 1);
+  web_->Put(kTable, "x");
+  EXPECT_TRUE(Ensure(Csv(kTable)).ok()) << "it was heard, so it is tried again";
+}
+
+TEST_F(FetcherTest, ErrorsNameTheirFields) {
+  web_->Put(kTable, "x");
+  v1::DatasetSpec spec;
+  spec.mutable_idx()->set_train_images(kTable);
+  spec.mutable_idx()->set_train_labels("https://example.com/missing?X-Amz-Signature=secret");
+  const absl::Status status = Ensure(spec).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  const std::vector<FieldViolation> violations = GetFieldViolations(status);
+  ASSERT_EQ(violations.size(), 1);
+  EXPECT_EQ(violations[0].field, "idx.train_labels");
+  EXPECT_THAT(violations[0].description, HasSubstr("https://example.com/missing?..."));
+  EXPECT_EQ(status.message().find("secret"), absl::string_view::npos);
+  EXPECT_EQ(GetFieldViolations(UnderField("spec.dataset", status))[0].field, "spec.dataset.idx.train_labels");
+}
+
+TEST_F(FetcherTest, AWrongChecksumIsAnError) {
+  web_->Put(kTable, "x");
+  const absl::Status status = Ensure(Csv(absl::StrCat(kTable, "#sha256=", *Sha256Of("y")))).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(*Sha256Of("x")));
+}
+
+TEST_F(FetcherTest, WhatIsNotAllowedIsNotFetched) {
+  Start({"s3://allowed"});
+  const absl::Status http = Ensure(Csv(kTable)).status();
+  EXPECT_TRUE(absl::IsPermissionDenied(http));
+  EXPECT_EQ(GetReason(http), "FETCH_NOT_ALLOWED");
+  EXPECT_EQ(GetFieldViolations(http)[0].field, "csv.train");
+  EXPECT_TRUE(absl::IsPermissionDenied(Ensure(Csv("s3://other-bucket/x")).status()));
+  EXPECT_TRUE(web_->requests().empty());
+}
+
+TEST_F(FetcherTest, ObjectsOfS3AreFetchedSigned) {
+  web_->Put("http://s3.local/bucket/a%20b/c%2B.csv", "x");
+  const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Csv("s3://bucket/a b/c+.csv"));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  ASSERT_TRUE(web_->requests()[0].signature.has_value());
+  EXPECT_EQ(web_->requests()[0].signature->region, "us-east-1");
+  EXPECT_TRUE(web_->requests()[0].any_address) << "the owner named the endpoint";
+  EXPECT_EQ(spec->csv().train(), absl::StrCat("s3://bucket/a b/c+.csv#sha256=", *Sha256Of("x")));
+}
+
+TEST_F(FetcherTest, FoldersOfS3AreFetchedWhole) {
+  PutPage("list-type=2&prefix=set%2F", {"set/", "set/cats/1.png", "set/cats/2.png"}, "more");
+  PutPage("continuation-token=more&list-type=2&prefix=set%2F", {"set/dogs/deep/3.png"});
+  const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Folder("s3://bucket/set"));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const std::string folder = Local(spec->image_folder().train(), PathKind::kFolder);
+  EXPECT_EQ(ReadAll(folder + "/cats/1.png"), "set/cats/1.png");
+  EXPECT_EQ(ReadAll(folder + "/dogs/deep/3.png"), "set/dogs/deep/3.png");
+  EXPECT_EQ(std::distance(fs::recursive_directory_iterator(folder), fs::recursive_directory_iterator()), 6);
+}
+
+TEST_F(FetcherTest, OfAFolderOnlyWhatChangedIsFetchedAgain) {
+  PutPage("list-type=2&prefix=set%2F", {"set/a/1", "set/b/22"});
+  const std::string before = Ensure(Folder("s3://bucket/set/"))->image_folder().train();
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_EQ(Ensure(Folder("s3://bucket/set/"))->image_folder().train(), before);
+  PutPage("list-type=2&prefix=set%2F", {"set/a/1", "set/b/333"});
+  clock_.Advance(absl::Minutes(1));
+  const std::string after = Ensure(Folder("s3://bucket/set/"))->image_folder().train();
+  EXPECT_NE(after, before);
+  EXPECT_EQ(web_->CountOf("http://s3.local/bucket/set/a/1"), 1);
+  EXPECT_EQ(ReadAll(Local(after, PathKind::kFolder) + "/b/333"), "set/b/333");
+  EXPECT_FALSE(fs::exists(Local(after, PathKind::kFolder) + "/b/22"));
+  EXPECT_TRUE(fs::exists(Local(before, PathKind::kFolder) + "/b/22"));
+}
+
+TEST_F(FetcherTest, FoldersGoOnAfterARestart) {
+  PutPage("list-type=2&prefix=set%2F", {"set/a/1", "set/b/22"});
+  web_->Befall("http://s3.local/bucket/set/b/22", {.status = 403});
+  EXPECT_FALSE(Ensure(Folder("s3://bucket/set/")).ok());
+  EXPECT_EQ(web_->CountOf("http://s3.local/bucket/set/a/1"), 1);
+  Start();
+  PutPage("list-type=2&prefix=set%2F", {"set/a/1", "set/b/22"});
+  ASSERT_TRUE(Ensure(Folder("s3://bucket/set/")).ok());
+  EXPECT_EQ(web_->CountOf("http://s3.local/bucket/set/a/1"), 0);
+  EXPECT_EQ(web_->CountOf("http://s3.local/bucket/set/b/22"), 1);
+}
+
+TEST_F(FetcherTest, FoldersThatCannotBeAreRefused) {
+  PutPage("list-type=2&prefix=none%2F", {});
+  EXPECT_THAT(std::string(Ensure(Folder("s3://bucket/none")).status().message()), HasSubstr("nothing there"));
+  PutPage("list-type=2&prefix=up%2F", {"up/../../etc/passwd"});
+  EXPECT_THAT(std::string(Ensure(Folder("s3://bucket/up")).status().message()),
+              HasSubstr("out of its folder"));
+  PutPage("list-type=2&prefix=both%2F", {"both/a", "both/a.txt", "both/a/b"});
+  EXPECT_THAT(std::string(Ensure(Folder("s3://bucket/both")).status().message()),
+              HasSubstr("cannot have both"));
+  EXPECT_THAT(std::string(Ensure(Folder("https://example.com/set/")).status().message()),
+              HasSubstr("cannot list"));
+  EXPECT_THAT(std::string(Ensure(Csv("s3://bucket/set/")).status().message()), HasSubstr("names no object"));
+}
+
+TEST_F(FetcherTest, CifarMayBeAFileOrAFolderOfS3) {
+  v1::DatasetSpec spec;
+  spec.mutable_cifar()->set_path("s3://bucket/cifar");
+  PutPage("list-type=2&prefix=cifar", {"cifar", "cifar/test.bin"});
+  ASSERT_TRUE(Ensure(spec).ok());
+  EXPECT_TRUE(fs::is_regular_file(Local(Ensure(spec)->cifar().path(), PathKind::kFileOrFolder)));
+  spec.mutable_cifar()->set_path("s3://bucket/cifar2");
+  PutPage("list-type=2&prefix=cifar2", {"cifar2/test.bin", "cifar2x"});
+  const absl::StatusOr<v1::DatasetSpec> folder = Ensure(spec);
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  EXPECT_TRUE(fs::is_directory(Local(folder->cifar().path(), PathKind::kFileOrFolder)));
+}
+
+TEST_F(FetcherTest, RefusalsOfS3SayWhatToDo) {
+  const std::string url = "http://s3.local/bucket/x";
+  const auto refusal = [&](int status, const std::string& code) {
+    web_->Befall(url, {.status = status, .body = "<Error><Code>" + code + "</Code></Error>"});
+    return std::string(Ensure(Csv("s3://bucket/x")).status().message());
+  };
+  EXPECT_THAT(refusal(403, "SignatureDoesNotMatch"), HasSubstr("AWS_SECRET_ACCESS_KEY"));
+  EXPECT_THAT(refusal(403, "InvalidAccessKeyId"), HasSubstr("AWS_ACCESS_KEY_ID"));
+  EXPECT_THAT(refusal(403, "AccessDenied"), HasSubstr("s3:GetObject"));
+  EXPECT_THAT(refusal(404, "NoSuchBucket"), HasSubstr("no such bucket"));
+  EXPECT_THAT(refusal(404, "NoSuchKey"), HasSubstr("no such object"));
+}
+
+TEST_F(FetcherTest, WhatHasNoRoomIsNotFetched) {
+  web_->Put(kTable, std::string(100001, 'x'));
+  const absl::Status status = Ensure(Csv(kTable)).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_EQ(GetReason(status), "CACHE_FULL");
+  EXPECT_EQ(GetFieldViolations(status)[0].field, "csv.train");
+}
+
+TEST_F(FetcherTest, PublicSetsAreVerified) {
+  EXPECT_TRUE(absl::IsNotFound(FetchPublicSet("imagenet")));
+  for (const PublicFile& file : FindPublicSet("mnist")->files) {
+    web_->Put("http://mirror.local/sets/mnist/" + file.name, "not MNIST");
+  }
+  const absl::Status status = FetchPublicSet("mnist");
+  EXPECT_FALSE(status.ok());
+  ASSERT_FALSE(GetFieldViolations(status).empty());
+  EXPECT_THAT(GetFieldViolations(status)[0].description, HasSubstr(*Sha256Of("not MNIST")));
+  EXPECT_THAT(GetFieldViolations(status)[0].description, HasSubstr("storage.googleapis.com"));
+  EXPECT_FALSE(fs::exists(folder_ + "/public/mnist"));
+  const std::vector<HttpRequest> requests = web_->requests();
+  EXPECT_EQ(requests[0].url.find("http://mirror.local/sets/mnist/"), 0) << "the mirror is asked first";
+  EXPECT_TRUE(requests[0].any_address) << "the owner named it";
+}
+
+TEST_F(FetcherTest, StoppingEndsTheWait) {
+  web_->Hold(true);
+  SpecAnswer answer;
+  fetcher_->Ensure(Csv(kTable), kLong,
+                   [&](absl::StatusOr<v1::DatasetSpec> spec) { answer(std::move(spec)); });
+  fetcher_->Stop();
+  EXPECT_TRUE(absl::IsUnavailable(answer.Get().status()));
+  EXPECT_TRUE(absl::IsUnavailable(Ensure(Csv("https://example.com/other")).status()));
+}
+
+TEST_F(FetcherTest, NeededIsWhatIsPinned) {
+  Cache::Needed needed;
+  Fetcher::AddNeeded(Csv(kTable), &needed);
+  EXPECT_TRUE(needed.empty());
+  Fetcher::AddNeeded(Csv(absl::StrCat(kTable, "#sha256=", *Sha256Of("x"))), &needed);
+  EXPECT_EQ(needed, (Cache::Needed{{*Sha256Of(kTable), *Sha256Of("x")}}));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,76 @@
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "server/rpc/handlers.h"
+#include "server/rpc/local_data.h"
+
+namespace tandem::rpc {
+namespace {
+
+int64_t NumberIn(const std::map<std::string, std::string>& details, const std::string& key) {
+  const auto found = details.find(key);
+  int64_t number = 0;
+  return found != details.end() && absl::SimpleAtoi(found->second, &number) ? number : 0;
+}
+
+// A set that is on its way, as far as `status` says.
+v1::Dataset Fetching(const std::string& id, const absl::Status& status) {
+  const std::map<std::string, std::string> details = GetReasonDetails(status);
+  v1::Dataset dataset;
+  dataset.set_name(absl::StrCat("datasets/", id));
+  dataset.set_state(v1::DATASET_STATE_FETCHING);
+  dataset.set_origin(v1::DATASET_ORIGIN_FETCHED);
+  dataset.mutable_fetch()->set_bytes_done(NumberIn(details, "bytes_done"));
+  dataset.mutable_fetch()->set_bytes_total(NumberIn(details, "bytes_total"));
+  dataset.mutable_fetch()->set_files_done(NumberIn(details, "files_done"));
+  dataset.mutable_fetch()->set_files_total(NumberIn(details, "files_total"));
+  return dataset;
+}
+
+void Fetch(const RpcContext& context, const std::string& id, Reply<v1::Dataset> reply) {
+  // Whoever has it by this name needs nothing.
+  absl::StatusOr<v1::Dataset> present = context.datasets->DescribeById(id);
+  if (present.ok() && present->problem().empty()) {
+    reply(std::move(present));
+    return;
+  }
+  if (context.remote == nullptr) {
+    reply(
+        WithReason(absl::FailedPreconditionError("name: this daemon fetches nothing"), "FETCH_NOT_ALLOWED"));
+    return;
+  }
+  context.remote->FetchPublicSet(id, kFetchWait,
+                                 [&context, id, reply = std::move(reply)](absl::Status status) mutable {
+                                   if (GetReason(status) == kDataBeingFetched) {
+                                     reply(Fetching(id, status));
+                                   } else if (!status.ok()) {
+                                     reply(std::move(status));
+                                   } else {
+                                     // It reads the files.
+                                     context.pool->Post([&context, id, reply = std::move(reply)]() mutable {
+                                       reply(context.datasets->DescribeById(id));
+                                     });
+                                   }
+                                 });
+}
+
+}  // namespace
+
+void FetchDataset(const RpcContext& context, const v1::FetchDatasetRequest& request,
+                  Reply<v1::Dataset> reply) {
+  const std::string id(absl::StripPrefix(request.name(), "datasets/"));
+  if (id.empty()) {
+    reply(FieldError("name", "is required: a public set's, such as \"mnist\""));
+    return;
+  }
+  context.pool->Post(
+      [&context, id, reply = std::move(reply)]() mutable { Fetch(context, id, std::move(reply)); });
+}
+
+}  // namespace tandem::rpc

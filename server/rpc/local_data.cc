@@ -1,0 +1,59 @@
+#include "server/rpc/local_data.h"
+
+#include <optional>
+#include <utility>
+
+#include "server/admission/remote_data.h"
+
+namespace tandem::rpc {
+namespace {
+
+using Then = absl::AnyInvocable<void(absl::StatusOr<v1::DatasetSpec>)>;
+
+// The source behind a spec, where it has URLs. A spec that is wrong has none: others say why.
+std::optional<v1::DatasetSpec> WithUrls(const RpcContext& context, const v1::DatasetSpec& spec) {
+  if (context.remote == nullptr) return std::nullopt;
+  absl::StatusOr<v1::DatasetSpec> expanded = context.datasets->Expand(spec);
+  if (!expanded.ok() || !NamesUrls(*expanded)) return std::nullopt;
+  return *std::move(expanded);
+}
+
+// What is used in the place of `spec`. What a name stands for is pinned where the name is kept.
+absl::StatusOr<v1::DatasetSpec> Local(const v1::DatasetSpec& spec, const std::string& field,
+                                      absl::StatusOr<v1::DatasetSpec> pinned) {
+  if (!pinned.ok()) return UnderField(field, pinned.status());
+  if (!spec.name().empty()) return spec;
+  return pinned;
+}
+
+}  // namespace
+
+void WithLocalData(const RpcContext& context, const v1::DatasetSpec& spec, const std::string& field,
+                   absl::Duration wait, Then then) {
+  const std::optional<v1::DatasetSpec> urls = WithUrls(context, spec);
+  if (!urls.has_value()) {
+    then(spec);
+    return;
+  }
+  context.remote->Ensure(
+      *urls, wait,
+      [&context, spec, field, then = std::move(then)](absl::StatusOr<v1::DatasetSpec> pinned) mutable {
+        // It may come from a thread that fetches, which has other things to do.
+        context.pool->Post([local = Local(spec, field, std::move(pinned)), then = std::move(then)]() mutable {
+          then(std::move(local));
+        });
+      });
+}
+
+absl::StatusOr<v1::DatasetSpec> LocalDataNow(const RpcContext& context, const v1::DatasetSpec& spec,
+                                             const std::string& field) {
+  const std::optional<v1::DatasetSpec> urls = WithUrls(context, spec);
+  if (!urls.has_value()) return spec;
+  absl::StatusOr<v1::DatasetSpec> local = absl::InternalError("nobody fetches");
+  context.remote->Ensure(*urls, absl::ZeroDuration(), [&](absl::StatusOr<v1::DatasetSpec> pinned) {
+    local = Local(spec, field, std::move(pinned));
+  });
+  return local;
+}
+
+}  // namespace tandem::rpc

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# Data by URL: the daemon fetches it from a web server that has mishaps, and from one that speaks S3 and checks
+# signatures; refuses what it must; goes on after a kill; and fetches a public set by name. Exit code 77: no Python.
+cd "$(dirname "$0")"
+source ./daemon.bash
+
+command -v python3 >/dev/null || skip "python3 is not installed"
+mkdir "$scratch/web"
+python3 - "$scratch/web" <<'END'
+import random
+import sys
+random.seed(1)
+def table(rows):
+    lines = ["a,b,sum"]
+    for _ in range(rows):
+        a, b = random.random(), random.random()
+        lines.append(f"{a:.6f},{b:.6f},{a + b:.6f}")
+    return "\n".join(lines) + "\n"
+open(f"{sys.argv[1]}/table.csv", "w").write(table(400))
+open(f"{sys.argv[1]}/large.csv", "w").write(table(40000))
+END
+shared=$here/../../../shared/data/mnist
+if [[ -d $shared ]]; then cp "$shared"/*.gz "$scratch/web"; fi
+python3 mishap_server.py "$scratch/web" "$scratch/port" &
+await 30 test -s "$scratch/port" || die "the web server did not start"
+web=http://127.0.0.1:$(<"$scratch/port")
+
+# job PATH: a job file for a table.
+job() {
+  cat >"$scratch/job.yaml" <<END
+name: by-url
+dataset:
+  csv: {train: "$1"}
+  validation_split: {fraction: 0.2}
+model:
+  input: {shape: [2]}
+  layers:
+  - dense: {units: 8, activation: tanh}
+  - dense: {units: 1}
+training:
+  loss: {mse: {}}
+  optimizer: {adam: {learning_rate: 0.01}}
+  global_batch_size: 32
+  epochs: 2
+END
+}
+requests() { python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode(), end="")' "$web/log"; }
+# refused TEXT URL: the job is refused, with the field and the text, and without what is secret in the URL.
+refused() {
+  job "$2"
+  expect_code 2 "$scratch/refused" "$tandem" validate "$scratch/job.yaml"
+  expect_text "csv.train" "$scratch/refused"
+  expect_text "$1" "$scratch/refused"
+  if grep -q "secret" "$scratch/refused"; then die "the refusal of $2 shows its query"; fi
+}
+
+echo "By default the daemon does not connect to private addresses, however they are written."
+start_daemon --listen 127.0.0.1:0 --cpu-devices 1 --datasets-mirror "$web/ok"
+for url in "$web/ok/table.csv?secret" http://localhost/x http://127.1/x http://2130706433/x "http://[::1]/x" \
+  http://169.254.169.254/latest/meta-data/; do
+  refused "fetches nothing" "$url"
+done
+refused "nothing is fetched" file:///etc/passwd
+refused "password" https://user:secret@example.com/x
+requests | grep -q . && die "the daemon asked the server all the same"
+if [[ -d $shared ]]; then
+  echo "A public set comes from the mirror that the owner named."
+  expect_code 0 "$scratch/fetch" "$tandem" datasets fetch mnist
+  expect_text "60,000 training" "$scratch/fetch"
+  expect_code 0 "$scratch/fetch" "$tandem" datasets fetch mnist
+  [[ $(requests | grep -c train-images) == 1 ]] || die "it was fetched twice"
+  expect_code 0 "$scratch/show" "$tandem" datasets show mnist
+  expect_text "60,000" "$scratch/show"
+fi
+kill "$daemon"
+wait "$daemon" || true
+
+echo "A job trains on a table by URL, and keeps the URL."
+export AWS_ENDPOINT_URL=$web/s3 AWS_ACCESS_KEY_ID=tester AWS_SECRET_ACCESS_KEY=a+secret/key
+allowed=(--listen 127.0.0.1:0 --cpu-devices 1 --fetch-from 127.0.0.1 --fetch-from "s3://data")
+start_daemon "${allowed[@]}"
+job "$web/ok/table.csv"
+expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
+expect_code 0 "$scratch/out" "$tandem" describe "$(sed -n 's/^submitted //p' "$scratch/out")" -o json
+expect_text "$web/ok/table.csv#sha256=$(sha256sum "$scratch/web/table.csv" | cut -c 1-64)" "$scratch/out"
+expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
+[[ $(requests | grep -c "/ok/table.csv") == 1 ]] || die "it was fetched again at once"
+for path in cut/3000/table.csv flaky/table.csv no-ranges/table.csv changes/table.csv "to?$web/ok/table.csv"; do
+  job "$web/$path"
+  expect_code 0 "$scratch/out" "$tandem" validate "$scratch/job.yaml"
+done
+requests | grep -q "/cut/3000/table.csv bytes=3000-" || die "it did not go on where it was cut"
+echo "A transfer that stands still is cut off, and goes on."
+job "$web/stall/table.csv"
+expect_code 0 "$scratch/out" "$tandem" validate "$scratch/job.yaml"
+
+echo "What is not there, not allowed or not the right thing is refused by name."
+refused "no such file" "$web/ok/missing.csv"
+refused "refuses it" "$web/status/403"
+refused "more than 5 times" "$web/loop"
+refused "only http and https" "$web/to?file:///etc/passwd"
+refused "fetches nothing" "$web/to?http://169.254.169.254/latest/meta-data/"
+refused "has the SHA-256" "$web/ok/table.csv#sha256=$(printf '0%.0s' {1..64})"
+refused "could not be fetched in 6 tries" "$web/short/table.csv"
+
+echo "The same from S3, with signed requests."
+job "s3://data/table.csv"
+expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
+refused "fetches nothing" "s3://other/table.csv"
+refused "names no object" "s3://data/"
+
+echo "A daemon that was killed goes on where the fetch was."
+job "$web/slow/large.csv"
+"$tandem" validate "$scratch/job.yaml" >"$scratch/killed" 2>&1 &
+has_part() { [[ -n $(find "$scratch/state/cache/partial" -name '*.part' -size +200k 2>/dev/null) ]]; }
+await 60 has_part || die "no part of the file came"
+kill -9 "$daemon"
+wait "$daemon" 2>/dev/null || true
+start_daemon "${allowed[@]}"
+expect_code 0 "$scratch/out" "$tandem" validate "$scratch/job.yaml"
+requests | grep -qE "/slow/large.csv bytes=[1-9]" || die "it began anew"
+
+echo "With the wrong secret S3 refuses, and that is said."
+kill "$daemon"
+wait "$daemon" || true
+AWS_SECRET_ACCESS_KEY=wrong start_daemon "${allowed[@]}"
+refused "credentials.*SignatureDoesNotMatch" "s3://data/large.csv"
+echo "PASSED"
