@@ -111,7 +111,7 @@ void AddGlobalOptions(CLI::App& app, RawOptions& raw, Session& session) {
       ->type_name("HOST:PORT")
       ->group(kGroup);
   app.add_option("--token-file", options.token_file,
-                 "The daemon's token (default: `token` in the state folder)")
+                 "A file with the daemon's token, or one's own (default: `token` in the state folder)")
       ->type_name("FILE")
       ->group(kGroup);
   app.add_option("--state-folder", options.state_folder,
@@ -146,10 +146,10 @@ void AddCommands(CLI::App& app, Session& session, int& exit_code) {
   using Adder = void (*)(CLI::App&, Session&, int&);
   const std::vector<std::pair<const char*, std::vector<Adder>>> groups = {
       {"Jobs",
-       {AddInit, AddValidate, AddSubmit, AddWatch, AddList, AddDescribe, AddLogs, AddDownload, AddPause,
-        AddResume, AddCancel, AddDelete}},
+       {AddInit, AddValidate, AddSubmit, AddWatch, AddList, AddQueue, AddDescribe, AddLogs, AddDownload,
+        AddPause, AddResume, AddPriority, AddCancel, AddDelete}},
       {"Models", {AddEvaluate, AddPredict}},
-      {"Daemon", {AddDevices, AddDatasets, AddShutdown}},
+      {"Daemon", {AddDevices, AddDatasets, AddTokens, AddShutdown}},
       {"Other", {AddVersion, AddCompletion}},
   };
   for (const auto& [group, adders] : groups) {

@@ -89,6 +89,14 @@ absl::StatusOr<std::vector<v1::Job>> Client::ListJobs(const ListJobsOptions& opt
   }
 }
 
+absl::StatusOr<v1::Job> Client::SetPriority(absl::string_view name, int priority) {
+  v1::UpdateJobRequest request;
+  request.mutable_job()->set_name(std::string(name));
+  request.mutable_job()->set_priority(priority);
+  request.mutable_update_mask()->add_paths("priority");
+  return Call(*jobs_, &v1::JobService::Stub::UpdateJob, request, timeout_);
+}
+
 absl::StatusOr<v1::Job> Client::CancelJob(absl::string_view name) {
   v1::CancelJobRequest request;
   request.set_name(std::string(name));
@@ -123,6 +131,51 @@ absl::StatusOr<std::vector<v1::Device>> Client::ListDevices() {
       Call(*daemon_, &v1::DaemonService::Stub::ListDevices, v1::ListDevicesRequest(), timeout_);
   if (!response.ok()) return response.status();
   return std::vector<v1::Device>(response->devices().begin(), response->devices().end());
+}
+
+absl::StatusOr<v1::Device> Client::DrainDevice(absl::string_view name, absl::string_view reason) {
+  v1::DrainDeviceRequest request;
+  request.set_name(std::string(name));
+  request.set_reason(std::string(reason));
+  return Call(*daemon_, &v1::DaemonService::Stub::DrainDevice, request, timeout_);
+}
+
+absl::StatusOr<v1::Device> Client::ResumeDevice(absl::string_view name) {
+  v1::ResumeDeviceRequest request;
+  request.set_name(std::string(name));
+  return Call(*daemon_, &v1::DaemonService::Stub::ResumeDevice, request, timeout_);
+}
+
+absl::StatusOr<v1::Device> Client::ExcludeDevice(absl::string_view name, absl::string_view reason) {
+  v1::ExcludeDeviceRequest request;
+  request.set_name(std::string(name));
+  request.set_reason(std::string(reason));
+  return Call(*daemon_, &v1::DaemonService::Stub::ExcludeDevice, request, timeout_);
+}
+
+absl::StatusOr<v1::ListQueueResponse> Client::ListQueue(int limit) {
+  v1::ListQueueRequest request;
+  request.set_page_size(limit);
+  return Call(*daemon_, &v1::DaemonService::Stub::ListQueue, request, timeout_);
+}
+
+absl::StatusOr<v1::CreateTokenResponse> Client::CreateToken(const v1::Token& token) {
+  v1::CreateTokenRequest request;
+  *request.mutable_token() = token;
+  return Call(*daemon_, &v1::DaemonService::Stub::CreateToken, request, timeout_);
+}
+
+absl::StatusOr<std::vector<v1::Token>> Client::ListTokens() {
+  absl::StatusOr<v1::ListTokensResponse> response =
+      Call(*daemon_, &v1::DaemonService::Stub::ListTokens, v1::ListTokensRequest(), timeout_);
+  if (!response.ok()) return response.status();
+  return std::vector<v1::Token>(response->tokens().begin(), response->tokens().end());
+}
+
+absl::StatusOr<v1::Token> Client::RevokeToken(absl::string_view name) {
+  v1::RevokeTokenRequest request;
+  request.set_name(std::string(name));
+  return Call(*daemon_, &v1::DaemonService::Stub::RevokeToken, request, timeout_);
 }
 
 absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets() {

@@ -57,12 +57,24 @@ class Client {
   absl::StatusOr<v1::Job> GetJob(absl::string_view name);
   // Asks for as many pages as it takes.
   absl::StatusOr<std::vector<v1::Job>> ListJobs(const ListJobsOptions& options);
+  // From -100 to 100.
+  absl::StatusOr<v1::Job> SetPriority(absl::string_view name, int priority);
   absl::StatusOr<v1::Job> CancelJob(absl::string_view name);
   absl::StatusOr<v1::Job> PauseJob(absl::string_view name);
   absl::StatusOr<v1::Job> ResumeJob(absl::string_view name);
   absl::Status DeleteJob(absl::string_view name);
   absl::StatusOr<v1::Daemon> GetDaemon();
   absl::StatusOr<std::vector<v1::Device>> ListDevices();
+  // Of a device, "devices/<kind>:<index>".
+  absl::StatusOr<v1::Device> DrainDevice(absl::string_view name, absl::string_view reason);
+  absl::StatusOr<v1::Device> ResumeDevice(absl::string_view name);
+  absl::StatusOr<v1::Device> ExcludeDevice(absl::string_view name, absl::string_view reason);
+  // The first `limit` jobs that wait (from 1 to 10000), and all users.
+  absl::StatusOr<v1::ListQueueResponse> ListQueue(int limit);
+  absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::Token& token);
+  absl::StatusOr<std::vector<v1::Token>> ListTokens();
+  // "tokens/<user>".
+  absl::StatusOr<v1::Token> RevokeToken(absl::string_view name);
   absl::StatusOr<std::vector<v1::Dataset>> ListDatasets();
   // The daemon reads the whole data set for it, which may take minutes.
   absl::StatusOr<v1::Dataset> GetDataset(absl::string_view name);

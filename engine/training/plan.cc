@@ -34,6 +34,8 @@ namespace {
 constexpr int kMaxJobNameLength = 48;
 constexpr int kMaxReplicas = 1024;
 constexpr int kMaxPrefetch = 64;
+constexpr int kMaxPriority = 100;
+constexpr double kMaxTimeLimitSeconds = 365.0 * 24 * 3600;
 constexpr double kMinReportSeconds = 0.05;
 constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
 
@@ -183,6 +185,25 @@ void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
   }
 }
 
+// When it runs, and beside what.
+void CheckScheduling(const v1::JobSpec& spec, FieldViolations& violations) {
+  const auto check = [&](absl::string_view field, bool given, bool right, double value,
+                         absl::string_view range) {
+    if (given && !right) violations.Add(field, absl::StrCat("is ", value, "; it must be ", range));
+  };
+  check("time_limit_seconds", spec.has_time_limit_seconds(),
+        spec.time_limit_seconds() > 0 && spec.time_limit_seconds() <= kMaxTimeLimitSeconds,
+        spec.time_limit_seconds(), "above 0 and at most 31,536,000 (a year)");
+  check("priority", true, std::abs(static_cast<int64_t>(spec.priority())) <= kMaxPriority, spec.priority(),
+        "from -100 to 100");
+  check("device_share", spec.has_device_share(), spec.device_share() > 0 && spec.device_share() <= 1,
+        spec.device_share(), "above 0 and at most 1");
+  if (spec.preemptible() && spec.checkpoints().off()) {
+    violations.Add("preemptible",
+                   "is asked for, but checkpoints.off keeps the job from going on where it was stopped");
+  }
+}
+
 void CheckReplicas(const v1::JobSpec& spec, FieldViolations& violations) {
   const v1::Replicas& replicas = spec.replicas();
   const int64_t batch = spec.training().global_batch_size();
@@ -198,10 +219,6 @@ void CheckReplicas(const v1::JobSpec& spec, FieldViolations& violations) {
     violations.Add("replicas.device_kind", absl::StrCat("is ", static_cast<int>(replicas.device_kind()),
                                                         ", which is no kind of device"));
   }
-  if (spec.has_time_limit_seconds()) violations.Add("time_limit_seconds", "is not offered yet");
-  if (spec.priority() != 0) violations.Add("priority", "is not offered yet");
-  if (spec.preemptible()) violations.Add("preemptible", "is not offered yet");
-  if (spec.has_device_share()) violations.Add("device_share", "is not offered yet");
   if (replicas.has_parameter_averaging())
     violations.Add("replicas.parameter_averaging", "is not offered yet");
   if (!replicas.devices().empty()) violations.Add("replicas.devices", "is not offered yet");
@@ -281,6 +298,7 @@ std::vector<Shape> CheckFilled(const v1::JobSpec& spec, FieldViolations& violati
   }
   CheckTraining(spec, violations);
   CheckReplicas(spec, violations);
+  CheckScheduling(spec, violations);
   return outputs.ok() ? *std::move(outputs) : std::vector<Shape>();
 }
 

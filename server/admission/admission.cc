@@ -16,6 +16,7 @@
 #include "engine/layers/model.h"
 #include "engine/layers/model_template.h"
 #include "engine/training/initial_weights.h"
+#include "engine/training/model_description.h"
 #include "server/admission/template_data.h"
 
 namespace tandem {
@@ -94,6 +95,16 @@ BackendKind BackendOf(v1::DeviceKind kind) {
   return kind == v1::DEVICE_KIND_REFERENCE ? BackendKind::kReference : BackendKind::kCpu;
 }
 
+// Of `steps` optimizer steps; 0 where nobody knows.
+double OperationsOf(const v1::JobSpec& spec, int64_t steps) {
+  // A backward pass takes about twice what the forward pass does.
+  constexpr double kPasses = 3;
+  const absl::StatusOr<v1::ModelDescription> model = DescribeModel(spec.model(), /*batch_size=*/1);
+  if (!model.ok()) return 0;
+  return kPasses * static_cast<double>(model->operations()) * static_cast<double>(steps) *
+         static_cast<double>(spec.training().global_batch_size());
+}
+
 }  // namespace
 
 SpecAdmission::SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights,
@@ -135,6 +146,7 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
   }
   if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
   TANDEM_ASSIGN_OR_RETURN(job.planned_memory_bytes, CheckDevices(job.spec, *plan));
+  job.planned_operations = OperationsOf(job.spec, plan->steps);
   return job;
 }
 

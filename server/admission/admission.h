@@ -19,6 +19,8 @@ struct AdmittedJob {
   v1::JobSpec spec;
   // Of one replica, with its part of what the job has in the host's memory where that is the device's.
   int64_t planned_memory_bytes = 0;
+  // Floating-point operations of the whole training; an estimate.
+  double planned_operations = 0;
 };
 
 // Decides whether a job may be queued. Thread-safe.

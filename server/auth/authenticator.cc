@@ -1,5 +1,8 @@
 #include "server/auth/authenticator.h"
 
+#include <optional>
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -14,10 +17,16 @@ constexpr absl::string_view kScheme = "bearer ";
 }  // namespace
 
 absl::Status Authenticator::Check(absl::Span<const Metadata> metadata) const {
+  for (const auto& [name, value] : metadata) {
+    if (name == ":path" && absl::StartsWith(value, kHealthPrefix)) return absl::OkStatus();
+  }
+  return Identify(metadata).status();
+}
+
+absl::StatusOr<Caller> Authenticator::Identify(absl::Span<const Metadata> metadata) const {
   absl::string_view authorization;
   int authorizations = 0;
   for (const auto& [name, value] : metadata) {
-    if (name == ":path" && absl::StartsWith(value, kHealthPrefix)) return absl::OkStatus();
     if (name == "authorization") {
       authorization = value;
       ++authorizations;
@@ -27,17 +36,21 @@ absl::Status Authenticator::Check(absl::Span<const Metadata> metadata) const {
     return absl::UnauthenticatedError(absl::StrCat(
         "this call carries no token; send the metadata 'authorization: Bearer <token>' with the content "
         "of the daemon's token file ",
-        token_file_));
+        token_file_, ", or with a token that an administrator made for you"));
   }
   // RFC 7235: the scheme is read without regard to case.
   if (authorizations > 1 || !absl::StartsWithIgnoreCase(authorization, kScheme)) {
     return absl::UnauthenticatedError("the metadata 'authorization' must be given once, as 'Bearer <token>'");
   }
-  if (!ConstantTimeEqual(authorization.substr(kScheme.size()), token_)) {
-    return absl::UnauthenticatedError(absl::StrCat("the token is not this daemon's; its token file is ",
-                                                   token_file_, " on the daemon's machine"));
+  const absl::string_view secret = authorization.substr(kScheme.size());
+  if (ConstantTimeEqual(secret, token_)) return Caller{kAdminUser, true};
+  if (users_ != nullptr) {
+    if (std::optional<Caller> caller = users_->Identify(secret); caller.has_value())
+      return *std::move(caller);
   }
-  return absl::OkStatus();
+  return absl::UnauthenticatedError(
+      absl::StrCat("the token is not this daemon's, or was revoked; its token file is ", token_file_,
+                   " on the daemon's machine"));
 }
 
 }  // namespace tandem

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "server/auth/token_registry.h"
 
 namespace tandem {
 
@@ -15,18 +17,23 @@ class Authenticator {
  public:
   using Metadata = std::pair<absl::string_view, absl::string_view>;
 
-  // `token_file` is what an answer tells the caller to look at.
-  Authenticator(std::string token, std::string token_file)
-      : token_(std::move(token)), token_file_(std::move(token_file)) {}
+  // `token` is the administrator's. `token_file` is what an answer tells the caller to look at. `users` has
+  // the other tokens, where there are any; it outlives this.
+  Authenticator(std::string token, std::string token_file, const TokenRegistry* users = nullptr)
+      : token_(std::move(token)), token_file_(std::move(token_file)), users_(users) {}
 
   // `metadata` holds names in lower case and ":path", the method as "/tandem.v1.JobService/GetJob".
-  // OK for health checks (grpc.health.v1.Health) and where exactly one "authorization" entry holds
-  // "Bearer <token>"; else UNAUTHENTICATED with what to do.
+  // OK for health checks (grpc.health.v1.Health) and where Identify is; else UNAUTHENTICATED with what to do.
   absl::Status Check(absl::Span<const Metadata> metadata) const;
+
+  // Who calls, where exactly one "authorization" entry holds "Bearer <token>" with a token that there is;
+  // else UNAUTHENTICATED with what to do.
+  absl::StatusOr<Caller> Identify(absl::Span<const Metadata> metadata) const;
 
  private:
   const std::string token_;
   const std::string token_file_;
+  const TokenRegistry* const users_;
 };
 
 }  // namespace tandem

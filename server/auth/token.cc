@@ -29,21 +29,6 @@ absl::Status FileError(absl::string_view what, const std::string& path, int erro
   return absl::InternalError(absl::StrCat("cannot ", what, " the token file ", path, ": ", strerror(error)));
 }
 
-absl::StatusOr<std::string> RandomToken() {
-  char bytes[kTokenBytes];
-  size_t filled = 0;
-  while (filled < sizeof(bytes)) {
-    const ssize_t got = getrandom(bytes + filled, sizeof(bytes) - filled, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0)
-      return absl::InternalError(absl::StrCat("the system gives no random bytes: ", strerror(errno)));
-    filled += got;
-  }
-  std::string text = absl::WebSafeBase64Escape(absl::string_view(bytes, sizeof(bytes)));
-  while (!text.empty() && text.back() == '=') text.pop_back();
-  return text;
-}
-
 // Writes aside and renames, so that no half token is ever found under `path`.
 absl::Status WriteToken(const std::string& path, const std::string& token) {
   const std::string temporary = path + ".new";
@@ -89,6 +74,21 @@ absl::StatusOr<std::string> ReadToken(int fd, const std::string& path) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> RandomToken() {
+  char bytes[kTokenBytes];
+  size_t filled = 0;
+  while (filled < sizeof(bytes)) {
+    const ssize_t got = getrandom(bytes + filled, sizeof(bytes) - filled, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0)
+      return absl::InternalError(absl::StrCat("the system gives no random bytes: ", strerror(errno)));
+    filled += got;
+  }
+  std::string text = absl::WebSafeBase64Escape(absl::string_view(bytes, sizeof(bytes)));
+  while (!text.empty() && text.back() == '=') text.pop_back();
+  return text;
+}
 
 absl::StatusOr<std::string> LoadOrCreateToken(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);

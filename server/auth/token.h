@@ -15,6 +15,9 @@ namespace tandem {
 // from two processes at once: the lock on the state folder is to be held.
 absl::StatusOr<std::string> LoadOrCreateToken(const std::string& path);
 
+// 32 random bytes as URL-safe Base64. INTERNAL: the system gives none.
+absl::StatusOr<std::string> RandomToken();
+
 // Whether both are the same. The time that it takes depends on the lengths alone, never on the contents.
 bool ConstantTimeEqual(absl::string_view a, absl::string_view b);
 

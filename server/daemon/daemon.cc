@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -52,10 +53,8 @@ absl::Status WriteWhole(const std::string& path, const std::string& content) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const DaemonOptions& options,
-                                                                         const std::string& token_file) {
-  TANDEM_ASSIGN_OR_RETURN(std::string token, LoadOrCreateToken(token_file));
-  auto authenticator = std::make_shared<const Authenticator>(std::move(token), token_file);
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
+    const DaemonOptions& options, std::shared_ptr<const Authenticator> authenticator) {
   if (options.tls_cert.empty()) return PlainCredentials(std::move(authenticator));
   return TlsCredentials({options.tls_cert, options.tls_key}, std::move(authenticator));
 }
@@ -74,7 +73,10 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   std::unique_ptr<Daemon> daemon(new Daemon(lifecycle));
   TANDEM_RETURN_IF_ERROR(daemon->OpenState(options));
   // Whatever can fail does so before the first worker is started.
-  TANDEM_ASSIGN_OR_RETURN(auto credentials, MakeCredentials(options, daemon->token_file()));
+  TANDEM_ASSIGN_OR_RETURN(std::string token, LoadOrCreateToken(daemon->token_file()));
+  daemon->authenticator_ =
+      std::make_shared<const Authenticator>(std::move(token), daemon->token_file(), daemon->tokens_.get());
+  TANDEM_ASSIGN_OR_RETURN(auto credentials, MakeCredentials(options, daemon->authenticator_));
   TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(address));
   TANDEM_RETURN_IF_ERROR(daemon->TakeOverJobs(options));
   TANDEM_RETURN_IF_ERROR(daemon->Serve(options, address, std::move(credentials)));
@@ -86,6 +88,8 @@ absl::Status Daemon::OpenState(const DaemonOptions& options) {
   // One that was killed leaves it.
   unlink(AddressFile().c_str());
   TANDEM_ASSIGN_OR_RETURN(store_, Store::Open(state_folder_->DatabasePath()));
+  tokens_ = std::make_unique<TokenRegistry>(store_.get(), Clock::Real());
+  TANDEM_RETURN_IF_ERROR(tokens_->Load());
   events_ = std::make_unique<EventHub>(store_.get());
   jobs_ =
       std::make_unique<JobMachine>(store_.get(), events_.get(), Clock::Real(), state_folder_->JobsFolder());
@@ -164,12 +168,19 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   model_options.algorithms_path = state_folder_->path() + "/cpu-algorithms";
   models_ = std::make_unique<ModelWorkers>(std::move(model_options));
   TANDEM_ASSIGN_OR_RETURN(workers_, WorkerSupervisor::Create(std::move(worker_options), jobs_.get()));
-  scheduler_ = std::make_unique<Scheduler>(jobs_.get(), inventory_.get(), &policy_, workers_.get());
+  Scheduler::Options scheduler_options;
+  scheduler_options.fair_share_half_life = options.fair_share_half_life;
+  scheduler_options.ageing_interval = options.ageing_interval;
+  scheduler_options.quota = Quotas(options);
+  scheduler_ = std::make_unique<Scheduler>(jobs_.get(), store_.get(), inventory_.get(), &policy_,
+                                           workers_.get(), Clock::Real(), std::move(scheduler_options));
   drain_ = std::make_unique<JobDrain>(jobs_.get());
   jobs_->AddObserver(workers_.get());
   jobs_->AddObserver(scheduler_.get());
   jobs_->AddObserver(drain_.get());
+  jobs_->SetWaitingSource(scheduler_.get());
 
+  TANDEM_RETURN_IF_ERROR(scheduler_->RestoreRecords());
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Job> left, jobs_->NonTerminalJobs());
   // Paused jobs have no worker, and hold no devices, unless theirs lingers.
   left.erase(
@@ -179,8 +190,9 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   if (absl::Status status = scheduler_->Restore(left); !status.ok()) {
     spdlog::warn("some leases of jobs that go on could not be restored: {}", std::string(status.message()));
   }
-  TANDEM_RETURN_IF_ERROR(workers_->Begin(
-      left, [this](const std::string& id, int32_t attempt) { scheduler_->ReleaseLease(id, attempt); }));
+  TANDEM_RETURN_IF_ERROR(workers_->Begin(left, [this](const std::string& id, int32_t attempt, bool crashed) {
+    scheduler_->ReleaseLease(id, attempt, crashed);
+  }));
   if (!left.empty()) spdlog::info("took over jobs={}", left.size());
   scheduler_->Start();
   return absl::OkStatus();
@@ -205,6 +217,19 @@ absl::Status Daemon::OpenDatasets(const DaemonOptions& options) {
   return absl::OkStatus();
 }
 
+std::function<UserQuota(const std::string&)> Daemon::Quotas(const DaemonOptions& options) const {
+  const UserQuota usual{options.user_max_devices, options.user_max_queued_jobs};
+  return [this, usual](const std::string& user) {
+    if (user == kAdminUser) return UserQuota();
+    UserQuota quota = usual;
+    if (const std::optional<v1::Token> token = tokens_->Find(user); token.has_value()) {
+      if (token->has_max_devices()) quota.max_devices = token->max_devices();
+      if (token->has_max_queued_jobs()) quota.max_queued_jobs = token->max_queued_jobs();
+    }
+    return quota;
+  };
+}
+
 absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& address,
                            std::shared_ptr<grpc::ServerCredentials> credentials) {
   TANDEM_ASSIGN_OR_RETURN(files_, FileWatcher::Create());
@@ -224,6 +249,9 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.pool = pool_.get();
   context.files = files_.get();
   context.models = models_.get();
+  context.authenticator = authenticator_.get();
+  context.tokens = tokens_.get();
+  context.quota = Quotas(options);
   context.daemon.set_version(kVersion);
   context.daemon.mutable_start_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
   context.daemon.set_state_folder(state_folder_->path());

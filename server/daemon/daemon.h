@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_DAEMON_DAEMON_H_
 #define TANDEM_SERVER_DAEMON_DAEMON_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -9,6 +10,8 @@
 #include "server/admission/admission.h"
 #include "server/admission/dataset_catalog.h"
 #include "server/admission/weights_finder.h"
+#include "server/auth/authenticator.h"
+#include "server/auth/token_registry.h"
 #include "server/daemon/options.h"
 #include "server/datasets/dataset_registry.h"
 #include "server/datasets/uploads.h"
@@ -22,7 +25,7 @@
 #include "server/rpc/job_drain.h"
 #include "server/rpc/lifecycle.h"
 #include "server/rpc/rpc_server.h"
-#include "server/scheduler/fifo_gang_policy.h"
+#include "server/scheduler/backfill_policy.h"
 #include "server/scheduler/inventory.h"
 #include "server/scheduler/scheduler.h"
 #include "server/store/state_folder.h"
@@ -62,6 +65,8 @@ class Daemon {
   absl::Status TakeOverJobs(const DaemonOptions& options);
   absl::Status Serve(const DaemonOptions& options, const ListenAddress& address,
                      std::shared_ptr<grpc::ServerCredentials> credentials);
+  // What each user may have, by the user's token and the options.
+  std::function<UserQuota(const std::string&)> Quotas(const DaemonOptions& options) const;
   std::string AddressFile() const { return state_folder_->path() + "/address"; }
 
   Lifecycle* const lifecycle_;
@@ -72,6 +77,8 @@ class Daemon {
   std::unique_ptr<BlockingPool> pool_;
   std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Store> store_;
+  std::unique_ptr<TokenRegistry> tokens_;
+  std::shared_ptr<const Authenticator> authenticator_;
   std::unique_ptr<EventHub> events_;
   std::unique_ptr<JobMachine> jobs_;
   std::unique_ptr<Cache> cache_;
@@ -81,7 +88,7 @@ class Daemon {
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<DatasetRegistry> registry_;
   std::unique_ptr<Inventory> inventory_;
-  const FifoGangPolicy policy_{};
+  const BackfillPolicy policy_;
   std::unique_ptr<WorkerSupervisor> workers_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<JobDrain> drain_;

@@ -22,6 +22,7 @@ namespace tandem {
 namespace {
 
 constexpr absl::Duration kLongestDuration = absl::Hours(24);
+constexpr absl::Duration kLongestSchedulingDuration = absl::Hours(24 * 365);
 
 constexpr char kFooter[] = R"(
 Examples:
@@ -108,18 +109,17 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// An option that takes from `least` to kLongestDuration.
+// An option that takes from `least` to `most`.
 CLI::Option* AddDuration(const std::string& flag, absl::Duration least, const std::string& description,
-                         absl::Duration* value, CLI::App* app) {
+                         absl::Duration* value, CLI::App* app, absl::Duration most = kLongestDuration) {
   return app
       ->add_option_function<std::string>(
           flag,
-          [flag, least, value](const std::string& text) {
-            if (absl::ParseDuration(text, value) && *value >= least && *value <= kLongestDuration) return;
+          [flag, least, most, value](const std::string& text) {
+            if (absl::ParseDuration(text, value) && *value >= least && *value <= most) return;
             throw CLI::ValidationError(
-                flag,
-                absl::StrCat("must be a duration from ", absl::FormatDuration(least), " to ",
-                             absl::FormatDuration(kLongestDuration), " such as 30s or 2m, not '", text, "'"));
+                flag, absl::StrCat("must be a duration from ", absl::FormatDuration(least), " to ",
+                                   absl::FormatDuration(most), " such as 30s or 2m, not '", text, "'"));
           },
           description)
       ->type_name("DURATION")
@@ -255,6 +255,31 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
   AddDuration("--model-time-limit", absl::Seconds(1), "The longest that each of them may take",
               &options->model_time_limit, app)
       ->group("Predictions and evaluations");
+
+  app->add_option(
+         "--user-max-devices", options->user_max_devices,
+         "Devices that a user's jobs may hold at a time, unless the user's token says otherwise; 0: any "
+         "number. It does not bind the user of the token file, admin")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str()
+      ->group("Users and scheduling");
+  app->add_option("--user-max-queued-jobs", options->user_max_queued_jobs,
+                  "Jobs of a user that may be queued at a time, likewise")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str()
+      ->group("Users and scheduling");
+  AddDuration("--fair-share-half-life", absl::Seconds(1),
+              "After this, the device-seconds that a user has used count half against the user's next jobs",
+              &options->fair_share_half_life, app, kLongestSchedulingDuration)
+      ->group("Users and scheduling");
+  AddDuration(
+      "--ageing-interval", absl::Seconds(1),
+      "The first of a user's jobs of one priority goes up a level of priority for each time that passes like "
+      "this, so that none waits for ever",
+      &options->ageing_interval, app, kLongestSchedulingDuration)
+      ->group("Users and scheduling");
 
   app->add_option("--log-level", options->log_level,
                   "What to log, to standard error: debug, info, warn or error")

@@ -31,6 +31,10 @@ struct DaemonOptions {
   absl::Duration cancel_grace = absl::Seconds(30);
   int model_workers = 2;
   absl::Duration model_time_limit = absl::Minutes(10);
+  int user_max_devices = 0;
+  int user_max_queued_jobs = 0;
+  absl::Duration fair_share_half_life = absl::Hours(24);
+  absl::Duration ageing_interval = absl::Hours(1);
   std::string log_level = "info";
   std::string log_format = "text";
 };

@@ -7,6 +7,7 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/error_reason.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "google/protobuf/util/time_util.h"
@@ -42,6 +43,17 @@ absl::Status CheckRepeated(const StoredRequest& known, const std::string& reques
                                                known.job.job.name(), "\"; use a new one for a new job"));
 }
 
+// RESOURCE_EXHAUSTED where the user has as many queued jobs as may be.
+absl::Status CheckQueuedJobs(Transaction* transaction, const std::string& user, int most) {
+  if (most <= 0) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(const int queued, transaction->CountJobs(user, v1::JOB_STATE_QUEUED));
+  if (queued < most) return absl::OkStatus();
+  return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                        "\"", user, "\" has ", queued, " queued jobs, and the quota is ", most,
+                        ": wait until some have started, cancel some, or ask an administrator for more")),
+                    "QUOTA_EXCEEDED");
+}
+
 Timestamp TimestampOf(absl::Time time) { return TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(time)); }
 
 }  // namespace
@@ -50,6 +62,8 @@ JobMachine::JobMachine(Store* store, EventHub* hub, const Clock* clock, std::str
     : store_(store), hub_(hub), clock_(clock), jobs_folder_(std::move(jobs_folder)) {}
 
 void JobMachine::AddObserver(JobObserver* observer) { observers_.push_back(observer); }
+
+void JobMachine::SetWaitingSource(WaitingSource* source) { waiting_ = source; }
 
 void JobMachine::Write(Body body, Written written) {
   auto changes = std::make_shared<JobChanges>();
@@ -64,7 +78,7 @@ void JobMachine::Write(Body body, Written written) {
 JobMachine::Written JobMachine::GiveJob(Done<v1::Job> done) {
   return [this, done = std::move(done)](absl::Status status, JobChanges& changes) mutable {
     if (!status.ok()) return done(std::move(status));
-    SetWaitingOf(&changes.job.job);
+    SetWaitingOf(&changes.job.job, /*may_look=*/false);
     done(std::move(changes.job.job));
   };
 }
@@ -79,11 +93,18 @@ void JobMachine::Announce(const JobChanges& changes) {
   const std::string id = JobId(job.name());
   for (const auto& event : changes.events) hub_->Publish(id, event);
   for (const auto& change : changes.changes) hub_->PublishChange(change);
+  for (const auto& event : changes.events) {
+    for (JobObserver* observer : observers_) {
+      if (event->has_progress()) observer->OnProgress(job);
+      if (event->has_priority_change()) observer->OnPriorityChanged(job);
+    }
+  }
   if (!changes.moved) return;
   for (JobObserver* observer : observers_) {
     if (job.state() == v1::JOB_STATE_QUEUED) observer->OnQueued(job);
     if (job.state() == v1::JOB_STATE_CANCELLING) observer->OnCancelling(job);
     if (job.state() == v1::JOB_STATE_PAUSING) observer->OnPausing(job);
+    if (job.state() == v1::JOB_STATE_PREEMPTING) observer->OnPreempting(job);
     if (job.state() == v1::JOB_STATE_PAUSED) observer->OnPaused(job);
     if (IsTerminal(job.state())) observer->OnTerminal(job);
   }
@@ -101,8 +122,12 @@ void JobMachine::Create(NewJob job, Done<v1::Job> done) {
             return absl::OkStatus();
           }
         }
+        TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, job.user, job.max_queued_jobs));
         const Timestamp now = TimestampOf(clock_->Now());
         v1::Job& made = changes.job.job;
+        made.set_user(job.user);
+        made.set_priority(job.spec.priority());
+        made.set_planned_operations(job.planned_operations);
         *made.mutable_spec() = job.spec;
         *made.mutable_create_time() = now;
         made.set_planned_memory_bytes(job.planned_memory_bytes);
@@ -127,7 +152,7 @@ absl::StatusOr<std::optional<v1::Job>> JobMachine::FindRepeated(const std::strin
   TANDEM_ASSIGN_OR_RETURN(std::optional<StoredRequest> known, store_->FindRequest(request_id));
   if (!known.has_value()) return std::optional<v1::Job>();
   TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, request_id, submitted_spec));
-  SetWaitingOf(&known->job.job);
+  SetWaitingOf(&known->job.job, /*may_look=*/true);
   return std::optional<v1::Job>(std::move(known->job.job));
 }
 
@@ -135,9 +160,12 @@ void JobMachine::Cancel(const std::string& id, v1::StateReason reason, Done<v1::
   Write(
       [this, id, reason](Transaction& transaction, JobChanges& changes) -> absl::Status {
         TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
-        const std::string message = reason == v1::STATE_REASON_SHUTDOWN
-                                        ? "The daemon is being shut down with its jobs."
-                                        : "Someone asked for it to be cancelled.";
+        const std::string message =
+            reason == v1::STATE_REASON_SHUTDOWN ? "The daemon is being shut down with its jobs."
+            : reason == v1::STATE_REASON_TIME_LIMIT_EXCEEDED
+                ? absl::StrCat("It has held its devices for the ",
+                               changes.job.job.spec().time_limit_seconds(), " s that its time limit allows.")
+                : "Someone asked for it to be cancelled.";
         JobEdit edit(&transaction, &changes);
         TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kCancel, reason, message, TimestampOf(clock_->Now())));
         return changes.moved ? edit.Finish() : absl::OkStatus();
@@ -160,9 +188,9 @@ void JobMachine::Pause(const std::string& id, Done<v1::Job> done) {
       GiveJob(std::move(done)));
 }
 
-void JobMachine::Resume(const std::string& id, Done<v1::Job> done) {
+void JobMachine::Resume(const std::string& id, int max_queued_jobs, Done<v1::Job> done) {
   Write(
-      [this, id](Transaction& transaction, JobChanges& changes) -> absl::Status {
+      [this, id, max_queued_jobs](Transaction& transaction, JobChanges& changes) -> absl::Status {
         TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
         v1::Job& job = changes.job.job;
         const std::string from =
@@ -174,7 +202,42 @@ void JobMachine::Resume(const std::string& id, Done<v1::Job> done) {
         TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kResume, v1::STATE_REASON_RESUMED,
                                          absl::StrCat("Resumed. ", from), TimestampOf(clock_->Now())));
         if (!changes.moved) return absl::OkStatus();
+        TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, job.user(), max_queued_jobs));
         job.clear_devices();
+        return edit.Finish();
+      },
+      GiveJob(std::move(done)));
+}
+
+void JobMachine::Preempt(const std::string& id, const std::string& message, Done<v1::Job> done) {
+  Write(
+      [this, id, message](Transaction& transaction, JobChanges& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
+        JobEdit edit(&transaction, &changes);
+        TANDEM_RETURN_IF_ERROR(
+            edit.Take(Trigger::kPreempt, v1::STATE_REASON_PREEMPTED, message, TimestampOf(clock_->Now())));
+        return changes.moved ? edit.Finish() : absl::OkStatus();
+      },
+      GiveJob(std::move(done)));
+}
+
+void JobMachine::SetPriority(const std::string& id, int priority, Done<v1::Job> done) {
+  Write(
+      [this, id, priority](Transaction& transaction, JobChanges& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
+        v1::Job& job = changes.job.job;
+        if (IsTerminal(job.state())) {
+          return absl::FailedPreconditionError(
+              absl::StrCat("the job \"jobs/", id, "\" is ", StateName(job.state()),
+                           ": only a job that has not ended can be changed"));
+        }
+        if (job.priority() == priority) return absl::OkStatus();
+        v1::JobEvent event;
+        event.mutable_priority_change()->set_from(job.priority());
+        event.mutable_priority_change()->set_to(priority);
+        job.set_priority(priority);
+        JobEdit edit(&transaction, &changes);
+        TANDEM_RETURN_IF_ERROR(edit.Append(std::move(event), TimestampOf(clock_->Now())));
         return edit.Finish();
       },
       GiveJob(std::move(done)));
@@ -228,6 +291,8 @@ void JobMachine::Requeue(const std::string& id, int32_t attempt, Done<v1::Job> d
                                                             "\" has reported events: it was started"));
         }
         changes.job.job.clear_devices();
+        // It held them for nothing.
+        changes.job.job.clear_lease_time();
         JobEdit edit(&transaction, &changes);
         TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kRequeue, v1::STATE_REASON_REQUEUED,
                                          "Its worker had not been started; it waits again.",
@@ -260,30 +325,27 @@ void JobMachine::WorkerLost(const std::string& id, int32_t attempt, v1::StateRea
         TANDEM_RETURN_IF_ERROR(CheckAttempt(job, attempt));
         const bool cancelling = job.state() == v1::JOB_STATE_CANCELLING;
         const bool pausing = job.state() == v1::JOB_STATE_PAUSING;
+        const bool preempting = job.state() == v1::JOB_STATE_PREEMPTING;
         JobEdit edit(&transaction, &changes);
-        TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kWorkerLost, cancelling ? job.reason() : reason,
-                                         cancelling ? absl::StrCat("Cancelled. ", message)
-                                         : pausing
-                                             ? absl::StrCat("Paused, without a new checkpoint. ", message)
-                                             : message,
-                                         TimestampOf(clock_->Now())));
+        TANDEM_RETURN_IF_ERROR(
+            edit.Take(Trigger::kWorkerLost, cancelling || preempting ? job.reason() : reason,
+                      cancelling   ? absl::StrCat("Cancelled. ", message)
+                      : preempting ? absl::StrCat("Made room, without a new checkpoint. ", message)
+                      : pausing    ? absl::StrCat("Paused, without a new checkpoint. ", message)
+                                   : message,
+                      TimestampOf(clock_->Now())));
         return changes.moved ? edit.Finish() : absl::OkStatus();
       },
       GiveJob(std::move(done)));
 }
 
-void JobMachine::SetWaiting(std::map<std::string, v1::Waiting> waiting) {
-  MutexLock lock(&mutex_);
-  waiting_ = std::move(waiting);
-}
-
-void JobMachine::SetWaitingOf(v1::Job* job) {
+void JobMachine::SetWaitingOf(v1::Job* job, bool may_look) {
   job->clear_waiting();
   if (job->state() != v1::JOB_STATE_QUEUED) return;
-  MutexLock lock(&mutex_);
-  const auto found = waiting_.find(JobId(job->name()));
-  if (found != waiting_.end()) {
-    *job->mutable_waiting() = found->second;
+  std::optional<v1::Waiting> waiting;
+  if (waiting_ != nullptr) waiting = waiting_->WaitingOf(JobId(job->name()), may_look);
+  if (waiting.has_value()) {
+    *job->mutable_waiting() = *std::move(waiting);
     return;
   }
   job->mutable_waiting()->set_reason(v1::Waiting::REASON_NOT_YET_CONSIDERED);
@@ -292,13 +354,13 @@ void JobMachine::SetWaitingOf(v1::Job* job) {
 
 absl::StatusOr<v1::Job> JobMachine::Get(const std::string& id) {
   TANDEM_ASSIGN_OR_RETURN(StoredJob row, store_->GetJob(id));
-  SetWaitingOf(&row.job);
+  SetWaitingOf(&row.job, /*may_look=*/true);
   return std::move(row.job);
 }
 
 absl::StatusOr<JobPage> JobMachine::List(const JobQuery& query) {
   TANDEM_ASSIGN_OR_RETURN(JobPage page, store_->ListJobs(query));
-  for (v1::Job& job : page.jobs) SetWaitingOf(&job);
+  for (v1::Job& job : page.jobs) SetWaitingOf(&job, /*may_look=*/true);
   return page;
 }
 
@@ -306,7 +368,7 @@ absl::StatusOr<std::vector<v1::Job>> JobMachine::NonTerminalJobs() {
   TANDEM_ASSIGN_OR_RETURN(std::vector<StoredJob> rows, store_->NonTerminalJobs());
   std::vector<v1::Job> jobs;
   for (StoredJob& row : rows) jobs.push_back(std::move(row.job));
-  for (v1::Job& job : jobs) SetWaitingOf(&job);
+  for (v1::Job& job : jobs) SetWaitingOf(&job, /*may_look=*/false);
   return jobs;
 }
 

@@ -2,7 +2,6 @@
 #define TANDEM_SERVER_JOBS_JOB_MACHINE_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/clock.h"
-#include "engine/base/mutex.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_observer.h"
+#include "server/jobs/waiting_source.h"
 #include "server/store/store.h"
 #include "tandem/internal/v1/worker.pb.h"
 #include "tandem/v1/job.pb.h"
@@ -43,13 +42,19 @@ class JobMachine {
     std::string request_id;
     // Of one replica.
     int64_t planned_memory_bytes = 0;
+    // Of the whole training; an estimate.
+    double planned_operations = 0;
+    // Whose it is.
+    std::string user = kAdminUser;
+    // Jobs of the user that may be queued at a time; 0: any number.
+    int max_queued_jobs = 0;
   };
 
   // What a worker is told.
   struct WorkerPosition {
     // All events up to this one are durable.
     int64_t worker_sequence = 0;
-    // Where the job stands: CANCELLING tells the worker to stop, PAUSING to stop for now.
+    // Where the job stands: CANCELLING tells the worker to stop, PAUSING and PREEMPTING to stop for now.
     v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   };
 
@@ -63,7 +68,8 @@ class JobMachine {
   void AddObserver(JobObserver* observer);
 
   // Makes a QUEUED job with event 1, or returns the job that this request id made before.
-  // ALREADY_EXISTS: the request id was used with another spec.
+  // ALREADY_EXISTS: the request id was used with another spec. RESOURCE_EXHAUSTED: the user has as many
+  // queued jobs as may be.
   void Create(NewJob job, Done<v1::Job> done);
 
   // The job that this request id made before, where there is one. ALREADY_EXISTS: as Create.
@@ -71,17 +77,28 @@ class JobMachine {
                                                       const v1::JobSpec& submitted_spec);
 
   // Stops a job: QUEUED and PAUSED become CANCELLED, STARTING, RUNNING and PAUSING become CANCELLING; no
-  // change where it is CANCELLING or CANCELLED. `reason`: CANCEL_REQUESTED or SHUTDOWN. NOT_FOUND: no such
-  // job. FAILED_PRECONDITION: it has SUCCEEDED or FAILED.
+  // change where it is CANCELLING or CANCELLED. `reason`: CANCEL_REQUESTED, SHUTDOWN or TIME_LIMIT_EXCEEDED.
+  // NOT_FOUND: no such job. FAILED_PRECONDITION: it has SUCCEEDED or FAILED.
   void Cancel(const std::string& id, v1::StateReason reason, Done<v1::Job> done);
 
-  // Stops a job for now: QUEUED becomes PAUSED, STARTING and RUNNING become PAUSING; no change where it is
-  // PAUSING or PAUSED. NOT_FOUND: no such job. FAILED_PRECONDITION: it has ended or is CANCELLING.
+  // Stops a job for now: QUEUED becomes PAUSED, STARTING, RUNNING and PREEMPTING become PAUSING; no change
+  // where it is PAUSING or PAUSED. NOT_FOUND: no such job. FAILED_PRECONDITION: it has ended or is
+  // CANCELLING.
   void Pause(const std::string& id, Done<v1::Job> done);
 
-  // PAUSED and FAILED become QUEUED; no change where it is QUEUED, STARTING or RUNNING. NOT_FOUND: no such
-  // job. FAILED_PRECONDITION: it is PAUSING, CANCELLING, CANCELLED or SUCCEEDED.
-  void Resume(const std::string& id, Done<v1::Job> done);
+  // PAUSED and FAILED become QUEUED; no change where it is QUEUED, STARTING, RUNNING or PREEMPTING.
+  // NOT_FOUND: no such job. FAILED_PRECONDITION: it is PAUSING, CANCELLING, CANCELLED or SUCCEEDED.
+  // RESOURCE_EXHAUSTED: its user has `max_queued_jobs` queued jobs; 0 is any number.
+  void Resume(const std::string& id, int max_queued_jobs, Done<v1::Job> done);
+
+  // Has a job make room for another one: STARTING and RUNNING become PREEMPTING, and then QUEUED; no change
+  // where it is PREEMPTING. `message` says for which. NOT_FOUND: no such job. FAILED_PRECONDITION: it is in
+  // another state.
+  void Preempt(const std::string& id, const std::string& message, Done<v1::Job> done);
+
+  // Changes a job's priority, with an event; no change where it has it already. NOT_FOUND: no such job.
+  // FAILED_PRECONDITION: it has ended.
+  void SetPriority(const std::string& id, int priority, Done<v1::Job> done);
 
   // Removes a job in a terminal state with its log; its folder is for an observer to remove.
   // NOT_FOUND: no such job. FAILED_PRECONDITION: it has not ended.
@@ -105,14 +122,14 @@ class JobMachine {
                          std::vector<internal::v1::WorkerEvent> events, Done<WorkerPosition> done);
 
   // The worker's process is gone, or could not be started. Where the job has not ended, it becomes FAILED
-  // with this reason and message, CANCELLED where it was CANCELLING, or PAUSED where it was PAUSING. To be
-  // called when no events of the worker can come any more. NOT_FOUND: no such job. FAILED_PRECONDITION: the
-  // attempt is not the newest, or the job is QUEUED.
+  // with this reason and message, CANCELLED where it was CANCELLING, PAUSED where it was PAUSING, or QUEUED
+  // where it was PREEMPTING. To be called when no events of the worker can come any more. NOT_FOUND: no such
+  // job. FAILED_PRECONDITION: the attempt is not the newest, or the job is QUEUED.
   void WorkerLost(const std::string& id, int32_t attempt, v1::StateReason reason, const std::string& message,
                   Done<v1::Job> done);
 
-  // Why the queued jobs wait, by id; replaces what was said before. Not durable.
-  void SetWaiting(std::map<std::string, v1::Waiting> waiting);
+  // Before anything else is called: who says why queued jobs wait. `source` must outlive the store's writer.
+  void SetWaitingSource(WaitingSource* source);
 
   // As Store's methods of these names, with `waiting` set where the job is QUEUED.
   absl::StatusOr<v1::Job> Get(const std::string& id);
@@ -130,16 +147,15 @@ class JobMachine {
   // Gives the changed job to `done`.
   Written GiveJob(Done<v1::Job> done);
   void Announce(const JobChanges& changes);
-  void SetWaitingOf(v1::Job* job);
+  // With `may_look` what is said is up to date, which takes its time.
+  void SetWaitingOf(v1::Job* job, bool may_look);
 
   Store* const store_;
   EventHub* const hub_;
   const Clock* const clock_;
   const std::string jobs_folder_;
   std::vector<JobObserver*> observers_;
-
-  Mutex mutex_;
-  std::map<std::string, v1::Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
+  WaitingSource* waiting_ = nullptr;
 };
 
 }  // namespace tandem

@@ -23,6 +23,7 @@ class RecordingObserver : public JobObserver {
   void OnQueued(const v1::Job& job) override { Note("queued", job); }
   void OnCancelling(const v1::Job& job) override { Note("cancelling", job); }
   void OnPausing(const v1::Job& job) override { Note("pausing", job); }
+  void OnPreempting(const v1::Job& job) override { Note("preempting", job); }
   void OnPaused(const v1::Job& job) override { Note("paused", job); }
   void OnTerminal(const v1::Job& job) override { Note("terminal", job); }
   void OnDeleted(const v1::Job& job) override { Note("deleted", job); }
@@ -92,7 +93,17 @@ class JobMachineFixture {
   }
   absl::StatusOr<v1::Job> Resume(const std::string& id) {
     Awaited<absl::StatusOr<v1::Job>> done;
-    machine_->Resume(id, done.Done());
+    machine_->Resume(id, /*max_queued_jobs=*/0, done.Done());
+    return done.Get();
+  }
+  absl::StatusOr<v1::Job> Preempt(const std::string& id) {
+    Awaited<absl::StatusOr<v1::Job>> done;
+    machine_->Preempt(id, "makes room", done.Done());
+    return done.Get();
+  }
+  absl::StatusOr<v1::Job> SetPriority(const std::string& id, int priority) {
+    Awaited<absl::StatusOr<v1::Job>> done;
+    machine_->SetPriority(id, priority, done.Done());
     return done.Get();
   }
   absl::Status Delete(const std::string& id) {

@@ -355,7 +355,14 @@ TEST_F(JobMachineTest, SaysWhyAJobWaitsWhileItDoes) {
   v1::Waiting waiting;
   waiting.set_reason(v1::Waiting::REASON_DEVICES_BUSY);
   waiting.set_position(1);
-  jobs_.machine().SetWaiting({{id, waiting}});
+  class Source : public WaitingSource {
+   public:
+    std::optional<v1::Waiting> WaitingOf(const std::string&, bool) override { return waiting; }
+    v1::Waiting waiting;
+  } source;
+  EXPECT_EQ(Get(id).waiting().reason(), v1::Waiting::REASON_NOT_YET_CONSIDERED);
+  source.waiting = waiting;
+  jobs_.machine().SetWaitingSource(&source);
   EXPECT_EQ(Get(id).waiting().reason(), v1::Waiting::REASON_DEVICES_BUSY);
   const auto page = jobs_.machine().List({});
   ASSERT_TRUE(page.ok());
@@ -363,6 +370,114 @@ TEST_F(JobMachineTest, SaysWhyAJobWaitsWhileItDoes) {
   EXPECT_EQ((*jobs_.machine().NonTerminalJobs())[0].waiting().position(), 1);
   ASSERT_TRUE(jobs_.Schedule(id).ok());
   EXPECT_FALSE(Get(id).has_waiting());
+}
+
+TEST_F(JobMachineTest, AJobThatMakesRoomWaitsAgain) {
+  const std::string id = jobs_.NewJob();
+  EXPECT_EQ(jobs_.Preempt(id).status().code(), kFailedPrecondition);
+  jobs_.clock().Advance(absl::Seconds(1));
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1)}).ok());
+  jobs_.observer().Take();
+  const absl::StatusOr<v1::Job> preempting = jobs_.Preempt(id);
+  ASSERT_TRUE(preempting.ok()) << preempting.status();
+  EXPECT_EQ(preempting->state(), v1::JOB_STATE_PREEMPTING);
+  EXPECT_EQ(preempting->reason(), v1::STATE_REASON_PREEMPTED);
+  EXPECT_THAT(jobs_.observer().Take(), ElementsAre("preempting jobs/" + id));
+  EXPECT_TRUE(jobs_.Preempt(id).ok());
+  EXPECT_EQ(jobs_.Resume(id)->state(), v1::JOB_STATE_PREEMPTING);
+  jobs_.clock().Advance(absl::Seconds(9));
+  internal::v1::WorkerEvent end = Finished(2, v1::JOB_STATE_PAUSED);
+  end.mutable_finished()->mutable_summary()->set_steps(7);
+  ASSERT_TRUE(jobs_.Apply(id, 1, {end}).ok());
+  const v1::Job again = Get(id);
+  EXPECT_EQ(again.state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(again.reason(), v1::STATE_REASON_PREEMPTED);
+  EXPECT_EQ(again.run_seconds(), 9);
+  EXPECT_FALSE(again.has_summary());
+  EXPECT_THAT(jobs_.observer().Take(), ElementsAre("queued jobs/" + id));
+  // Its worker asks, or repeats itself, before it is gone.
+  EXPECT_TRUE(jobs_.Apply(id, 1, {}).ok());
+  EXPECT_TRUE(jobs_.Apply(id, 1, {end}).ok());
+  EXPECT_EQ(jobs_.Apply(id, 1, {ProgressAt(3, 8)}).status().code(), kFailedPrecondition);
+  EXPECT_EQ(jobs_.Schedule(id)->attempt(), 2);
+}
+
+TEST_F(JobMachineTest, AWorkerThatDiesWhileItMakesRoomCostsTheJobNothing) {
+  const std::string id = jobs_.NewJob();
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1)}).ok());
+  ASSERT_TRUE(jobs_.Preempt(id).ok());
+  const absl::StatusOr<v1::Job> lost = jobs_.WorkerLost(id, 1);
+  ASSERT_TRUE(lost.ok()) << lost.status();
+  EXPECT_EQ(lost->state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(lost->reason(), v1::STATE_REASON_PREEMPTED);
+  EXPECT_THAT(lost->message(), HasSubstr("without a new checkpoint"));
+}
+
+TEST_F(JobMachineTest, AJobThatMakesRoomCanBePausedOrCancelled) {
+  const std::string id = jobs_.NewJob();
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  ASSERT_TRUE(jobs_.Preempt(id).ok());
+  EXPECT_EQ(jobs_.Pause(id)->state(), v1::JOB_STATE_PAUSING);
+  const std::string other = jobs_.NewJob();
+  ASSERT_TRUE(jobs_.Schedule(other).ok());
+  ASSERT_TRUE(jobs_.Preempt(other).ok());
+  EXPECT_EQ(jobs_.Cancel(other)->state(), v1::JOB_STATE_CANCELLING);
+}
+
+TEST_F(JobMachineTest, PrioritiesChangeWithAnEvent) {
+  const std::string id = jobs_.NewJob();
+  EXPECT_EQ(Get(id).priority(), 0);
+  EXPECT_EQ(Get(id).user(), "admin");
+  const absl::StatusOr<v1::Job> changed = jobs_.SetPriority(id, 5);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_EQ(changed->priority(), 5);
+  EXPECT_EQ(changed->state(), v1::JOB_STATE_QUEUED);
+  ASSERT_TRUE(jobs_.SetPriority(id, 5).ok());
+  const std::vector<v1::JobEvent> log = jobs_.Log(id);
+  ASSERT_EQ(log.size(), 2);
+  EXPECT_EQ(log[1].priority_change().from(), 0);
+  EXPECT_EQ(log[1].priority_change().to(), 5);
+  ASSERT_TRUE(jobs_.Cancel(id).ok());
+  EXPECT_EQ(jobs_.SetPriority(id, 1).status().code(), kFailedPrecondition);
+  EXPECT_EQ(jobs_.SetPriority("none", 1).status().code(), kNotFound);
+}
+
+TEST_F(JobMachineTest, AUserHasNoMoreQueuedJobsThanMayBe) {
+  const auto create = [&](const std::string& user) {
+    JobMachine::NewJob job;
+    job.spec.set_name("job");
+    job.user = user;
+    job.max_queued_jobs = 2;
+    return jobs_.Create(std::move(job));
+  };
+  const absl::StatusOr<v1::Job> first = create("ann");
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(first->user(), "ann");
+  ASSERT_TRUE(create("ann").ok());
+  const absl::Status refused = create("ann").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("\"ann\" has 2 queued jobs, and the quota is 2"));
+  EXPECT_TRUE(create("bob").ok());
+  ASSERT_TRUE(jobs_.Cancel(JobId(first->name())).ok());
+  EXPECT_TRUE(create("ann").ok());
+}
+
+TEST_F(JobMachineTest, WhatIsHeldCountsOverAllAttempts) {
+  const std::string id = jobs_.NewJob();
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1)}).ok());
+  jobs_.clock().Advance(absl::Seconds(10));
+  ASSERT_TRUE(jobs_.WorkerLost(id, 1).ok());
+  EXPECT_EQ(Get(id).run_seconds(), 10);
+  ASSERT_TRUE(jobs_.Resume(id).ok());
+  jobs_.clock().Advance(absl::Seconds(100));
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  jobs_.clock().Advance(absl::Seconds(5));
+  // One that never was started held its devices for nothing.
+  ASSERT_TRUE(jobs_.Requeue(id, 2).ok());
+  EXPECT_EQ(Get(id).run_seconds(), 10);
 }
 
 TEST_F(JobMachineTest, WatchersSeeTheLogAndTheChanges) {

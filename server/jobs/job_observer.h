@@ -10,12 +10,18 @@ namespace tandem {
 class JobObserver {
  public:
   virtual ~JobObserver() = default;
-  // The job waits for devices: it is new, is resumed, or its worker never came to be.
+  // The job waits for devices: it is new, is resumed, was preempted, or its worker never came to be.
   virtual void OnQueued(const v1::Job&) {}
   // The job's worker is to stop.
   virtual void OnCancelling(const v1::Job&) {}
   // The job's worker is to write a checkpoint and to stop.
   virtual void OnPausing(const v1::Job&) {}
+  // The job's worker is to write a checkpoint and to stop, for another job; then the job is queued again.
+  virtual void OnPreempting(const v1::Job&) {}
+  // The job, which has not ended, has another priority.
+  virtual void OnPriorityChanged(const v1::Job&) {}
+  // The job's training went on: Job.progress is new. Without its spec.
+  virtual void OnProgress(const v1::Job&) {}
   // The job is paused; its worker may still be about to exit.
   virtual void OnPaused(const v1::Job&) {}
   // The job has ended; its worker may still be about to exit.

@@ -22,13 +22,14 @@ struct Row {
   Transition worker_lost;
   Transition cancel;
   Transition pause;
+  Transition preempt;
   Transition resume;
   Transition erase;
 };
 
 // Whoever was told to stop ends CANCELLED, however its worker ends. Whoever was told to stop for now is
-// PAUSED when its worker is gone, unless that says that training has ended. A worker that stops without
-// having been told to has failed.
+// PAUSED when its worker is gone, unless that says that training has ended; whoever was told to make room is
+// QUEUED again then. A worker that stops without having been told to has failed.
 constexpr Row kTable[] = {
     {.from = v1::JOB_STATE_QUEUED,
      .schedule = To(v1::JOB_STATE_STARTING),
@@ -42,6 +43,7 @@ constexpr Row kTable[] = {
      .worker_lost = kRefuse,
      .cancel = To(v1::JOB_STATE_CANCELLED),
      .pause = To(v1::JOB_STATE_PAUSED),
+     .preempt = kRefuse,
      .resume = kStay,
      .erase = kRefuse},
     {.from = v1::JOB_STATE_STARTING,
@@ -56,6 +58,7 @@ constexpr Row kTable[] = {
      .worker_lost = To(v1::JOB_STATE_FAILED),
      .cancel = To(v1::JOB_STATE_CANCELLING),
      .pause = To(v1::JOB_STATE_PAUSING),
+     .preempt = To(v1::JOB_STATE_PREEMPTING),
      .resume = kStay,
      .erase = kRefuse},
     {.from = v1::JOB_STATE_RUNNING,
@@ -70,6 +73,7 @@ constexpr Row kTable[] = {
      .worker_lost = To(v1::JOB_STATE_FAILED),
      .cancel = To(v1::JOB_STATE_CANCELLING),
      .pause = To(v1::JOB_STATE_PAUSING),
+     .preempt = To(v1::JOB_STATE_PREEMPTING),
      .resume = kStay,
      .erase = kRefuse},
     {.from = v1::JOB_STATE_CANCELLING,
@@ -85,6 +89,7 @@ constexpr Row kTable[] = {
      .worker_lost = To(v1::JOB_STATE_CANCELLED),
      .cancel = kStay,
      .pause = kRefuse,
+     .preempt = kRefuse,
      .resume = kRefuse,
      .erase = kRefuse},
     {.from = v1::JOB_STATE_SUCCEEDED,
@@ -100,6 +105,7 @@ constexpr Row kTable[] = {
      .worker_lost = kStay,
      .cancel = kRefuse,
      .pause = kRefuse,
+     .preempt = kRefuse,
      .resume = kRefuse,
      .erase = kStay},
     {.from = v1::JOB_STATE_FAILED,
@@ -114,6 +120,7 @@ constexpr Row kTable[] = {
      .worker_lost = kStay,
      .cancel = kRefuse,
      .pause = kRefuse,
+     .preempt = kRefuse,
      .resume = To(v1::JOB_STATE_QUEUED),
      .erase = kStay},
     {.from = v1::JOB_STATE_CANCELLED,
@@ -128,6 +135,7 @@ constexpr Row kTable[] = {
      .worker_lost = kStay,
      .cancel = kStay,
      .pause = kRefuse,
+     .preempt = kRefuse,
      .resume = kRefuse,
      .erase = kStay},
     {.from = v1::JOB_STATE_PAUSING,
@@ -143,7 +151,24 @@ constexpr Row kTable[] = {
      .worker_lost = To(v1::JOB_STATE_PAUSED),
      .cancel = To(v1::JOB_STATE_CANCELLING),
      .pause = kStay,
+     .preempt = kRefuse,
      .resume = kRefuse,
+     .erase = kRefuse},
+    {.from = v1::JOB_STATE_PREEMPTING,
+     .schedule = kRefuse,
+     .requeue = kRefuse,
+     // It began before it heard.
+     .training_started = kStay,
+     .report = kStay,
+     .finished_succeeded = To(v1::JOB_STATE_SUCCEEDED),
+     .finished_failed = To(v1::JOB_STATE_FAILED),
+     .finished_cancelled = To(v1::JOB_STATE_FAILED),
+     .finished_paused = To(v1::JOB_STATE_QUEUED),
+     .worker_lost = To(v1::JOB_STATE_QUEUED),
+     .cancel = To(v1::JOB_STATE_CANCELLING),
+     .pause = To(v1::JOB_STATE_PAUSING),
+     .preempt = kStay,
+     .resume = kStay,
      .erase = kRefuse},
     {.from = v1::JOB_STATE_PAUSED,
      .schedule = kRefuse,
@@ -157,6 +182,7 @@ constexpr Row kTable[] = {
      .worker_lost = kStay,
      .cancel = To(v1::JOB_STATE_CANCELLED),
      .pause = kStay,
+     .preempt = kRefuse,
      .resume = To(v1::JOB_STATE_QUEUED),
      .erase = kRefuse},
 };
@@ -185,6 +211,8 @@ const Transition& Cell(const Row& row, Trigger trigger) {
       return row.cancel;
     case Trigger::kPause:
       return row.pause;
+    case Trigger::kPreempt:
+      return row.preempt;
     case Trigger::kResume:
       return row.resume;
     case Trigger::kDelete:
@@ -226,6 +254,8 @@ absl::string_view TriggerName(Trigger trigger) {
       return "cancel";
     case Trigger::kPause:
       return "pause";
+    case Trigger::kPreempt:
+      return "preempt";
     case Trigger::kResume:
       return "resume";
     case Trigger::kDelete:

@@ -19,6 +19,7 @@ enum class Trigger {
   kWorkerLost,         // the worker is gone without having said how it ended, or could not be started
   kCancel,             // someone asks it to stop
   kPause,              // someone asks it to stop for now
+  kPreempt,            // a job of higher priority needs its devices
   kResume,             // someone asks it to go on
   kDelete,             // someone asks for its removal
 };
@@ -34,6 +35,7 @@ inline constexpr Trigger kTriggers[] = {
     Trigger::kWorkerLost,
     Trigger::kCancel,
     Trigger::kPause,
+    Trigger::kPreempt,
     Trigger::kResume,
     Trigger::kDelete,
 };

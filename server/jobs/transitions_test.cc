@@ -13,33 +13,34 @@ namespace tandem {
 namespace {
 
 constexpr v1::JobState kStates[] = {
-    v1::JOB_STATE_QUEUED,     v1::JOB_STATE_STARTING,  v1::JOB_STATE_RUNNING,
-    v1::JOB_STATE_CANCELLING, v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED,
-    v1::JOB_STATE_CANCELLED,  v1::JOB_STATE_PAUSING,   v1::JOB_STATE_PAUSED,
+    v1::JOB_STATE_QUEUED,    v1::JOB_STATE_STARTING,   v1::JOB_STATE_RUNNING,   v1::JOB_STATE_CANCELLING,
+    v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED,     v1::JOB_STATE_CANCELLED, v1::JOB_STATE_PAUSING,
+    v1::JOB_STATE_PAUSED,    v1::JOB_STATE_PREEMPTING,
 };
 
 // The table once more, by hand, as letters: the state that follows, '=' to stay, '.' to refuse.
-constexpr char kLetters[] = "QSRCsfcPp";
+constexpr char kLetters[] = "QSRCsfcPpM";
 struct Expected {
   Trigger trigger;
   // For each of kStates.
   const char* next;
 };
 constexpr Expected kExpected[] = {
-    //                              QSRCsfcPp
-    {Trigger::kSchedule, "S........"},
-    {Trigger::kRequeue, ".Q......."},
-    {Trigger::kTrainingStarted, ".R.=...=."},
-    {Trigger::kReport, ".===...=."},
-    {Trigger::kFinishedSucceeded, "..sc...s."},
-    {Trigger::kFinishedFailed, ".ffc...f."},
-    {Trigger::kFinishedCancelled, ".ffc...f."},
-    {Trigger::kFinishedPaused, ".ffc...p."},
-    {Trigger::kWorkerLost, ".ffc===p="},
-    {Trigger::kCancel, "cCC=..=Cc"},
-    {Trigger::kPause, "pPP....=="},
-    {Trigger::kResume, "===..Q..Q"},
-    {Trigger::kDelete, "....===.."},
+    //                              QSRCsfcPpM
+    {Trigger::kSchedule, "S........."},
+    {Trigger::kRequeue, ".Q........"},
+    {Trigger::kTrainingStarted, ".R.=...=.="},
+    {Trigger::kReport, ".===...=.="},
+    {Trigger::kFinishedSucceeded, "..sc...s.s"},
+    {Trigger::kFinishedFailed, ".ffc...f.f"},
+    {Trigger::kFinishedCancelled, ".ffc...f.f"},
+    {Trigger::kFinishedPaused, ".ffc...p.Q"},
+    {Trigger::kWorkerLost, ".ffc===p=Q"},
+    {Trigger::kCancel, "cCC=..=CcC"},
+    {Trigger::kPause, "pPP....==P"},
+    {Trigger::kPreempt, ".MM......="},
+    {Trigger::kResume, "===..Q..Q="},
+    {Trigger::kDelete, "....===..."},
 };
 
 char LetterOf(v1::JobState state) {

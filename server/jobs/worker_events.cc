@@ -67,6 +67,10 @@ std::pair<v1::StateReason, std::string> WhyEnded(const v1::Job& job, const Finis
           finished.reason() == v1::STATE_REASON_UNSPECIFIED ? v1::STATE_REASON_COMPLETED : finished.reason(),
           finished.message().empty() ? "Trained to the end." : finished.message()};
     case v1::JOB_STATE_PAUSED:
+      if (job.state() == v1::JOB_STATE_PREEMPTING) {
+        return {job.reason(),
+                "A job of higher priority has its devices; it goes on from its checkpoint later."};
+      }
       if (job.state() == v1::JOB_STATE_PAUSING) {
         return {job.reason(), finished.message().empty() ? "Paused." : finished.message()};
       }
@@ -151,8 +155,10 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
                         time);
     default: {
       const auto [reason, message] = WhyEnded(*job, event.finished());
-      return edit->Take(trigger, reason, message, time,
-                        event.finished().has_summary() ? &event.finished().summary() : nullptr);
+      // What is preempted has come to no end.
+      const bool has_summary =
+          event.finished().has_summary() && NextState(job->state(), trigger).to != v1::JOB_STATE_QUEUED;
+      return edit->Take(trigger, reason, message, time, has_summary ? &event.finished().summary() : nullptr);
     }
   }
 }
@@ -169,7 +175,8 @@ absl::Status ApplyEvents(Transaction* transaction, int32_t attempt, const std::v
                          const google::protobuf::Timestamp& now, JobChanges* changes) {
   StoredJob& row = changes->job;
   TANDEM_RETURN_IF_ERROR(CheckAttempt(row.job, attempt));
-  if (row.job.state() == v1::JOB_STATE_QUEUED) {
+  // One that was preempted has reported its end.
+  if (row.job.state() == v1::JOB_STATE_QUEUED && row.job.reason() != v1::STATE_REASON_PREEMPTED) {
     return absl::FailedPreconditionError(absl::StrCat("attempt ", attempt, " of the job \"", row.job.name(),
                                                       "\" was given up: the job is QUEUED"));
   }
@@ -185,7 +192,7 @@ absl::Status ApplyEvents(Transaction* transaction, int32_t attempt, const std::v
       return absl::OutOfRangeError(absl::StrCat("worker_sequence ", event.worker_sequence(), " follows ",
                                                 row.last_worker_sequence, ": events were left out"));
     }
-    if (IsAtRest(row.job.state())) {
+    if (IsAtRest(row.job.state()) || row.job.state() == v1::JOB_STATE_QUEUED) {
       return absl::FailedPreconditionError(
           absl::StrCat("the job \"", row.job.name(), "\" has stopped: it is ", StateName(row.job.state())));
     }

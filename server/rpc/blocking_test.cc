@@ -33,6 +33,14 @@ class BlockingTest : public ServiceFixture {
   }
 
   template <typename Response, typename Request>
+  void ExpectOnPool(void (*handler)(const RpcContext&, const Caller&, const Request&, rpc::Reply<Response>),
+                    const Caller& caller, const Request& request) {
+    bool answered = false;
+    handler(context_, caller, request, [&answered](absl::StatusOr<Response>) { answered = true; });
+    EXPECT_FALSE(answered);
+  }
+
+  template <typename Response, typename Request>
   void ExpectStreamOnPool(rpc::Source<Response> (*handler)(const RpcContext&, const Request&),
                           const Request& request) {
     bool answered = false;
@@ -54,7 +62,10 @@ TEST_F(BlockingTest, ReadsOnThePool) {
   get.set_name(job);
   ExpectOnPool(&rpc::GetJob, get);
   ExpectOnPool(&rpc::ListJobs, v1::ListJobsRequest());
-  ExpectOnPool(&rpc::CreateJob, Request("b", "r1"));
+  ExpectOnPool(&rpc::CreateJob, Caller{"ann"}, Request("b", "r1"));
+  v1::CancelJobRequest cancel;
+  cancel.set_name(job);
+  ExpectOnPool(&rpc::CancelJob, Caller{"ann"}, cancel);
   v1::ReadLogRequest log;
   log.set_name(job);
   ExpectStreamOnPool(&rpc::ReadLog, log);

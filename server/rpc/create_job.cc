@@ -10,6 +10,7 @@
 #include "server/admission/remote_data.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/local_data.h"
+#include "server/rpc/permissions.h"
 
 namespace tandem::rpc {
 namespace {
@@ -38,17 +39,28 @@ absl::Status CheckRequest(const v1::CreateJobRequest& request) {
 }
 
 // With its data at hand.
-void Admit(const RpcContext& context, const v1::CreateJobRequest& request, const v1::JobSpec& spec,
-           DatasetRegistry::Hold hold, Reply<v1::Job> reply) {
+void Admit(const RpcContext& context, const Caller& caller, const v1::CreateJobRequest& request,
+           const v1::JobSpec& spec, DatasetRegistry::Hold hold, Reply<v1::Job> reply) {
   absl::StatusOr<AdmittedJob> admitted = context.admission->Admit(spec);
   if (!admitted.ok()) {
     reply(admitted.status());
+    return;
+  }
+  absl::Status allowed = CheckPriority(caller, admitted->spec.priority());
+  if (allowed.ok()) {
+    allowed = context.scheduler->CheckCanRun(caller.user, admitted->spec, admitted->planned_memory_bytes);
+  }
+  if (!allowed.ok()) {
+    reply(std::move(allowed));
     return;
   }
   if (request.validate_only()) {
     v1::Job job;
     *job.mutable_spec() = std::move(admitted->spec);
     job.set_planned_memory_bytes(admitted->planned_memory_bytes);
+    job.set_planned_operations(admitted->planned_operations);
+    job.set_priority(job.spec().priority());
+    job.set_user(caller.user);
     reply(std::move(job));
     return;
   }
@@ -62,12 +74,15 @@ void Admit(const RpcContext& context, const v1::CreateJobRequest& request, const
   job.submitted_spec = request.spec();
   job.request_id = request.request_id();
   job.planned_memory_bytes = admitted->planned_memory_bytes;
+  job.planned_operations = admitted->planned_operations;
+  job.user = caller.user;
+  job.max_queued_jobs = context.quota(caller.user).max_queued_jobs;
   context.jobs->Create(std::move(job), [hold = std::move(hold), reply = std::move(reply)](
                                            absl::StatusOr<v1::Job> made) mutable { reply(std::move(made)); });
 }
 
-// What is wrong with a job but for its data, which is not here yet: nobody should wait for data to hear of a
-// misspelt layer.
+// What is wrong with a job but for its data, which is not here yet: nobody should wait for data to hear of
+// a misspelt layer.
 absl::Status CheckWithoutData(const RpcContext& context, const v1::JobSpec& spec) {
   const absl::Status status = context.admission->Admit(spec).status();
   FieldViolations violations;
@@ -78,7 +93,8 @@ absl::Status CheckWithoutData(const RpcContext& context, const v1::JobSpec& spec
   return WithReason(violations.ToStatus(), GetReason(status));
 }
 
-void Create(const RpcContext& context, const v1::CreateJobRequest& request, Reply<v1::Job> reply) {
+void Create(const RpcContext& context, const Caller& caller, const v1::CreateJobRequest& request,
+            Reply<v1::Job> reply) {
   if (!request.request_id().empty() && !request.validate_only()) {
     // Before anything may refuse it: what the first request found may be gone since.
     absl::StatusOr<std::optional<v1::Job>> repeated =
@@ -105,7 +121,7 @@ void Create(const RpcContext& context, const v1::CreateJobRequest& request, Repl
   // What the job names is there until the job is.
   DatasetRegistry::Hold hold = context.registry->HoldFor(request.spec().dataset().name());
   WithLocalData(context, request.spec().dataset(), kDatasetField, kFetchWait,
-                [&context, &request, hold = std::move(hold),
+                [&context, caller, &request, hold = std::move(hold),
                  reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
                   if (!dataset.ok()) {
                     reply(dataset.status());
@@ -113,20 +129,21 @@ void Create(const RpcContext& context, const v1::CreateJobRequest& request, Repl
                   }
                   v1::JobSpec spec = request.spec();
                   if (spec.has_dataset()) *spec.mutable_dataset() = *std::move(dataset);
-                  Admit(context, request, spec, std::move(hold), std::move(reply));
+                  Admit(context, caller, request, spec, std::move(hold), std::move(reply));
                 });
 }
 
 }  // namespace
 
-void CreateJob(const RpcContext& context, const v1::CreateJobRequest& request, Reply<v1::Job> reply) {
+void CreateJob(const RpcContext& context, const Caller& caller, const v1::CreateJobRequest& request,
+               Reply<v1::Job> reply) {
   if (absl::Status status = CheckRequest(request); !status.ok()) {
     reply(std::move(status));
     return;
   }
   // It reads the database, and admission reads data sets.
-  context.pool->Post([&context, &request, reply = std::move(reply)]() mutable {
-    Create(context, request, std::move(reply));
+  context.pool->Post([&context, caller, &request, reply = std::move(reply)]() mutable {
+    Create(context, caller, request, std::move(reply));
   });
 }
 

@@ -1,4 +1,5 @@
 #include "server/rpc/call_frame.h"
+#include "server/rpc/caller_of.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/services.h"
 #include "tandem/v1/daemon_service.grpc.pb.h"
@@ -29,6 +30,34 @@ class DaemonService final : public v1::DaemonService::CallbackService {
                                  v1::Dataset* response) override {
     return Unary("GetDataset", context, request, response, &rpc::GetDataset);
   }
+  ServerUnaryReactor* DrainDevice(CallbackServerContext* context, const v1::DrainDeviceRequest* request,
+                                  v1::Device* response) override {
+    return Unary("DrainDevice", context, request, response, &rpc::DrainDevice);
+  }
+  ServerUnaryReactor* ResumeDevice(CallbackServerContext* context, const v1::ResumeDeviceRequest* request,
+                                   v1::Device* response) override {
+    return Unary("ResumeDevice", context, request, response, &rpc::ResumeDevice);
+  }
+  ServerUnaryReactor* ExcludeDevice(CallbackServerContext* context, const v1::ExcludeDeviceRequest* request,
+                                    v1::Device* response) override {
+    return Unary("ExcludeDevice", context, request, response, &rpc::ExcludeDevice);
+  }
+  ServerUnaryReactor* ListQueue(CallbackServerContext* context, const v1::ListQueueRequest* request,
+                                v1::ListQueueResponse* response) override {
+    return Unary("ListQueue", context, request, response, &rpc::ListQueue);
+  }
+  ServerUnaryReactor* CreateToken(CallbackServerContext* context, const v1::CreateTokenRequest* request,
+                                  v1::CreateTokenResponse* response) override {
+    return Unary("CreateToken", context, request, response, &rpc::CreateToken);
+  }
+  ServerUnaryReactor* ListTokens(CallbackServerContext* context, const v1::ListTokensRequest* request,
+                                 v1::ListTokensResponse* response) override {
+    return Unary("ListTokens", context, request, response, &rpc::ListTokens);
+  }
+  ServerUnaryReactor* RevokeToken(CallbackServerContext* context, const v1::RevokeTokenRequest* request,
+                                  v1::Token* response) override {
+    return Unary("RevokeToken", context, request, response, &rpc::RevokeToken);
+  }
   ServerUnaryReactor* Shutdown(CallbackServerContext* context, const v1::ShutdownRequest* request,
                                v1::ShutdownResponse* response) override {
     return Unary("Shutdown", context, request, response, &rpc::Shutdown);
@@ -42,6 +71,22 @@ class DaemonService final : public v1::DaemonService::CallbackService {
     return ServeUnary(*context_->lifecycle, method, context, request, response,
                       [this, handler](const Request& r, Reply<Response> reply) {
                         handler(*context_, r, std::move(reply));
+                      });
+  }
+  // For methods that depend on who calls.
+  template <typename Request, typename Response>
+  ServerUnaryReactor* Unary(absl::string_view method, CallbackServerContext* context, const Request* request,
+                            Response* response,
+                            void (*handler)(const RpcContext&, const Caller&, const Request&,
+                                            Reply<Response>)) {
+    return ServeUnary(*context_->lifecycle, method, context, request, response,
+                      [this, handler, context](const Request& r, Reply<Response> reply) {
+                        const absl::StatusOr<Caller> caller = CallerOf(*context_->authenticator, *context);
+                        if (caller.ok()) {
+                          handler(*context_, *caller, r, std::move(reply));
+                        } else {
+                          reply(caller.status());
+                        }
                       });
   }
 

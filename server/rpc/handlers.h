@@ -7,6 +7,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "google/protobuf/empty.pb.h"
+#include "server/auth/token_registry.h"
 #include "server/rpc/request_sink.h"
 #include "server/rpc/response_source.h"
 #include "server/rpc/rpc_context.h"
@@ -17,6 +18,7 @@
 
 // One function a method, each in the file of its name. What a method does and which errors it gives stands in
 // tandem/v1/*_service.proto. They keep no state, and know nothing of gRPC; a request lives until its reply.
+// Those that depend on who calls are told.
 
 namespace tandem::rpc {
 
@@ -25,14 +27,20 @@ using Reply = absl::AnyInvocable<void(absl::StatusOr<Response>)>;
 template <typename Response>
 using Source = absl::StatusOr<std::unique_ptr<ResponseSource<Response>>>;
 
-void CreateJob(const RpcContext& context, const v1::CreateJobRequest& request, Reply<v1::Job> reply);
+void CreateJob(const RpcContext& context, const Caller& caller, const v1::CreateJobRequest& request,
+               Reply<v1::Job> reply);
+void UpdateJob(const RpcContext& context, const Caller& caller, const v1::UpdateJobRequest& request,
+               Reply<v1::Job> reply);
 void GetJob(const RpcContext& context, const v1::GetJobRequest& request, Reply<v1::Job> reply);
 void ListJobs(const RpcContext& context, const v1::ListJobsRequest& request,
               Reply<v1::ListJobsResponse> reply);
-void CancelJob(const RpcContext& context, const v1::CancelJobRequest& request, Reply<v1::Job> reply);
-void PauseJob(const RpcContext& context, const v1::PauseJobRequest& request, Reply<v1::Job> reply);
-void ResumeJob(const RpcContext& context, const v1::ResumeJobRequest& request, Reply<v1::Job> reply);
-void DeleteJob(const RpcContext& context, const v1::DeleteJobRequest& request,
+void CancelJob(const RpcContext& context, const Caller& caller, const v1::CancelJobRequest& request,
+               Reply<v1::Job> reply);
+void PauseJob(const RpcContext& context, const Caller& caller, const v1::PauseJobRequest& request,
+              Reply<v1::Job> reply);
+void ResumeJob(const RpcContext& context, const Caller& caller, const v1::ResumeJobRequest& request,
+               Reply<v1::Job> reply);
+void DeleteJob(const RpcContext& context, const Caller& caller, const v1::DeleteJobRequest& request,
                Reply<google::protobuf::Empty> reply);
 Source<v1::JobEvent> WatchJob(const RpcContext& context, const v1::WatchJobRequest& request);
 Source<v1::WatchJobsResponse> WatchJobs(const RpcContext& context, const v1::WatchJobsRequest& request);
@@ -64,7 +72,21 @@ void DeleteUpload(const RpcContext& context, const v1::DeleteUploadRequest& requ
 std::unique_ptr<RequestSink<v1::UploadFilesRequest, v1::Upload>> UploadFiles(const RpcContext& context);
 void FetchDataset(const RpcContext& context, const v1::FetchDatasetRequest& request,
                   Reply<v1::Dataset> reply);
-void Shutdown(const RpcContext& context, const v1::ShutdownRequest& request,
+void DrainDevice(const RpcContext& context, const Caller& caller, const v1::DrainDeviceRequest& request,
+                 Reply<v1::Device> reply);
+void ResumeDevice(const RpcContext& context, const Caller& caller, const v1::ResumeDeviceRequest& request,
+                  Reply<v1::Device> reply);
+void ExcludeDevice(const RpcContext& context, const Caller& caller, const v1::ExcludeDeviceRequest& request,
+                   Reply<v1::Device> reply);
+void ListQueue(const RpcContext& context, const v1::ListQueueRequest& request,
+               Reply<v1::ListQueueResponse> reply);
+void CreateToken(const RpcContext& context, const Caller& caller, const v1::CreateTokenRequest& request,
+                 Reply<v1::CreateTokenResponse> reply);
+void ListTokens(const RpcContext& context, const Caller& caller, const v1::ListTokensRequest& request,
+                Reply<v1::ListTokensResponse> reply);
+void RevokeToken(const RpcContext& context, const Caller& caller, const v1::RevokeTokenRequest& request,
+                 Reply<v1::Token> reply);
+void Shutdown(const RpcContext& context, const Caller& caller, const v1::ShutdownRequest& request,
               Reply<v1::ShutdownResponse> reply);
 
 // The id in "jobs/<id>". INVALID_ARGUMENT for the field "name".

@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/rpc/call_frame.h"
+#include "server/rpc/caller_of.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/services.h"
 #include "tandem/v1/job_service.grpc.pb.h"
@@ -26,6 +27,10 @@ class JobService final : public v1::JobService::CallbackService {
   ServerUnaryReactor* ListJobs(CallbackServerContext* context, const v1::ListJobsRequest* request,
                                v1::ListJobsResponse* response) override {
     return Unary("ListJobs", context, request, response, &rpc::ListJobs);
+  }
+  ServerUnaryReactor* UpdateJob(CallbackServerContext* context, const v1::UpdateJobRequest* request,
+                                v1::Job* response) override {
+    return Unary("UpdateJob", context, request, response, &rpc::UpdateJob);
   }
   ServerUnaryReactor* CancelJob(CallbackServerContext* context, const v1::CancelJobRequest* request,
                                 v1::Job* response) override {
@@ -73,6 +78,22 @@ class JobService final : public v1::JobService::CallbackService {
     return ServeUnary(*context_->lifecycle, method, context, request, response,
                       [this, handler](const Request& r, Reply<Response> reply) {
                         handler(*context_, r, std::move(reply));
+                      });
+  }
+  // For methods that depend on who calls.
+  template <typename Request, typename Response>
+  ServerUnaryReactor* Unary(absl::string_view method, CallbackServerContext* context, const Request* request,
+                            Response* response,
+                            void (*handler)(const RpcContext&, const Caller&, const Request&,
+                                            Reply<Response>)) {
+    return ServeUnary(*context_->lifecycle, method, context, request, response,
+                      [this, handler, context](const Request& r, Reply<Response> reply) {
+                        const absl::StatusOr<Caller> caller = CallerOf(*context_->authenticator, *context);
+                        if (caller.ok()) {
+                          handler(*context_, *caller, r, std::move(reply));
+                        } else {
+                          reply(caller.status());
+                        }
                       });
   }
   template <typename Response, typename Request>

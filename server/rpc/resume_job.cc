@@ -2,24 +2,32 @@
 
 #include "server/rpc/handlers.h"
 #include "server/rpc/local_data.h"
+#include "server/rpc/permissions.h"
 
 namespace tandem::rpc {
 
 namespace {
 
-void Resume(const RpcContext& context, const std::string& name, const std::string& id, Reply<v1::Job> reply) {
+void Resume(const RpcContext& context, const Caller& caller, const std::string& name, const std::string& id,
+            Reply<v1::Job> reply) {
+  if (absl::Status status = CheckOwner(context, caller, id, name); !status.ok()) {
+    reply(std::move(status));
+    return;
+  }
   const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
   if (!job.ok()) {
     reply(ExplainJobError(job.status(), name));
     return;
   }
-  auto resume = [&context, name, id,
+  // What an administrator does for another user counts against no quota.
+  const int most = caller.is_admin ? 0 : context.quota(caller.user).max_queued_jobs;
+  auto resume = [&context, name, id, most,
                  reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
     if (!dataset.ok()) {
       reply(dataset.status());
       return;
     }
-    context.jobs->Resume(id, [name, reply = std::move(reply)](absl::StatusOr<v1::Job> resumed) mutable {
+    context.jobs->Resume(id, most, [name, reply = std::move(reply)](absl::StatusOr<v1::Job> resumed) mutable {
       if (!resumed.ok()) resumed = ExplainJobError(resumed.status(), name);
       reply(std::move(resumed));
     });
@@ -34,7 +42,8 @@ void Resume(const RpcContext& context, const std::string& name, const std::strin
 
 }  // namespace
 
-void ResumeJob(const RpcContext& context, const v1::ResumeJobRequest& request, Reply<v1::Job> reply) {
+void ResumeJob(const RpcContext& context, const Caller& caller, const v1::ResumeJobRequest& request,
+               Reply<v1::Job> reply) {
   const absl::StatusOr<std::string> id = ParseJobName(request.name());
   if (!id.ok()) {
     reply(id.status());
@@ -45,8 +54,8 @@ void ResumeJob(const RpcContext& context, const v1::ResumeJobRequest& request, R
     reply(accepts);
     return;
   }
-  context.pool->Post([&context, &request, id = *id, reply = std::move(reply)]() mutable {
-    Resume(context, request.name(), id, std::move(reply));
+  context.pool->Post([&context, caller, &request, id = *id, reply = std::move(reply)]() mutable {
+    Resume(context, caller, request.name(), id, std::move(reply));
   });
 }
 

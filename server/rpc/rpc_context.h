@@ -1,9 +1,14 @@
 #ifndef TANDEM_SERVER_RPC_RPC_CONTEXT_H_
 #define TANDEM_SERVER_RPC_RPC_CONTEXT_H_
 
+#include <functional>
+#include <string>
+
 #include "server/admission/admission.h"
 #include "server/admission/dataset_catalog.h"
 #include "server/admission/remote_data.h"
+#include "server/auth/authenticator.h"
+#include "server/auth/token_registry.h"
 #include "server/datasets/dataset_registry.h"
 #include "server/datasets/uploads.h"
 #include "server/events/event_hub.h"
@@ -13,6 +18,7 @@
 #include "server/rpc/job_drain.h"
 #include "server/rpc/lifecycle.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/user_quota.h"
 #include "server/workers/model_workers.h"
 #include "tandem/v1/daemon_service.pb.h"
 
@@ -23,7 +29,7 @@ struct RpcContext {
   Lifecycle* lifecycle = nullptr;
   JobMachine* jobs = nullptr;
   EventHub* events = nullptr;
-  const Scheduler* scheduler = nullptr;
+  Scheduler* scheduler = nullptr;
   const Admission* admission = nullptr;
   const DatasetCatalog* datasets = nullptr;
   // Null: nothing is fetched.
@@ -32,6 +38,10 @@ struct RpcContext {
   BlockingPool* pool = nullptr;
   FileWatcher* files = nullptr;
   ModelWorkers* models = nullptr;
+  const Authenticator* authenticator = nullptr;
+  TokenRegistry* tokens = nullptr;
+  // The quota of each user.
+  std::function<UserQuota(const std::string&)> quota;
   // GetDaemon's answer.
   v1::Daemon daemon;
   DatasetRegistry* registry = nullptr;

@@ -84,7 +84,13 @@ void ServiceFixture::SetUp() {
   registry_ = std::make_unique<DatasetRegistry>(store_.get(), uploads_.get(), datasets_.get(), Clock::Real(),
                                                 folder_->PublicFolder());
   datasets_->SetRegistered(registry_.get());
-  scheduler_ = std::make_unique<Scheduler>(jobs_.get(), inventory_.get(), &policy_, &workers_);
+  Scheduler::Options scheduling;
+  scheduling.quota = [this](const std::string& user) { return user == kAdminUser ? UserQuota() : quota_; };
+  scheduler_ = std::make_unique<Scheduler>(jobs_.get(), store_.get(), inventory_.get(), &policy_, &workers_,
+                                           Clock::Real(), scheduling);
+  jobs_->SetWaitingSource(scheduler_.get());
+  tokens_ = std::make_unique<TokenRegistry>(store_.get(), Clock::Real());
+  authenticator_ = std::make_shared<const Authenticator>(kToken, "/state/token", tokens_.get());
   drain_ = std::make_unique<JobDrain>(jobs_.get());
   jobs_->AddObserver(&workers_);
   jobs_->AddObserver(scheduler_.get());
@@ -115,9 +121,10 @@ void ServiceFixture::SetUp() {
   context.files = files_.get();
   context.models = models_.get();
   context.daemon.set_version("1.2.3");
-  auto server = RpcServer::Start(
-      {"127.0.0.1", 0}, PlainCredentials(std::make_shared<const Authenticator>(kToken, "/state/token")),
-      std::move(context));
+  context.authenticator = authenticator_.get();
+  context.tokens = tokens_.get();
+  context.quota = scheduling.quota;
+  auto server = RpcServer::Start({"127.0.0.1", 0}, PlainCredentials(authenticator_), std::move(context));
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);
   grpc::ChannelArguments arguments;
@@ -196,7 +203,7 @@ internal::v1::WorkerEvent ServiceFixture::Finished(int64_t sequence, v1::JobStat
 
 void ServiceFixture::Finish(const std::string& job, int64_t sequence, v1::JobState state) {
   Report(job, {Finished(sequence, state)});
-  scheduler_->ReleaseLease(Id(job), 1);
+  scheduler_->ReleaseLease(Id(job), 1, /*crashed=*/false);
 }
 
 void ServiceFixture::AppendFile(const std::string& job, const std::string& file, const std::string& content) {

@@ -17,7 +17,7 @@
 #include "server/events/event_hub.h"
 #include "server/jobs/job_machine.h"
 #include "server/rpc/rpc_server.h"
-#include "server/scheduler/fifo_gang_policy.h"
+#include "server/scheduler/backfill_policy.h"
 #include "server/scheduler/inventory.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/worker_starter.h"
@@ -89,7 +89,7 @@ class ServiceFixture : public ::testing::Test {
   std::unique_ptr<EventHub> events_;
   std::unique_ptr<JobMachine> jobs_;
   std::unique_ptr<Inventory> inventory_;
-  const FifoGangPolicy policy_{};
+  const BackfillPolicy policy_;
   FakeWorkers workers_;
   FakeAdmission admission_;
   std::unique_ptr<DatasetCatalog> datasets_;
@@ -99,6 +99,10 @@ class ServiceFixture : public ::testing::Test {
   std::unique_ptr<JobDrain> drain_;
   // Their processes are //server/workers/testing:fake_model_worker's where the test has it.
   std::unique_ptr<ModelWorkers> models_;
+  std::unique_ptr<TokenRegistry> tokens_;
+  std::shared_ptr<const Authenticator> authenticator_;
+  // Of each user but admin.
+  UserQuota quota_;
   Lifecycle lifecycle_;
   std::unique_ptr<RpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;

@@ -20,26 +20,64 @@ std::vector<v1::Device> MakeCpus(int count) {
   return devices;
 }
 
+Lease Alone(std::vector<std::string> devices) { return {.devices = std::move(devices)}; }
+
 TEST(InventoryTest, GivesAllOrNone) {
   Inventory inventory(MakeCpus(3));
-  ASSERT_TRUE(inventory.Acquire("a", {"devices/cpu:2", "devices/cpu:0"}).ok());
-  EXPECT_EQ(inventory.Acquire("b", {"devices/cpu:1", "devices/cpu:0"}).code(),
+  ASSERT_TRUE(inventory.Acquire("a", Alone({"devices/cpu:2", "devices/cpu:0"})).ok());
+  EXPECT_EQ(inventory.Acquire("b", Alone({"devices/cpu:1", "devices/cpu:0"})).code(),
             absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(inventory.Acquire("b", {"devices/cpu:1", "devices/cpu:9"}).code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(inventory.Acquire("b", {"devices/cpu:1", "devices/cpu:1"}).code(),
+  EXPECT_EQ(inventory.Acquire("b", Alone({"devices/cpu:1", "devices/cpu:9"})).code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(inventory.Acquire("b", Alone({"devices/cpu:1", "devices/cpu:1"})).code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(inventory.Acquire("b", {}).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(inventory.Acquire("a", {"devices/cpu:1"}).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(inventory.Acquire("b", Alone({})).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(inventory.Acquire("a", Alone({"devices/cpu:1"})).code(), absl::StatusCode::kFailedPrecondition);
   auto devices = inventory.Devices();
   EXPECT_EQ(devices[0].job(), "jobs/a");
   EXPECT_EQ(devices[1].job(), "");
   EXPECT_EQ(devices[2].job(), "jobs/a");
-  EXPECT_TRUE(inventory.Acquire("b", {"devices/cpu:1"}).ok());
-  EXPECT_TRUE(inventory.Release("a"));
-  EXPECT_FALSE(inventory.Release("a"));
+  EXPECT_TRUE(inventory.Acquire("b", Alone({"devices/cpu:1"})).ok());
+  EXPECT_EQ(inventory.Release("a"), (std::vector<std::string>{"devices/cpu:0", "devices/cpu:2"}));
+  EXPECT_TRUE(inventory.Release("a").empty());
   devices = inventory.Devices();
   EXPECT_EQ(devices[0].job(), "");
   EXPECT_EQ(devices[1].job(), "jobs/b");
+}
+
+TEST(InventoryTest, JobsShareADeviceAsFarAsItGoes) {
+  std::vector<v1::Device> devices = MakeCpus(1);
+  devices[0].set_memory_bytes(100);
+  Inventory inventory(devices);
+  const auto lease = [](double share, int64_t memory) { return Lease{{"devices/cpu:0"}, share, memory}; };
+  EXPECT_EQ(inventory.Acquire("a", lease(0, 1)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(inventory.Acquire("a", lease(1.5, 1)).code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(inventory.Acquire("a", lease(0.5, 60)).ok());
+  EXPECT_EQ(inventory.Acquire("b", lease(0.6, 10)).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(inventory.Acquire("b", lease(0.5, 50)).code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(inventory.Acquire("b", lease(0.5, 40)).ok());
+  v1::Device device = inventory.Devices()[0];
+  EXPECT_EQ(device.job(), "jobs/a");
+  EXPECT_EQ(device.jobs_size(), 2);
+  EXPECT_EQ(device.leased_share(), 1);
+  EXPECT_EQ(device.leased_memory_bytes(), 100);
+  inventory.Release("a");
+  device = inventory.Devices()[0];
+  EXPECT_EQ(device.job(), "jobs/b");
+  EXPECT_EQ(device.leased_share(), 0.5);
+}
+
+TEST(InventoryTest, DevicesHaveAState) {
+  Inventory inventory(MakeCpus(2));
+  EXPECT_EQ(inventory.Devices()[0].state(), v1::DEVICE_STATE_ACTIVE);
+  const absl::StatusOr<v1::Device> drained =
+      inventory.SetState("devices/cpu:1", v1::DEVICE_STATE_DRAINED, "a new disk", 1);
+  ASSERT_TRUE(drained.ok()) << drained.status();
+  EXPECT_EQ(drained->state_message(), "a new disk");
+  EXPECT_EQ(inventory.Devices()[1].faults(), 1);
+  const absl::Status unknown = inventory.SetState("devices/gpu:0", v1::DEVICE_STATE_DRAINED, "", 0).status();
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(unknown.message().find("devices/cpu:0, devices/cpu:1"), absl::string_view::npos);
 }
 
 // Random leases against a model: no device ever has two holders, and what is refused takes nothing.
@@ -52,7 +90,7 @@ TEST(InventoryTest, LeasesNeverOverlap) {
     for (int step = 0; step < 500; ++step) {
       const std::string job = absl::StrCat("j", random() % 5);
       if (random() % 3 == 0) {
-        EXPECT_EQ(inventory.Release(job), model.erase(job) > 0);
+        EXPECT_EQ(!inventory.Release(job).empty(), model.erase(job) > 0);
       } else {
         std::vector<std::string> wanted;
         for (int i = 0; i < kDevices; ++i) {
@@ -63,7 +101,7 @@ TEST(InventoryTest, LeasesNeverOverlap) {
         for (const auto& [holder, held] : model) {
           for (const std::string& device : wanted) possible = possible && held.count(device) == 0;
         }
-        ASSERT_EQ(inventory.Acquire(job, wanted).ok(), possible);
+        ASSERT_EQ(inventory.Acquire(job, Alone(wanted)).ok(), possible);
         if (possible) model[job] = {wanted.begin(), wanted.end()};
       }
       for (const v1::Device& device : inventory.Devices()) {
@@ -92,7 +130,8 @@ TEST(InventoryTest, LeasesNeverOverlapAmongThreads) {
         const int first = static_cast<int>(random() % kDevices);
         const int second = (first + 1) % kDevices;
         if (!inventory
-                 .Acquire(job, {absl::StrCat("devices/cpu:", first), absl::StrCat("devices/cpu:", second)})
+                 .Acquire(job,
+                          Alone({absl::StrCat("devices/cpu:", first), absl::StrCat("devices/cpu:", second)}))
                  .ok()) {
           continue;
         }

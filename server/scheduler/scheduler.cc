@@ -1,33 +1,120 @@
 #include "server/scheduler/scheduler.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
+#include "server/scheduler/device_plan.h"
 #include "server/store/records.h"
 
 namespace tandem {
 namespace {
 
+using google::protobuf::util::TimeUtil;
+
 // How soon a job is tried again that the store could not make STARTING.
 constexpr absl::Duration kRetryAfter = absl::Seconds(1);
+// How old an explanation may be though nothing has changed: estimates of starts follow the progress of
+// others.
+constexpr absl::Duration kExplanationAge = absl::Seconds(1);
+// Jobs whose workers crashed on a device until it is excluded.
+constexpr int kMaxFaults = 2;
+
+absl::Time TimeOf(const google::protobuf::Timestamp& timestamp) {
+  return absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(timestamp));
+}
+
+double ShareOf(const v1::Job& job) { return job.spec().has_device_share() ? job.spec().device_share() : 1.0; }
+
+// The job without what placing does not need, which is most of it.
+v1::Job Trimmed(const v1::Job& job) {
+  v1::Job trimmed;
+  trimmed.set_name(job.name());
+  trimmed.set_user(job.user());
+  trimmed.set_priority(job.priority());
+  trimmed.set_attempt(job.attempt());
+  trimmed.set_planned_memory_bytes(job.planned_memory_bytes());
+  trimmed.set_planned_operations(job.planned_operations());
+  trimmed.set_run_seconds(job.run_seconds());
+  *trimmed.mutable_create_time() = job.create_time();
+  if (job.has_progress()) *trimmed.mutable_progress() = job.progress();
+  v1::JobSpec& spec = *trimmed.mutable_spec();
+  *spec.mutable_replicas() = job.spec().replicas();
+  spec.set_preemptible(job.spec().preemptible());
+  if (job.spec().has_time_limit_seconds()) spec.set_time_limit_seconds(job.spec().time_limit_seconds());
+  if (job.spec().has_device_share()) spec.set_device_share(job.spec().device_share());
+  return trimmed;
+}
+
+WaitingJob WaitingJobOf(const v1::Job& job) {
+  WaitingJob waiting;
+  waiting.id = JobId(job.name());
+  waiting.user = job.user();
+  waiting.priority = job.priority();
+  waiting.create_time = TimeOf(job.create_time());
+  waiting.gang = GangRequestOf(job);
+  waiting.share = ShareOf(job);
+  return waiting;
+}
+
+absl::Time LimitAt(const v1::Job& job, absl::Time lease_time) {
+  if (!job.spec().has_time_limit_seconds()) return absl::InfiniteFuture();
+  return lease_time + absl::Seconds(std::max(0.0, job.spec().time_limit_seconds() - job.run_seconds()));
+}
+
+// Each name once, in the order of their first mention.
+std::vector<std::string> Distinct(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  std::vector<std::string> distinct;
+  for (const std::string& name : names) {
+    if (std::find(distinct.begin(), distinct.end(), name) == distinct.end()) distinct.push_back(name);
+  }
+  return distinct;
+}
 
 }  // namespace
 
-Scheduler::Scheduler(JobMachine* jobs, Inventory* inventory, const PlacementPolicy* policy,
-                     WorkerStarter* starter)
-    : jobs_(jobs), inventory_(inventory), policy_(policy), starter_(starter) {}
+Scheduler::Scheduler(JobMachine* jobs, Store* store, Inventory* inventory, const PlacementPolicy* policy,
+                     WorkerStarter* starter, const Clock* clock, Options options)
+    : jobs_(jobs),
+      store_(store),
+      inventory_(inventory),
+      policy_(policy),
+      starter_(starter),
+      clock_(clock),
+      options_(std::move(options)),
+      queue_(options_.ageing_interval),
+      usage_(options_.fair_share_half_life) {}
 
 Scheduler::~Scheduler() { Stop(); }
+
+absl::Status Scheduler::RestoreRecords() {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<StoredUsage> usages, store_->Usages());
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<StoredDevice> devices, store_->Devices());
+  MutexLock lock(&mutex_);
+  for (const StoredUsage& usage : usages) {
+    usage_.Restore(usage.user, {usage.device_us * 1e-6, absl::FromUnixMicros(usage.as_of_us)});
+  }
+  for (const StoredDevice& device : devices) {
+    device_records_[device.name] = device;
+    // The daemon may have been started without it.
+    inventory_->SetState(device.name, device.state, device.message, device.faults).status().IgnoreError();
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Scheduler::Restore(const std::vector<v1::Job>& jobs) {
   std::vector<std::string> problems;
   absl::StatusCode code = absl::StatusCode::kOk;
   for (const v1::Job& job : jobs) {
     if (job.state() == v1::JOB_STATE_QUEUED) {
+      MutexLock lock(&mutex_);
       Enqueue(job);
       continue;
     }
@@ -42,22 +129,29 @@ absl::Status Scheduler::Restore(const std::vector<v1::Job>& jobs) {
 absl::Status Scheduler::RestoreLease(const v1::Job& job) {
   const std::string id = JobId(job.name());
   const std::vector<v1::Device> devices = inventory_->Devices();
-  std::vector<std::string> known;
+  Holder holder;
   std::vector<std::string> missing;
-  for (const std::string& name : job.devices()) {
+  for (const std::string& name : Distinct(job.devices())) {
     const bool found = std::any_of(devices.begin(), devices.end(),
                                    [&name](const v1::Device& device) { return device.name() == name; });
-    (found ? known : missing).push_back(name);
+    (found ? holder.lease.devices : missing).push_back(name);
   }
-  if (!known.empty()) {
-    if (const absl::Status acquired = inventory_->Acquire(id, known); !acquired.ok()) {
+  holder.lease.share = ShareOf(job);
+  holder.lease.memory_bytes = GangRequestOf(job).memory_bytes();
+  if (!holder.lease.devices.empty()) {
+    if (const absl::Status acquired = inventory_->Acquire(id, holder.lease); !acquired.ok()) {
       return absl::Status(acquired.code(), absl::StrCat("cannot restore the lease of \"", job.name(),
                                                         "\": ", acquired.message()));
     }
   }
+  holder.job = Trimmed(job);
+  holder.lease_time = job.has_lease_time() ? TimeOf(job.lease_time()) : clock_->Now();
+  holder.limit_at = LimitAt(job, holder.lease_time);
+  holder.ending = job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING;
   {
     MutexLock lock(&mutex_);
-    leases_[id] = job.attempt();
+    holders_[id] = std::move(holder);
+    if (WaitingJob* waiting = queue_.Find(id); waiting != nullptr) waiting->is_held_up = true;
   }
   if (missing.empty()) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat("\"", job.name(), "\" runs on ", absl::StrJoin(missing, ", "),
@@ -82,52 +176,130 @@ void Scheduler::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Scheduler::ReleaseLease(const std::string& job_id, int32_t attempt) {
-  MutexLock lock(&mutex_);
-  const auto lease = leases_.find(job_id);
-  if (lease == leases_.end() || lease->second != attempt) return;
-  leases_.erase(lease);
-  inventory_->Release(job_id);
-  wake_ = true;
+void Scheduler::Charge(const Holder& holder) {
+  const absl::Time now = clock_->Now();
+  const double held = std::max(0.0, absl::ToDoubleSeconds(now - holder.lease_time));
+  const std::string user = holder.job.user();
+  const FairShare::Usage usage =
+      usage_.Charge(user, held * holder.lease.share * static_cast<double>(holder.lease.devices.size()), now);
+  store_->Write(
+      [user, usage](Transaction& transaction) {
+        return transaction.PutUsage(
+            {user, static_cast<int64_t>(usage.device_seconds * 1e6), absl::ToUnixMicros(usage.as_of)});
+      },
+      [user](const absl::Status& status) {
+        if (!status.ok()) spdlog::warn("what {} has used is not recorded: {}", user, status.ToString());
+      });
 }
 
-void Scheduler::OnQueued(const v1::Job& job) { Enqueue(job); }
+void Scheduler::CountFault(const std::string& device, const std::string& job) {
+  StoredDevice& record = device_records_[device];
+  record.name = device;
+  // One that crashes again and again says more of the job.
+  if (record.last_faulty_job == job) return;
+  record.last_faulty_job = job;
+  ++record.faults;
+  if (record.faults >= kMaxFaults && record.state != v1::DEVICE_STATE_EXCLUDED) {
+    record.state = v1::DEVICE_STATE_EXCLUDED;
+    record.message = absl::StrCat(
+        "The workers of ", record.faults, " jobs crashed on it, the last that of \"", job,
+        "\". Look at the machine, then: tandem devices resume ", device.substr(device.find('/') + 1));
+    spdlog::error("device excluded device={}: {}", device, record.message);
+  }
+  inventory_->SetState(device, record.state, record.message, record.faults).status().IgnoreError();
+  store_->Write([record](Transaction& transaction) { return transaction.PutDevice(record); },
+                [device](const absl::Status& status) {
+                  if (!status.ok())
+                    spdlog::warn("the fault of {} is not recorded: {}", device, status.ToString());
+                });
+}
+
+void Scheduler::ReleaseLease(const std::string& job_id, int32_t attempt, bool crashed) {
+  MutexLock lock(&mutex_);
+  const auto found = holders_.find(job_id);
+  if (found == holders_.end() || found->second.job.attempt() != attempt) return;
+  Charge(found->second);
+  if (crashed) {
+    for (const std::string& device : found->second.lease.devices)
+      CountFault(device, found->second.job.name());
+  }
+  holders_.erase(found);
+  inventory_->Release(job_id);
+  if (WaitingJob* waiting = queue_.Find(job_id); waiting != nullptr) waiting->is_held_up = false;
+  Changed();
+}
+
+void Scheduler::OnQueued(const v1::Job& job) {
+  MutexLock lock(&mutex_);
+  Enqueue(job);
+}
+
+void Scheduler::OnEnding(const v1::Job& job) {
+  MutexLock lock(&mutex_);
+  const auto found = holders_.find(JobId(job.name()));
+  if (found == holders_.end() || found->second.ending) return;
+  found->second.ending = true;
+  Changed();
+}
 
 void Scheduler::OnTerminal(const v1::Job& job) {
   const std::string id = JobId(job.name());
   MutexLock lock(&mutex_);
-  queue_.remove_if([&id](const Entry& entry) { return entry.job.id == id; });
+  queue_.Remove(id);
+  if (const auto found = holders_.find(id); found != holders_.end() && !found->second.starting.has_value()) {
+    found->second.ending = true;
+    found->second.limit_at = absl::InfiniteFuture();
+    estimate_.Learn(found->second.job, clock_->Now() - found->second.lease_time);
+  }
   // The others' places have changed.
-  wake_ = true;
+  Changed();
+}
+
+void Scheduler::OnPriorityChanged(const v1::Job& job) {
+  const std::string id = JobId(job.name());
+  MutexLock lock(&mutex_);
+  if (const WaitingJob* waiting = queue_.Find(id); waiting != nullptr) {
+    WaitingJob changed = *waiting;
+    changed.priority = job.priority();
+    queue_.Remove(id);
+    queue_.Add(std::move(changed));
+  }
+  if (const auto found = holders_.find(id); found != holders_.end()) {
+    found->second.job.set_priority(job.priority());
+    if (found->second.starting.has_value()) found->second.starting->priority = job.priority();
+  }
+  Changed();
+}
+
+void Scheduler::OnProgress(const v1::Job& job) {
+  MutexLock lock(&mutex_);
+  const auto found = holders_.find(JobId(job.name()));
+  if (found != holders_.end()) *found->second.job.mutable_progress() = job.progress();
 }
 
 void Scheduler::Enqueue(const v1::Job& job) {
-  Entry entry;
-  entry.job.id = JobId(job.name());
-  entry.job.replicas = std::max(1, job.spec().replicas().count());
-  entry.job.device_kind = job.spec().replicas().device_kind();
-  entry.job.memory_bytes = job.planned_memory_bytes();
-  entry.create_time =
-      absl::FromUnixMicros(google::protobuf::util::TimeUtil::TimestampToMicroseconds(job.create_time()));
-
-  MutexLock lock(&mutex_);
-  const bool known = std::any_of(queue_.begin(), queue_.end(),
-                                 [&entry](const Entry& other) { return other.job.id == entry.job.id; });
-  if (known) return;
-  auto place = queue_.end();
-  if (job.attempt() > 0) {
-    // It was in the queue before, so those created later stand behind it.
-    place = std::find_if(queue_.begin(), queue_.end(),
-                         [&entry](const Entry& other) { return other.create_time > entry.create_time; });
+  WaitingJob waiting = WaitingJobOf(job);
+  waiting.run_time = estimate_.Remaining(job, absl::ZeroDuration());
+  const auto holder = holders_.find(waiting.id);
+  waiting.is_held_up = holder != holders_.end();
+  if (waiting.is_held_up) {
+    // It was preempted: its process is about to go.
+    holder->second.ending = true;
+    holder->second.limit_at = absl::InfiniteFuture();
   }
-  queue_.insert(place, std::move(entry));
-  wake_ = true;
+  if (queue_.Add(std::move(waiting))) Changed();
+}
+
+absl::Time Scheduler::NextTimeLimit() const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const auto& [id, holder] : holders_) next = std::min(next, holder.limit_at);
+  return next;
 }
 
 void Scheduler::Run() {
   while (true) {
     std::vector<v1::Job> ready;
-    bool place;
+    Orders orders;
     {
       MutexLock lock(&mutex_);
       // The store's answer may come while this waits: then it must wait anew, but not for ever.
@@ -135,14 +307,19 @@ void Scheduler::Run() {
       const auto has_work = [this, retries]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return !ready_.empty() || (stopping_ ? unanswered_ == 0 : wake_ || retry_ != retries);
       };
-      if (!mutex_.AwaitWithTimeout(absl::Condition(&has_work),
-                                   retries ? kRetryAfter : absl::InfiniteDuration())) {
-        wake_ = true;
-      }
+      absl::Duration wait = retries ? kRetryAfter : absl::InfiniteDuration();
+      const absl::Time limit = NextTimeLimit();
+      if (!stopping_) wait = std::min(wait, std::max(absl::ZeroDuration(), limit - clock_->Now()));
+      if (!mutex_.AwaitWithTimeout(absl::Condition(&has_work), wait) && retries) wake_ = true;
       if (stopping_ && unanswered_ == 0 && ready_.empty()) return;
       ready.swap(ready_);
-      place = wake_ && !stopping_;
-      if (place) wake_ = retry_ = false;
+      if (!stopping_) {
+        CollectTimeLimits(&orders);
+        if (std::exchange(wake_, false)) {
+          retry_ = false;
+          Place(&orders);
+        }
+      }
     }
     for (const v1::Job& job : ready) {
       std::vector<v1::Device> devices;
@@ -154,64 +331,303 @@ void Scheduler::Run() {
       }
       starter_->Start(job, devices);
     }
-    if (place) Place();
+    CarryOut(orders);
   }
 }
 
-void Scheduler::Place() {
+Snapshot Scheduler::TakeSnapshot() const {
   Snapshot snapshot;
-  snapshot.devices = inventory_->Devices();
-  {
-    MutexLock lock(&mutex_);
-    for (const Entry& entry : queue_) {
-      if (!entry.starting) snapshot.queue.push_back(entry.job);
-    }
+  snapshot.now = clock_->Now();
+  snapshot.queue = &queue_;
+  absl::flat_hash_map<std::string, int> positions;
+  for (const v1::Device& device : inventory_->Devices()) {
+    positions[device.name()] = static_cast<int>(snapshot.devices.size());
+    snapshot.devices.push_back({device.name(), device.kind(), device.memory_bytes(), device.state()});
   }
-  Decision decision = policy_->Decide(snapshot);
-  jobs_->SetWaiting(std::move(decision.waiting));
-  for (Placement& placement : decision.placements) {
-    {
+  const auto user = [&](const std::string& name) -> UserShare& {
+    const auto [share, is_new] = snapshot.users.try_emplace(name);
+    if (is_new) {
+      share->second.device_seconds = usage_.DeviceSeconds(name, snapshot.now);
+      if (options_.quota) share->second.max_devices = options_.quota(name).max_devices;
+    }
+    return share->second;
+  };
+  for (const auto& [key, group] : queue_.groups()) {
+    if (!group.jobs.empty()) user(key.first);
+  }
+  for (const auto& [id, holder] : holders_) {
+    HoldingJob& job = snapshot.holding.emplace_back();
+    job.id = id;
+    job.user = holder.job.user();
+    job.priority = holder.job.priority();
+    job.preemptible = holder.job.spec().preemptible() && !holder.starting.has_value();
+    job.ending = holder.ending;
+    job.share = holder.lease.share;
+    job.memory_bytes = holder.lease.memory_bytes;
+    job.lease_time = holder.lease_time;
+    const absl::Duration held = std::max(absl::ZeroDuration(), snapshot.now - holder.lease_time);
+    job.expected_end = snapshot.now + estimate_.Remaining(holder.job, held);
+    for (const std::string& device : holder.lease.devices) job.devices.push_back(positions[device]);
+    user(job.user).device_seconds +=
+        absl::ToDoubleSeconds(held) * job.share * static_cast<double>(job.devices.size());
+  }
+  return snapshot;
+}
+
+void Scheduler::CollectTimeLimits(Orders* orders) {
+  const absl::Time now = clock_->Now();
+  for (auto& [id, holder] : holders_) {
+    if (holder.limit_at > now) continue;
+    // Once; where the store fails, again after a while.
+    holder.limit_at = absl::InfiniteFuture();
+    orders->time_limits.push_back(id);
+  }
+}
+
+void Scheduler::Place(Orders* orders) {
+  const Snapshot snapshot = TakeSnapshot();
+  const Decision decision = policy_->Decide(snapshot);
+  looked_at_changes_ = true;
+  for (const Placement& placement : decision.placements) {
+    const WaitingJob* waiting = queue_.Find(placement.job_id);
+    if (waiting == nullptr) continue;
+    Holder holder;
+    holder.lease = {placement.devices, waiting->share, waiting->gang.memory_bytes()};
+    // A policy that is wrong must not give a device twice.
+    if (const absl::Status acquired = inventory_->Acquire(placement.job_id, holder.lease); !acquired.ok()) {
+      spdlog::error("job not placed job={}: {}", placement.job_id, acquired.ToString());
+      continue;
+    }
+    holder.job.set_name(JobName(placement.job_id));
+    holder.job.set_user(waiting->user);
+    holder.job.set_priority(waiting->priority);
+    holder.lease_time = snapshot.now;
+    holder.starting = *waiting;
+    orders->schedules.push_back({placement.job_id, DevicesOfRanks(waiting->gang, placement.devices)});
+    holders_[placement.job_id] = std::move(holder);
+    ++unanswered_;
+    queue_.Start(placement.job_id, snapshot.now);
+  }
+  for (const std::string& id : decision.preemptions) {
+    const auto holder = holders_.find(id);
+    if (holder == holders_.end() || holder->second.ending) continue;
+    holder->second.ending = true;
+    orders->preemptions.push_back(id);
+  }
+}
+
+void Scheduler::CarryOut(const Orders& orders) {
+  for (const Orders::Schedule& schedule : orders.schedules) {
+    jobs_->Schedule(schedule.id, schedule.devices,
+                    [this, id = schedule.id](absl::StatusOr<v1::Job> job) { Scheduled(id, std::move(job)); });
+  }
+  for (const std::string& id : orders.preemptions) {
+    jobs_->Preempt(id, "It makes room for a job of higher priority.",
+                   [this, id](const absl::StatusOr<v1::Job>& job) { Preempted(id, job.status()); });
+  }
+  for (const std::string& id : orders.time_limits) {
+    jobs_->Cancel(id, v1::STATE_REASON_TIME_LIMIT_EXCEEDED, [this, id](const absl::StatusOr<v1::Job>& job) {
+      if (job.ok() || absl::IsFailedPrecondition(job.status()) || absl::IsNotFound(job.status())) return;
       MutexLock lock(&mutex_);
-      const auto entry = std::find_if(queue_.begin(), queue_.end(), [&placement](const Entry& other) {
-        return other.job.id == placement.job_id && !other.starting;
-      });
-      // It has ended since; or it waits again while the process of its last attempt still holds its devices,
-      // whose return wakes this thread.
-      if (entry == queue_.end() || !inventory_->Acquire(placement.job_id, placement.devices).ok()) continue;
-      entry->starting = true;
-      ++unanswered_;
-    }
-    jobs_->Schedule(
-        placement.job_id, std::move(placement.devices),
-        [this, id = placement.job_id](absl::StatusOr<v1::Job> job) { Scheduled(id, std::move(job)); });
+      if (const auto holder = holders_.find(id); holder != holders_.end()) {
+        holder->second.limit_at = clock_->Now() + kRetryAfter;
+        wake_ = true;
+      }
+    });
   }
+}
+
+void Scheduler::Preempted(const std::string& id, const absl::Status& status) {
+  if (status.ok()) return;
+  MutexLock lock(&mutex_);
+  const auto holder = holders_.find(id);
+  // Where it has ended or was told to stop by someone else, that has been noted.
+  if (holder == holders_.end() || absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) return;
+  holder->second.ending = false;
+  retry_ = true;
 }
 
 void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
   MutexLock lock(&mutex_);
   --unanswered_;
-  const auto entry =
-      std::find_if(queue_.begin(), queue_.end(), [&id](const Entry& other) { return other.job.id == id; });
+  const auto found = holders_.find(id);
   if (job.ok()) {
-    if (entry != queue_.end()) queue_.erase(entry);
-    leases_[id] = job->attempt();
+    // It may have been paused and resumed meanwhile, and stand in the queue again.
+    queue_.Remove(id);
+    if (found != holders_.end()) {
+      Holder& holder = found->second;
+      holder.job = Trimmed(*job);
+      holder.starting.reset();
+      holder.ending = false;
+      holder.lease_time = TimeOf(job->lease_time());
+      holder.limit_at = LimitAt(*job, holder.lease_time);
+    }
     ready_.push_back(*std::move(job));
     return;
   }
+  std::optional<WaitingJob> waiting;
+  if (found != holders_.end()) waiting = std::move(found->second.starting);
+  holders_.erase(id);
   inventory_->Release(id);
-  const bool gone = absl::IsNotFound(job.status()) || absl::IsFailedPrecondition(job.status());
-  if (entry != queue_.end()) {
-    if (gone) {
-      queue_.erase(entry);
+  if (WaitingJob* again = queue_.Find(id); again != nullptr) again->is_held_up = false;
+  looked_at_changes_ = true;
+  if (absl::IsNotFound(job.status()) || absl::IsFailedPrecondition(job.status())) {
+    // It has ended or was paused.
+    wake_ = true;
+    return;
+  }
+  if (waiting.has_value()) queue_.Add(*std::move(waiting));
+  retry_ = true;
+}
+
+void Scheduler::Look() {
+  const absl::Time now = clock_->Now();
+  if (!looked_at_changes_ && now - looked_at_ < kExplanationAge) return;
+  explanations_ = policy_->Explain(TakeSnapshot());
+  explained_.clear();
+  for (size_t i = 0; i < explanations_.size(); ++i) explained_[explanations_[i].job_id] = i;
+  looked_at_ = now;
+  looked_at_changes_ = false;
+}
+
+std::optional<v1::Waiting> Scheduler::WaitingOf(const std::string& job_id, bool may_look) {
+  MutexLock lock(&mutex_);
+  if (const auto holder = holders_.find(job_id);
+      holder != holders_.end() && holder->second.starting.has_value()) {
+    v1::Waiting waiting;
+    waiting.set_reason(v1::Waiting::REASON_STARTING);
+    waiting.set_message("It is about to start.");
+    waiting.set_position(1);
+    return waiting;
+  }
+  if (queue_.Find(job_id) == nullptr) return std::nullopt;
+  if (may_look) Look();
+  const auto explained = explained_.find(job_id);
+  if (explained == explained_.end()) return std::nullopt;
+  return explanations_[explained->second].waiting;
+}
+
+v1::ListQueueResponse Scheduler::ListQueue(int most) {
+  MutexLock lock(&mutex_);
+  Look();
+  v1::ListQueueResponse response;
+  std::map<std::string, v1::UserUsage> users;
+  const absl::Time now = clock_->Now();
+  for (const auto& [user, usage] : usage_.usages())
+    users[user].set_device_seconds(usage_.DeviceSeconds(user, now));
+  for (const auto& [id, holder] : holders_) {
+    v1::UserUsage& user = users[holder.job.user()];
+    const int devices = static_cast<int>(holder.lease.devices.size());
+    user.set_devices(user.devices() + devices);
+    user.set_device_seconds(user.device_seconds() +
+                            devices * holder.lease.share *
+                                std::max(0.0, absl::ToDoubleSeconds(now - holder.lease_time)));
+  }
+  for (const Explanation& explanation : explanations_) {
+    const WaitingJob* waiting = queue_.Find(explanation.job_id);
+    if (waiting == nullptr) continue;
+    v1::UserUsage& user = users[waiting->user];
+    user.set_queued_jobs(user.queued_jobs() + 1);
+    response.set_total_size(response.total_size() + 1);
+    if (response.jobs_size() >= most) continue;
+    v1::QueuedJob& job = *response.add_jobs();
+    job.set_job(JobName(waiting->id));
+    job.set_user(waiting->user);
+    job.set_priority(waiting->priority);
+    job.set_raised_by(explanation.raised_by);
+    job.set_devices(waiting->gang.devices);
+    if (waiting->run_time != absl::InfiniteDuration()) {
+      job.set_expected_seconds(absl::ToDoubleSeconds(waiting->run_time));
+    }
+    *job.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(waiting->create_time));
+    *job.mutable_waiting() = explanation.waiting;
+  }
+  for (auto& [name, user] : users) {
+    user.set_user(name);
+    if (options_.quota) {
+      const UserQuota quota = options_.quota(name);
+      user.set_max_devices(quota.max_devices);
+      user.set_max_queued_jobs(quota.max_queued_jobs);
+    }
+    *response.add_users() = std::move(user);
+  }
+  return response;
+}
+
+absl::Status Scheduler::CheckCanRun(const std::string& user, const v1::JobSpec& spec,
+                                    int64_t planned_memory_bytes) const {
+  v1::Job job;
+  *job.mutable_spec()->mutable_replicas() = spec.replicas();
+  job.set_planned_memory_bytes(planned_memory_bytes);
+  const WaitingJob waiting = WaitingJobOf(job);
+  const UserQuota quota = options_.quota ? options_.quota(user) : UserQuota();
+  if (quota.max_devices > 0 && waiting.gang.devices > quota.max_devices) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "spec.replicas: needs ", waiting.gang.devices, " devices, and the quota of \"",
+                          user, "\" is ", quota.max_devices,
+                          ": the job could never run. Ask for fewer replicas, or an administrator for more")),
+                      "QUOTA_EXCEEDED");
+  }
+  Snapshot snapshot;
+  const JobQueue queue;
+  snapshot.queue = &queue;
+  int excluded = 0;
+  for (const v1::Device& device : inventory_->Devices()) {
+    if (device.state() == v1::DEVICE_STATE_EXCLUDED) {
+      ++excluded;
+      continue;
+    }
+    snapshot.devices.push_back({device.name(), device.kind(), device.memory_bytes(), device.state()});
+  }
+  if (excluded == 0 || DevicePlan(snapshot).FitOf(waiting) != DevicePlan::Fit::kMissing)
+    return absl::OkStatus();
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          "spec.replicas: needs ", waiting.gang.devices, " devices, and too many are excluded from service (",
+          excluded,
+          " in all): the job could never run. 'tandem devices' says why; an administrator can resume "
+          "them")),
+      "DEVICES_EXCLUDED");
+}
+
+void Scheduler::SetDeviceState(const std::string& device, v1::DeviceState state, const std::string& reason,
+                               JobMachine::Done<v1::Device> done) {
+  absl::Status problem;
+  StoredDevice record;
+  {
+    MutexLock lock(&mutex_);
+    const auto known = device_records_.find(device);
+    if (known != device_records_.end()) record = known->second;
+    record.name = device;
+    if (state == v1::DEVICE_STATE_DRAINED && record.state == v1::DEVICE_STATE_EXCLUDED) {
+      problem = absl::FailedPreconditionError(
+          absl::StrCat("\"", device, "\" is excluded, which is more than drained; resume it first"));
     } else {
-      entry->starting = false;
+      record.state = state;
+      record.message = reason;
+      if (state == v1::DEVICE_STATE_ACTIVE) {
+        record.faults = 0;
+        record.last_faulty_job.clear();
+      }
+      problem = inventory_->SetState(device, record.state, record.message, record.faults).status();
+    }
+    if (problem.ok()) {
+      device_records_[device] = record;
+      Changed();
     }
   }
-  if (gone) {
-    wake_ = true;
-  } else {
-    retry_ = true;
+  if (!problem.ok()) {
+    done(std::move(problem));
+    return;
   }
+  store_->Write([record](Transaction& transaction) { return transaction.PutDevice(record); },
+                [this, device, done = std::move(done)](absl::Status status) mutable {
+                  if (!status.ok()) return done(std::move(status));
+                  for (v1::Device& now : inventory_->Devices()) {
+                    if (now.name() == device) return done(std::move(now));
+                  }
+                  done(absl::NotFoundError(absl::StrCat("there is no device \"", device, "\"")));
+                });
 }
 
 }  // namespace tandem

@@ -2,38 +2,63 @@
 #define TANDEM_SERVER_SCHEDULER_SCHEDULER_H_
 
 #include <cstdint>
-#include <list>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/base/clock.h"
 #include "engine/base/mutex.h"
 #include "server/jobs/job_machine.h"
 #include "server/jobs/job_observer.h"
+#include "server/jobs/waiting_source.h"
+#include "server/scheduler/fair_share.h"
 #include "server/scheduler/inventory.h"
+#include "server/scheduler/job_queue.h"
 #include "server/scheduler/placement_policy.h"
+#include "server/scheduler/run_time_estimate.h"
+#include "server/scheduler/user_quota.h"
 #include "server/scheduler/worker_starter.h"
+#include "server/store/store.h"
+#include "tandem/v1/daemon_service.pb.h"
 
 namespace tandem {
 
-// Starts queued jobs when their devices are free. Wakes when a job is queued or ends and when a lease
-// returns; never polls. Thread-safe.
+// Starts queued jobs when their devices are free, has others make room for them, and ends those whose time is
+// up. Wakes when a job is queued, ends or changes, when a lease returns, when devices change, and at time
+// limits; never polls. Thread-safe.
 //
 // A lease is taken before the job becomes STARTING and is given back by ReleaseLease alone, when the worker's
 // process is gone: the end of the job does not free its devices.
 //
-// At a daemon's start: AddObserver(scheduler), Restore(machine.NonTerminalJobs()), adopt the workers,
-// Start(). At its end: Stop(), close the store, destroy.
-class Scheduler : public JobObserver {
+// At a daemon's start: AddObserver(scheduler), SetWaitingSource(scheduler), RestoreRecords, Restore(
+// machine.NonTerminalJobs()), adopt the workers, Start(). At its end: Stop(), close the store, destroy.
+class Scheduler : public JobObserver, public WaitingSource {
  public:
+  struct Options {
+    // After this, what a user has used counts half.
+    absl::Duration fair_share_half_life = absl::Hours(24);
+    // See JobQueue.
+    absl::Duration ageing_interval = absl::Hours(1);
+    // The quota of each user; called with the scheduler's lock held. Default: none.
+    std::function<UserQuota(const std::string&)> quota;
+  };
+
   // All must outlive the scheduler.
-  Scheduler(JobMachine* jobs, Inventory* inventory, const PlacementPolicy* policy, WorkerStarter* starter);
+  Scheduler(JobMachine* jobs, Store* store, Inventory* inventory, const PlacementPolicy* policy,
+            WorkerStarter* starter, const Clock* clock, Options options);
   // Stop().
   ~Scheduler() override;
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
+
+  // Reads what users have used and the state of devices. Before Restore.
+  absl::Status RestoreRecords();
 
   // Puts the jobs that an earlier daemon left to where they were: queued ones into the queue in the given
   // order, the others' devices under their leases (RestoreLease). Before Start. Errors are of single leases:
@@ -52,42 +77,105 @@ class Scheduler : public JobObserver {
   void Stop();
 
   // The worker of this attempt is gone and its devices are free. No effect where the lease is another
-  // attempt's.
-  void ReleaseLease(const std::string& job_id, int32_t attempt);
+  // attempt's. `crashed`: it ended by itself with a signal such as SIGSEGV, which counts against its devices.
+  void ReleaseLease(const std::string& job_id, int32_t attempt, bool crashed);
 
-  // All devices, `job` set for those that are held.
+  // All devices, with the jobs that hold them.
   std::vector<v1::Device> ListDevices() const { return inventory_->Devices(); }
 
+  // Has a device take no jobs (DRAINED, EXCLUDED) or take them again (ACTIVE, which forgets its faults);
+  // durable before `done` gets it. NOT_FOUND: no such device. FAILED_PRECONDITION: it is EXCLUDED and is to
+  // be DRAINED.
+  void SetDeviceState(const std::string& device, v1::DeviceState state, const std::string& reason,
+                      JobMachine::Done<v1::Device> done);
+
+  // Whether a job of the user with this spec could ever run: FAILED_PRECONDITION where too many of the
+  // devices that it needs are excluded, or it needs more than the user's quota.
+  absl::Status CheckCanRun(const std::string& user, const v1::JobSpec& spec,
+                           int64_t planned_memory_bytes) const;
+
+  // The first `most` jobs of the queue, and all users.
+  v1::ListQueueResponse ListQueue(int most);
+
+  // WaitingSource.
+  std::optional<v1::Waiting> WaitingOf(const std::string& job_id, bool may_look) override;
+
+  // JobObserver.
   void OnQueued(const v1::Job& job) override;
+  void OnCancelling(const v1::Job& job) override { OnEnding(job); }
+  void OnPausing(const v1::Job& job) override { OnEnding(job); }
+  void OnPreempting(const v1::Job& job) override { OnEnding(job); }
   void OnPaused(const v1::Job& job) override { OnTerminal(job); }
   void OnTerminal(const v1::Job& job) override;
+  void OnPriorityChanged(const v1::Job& job) override;
+  void OnProgress(const v1::Job& job) override;
 
  private:
-  // A job in the queue.
-  struct Entry {
-    WaitingJob job;
-    absl::Time create_time;
-    // Its lease is taken and JobMachine was asked to make it STARTING.
-    bool starting = false;
+  // A job that holds devices.
+  struct Holder {
+    // Of its spec only what placing needs; its progress as it came last.
+    v1::Job job;
+    Lease lease;
+    absl::Time lease_time;
+    absl::Time limit_at = absl::InfiniteFuture();
+    // It was told to stop, or has.
+    bool ending = false;
+    // While JobMachine was asked to make it STARTING and has not answered: how it waited.
+    std::optional<WaitingJob> starting;
+  };
+  // What the thread is to ask JobMachine for, without the lock.
+  struct Orders {
+    struct Schedule {
+      std::string id;
+      std::vector<std::string> devices;
+    };
+    std::vector<Schedule> schedules;
+    std::vector<std::string> preemptions;
+    std::vector<std::string> time_limits;
   };
 
   void Run();
-  // Asks the policy once and does what it says.
-  void Place();
-  // JobMachine's answer.
+  // Asks the policy, and takes the leases.
+  void Place(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CollectTimeLimits(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CarryOut(const Orders& orders);
+  // JobMachine's answers.
   void Scheduled(const std::string& id, absl::StatusOr<v1::Job> job);
-  void Enqueue(const v1::Job& job);
+  void Preempted(const std::string& id, const absl::Status& status);
+
+  void OnEnding(const v1::Job& job);
+  void Enqueue(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Snapshot TakeSnapshot() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Brings explanations_ up to date.
+  void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { wake_ = looked_at_changes_ = true; }
+  void CountFault(const std::string& device, const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Charge(const Holder& holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Time NextTimeLimit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   JobMachine* const jobs_;
+  Store* const store_;
   Inventory* const inventory_;
   const PlacementPolicy* const policy_;
   WorkerStarter* const starter_;
+  const Clock* const clock_;
+  const Options options_;
 
-  Mutex mutex_;
-  // First come first; jobs that wait again stand where their creation puts them.
-  std::list<Entry> queue_ ABSL_GUARDED_BY(mutex_);
-  // The attempts that hold leases, by job.
-  absl::flat_hash_map<std::string, int32_t> leases_ ABSL_GUARDED_BY(mutex_);
+  mutable Mutex mutex_;
+  JobQueue queue_ ABSL_GUARDED_BY(mutex_);
+  // By job id; of those in the queue that were preempted while their process is there, too.
+  absl::flat_hash_map<std::string, Holder> holders_ ABSL_GUARDED_BY(mutex_);
+  FairShare usage_ ABSL_GUARDED_BY(mutex_);
+  RunTimeEstimate estimate_ ABSL_GUARDED_BY(mutex_);
+  // By name; of devices that are, or were, not simply in service.
+  std::map<std::string, StoredDevice> device_records_ ABSL_GUARDED_BY(mutex_);
+
+  // The last Explain, in order and by id; old where looked_at_changes_ is set.
+  std::vector<Explanation> explanations_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, size_t> explained_ ABSL_GUARDED_BY(mutex_);
+  absl::Time looked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  bool looked_at_changes_ ABSL_GUARDED_BY(mutex_) = true;
+
   // STARTING, to be handed to the WorkerStarter.
   std::vector<v1::Job> ready_ ABSL_GUARDED_BY(mutex_);
   // Questions to JobMachine without an answer yet.

@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/jobs/job_machine_fixture.h"
-#include "server/scheduler/fifo_gang_policy.h"
+#include "server/scheduler/backfill_policy.h"
 
 namespace tandem {
 namespace {
@@ -78,8 +78,14 @@ class SchedulerTest : public testing::Test {
   // As a daemon's start, on what an earlier one left.
   absl::Status Open(int devices) {
     inventory_ = std::make_unique<Inventory>(MakeCpus(devices));
-    scheduler_ = std::make_unique<Scheduler>(&jobs_.machine(), inventory_.get(), &policy_, &starter_);
+    Scheduler::Options options;
+    options.quota = [this](const std::string&) { return quota_; };
+    scheduler_ = std::make_unique<Scheduler>(&jobs_.machine(), &jobs_.store(), inventory_.get(), &policy_,
+                                             &starter_, &jobs_.clock(), std::move(options));
     jobs_.machine().AddObserver(scheduler_.get());
+    jobs_.machine().SetWaitingSource(scheduler_.get());
+    const absl::Status records = scheduler_->RestoreRecords();
+    if (!records.ok()) return records;
     return scheduler_->Restore(*jobs_.machine().NonTerminalJobs());
   }
   void OpenAndStart(int devices) {
@@ -94,8 +100,12 @@ class SchedulerTest : public testing::Test {
     OpenAndStart(devices);
   }
 
-  std::string NewJob(int replicas) {
+  std::string NewJob(int replicas) { return NewJob(replicas, {}); }
+  // With what else is to stand in its spec.
+  std::string NewJob(int replicas, const v1::JobSpec& more, const std::string& user = "ann") {
     JobMachine::NewJob job;
+    job.spec = more;
+    job.user = user;
     job.spec.set_name("job");
     job.spec.mutable_replicas()->set_count(replicas);
     job.spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_CPU);
@@ -116,10 +126,25 @@ class SchedulerTest : public testing::Test {
     ADD_FAILURE() << id << " still waits as: " << waiting.ShortDebugString();
   }
 
+  void WaitForState(const std::string& id, v1::JobState state) {
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
+    while (absl::Now() < deadline) {
+      if (jobs_.machine().Get(id)->state() == state) return;
+      std::this_thread::yield();
+    }
+    ADD_FAILURE() << id << " is still " << v1::JobState_Name(jobs_.machine().Get(id)->state());
+  }
+
+  absl::Status SetDeviceState(const std::string& device, v1::DeviceState state) {
+    Awaited<absl::StatusOr<v1::Device>> done;
+    scheduler_->SetDeviceState(device, state, "why", done.Done());
+    return done.Get().status();
+  }
+
   // The worker of the attempt trains and ends, and then its process does.
   void Finish(const std::string& id, int32_t attempt) {
     EXPECT_TRUE(jobs_.Apply(id, attempt, {Started(1), Finished(2, v1::JOB_STATE_SUCCEEDED)}).ok());
-    scheduler_->ReleaseLease(id, attempt);
+    scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
   }
 
   std::vector<std::string> Holders() {
@@ -129,7 +154,9 @@ class SchedulerTest : public testing::Test {
   }
 
   JobMachineFixture jobs_;
-  FifoGangPolicy policy_;
+  const BackfillPolicy policy_;
+  // Of each user.
+  UserQuota quota_;
   FakeStarter starter_;
   std::unique_ptr<Inventory> inventory_;
   std::unique_ptr<Scheduler> scheduler_;
@@ -161,10 +188,10 @@ TEST_F(SchedulerTest, AJobWaitsUntilTheProcessBeforeItIsGone) {
   ASSERT_TRUE(jobs_.Apply(first, 1, {Started(1), Finished(2, v1::JOB_STATE_SUCCEEDED)}).ok());
   WaitFor(second, v1::Waiting::REASON_DEVICES_BUSY, 1);
   EXPECT_TRUE(starter_.IsEmpty());
-  scheduler_->ReleaseLease(first, 7);  // another attempt's
+  scheduler_->ReleaseLease(first, 7, /*crashed=*/false);  // another attempt's
   EXPECT_THAT(Holders(), ElementsAre("jobs/" + first, "jobs/" + first));
 
-  scheduler_->ReleaseLease(first, 1);
+  scheduler_->ReleaseLease(first, 1, /*crashed=*/false);
   EXPECT_EQ(starter_.Take().job.name(), "jobs/" + second);
   EXPECT_EQ(starter_.Take().job.name(), "jobs/" + third);
   EXPECT_THAT(Holders(), ElementsAre("jobs/" + second, "jobs/" + third));
@@ -216,7 +243,7 @@ TEST_F(SchedulerTest, ALeaseOnADeviceThatIsGoneIsRestoredAsFarAsItGoes) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("devices/cpu:1"));
   EXPECT_THAT(Holders(), ElementsAre("jobs/" + id));
   scheduler_->Start();
-  scheduler_->ReleaseLease(id, 1);
+  scheduler_->ReleaseLease(id, 1, /*crashed=*/false);
   EXPECT_THAT(Holders(), ElementsAre(""));
 }
 
@@ -228,8 +255,9 @@ TEST_F(SchedulerTest, AJobThatWaitsAgainStandsBeforeYoungerOnes) {
   const std::string young = NewJob(1);
   WaitFor(young, v1::Waiting::REASON_DEVICES_BUSY, 1);
   ASSERT_TRUE(jobs_.Requeue(old, 1).ok());
-  WaitFor(young, v1::Waiting::REASON_BEHIND_OTHERS, 2);
-  scheduler_->ReleaseLease(old, 1);
+  WaitFor(old, v1::Waiting::REASON_LAST_ATTEMPT_ENDING, 1);
+  WaitFor(young, v1::Waiting::REASON_DEVICES_BUSY, 2);
+  scheduler_->ReleaseLease(old, 1, /*crashed=*/false);
   const FakeStarter::Started again = starter_.Take();
   EXPECT_EQ(again.job.name(), "jobs/" + old);
   EXPECT_EQ(again.job.attempt(), 2);
@@ -260,9 +288,163 @@ TEST_F(SchedulerTest, PlacesNothingAfterStop) {
   OpenAndStart(1);
   scheduler_->Stop();
   const std::string id = NewJob(1);
-  scheduler_->ReleaseLease("other", 1);
+  scheduler_->ReleaseLease("other", 1, /*crashed=*/false);
   EXPECT_TRUE(starter_.IsEmpty());
   EXPECT_EQ(jobs_.machine().Get(id)->state(), v1::JOB_STATE_QUEUED);
+}
+
+TEST_F(SchedulerTest, AHigherPriorityHasAJobMakeRoomThatGoesOnLater) {
+  OpenAndStart(1);
+  v1::JobSpec preemptible;
+  preemptible.set_preemptible(true);
+  const std::string low = NewJob(1, preemptible);
+  starter_.Take();
+  ASSERT_TRUE(jobs_.Apply(low, 1, {Started(1)}).ok());
+  v1::JobSpec urgent;
+  urgent.set_priority(5);
+  const std::string high = NewJob(1, urgent, "bob");
+  WaitForState(low, v1::JOB_STATE_PREEMPTING);
+  ASSERT_TRUE(jobs_.Apply(low, 1, {tandem::Finished(2, v1::JOB_STATE_PAUSED)}).ok());
+  WaitFor(low, v1::Waiting::REASON_LAST_ATTEMPT_ENDING, 2);
+  EXPECT_TRUE(starter_.IsEmpty());
+  scheduler_->ReleaseLease(low, 1, /*crashed=*/false);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), high);
+  Finish(high, 1);
+  const FakeStarter::Started again = starter_.Take();
+  EXPECT_EQ(JobId(again.job.name()), low);
+  EXPECT_EQ(again.job.attempt(), 2);
+}
+
+TEST_F(SchedulerTest, AChangedPriorityChangesTheOrder) {
+  OpenAndStart(1);
+  const std::string running = NewJob(1);
+  starter_.Take();
+  const std::string first = NewJob(1);
+  const std::string second = NewJob(1);
+  WaitFor(second, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  ASSERT_TRUE(jobs_.SetPriority(second, 1).ok());
+  WaitFor(second, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  Finish(running, 1);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), second);
+}
+
+TEST_F(SchedulerTest, AJobWhoseTimeIsUpIsCancelled) {
+  OpenAndStart(1);
+  v1::JobSpec limited;
+  limited.set_time_limit_seconds(60);
+  const std::string id = NewJob(1, limited);
+  starter_.Take();
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1)}).ok());
+  jobs_.clock().Advance(absl::Seconds(61));
+  // Whatever wakes the scheduler: its own alarm goes by the machine's time.
+  NewJob(1);
+  WaitForState(id, v1::JOB_STATE_CANCELLING);
+  EXPECT_EQ(jobs_.machine().Get(id)->reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
+  ASSERT_TRUE(jobs_.Apply(id, 1, {tandem::Finished(2, v1::JOB_STATE_CANCELLED)}).ok());
+  EXPECT_EQ(jobs_.machine().Get(id)->state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(jobs_.machine().Get(id)->reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
+}
+
+TEST_F(SchedulerTest, ATimeLimitNeedsNothingToWakeTheScheduler) {
+  OpenAndStart(1);
+  v1::JobSpec limited;
+  limited.set_time_limit_seconds(0.05);
+  const std::string id = NewJob(1, limited);
+  starter_.Take();
+  jobs_.clock().Advance(absl::Seconds(1));
+  WaitForState(id, v1::JOB_STATE_CANCELLING);
+}
+
+TEST_F(SchedulerTest, DrainedDevicesGetNothingUntilTheyAreResumed) {
+  OpenAndStart(1);
+  ASSERT_TRUE(SetDeviceState("devices/cpu:0", v1::DEVICE_STATE_DRAINED).ok());
+  const std::string id = NewJob(1);
+  WaitFor(id, v1::Waiting::REASON_DEVICES_OUT_OF_SERVICE, 1);
+  Reopen(1);
+  EXPECT_EQ(scheduler_->ListDevices()[0].state(), v1::DEVICE_STATE_DRAINED);
+  EXPECT_EQ(scheduler_->ListDevices()[0].state_message(), "why");
+  EXPECT_TRUE(starter_.IsEmpty());
+  EXPECT_EQ(SetDeviceState("devices/cpu:7", v1::DEVICE_STATE_DRAINED).code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(SetDeviceState("devices/cpu:0", v1::DEVICE_STATE_EXCLUDED).ok());
+  EXPECT_EQ(SetDeviceState("devices/cpu:0", v1::DEVICE_STATE_DRAINED).code(),
+            absl::StatusCode::kFailedPrecondition);
+  v1::JobSpec spec;
+  spec.mutable_replicas()->set_count(1);
+  EXPECT_EQ(scheduler_->CheckCanRun("ann", spec, 0).code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(SetDeviceState("devices/cpu:0", v1::DEVICE_STATE_ACTIVE).ok());
+  EXPECT_TRUE(scheduler_->CheckCanRun("ann", spec, 0).ok());
+  EXPECT_EQ(JobId(starter_.Take().job.name()), id);
+}
+
+TEST_F(SchedulerTest, ADeviceOnWhichTwoJobsCrashIsExcluded) {
+  OpenAndStart(1);
+  const std::string first = NewJob(1);
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    starter_.Take();
+    ASSERT_TRUE(jobs_.WorkerLost(first, attempt).ok());
+    scheduler_->ReleaseLease(first, attempt, /*crashed=*/true);
+    // The same job once more counts no more.
+    EXPECT_EQ(scheduler_->ListDevices()[0].faults(), 1);
+    if (attempt == 1) {
+      ASSERT_TRUE(jobs_.Resume(first).ok());
+    }
+  }
+  const std::string second = NewJob(1);
+  starter_.Take();
+  ASSERT_TRUE(jobs_.WorkerLost(second, 1).ok());
+  scheduler_->ReleaseLease(second, 1, /*crashed=*/true);
+  const v1::Device device = scheduler_->ListDevices()[0];
+  EXPECT_EQ(device.state(), v1::DEVICE_STATE_EXCLUDED);
+  EXPECT_EQ(device.faults(), 2);
+  EXPECT_THAT(device.state_message(), HasSubstr("the last that of \"jobs/" + second));
+}
+
+TEST_F(SchedulerTest, QuotasAndUsageAreKnown) {
+  quota_.max_devices = 1;
+  OpenAndStart(2);
+  const std::string first = NewJob(1);
+  starter_.Take();
+  const std::string second = NewJob(1);
+  WaitFor(second, v1::Waiting::REASON_QUOTA, 1);
+  jobs_.clock().Advance(absl::Seconds(10));
+  const v1::ListQueueResponse queue = scheduler_->ListQueue(10);
+  ASSERT_EQ(queue.jobs_size(), 1);
+  EXPECT_EQ(queue.jobs(0).job(), "jobs/" + second);
+  ASSERT_EQ(queue.users_size(), 1);
+  EXPECT_EQ(queue.users(0).user(), "ann");
+  EXPECT_EQ(queue.users(0).device_seconds(), 10);
+  EXPECT_EQ(queue.users(0).devices(), 1);
+  EXPECT_EQ(queue.users(0).queued_jobs(), 1);
+  EXPECT_EQ(queue.users(0).max_devices(), 1);
+  Finish(first, 1);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), second);
+  Reopen(2);
+  // It has not been forgotten.
+  EXPECT_EQ(scheduler_->ListQueue(10).users(0).device_seconds(), 10);
+  v1::JobSpec spec;
+  spec.mutable_replicas()->set_count(2);
+  const absl::Status never = scheduler_->CheckCanRun("ann", spec, 0);
+  EXPECT_EQ(never.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(never.message()), HasSubstr("the quota of \"ann\" is 1"));
+}
+
+TEST_F(SchedulerTest, JobsShareADevice) {
+  OpenAndStart(1);
+  v1::JobSpec half;
+  half.set_device_share(0.5);
+  const std::string first = NewJob(1, half);
+  const std::string second = NewJob(1, half);
+  starter_.Take();
+  starter_.Take();
+  EXPECT_EQ(scheduler_->ListDevices()[0].jobs_size(), 2);
+  const std::string alone = NewJob(1);
+  WaitFor(alone, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  Reopen(1);
+  EXPECT_EQ(scheduler_->ListDevices()[0].jobs_size(), 2);
+  Finish(first, 1);
+  EXPECT_TRUE(starter_.IsEmpty());
+  Finish(second, 1);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), alone);
 }
 
 // Jobs of all sizes come, some are cancelled at any moment, workers end. No device has two workers at once,
@@ -307,7 +489,7 @@ TEST_F(SchedulerTest, ManyJobs) {
     for (const std::string& device : worker->second.devices) held.erase(device);
     const std::string id = worker->first;
     workers.erase(worker);
-    scheduler_->ReleaseLease(id, 1);
+    scheduler_->ReleaseLease(id, 1, /*crashed=*/false);
   }
   client.join();
   EXPECT_THAT(Holders(), ElementsAre("", "", ""));

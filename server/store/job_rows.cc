@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "server/store/scheduling_records.h"
 
 namespace tandem {
 
@@ -10,6 +11,8 @@ absl::StatusOr<StoredJob> ReadJobRow(Query* query, bool with_spec) {
   row.number = query->GetInt(0);
   row.last_worker_sequence = query->GetInt(1);
   TANDEM_RETURN_IF_ERROR(ParseStored(query->GetBlob(2), "job", &row.job));
+  // Jobs of versions that knew no users.
+  if (row.job.user().empty()) row.job.set_user(kAdminUser);
   if (with_spec) TANDEM_RETURN_IF_ERROR(ParseStored(query->GetBlob(3), "spec", row.job.mutable_spec()));
   return row;
 }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/store/records.h"
+#include "server/store/scheduling_records.h"
 #include "server/store/transaction.h"
 
 namespace tandem {
@@ -67,6 +68,10 @@ class Store {
   absl::StatusOr<EventPage> ReadEvents(absl::string_view id, int64_t after_sequence, int limit);
   // At most `limit` changes after a cursor.
   absl::StatusOr<ChangePage> ReadChanges(int64_t after_cursor, int limit);
+  // All that is kept, by name.
+  absl::StatusOr<std::vector<StoredUsage>> Usages();
+  absl::StatusOr<std::vector<StoredDevice>> Devices();
+  absl::StatusOr<std::vector<StoredToken>> Tokens();
   // All registered data sets, oldest first.
   absl::StatusOr<std::vector<StoredDataset>> Datasets();
 

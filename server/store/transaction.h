@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/store/records.h"
+#include "server/store/scheduling_records.h"
 
 namespace tandem {
 
@@ -31,7 +32,7 @@ class Transaction {
   // The job made for this request id, where there is one.
   absl::StatusOr<std::optional<StoredRequest>> FindRequest(absl::string_view request_id);
 
-  // Adds a job and sets its `number`. `request_id` may be empty; `submitted_spec` is kept only where it is
+  // Adds a job and sets its `number`; without a user it is the administrator's. `request_id` may be empty; `submitted_spec` is kept only where it is
   // not. ALREADY_EXISTS: the job's id or the request id is taken.
   absl::Status InsertJob(StoredJob* job, absl::string_view request_id, const v1::JobSpec& submitted_spec);
   // Writes everything of the job but its id, name and spec, which never change.
@@ -47,6 +48,16 @@ class Transaction {
   absl::Status AppendEvent(const StoredJob& job, const v1::JobEvent& event);
   // Adds the event of that sequence to the log of changes; returns its cursor.
   absl::StatusOr<int64_t> AppendChange(const StoredJob& job, int64_t sequence);
+
+  // How many jobs of the user are in the state.
+  absl::StatusOr<int> CountJobs(absl::string_view user, v1::JobState state);
+  // Each replaces what was there of this user or device.
+  absl::Status PutUsage(const StoredUsage& usage);
+  absl::Status PutDevice(const StoredDevice& device);
+  // ALREADY_EXISTS: the user has one.
+  absl::Status InsertToken(const StoredToken& token);
+  // NOT_FOUND: the user has none.
+  absl::Status DeleteToken(absl::string_view user);
 
   // Registers a data set. ALREADY_EXISTS: its id, its request id or its upload is taken.
   absl::Status InsertDataset(const StoredDataset& dataset);

@@ -76,7 +76,7 @@ absl::Status SettleWorker(JobMachine* jobs, const std::string& job_id, int32_t a
   if (!position.ok()) {
     spdlog::error("events of a worker are lost job={} attempt={}: {}", job_id, attempt,
                   position.status().ToString());
-  } else if (IsAtRest(position->state)) {
+  } else if (IsAtRest(position->state) || position->state == v1::JOB_STATE_QUEUED) {
     return absl::OkStatus();
   }
   const PendingResult<v1::Job> lost;

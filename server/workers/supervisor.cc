@@ -45,6 +45,16 @@ absl::Time MonotonicNow() {
   return absl::TimeFromTimespec(now);
 }
 
+// Whether a worker is to write a checkpoint and to stop.
+bool IsToStopForNow(v1::JobState state) {
+  return state == v1::JOB_STATE_PAUSING || state == v1::JOB_STATE_PREEMPTING;
+}
+
+// Signals by which a processor, or the program itself, says that something is badly wrong.
+bool IsCrash(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGABRT;
+}
+
 }  // namespace
 
 class WorkerSupervisor::Service final : public internal::v1::WorkerService::CallbackService {
@@ -163,7 +173,7 @@ void WorkerSupervisor::Start(const v1::Job& job, const std::vector<v1::Device>& 
                              {
                                MutexLock lock(&mutex_);
                                if (position->state == v1::JOB_STATE_CANCELLING) BeginCancel(*worker);
-                               if (position->state == v1::JOB_STATE_PAUSING) BeginPause(*worker);
+                               if (IsToStopForNow(position->state)) BeginPause(*worker);
                              }
                              Wake();
                            });
@@ -202,8 +212,11 @@ std::vector<v1::Job> WorkerSupervisor::FindLingering() {
         WorkerLock::FindHolder(JobFolder(entry->path().string()).LockPath());
     if (!holder.ok() || !holder->has_value()) continue;
     absl::StatusOr<v1::Job> job = jobs_->Get(id);
-    if (job.ok() && IsAtRest(job->state()) && job->attempt() == (*holder)->attempt) {
+    const bool was_preempted = job.ok() && job->state() == v1::JOB_STATE_QUEUED;
+    if (job.ok() && (IsAtRest(job->state()) || was_preempted) && job->attempt() == (*holder)->attempt) {
       lingering.push_back(*std::move(job));
+      // As far as its worker goes.
+      if (was_preempted) lingering.back().set_state(v1::JOB_STATE_PAUSED);
     } else if (const absl::StatusOr<bool> was_deleted = jobs_->WasDeleted(id);
                was_deleted.ok() && *was_deleted) {
       // Which devices it had is not known any more.
@@ -238,7 +251,7 @@ void WorkerSupervisor::Adopt(const v1::Job& job) {
   } else if (job.state() == v1::JOB_STATE_STARTING &&
              !std::filesystem::exists(worker->folder.SpoolPath(worker->attempt))) {
     // A worker holds its lock from before its start, so there was none and there will be none.
-    release_lease_(worker->job_id, worker->attempt);
+    release_lease_(worker->job_id, worker->attempt, /*crashed=*/false);
     const PendingResult<v1::Job> requeued;
     jobs_->Requeue(worker->job_id, worker->attempt, requeued.Callback());
     const absl::Status status = requeued.Wait().status();
@@ -253,7 +266,7 @@ void WorkerSupervisor::Adopt(const v1::Job& job) {
   MutexLock lock(&mutex_);
   workers_[worker->job_id] = worker;
   if (job.state() == v1::JOB_STATE_CANCELLING) BeginCancel(*worker);
-  if (job.state() == v1::JOB_STATE_PAUSING) BeginPause(*worker);
+  if (IsToStopForNow(job.state())) BeginPause(*worker);
   if (has_ended) worker->terminate_at = MonotonicNow() + options_.exit_grace;
 }
 
@@ -315,7 +328,12 @@ void WorkerSupervisor::OnPausing(const v1::Job& job) {
   if (Worker* worker = FindWorker(job); worker != nullptr) BeginPause(*worker);
 }
 
+void WorkerSupervisor::OnPreempting(const v1::Job& job) { OnPausing(job); }
+
 void WorkerSupervisor::OnPaused(const v1::Job& job) { OnTerminal(job); }
+
+// Where it has a worker, that has made room for another job and is about to exit.
+void WorkerSupervisor::OnQueued(const v1::Job& job) { OnTerminal(job); }
 
 void WorkerSupervisor::OnTerminal(const v1::Job& job) {
   {
@@ -446,6 +464,7 @@ void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
     const std::string description = DescribeEnd(end);
     spdlog::info("worker ended job={} attempt={} pid={}: it {}", worker->job_id, worker->attempt,
                  process->pid(), description);
+    worker->crashed = !killed && IsCrash(end.signal);
     if (killed) {
       worker->lost_message = "The worker did not stop in time after it was told to, and was killed.";
     } else {
@@ -481,7 +500,7 @@ void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
     const auto found = workers_.find(worker->job_id);
     if (found != workers_.end() && found->second == worker) workers_.erase(found);
   }
-  release_lease_(worker->job_id, worker->attempt);
+  release_lease_(worker->job_id, worker->attempt, worker->crashed);
 }
 
 }  // namespace tandem

@@ -53,16 +53,16 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
     absl::Duration kill_grace = absl::Seconds(5);
   };
   // Scheduler::ReleaseLease. Called on any thread.
-  using ReleaseLease = std::function<void(const std::string& job_id, int32_t attempt)>;
+  using ReleaseLease = std::function<void(const std::string& job_id, int32_t attempt, bool crashed)>;
 
   // Makes the socket's folder. `jobs` must outlive the supervisor.
   static absl::StatusOr<std::unique_ptr<WorkerSupervisor>> Create(Options options, JobMachine* jobs);
   // Stop(). As an observer of the JobMachine, it must outlive the store's writer.
   ~WorkerSupervisor() override;
 
-  // Jobs that have ended, are paused, or were deleted, while a worker of theirs is still there: it hangs, or
-  // the daemon was replaced before it was gone. Restore their leases too, and give them to Begin with the
-  // others.
+  // Jobs that have ended, are paused, wait again or were deleted, while a worker of theirs is still there: it
+  // hangs, or the daemon was replaced before it was gone. Restore their leases too, and give them to Begin
+  // with the others. Those that wait again are PAUSED here.
   std::vector<v1::Job> FindLingering();
   // Takes over the workers of an earlier daemon, then listens to workers; before the scheduler starts. `jobs`
   // are those that have not ended, and those that linger, their leases restored: where a worker's lock is
@@ -81,7 +81,9 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   // JobObserver.
   void OnCancelling(const v1::Job& job) override;
   void OnPausing(const v1::Job& job) override;
+  void OnPreempting(const v1::Job& job) override;
   void OnPaused(const v1::Job& job) override;
+  void OnQueued(const v1::Job& job) override;
   void OnTerminal(const v1::Job& job) override;
   // Removes the job's folder, soon.
   void OnDeleted(const v1::Job& job) override;

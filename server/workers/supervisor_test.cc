@@ -84,10 +84,11 @@ class Daemon {
     ASSERT_TRUE(jobs.ok()) << jobs.status();
     std::erase_if(*jobs, [](const v1::Job& job) { return IsAtRest(job.state()); });
     for (const v1::Job& job : supervisor_->FindLingering()) jobs->push_back(job);
-    const absl::Status begun = supervisor_->Begin(*jobs, [this](const std::string& id, int32_t attempt) {
-      MutexLock lock(&mutex_);
-      released_.push_back(absl::StrCat(id, "/", attempt));
-    });
+    const absl::Status begun =
+        supervisor_->Begin(*jobs, [this](const std::string& id, int32_t attempt, bool crashed) {
+          MutexLock lock(&mutex_);
+          released_.push_back(absl::StrCat(id, "/", attempt, crashed ? " crashed" : ""));
+        });
     ASSERT_TRUE(begun.ok()) << begun;
   }
 
@@ -138,7 +139,7 @@ class Daemon {
 
   void Resume(const std::string& id) {
     const PendingResult<v1::Job> resumed;
-    jobs_->Resume(id, resumed.Callback());
+    jobs_->Resume(id, /*max_queued_jobs=*/0, resumed.Callback());
     EXPECT_TRUE(resumed.Wait().ok());
   }
 

@@ -147,7 +147,8 @@ void WorkerSession::OnApplied(const absl::StatusOr<JobMachine::WorkerPosition>& 
     greeting_ = false;
     acknowledge_ = position->worker_sequence;
     if (position->state == v1::JOB_STATE_CANCELLING) cancel_ = true;
-    if (position->state == v1::JOB_STATE_PAUSING) pause_ = true;
+    if (position->state == v1::JOB_STATE_PAUSING || position->state == v1::JOB_STATE_PREEMPTING)
+      pause_ = true;
     Write();
     Read();
   }

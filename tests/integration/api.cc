@@ -4,21 +4,23 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "tests/integration/processes.h"
 
 namespace tandem::testing {
 
-Api::Api(const DaemonProcess& daemon)
+Api::Api(const DaemonProcess& daemon, std::string token)
     : daemon_(daemon),
+      token_(std::move(token)),
       jobs_(v1::JobService::NewStub(daemon.NewChannel())),
       daemon_stub_(v1::DaemonService::NewStub(daemon.NewChannel())) {}
 
 template <typename Call>
 void Api::Expect(const char* what, Call call) {
   grpc::ClientContext context;
-  daemon_.Prepare(context);
+  daemon_.Prepare(context, absl::Seconds(60), token_);
   context.set_wait_for_ready(true);
   const grpc::Status status = call(&context);
   EXPECT_TRUE(status.ok()) << what << ": " << status.error_code() << " " << status.error_message();
@@ -35,7 +37,7 @@ v1::Job Api::Create(const v1::JobSpec& spec, const std::string& request_id) {
 
 grpc::Status Api::TryCreate(const v1::JobSpec& spec) {
   grpc::ClientContext context;
-  daemon_.Prepare(context);
+  daemon_.Prepare(context, absl::Seconds(60), token_);
   v1::CreateJobRequest request;
   *request.mutable_spec() = spec;
   v1::Job job;
@@ -85,11 +87,66 @@ v1::Job Api::Resume(const std::string& name) {
 
 grpc::Status Api::TryResume(const std::string& name) {
   grpc::ClientContext context;
-  daemon_.Prepare(context);
+  daemon_.Prepare(context, absl::Seconds(60), token_);
   v1::ResumeJobRequest request;
   request.set_name(name);
   v1::Job job;
   return jobs_->ResumeJob(&context, request, &job);
+}
+
+grpc::Status Api::TryCancel(const std::string& name) {
+  grpc::ClientContext context;
+  daemon_.Prepare(context, absl::Seconds(60), token_);
+  v1::CancelJobRequest request;
+  request.set_name(name);
+  v1::Job job;
+  return jobs_->CancelJob(&context, request, &job);
+}
+
+grpc::Status Api::TryPause(const std::string& name) {
+  grpc::ClientContext context;
+  daemon_.Prepare(context, absl::Seconds(60), token_);
+  v1::PauseJobRequest request;
+  request.set_name(name);
+  v1::Job job;
+  return jobs_->PauseJob(&context, request, &job);
+}
+
+grpc::Status Api::TrySetPriority(const std::string& name, int priority) {
+  grpc::ClientContext context;
+  daemon_.Prepare(context, absl::Seconds(60), token_);
+  v1::UpdateJobRequest request;
+  request.mutable_job()->set_name(name);
+  request.mutable_job()->set_priority(priority);
+  request.mutable_update_mask()->add_paths("priority");
+  v1::Job job;
+  return jobs_->UpdateJob(&context, request, &job);
+}
+
+void Api::Delete(const std::string& name) {
+  v1::DeleteJobRequest request;
+  request.set_name(name);
+  google::protobuf::Empty nothing;
+  Expect("DeleteJob",
+         [&](grpc::ClientContext* context) { return jobs_->DeleteJob(context, request, &nothing); });
+}
+
+std::string Api::MakeToken(const std::string& user) {
+  v1::CreateTokenRequest request;
+  request.mutable_token()->set_user(user);
+  v1::CreateTokenResponse response;
+  Expect("CreateToken", [&](grpc::ClientContext* context) {
+    return daemon_stub_->CreateToken(context, request, &response);
+  });
+  return response.secret();
+}
+
+v1::ListQueueResponse Api::Queue() {
+  v1::ListQueueResponse response;
+  Expect("ListQueue", [&](grpc::ClientContext* context) {
+    return daemon_stub_->ListQueue(context, v1::ListQueueRequest(), &response);
+  });
+  return response;
 }
 
 std::vector<v1::Device> Api::Devices() {

@@ -14,12 +14,12 @@
 
 namespace tandem::testing {
 
-// Plain calls of a daemon's API, with its token. Where a call fails, so does the test, and the result is
-// empty; calls that are to fail give their status instead. Good for one run of the daemon and those after it.
-// Not thread-safe.
+// Plain calls of a daemon's API, with its token or another one. Where a call fails, so does the test, and the
+// result is empty; calls that are to fail give their status instead. Good for one run of the daemon and those
+// after it. Not thread-safe.
 class Api {
  public:
-  explicit Api(const DaemonProcess& daemon);
+  explicit Api(const DaemonProcess& daemon, std::string token = "");
 
   v1::Job Create(const v1::JobSpec& spec, const std::string& request_id = "");
   grpc::Status TryCreate(const v1::JobSpec& spec);
@@ -29,7 +29,14 @@ class Api {
   v1::Job Pause(const std::string& job);
   v1::Job Resume(const std::string& job);
   grpc::Status TryResume(const std::string& job);
+  grpc::Status TryCancel(const std::string& job);
+  grpc::Status TryPause(const std::string& job);
+  grpc::Status TrySetPriority(const std::string& job, int priority);
+  void Delete(const std::string& job);
   std::vector<v1::Device> Devices();
+  v1::ListQueueResponse Queue();
+  // The secret of a new token for a user.
+  std::string MakeToken(const std::string& user);
 
   // Waits for the state, or for a terminal one; the job as it is then.
   v1::Job WaitFor(const std::string& job, v1::JobState state, absl::Duration timeout = absl::Minutes(3));
@@ -40,6 +47,7 @@ class Api {
   void Expect(const char* what, Call call);
 
   const DaemonProcess& daemon_;
+  const std::string token_;
   const std::unique_ptr<v1::JobService::Stub> jobs_;
   const std::unique_ptr<v1::DaemonService::Stub> daemon_stub_;
 };

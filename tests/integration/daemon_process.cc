@@ -103,8 +103,9 @@ std::shared_ptr<grpc::Channel> DaemonProcess::NewChannel() const {
   return grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments);
 }
 
-void DaemonProcess::Prepare(grpc::ClientContext& context, absl::Duration timeout) const {
-  context.AddMetadata("authorization", absl::StrCat("Bearer ", Token()));
+void DaemonProcess::Prepare(grpc::ClientContext& context, absl::Duration timeout,
+                            const std::string& token) const {
+  context.AddMetadata("authorization", absl::StrCat("Bearer ", token.empty() ? Token() : token));
   context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout));
 }
 

@@ -58,8 +58,9 @@ class DaemonProcess {
 
   // A new channel; each has connections of its own.
   std::shared_ptr<grpc::Channel> NewChannel() const;
-  // Puts the token and a deadline into a call's context.
-  void Prepare(grpc::ClientContext& context, absl::Duration timeout = absl::Seconds(60)) const;
+  // Puts a token (empty: the daemon's own) and a deadline into a call's context.
+  void Prepare(grpc::ClientContext& context, absl::Duration timeout = absl::Seconds(60),
+               const std::string& token = "") const;
 
   // Workers of this state folder that run now.
   std::vector<pid_t> Workers() const;

@@ -1,0 +1,42 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/job_reference.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  std::string job;
+  int priority = 0;
+};
+
+int Run(Session& session, const Options& options) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
+  if (job.ok()) job = (*client)->SetPriority(job->name(), options.priority);
+  if (!job.ok()) return session.Fail(job.status());
+  session.MakeShowable(&*job);
+  session.terminal().Out(session.structured()
+                             ? Structured(session.options.output, *job)
+                             : absl::StrCat(JobId(job->name()), " priority ", job->priority(), "\n"));
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddPriority(CLI::App& app, Session& session, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("priority", "Change the priority of a job that has not ended");
+  command->add_option("JOB", options->job, "Id of a job or its beginning")->required();
+  command
+      ->add_option("PRIORITY", options->priority,
+                   "From -100 to 100; jobs of a higher one go first. Above 0 for administrators alone")
+      ->required()
+      ->check(CLI::Range(-100, 100));
+  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+}
+
+}  // namespace tandem::cli

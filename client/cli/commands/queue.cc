@@ -1,0 +1,111 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/format.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/table.h"
+#include "client/lib/enum_names.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  int limit = 50;
+  bool users = false;
+};
+
+// "now", "in 5 min", or "-" where nobody knows.
+std::string Start(const v1::Waiting& waiting, absl::Time now) {
+  if (!waiting.has_estimated_start_time()) return "-";
+  const absl::Duration wait = FromProto(waiting.estimated_start_time()) - now;
+  return wait < absl::Seconds(1) ? "now" : absl::StrCat("in ", FormatAge(wait));
+}
+
+std::string Priority(const v1::QueuedJob& job) {
+  return job.raised_by() > 0 ? absl::StrCat(job.priority(), "+", job.raised_by())
+                             : absl::StrCat(job.priority());
+}
+
+std::string AtMost(int used, int most) {
+  return most > 0 ? absl::StrCat(used, "/", most) : absl::StrCat(used);
+}
+
+std::string JobsTable(Session& session, const v1::ListQueueResponse& queue) {
+  std::vector<Table::Column> columns = {{"#", true},       {"JOB"},         {"USER"},  {"PRIORITY", true},
+                                        {"DEVICES", true}, {"START", true}, {"REASON"}};
+  if (session.wide()) columns.insert(columns.end(), {{"TAKES", true}, {"AGE", true}, {"MESSAGE"}});
+  Table table(columns);
+  const absl::Time now = session.terminal().Now();
+  for (const v1::QueuedJob& job : queue.jobs()) {
+    std::vector<std::string> row = {
+        absl::StrCat(job.waiting().position()),
+        JobId(job.job()),
+        job.user(),
+        Priority(job),
+        absl::StrCat(job.devices()),
+        Start(job.waiting(), now),
+        session.wide() ? client::ShortEnumName(job.waiting().reason()) : job.waiting().message()};
+    if (session.wide()) {
+      row.insert(row.end(),
+                 {job.expected_seconds() > 0 ? FormatElapsed(absl::Seconds(job.expected_seconds())) : "-",
+                  FormatAge(now - FromProto(job.create_time())), job.waiting().message()});
+    }
+    table.AddRow(std::move(row));
+  }
+  return table.Render(session.style());
+}
+
+std::string UsersTable(Session& session, const v1::ListQueueResponse& queue) {
+  Table table({{"USER"}, {"USED", true}, {"DEVICES", true}, {"QUEUED", true}});
+  for (const v1::UserUsage& user : queue.users()) {
+    table.AddRow({user.user(), FormatElapsed(absl::Seconds(user.device_seconds())),
+                  AtMost(user.devices(), user.max_devices()),
+                  AtMost(user.queued_jobs(), user.max_queued_jobs())});
+  }
+  return table.Render(session.style());
+}
+
+int Run(Session& session, const Options& options) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  absl::StatusOr<v1::ListQueueResponse> queue = (*client)->ListQueue(options.limit);
+  if (!queue.ok()) return session.Fail(queue.status());
+  session.MakeShowable(&*queue);
+  if (session.structured()) {
+    session.terminal().Out(Structured(session.options.output, *queue));
+    return kSucceeded;
+  }
+  if (options.users) {
+    session.terminal().Out(queue->users().empty() ? "no user has had a job yet\n"
+                                                  : UsersTable(session, *queue));
+    return kSucceeded;
+  }
+  if (queue->jobs().empty()) {
+    session.terminal().Out("no jobs wait\n");
+    return kSucceeded;
+  }
+  session.terminal().Out(JobsTable(session, *queue));
+  if (queue->total_size() > queue->jobs_size()) {
+    session.terminal().Out(session.style().Dim(absl::StrCat("the first ", queue->jobs_size(), " of ",
+                                                            queue->total_size(), "; --limit shows more\n")));
+  }
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddQueue(CLI::App& app, Session& session, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("queue", "List the jobs that wait, the next first: why, and when each may start");
+  command->add_option("--limit", options->limit, "At most so many")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(CLI::Range(1, 10'000));
+  command->add_flag("--users", options->users,
+                    "List users instead: device time used lately, devices, queued jobs");
+  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+}
+
+}  // namespace tandem::cli

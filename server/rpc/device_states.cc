@@ -1,0 +1,58 @@
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "server/rpc/handlers.h"
+#include "server/rpc/permissions.h"
+
+namespace tandem::rpc {
+namespace {
+
+constexpr size_t kMaxReasonCharacters = 200;
+
+void SetState(const RpcContext& context, const Caller& caller, const std::string& name, v1::DeviceState state,
+              const std::string& reason, Reply<v1::Device> reply) {
+  absl::Status status = CheckAdmin(caller, "taking devices out of service and back");
+  if (status.ok() && !absl::StartsWith(name, "devices/")) {
+    status =
+        FieldError("name", absl::StrCat("is '", absl::CHexEscape(name.substr(0, 80)),
+                                        "', which is no name of a device; write \"devices/<kind>:<index>\""));
+  }
+  if (status.ok() && reason.size() > kMaxReasonCharacters) {
+    status = FieldError("reason", absl::StrCat("has ", reason.size(), " characters; at most ",
+                                               kMaxReasonCharacters, " are allowed"));
+  }
+  if (!status.ok()) {
+    reply(std::move(status));
+    return;
+  }
+  context.scheduler->SetDeviceState(name, state, reason,
+                                    [reply = std::move(reply)](absl::StatusOr<v1::Device> device) mutable {
+                                      if (absl::IsNotFound(device.status())) {
+                                        device = WithReason(device.status(), "DEVICE_NOT_FOUND");
+                                      }
+                                      reply(std::move(device));
+                                    });
+}
+
+}  // namespace
+
+void DrainDevice(const RpcContext& context, const Caller& caller, const v1::DrainDeviceRequest& request,
+                 Reply<v1::Device> reply) {
+  SetState(context, caller, request.name(), v1::DEVICE_STATE_DRAINED, request.reason(), std::move(reply));
+}
+
+void ResumeDevice(const RpcContext& context, const Caller& caller, const v1::ResumeDeviceRequest& request,
+                  Reply<v1::Device> reply) {
+  SetState(context, caller, request.name(), v1::DEVICE_STATE_ACTIVE, "", std::move(reply));
+}
+
+void ExcludeDevice(const RpcContext& context, const Caller& caller, const v1::ExcludeDeviceRequest& request,
+                   Reply<v1::Device> reply) {
+  SetState(context, caller, request.name(), v1::DEVICE_STATE_EXCLUDED, request.reason(), std::move(reply));
+}
+
+}  // namespace tandem::rpc

@@ -1,0 +1,46 @@
+#ifndef TANDEM_SERVER_RPC_PERMISSIONS_H_
+#define TANDEM_SERVER_RPC_PERMISSIONS_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/auth/token_registry.h"
+#include "server/rpc/handlers.h"
+
+namespace tandem::rpc {
+
+// PERMISSION_DENIED where the caller is no administrator. `what` completes "... is for administrators".
+absl::Status CheckAdmin(const Caller& caller, absl::string_view what);
+
+// PERMISSION_DENIED where the priority is for administrators, and the caller is none.
+absl::Status CheckPriority(const Caller& caller, int priority);
+
+// PERMISSION_DENIED where the job is another user's and the caller is no administrator; NOT_FOUND. Reads the
+// database.
+absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const std::string& id,
+                        const std::string& name);
+
+// Calls `change(reply)` where the caller may change the job, at once or on the pool; else answers with the
+// error.
+template <typename Response, typename Change>
+void WithOwnJob(const RpcContext& context, const Caller& caller, const std::string& id,
+                const std::string& name, Reply<Response> reply, Change change) {
+  if (caller.is_admin) {
+    change(std::move(reply));
+    return;
+  }
+  context.pool->Post(
+      [&context, caller, id, name, reply = std::move(reply), change = std::move(change)]() mutable {
+        if (absl::Status status = CheckOwner(context, caller, id, name); !status.ok()) {
+          reply(std::move(status));
+        } else {
+          change(std::move(reply));
+        }
+      });
+}
+
+}  // namespace tandem::rpc
+
+#endif  // TANDEM_SERVER_RPC_PERMISSIONS_H_

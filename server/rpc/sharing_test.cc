@@ -1,0 +1,201 @@
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
+#include "server/rpc/service_fixture.h"
+
+namespace tandem {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+
+// Users, their tokens and quotas, priorities, the queue, and devices out of service.
+class SharingTest : public ServiceFixture {
+ protected:
+  v1::CreateTokenRequest TokenFor(const std::string& user, bool admin = false) {
+    v1::CreateTokenRequest request;
+    request.mutable_token()->set_user(user);
+    request.mutable_token()->set_admin(admin);
+    return request;
+  }
+  // The secret of a new token.
+  std::string MakeToken(const std::string& user, bool admin = false) {
+    v1::CreateTokenResponse response;
+    const grpc::Status status = daemon_stub_->CreateToken(Context().get(), TokenFor(user, admin), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.secret();
+  }
+  grpc::Status CreateAs(const std::string& token, v1::Job* job, int replicas = 1, int priority = 0) {
+    v1::CreateJobRequest request = Request("job");
+    request.mutable_spec()->mutable_replicas()->set_count(replicas);
+    request.mutable_spec()->set_priority(priority);
+    return stub_->CreateJob(Context(token).get(), request, job);
+  }
+  grpc::Status SetPriority(const std::string& token, const std::string& job, int priority,
+                           const std::string& path = "priority") {
+    v1::UpdateJobRequest request;
+    request.mutable_job()->set_name(job);
+    request.mutable_job()->set_priority(priority);
+    if (!path.empty()) request.mutable_update_mask()->add_paths(path);
+    v1::Job updated;
+    return stub_->UpdateJob(Context(token).get(), request, &updated);
+  }
+  grpc::Status CancelAs(const std::string& token, const std::string& job) {
+    v1::CancelJobRequest request;
+    request.set_name(job);
+    v1::Job cancelled;
+    return stub_->CancelJob(Context(token).get(), request, &cancelled);
+  }
+  grpc::Status Drain(const std::string& token, const std::string& device) {
+    v1::DrainDeviceRequest request;
+    request.set_name(device);
+    request.set_reason("a new disk");
+    v1::Device drained;
+    return daemon_stub_->DrainDevice(Context(token).get(), request, &drained);
+  }
+};
+
+TEST_F(SharingTest, ATokenIsItsUsersUntilItIsRevoked) {
+  const std::string secret = MakeToken("ann");
+  v1::Job job;
+  ASSERT_TRUE(CreateAs(secret, &job).ok());
+  EXPECT_EQ(job.user(), "ann");
+  ASSERT_TRUE(CreateAs(kToken, &job).ok());
+  EXPECT_EQ(job.user(), "admin");
+
+  v1::ListTokensResponse tokens;
+  ASSERT_TRUE(daemon_stub_->ListTokens(Context().get(), {}, &tokens).ok());
+  ASSERT_EQ(tokens.tokens_size(), 1);
+  EXPECT_EQ(tokens.tokens(0).name(), "tokens/ann");
+  EXPECT_EQ(tokens.ShortDebugString().find(secret), std::string::npos);
+  v1::CreateTokenResponse made;
+  EXPECT_EQ(daemon_stub_->CreateToken(Context().get(), TokenFor("ann"), &made).error_code(),
+            StatusCode::ALREADY_EXISTS);
+  for (const char* const wrong : {"", "admin", "-x", "has space"}) {
+    EXPECT_EQ(daemon_stub_->CreateToken(Context().get(), TokenFor(wrong), &made).error_code(),
+              StatusCode::INVALID_ARGUMENT)
+        << wrong;
+  }
+
+  v1::RevokeTokenRequest revoke;
+  revoke.set_name("ann");
+  v1::Token revoked;
+  EXPECT_EQ(daemon_stub_->RevokeToken(Context().get(), revoke, &revoked).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+  revoke.set_name("tokens/ann");
+  ASSERT_TRUE(daemon_stub_->RevokeToken(Context().get(), revoke, &revoked).ok());
+  EXPECT_EQ(daemon_stub_->RevokeToken(Context().get(), revoke, &revoked).error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(CreateAs(secret, &job).error_code(), StatusCode::UNAUTHENTICATED);
+  const std::string again = MakeToken("ann");
+  EXPECT_NE(again, secret);
+  EXPECT_TRUE(CreateAs(again, &job).ok());
+}
+
+TEST_F(SharingTest, UsersChangeTheirOwnJobsAlone) {
+  const std::string ann = MakeToken("ann");
+  const std::string bob = MakeToken("bob");
+  const std::string chief = MakeToken("chief", /*admin=*/true);
+  v1::Job job;
+  ASSERT_TRUE(CreateAs(ann, &job).ok());
+  // Everyone may look.
+  v1::GetJobRequest get;
+  get.set_name(job.name());
+  v1::Job seen;
+  EXPECT_TRUE(stub_->GetJob(Context(bob).get(), get, &seen).ok());
+  const grpc::Status refused = CancelAs(bob, job.name());
+  EXPECT_EQ(refused.error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("is \"ann\"'s"));
+  EXPECT_EQ(SetPriority(bob, job.name(), -1).error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(CancelAs(bob, "jobs/none").error_code(), StatusCode::NOT_FOUND);
+  EXPECT_TRUE(SetPriority(ann, job.name(), -1).ok());
+  EXPECT_TRUE(SetPriority(chief, job.name(), 7).ok());
+  EXPECT_TRUE(CancelAs(ann, job.name()).ok());
+  EXPECT_EQ(Drain(ann, "devices/cpu:0").error_code(), StatusCode::PERMISSION_DENIED);
+  v1::ShutdownResponse shutdown;
+  EXPECT_EQ(daemon_stub_->Shutdown(Context(ann).get(), {}, &shutdown).error_code(),
+            StatusCode::PERMISSION_DENIED);
+  v1::CreateTokenResponse made;
+  EXPECT_EQ(daemon_stub_->CreateToken(Context(ann).get(), TokenFor("eve"), &made).error_code(),
+            StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(daemon_stub_->CreateToken(Context(chief).get(), TokenFor("eve"), &made).ok());
+}
+
+TEST_F(SharingTest, PrioritiesAreCheckedAndAboveZeroForAdministrators) {
+  const std::string ann = MakeToken("ann");
+  v1::Job job;
+  EXPECT_EQ(CreateAs(ann, &job, 1, /*priority=*/1).error_code(), StatusCode::PERMISSION_DENIED);
+  ASSERT_TRUE(CreateAs(ann, &job, 1, /*priority=*/-3).ok());
+  EXPECT_EQ(job.priority(), -3);
+  EXPECT_EQ(SetPriority(ann, job.name(), 1).error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(SetPriority(kToken, job.name(), 101).error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(SetPriority(kToken, job.name(), 1, "spec.name").error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(SetPriority(kToken, job.name(), 1, "").error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(SetPriority(kToken, "lenet", 1).error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(SetPriority(kToken, "jobs/none", 1).error_code(), StatusCode::NOT_FOUND);
+  ASSERT_TRUE(CancelAs(ann, job.name()).ok());
+  workers_.AwaitCancelling(Id(job.name()));
+  Finish(job.name(), 1, v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(SetPriority(kToken, job.name(), 1).error_code(), StatusCode::FAILED_PRECONDITION);
+  v1::PauseJobRequest pause;
+  pause.set_name(job.name());
+  v1::Job paused;
+  EXPECT_EQ(stub_->PauseJob(Context(ann).get(), pause, &paused).error_code(),
+            StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(SharingTest, QuotasAreKept) {
+  quota_ = {.max_devices = 1, .max_queued_jobs = 2};
+  const std::string ann = MakeToken("ann");
+  v1::Job job;
+  const grpc::Status large = CreateAs(ann, &job, /*replicas=*/2);
+  EXPECT_EQ(large.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(large.error_message(), HasSubstr("the quota of \"ann\" is 1"));
+  ASSERT_TRUE(CreateAs(ann, &job).ok());
+  workers_.AwaitStarted(Id(job.name()));
+  ASSERT_TRUE(CreateAs(ann, &job).ok());
+  ASSERT_TRUE(CreateAs(ann, &job).ok());
+  const grpc::Status many = CreateAs(ann, &job);
+  EXPECT_EQ(many.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(many.error_message(), HasSubstr("\"ann\" has 2 queued jobs, and the quota is 2"));
+  EXPECT_TRUE(CreateAs(kToken, &job, /*replicas=*/2).ok());
+
+  v1::ListQueueResponse queue;
+  ASSERT_TRUE(daemon_stub_->ListQueue(Context(ann).get(), {}, &queue).ok());
+  EXPECT_EQ(queue.total_size(), 3);
+  for (const v1::QueuedJob& waiting : queue.jobs()) {
+    EXPECT_EQ(waiting.waiting().reason(),
+              waiting.user() == "ann" ? v1::Waiting::REASON_QUOTA : v1::Waiting::REASON_DEVICES_BUSY)
+        << waiting.ShortDebugString();
+    EXPECT_FALSE(waiting.waiting().message().empty());
+  }
+  v1::ListQueueRequest wrong;
+  wrong.set_page_size(-1);
+  EXPECT_EQ(daemon_stub_->ListQueue(Context().get(), wrong, &queue).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(SharingTest, DevicesGoOutOfServiceAndBack) {
+  EXPECT_EQ(Drain(kToken, "devices/cpu:9").error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(Drain(kToken, "cpu:0").error_code(), StatusCode::INVALID_ARGUMENT);
+  ASSERT_TRUE(Drain(kToken, "devices/cpu:0").ok());
+  v1::ListDevicesResponse devices;
+  ASSERT_TRUE(daemon_stub_->ListDevices(Context().get(), {}, &devices).ok());
+  EXPECT_EQ(devices.devices(0).state(), v1::DEVICE_STATE_DRAINED);
+  EXPECT_EQ(devices.devices(0).state_message(), "a new disk");
+  v1::ExcludeDeviceRequest exclude;
+  exclude.set_name("devices/cpu:0");
+  v1::Device device;
+  ASSERT_TRUE(daemon_stub_->ExcludeDevice(Context().get(), exclude, &device).ok());
+  v1::Job job;
+  const grpc::Status never = CreateAs(kToken, &job, /*replicas=*/2);
+  EXPECT_EQ(never.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(never.error_message(), HasSubstr("excluded"));
+  v1::ResumeDeviceRequest resume;
+  resume.set_name("devices/cpu:0");
+  ASSERT_TRUE(daemon_stub_->ResumeDevice(Context().get(), resume, &device).ok());
+  EXPECT_EQ(device.state(), v1::DEVICE_STATE_ACTIVE);
+  EXPECT_TRUE(CreateAs(kToken, &job, /*replicas=*/2).ok());
+}
+
+}  // namespace
+}  // namespace tandem

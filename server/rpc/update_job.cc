@@ -1,0 +1,62 @@
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "server/rpc/handlers.h"
+#include "server/rpc/permissions.h"
+
+namespace tandem::rpc {
+namespace {
+
+constexpr int kMaxPriority = 100;
+
+absl::Status CheckRequest(const v1::UpdateJobRequest& request) {
+  FieldViolations violations;
+  if (request.update_mask().paths().empty()) {
+    violations.Add("update_mask", "is required: the fields to change; \"priority\" can be");
+  }
+  for (int i = 0; i < request.update_mask().paths_size(); ++i) {
+    const std::string& path = request.update_mask().paths(i);
+    if (path == "priority") continue;
+    violations.Add(absl::StrCat("update_mask.paths[", i, "]"),
+                   absl::StrCat("is '", absl::CHexEscape(path.substr(0, 80)),
+                                "'; of a job only \"priority\" can be changed"));
+  }
+  const int priority = request.job().priority();
+  if (priority < -kMaxPriority || priority > kMaxPriority) {
+    violations.Add("job.priority",
+                   absl::StrCat("is ", priority, "; must lie from ", -kMaxPriority, " to ", kMaxPriority));
+  }
+  return violations.ToStatus();
+}
+
+}  // namespace
+
+void UpdateJob(const RpcContext& context, const Caller& caller, const v1::UpdateJobRequest& request,
+               Reply<v1::Job> reply) {
+  absl::StatusOr<std::string> id = ParseJobName(request.job().name());
+  if (!id.ok()) {
+    FieldViolations violations;
+    violations.AddAll("job", id.status());
+    reply(violations.ToStatus());
+    return;
+  }
+  absl::Status status = CheckRequest(request);
+  if (status.ok()) status = CheckPriority(caller, request.job().priority());
+  if (!status.ok()) {
+    reply(std::move(status));
+    return;
+  }
+  WithOwnJob<v1::Job>(context, caller, *id, request.job().name(), std::move(reply),
+                      [&context, &request, id = *id](Reply<v1::Job> reply) {
+                        context.jobs->SetPriority(id, request.job().priority(),
+                                                  [name = request.job().name(), reply = std::move(reply)](
+                                                      absl::StatusOr<v1::Job> job) mutable {
+                                                    if (!job.ok()) job = ExplainJobError(job.status(), name);
+                                                    reply(std::move(job));
+                                                  });
+                      });
+}
+
+}  // namespace tandem::rpc

@@ -1,0 +1,357 @@
+#include "server/scheduler/backfill_policy.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int64_t kGiB = 1 << 30;
+
+class BackfillPolicyTest : public testing::Test {
+ protected:
+  BackfillPolicyTest() {
+    snapshot_.now = absl::FromUnixSeconds(1'700'000'000);
+    snapshot_.queue = &queue_;
+  }
+
+  void AddDevices(int count, v1::DeviceKind kind = v1::DEVICE_KIND_CPU, int64_t memory_bytes = 8 * kGiB) {
+    for (int i = 0; i < count; ++i) {
+      const char* const name = kind == v1::DEVICE_KIND_GPU ? "gpu" : "cpu";
+      snapshot_.devices.push_back(
+          {absl::StrCat("devices/", name, ":", i), kind, memory_bytes, v1::DEVICE_STATE_ACTIVE});
+    }
+  }
+
+  // A job that needs CPU devices and takes an hour; each is a second younger than the one before.
+  WaitingJob Job(const std::string& id, int devices = 1) {
+    WaitingJob job;
+    job.id = id;
+    job.user = "ann";
+    job.create_time = snapshot_.now - absl::Minutes(10) + absl::Seconds(queue_.size());
+    job.gang.device_kind = v1::DEVICE_KIND_CPU;
+    job.gang.devices = job.gang.replicas = devices;
+    job.gang.replica_memory_bytes = kGiB;
+    job.run_time = absl::Hours(1);
+    return job;
+  }
+  void Wait(WaitingJob job) { ASSERT_TRUE(queue_.Add(std::move(job))); }
+
+  // A job on devices by their positions, for another `rest`.
+  HoldingJob& Hold(const std::string& id, std::vector<int> devices, absl::Duration rest = absl::Hours(1)) {
+    HoldingJob& job = snapshot_.holding.emplace_back();
+    job.id = id;
+    job.user = "bob";
+    job.devices = std::move(devices);
+    job.memory_bytes = kGiB;
+    job.lease_time = snapshot_.now - absl::Minutes(1);
+    job.expected_end = snapshot_.now + rest;
+    return job;
+  }
+
+  // "a: devices/cpu:0 devices/cpu:1".
+  std::vector<std::string> Placed() {
+    std::vector<std::string> placed;
+    for (const Placement& placement : policy_.Decide(snapshot_).placements) {
+      std::string text = placement.job_id + ":";
+      for (const std::string& device : placement.devices) absl::StrAppend(&text, " ", device.substr(8));
+      placed.push_back(text);
+    }
+    return placed;
+  }
+  std::vector<std::string> Order() {
+    std::vector<std::string> order;
+    for (const Explanation& explanation : policy_.Explain(snapshot_)) order.push_back(explanation.job_id);
+    return order;
+  }
+  v1::Waiting WaitingOf(const std::string& id) {
+    for (const Explanation& explanation : policy_.Explain(snapshot_)) {
+      if (explanation.job_id == id) return explanation.waiting;
+    }
+    ADD_FAILURE() << id << " is not explained";
+    return {};
+  }
+  // Until its estimated start; negative where there is none.
+  absl::Duration StartsIn(const std::string& id) {
+    const v1::Waiting waiting = WaitingOf(id);
+    if (!waiting.has_estimated_start_time()) return -absl::Hours(1);
+    return absl::FromUnixSeconds(waiting.estimated_start_time().seconds()) - snapshot_.now;
+  }
+
+  JobQueue queue_{absl::Hours(6)};
+  Snapshot snapshot_;
+  const BackfillPolicy policy_;
+};
+
+TEST_F(BackfillPolicyTest, AnEmptyQueueWantsNothing) {
+  AddDevices(1);
+  EXPECT_THAT(Placed(), IsEmpty());
+  EXPECT_THAT(Order(), IsEmpty());
+}
+
+TEST_F(BackfillPolicyTest, StartsWhatFitsInOrder) {
+  AddDevices(3);
+  Wait(Job("a", 2));
+  Wait(Job("b"));
+  Wait(Job("c"));
+  EXPECT_THAT(Placed(), ElementsAre("a: cpu:0 cpu:1", "b: cpu:2"));
+  EXPECT_EQ(WaitingOf("a").reason(), v1::Waiting::REASON_STARTING);
+  EXPECT_EQ(WaitingOf("c").reason(), v1::Waiting::REASON_DEVICES_BUSY);
+  EXPECT_EQ(WaitingOf("c").position(), 3);
+}
+
+TEST_F(BackfillPolicyTest, PriorityThenUseThenAge) {
+  AddDevices(1);
+  Hold("x", {0}).user = "carl";
+  snapshot_.users["ann"].device_seconds = 1e6;
+  snapshot_.users["bob"].device_seconds = 10;
+  Wait(Job("old"));
+  Wait(Job("young"));
+  WaitingJob job = Job("other");
+  job.user = "bob";
+  Wait(job);
+  job = Job("low");
+  job.user = "bob";
+  job.priority = -1;
+  Wait(job);
+  job = Job("high");
+  job.priority = 1;
+  Wait(job);
+  EXPECT_THAT(Order(), ElementsAre("high", "other", "old", "young", "low"));
+}
+
+TEST_F(BackfillPolicyTest, UsersTakeTurns) {
+  AddDevices(1);
+  Hold("x", {0}).user = "carl";
+  for (const char* id : {"a1", "a2", "a3"}) Wait(Job(id));
+  for (const char* id : {"b1", "b2"}) {
+    WaitingJob job = Job(id);
+    job.user = "bob";
+    Wait(job);
+  }
+  EXPECT_THAT(Order(), ElementsAre("a1", "b1", "a2", "b2", "a3"));
+  // What runs counts as if it had run to its end.
+  Hold("y", {}).user = "ann";
+  snapshot_.holding.back().devices = {0};
+  EXPECT_THAT(Order(), ElementsAre("b1", "a1", "b2", "a2", "a3"));
+}
+
+TEST_F(BackfillPolicyTest, WaitingRaisesTheFirstOfAUsersPriority) {
+  AddDevices(1);
+  Hold("x", {0});
+  WaitingJob job = Job("low");
+  job.priority = -1;
+  job.create_time = snapshot_.now - absl::Hours(13);
+  Wait(job);
+  job = Job("low2");
+  job.priority = -1;
+  job.create_time = snapshot_.now - absl::Hours(13);
+  Wait(job);
+  Wait(Job("usual"));
+  EXPECT_THAT(Order(), ElementsAre("low", "usual", "low2"));
+  EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, 2);
+  // Its start takes one level back.
+  ASSERT_TRUE(queue_.Start("low", snapshot_.now));
+  EXPECT_THAT(Order(), ElementsAre("low2", "usual"));
+  EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, 1);
+}
+
+TEST_F(BackfillPolicyTest, EachStartTakesALevelBack) {
+  AddDevices(1);
+  Hold("x", {0});
+  for (int i = 0; i < 10; ++i) {
+    WaitingJob job = Job(absl::StrCat("old", i));
+    job.create_time = snapshot_.now - absl::Hours(36);
+    Wait(job);
+  }
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, std::max(0, 6 - i)) << i;
+    ASSERT_TRUE(queue_.Start(absl::StrCat("old", i), snapshot_.now));
+  }
+}
+
+TEST_F(BackfillPolicyTest, ASmallJobPassesOnlyIfItDelaysNone) {
+  AddDevices(3);
+  Hold("x", {0}, absl::Hours(2));
+  Wait(Job("gang", 3));
+  WaitingJob job = Job("long");
+  job.run_time = absl::Hours(3);
+  Wait(job);
+  job = Job("unknown");
+  job.run_time = absl::InfiniteDuration();
+  Wait(job);
+  job = Job("short");
+  job.run_time = absl::Hours(2);
+  Wait(job);
+  EXPECT_THAT(Placed(), ElementsAre("short: cpu:1"));
+  EXPECT_EQ(StartsIn("gang"), absl::Hours(2));
+  EXPECT_EQ(WaitingOf("gang").reason(), v1::Waiting::REASON_DEVICES_BUSY);
+  EXPECT_THAT(WaitingOf("gang").message(),
+              HasSubstr("Needs 3 CPU devices with 1.00 GiB of memory each; 2 of 3 free."));
+  EXPECT_EQ(WaitingOf("long").reason(), v1::Waiting::REASON_BEHIND_OTHERS);
+  EXPECT_THAT(WaitingOf("long").message(), HasSubstr("\"jobs/gang\" goes first"));
+  EXPECT_EQ(StartsIn("long"), absl::Hours(3));
+}
+
+TEST_F(BackfillPolicyTest, NothingPassesAGangThatWaitsForWhatNobodyKnows) {
+  AddDevices(2);
+  Hold("x", {0}).expected_end = absl::InfiniteFuture();
+  Wait(Job("gang", 2));
+  Wait(Job("small"));
+  EXPECT_THAT(Placed(), IsEmpty());
+  EXPECT_FALSE(WaitingOf("gang").has_estimated_start_time());
+}
+
+TEST_F(BackfillPolicyTest, BehindTheReservationsNothingPassesAHigherPriority) {
+  BackfillPolicy::Options options;
+  options.reservations = 1;
+  const BackfillPolicy policy(options);
+  AddDevices(3);
+  Hold("x", {0}, absl::Hours(9));
+  WaitingJob job = Job("first", 3);
+  job.priority = 2;
+  Wait(job);
+  job = Job("second", 3);
+  job.priority = 1;
+  Wait(job);
+  Wait(Job("low"));
+  EXPECT_THAT(policy.Decide(snapshot_).placements, IsEmpty());
+  ASSERT_TRUE(queue_.Remove("second"));
+  EXPECT_EQ(policy.Decide(snapshot_).placements.size(), 1);
+}
+
+TEST_F(BackfillPolicyTest, ReservationsFollowEachOther) {
+  AddDevices(2);
+  Hold("x", {0}, absl::Minutes(10));
+  Hold("y", {1}, absl::Minutes(30));
+  Wait(Job("a", 2));
+  Wait(Job("b"));
+  EXPECT_EQ(StartsIn("a"), absl::Minutes(30));
+  EXPECT_EQ(StartsIn("b"), absl::Minutes(90));
+}
+
+TEST_F(BackfillPolicyTest, JobsShareADeviceWhereTheyAllowItAndFit) {
+  AddDevices(2);
+  const auto shared = [&](const std::string& id, double share, int64_t memory) {
+    WaitingJob job = Job(id);
+    job.share = share;
+    job.gang.replica_memory_bytes = memory;
+    return job;
+  };
+  Wait(shared("a", 0.5, kGiB));
+  Wait(shared("b", 0.25, 6 * kGiB));
+  Wait(shared("c", 0.25, 2 * kGiB));  // too much memory beside a and b
+  Wait(shared("d", 0.25, kGiB));
+  Wait(Job("alone"));
+  EXPECT_THAT(Placed(), ElementsAre("a: cpu:0", "b: cpu:0", "c: cpu:1", "d: cpu:0"));
+  EXPECT_EQ(WaitingOf("alone").reason(), v1::Waiting::REASON_DEVICES_BUSY);
+}
+
+TEST_F(BackfillPolicyTest, ASharedDeviceIsNotGivenToOneThatWantsItAlone) {
+  AddDevices(1);
+  Hold("x", {0}).share = 0.25;
+  Wait(Job("alone"));
+  EXPECT_THAT(Placed(), IsEmpty());
+  snapshot_.holding[0].share = 1;
+  queue_.Remove("alone");
+  WaitingJob job = Job("shares");
+  job.share = 0.1;
+  Wait(job);
+  EXPECT_THAT(Placed(), IsEmpty());
+}
+
+TEST_F(BackfillPolicyTest, QuotasHoldUpNobodyElse) {
+  AddDevices(4);
+  snapshot_.users["ann"].max_devices = 2;
+  Wait(Job("a", 2));
+  Wait(Job("b"));
+  WaitingJob job = Job("other");
+  job.user = "carl";
+  Wait(job);
+  EXPECT_THAT(Placed(), ElementsAre("a: cpu:0 cpu:1", "other: cpu:2"));
+  EXPECT_EQ(WaitingOf("b").reason(), v1::Waiting::REASON_QUOTA);
+  EXPECT_THAT(WaitingOf("b").message(), HasSubstr("\"ann\" holds 2 of at most 2 devices, and it needs 1."));
+}
+
+TEST_F(BackfillPolicyTest, DevicesOutOfServiceGetNothing) {
+  AddDevices(2);
+  snapshot_.devices[0].state = v1::DEVICE_STATE_DRAINED;
+  Wait(Job("both", 2));
+  Wait(Job("three", 3));
+  Wait(Job("one"));
+  EXPECT_THAT(Placed(), ElementsAre("one: cpu:1"));
+  EXPECT_EQ(WaitingOf("both").reason(), v1::Waiting::REASON_DEVICES_OUT_OF_SERVICE);
+  EXPECT_THAT(WaitingOf("both").message(), HasSubstr("1 are in service"));
+  EXPECT_EQ(WaitingOf("three").reason(), v1::Waiting::REASON_DEVICES_MISSING);
+  EXPECT_THAT(WaitingOf("three").message(), HasSubstr("this daemon has 2."));
+}
+
+TEST_F(BackfillPolicyTest, NamedDevicesAreTakenInTheirOrder) {
+  AddDevices(3);
+  WaitingJob job = Job("named", 2);
+  job.gang.names = {"devices/cpu:2", "devices/cpu:0"};
+  Wait(job);
+  EXPECT_THAT(Placed(), ElementsAre("named: cpu:2 cpu:0"));
+  Hold("x", {2});
+  EXPECT_THAT(Placed(), IsEmpty());
+  EXPECT_THAT(WaitingOf("named").message(), HasSubstr("Needs devices/cpu:2 and devices/cpu:0"));
+}
+
+TEST_F(BackfillPolicyTest, MemoryAndKindsCount) {
+  AddDevices(1, v1::DEVICE_KIND_GPU);
+  AddDevices(1, v1::DEVICE_KIND_CPU, 64 * kGiB);
+  WaitingJob job = Job("any");
+  job.gang.device_kind = v1::DEVICE_KIND_UNSPECIFIED;
+  Wait(job);
+  job = Job("large");
+  job.gang.device_kind = v1::DEVICE_KIND_UNSPECIFIED;
+  job.gang.replica_memory_bytes = 32 * kGiB;
+  Wait(job);
+  EXPECT_THAT(Placed(), ElementsAre("any: gpu:0", "large: cpu:0"));
+}
+
+TEST_F(BackfillPolicyTest, AHigherPriorityHasJobsThatAllowItMakeRoom) {
+  AddDevices(3);
+  Hold("may", {0}).preemptible = true;
+  Hold("may-not", {1});
+  HoldingJob& newer = Hold("newer", {2});
+  newer.preemptible = true;
+  newer.lease_time = snapshot_.now;
+  WaitingJob job = Job("usual");
+  Wait(job);
+  EXPECT_THAT(policy_.Decide(snapshot_).preemptions, IsEmpty());
+  job = Job("high");
+  job.priority = 1;
+  Wait(job);
+  EXPECT_THAT(policy_.Decide(snapshot_).preemptions, ElementsAre("newer"));
+  EXPECT_EQ(WaitingOf("high").reason(), v1::Waiting::REASON_PREEMPTING);
+  // While it ends nothing else is told to.
+  snapshot_.holding[2].ending = true;
+  EXPECT_THAT(policy_.Decide(snapshot_).preemptions, IsEmpty());
+  // Where it would not be enough, nobody is.
+  queue_.Remove("high");
+  job = Job("gang", 3);
+  job.priority = 1;
+  Wait(job);
+  EXPECT_THAT(policy_.Decide(snapshot_).preemptions, IsEmpty());
+}
+
+TEST_F(BackfillPolicyTest, WhoseLastProcessIsThereWaitsForItsEnd) {
+  AddDevices(2);
+  WaitingJob job = Job("again");
+  job.is_held_up = true;
+  Wait(job);
+  Wait(Job("next"));
+  EXPECT_THAT(Placed(), ElementsAre("next: cpu:0"));
+  EXPECT_EQ(WaitingOf("again").reason(), v1::Waiting::REASON_LAST_ATTEMPT_ENDING);
+}
+
+}  // namespace
+}  // namespace tandem

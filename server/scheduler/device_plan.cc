@@ -1,0 +1,231 @@
+#include "server/scheduler/device_plan.h"
+
+#include <algorithm>
+#include <climits>
+#include <tuple>
+
+namespace tandem {
+namespace {
+
+// Parts of a device are sums of decimal fractions.
+constexpr double kShareTolerance = 1e-9;
+// A job that should have ended, or is ending, is expected to be gone after that.
+constexpr absl::Duration kSoon = absl::Seconds(1);
+
+}  // namespace
+
+DevicePlan::DevicePlan(const Snapshot& snapshot)
+    : snapshot_(snapshot), devices_(snapshot.devices.size()), lowest_preemptible_(INT_MAX) {
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    devices_[i].slot = &snapshot.devices[i];
+    devices_[i].free_memory_bytes = snapshot.devices[i].memory_bytes;
+    devices_[i].available_at = snapshot.now;
+  }
+  ending_.resize(snapshot.holding.size());
+  for (size_t i = 0; i < snapshot.holding.size(); ++i) {
+    const HoldingJob& job = snapshot.holding[i];
+    ending_[i] = job.ending;
+    if (job.preemptible && !job.ending) lowest_preemptible_ = std::min(lowest_preemptible_, job.priority);
+    const absl::Time end =
+        job.ending ? snapshot.now + kSoon : std::max(job.expected_end, snapshot.now + kSoon);
+    for (const int position : job.devices) {
+      Device& device = devices_[position];
+      device.holders.push_back(static_cast<int>(i));
+      device.free_share -= job.share;
+      device.free_memory_bytes -= job.memory_bytes;
+      device.is_shareable = device.is_shareable && job.share < 1;
+      device.available_at = std::max(device.available_at, end);
+    }
+  }
+  UpdateRoomy();
+}
+
+void DevicePlan::UpdateRoomy() {
+  roomy_.clear();
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    const Device& device = devices_[i];
+    if (InService(device) && device.is_shareable && device.free_share > kShareTolerance &&
+        device.reserved_at > snapshot_.now) {
+      roomy_.push_back(static_cast<int>(i));
+    }
+  }
+}
+
+bool DevicePlan::Suits(const Device& device, const WaitingJob& job, v1::DeviceKind kind) const {
+  if (!job.gang.names.empty()) {
+    return std::find(job.gang.names.begin(), job.gang.names.end(), device.slot->name) !=
+               job.gang.names.end() &&
+           device.slot->memory_bytes >= job.gang.memory_bytes();
+  }
+  return device.slot->kind == kind && device.slot->memory_bytes >= job.gang.memory_bytes();
+}
+
+v1::DeviceKind DevicePlan::KindFor(const WaitingJob& job) const {
+  if (job.gang.device_kind != v1::DEVICE_KIND_UNSPECIFIED) return job.gang.device_kind;
+  int gpus = 0;
+  for (const Device& device : devices_) gpus += Suits(device, job, v1::DEVICE_KIND_GPU) ? 1 : 0;
+  return gpus >= job.gang.devices ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU;
+}
+
+DevicePlan::Fit DevicePlan::FitOf(const WaitingJob& job) {
+  const v1::DeviceKind kind = KindFor(job);
+  int in_service = 0;
+  int out_of_service = 0;
+  for (const Device& device : devices_) {
+    if (!Suits(device, job, kind)) continue;
+    ++(InService(device) ? in_service : out_of_service);
+    if (in_service >= job.gang.devices) return Fit::kFits;
+  }
+  return in_service + out_of_service >= job.gang.devices ? Fit::kOutOfService : Fit::kMissing;
+}
+
+bool DevicePlan::HasRoomFor(const Device& device, const WaitingJob& job) const {
+  if (job.share >= 1) return device.holders.empty() && device.free_share >= 1 - kShareTolerance;
+  return device.is_shareable && device.free_share >= job.share - kShareTolerance &&
+         device.free_memory_bytes >= job.gang.memory_bytes();
+}
+
+void DevicePlan::FindCandidates(const WaitingJob& job) {
+  candidates_.clear();
+  if (!job.gang.names.empty()) {
+    // In the order of ranks.
+    for (const std::string& name : job.gang.names) {
+      for (size_t i = 0; i < devices_.size(); ++i) {
+        if (devices_[i].slot->name == name && InService(devices_[i]))
+          candidates_.push_back(static_cast<int>(i));
+      }
+    }
+    return;
+  }
+  const v1::DeviceKind kind = KindFor(job);
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    if (InService(devices_[i]) && Suits(devices_[i], job, kind)) candidates_.push_back(static_cast<int>(i));
+  }
+}
+
+void DevicePlan::Take(int position, const WaitingJob& job) {
+  Device& device = devices_[position];
+  device.is_taken = true;
+  device.free_share -= job.share;
+  device.free_memory_bytes -= job.gang.memory_bytes();
+  device.is_shareable = device.is_shareable && job.share < 1;
+  const absl::Time end = snapshot_.now + job.run_time;
+  // What is reserved stays where it is: the job ends before.
+  device.available_at = std::max(device.available_at, end);
+}
+
+std::vector<int> DevicePlan::Start(const WaitingJob& job) {
+  if (static_cast<int>(roomy_.size()) < job.gang.devices) return {};
+  const absl::Time end = snapshot_.now + job.run_time;
+  const auto can_take = [&](const Device& device) {
+    // A job of which nobody knows how long it takes delays whatever is reserved.
+    return HasRoomFor(device, job) &&
+           (device.reserved_at == absl::InfiniteFuture() || end <= device.reserved_at);
+  };
+  std::vector<int> chosen;
+  if (!job.gang.names.empty()) {
+    FindCandidates(job);
+    for (const int i : candidates_) {
+      if (can_take(devices_[i])) chosen.push_back(i);
+    }
+  } else {
+    const v1::DeviceKind kind = KindFor(job);
+    for (const int i : roomy_) {
+      if (Suits(devices_[i], job, kind) && can_take(devices_[i])) chosen.push_back(i);
+      if (job.share >= 1 && static_cast<int>(chosen.size()) == job.gang.devices) break;
+    }
+    if (job.share < 1) {
+      // On those that are shared already, the fullest first: whole devices stay free for others.
+      std::stable_sort(chosen.begin(), chosen.end(),
+                       [&](int a, int b) { return devices_[a].free_share < devices_[b].free_share; });
+    }
+  }
+  if (static_cast<int>(chosen.size()) < job.gang.devices) return {};
+  chosen.resize(job.gang.devices);
+  for (const int i : chosen) Take(i, job);
+  UpdateRoomy();
+  return chosen;
+}
+
+absl::Time DevicePlan::Reserve(const WaitingJob& job) {
+  FindCandidates(job);
+  const auto sooner = [&](int a, int b) {
+    return std::tie(devices_[a].available_at, a) < std::tie(devices_[b].available_at, b);
+  };
+  if (static_cast<int>(candidates_.size()) > job.gang.devices) {
+    std::nth_element(candidates_.begin(), candidates_.begin() + (job.gang.devices - 1), candidates_.end(),
+                     sooner);
+    candidates_.resize(job.gang.devices);
+  }
+  absl::Time start = snapshot_.now;
+  for (const int i : candidates_) start = std::max(start, devices_[i].available_at);
+  for (const int i : candidates_) {
+    Device& device = devices_[i];
+    // Where nobody knows when the others become free, what is free is kept: the job would wait for ever
+    // otherwise.
+    device.reserved_at =
+        std::min(device.reserved_at, start == absl::InfiniteFuture() ? snapshot_.now : start);
+    device.available_at = start + job.run_time;
+  }
+  UpdateRoomy();
+  return start;
+}
+
+bool DevicePlan::Preempt(const WaitingJob& job, std::vector<std::string>* preemptions) {
+  FindCandidates(job);
+  // What would have to end for the job to have the device.
+  struct Option {
+    int position = 0;
+    // Jobs that are not ending yet.
+    int victims = 0;
+    int priority = INT_MIN;
+    absl::Time lease_time = absl::InfiniteFuture();
+  };
+  std::vector<Option> options;
+  for (const int i : candidates_) {
+    const Device& device = devices_[i];
+    if (device.is_taken || device.reserved_at != absl::InfiniteFuture()) continue;
+    Option option{.position = i};
+    bool can_be_had = true;
+    for (const int holder : device.holders) {
+      if (ending_[holder]) continue;
+      const HoldingJob& held = snapshot_.holding[holder];
+      can_be_had = can_be_had && held.preemptible && held.priority < job.priority;
+      ++option.victims;
+      option.priority = std::max(option.priority, held.priority);
+      option.lease_time = std::min(option.lease_time, held.lease_time);
+    }
+    if (can_be_had) options.push_back(option);
+  }
+  if (static_cast<int>(options.size()) < job.gang.devices) return false;
+  // Free ones first, then those of the lowest priority that were begun last.
+  std::stable_sort(options.begin(), options.end(), [](const Option& a, const Option& b) {
+    return std::tuple(a.victims, a.priority, b.lease_time) < std::tuple(b.victims, b.priority, a.lease_time);
+  });
+  options.resize(job.gang.devices);
+  for (const Option& option : options) {
+    Device& device = devices_[option.position];
+    for (const int holder : device.holders) {
+      if (ending_[holder]) continue;
+      ending_[holder] = true;
+      preemptions->push_back(snapshot_.holding[holder].id);
+    }
+    device.reserved_at = snapshot_.now;
+    device.available_at = snapshot_.now + kSoon + job.run_time;
+  }
+  UpdateRoomy();
+  return true;
+}
+
+int DevicePlan::CountRoom(const WaitingJob& job) {
+  FindCandidates(job);
+  return static_cast<int>(std::count_if(candidates_.begin(), candidates_.end(),
+                                        [&](int i) { return HasRoomFor(devices_[i], job); }));
+}
+
+int DevicePlan::CountSuitable(const WaitingJob& job) {
+  FindCandidates(job);
+  return static_cast<int>(candidates_.size());
+}
+
+}  // namespace tandem

@@ -1,0 +1,89 @@
+#ifndef TANDEM_SERVER_SCHEDULER_DEVICE_PLAN_H_
+#define TANDEM_SERVER_SCHEDULER_DEVICE_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/scheduler/placement_policy.h"
+
+namespace tandem {
+
+// A snapshot's devices, now and as they are expected to become free, while a decision is made: jobs are
+// started, or get a reservation, one after the other.
+//
+// A reservation takes its devices whole from when all of them are expected to be free; what is planned behind
+// it follows it. A job may start on a device that is reserved if it is expected to end before that. Not
+// thread-safe; the snapshot outlives it.
+class DevicePlan {
+ public:
+  explicit DevicePlan(const Snapshot& snapshot);
+
+  // Whether the job could run.
+  enum class Fit {
+    kFits,
+    kOutOfService,  // only with devices that are drained or excluded
+    kMissing,       // the machine has too few of them, or too small ones
+  };
+  Fit FitOf(const WaitingJob& job);
+
+  // Takes devices for the job now and returns them, as positions; empty where too few have room or it would
+  // delay a reservation. For a job that FitOf says fits.
+  std::vector<int> Start(const WaitingJob& job);
+
+  // Reserves devices for the job and returns from when; InfiniteFuture where nobody knows. For a job that
+  // fits.
+  absl::Time Reserve(const WaitingJob& job);
+
+  // Has jobs of lower priority that allow it make room for this one, and reserves their devices, where that
+  // is enough; returns whether it is. Those that are to end, if any, are appended to `preemptions`.
+  bool Preempt(const WaitingJob& job, std::vector<std::string>* preemptions);
+
+  // Whether any device has room for anything.
+  bool HasRoom() const { return !roomy_.empty(); }
+  // The lowest priority of a job that could be preempted; INT_MAX where there is none.
+  int lowest_preemptible() const { return lowest_preemptible_; }
+  // Devices with room for the job now, reserved or not; and all that suit it and are in service.
+  int CountRoom(const WaitingJob& job);
+  int CountSuitable(const WaitingJob& job);
+  // The kind of device that the job gets.
+  v1::DeviceKind KindFor(const WaitingJob& job) const;
+
+ private:
+  struct Device {
+    const DeviceSlot* slot = nullptr;
+    // Jobs on it, as positions in `holding`.
+    std::vector<int> holders;
+    double free_share = 1;
+    int64_t free_memory_bytes = 0;
+    // All on it share it.
+    bool is_shareable = true;
+    // Something was started on it.
+    bool is_taken = false;
+    // When it is free of what is on it and planned for it.
+    absl::Time available_at;
+    // When the first reservation begins.
+    absl::Time reserved_at = absl::InfiniteFuture();
+  };
+
+  bool Suits(const Device& device, const WaitingJob& job, v1::DeviceKind kind) const;
+  bool InService(const Device& device) const { return device.slot->state == v1::DEVICE_STATE_ACTIVE; }
+  bool HasRoomFor(const Device& device, const WaitingJob& job) const;
+  // Devices in service that suit the job, in `candidates_`.
+  void FindCandidates(const WaitingJob& job);
+  void Take(int device, const WaitingJob& job);
+  void UpdateRoomy();
+
+  const Snapshot& snapshot_;
+  std::vector<Device> devices_;
+  // Positions of devices on which something could start.
+  std::vector<int> roomy_;
+  std::vector<bool> ending_;
+  int lowest_preemptible_;
+  std::vector<int> candidates_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_SCHEDULER_DEVICE_PLAN_H_

@@ -1,0 +1,51 @@
+#include "server/scheduler/run_time_estimate.h"
+
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+v1::Job MakeJob(double operations, int replicas = 1) {
+  v1::Job job;
+  job.set_planned_operations(operations);
+  job.mutable_spec()->mutable_replicas()->set_count(replicas);
+  job.mutable_spec()->mutable_replicas()->set_device_kind(v1::DEVICE_KIND_CPU);
+  return job;
+}
+
+TEST(RunTimeEstimateTest, TheTimeLimitCountsFirst) {
+  const RunTimeEstimate estimate;
+  v1::Job job = MakeJob(1e15);
+  job.mutable_spec()->set_time_limit_seconds(100);
+  job.set_run_seconds(30);
+  EXPECT_EQ(estimate.Remaining(job, absl::ZeroDuration()), absl::Seconds(70));
+  EXPECT_EQ(estimate.Remaining(job, absl::Seconds(50)), absl::Seconds(20));
+  EXPECT_EQ(estimate.Remaining(job, absl::Seconds(90)), absl::ZeroDuration());
+}
+
+TEST(RunTimeEstimateTest, ThenTheMeasuredSpeed) {
+  const RunTimeEstimate estimate;
+  v1::Job job = MakeJob(1e15);
+  job.mutable_progress()->set_step(100);
+  job.mutable_progress()->set_steps(400);
+  EXPECT_EQ(estimate.Remaining(job, absl::Seconds(10)), absl::Seconds(30));
+  // One that goes on: what it took before counts too.
+  job.set_run_seconds(40);
+  EXPECT_EQ(estimate.Remaining(job, absl::Seconds(10)), absl::Seconds(150));
+}
+
+TEST(RunTimeEstimateTest, ThenItsOperationsAsFastAsOthersWere) {
+  RunTimeEstimate estimate;
+  EXPECT_EQ(estimate.Remaining(MakeJob(0), absl::ZeroDuration()), absl::InfiniteDuration());
+  EXPECT_LT(estimate.Remaining(MakeJob(1e12), absl::ZeroDuration()), absl::Hours(1));
+  v1::Job other = MakeJob(1e12);
+  other.mutable_progress()->set_step(50);
+  other.mutable_progress()->set_steps(100);
+  estimate.Learn(other, absl::Seconds(5));  // 1e11 operations a second
+  EXPECT_EQ(estimate.Remaining(MakeJob(1e12), absl::ZeroDuration()), absl::Seconds(10));
+  EXPECT_EQ(estimate.Remaining(MakeJob(1e12, /*replicas=*/2), absl::ZeroDuration()), absl::Seconds(5));
+  EXPECT_EQ(estimate.Remaining(MakeJob(1e12), absl::Seconds(20)), absl::ZeroDuration());
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,290 @@
+// Four users with tokens of their own submit small jobs onto two CPU devices, while jobs are cancelled,
+// paused and given other priorities and workers are killed at random moments: every job ends as it should,
+// users get equal parts of the devices' time, and nothing is left over.
+//
+//   bazel test //tests/fault:shared_daemon_test --test_arg=--jobs=200 --test_arg=--seed=7
+#include <dirent.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "tests/integration/api.h"
+#include "tests/integration/daemon_process.h"
+#include "tests/integration/job_specs.h"
+#include "tests/integration/processes.h"
+#include "tests/integration/programs.h"
+#include "tests/integration/scratch_folder.h"
+
+namespace tandem::testing {
+namespace {
+
+// --name=number on the command line.
+struct Flags {
+  // Of all users together; 0: 24, and 200 where $TANDEM_WHOLE is 1.
+  int64_t jobs = 0;
+  // Of what happens when; 0: another one each time.
+  int64_t seed = 0;
+} flags;
+
+constexpr int kUsers = 4;
+constexpr absl::Duration kPatience = absl::Minutes(40);
+// Bytes that the daemon may hold more than before: caches of the allocator and of the database.
+constexpr int64_t kMemorySlack = 64 << 20;
+
+// What the daemon's process holds.
+struct Holdings {
+  int files = 0;
+  int sockets = 0;
+  int64_t memory_bytes = 0;
+};
+
+Holdings HoldingsOf(pid_t pid) {
+  Holdings holdings;
+  const std::string folder = absl::StrCat("/proc/", pid, "/fd");
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    ++holdings.files;
+    const std::string target = std::filesystem::read_symlink(entry.path(), error).string();
+    if (absl::StartsWith(target, "socket:")) ++holdings.sockets;
+  }
+  std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
+  std::string line;
+  while (std::getline(status, line)) {
+    int64_t kilobytes = 0;
+    const std::vector<std::string> words = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+    if (words.size() > 1 && words[0] == "VmRSS:" && absl::SimpleAtoi(words[1], &kilobytes)) {
+      holdings.memory_bytes = kilobytes * 1024;
+    }
+  }
+  return holdings;
+}
+
+class SharedDaemonTest : public ::testing::Test {
+ protected:
+  SharedDaemonTest() : daemon_({.state_folder = scratch_.File("state"), .cpu_devices = 2}) {
+    if (flags.jobs == 0) flags.jobs = RunsWhole() ? 200 : 24;
+    const int64_t seed = flags.seed != 0 ? flags.seed : std::random_device()();
+    random_.seed(seed);
+    std::cout << "What happens when follows --seed=" << seed << ", " << flags.jobs << " jobs\n";
+  }
+
+  int Random(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+
+  v1::JobSpec NextJob() {
+    v1::JobSpec spec =
+        SmallJob({.epochs = 40, .train_samples = 4096, .seed = static_cast<uint64_t>(Random(1, 1000))});
+    spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_CPU);
+    spec.set_preemptible(Random(0, 1) == 1);
+    return spec;
+  }
+
+  // A job of which something can still be asked.
+  std::string AnyOf(const std::vector<v1::Job>& jobs, const std::set<v1::JobState>& states) {
+    std::vector<std::string> names;
+    for (const v1::Job& job : jobs) {
+      if (states.count(job.state()) > 0) names.push_back(job.name());
+    }
+    return names.empty() ? "" : names[Random(0, static_cast<int>(names.size()) - 1)];
+  }
+
+  // One thing that happens to a user's job, or to a worker. What cannot be done any more is no error.
+  void Disturb(const std::vector<v1::Job>& jobs) {
+    const auto pick = [&](std::set<v1::JobState> states) { return AnyOf(jobs, states); };
+    switch (Random(0, 4)) {
+      case 0:
+        if (cancelled_.size() >= static_cast<size_t>(flags.jobs) / 10) break;
+        if (const std::string job = pick({v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING}); !job.empty()) {
+          if (admin_->TryCancel(job).ok()) cancelled_.insert(job);
+        }
+        break;
+      case 1:
+        if (const std::string job = pick({v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING}); !job.empty()) {
+          if (admin_->TryPause(job).ok()) ++pauses_;
+        }
+        break;
+      case 2:
+        // For a while: whose goes first is not to change what users get.
+        if (const std::string job = pick({v1::JOB_STATE_QUEUED}); !job.empty()) {
+          if (admin_->TrySetPriority(job, Random(-1, 1)).ok()) ++priorities_;
+        }
+        break;
+      case 3:
+        if (const std::vector<pid_t> workers = daemon_.Workers();
+            !workers.empty() && kills_ < flags.jobs / 10) {
+          if (kill(workers[Random(0, static_cast<int>(workers.size()) - 1)], SIGKILL) == 0) ++kills_;
+        }
+        break;
+      default:
+        break;
+    }
+  }
+
+  // Lets what is paused or was lost go on.
+  void LetGoOn(const std::vector<v1::Job>& jobs) {
+    for (const v1::Job& job : jobs) {
+      const bool lost = job.state() == v1::JOB_STATE_FAILED && job.reason() == v1::STATE_REASON_WORKER_LOST;
+      if (job.state() == v1::JOB_STATE_PAUSED || lost) admin_->TryResume(job.name());
+    }
+  }
+
+  // What users have had, while all of them have jobs that wait.
+  void Measure() {
+    const v1::ListQueueResponse queue = admin_->Queue();
+    for (const v1::QueuedJob& job : queue.jobs()) {
+      EXPECT_NE(job.waiting().reason(), v1::Waiting::REASON_UNSPECIFIED) << job.ShortDebugString();
+      EXPECT_FALSE(job.waiting().message().empty()) << job.ShortDebugString();
+    }
+    // Those with nothing but jobs of lower priority wait for others by right.
+    std::set<std::string> waiting;
+    for (const v1::QueuedJob& job : queue.jobs()) {
+      if (job.priority() + job.raised_by() >= 0) waiting.insert(job.user());
+    }
+    std::map<std::string, double> seconds;
+    for (const v1::UserUsage& user : queue.users()) {
+      if (absl::StartsWith(user.user(), "user-")) seconds[user.user()] = user.device_seconds();
+    }
+    if (waiting.size() == kUsers) seconds_ = seconds;
+  }
+
+  // The furthest that a user was from a fair part, as a part of that.
+  double WorstShare() const {
+    double all = 0;
+    for (const auto& [user, seconds] : seconds_) all += seconds;
+    double worst = 0;
+    for (const auto& [user, seconds] : seconds_) {
+      std::cout << "  " << user << ": " << seconds << " device-seconds\n";
+      worst = std::max(worst, std::abs(seconds / (all / kUsers) - 1));
+    }
+    return worst;
+  }
+
+  ScratchFolder scratch_;
+  DaemonProcess daemon_;
+  std::unique_ptr<Api> admin_;
+  std::mt19937_64 random_;
+  std::set<std::string> cancelled_;
+  std::map<std::string, double> seconds_;
+  int pauses_ = 0;
+  int priorities_ = 0;
+  int kills_ = 0;
+};
+
+TEST_F(SharedDaemonTest, AllEndWellGetFairSharesAndLeaveNothing) {
+  const absl::Status started = daemon_.Start();
+  ASSERT_TRUE(started.ok()) << started;
+  admin_ = std::make_unique<Api>(daemon_);
+  std::vector<std::unique_ptr<Api>> users;
+  for (int user = 0; user < kUsers; ++user) {
+    users.push_back(std::make_unique<Api>(daemon_, admin_->MakeToken(absl::StrCat("user-", user))));
+  }
+  // One first, so that all connections and caches are there.
+  const v1::Job first = admin_->Create(NextJob());
+  ASSERT_EQ(admin_->WaitFor(first.name(), v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  admin_->Delete(first.name());
+  ASSERT_TRUE(WaitUntil([&] { return daemon_.Workers().empty(); }));
+  for (const auto& user : users) user->List();
+  const Holdings before = HoldingsOf(daemon_.pid());
+
+  // One user after the other: by age alone the last would wait for all others.
+  std::map<std::string, std::string> owners;
+  for (int i = 0; i < flags.jobs; ++i) {
+    const int user = static_cast<int>(i * kUsers / flags.jobs);
+    const v1::Job job = users[user]->Create(NextJob());
+    EXPECT_EQ(job.user(), absl::StrCat("user-", user));
+    owners[job.name()] = job.user();
+  }
+  const absl::Time deadline = absl::Now() + kPatience;
+  std::vector<v1::Job> jobs;
+  const auto is_over = [&] {
+    jobs = admin_->List();
+    return std::all_of(jobs.begin(), jobs.end(), [](const v1::Job& job) {
+      return job.state() == v1::JOB_STATE_SUCCEEDED || job.state() == v1::JOB_STATE_CANCELLED;
+    });
+  };
+  while (!is_over() && absl::Now() < deadline && !HasFailure()) {
+    Measure();
+    Disturb(jobs);
+    LetGoOn(jobs);
+    absl::SleepFor(absl::Milliseconds(Random(50, 400)));
+  }
+  ASSERT_TRUE(is_over()) << daemon_.Log();
+  ASSERT_EQ(jobs.size(), owners.size());
+  int succeeded = 0;
+  for (const v1::Job& job : jobs) {
+    EXPECT_EQ(job.user(), owners[job.name()]);
+    const bool was_cancelled = cancelled_.count(job.name()) > 0;
+    EXPECT_EQ(job.state(), was_cancelled ? v1::JOB_STATE_CANCELLED : v1::JOB_STATE_SUCCEEDED)
+        << job.ShortDebugString();
+    if (job.state() == v1::JOB_STATE_SUCCEEDED) {
+      ++succeeded;
+      EXPECT_EQ(job.summary().epochs(), 40) << job.ShortDebugString();
+    }
+  }
+  std::cout << succeeded << " succeeded, " << cancelled_.size() << " cancelled; " << pauses_ << " pauses, "
+            << priorities_ << " changes of priority, " << kills_ << " workers killed\n";
+  const double worst = WorstShare();
+  std::cout << "furthest from a fair share: " << 100 * worst << " %\n";
+  // A few jobs are too few to come out even.
+  if (flags.jobs >= 200) {
+    EXPECT_LE(worst, 0.1);
+  }
+
+  for (const v1::Device& device : admin_->Devices())
+    EXPECT_EQ(device.jobs_size(), 0) << device.ShortDebugString();
+  for (const v1::Job& job : jobs) admin_->Delete(job.name());
+  EXPECT_TRUE(WaitUntil([&] { return daemon_.Processes().size() == 1; })) << "processes are left";
+  EXPECT_TRUE(WaitUntil([&] { return std::filesystem::is_empty(daemon_.state_folder() + "/jobs"); }))
+      << "folders of jobs are left";
+  EXPECT_TRUE(WaitUntil([&] { return HoldingsOf(daemon_.pid()).files <= before.files; }))
+      << HoldingsOf(daemon_.pid()).files << " files are open, " << before.files << " were";
+  const Holdings after = HoldingsOf(daemon_.pid());
+  std::cout << "before: " << before.files << " files, " << before.sockets << " of them sockets, "
+            << before.memory_bytes / 1e6 << " MB; after: " << after.files << ", " << after.sockets << ", "
+            << after.memory_bytes / 1e6 << " MB\n";
+  EXPECT_LE(after.sockets, before.sockets);
+  EXPECT_LE(after.memory_bytes, before.memory_bytes + kMemorySlack);
+  EXPECT_EQ(daemon_.Terminate(), 0);
+  EXPECT_TRUE(daemon_.Processes().empty());
+}
+
+bool ParseFlags(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::vector<std::string> parts = absl::StrSplit(argv[i], '=');
+    int64_t* const flag = parts[0] == "--jobs" ? &flags.jobs : parts[0] == "--seed" ? &flags.seed : nullptr;
+    if (flag == nullptr || parts.size() != 2 || !absl::SimpleAtoi(parts[1], flag)) {
+      std::cerr << "what is " << argv[i] << "? There are --jobs=N and --seed=N\n";
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace tandem::testing
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  if (!tandem::testing::ParseFlags(argc, argv)) return 2;
+  return RUN_ALL_TESTS();
+}

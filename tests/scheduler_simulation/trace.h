@@ -1,0 +1,36 @@
+#ifndef TANDEM_TESTS_SCHEDULER_SIMULATION_TRACE_H_
+#define TANDEM_TESTS_SCHEDULER_SIMULATION_TRACE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace tandem {
+
+// A job of a simulated day.
+struct TraceJob {
+  int number = 0;
+  // Since the beginning.
+  absl::Duration arrival;
+  int user = 0;
+  int devices = 1;
+  int priority = 0;
+  // How long it really takes, and how long its time limit says.
+  absl::Duration run_time;
+  absl::Duration limit;
+};
+
+// Jobs as they come on a machine of 64 devices that is asked for about as much as it has: sizes are powers
+// of two with many small ones, run times are log-normal, people overestimate them by up to three times, and a
+// few jobs are of higher or lower priority. The same seed gives the same trace on every machine: integers
+// alone are drawn.
+std::vector<TraceJob> MakeTrace(uint64_t seed, int jobs, int users);
+
+// Of all fields of all jobs: 64-bit FNV-1a.
+uint64_t Checksum(const std::vector<TraceJob>& trace);
+
+}  // namespace tandem
+
+#endif  // TANDEM_TESTS_SCHEDULER_SIMULATION_TRACE_H_
