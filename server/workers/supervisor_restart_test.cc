@@ -1,0 +1,151 @@
+// What the next daemon on a state folder makes of the workers that it finds.
+
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "server/workers/job_folder.h"
+#include "server/workers/supervisor.h"
+#include "server/workers/testing/supervisor_fixture.h"
+#include "server/workers/worker_lock.h"
+
+namespace tandem {
+namespace {
+
+using SupervisorRestartTest = SupervisorFixture;
+
+TEST_F(SupervisorRestartTest, TheNextDaemonAdoptsARunningWorker) {
+  const std::string id = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  const pid_t pid = daemon_->WorkerPid(id);
+  Restart();
+  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(daemon_->WorkerPid(id), pid);
+  daemon_->Cancel(id);
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_TRUE(IsGone(pid));
+}
+
+TEST_F(SupervisorRestartTest, TheNextDaemonSeesAnAdoptedWorkerDie) {
+  const std::string id = daemon_->Run("parent");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  pid_t child = 0;
+  std::ifstream(daemon_->Get(id).folder() + "/child") >> child;
+  Restart();
+  kill(daemon_->WorkerPid(id), SIGKILL);
+  const v1::Job job = daemon_->WaitForEnd(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
+  EXPECT_TRUE(Eventually([&] { return IsGone(child); }));
+}
+
+TEST_F(SupervisorRestartTest, TheNextDaemonCancelsAgain) {
+  const std::string id = daemon_->Run("stubborn");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  daemon_->Cancel(id);
+  Restart();
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(SupervisorRestartTest, AWorkerThatDiedWithoutADaemonIsSettledByTheNext) {
+  const std::string id = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  const pid_t pid = daemon_->WorkerPid(id);
+  daemon_.reset();
+  kill(pid, SIGKILL);
+  ASSERT_TRUE(Eventually([&] { return IsGone(pid); }));
+  Restart();
+  const v1::Job job = daemon_->WaitForEnd(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
+}
+
+TEST_F(SupervisorRestartTest, AJobWhoseWorkerWasNeverStartedWaitsAgain) {
+  const std::string id = daemon_->Create("succeed");
+  daemon_->Schedule(id);
+  Restart();
+  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(daemon_->released(), std::vector<std::string>{id + "/1"});
+  daemon_->Start(daemon_->Schedule(id));
+  const v1::Job job = daemon_->WaitForEnd(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(job.attempt(), 2);
+}
+
+TEST_F(SupervisorRestartTest, ALockThatIsNotFreedHoldsUpNobody) {
+  const std::string id = daemon_->Create("succeed");
+  const v1::Job job = daemon_->Schedule(id);
+  std::filesystem::create_directory(job.folder());
+  {
+    // Nobody who could be killed holds it.
+    absl::StatusOr<WorkerLock> lock = WorkerLock::Acquire(JobFolder(job.folder()).LockPath());
+    ASSERT_TRUE(lock.ok());
+    daemon_->Start(job);
+    // The start came back at once, and so does the end; the next daemon queues the job again.
+    daemon_.reset();
+  }
+  Restart();
+  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_QUEUED);
+  daemon_->Start(daemon_->Schedule(id));
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_SUCCEEDED);
+}
+
+TEST_F(SupervisorRestartTest, TheNextDaemonEndsAWorkerThatStaysAfterItsJob) {
+  exit_grace_ = absl::Hours(1);
+  Restart();
+  const std::string id = daemon_->Run("lingering");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_SUCCEEDED));
+  const pid_t pid = daemon_->WorkerPid(id);
+  Restart();
+  // Its devices are its own while it is there.
+  EXPECT_FALSE(daemon_->supervisor().WaitUntilIdle(absl::ZeroDuration()));
+  EXPECT_TRUE(daemon_->released().empty());
+  exit_grace_ = absl::Milliseconds(300);
+  Restart();
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_TRUE(IsGone(pid));
+}
+
+TEST_F(SupervisorRestartTest, TheNextDaemonEndsAWorkerWhoseJobWasDeleted) {
+  exit_grace_ = absl::Hours(1);
+  Restart();
+  const std::string id = daemon_->Run("lingering");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_SUCCEEDED));
+  const pid_t pid = daemon_->WorkerPid(id);
+  const std::string folder = daemon_->Get(id).folder();
+  daemon_->Delete(id);
+  exit_grace_ = absl::Milliseconds(300);
+  Restart();
+  EXPECT_TRUE(Eventually([&] { return IsGone(pid) && !std::filesystem::exists(folder); }));
+}
+
+TEST_F(SupervisorRestartTest, TheNextDaemonRemovesWhatADeletedJobLeftAndNothingElse) {
+  const std::string id = daemon_->Run("succeed");
+  const v1::Job job = daemon_->WaitForEnd(id);
+  daemon_->Delete(id);
+  ASSERT_TRUE(Eventually([&] { return !std::filesystem::exists(job.folder()); }));
+  // As where the daemon had died before that.
+  std::filesystem::create_directory(job.folder());
+  const std::string unknown = state_folder_ + "/jobs/of-another-database";
+  std::filesystem::create_directory(unknown);
+  Restart();
+  EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(job.folder()); }));
+  EXPECT_TRUE(std::filesystem::exists(unknown));
+}
+
+TEST_F(SupervisorRestartTest, TheNextDaemonPausesAgain) {
+  const std::string id = daemon_->Run("stubborn");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  daemon_->Pause(id);
+  Restart();
+  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_PAUSING);
+  // One that does not listen is not killed for a pause, but for a cancellation.
+  daemon_->Cancel(id);
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,89 @@
+#ifndef TANDEM_SERVER_WORKERS_TESTING_SUPERVISOR_FIXTURE_H_
+#define TANDEM_SERVER_WORKERS_TESTING_SUPERVISOR_FIXTURE_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "engine/base/mutex.h"
+#include "gtest/gtest.h"
+#include "server/events/event_hub.h"
+#include "server/jobs/job_machine.h"
+#include "server/store/store.h"
+#include "server/workers/supervisor.h"
+
+namespace tandem {
+
+// Whether it comes to hold, within a generous time.
+bool Eventually(const std::function<bool()>& holds);
+
+// Neither running nor about to: a dead process that nobody has reaped yet counts as gone.
+bool IsGone(pid_t pid);
+
+// The daemon's rooms up to the supervisor, with the test as its scheduler. A job's name is what its fake
+// worker does.
+class SupervisingDaemon {
+ public:
+  SupervisingDaemon(const std::string& state_folder, const std::string& worker_program,
+                    absl::Duration exit_grace);
+  ~SupervisingDaemon();
+
+  void Begin();
+
+  std::string Create(const std::string& behaviour);
+  v1::Job Schedule(const std::string& id);
+  void Start(const v1::Job& job);
+  // Makes a job with this behaviour and starts its worker.
+  std::string Run(const std::string& behaviour);
+
+  void Cancel(const std::string& id);
+  void Pause(const std::string& id);
+  void Resume(const std::string& id);
+  void Delete(const std::string& id);
+
+  v1::Job Get(const std::string& id);
+  bool WaitForState(const std::string& id, v1::JobState state);
+  // Waits until the job's lease is back, and returns the job.
+  v1::Job WaitForEnd(const std::string& id);
+  std::vector<std::string> Notices(const std::string& id);
+  // Of the job's live worker; 0 where there is none.
+  pid_t WorkerPid(const std::string& id);
+
+  // "<job>/<attempt>" of the leases that are back, and " crashed" where their workers did.
+  std::vector<std::string> released();
+  WorkerSupervisor& supervisor() { return *supervisor_; }
+
+ private:
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<EventHub> hub_;
+  std::unique_ptr<JobMachine> jobs_;
+  std::unique_ptr<WorkerSupervisor> supervisor_;
+  Mutex mutex_;
+  std::vector<std::string> released_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Supervisors one after the other on one state folder.
+class SupervisorFixture : public testing::Test {
+ protected:
+  SupervisorFixture();
+  ~SupervisorFixture() override;
+
+  // The next daemon takes over.
+  void Restart();
+
+  std::string state_folder_;
+  // What is removed after the test.
+  std::string scratch_;
+  std::string worker_program_;
+  // Of the next daemon.
+  absl::Duration exit_grace_ = absl::Milliseconds(300);
+  std::unique_ptr<SupervisingDaemon> daemon_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_WORKERS_TESTING_SUPERVISOR_FIXTURE_H_
