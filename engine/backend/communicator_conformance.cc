@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/tensor/half.h"
 
 namespace tandem {
 namespace {
@@ -92,6 +93,35 @@ void CheckAverages(const CommunicatorMaker& maker, double tolerance) {
   }
 }
 
+// Numbers of 16 bits: exact sums, and averages to the precision of the type.
+template <typename T>
+void CheckNarrow(const CommunicatorMaker& maker, double precision) {
+  const auto number = [](int rank, int64_t i) { return static_cast<float>((i * 5 + rank * 3) % 15 - 7); };
+  for (int world_size = 1; world_size <= kMostRanks; ++world_size) {
+    const Group group = maker.make(world_size);
+    for (const int64_t size : kSizes) {
+      OnEachRank(group, [&](Communicator& communicator) {
+        std::vector<T> sums(size);
+        for (int64_t i = 0; i < size; ++i) sums[i] = T(number(communicator.rank(), i));
+        std::vector<T> means = sums;
+        EXPECT_TRUE(communicator.AllReduce(ViewOf(sums), ReduceOp::kSum).ok());
+        EXPECT_TRUE(communicator.AllReduce(ViewOf(means), ReduceOp::kAverage).ok());
+        for (int64_t i = 0; i < size; ++i) {
+          float sum = 0;
+          for (int rank = 0; rank < world_size; ++rank) sum += number(rank, i);
+          const double difference =
+              std::fabs(static_cast<float>(means[i]) - sum / static_cast<float>(world_size));
+          if (static_cast<float>(sums[i]) == sum && difference <= precision * 8) continue;
+          ADD_FAILURE() << "rank " << communicator.rank() << " of " << world_size << ", element " << i
+                        << " of " << size << ": " << static_cast<float>(sums[i]) << " and "
+                        << static_cast<float>(means[i]) << ", not " << sum << " and its mean";
+          return;
+        }
+      });
+    }
+  }
+}
+
 // Runs `call` on all ranks of a new group of `world_size` but the last, which aborts instead.
 void CheckAbortReleases(const CommunicatorMaker& maker, int world_size,
                         const std::function<absl::Status(Communicator&)>& call) {
@@ -138,6 +168,18 @@ TEST_P(CommunicatorConformance, KeepsAllBitsOfInt64) {
     EXPECT_EQ(elements, std::vector<int64_t>(5, 3 * kLarge));
   });
 }
+
+TEST_P(CommunicatorConformance, SumsBytesThatWrapAround) {
+  const Group group = GetParam().make(3);
+  OnEachRank(group, [](Communicator& communicator) {
+    std::vector<uint8_t> elements(70, static_cast<uint8_t>(100 + communicator.rank()));
+    EXPECT_TRUE(communicator.AllReduce(ViewOf(elements), ReduceOp::kSum).ok());
+    EXPECT_EQ(elements, std::vector<uint8_t>(70, 303 - 256));
+  });
+}
+
+TEST_P(CommunicatorConformance, ReducesBFloat16) { CheckNarrow<BFloat16>(GetParam(), 0x1p-8); }
+TEST_P(CommunicatorConformance, ReducesFloat16) { CheckNarrow<Float16>(GetParam(), 0x1p-11); }
 
 TEST_P(CommunicatorConformance, AveragesFloat32) { CheckAverages<float>(GetParam(), 1e-5); }
 TEST_P(CommunicatorConformance, AveragesFloat64) { CheckAverages<double>(GetParam(), 1e-13); }
@@ -305,6 +347,28 @@ TEST_P(CommunicatorConformance, AbortReleasesBarrier) {
     CheckAbortReleases(GetParam(), world_size,
                        [](Communicator& communicator) { return communicator.Barrier(); });
   }
+}
+
+TEST_P(CommunicatorConformance, NamesTheRankThatDoesNotCome) {
+  if (GetParam().make_watched == nullptr) return;
+  const Group group = GetParam().make_watched(3, absl::Seconds(2));
+  OnEachRank(group, [](Communicator& communicator) {
+    if (communicator.rank() == 1) return;
+    std::vector<float> elements(100, 1.0f);
+    const absl::Status status = communicator.AllReduce(ViewOf(elements), ReduceOp::kSum);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+    EXPECT_NE(status.message().find("replica 1 has not come"), std::string::npos) << status;
+  });
+  // It learns of it when it comes after all.
+  EXPECT_EQ(group[1]->Barrier().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_P(CommunicatorConformance, AWatchdogLeavesThoseAloneWhoCome) {
+  if (GetParam().make_watched == nullptr) return;
+  const Group group = GetParam().make_watched(2, absl::Minutes(2));
+  OnEachRank(group, [](Communicator& communicator) {
+    for (int round = 0; round < 1000; ++round) EXPECT_TRUE(communicator.Barrier().ok());
+  });
 }
 
 TEST_P(CommunicatorConformance, FirstAbortCounts) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "engine/backend/communicator.h"
 #include "gtest/gtest.h"
 
@@ -17,6 +18,10 @@ struct CommunicatorMaker {
   std::string name;
   // A new group: entry r is the end of rank r. Each may be used, and destroyed, by its own thread.
   std::function<std::vector<std::unique_ptr<Communicator>>(int world_size)> make;
+  // The same, which aborts a group in which ranks have waited so long for others. Null where there is no
+  // such.
+  std::function<std::vector<std::unique_ptr<Communicator>>(int world_size, absl::Duration watchdog)>
+      make_watched = nullptr;
 };
 
 inline void PrintTo(const CommunicatorMaker& maker, std::ostream* out) { *out << maker.name; }

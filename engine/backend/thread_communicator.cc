@@ -6,17 +6,21 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/mutex.h"
+#include "engine/tensor/half.h"
 
 namespace tandem {
 namespace {
 
-template <typename T>
+// Elements are `T`, added up as `Sum`.
+template <typename T, typename Sum = T>
 void ReduceAs(const std::vector<BufferView>& views, bool average) {
   for (int64_t i = 0; i < views[0].elements; ++i) {
-    T sum = 0;
-    for (const BufferView& view : views) sum += static_cast<const T*>(view.data)[i];
-    if (average) sum /= static_cast<T>(views.size());
-    for (const BufferView& view : views) static_cast<T*>(view.data)[i] = sum;
+    Sum sum = 0;
+    for (const BufferView& view : views) {
+      sum = static_cast<Sum>(sum + static_cast<Sum>(static_cast<const T*>(view.data)[i]));
+    }
+    if (average) sum = static_cast<Sum>(sum / static_cast<Sum>(views.size()));
+    for (const BufferView& view : views) static_cast<T*>(view.data)[i] = static_cast<T>(sum);
   }
 }
 
@@ -27,10 +31,16 @@ void Reduce(const std::vector<BufferView>& views, ReduceOp op) {
       return ReduceAs<float>(views, average);
     case DType::kFloat64:
       return ReduceAs<double>(views, average);
+    case DType::kBFloat16:
+      return ReduceAs<BFloat16, float>(views, average);
+    case DType::kFloat16:
+      return ReduceAs<Float16, float>(views, average);
     case DType::kInt32:
       return ReduceAs<int32_t>(views, average);
-    default:
+    case DType::kInt64:
       return ReduceAs<int64_t>(views, average);
+    case DType::kUInt8:
+      return ReduceAs<uint8_t>(views, average);
   }
 }
 

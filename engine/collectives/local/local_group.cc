@@ -1,10 +1,15 @@
 #include "engine/collectives/local/local_group.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "engine/collectives/local/barrier.h"
 #include "engine/collectives/offer.h"
@@ -26,14 +31,90 @@ std::pair<int64_t, int64_t> Slice(const BufferView& buffer, int rank, int world_
 
 // What the ranks share. Offers are written by their own rank before a meeting and read by all between that
 // meeting and the next.
-struct Group {
-  explicit Group(int world_size) : barrier(world_size), offers(world_size), data(world_size) {}
+class Group {
+ public:
+  Group(int world_size, absl::Duration watchdog)
+      : barrier(world_size), offers(world_size), data(world_size), waits_(world_size), watchdog_(watchdog) {
+    if (world_size > 1 && watchdog < absl::InfiniteDuration()) thread_ = std::thread([this] { Watch(); });
+  }
+  ~Group() {
+    {
+      MutexLock lock(&mutex_);
+      ends_ = true;
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void Abort(absl::Status status) {
+    {
+      MutexLock lock(&mutex_);
+      if (abort_status_.ok()) abort_status_ = std::move(status);
+    }
+    barrier.Break();
+  }
+  absl::Status abort_status() const {
+    MutexLock lock(&mutex_);
+    return abort_status_;
+  }
+
+  // Meets the other ranks; false where the group was aborted.
+  bool Meet(int rank) {
+    waits_[rank].count.fetch_add(1, std::memory_order_relaxed);
+    const bool met = barrier.Arrive();
+    waits_[rank].count.fetch_add(1, std::memory_order_relaxed);
+    return met;
+  }
 
   Barrier barrier;
   std::vector<Offer> offers;
   std::vector<void*> data;
-  Mutex mutex;
-  absl::Status abort_status ABSL_GUARDED_BY(mutex);
+
+ private:
+  // Odd while the rank waits for the others; on a cache line of its own.
+  struct alignas(64) Waits {
+    std::atomic<uint64_t> count{0};
+  };
+
+  // Looks now and then at who waits: who has waited in the same call for a whole watchdog's time has waited
+  // too long.
+  void Watch() {
+    const absl::Duration interval = watchdog_ / kLooks;
+    std::vector<uint64_t> seen(waits_.size(), 0);
+    std::vector<int> looks(waits_.size(), 0);
+    while (true) {
+      {
+        MutexLock lock(&mutex_);
+        const auto over = [this]()
+                              ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ends_ || !abort_status_.ok(); };
+        if (mutex_.AwaitWithTimeout(absl::Condition(&over), interval)) return;
+      }
+      std::vector<int> absent;
+      bool too_long = false;
+      for (size_t rank = 0; rank < waits_.size(); ++rank) {
+        const uint64_t count = waits_[rank].count.load(std::memory_order_relaxed);
+        const bool waits = count % 2 == 1;
+        looks[rank] = waits && count == seen[rank] ? looks[rank] + 1 : 0;
+        seen[rank] = count;
+        too_long |= looks[rank] >= kLooks;
+        if (!waits) absent.push_back(static_cast<int>(rank));
+      }
+      if (!too_long || absent.empty()) continue;
+      Abort(absl::DeadlineExceededError(
+          absl::StrCat(absent.size() == 1 ? "replica " : "replicas ", absl::StrJoin(absent, ", "),
+                       absent.size() == 1 ? " has" : " have", " not come where the others wait, for ",
+                       absl::FormatDuration(watchdog_))));
+      return;
+    }
+  }
+
+  static constexpr int kLooks = 4;
+
+  std::vector<Waits> waits_;
+  const absl::Duration watchdog_;
+  mutable Mutex mutex_;
+  absl::Status abort_status_ ABSL_GUARDED_BY(mutex_);
+  bool ends_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
 };
 
 class LocalCommunicator final : public Communicator {
@@ -69,18 +150,9 @@ class LocalCommunicator final : public Communicator {
     });
   }
 
-  absl::Status Barrier() override {
-    if (!group_->barrier.Arrive()) return AbortStatus();
-    return absl::OkStatus();
-  }
+  absl::Status Barrier() override { return group_->Meet(rank_) ? absl::OkStatus() : group_->abort_status(); }
 
-  void Abort(absl::Status status) override {
-    {
-      MutexLock lock(&group_->mutex);
-      if (group_->abort_status.ok()) group_->abort_status = std::move(status);
-    }
-    group_->barrier.Break();
-  }
+  void Abort(absl::Status status) override { group_->Abort(std::move(status)); }
 
  private:
   // Shows the offer to all ranks, calls `work` when all have shown theirs, and returns when all are done:
@@ -89,16 +161,11 @@ class LocalCommunicator final : public Communicator {
   absl::Status Exchange(const Offer& offer, void* data, const Work& work) {
     group_->offers[rank_] = offer;
     group_->data[rank_] = data;
-    if (!group_->barrier.Arrive()) return AbortStatus();
+    if (!group_->Meet(rank_)) return group_->abort_status();
     absl::Status status = CheckOffers(group_->offers);
     if (status.ok()) work();
     group_->barrier.Complete();
     return status;
-  }
-
-  absl::Status AbortStatus() const {
-    MutexLock lock(&group_->mutex);
-    return group_->abort_status;
   }
 
   const int rank_;
@@ -111,8 +178,8 @@ class LocalCommunicator final : public Communicator {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Communicator>> CreateLocalGroup(int world_size) {
-  const auto group = std::make_shared<Group>(world_size);
+std::vector<std::unique_ptr<Communicator>> CreateLocalGroup(int world_size, absl::Duration watchdog) {
+  const auto group = std::make_shared<Group>(world_size, watchdog);
   std::vector<std::unique_ptr<Communicator>> ends;
   for (int rank = 0; rank < world_size; ++rank) {
     ends.push_back(std::make_unique<LocalCommunicator>(rank, world_size, group));

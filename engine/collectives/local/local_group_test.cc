@@ -9,7 +9,9 @@
 namespace tandem {
 
 INSTANTIATE_TEST_SUITE_P(Local, CommunicatorConformance,
-                         testing::Values(CommunicatorMaker{"local", CreateLocalGroup}));
+                         testing::Values(CommunicatorMaker{
+                             "local", [](int world_size) { return CreateLocalGroup(world_size); },
+                             CreateLocalGroup}));
 
 namespace {
 
