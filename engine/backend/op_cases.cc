@@ -16,6 +16,7 @@
 #include "engine/graph/ops/accumulate.h"
 #include "engine/graph/ops/all_reduce.h"
 #include "engine/graph/ops/batch_norm.h"
+#include "engine/graph/ops/batch_norm_sync.h"
 #include "engine/graph/ops/classification.h"
 #include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/elementwise.h"
@@ -94,6 +95,27 @@ OpCase BatchNormalization(Shape x, double momentum, double epsilon) {
             g.Add(std::make_shared<BatchNormGradOp>(), {input, grad_y, weight, y[1], y[2]});
             g.Add(std::make_shared<BatchNormInferenceOp>(epsilon), {input, weight, bias, mean, var});
           }};
+}
+
+// As the second of three replicas, the others of which have nothing.
+OpCase SynchronizedBatchNormalization(Shape x, double momentum) {
+  return {
+      absl::StrCat("batch_norm_sync ", x.ToString(), " momentum ", momentum), [=](CaseGraph& g) {
+        const Shape channels({x[1]});
+        const ValueId input = g.Input("x", x, 1, 4);
+        const ValueId weight = g.Variable("weight", channels);
+        const ValueId bias = g.Variable("bias", channels);
+        const ValueId mean = g.Variable("running_mean", channels, -1, 1, VariableKind::kStatistic);
+        const ValueId var = g.Variable("running_var", channels, 0.5, 2, VariableKind::kStatistic);
+        const ValueId grad_y = g.Input("grad_y", x);
+        const ValueId moments = g.Add(std::make_shared<BatchNormMomentsOp>(1, 3), {input})[0];
+        const std::vector<ValueId> y = g.Add(std::make_shared<BatchNormSyncOp>(momentum, 1e-3, 0.5),
+                                             {input, weight, bias, mean, var, moments});
+        const std::vector<ValueId> sums =
+            g.Add(std::make_shared<BatchNormSumsOp>(), {input, grad_y, y[1], y[2]});
+        g.Add(std::make_shared<BatchNormSyncGradOp>(), {input, grad_y, weight, y[1], y[2], sums[0], sums[1]});
+        g.Add(std::make_shared<BatchNormRunningOp>(momentum), {moments, mean, var});
+      }};
 }
 
 OpCase Dense(const std::string& name, Shape x, int64_t units, bool has_bias) {
@@ -263,6 +285,10 @@ std::vector<OpCase> MakeOpCases() {
       BatchNormalization({2, 3, 9}, 0, 1e-5),
       BatchNormalization({19, 7}, 0.1, 1e-5),
       BatchNormalization({9, 4}, 0.1, 1e-5),
+      SynchronizedBatchNormalization({4, 3, 5, 6}, 0.1),
+      SynchronizedBatchNormalization({3, 17, 3, 3}, 0.03),
+      SynchronizedBatchNormalization({2, 3, 9}, 1),
+      SynchronizedBatchNormalization({19, 7}, 0.1),
       Dense("with bias", {5, 7}, 4, true),
       Dense("without bias", {5, 7}, 4, false),
       Dense("wide", {9, 130}, 67, true),

@@ -4,6 +4,7 @@
 #include "engine/backends/cpu/activation.h"
 #include "engine/backends/cpu/attention.h"
 #include "engine/backends/cpu/batch_norm.h"
+#include "engine/backends/cpu/batch_norm_sync.h"
 #include "engine/backends/cpu/channel_bias.h"
 #include "engine/backends/cpu/classification.h"
 #include "engine/backends/cpu/concat.h"
@@ -49,6 +50,11 @@ Lower FindLower(absl::string_view kind) {
       {"batch_norm_grad", LowerBatchNormGrad},
       {"batch_norm_inference", LowerBatchNormInference},
       {"batch_norm_inference_grad", LowerBatchNormInferenceGrad},
+      {"batch_norm_moments", LowerBatchNormMoments},
+      {"batch_norm_running", LowerBatchNormRunning},
+      {"batch_norm_sums", LowerBatchNormSums},
+      {"batch_norm_sync", LowerBatchNormSync},
+      {"batch_norm_sync_grad", LowerBatchNormSyncGrad},
       {"channel_bias", LowerChannelBias},
       {"channel_bias_grad", LowerChannelBiasGrad},
       {"class_loss", LowerClassLoss},

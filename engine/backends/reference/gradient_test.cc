@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "engine/backends/reference/gradient_check.h"
+#include "engine/graph/ops/all_reduce.h"
 #include "engine/graph/ops/batch_norm.h"
+#include "engine/graph/ops/batch_norm_sync.h"
 #include "engine/graph/ops/class_loss.h"
 #include "engine/graph/ops/classification.h"
 #include "engine/graph/ops/convolution.h"
@@ -67,12 +69,26 @@ GradientCase BatchNormalization(Shape x, bool training) {
       }};
 }
 
-INSTANTIATE_TEST_SUITE_P(BatchNormalization, GradientTest,
-                         testing::Values(BatchNormalization({3, 2, 4, 5}, true),
-                                         BatchNormalization({7, 3}, true),
-                                         BatchNormalization({2, 3, 5}, true),
-                                         BatchNormalization({3, 2, 4, 5}, false),
-                                         BatchNormalization({7, 3}, false)));
+// Of the only replica.
+GradientCase SynchronizedBatchNormalization(Shape x) {
+  return {"batch_norm_sync " + x.ToString(), [=](CaseGraph& g) {
+            const Shape channels({x[1]});
+            std::vector<ValueId> inputs = {
+                g.Input("x", x), g.Input("weight", channels), g.Input("bias", channels),
+                g.Variable("running_mean", channels, -1, 1, VariableKind::kStatistic),
+                g.Variable("running_var", channels, 0.5, 2, VariableKind::kStatistic)};
+            const ValueId own = g.AddHidden(std::make_shared<BatchNormMomentsOp>(0, 1), {inputs[0]})[0];
+            inputs.push_back(g.AddHidden(std::make_shared<AllReduceOp>(1, 0, 1), {own})[0]);
+            return g.AddHidden(std::make_shared<BatchNormSyncOp>(0.1, 1e-3, 1), inputs)[0];
+          }};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    BatchNormalization, GradientTest,
+    testing::Values(SynchronizedBatchNormalization({3, 2, 4, 5}), SynchronizedBatchNormalization({7, 3}),
+                    BatchNormalization({3, 2, 4, 5}, true), BatchNormalization({7, 3}, true),
+                    BatchNormalization({2, 3, 5}, true), BatchNormalization({3, 2, 4, 5}, false),
+                    BatchNormalization({7, 3}, false)));
 
 INSTANTIATE_TEST_SUITE_P(Convolution, GradientTest,
                          testing::Values(Convolution("plain", {2, 3, 6, 5}, {4, 3, 3, 2}, true, {}),

@@ -1,9 +1,11 @@
 #include "engine/graph/ops/all_reduce.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/graph.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -23,6 +25,11 @@ std::vector<std::pair<int, int>> AllReduceOp::InPlace() const {
   std::vector<std::pair<int, int>> pairs;
   for (int i = 0; i < count; ++i) pairs.emplace_back(i, i);
   return pairs;
+}
+
+int CountAllReduces(const Graph& graph) {
+  return static_cast<int>(std::count_if(graph.nodes().begin(), graph.nodes().end(),
+                                        [](const Node& node) { return node.op->kind() == "all_reduce"; }));
 }
 
 }  // namespace tandem

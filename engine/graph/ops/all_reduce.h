@@ -9,6 +9,8 @@
 
 namespace tandem {
 
+class Graph;
+
 // all_reduce(g_0, ..., g_k) -> r_0, ..., r_k, of the same types, all floating-point and all of one: r_i is
 // the sum over the replicas of their scale times their g_i. One replica (a null communicator) has scale g_i.
 // All replicas' graphs have the same all_reduce ops over the same shapes in the same order. Not
@@ -25,6 +27,9 @@ class AllReduceOp final : public Op {
   int bucket;    // Which of the graph's all_reduce ops this is, from 0, in the order in which they run.
   int count;     // How many tensors it reduces.
 };
+
+// How many all_reduce ops a graph has: the `bucket` of the next.
+int CountAllReduces(const Graph& graph);
 
 }  // namespace tandem
 
