@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "client/cli/format.h"
 #include "client/cli/job_progress.h"
 
@@ -83,6 +84,15 @@ std::string PlainValidation(const v1::ValidationResult& result) {
   std::string text = absl::StrCat("step ", FormatCount(result.step()));
   AppendMeasures("val", result.validation(), &text);
   return absl::StrCat(text, absl::StrFormat("  %.2f s", result.validation_seconds()));
+}
+
+std::string PlainWorkerLoads(const v1::WorkerLoads& loads) {
+  std::string text = absl::StrCat("loads from step ", FormatCount(loads.step() + 1), ":");
+  for (const v1::ReplicaLoad& replica : loads.replicas()) {
+    absl::StrAppend(&text, replica.rank() == 0 ? " " : ", ", absl::StripPrefix(replica.device(), "devices/"),
+                    " ", replica.load(), " (", FormatRate(replica.samples_per_second()), " samples/s)");
+  }
+  return text;
 }
 
 }  // namespace tandem::cli

@@ -29,6 +29,8 @@ class EpochTable {
 std::string PlainEpoch(const v1::EpochSummary& epoch);
 // A validation within an epoch, likewise.
 std::string PlainValidation(const v1::ValidationResult& result);
+// Measured loads, likewise: "loads from step 14: cpu:0 1 (812 samples/s), cpu:1 0.5 (403 samples/s)".
+std::string PlainWorkerLoads(const v1::WorkerLoads& loads);
 
 }  // namespace tandem::cli
 

@@ -33,6 +33,9 @@ class LiveDisplay : public JobDisplay {
                              "\n"));
         }
         break;
+      case v1::JobEvent::kWorkerLoads:
+        Above(PlainWorkerLoads(event.worker_loads()) + "\n");
+        break;
       case v1::JobEvent::kNotice:
         Above(absl::StrCat(style_.Yellow("note: "), event.notice().message(), "\n"));
         break;

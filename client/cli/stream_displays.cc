@@ -61,6 +61,9 @@ class PlainDisplay : public JobDisplay {
         terminal_.Out(PlainValidation(event.validation()) + "\n");
         last_line_ = now;
         break;
+      case v1::JobEvent::kWorkerLoads:
+        terminal_.Out(PlainWorkerLoads(event.worker_loads()) + "\n");
+        break;
       case v1::JobEvent::kNotice:
         terminal_.Out(absl::StrCat("note: ", event.notice().message(), "\n"));
         break;

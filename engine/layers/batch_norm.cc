@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/all_reduce.h"
 #include "engine/graph/ops/batch_norm.h"
+#include "engine/graph/ops/batch_norm_sync.h"
 #include "engine/layers/activation.h"
 #include "engine/layers/fields.h"
 
@@ -44,7 +46,6 @@ class BatchNormLayerKind final : public OneInputLayerKind {
           "batch_norm.momentum",
           absl::StrCat("is ", norm.momentum(), "; it must be from 0 to 1: the newest batch's share"));
     }
-    if (norm.sync()) violations.Add("batch_norm.sync", "is not offered yet");
     CheckActivation("batch_norm.activation", norm.activation(), violations);
     violations.AddAll("batch_norm.weight_initializer", CheckInitializer(norm.weight_initializer()));
     violations.AddAll("batch_norm.bias_initializer", CheckInitializer(norm.bias_initializer()));
@@ -58,7 +59,10 @@ class BatchNormLayerKind final : public OneInputLayerKind {
     const v1::BatchNorm& norm = layer.batch_norm();
     const Shape batch = context.graph.value(input).shape;
     const Shape channels({batch[1]});
-    if (context.training && batch.elements() == batch[1]) {
+    const bool syncs = context.training && norm.sync();
+    if (syncs && context.batch.fault != nullptr) return FieldError("batch_norm.sync", context.batch.fault);
+    const bool is_whole = !syncs || context.batch.replicas == 1;
+    if (context.training && is_whole && batch.elements() == batch[1]) {
       return FieldError(
           "batch_norm",
           absl::StrCat("trains on a share of one sample, ", batch.ToString(),
@@ -78,7 +82,9 @@ class BatchNormLayerKind final : public OneInputLayerKind {
     inputs.push_back(AddStatistic(context, layer.name(), "running_mean", channels, 0));
     inputs.push_back(AddStatistic(context, layer.name(), "running_var", channels, 1));
     ValueId output = kNoValue;
-    if (context.training) {
+    if (!is_whole) {
+      TANDEM_ASSIGN_OR_RETURN(output, BuildSync(norm, std::move(inputs), context));
+    } else if (context.training) {
       TANDEM_ASSIGN_OR_RETURN(
           const std::vector<ValueId> outputs,
           context.graph.AddNode(std::make_shared<BatchNormOp>(norm.momentum(), norm.epsilon()),
@@ -90,6 +96,24 @@ class BatchNormLayerKind final : public OneInputLayerKind {
           context.graph.Add(std::make_shared<BatchNormInferenceOp>(norm.epsilon()), std::move(inputs)));
     }
     return AddActivation(norm.activation(), output, context.graph);
+  }
+
+  // Over the samples of all replicas. `inputs` are batch_norm's.
+  static absl::StatusOr<ValueId> BuildSync(const v1::BatchNorm& norm, std::vector<ValueId> inputs,
+                                           LayerContext& context) {
+    Graph& graph = context.graph;
+    TANDEM_ASSIGN_OR_RETURN(const ValueId own, graph.Add(std::make_shared<BatchNormMomentsOp>(
+                                                             context.batch.rank, context.batch.replicas),
+                                                         {inputs[0]}));
+    TANDEM_ASSIGN_OR_RETURN(
+        const std::vector<ValueId> moments,
+        graph.AddNode(std::make_shared<AllReduceOp>(1, CountAllReduces(graph), 1), {own}));
+    inputs.push_back(moments[0]);
+    TANDEM_ASSIGN_OR_RETURN(
+        const std::vector<ValueId> outputs,
+        graph.AddNode(std::make_shared<BatchNormSyncOp>(norm.momentum(), norm.epsilon(), context.batch.share),
+                      std::move(inputs)));
+    return outputs[0];
   }
 };
 

@@ -36,7 +36,8 @@ struct Statistic {
   std::string name;  // "<layer>.running_mean"
   ValueId value = kNoValue;
   Shape shape;
-  double initial = 0;  // Of each element.
+  double initial = 0;   // Of each element.
+  bool frozen = false;  // Of a layer that is not trained: it stays.
 };
 
 // What one layer, with those within it where it is a block, has added to a graph.
@@ -66,6 +67,15 @@ struct RandomSource {
   int64_t first_sample = 0;  // The place in the whole batch of this graph's first sample.
 };
 
+// The samples of a training graph beside those that the other replicas' graphs compute at the same time.
+struct BatchShare {
+  int replicas = 1;
+  int rank = 0;
+  double share = 1;  // Of this graph's samples in the whole batch.
+  // Why a layer cannot look at the whole batch; null where it can.
+  const char* fault = nullptr;
+};
+
 // What a layer adds its nodes, parameters and statistics to.
 struct LayerContext {
   Graph& graph;
@@ -74,6 +84,7 @@ struct LayerContext {
   std::vector<Parameter>& parameters;
   std::vector<Statistic>& statistics;
   RandomSource random = {};  // With `training`.
+  BatchShare batch = {};     // With `training`.
   std::string prefix = "";   // Of the names of layers within a block: "<block>.".
   // Whether the layer of a whole name is not trained; none are where it is null.
   const std::function<bool(absl::string_view name)>* is_frozen = nullptr;
@@ -95,7 +106,7 @@ inline ValueId AddStatistic(LayerContext& context, absl::string_view layer, absl
                             Shape shape, double initial) {
   const std::string full_name = absl::StrCat(context.prefix, layer, ".", name);
   const ValueId value = context.graph.AddVariable(full_name, VariableKind::kStatistic, context.dtype, shape);
-  context.statistics.push_back({full_name, value, std::move(shape), initial});
+  context.statistics.push_back({full_name, value, std::move(shape), initial, context.frozen});
   return value;
 }
 

@@ -102,6 +102,7 @@ absl::StatusOr<Network> BuildModel(const v1::Model& model, ValueId input, DType 
                        .parameters = network.parameters,
                        .statistics = network.statistics,
                        .random = options.random,
+                       .batch = options.batch,
                        .is_frozen = options.is_frozen == nullptr ? nullptr : &options.is_frozen,
                        .trace = options.trace};
   TANDEM_ASSIGN_OR_RETURN(network.output, BuildSequence(model.layers(), "layers", input, context));

@@ -43,6 +43,8 @@ struct BuildOptions {
   ModelTrace* trace = nullptr;
   // Where the layers of a training graph draw random numbers from, where they draw any.
   RandomSource random = {};
+  // Of a training graph.
+  BatchShare batch = {};
 };
 
 // Appends a model that CheckModel takes to `graph`; `input` is a batch of samples of type `dtype`, or int32

@@ -17,6 +17,7 @@
 #include "engine/metrics/meter.h"
 #include "engine/metrics/metric.h"
 #include "engine/training/measurement.h"
+#include "engine/training/replica_spec.h"
 #include "engine/training/step_graph.h"
 #include "engine/training/targets.h"
 
@@ -58,12 +59,11 @@ absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest
     return FieldError("split", "is validation, but the data set has no validation samples");
   }
   part.samples = training ? part.data.train.get() : part.data.validation.get();
-  part.sampler =
-      std::make_unique<Sampler>(Sampler::Options{.samples = part.samples->size(),
-                                                 .batch = spec.training().validation_batch_size(),
-                                                 .loads = std::vector<double>(spec.replicas().count(), 1.0),
-                                                 .shuffle = false,
-                                                 .seed = 0});
+  part.sampler = std::make_unique<Sampler>(Sampler::Options{.samples = part.samples->size(),
+                                                            .batch = spec.training().validation_batch_size(),
+                                                            .loads = LoadsOf(spec.replicas()),
+                                                            .shuffle = false,
+                                                            .seed = 0});
   return part;
 }
 
@@ -87,16 +87,15 @@ absl::Status CheckTargets(const v1::JobSpec& spec, const Part& part) {
 absl::Status SettleLayouts(const v1::JobSpec& spec, const DatasetInfo& info, int64_t memory_bytes,
                            Device& device, Variables* variables) {
   const int64_t batch = std::min(spec.training().global_batch_size(), info.train_samples);
-  const Sampler sampler(Sampler::Options{.samples = batch,
-                                         .batch = batch,
-                                         .loads = std::vector<double>(spec.replicas().count(), 1.0),
-                                         .shuffle = false,
-                                         .seed = 0});
-  const absl::StatusOr<StepGraph> step = BuildTrainingGraph(spec, info,
-                                                            {.samples = sampler.ShareSamples(0, 0),
-                                                             .batch_samples = batch,
-                                                             .replicas = spec.replicas().count(),
-                                                             .dtype = device.dtype()});
+  const Sampler sampler(Sampler::Options{
+      .samples = batch, .batch = batch, .loads = LoadsOf(spec.replicas()), .shuffle = false, .seed = 0});
+  const absl::StatusOr<StepGraph> step = BuildTrainingGraph(
+      spec, info,
+      {.samples = sampler.ShareSamples(0, 0),
+       .batch_samples = batch,
+       .replicas =
+           spec.replicas().has_parameter_averaging() ? 1 : static_cast<int>(LoadsOf(spec.replicas()).size()),
+       .dtype = device.dtype()});
   // Other data may have too few samples to be trained on.
   if (!step.ok()) return absl::OkStatus();
   if (memory_bytes > 0 && PlanMemory(step->graph).arena_bytes > memory_bytes) return absl::OkStatus();
@@ -113,8 +112,8 @@ class Evaluating {
     TANDEM_RETURN_IF_ERROR(
         SettleLayouts(spec_, part_.data.info, request_.memory_bytes, device_, variables_.get()));
     std::vector<Measurement> shares;
-    for (int rank = 0; rank < spec_.replicas().count(); ++rank) {
-      TANDEM_ASSIGN_OR_RETURN(shares.emplace_back(), RunShare(rank, model));
+    for (size_t rank = 0; rank < LoadsOf(spec_.replicas()).size(); ++rank) {
+      TANDEM_ASSIGN_OR_RETURN(shares.emplace_back(), RunShare(static_cast<int>(rank), model));
     }
     const Measurement total = TotalOf(shares);
     v1::Evaluation evaluation;

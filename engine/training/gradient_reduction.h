@@ -8,23 +8,22 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "engine/graph/graph.h"
+#include "tandem/v1/job.pb.h"
 
 namespace tandem {
 
 // Gradients are reduced together in buckets, the last layers' first: a bucket takes gradients until it has so
-// many bytes. The first one is small, so that the reduction begins early in the backward pass (Li et al.
-// 2020, "PyTorch Distributed", whose sizes these are).
-inline constexpr int64_t kFirstBucketBytes = int64_t{1} << 20;
-inline constexpr int64_t kBucketBytes = int64_t{25} << 20;
-
+// many bytes. The first one may be small, so that the reduction begins early in the backward pass (Li et al.
+// 2020, "PyTorch Distributed").
 // Puts the all-reduce of each bucket into a graph as soon as its gradients are there, so that a backend may
 // reduce while it computes those of the layers before. Which gradients share a bucket, and the order of the
 // buckets, follow from the parameters alone: they are the same in every replica, whatever its samples.
 class GradientReduction {
  public:
   // Gradients become the sum over replicas of `scale` times them. `parameters` are those of `graph`, which
-  // outlives it, in the order of the layers.
-  GradientReduction(Graph* graph, double scale, absl::Span<const ValueId> parameters);
+  // outlives it, in the order of the layers. `buckets` has its defaults.
+  GradientReduction(Graph* graph, double scale, absl::Span<const ValueId> parameters,
+                    const v1::AllReduce& buckets);
 
   // The gradient of a parameter, by its position; once for each, in any order.
   absl::Status Add(size_t parameter, ValueId gradient);

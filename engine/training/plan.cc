@@ -22,6 +22,7 @@
 #include "engine/training/early_stopping.h"
 #include "engine/training/initial_weights.h"
 #include "engine/training/layer_selection.h"
+#include "engine/training/replica_spec.h"
 #include "engine/training/sample_type.h"
 #include "engine/training/step_graph.h"
 #include "engine/training/step_schedule.h"
@@ -32,8 +33,6 @@ namespace tandem {
 namespace {
 
 constexpr int kMaxJobNameLength = 48;
-constexpr int kMaxReplicas = 1024;
-constexpr int kMaxPrefetch = 64;
 constexpr int kMaxPriority = 100;
 constexpr double kMaxTimeLimitSeconds = 365.0 * 24 * 3600;
 constexpr double kMinReportSeconds = 0.05;
@@ -147,12 +146,9 @@ void CheckWeights(const v1::JobSpec& spec, FieldViolations& violations) {
   if (training.has_weight_average() && !(decay >= 0 && decay < 1)) {
     violations.Add("training.weight_average.decay", absl::StrCat("is ", decay, "; it must be in [0, 1)"));
   }
-  const int64_t share = training.global_batch_size() / std::max(1, spec.replicas().count());
-  if (training.accumulation_steps() < 1 || (share > 0 && training.accumulation_steps() > share)) {
-    violations.Add(
-        "training.accumulation_steps",
-        absl::StrCat("is ", training.accumulation_steps(), "; it must be from 1 to ",
-                     std::max<int64_t>(1, share), ", the samples of a replica's share of a batch"));
+  if (training.accumulation_steps() < 1) {
+    violations.Add("training.accumulation_steps",
+                   absl::StrCat("is ", training.accumulation_steps(), "; it must be at least 1"));
   }
 }
 
@@ -161,6 +157,12 @@ void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
   violations.AddAll("training.loss", CheckLoss(training.loss()));
   violations.AddAll("training.optimizer", CheckOptimizer(training.optimizer()));
   CheckCount("training.global_batch_size", training.global_batch_size(), violations);
+  // Each part is planned for itself.
+  constexpr int64_t kMaxParts = 65536;
+  if (training.accumulation_steps() > kMaxParts) {
+    violations.Add("training.accumulation_steps",
+                   absl::StrCat("is ", training.accumulation_steps(), "; it must be at most ", kMaxParts));
+  }
   CheckLength(training, violations);
   violations.AddAll("training", CheckMetrics(training));
   violations.AddAll("training.schedule", CheckSchedule(training.schedule()));
@@ -204,38 +206,6 @@ void CheckScheduling(const v1::JobSpec& spec, FieldViolations& violations) {
   }
 }
 
-void CheckReplicas(const v1::JobSpec& spec, FieldViolations& violations) {
-  const v1::Replicas& replicas = spec.replicas();
-  const int64_t batch = spec.training().global_batch_size();
-  if (replicas.count() < 1 || replicas.count() > kMaxReplicas) {
-    violations.Add("replicas.count",
-                   absl::StrCat("is ", replicas.count(), "; it must be from 1 to ", kMaxReplicas));
-  } else if (batch > 0 && batch < replicas.count()) {
-    violations.Add("training.global_batch_size",
-                   absl::StrCat("is ", batch, ", less than the ", replicas.count(),
-                                " replicas; give at least one sample a replica"));
-  }
-  if (!v1::DeviceKind_IsValid(replicas.device_kind())) {
-    violations.Add("replicas.device_kind", absl::StrCat("is ", static_cast<int>(replicas.device_kind()),
-                                                        ", which is no kind of device"));
-  }
-  if (replicas.has_parameter_averaging())
-    violations.Add("replicas.parameter_averaging", "is not offered yet");
-  if (!replicas.devices().empty()) violations.Add("replicas.devices", "is not offered yet");
-  if (!replicas.worker_load().empty()) violations.Add("replicas.worker_load", "is not offered yet");
-  if (replicas.auto_worker_load()) violations.Add("replicas.auto_worker_load", "is not offered yet");
-  if (replicas.replicas_per_device() > 1) {
-    violations.Add("replicas.replicas_per_device", "is not offered yet");
-  }
-  if (replicas.all_reduce().bucket_bytes() != 0 || replicas.all_reduce().first_bucket_bytes() != 0) {
-    violations.Add("replicas.all_reduce", "is not offered with other sizes of buckets yet");
-  }
-  if (replicas.prefetch() < 0 || replicas.prefetch() > kMaxPrefetch) {
-    violations.Add("replicas.prefetch",
-                   absl::StrCat("is ", replicas.prefetch(), "; it must be from 0 to ", kMaxPrefetch));
-  }
-}
-
 // That nothing waits for a measure that training alone does not have.
 void CheckWatchedInTraining(const v1::Training& training, FieldViolations& violations) {
   const v1::Metric plateau = training.schedule().plateau().metric();
@@ -268,9 +238,10 @@ void CheckAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outputs
   FieldViolations types;
   CheckSampleType(model, dataset, types);
   violations.AddAll("model", types.ToStatus());
-  if (spec.replicas().count() > dataset.train_samples) {
-    violations.Add("replicas.count", absl::StrCat("is ", spec.replicas().count(), ", more than the ",
-                                                  dataset.train_samples, " training samples"));
+  if (const size_t replicas = LoadsOf(spec.replicas()).size();
+      replicas > static_cast<size_t>(std::max<int64_t>(0, dataset.train_samples))) {
+    violations.Add("replicas.count", absl::StrCat("is ", replicas, ", more than the ", dataset.train_samples,
+                                                  " training samples"));
   }
   const v1::Training& training = spec.training();
   if (dataset.validation_samples == 0) CheckWatchedInTraining(training, violations);
@@ -401,10 +372,7 @@ void FillDefaults(v1::JobSpec* spec) {
   if (training->accumulation_steps() == 0) training->set_accumulation_steps(1);
   FillIntervalDefaults(training->mutable_validation());
   if (!spec->checkpoints().off()) FillIntervalDefaults(spec->mutable_checkpoints());
-  v1::Replicas* replicas = spec->mutable_replicas();
-  if (replicas->count() == 0) replicas->set_count(1);
-  if (!replicas->has_prefetch()) replicas->set_prefetch(2);
-  if (replicas->mode_case() == v1::Replicas::MODE_NOT_SET) replicas->mutable_all_reduce();
+  FillReplicasDefaults(spec->mutable_replicas());
 }
 
 absl::Status CheckJob(const v1::JobSpec& job) {
@@ -424,11 +392,12 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
 
   const v1::Training& training = spec.training();
-  const int replicas = spec.replicas().count();
+  const bool steps_alone = spec.replicas().has_parameter_averaging();
   const DType dtype =
       spec.replicas().device_kind() == v1::DEVICE_KIND_REFERENCE ? DType::kFloat64 : DType::kFloat32;
-  // With equal loads the first replica has the largest share.
-  const std::vector<double> loads(replicas, 1.0);
+  // The first replica has the largest share.
+  const std::vector<double> loads = LargestLoads(spec.replicas());
+  const int replicas = steps_alone ? 1 : static_cast<int>(loads.size());
   JobPlan plan;
   MemoryTally tally;
   int64_t batch_bytes = 0;
@@ -481,8 +450,9 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   plan.host_memory_bytes =
       dataset.memory_bytes + OrderBytes(training, length.epochs, dataset) +
       Evaluator::HostBytes(training, ValidationTargetOf(dataset), dataset.validation_samples);
-  // A copy of the variables, from which a checkpoint is written.
-  if (!spec.checkpoints().off()) plan.host_memory_bytes += tally.variable_bytes();
+  // A copy of the variables, from which a checkpoint is written; of each replica's where they differ.
+  const int64_t copies = steps_alone ? static_cast<int64_t>(loads.size()) : 1;
+  if (!spec.checkpoints().off()) plan.host_memory_bytes += copies * tally.variable_bytes();
   plan.ops = tally.ops();
   return plan;
 }

@@ -175,6 +175,10 @@ TEST(PlanTest, HugeSizesAreRefused) {
   } else {
     EXPECT_EQ(GetFieldViolations(plan.status())[0].field, "model.layers[4]") << plan.status();
   }
+  DatasetInfo many = kFashion;
+  many.train_samples = 2147483647;
+  ExpectViolation(Lenet("training { global_batch_size: 2147483647 accumulation_steps: 1000000000 }"),
+                  "training.accumulation_steps", "is 1000000000; it must be at most 65536", many);
 }
 
 TEST(PlanTest, ANameBeginsWithALetterOrADigit) {

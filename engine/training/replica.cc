@@ -1,12 +1,16 @@
 #include "engine/training/replica.h"
 
+#include <chrono>
 #include <cstddef>
 #include <limits>
+#include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/initializers/initializer.h"
+#include "engine/training/replica_average.h"
 #include "engine/training/step_graph.h"
 #include "engine/training/targets.h"
 
@@ -29,13 +33,14 @@ Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, 
       device_(std::move(device)) {}
 
 absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
-  const int64_t batch = context_.train_sampler->BatchSamples(step_of_epoch);
+  const int64_t batch = context_.dealt->train->BatchSamples(step_of_epoch);
   std::vector<Part>& parts = steps_[batch];
   if (!parts.empty()) return absl::OkStatus();
-  const StepShape whole = {.samples = context_.train_sampler->ShareSamples(step_of_epoch, rank_),
-                           .first_sample = context_.train_sampler->ShareFirst(step_of_epoch, rank_),
+  const StepShape whole = {.samples = context_.dealt->train->ShareSamples(step_of_epoch, rank_),
+                           .first_sample = context_.dealt->train->ShareFirst(step_of_epoch, rank_),
                            .batch_samples = batch,
-                           .replicas = replicas_,
+                           .replicas = context_.dealt->averaging.steps_alone() ? 1 : replicas_,
+                           .rank = context_.dealt->averaging.steps_alone() ? 0 : rank_,
                            .dtype = device_->dtype()};
   for (const StepShape& shape : PartsOf(whole, context_.spec->training().accumulation_steps())) {
     if (shape.is_early && !parts.empty() && parts.back().samples == shape.samples) {
@@ -53,23 +58,39 @@ absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
 
 absl::Status Replica::Open(const Replica* like) {
   variables_ = device_->CreateVariables(like == nullptr ? nullptr : like->variables_.get());
-  Sampler& sampler = *context_.train_sampler;
+  return TakeShares(context_.first_step);
+}
+
+absl::Status Replica::Redeal(const DealtSamples* dealt, int64_t next_step) {
+  context_.dealt = dealt;
+  earlier_wait_seconds_ += train_loader_->wait_seconds();
+  train_loader_.reset();
+  validation_loader_.reset();
+  steps_.clear();
+  training_.clear();
+  validation_.clear();
+  return TakeShares(next_step);
+}
+
+absl::Status Replica::TakeShares(int64_t first_step) {
+  Sampler& sampler = *context_.dealt->train;
   TANDEM_RETURN_IF_ERROR(CompileTraining(0));
   TANDEM_RETURN_IF_ERROR(CompileTraining(sampler.steps_per_epoch() - 1));
   const int prefetch = context_.spec->replicas().prefetch();
-  train_loader_ = std::make_unique<Loader>(context_.data->train.get(), &sampler, rank_, context_.first_step,
+  train_loader_ = std::make_unique<Loader>(context_.data->train.get(), &sampler, rank_, first_step,
                                            context_.steps, prefetch);
-  if (context_.validation_sampler == nullptr) return absl::OkStatus();
+  Sampler* const validation = context_.dealt->validation.get();
+  if (validation == nullptr) return absl::OkStatus();
 
-  for (const int64_t step : {int64_t{0}, context_.validation_sampler->steps_per_epoch() - 1}) {
-    const int64_t samples = context_.validation_sampler->ShareSamples(step, rank_);
+  for (const int64_t step : {int64_t{0}, validation->steps_per_epoch() - 1}) {
+    const int64_t samples = validation->ShareSamples(step, rank_);
     if (samples == 0 || validation_.count(samples) != 0) continue;
     TANDEM_ASSIGN_OR_RETURN(const StepGraph graph, BuildValidationGraph(*context_.spec, context_.data->info,
                                                                         samples, device_->dtype()));
     TANDEM_ASSIGN_OR_RETURN(validation_[samples], device_->Compile(graph.graph, variables_.get()));
   }
-  validation_loader_ = std::make_unique<Loader>(context_.data->validation.get(), context_.validation_sampler,
-                                                rank_, /*first_step=*/0, kAnyNumberOfSteps, prefetch);
+  validation_loader_ = std::make_unique<Loader>(context_.data->validation.get(), validation, rank_,
+                                                /*first_step=*/0, kAnyNumberOfSteps, prefetch);
   return absl::OkStatus();
 }
 
@@ -116,11 +137,44 @@ absl::Status Replica::InitializeParameters() {
 }
 
 absl::Status Replica::TrainStep(int64_t step) {
+  const auto begin = std::chrono::steady_clock::now();
+  const double waited = train_loader_->wait_seconds() + communicator_.seconds();
+  TANDEM_RETURN_IF_ERROR(RunStep(step));
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  speed_.seconds += taken.count() - (train_loader_->wait_seconds() + communicator_.seconds() - waited);
+  return context_.dealt->averaging.AveragesAfter(step) ? Average(step) : absl::OkStatus();
+}
+
+absl::Status Replica::Average(int64_t step) {
+  const std::vector<double> shares = context_.dealt->averaging.SharesAfter(step);
+  // In an order that all replicas have, whichever executable declared them first.
+  std::set<std::string> names;
+  for (const Parameter& parameter : parameters_) {
+    if (!parameter.frozen) names.insert(parameter.name);
+  }
+  for (const Statistic& statistic : statistics_) {
+    if (!statistic.frozen) names.insert(statistic.name);
+  }
+  for (const std::string& name : variables_->names()) {
+    TANDEM_ASSIGN_OR_RETURN(const VariableKind kind, variables_->kind(name));
+    if (kind != VariableKind::kOptimizerState) continue;
+    if (context_.dealt->averaging.averages_state() || absl::StartsWith(name, kAveragePrefix))
+      names.insert(name);
+  }
+  for (const std::string& name : names) {
+    TANDEM_RETURN_IF_ERROR(AverageVariable(name, shares, variables_.get(), &communicator_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Replica::RunStep(int64_t step) {
   const Batch batch = train_loader_->Next();
-  const int64_t step_of_epoch = step % context_.train_sampler->steps_per_epoch();
-  const std::vector<Part>& parts = steps_[context_.train_sampler->BatchSamples(step_of_epoch)];
+  const int64_t step_of_epoch = step % context_.dealt->train->steps_per_epoch();
+  const std::vector<Part>& parts = steps_[context_.dealt->train->BatchSamples(step_of_epoch)];
   const double learning_rate = context_.learning_rate->Rate(step);
   samples_ += batch.samples;
+  speed_.samples += batch.samples;
+  if (batch.samples == 0 && context_.dealt->averaging.steps_alone()) return absl::OkStatus();
   if (batch.samples == 0) return parts[0].executable->Run({&learning_rate, &step}, &communicator_);
   const auto* input = static_cast<const std::byte*>(batch.input);
   const auto* target = static_cast<const std::byte*>(batch.target);
@@ -147,41 +201,39 @@ absl::StatusOr<Measurement> Replica::TakeTraining() {
   Measurement measurement;
   TANDEM_ASSIGN_OR_RETURN(measurement.sums, TakeMeter(kTrainingMeter));
   measurement.samples = std::exchange(samples_, 0);
-  const double waited = train_loader_->wait_seconds();
+  const double waited = earlier_wait_seconds_ + train_loader_->wait_seconds();
   measurement.data_wait_seconds = waited - std::exchange(wait_seconds_, waited);
   const double reduced = communicator_.seconds();
   measurement.reduce_seconds = reduced - std::exchange(reduce_seconds_, reduced);
   return measurement;
 }
 
-absl::StatusOr<Measurement> Replica::Validate(const std::function<bool()>& cancelled) {
-  // The moving averages take the parameters' places meanwhile.
+absl::StatusOr<Measurement> Replica::Validate(int64_t steps, const std::function<bool()>& cancelled) {
+  // Means, and moving averages, take the places of the replica's own meanwhile.
+  const bool are_alike = replicas_ == 1 || context_.dealt->averaging.AlikeAfter(steps).parameters;
   std::vector<NamedTensor> own;
+  const auto replace = [&](const std::string& name, const std::string& by, bool is_alike) -> absl::Status {
+    if (name == by && is_alike) return absl::OkStatus();
+    TANDEM_ASSIGN_OR_RETURN(Tensor value, variables_->Read(name));
+    own.emplace_back(name, std::move(value));
+    if (name != by) {
+      TANDEM_ASSIGN_OR_RETURN(const Tensor other, variables_->Read(by));
+      TANDEM_RETURN_IF_ERROR(variables_->Write(name, other));
+    }
+    if (is_alike) return absl::OkStatus();
+    return AverageVariable(name, context_.dealt->averaging.Shares(), variables_.get(), &communicator_);
+  };
   for (const Parameter& parameter : parameters_) {
-    const absl::StatusOr<Tensor> average = variables_->Read(AverageName(parameter.name));
-    if (absl::IsNotFound(average.status())) continue;
-    TANDEM_RETURN_IF_ERROR(average.status());
-    TANDEM_ASSIGN_OR_RETURN(Tensor value, variables_->Read(parameter.name));
-    own.emplace_back(parameter.name, std::move(value));
-    TANDEM_RETURN_IF_ERROR(variables_->Write(parameter.name, *average));
+    const std::string average = AverageName(parameter.name);
+    TANDEM_RETURN_IF_ERROR(
+        replace(parameter.name, variables_->kind(average).ok() ? average : parameter.name, are_alike));
   }
-  absl::StatusOr<Measurement> measurement = ValidateWithMeans(cancelled);
-  for (const auto& [name, value] : own) TANDEM_RETURN_IF_ERROR(variables_->Write(name, value));
-  return measurement;
-}
-
-absl::StatusOr<Measurement> Replica::ValidateWithMeans(const std::function<bool()>& cancelled) {
-  if (statistics_.empty() || replicas_ == 1) return RunValidation(cancelled);
-  std::vector<Tensor> own;
   for (const Statistic& statistic : statistics_) {
-    TANDEM_ASSIGN_OR_RETURN(own.emplace_back(), variables_->Read(statistic.name));
-    TANDEM_ASSIGN_OR_RETURN(const BufferView view, variables_->View(statistic.name));
-    TANDEM_RETURN_IF_ERROR(communicator_.AllReduce(view, ReduceOp::kAverage));
+    TANDEM_RETURN_IF_ERROR(replace(statistic.name, statistic.name,
+                                   replicas_ == 1 || context_.dealt->averaging.AlikeAfter(steps).statistics));
   }
   absl::StatusOr<Measurement> measurement = RunValidation(cancelled);
-  for (size_t i = 0; i < own.size(); ++i) {
-    TANDEM_RETURN_IF_ERROR(variables_->Write(statistics_[i].name, own[i]));
-  }
+  for (const auto& [name, value] : own) TANDEM_RETURN_IF_ERROR(variables_->Write(name, value));
   return measurement;
 }
 
@@ -191,7 +243,7 @@ absl::StatusOr<Measurement> Replica::RunValidation(const std::function<bool()>& 
   if (Evaluator::IsNeeded(training)) {
     measurement.evaluator = std::make_shared<Evaluator>(training, ValidationTargetOf(context_.data->info));
   }
-  for (int64_t step = 0; step < context_.validation_sampler->steps_per_epoch(); ++step) {
+  for (int64_t step = 0; step < context_.dealt->validation->steps_per_epoch(); ++step) {
     if (cancelled()) return absl::CancelledError("validation was cancelled");
     const Batch batch = validation_loader_->Next();
     if (batch.samples == 0) continue;
@@ -208,7 +260,7 @@ absl::StatusOr<Measurement> Replica::RunValidation(const std::function<bool()>& 
   return measurement;
 }
 
-absl::StatusOr<ReplicaVariables> Replica::ReadVariables() const {
+absl::StatusOr<ReplicaVariables> Replica::ReadVariables(const Alike& alike) const {
   if (variables_ == nullptr) return absl::FailedPreconditionError("there are no parameters yet");
   ReplicaVariables copies;
   const auto copy = [this](const std::string& name, std::vector<NamedTensor>& to) -> absl::Status {
@@ -216,13 +268,17 @@ absl::StatusOr<ReplicaVariables> Replica::ReadVariables() const {
     to.emplace_back(name, std::move(value));
     return absl::OkStatus();
   };
-  for (const Statistic& statistic : statistics_) {
-    TANDEM_RETURN_IF_ERROR(copy(statistic.name, copies.statistics));
+  if (rank_ == 0 || !alike.statistics) {
+    for (const Statistic& statistic : statistics_) {
+      TANDEM_RETURN_IF_ERROR(copy(statistic.name, copies.statistics));
+    }
   }
-  if (rank_ != 0) return copies;
-  for (const Parameter& parameter : parameters_) {
-    TANDEM_RETURN_IF_ERROR(copy(parameter.name, copies.parameters));
+  if (rank_ == 0 || !alike.parameters) {
+    for (const Parameter& parameter : parameters_) {
+      TANDEM_RETURN_IF_ERROR(copy(parameter.name, copies.parameters));
+    }
   }
+  if (rank_ != 0 && alike.optimizer_state) return copies;
   for (const std::string& name : variables_->names()) {
     TANDEM_ASSIGN_OR_RETURN(const VariableKind kind, variables_->kind(name));
     if (kind == VariableKind::kOptimizerState) TANDEM_RETURN_IF_ERROR(copy(name, copies.optimizer_state));

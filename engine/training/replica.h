@@ -13,10 +13,12 @@
 #include "engine/backend/device.h"
 #include "engine/data/dataset.h"
 #include "engine/data/loader.h"
-#include "engine/data/sampler.h"
 #include "engine/layers/layer_kind.h"
 #include "engine/schedules/learning_rate.h"
 #include "engine/tensor/tensor.h"
+#include "engine/training/averaging_policy.h"
+#include "engine/training/dealt_samples.h"
+#include "engine/training/load_meter.h"
 #include "engine/training/measurement.h"
 #include "engine/training/snapshot.h"
 #include "engine/training/timed_communicator.h"
@@ -28,8 +30,7 @@ namespace tandem {
 struct ReplicaContext {
   const v1::JobSpec* spec = nullptr;  // With its defaults.
   const OpenedDataset* data = nullptr;
-  Sampler* train_sampler = nullptr;
-  Sampler* validation_sampler = nullptr;  // Null where there is no validation.
+  const DealtSamples* dealt = nullptr;
   const LearningRate* learning_rate = nullptr;
   // Parameters and statistics that do not begin by their initializers, float32, by name.
   const std::map<std::string, Tensor>* initial_weights = nullptr;
@@ -46,6 +47,9 @@ class Replica {
   // Compiles all that it will run, with variables laid out like those of `like`, which may be null.
   absl::Status Open(const Replica* like);
 
+  // Takes its shares by `dealt` from step `next_step` on, which is the next.
+  absl::Status Redeal(const DealtSamples* dealt, int64_t next_step);
+
   // Bytes that it holds on its device, batches that are prepared ahead included. After Open.
   int64_t bytes() const;
 
@@ -53,20 +57,25 @@ class Replica {
   // them call this together.
   absl::Status InitializeParameters();
 
-  // Takes the next step of training, which is step `step` from 0 over all epochs.
+  // Takes the next step of training, which is step `step` from 0 over all epochs, and the averaging that
+  // follows it: all replicas take the same steps. One that takes steps of its own and gets nothing of the
+  // batch takes none.
   absl::Status TrainStep(int64_t step);
 
-  // Runs the replica's share of the whole validation set, with the means of all replicas' statistics, and
-  // says what it measured: all of them call this together. The replica's own statistics stay as they are.
-  // CANCELLED once `cancelled`, which is asked before every batch, returns true.
-  absl::StatusOr<Measurement> Validate(const std::function<bool()>& cancelled);
+  // Runs the replica's share of the whole validation set after `steps` steps, with the means of what replicas
+  // have of their own, and says what it measured: all of them call this together. The replica's own variables
+  // stay as they are. CANCELLED once `cancelled`, which is asked before every batch, returns true.
+  absl::StatusOr<Measurement> Validate(int64_t steps, const std::function<bool()>& cancelled);
 
   // What training has measured since the last call.
   absl::StatusOr<Measurement> TakeTraining();
 
-  // Copies what the replica keeps from step to step: the first one all of it, the others only what is their
-  // own.
-  absl::StatusOr<ReplicaVariables> ReadVariables() const;
+  // Of its training so far, or since whoever asked last set it to 0.
+  ReplicaSpeed* speed() { return &speed_; }
+
+  // Copies what the replica keeps from step to step: the first one all of it, the others only what is not
+  // alike.
+  absl::StatusOr<ReplicaVariables> ReadVariables(const Alike& alike) const;
   // In place of InitializeParameters: gives it what a checkpoint has for it, by name. FAILED_PRECONDITION
   // where that is not all, or more, or of other shapes.
   absl::Status RestoreVariables(const std::map<std::string, const Tensor*>& values);
@@ -74,13 +83,17 @@ class Replica {
  private:
   // Runs the replica's share with the statistics as they are.
   absl::StatusOr<Measurement> RunValidation(const std::function<bool()>& cancelled);
+  // Compiles what the shares by which samples are dealt need, and begins to load them.
+  absl::Status TakeShares(int64_t first_step);
   absl::Status CompileTraining(int64_t step_of_epoch);
-  // Validates with what the variables hold.
-  absl::StatusOr<Measurement> ValidateWithMeans(const std::function<bool()>& cancelled);
+  // Runs the executables of a step.
+  absl::Status RunStep(int64_t step);
+  // What parameter_averaging averages after `step`.
+  absl::Status Average(int64_t step);
   // The meter's sums; cleared.
   absl::StatusOr<std::vector<double>> TakeMeter(const char* name);
 
-  const ReplicaContext context_;
+  ReplicaContext context_;
   const int rank_;
   const int replicas_;
   TimedCommunicator communicator_;
@@ -102,6 +115,8 @@ class Replica {
   std::unique_ptr<Loader> train_loader_;
   std::unique_ptr<Loader> validation_loader_;
 
+  ReplicaSpeed speed_;
+  double earlier_wait_seconds_ = 0;  // Of loaders before the one that there is.
   // As of the last TakeTraining.
   int64_t samples_ = 0;
   double wait_seconds_ = 0;

@@ -1,6 +1,7 @@
 #include "engine/training/reporter.h"
 
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,17 +19,20 @@ double Rate(int64_t samples, double seconds) {
 }  // namespace
 
 Reporter::Reporter(const v1::JobSpec& spec, const TrainingLength& length, std::vector<std::string> devices,
-                   bool validates, LearningRate* learning_rate, const Clock* clock, TrainerObserver* observer)
+                   bool validates, LearningRate* learning_rate, const AveragingPolicy* averaging,
+                   const Clock* clock, TrainerObserver* observer)
     : length_(length),
       training_spec_(spec.training()),
       devices_(std::move(devices)),
       validates_(validates),
       learning_rate_(learning_rate),
+      averaging_(averaging),
       clock_(clock),
       observer_(observer),
       judge_(spec.training(), learning_rate),
       training_(devices_.size()),
       validation_(devices_.size()),
+      loads_(devices_.size(), 1.0),
       epoch_shares_(devices_.size()) {}
 
 void Reporter::Restore(const TrainingState& state) {
@@ -46,6 +50,11 @@ void Reporter::Start() {
   MutexLock lock(&mutex_);
   if (observer_ != nullptr) observer_->OnStarted(reported_steps_);
   report_time_ = clock_->Elapsed();
+}
+
+void Reporter::SetLoads(std::vector<double> loads) {
+  MutexLock lock(&mutex_);
+  loads_ = std::move(loads);
 }
 
 bool Reporter::Gathering::Add(int rank, Measurement measurement) {
@@ -80,6 +89,7 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, const AfterStep& aft
   *progress.mutable_training() = Evaluate(total);
   progress.set_images_per_second(Rate(total.samples, seconds));
   progress.set_learning_rate(learning_rate_->Rate(steps - 1));
+  progress.set_averagings(averaging_->Averagings(steps));
   if (!std::isfinite(progress.training().loss())) {
     return absl::OutOfRangeError(absl::StrCat(
         "the training loss is ", progress.training().loss(), " at step ", steps,
@@ -117,6 +127,8 @@ v1::EpochSummary Reporter::TakeEpoch(int64_t steps) {
   epoch.set_training_seconds(seconds);
   epoch.set_images_per_second(Rate(total.samples, seconds));
   epoch.set_learning_rate(learning_rate_->Rate(steps - 1));
+  epoch.set_averagings(averaging_->Averagings(steps));
+  const double loads = std::accumulate(loads_.begin(), loads_.end(), 0.0);
   for (size_t r = 0; r < devices_.size(); ++r) {
     v1::ReplicaShare* share = epoch.add_replicas();
     share->set_rank(static_cast<int>(r));
@@ -124,6 +136,7 @@ v1::EpochSummary Reporter::TakeEpoch(int64_t steps) {
     share->set_samples(epoch_shares_[r].samples);
     share->set_data_wait_seconds(epoch_shares_[r].data_wait_seconds);
     share->set_reduce_seconds(epoch_shares_[r].reduce_seconds);
+    share->set_load(loads_[r] / loads);
   }
   epoch_shares_.assign(devices_.size(), {});
   epoch_duration_ = absl::ZeroDuration();

@@ -11,6 +11,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/mutex.h"
 #include "engine/schedules/learning_rate.h"
+#include "engine/training/averaging_policy.h"
 #include "engine/training/judge.h"
 #include "engine/training/measurement.h"
 #include "engine/training/step_schedule.h"
@@ -27,15 +28,19 @@ namespace tandem {
 class Reporter {
  public:
   // `spec` has its defaults; `devices` are names in the order of ranks; `learning_rate`, which hears of each
-  // epoch, `clock` and `observer`, which may be null, outlive it.
+  // epoch, `averaging`, `clock` and `observer`, which may be null, outlive it.
   Reporter(const v1::JobSpec& spec, const TrainingLength& length, std::vector<std::string> devices,
-           bool validates, LearningRate* learning_rate, const Clock* clock, TrainerObserver* observer);
+           bool validates, LearningRate* learning_rate, const AveragingPolicy* averaging, const Clock* clock,
+           TrainerObserver* observer);
 
   // Goes on from a state that State gave to a reporter of the same job. Before Start.
   void Restore(const TrainingState& state) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Training begins. Before any measurement.
   void Start() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The loads by which replicas get their shares from here on, one each.
+  void SetLoads(std::vector<double> loads) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // What replica `rank` measured since the last report up to and with step `steps`, counted from 1 over all
   // epochs. All replicas call this for the same steps. OUT_OF_RANGE where the mean loss is not finite.
@@ -84,6 +89,7 @@ class Reporter {
   const std::vector<std::string> devices_;
   const bool validates_;
   const LearningRate* const learning_rate_;
+  const AveragingPolicy* const averaging_;
   const Clock* const clock_;
   TrainerObserver* const observer_;
 
@@ -92,6 +98,7 @@ class Reporter {
   // Apart, as a replica may have validated before another has said how its training went.
   Gathering training_ ABSL_GUARDED_BY(mutex_);
   Gathering validation_ ABSL_GUARDED_BY(mutex_);
+  std::vector<double> loads_ ABSL_GUARDED_BY(mutex_);
   int64_t reported_steps_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration report_time_ ABSL_GUARDED_BY(mutex_);  // Of the last report, or of what came after it.
   // The epoch in progress so far.

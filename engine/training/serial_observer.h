@@ -25,6 +25,7 @@ class SerialObserver final : public TrainerObserver {
     Tell(&TrainerObserver::OnCheckpoint, checkpoint);
   }
   void OnBestModel(const v1::BestResult& best) override { Tell(&TrainerObserver::OnBestModel, best); }
+  void OnWorkerLoads(const v1::WorkerLoads& loads) override { Tell(&TrainerObserver::OnWorkerLoads, loads); }
   void OnNotice(absl::string_view message) override { Tell(&TrainerObserver::OnNotice, message); }
 
  private:

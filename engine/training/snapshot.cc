@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/training/replica_average.h"
 #include "engine/training/step_graph.h"
 
 namespace tandem {
@@ -22,34 +23,58 @@ bool IsFinite(const Tensor& tensor) {
   return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
-// Of statistic `i`, in its own type T: summed in the order of ranks and scaled as an all-reduce does, so that
-// a saved model is the one that was validated, bit for bit.
-template <typename T>
-Tensor MeanStatistic(const Snapshot& snapshot, size_t i) {
-  Tensor mean = snapshot[0].statistics[i].second;
-  const absl::Span<T> sum = mean.data<T>();
-  for (size_t rank = 1; rank < snapshot.size(); ++rank) {
-    const absl::Span<const T> own = snapshot[rank].statistics[i].second.data<T>();
-    for (size_t j = 0; j < sum.size(); ++j) sum[j] += own[j];
+// The mean of the i-th of what each replica says of itself, as an all-reduce makes it, so that a saved model
+// is the one that was validated, bit for bit.
+Tensor MeanOfReplicas(const Snapshot& snapshot, std::vector<NamedTensor> ReplicaVariables::*part, size_t i,
+                      absl::Span<const double> shares) {
+  std::vector<const Tensor*> values;
+  for (const ReplicaVariables& replica : snapshot) {
+    // Those that all have alike the first alone says.
+    if (i < (replica.*part).size()) values.push_back(&(replica.*part)[i].second);
   }
-  const T factor = static_cast<T>(1.0 / static_cast<double>(snapshot.size()));
-  for (T& number : sum) number = static_cast<T>(number * factor);
-  return mean;
+  return values.size() == 1 ? *values[0] : MeanOf(values, shares);
 }
 
 }  // namespace
 
 std::vector<NamedTensor> CheckpointTensors(Snapshot snapshot) {
   std::vector<NamedTensor> tensors;
-  const auto take = [&tensors](const std::string& prefix, std::vector<NamedTensor>& from) {
-    for (auto& [name, tensor] : from) tensors.emplace_back(prefix + name, std::move(tensor));
+  const auto take = [&](size_t rank, std::vector<NamedTensor> ReplicaVariables::*part) {
+    const bool alike =
+        snapshot.size() > 1 ? (snapshot[1].*part).empty() : part != &ReplicaVariables::statistics;
+    const std::string prefix = alike ? kShared : PrefixOf(static_cast<int>(rank));
+    for (auto& [name, tensor] : snapshot[rank].*part) {
+      tensors.emplace_back(prefix + name, std::move(tensor));
+    }
   };
   for (size_t rank = 0; rank < snapshot.size(); ++rank) {
-    take(kShared, snapshot[rank].parameters);
-    take(kShared, snapshot[rank].optimizer_state);
-    take(PrefixOf(static_cast<int>(rank)), snapshot[rank].statistics);
+    take(rank, &ReplicaVariables::parameters);
+    take(rank, &ReplicaVariables::optimizer_state);
+    take(rank, &ReplicaVariables::statistics);
   }
   return tensors;
+}
+
+std::map<std::string, Tensor> AverageCheckpoint(std::map<std::string, Tensor> checkpoint,
+                                                absl::Span<const double> shares) {
+  std::map<std::string, Tensor> averaged;
+  const std::string first = PrefixOf(0);
+  for (auto& [name, tensor] : checkpoint) {
+    if (absl::StartsWith(name, kShared)) averaged.emplace(name, std::move(tensor));
+    if (!absl::StartsWith(name, first)) continue;
+    std::vector<const Tensor*> values;
+    for (size_t rank = 0; rank < shares.size(); ++rank) {
+      const auto own =
+          checkpoint.find(absl::StrCat(PrefixOf(static_cast<int>(rank)), name.substr(first.size())));
+      if (own != checkpoint.end() && own->second.shape() == tensor.shape() &&
+          own->second.dtype() == tensor.dtype()) {
+        values.push_back(&own->second);
+      }
+    }
+    if (values.size() != shares.size()) continue;  // It is missed when it is to be restored.
+    averaged.emplace(absl::StrCat(kShared, name.substr(first.size())), MeanOf(values, shares));
+  }
+  return averaged;
 }
 
 std::map<std::string, const Tensor*> TensorsOfReplica(const std::map<std::string, Tensor>& checkpoint,
@@ -64,24 +89,27 @@ std::map<std::string, const Tensor*> TensorsOfReplica(const std::map<std::string
   return variables;
 }
 
-absl::StatusOr<std::vector<NamedTensor>> ModelTensors(const Snapshot& snapshot, bool averaged) {
+absl::StatusOr<std::vector<NamedTensor>> ModelTensors(const Snapshot& snapshot, bool averaged,
+                                                      absl::Span<const double> shares) {
   std::vector<NamedTensor> tensors;
-  std::map<std::string, const Tensor*> state;
-  for (const auto& [name, tensor] : snapshot[0].optimizer_state) state[name] = &tensor;
-  for (const auto& [name, tensor] : snapshot[0].parameters) {
-    const Tensor* value = &tensor;
-    if (averaged) {
-      const auto average = state.find(AverageName(name));
-      // A parameter that is not trained has none.
-      if (average != state.end()) value = average->second;
+  const auto add = [&](const std::string& name, std::vector<NamedTensor> ReplicaVariables::*part, size_t i) {
+    tensors.emplace_back(name, MeanOfReplicas(snapshot, part, i, shares).CastTo(DType::kFloat32));
+  };
+  const ReplicaVariables& first = snapshot[0];
+  std::map<std::string, size_t> state;
+  for (size_t i = 0; i < first.optimizer_state.size(); ++i) state[first.optimizer_state[i].first] = i;
+  for (size_t i = 0; i < first.parameters.size(); ++i) {
+    const std::string& name = first.parameters[i].first;
+    // A parameter that is not trained has no average.
+    const auto average = averaged ? state.find(AverageName(name)) : state.end();
+    if (average != state.end()) {
+      add(name, &ReplicaVariables::optimizer_state, average->second);
+    } else {
+      add(name, &ReplicaVariables::parameters, i);
     }
-    tensors.emplace_back(name, value->CastTo(DType::kFloat32));
   }
-  for (size_t i = 0; i < snapshot[0].statistics.size(); ++i) {
-    const auto& [name, first] = snapshot[0].statistics[i];
-    const Tensor mean = first.dtype() == DType::kFloat32 ? MeanStatistic<float>(snapshot, i)
-                                                         : MeanStatistic<double>(snapshot, i);
-    tensors.emplace_back(name, mean.CastTo(DType::kFloat32));
+  for (size_t i = 0; i < first.statistics.size(); ++i) {
+    add(first.statistics[i].first, &ReplicaVariables::statistics, i);
   }
   return tensors;
 }

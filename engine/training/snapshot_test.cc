@@ -37,7 +37,8 @@ TEST(SnapshotTest, EachReplicaGetsItsPartOfACheckpoint) {
 }
 
 TEST(SnapshotTest, AModelHasParametersAndMeanStatistics) {
-  const absl::StatusOr<std::vector<NamedTensor>> model = ModelTensors(TwoReplicas(), /*averaged=*/false);
+  const absl::StatusOr<std::vector<NamedTensor>> model =
+      ModelTensors(TwoReplicas(), /*averaged=*/false, {0.5, 0.5});
   ASSERT_TRUE(model.ok()) << model.status();
   ASSERT_EQ(model->size(), 3);
   EXPECT_EQ((*model)[0].first, "a.weight");
@@ -47,12 +48,39 @@ TEST(SnapshotTest, AModelHasParametersAndMeanStatistics) {
 }
 
 TEST(SnapshotTest, AveragesTakeTheirParametersPlaces) {
-  const absl::StatusOr<std::vector<NamedTensor>> model = ModelTensors(TwoReplicas(), /*averaged=*/true);
+  const absl::StatusOr<std::vector<NamedTensor>> model =
+      ModelTensors(TwoReplicas(), /*averaged=*/true, {0.5, 0.5});
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ((*model)[0].first, "a.weight");
   EXPECT_THAT((*model)[0].second.data<float>(), ElementsAre(10, 20));
   // Without an average, as it is.
   EXPECT_THAT((*model)[1].second.data<float>(), ElementsAre(3));
+}
+
+TEST(SnapshotTest, ReplicasThatAreApartAreWholeAndAveraged) {
+  Snapshot snapshot = TwoReplicas();
+  snapshot[1].parameters.emplace_back("a.weight", Tensor::Of<double>(Shape({2}), {5, 2}));
+  snapshot[1].parameters.emplace_back("b.weight", Tensor::Of<double>(Shape({1}), {7}));
+  const absl::StatusOr<std::vector<NamedTensor>> model =
+      ModelTensors(snapshot, /*averaged=*/false, {0.75, 0.25});
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT((*model)[0].second.data<float>(), ElementsAre(2, 2));
+  EXPECT_THAT((*model)[1].second.data<float>(), ElementsAre(4));
+  EXPECT_THAT((*model)[2].second.data<float>(), ElementsAre(1.75f));
+
+  std::map<std::string, Tensor> checkpoint;
+  for (auto& [name, tensor] : CheckpointTensors(snapshot)) checkpoint.emplace(name, std::move(tensor));
+  EXPECT_EQ(TensorsOfReplica(checkpoint, 1).at("b.weight")->data<double>()[0], 7);
+  EXPECT_EQ(TensorsOfReplica(checkpoint, 1).at("momentum/a.weight")->data<double>()[0], 5);
+  // For any number of others.
+  const std::map<std::string, Tensor> mean = AverageCheckpoint(std::move(checkpoint), {0.5, 0.5});
+  for (const int rank : {0, 5}) {
+    const std::map<std::string, const Tensor*> own = TensorsOfReplica(mean, rank);
+    ASSERT_EQ(own.size(), 5);
+    EXPECT_THAT(own.at("a.weight")->data<double>(), ElementsAre(3, 2));
+    EXPECT_THAT(own.at("momentum/a.weight")->data<double>(), ElementsAre(5, 6));
+    EXPECT_THAT(own.at("n.running_mean")->data<float>(), ElementsAre(2.5f));
+  }
 }
 
 TEST(SnapshotTest, ParametersMustBeFinite) {

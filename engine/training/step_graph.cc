@@ -1,6 +1,7 @@
 #include "engine/training/step_graph.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -11,6 +12,8 @@
 #include "engine/data/dealing.h"
 #include "engine/graph/autodiff.h"
 #include "engine/graph/ops/accumulate_gradient.h"
+#include "engine/graph/ops/all_reduce.h"
+#include "engine/graph/ops/batch_norm_sync.h"
 #include "engine/graph/ops/moving_average.h"
 #include "engine/graph/ops/normalize.h"
 #include "engine/layers/model.h"
@@ -39,10 +42,27 @@ ValueId AddMeter(const v1::JobSpec& spec, const char* name, Graph& graph) {
   return graph.AddVariable(name, VariableKind::kMeter, DType::kFloat64, MeterShape(spec.training()));
 }
 
+// A training graph's samples beside those of the other replicas.
+BatchShare BatchShareOf(const v1::JobSpec& spec, const StepShape& shape) {
+  BatchShare batch;
+  batch.replicas = shape.replicas;
+  batch.rank = shape.rank;
+  batch.share = static_cast<double>(shape.samples) / static_cast<double>(shape.batch_samples);
+  if (spec.replicas().has_parameter_averaging()) {
+    batch.fault =
+        "is true, but with replicas.parameter_averaging each replica takes steps of its own; use all_reduce";
+  } else if (spec.training().accumulation_steps() > 1) {
+    batch.fault = "is true, but training.accumulation_steps computes a batch in parts; leave one of them out";
+  }
+  return batch;
+}
+
 absl::StatusOr<Network> AddNetwork(const v1::JobSpec& spec, ValueId input, DType dtype, bool training,
-                                   Graph& graph, const RandomSource& random = {}) {
+                                   Graph& graph, const RandomSource& random = {},
+                                   const BatchShare& batch = {}) {
   BuildOptions options = BuildOptionsOf(spec);
   options.random = random;
+  options.batch = batch;
   absl::StatusOr<Network> network = BuildModel(spec.model(), input, dtype, training, graph, options);
   if (network.ok()) return network;
   FieldViolations violations;
@@ -60,7 +80,9 @@ struct Forward {
 };
 
 absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& data, bool training,
-                                   int64_t samples, int64_t first_sample, DType dtype, Graph& graph) {
+                                   const StepShape& shape, Graph& graph) {
+  const int64_t samples = shape.samples;
+  const DType dtype = shape.dtype;
   ValueId input =
       graph.AddInput(kSamplesInput, DTypeOfSamples(data.sample_type), Batched(samples, SampleShape(spec)));
   const TargetType target_type = training ? data.train_target_type() : data.target_type;
@@ -68,7 +90,7 @@ absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& d
       graph.AddInput(kTargetInput, DTypeOfTargets(target_type),
                      Batched(samples, training ? data.train_target_shape() : data.target_shape));
   Forward forward;
-  RandomSource random = {.seed = spec.training().seed(), .first_sample = first_sample};
+  RandomSource random = {.seed = spec.training().seed(), .first_sample = shape.first_sample};
   if (training) {
     forward.learning_rate = graph.AddInput(kLearningRateInput, DType::kFloat64, Shape());
     forward.step = random.step = graph.AddInput(kStepInput, DType::kInt64, Shape());
@@ -80,7 +102,8 @@ absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& d
                                                                     normalization.standard_deviation, dtype),
                                       {input}));
   }
-  TANDEM_ASSIGN_OR_RETURN(forward.network, AddNetwork(spec, input, dtype, training, graph, random));
+  TANDEM_ASSIGN_OR_RETURN(forward.network, AddNetwork(spec, input, dtype, training, graph, random,
+                                                      training ? BatchShareOf(spec, shape) : BatchShare()));
   TANDEM_ASSIGN_OR_RETURN(const LossValues loss,
                           AddLoss(spec.training().loss(), forward.network.output, target, graph));
   forward.loss = loss.loss;
@@ -95,34 +118,15 @@ absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& d
   return forward;
 }
 
-// Values of the parameters that learn: of the others there is no gradient.
-std::vector<ValueId> LearningParameters(const v1::JobSpec& spec, const StepGraph& step) {
+// Values of the parameters that learn: of the others, which it marks as frozen, there is no gradient.
+std::vector<ValueId> LearningParameters(const v1::JobSpec& spec, StepGraph& step) {
   std::vector<ValueId> learning;
-  for (const Parameter& parameter : step.parameters) {
-    const bool stays =
+  for (Parameter& parameter : step.parameters) {
+    parameter.frozen =
         parameter.frozen || IsFrozen(spec.training().optimizer(), step.graph.value(parameter.value));
-    if (!stays) learning.push_back(parameter.value);
+    if (!parameter.frozen) learning.push_back(parameter.value);
   }
   return learning;
-}
-
-// Declares the variables that the graph of a replica with samples has, without the network that reads them.
-absl::Status DeclareVariables(const v1::JobSpec& spec, const DatasetInfo& data, DType dtype,
-                              StepGraph& step) {
-  Graph whole;
-  const DType input_type = data.sample_type == SampleType::kTokens ? DType::kInt32 : dtype;
-  const ValueId input = whole.AddInput(kSamplesInput, input_type, Batched(2, SampleShape(spec)));
-  const RandomSource random = {.step = whole.AddInput(kStepInput, DType::kInt64, Shape())};
-  TANDEM_ASSIGN_OR_RETURN(Network network, AddNetwork(spec, input, dtype, /*training=*/true, whole, random));
-  const auto declare = [&](const std::string& name) {
-    const Value& value = whole.value(whole.FindVariable(name));
-    return step.graph.AddVariable(name, value.variable_kind, dtype, value.shape);
-  };
-  for (Parameter& parameter : network.parameters) parameter.value = declare(parameter.name);
-  for (Statistic& statistic : network.statistics) statistic.value = declare(statistic.name);
-  step.parameters = std::move(network.parameters);
-  step.statistics = std::move(network.statistics);
-  return absl::OkStatus();
 }
 
 // Adds up the gradients of a batch's parts in variables.
@@ -161,6 +165,103 @@ class GradientSums {
   std::vector<ValueId> sums_;
 };
 
+// A graph up to what its parameters are changed by.
+struct Backward {
+  std::vector<ValueId> targets;    // Parameters that learn.
+  std::vector<ValueId> gradients;  // Of these, reduced where there are several replicas.
+  // Inputs.
+  ValueId learning_rate = kNoValue;
+  ValueId steps = kNoValue;
+  absl::optional<GradientSums> sums;  // None where the share is one part.
+};
+
+// For a replica with samples.
+absl::StatusOr<Backward> AddBackward(const v1::JobSpec& spec, const DatasetInfo& data, const StepShape& shape,
+                                     StepGraph& step) {
+  Graph& graph = step.graph;
+  const int64_t share_samples = shape.share_samples > 0 ? shape.share_samples : shape.samples;
+  Backward backward;
+  if (shape.samples < share_samples) {
+    backward.sums.emplace(static_cast<double>(shape.samples) / static_cast<double>(share_samples),
+                          shape.dtype, &graph);
+  }
+  TANDEM_ASSIGN_OR_RETURN(Forward forward, AddForward(spec, data, /*training=*/true, shape, graph));
+  backward.learning_rate = forward.learning_rate;
+  backward.steps = forward.step;
+  step.parameters = std::move(forward.network.parameters);
+  step.statistics = std::move(forward.network.statistics);
+  backward.targets = LearningParameters(spec, step);
+  absl::optional<GradientReduction> reduction;
+  if (shape.replicas > 1 && !shape.is_early) {
+    const double share = static_cast<double>(share_samples) / static_cast<double>(shape.batch_samples);
+    reduction.emplace(&graph, share, backward.targets, spec.replicas().all_reduce());
+  }
+  std::vector<ValueId> summed(backward.targets.size(), kNoValue);
+  const auto take = [&](size_t i, ValueId gradient) -> absl::Status {
+    if (backward.sums.has_value()) {
+      TANDEM_ASSIGN_OR_RETURN(gradient, backward.sums->Add(backward.targets[i], gradient));
+      summed[i] = gradient;
+    }
+    return reduction.has_value() ? reduction->Add(i, gradient) : absl::OkStatus();
+  };
+  TANDEM_ASSIGN_OR_RETURN(backward.gradients, AppendGradients(graph, forward.loss, backward.targets, take));
+  if (backward.sums.has_value()) backward.gradients = summed;
+  if (reduction.has_value()) backward.gradients = reduction->reduced();
+  return backward;
+}
+
+// For a replica without samples: it takes part in all that the others reduce, and adds nothing to it. (The
+// zeros may be overwritten by what comes of them, so it is the scale that makes them nothing.)
+absl::StatusOr<Backward> AddIdleBackward(const v1::JobSpec& spec, const DatasetInfo& data, StepShape shape,
+                                         StepGraph& step) {
+  Graph& graph = step.graph;
+  shape.samples = 2;
+  shape.batch_samples = std::max(shape.batch_samples, shape.samples);
+  StepGraph others;
+  TANDEM_ASSIGN_OR_RETURN(const Backward theirs, AddBackward(spec, data, shape, others));
+  const auto declare = [&](ValueId id) {
+    const Value& value = others.graph.value(id);
+    return graph.AddVariable(value.name, value.variable_kind, value.dtype, value.shape);
+  };
+  const auto variable = [&](ValueId id) { return graph.FindVariable(others.graph.value(id).name); };
+  Backward backward;
+  step.parameters = others.parameters;
+  step.statistics = others.statistics;
+  for (Parameter& parameter : step.parameters) parameter.value = declare(parameter.value);
+  for (Statistic& statistic : step.statistics) statistic.value = declare(statistic.value);
+  AddMeter(spec, kTrainingMeter, graph);
+  backward.learning_rate = graph.AddInput(kLearningRateInput, DType::kFloat64, Shape());
+  backward.steps = graph.AddInput(kStepInput, DType::kInt64, Shape());
+  std::map<ValueId, ValueId> reduced;  // By the others' values.
+  const auto zero = [&](ValueId like) {
+    return graph.AddConstant(0, others.graph.value(like).dtype, Shape(others.graph.value(like).shape));
+  };
+  for (const Node& node : others.graph.nodes()) {
+    if (node.op->kind() == "all_reduce") {
+      const auto& op = static_cast<const AllReduceOp&>(*node.op);
+      std::vector<ValueId> zeros;
+      for (const ValueId input : node.inputs) zeros.push_back(zero(input));
+      TANDEM_ASSIGN_OR_RETURN(
+          const std::vector<ValueId> outputs,
+          graph.AddNode(std::make_shared<AllReduceOp>(0, op.bucket, op.count), std::move(zeros)));
+      for (size_t i = 0; i < outputs.size(); ++i) reduced[node.outputs[i]] = outputs[i];
+    } else if (node.op->kind() == "batch_norm_sync") {
+      const double momentum = static_cast<const BatchNormSyncOp&>(*node.op).momentum;
+      TANDEM_RETURN_IF_ERROR(
+          graph
+              .AddNode(std::make_shared<BatchNormRunningOp>(momentum),
+                       {reduced.at(node.inputs[5]), variable(node.inputs[3]), variable(node.inputs[4])})
+              .status());
+    }
+  }
+  for (size_t i = 0; i < theirs.targets.size(); ++i) {
+    backward.targets.push_back(variable(theirs.targets[i]));
+    const auto found = reduced.find(theirs.gradients[i]);
+    backward.gradients.push_back(found == reduced.end() ? zero(theirs.targets[i]) : found->second);
+  }
+  return backward;
+}
+
 absl::Status AddAverages(const v1::WeightAverage& spec, absl::Span<const ValueId> parameters, Graph& graph) {
   for (const ValueId parameter : parameters) {
     const std::string name = absl::StrCat(kAveragePrefix, graph.value(parameter).name);
@@ -195,69 +296,29 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
                                              const StepShape& shape) {
   StepGraph step;
   Graph& graph = step.graph;
-  std::vector<ValueId> targets;
-  std::vector<ValueId> gradients;  // Of the targets.
-  ValueId learning_rate = kNoValue;
-  ValueId steps = kNoValue;
-  const int64_t share_samples = shape.share_samples > 0 ? shape.share_samples : shape.samples;
-  const double share = static_cast<double>(share_samples) / static_cast<double>(shape.batch_samples);
-  absl::optional<GradientSums> sums;  // None where the share is one part.
-  if (shape.samples < share_samples) {
-    sums.emplace(static_cast<double>(shape.samples) / static_cast<double>(share_samples), shape.dtype,
-                 &graph);
-  }
-  absl::optional<GradientReduction> reduction;  // None where there is one replica.
-  if (shape.samples > 0) {
-    TANDEM_ASSIGN_OR_RETURN(Forward forward, AddForward(spec, data, /*training=*/true, shape.samples,
-                                                        shape.first_sample, shape.dtype, graph));
-    learning_rate = forward.learning_rate;
-    steps = forward.step;
-    step.parameters = std::move(forward.network.parameters);
-    step.statistics = std::move(forward.network.statistics);
-    targets = LearningParameters(spec, step);
-    if (shape.replicas > 1 && !shape.is_early) reduction.emplace(&graph, share, targets);
-    std::vector<ValueId> summed(targets.size(), kNoValue);
-    const auto take = [&](size_t i, ValueId gradient) -> absl::Status {
-      if (sums.has_value()) {
-        TANDEM_ASSIGN_OR_RETURN(gradient, sums->Add(targets[i], gradient));
-        summed[i] = gradient;
-      }
-      return reduction.has_value() ? reduction->Add(i, gradient) : absl::OkStatus();
-    };
-    TANDEM_ASSIGN_OR_RETURN(gradients, AppendGradients(graph, forward.loss, targets, take));
-    if (shape.is_early) return step;
-    if (sums.has_value()) gradients = summed;
-  } else {
-    TANDEM_RETURN_IF_ERROR(DeclareVariables(spec, data, shape.dtype, step));
-    AddMeter(spec, kTrainingMeter, graph);
-    learning_rate = graph.AddInput(kLearningRateInput, DType::kFloat64, Shape());
-    steps = graph.AddInput(kStepInput, DType::kInt64, Shape());
-    targets = LearningParameters(spec, step);
-    if (shape.replicas > 1) reduction.emplace(&graph, share, targets);
-    for (size_t i = 0; i < targets.size(); ++i) {
-      gradients.push_back(graph.AddConstant(0, shape.dtype, Shape(graph.value(targets[i]).shape)));
-      if (reduction.has_value()) TANDEM_RETURN_IF_ERROR(reduction->Add(i, gradients[i]));
-    }
-  }
+  TANDEM_ASSIGN_OR_RETURN(Backward backward, shape.samples > 0 ? AddBackward(spec, data, shape, step)
+                                                               : AddIdleBackward(spec, data, shape, step));
+  if (shape.is_early) return step;
+  const std::vector<ValueId>& targets = backward.targets;
   if (targets.empty() && !step.parameters.empty()) {
     return FieldError("training.optimizer.groups", "freeze every parameter; leave one that learns");
   }
-  if (reduction.has_value()) gradients = reduction->reduced();
   std::vector<ValueId> parameters;
   std::vector<ValueId> gradients_or_none;
   for (const Parameter& parameter : step.parameters) {
     const auto target = std::find(targets.begin(), targets.end(), parameter.value);
     parameters.push_back(parameter.value);
-    gradients_or_none.push_back(target == targets.end() ? kNoValue : gradients[target - targets.begin()]);
+    gradients_or_none.push_back(target == targets.end() ? kNoValue
+                                                        : backward.gradients[target - targets.begin()]);
   }
-  const absl::Status updates =
-      AddUpdates(spec.training().optimizer(), parameters, gradients_or_none, learning_rate, steps, graph);
+  const absl::Status updates = AddUpdates(spec.training().optimizer(), parameters, gradients_or_none,
+                                          backward.learning_rate, backward.steps, graph);
   if (!updates.ok()) {
     FieldViolations violations;
     violations.AddAll("training.optimizer", updates);
     return violations.ToStatus();
   }
-  if (sums.has_value()) TANDEM_RETURN_IF_ERROR(sums->Clear());
+  if (backward.sums.has_value()) TANDEM_RETURN_IF_ERROR(backward.sums->Clear());
   if (spec.training().has_weight_average()) {
     TANDEM_RETURN_IF_ERROR(AddAverages(spec.training().weight_average(), targets, graph));
   }
@@ -267,8 +328,9 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
 absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, const DatasetInfo& data,
                                                int64_t samples, DType dtype) {
   StepGraph step;
-  TANDEM_ASSIGN_OR_RETURN(Forward forward,
-                          AddForward(spec, data, /*training=*/false, samples, 0, dtype, step.graph));
+  TANDEM_ASSIGN_OR_RETURN(
+      Forward forward,
+      AddForward(spec, data, /*training=*/false, StepShape{.samples = samples, .dtype = dtype}, step.graph));
   step.parameters = std::move(forward.network.parameters);
   step.statistics = std::move(forward.network.statistics);
   return step;

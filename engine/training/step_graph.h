@@ -35,10 +35,11 @@ struct StepGraph {
 
 // What one replica computes of one step.
 struct StepShape {
-  int64_t samples = 0;        // Its own; may be 0.
-  int64_t first_sample = 0;   // The place of the first of them in the whole batch.
-  int64_t batch_samples = 0;  // Of all replicas.
-  int replicas = 1;
+  int64_t samples = 0;            // Its own; may be 0.
+  int64_t first_sample = 0;       // The place of the first of them in the whole batch.
+  int64_t batch_samples = 0;      // Of all replicas.
+  int replicas = 1;               // That reduce together.
+  int rank = 0;                   // Of them.
   DType dtype = DType::kFloat32;  // Of parameters and activations.
   // Of the replica's samples in the whole batch, where this is one of several parts of them that are computed
   // one after the other; 0 where it is all of them.
@@ -57,7 +58,8 @@ inline constexpr char kGradientSumPrefix[] = "gradient_sum/";
 inline constexpr char kAveragePrefix[] = "ema/";
 
 // Normalise, forward, loss, backward with the all-reduce of each bucket in it (see gradient_reduction.h)
-// where there are several replicas, update, moving average, meter. With no samples: reduce zeros and update.
+// where there are several replicas, update, moving average, meter. With no samples: reduce zeros, as often as
+// the others reduce something, and update.
 // An early part: the same up to the gradients, which are added up; the last part reduces the sum. `spec` has
 // its defaults and was checked against `data`. INVALID_ARGUMENT with fields relative to the JobSpec where a
 // tensor would be too large.

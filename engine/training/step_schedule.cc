@@ -1,5 +1,7 @@
 #include "engine/training/step_schedule.h"
 
+#include <utility>
+
 namespace tandem {
 
 TrainingLength TrainingLength::Of(const v1::Training& training, int64_t steps_per_epoch) {
@@ -10,62 +12,69 @@ TrainingLength TrainingLength::Of(const v1::Training& training, int64_t steps_pe
   return length;
 }
 
-StepSchedule::StepSchedule(const v1::JobSpec& spec, const TrainingLength& length, bool validates,
-                           int64_t first_step, double seconds_before, const std::atomic<bool>* pause,
-                           const Clock* clock)
+StepSchedule::StepSchedule(const v1::JobSpec& spec, Options options)
     : report_(spec.training().report()),
       validation_(spec.training().validation()),
       checkpoints_(spec.checkpoints()),
-      length_(length),
-      validates_(validates),
       time_limit_(spec.training().early_stopping().has_max_seconds()
-                      ? absl::Seconds(spec.training().early_stopping().max_seconds() - seconds_before)
+                      ? absl::Seconds(spec.training().early_stopping().max_seconds() - options.seconds_before)
                       : absl::InfiniteDuration()),
-      pause_(pause),
-      clock_(clock),
-      reported_steps_(first_step),
-      start_time_(clock->Elapsed()),
+      options_(std::move(options)),
+      reported_steps_(options_.first_step),
+      start_time_(options_.clock->Elapsed()),
       last_time_(start_time_) {}
 
-void StepSchedule::Decide(int64_t step) {
-  int causes = 0;
-  const absl::Duration now = clock_->Elapsed();
-  if (pause_->load(std::memory_order_relaxed)) causes |= kPause;
-  if (now - start_time_ >= time_limit_) causes |= kTimeLimit;
-  if (report_.every_steps() > 0 && step + 1 - reported_steps_ >= report_.every_steps()) causes |= kReport;
-  if (report_.every_seconds() > 0 && now - last_time_ >= absl::Seconds(report_.every_seconds())) {
-    causes |= kReport;
-  }
-  if (causes != 0) causes_[step % 2].store(step * kCauses + causes, std::memory_order_release);
-  if (!After(step).report) return;
-  reported_steps_ = step + 1;
-  last_time_ = now;
+void StepSchedule::Start() {
+  MutexLock lock(&mutex_);
+  start_time_ = last_time_ = options_.clock->Elapsed();
 }
 
-AfterStep StepSchedule::After(int64_t step) const {
-  const int64_t noted = causes_[step % 2].load(std::memory_order_acquire);
-  const int64_t causes = noted >= 0 && noted / kCauses == step ? noted % kCauses : 0;
+void StepSchedule::Restart() {
+  MutexLock lock(&mutex_);
+  last_time_ = options_.clock->Elapsed();
+}
+
+AfterStep StepSchedule::After(int64_t step) {
+  MutexLock lock(&mutex_);
+  const auto [found, is_first] = decided_.try_emplace(step);
+  Decided& decided = found->second;
+  if (is_first) decided = {.after = Decide(step), .left = options_.replicas};
+  const AfterStep after = decided.after;
+  if (--decided.left == 0) decided_.erase(found);
+  return after;
+}
+
+AfterStep StepSchedule::Decide(int64_t step) {
+  const TrainingLength& length = options_.length;
+  const absl::Duration now = options_.clock->Elapsed();
   const int64_t steps = step + 1;
-  const bool whole_epoch = steps % length_.steps_per_epoch == 0;
-  const int64_t epoch = steps / length_.steps_per_epoch;  // Where it is whole.
+  const bool whole_epoch = steps % length.steps_per_epoch == 0;
+  const int64_t epoch = steps / length.steps_per_epoch;  // Where it is whole.
   const auto is_due = [&](const auto& interval) {
     return (interval.every_steps() > 0 && steps % interval.every_steps() == 0) ||
            (interval.every_epochs() > 0 && whole_epoch && epoch % interval.every_epochs() == 0);
   };
   AfterStep after;
-  if (steps == length_.steps) {
+  if (steps == length.steps) {
     after.end = v1::STATE_REASON_COMPLETED;
-  } else if ((causes & kTimeLimit) != 0) {
+  } else if (now - start_time_ >= time_limit_) {
     after.end = v1::STATE_REASON_TIME_LIMIT;
-  } else if ((causes & kPause) != 0) {
+  } else if (options_.pause->load(std::memory_order_relaxed)) {
     after.end = v1::STATE_REASON_PAUSE_REQUESTED;
   }
   const bool ends = after.end != v1::STATE_REASON_UNSPECIFIED;
   const bool pauses = after.end == v1::STATE_REASON_PAUSE_REQUESTED;
   after.ends_epoch = whole_epoch || (ends && !pauses);
-  after.validate = validates_ && (is_due(validation_) || (ends && !pauses));
+  after.validate = options_.validates && (is_due(validation_) || (ends && !pauses));
   after.checkpoint = !checkpoints_.off() && (is_due(checkpoints_) || ends);
-  after.report = (causes & kReport) != 0 || after.settles();
+  after.report =
+      after.settles() || (report_.every_steps() > 0 && steps - reported_steps_ >= report_.every_steps()) ||
+      (report_.every_seconds() > 0 && now - last_time_ >= absl::Seconds(report_.every_seconds())) ||
+      (options_.reports_after != nullptr && options_.reports_after(step));
+  if (after.report) {
+    reported_steps_ = steps;
+    last_time_ = now;
+  }
   return after;
 }
 

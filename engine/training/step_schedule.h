@@ -3,9 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <map>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
+#include "engine/base/mutex.h"
 #include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"
 
@@ -38,47 +42,54 @@ struct AfterStep {
 };
 
 // What follows each step. The most of it follows from the step's number. What depends on the clock or on a
-// command the first replica decides before a step; the others learn of it after the step, whose reduction
-// they took together with the first. Steps count from 0 over all epochs.
+// command is decided by the first replica that has taken the step; the others, which may be steps behind it,
+// learn of it when they have. Steps count from 0 over all epochs. Thread-safe.
 class StepSchedule {
  public:
-  // `spec` has its defaults. Training begins with `first_step`, and has taken `seconds_before` already. Where
-  // `pause` is true before a step, training is paused after it. Pointers outlive the schedule.
-  StepSchedule(const v1::JobSpec& spec, const TrainingLength& length, bool validates, int64_t first_step,
-               double seconds_before, const std::atomic<bool>* pause, const Clock* clock);
+  struct Options {
+    TrainingLength length;
+    int replicas = 1;
+    bool validates = false;
+    int64_t first_step = 0;     // That training begins with.
+    double seconds_before = 0;  // That it has taken already.
+    // Where it is true when the first replica has taken a step, training is paused after that. Outlives the
+    // schedule.
+    const std::atomic<bool>* pause = nullptr;
+    const Clock* clock = nullptr;  // Outlives the schedule.
+    // Whether there is a report after a step in any case; null for never.
+    std::function<bool(int64_t step)> reports_after;
+  };
+  // `spec` has its defaults.
+  StepSchedule(const v1::JobSpec& spec, Options options);
 
-  // The first replica calls this when the first step begins.
-  void Start() { start_time_ = last_time_ = clock_->Elapsed(); }
-  // The first replica calls this when steps go on after validation: the time until then does not count for
-  // reports.
-  void Restart() { last_time_ = clock_->Elapsed(); }
-  // The first replica calls this before each step.
-  void Decide(int64_t step);
+  // The first step begins.
+  void Start() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Steps go on after validation: the time until then does not count for reports.
+  void Restart() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What follows `step`, which has been taken. Thread-safe.
-  AfterStep After(int64_t step) const;
+  // What follows `step`. Each replica asks once for each step, in their order, when it has taken it.
+  AfterStep After(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  static constexpr int kReport = 1, kTimeLimit = 2, kPause = 4, kCauses = 8;
+  // What has been decided, and by how many replicas it is still to be asked for.
+  struct Decided {
+    AfterStep after;
+    int left = 0;
+  };
+
+  AfterStep Decide(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const v1::ReportInterval report_;
   const v1::ValidationInterval validation_;
   const v1::Checkpointing checkpoints_;
-  const TrainingLength length_;
-  const bool validates_;
   const absl::Duration time_limit_;
-  const std::atomic<bool>* const pause_;
-  const Clock* const clock_;
+  const Options options_;
 
-  // Of the first replica alone.
-  int64_t reported_steps_;
-  absl::Duration start_time_;
-  absl::Duration last_time_;
-
-  // The newest even and odd steps with a cause, as step times kCauses plus the causes: another replica may
-  // still ask about a step while the first decides about the one behind it, never about a later one, as each
-  // step is reduced together.
-  std::atomic<int64_t> causes_[2] = {-1, -1};
+  Mutex mutex_;
+  std::map<int64_t, Decided> decided_ ABSL_GUARDED_BY(mutex_);  // By step.
+  int64_t reported_steps_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration start_time_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration last_time_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tandem

@@ -24,12 +24,18 @@ class StepScheduleTest : public testing::Test {
   // Takes all steps of epochs of 4 steps; steps are named from 1.
   void Take(int64_t first_step = 0, double seconds_before = 0) {
     const TrainingLength length = TrainingLength::Of(spec_.training(), 4);
-    StepSchedule schedule(spec_, length, validates_, first_step, seconds_before, &pause_, &clock_);
+    StepSchedule schedule(spec_, {.length = length,
+                                  .replicas = 1,
+                                  .validates = validates_,
+                                  .first_step = first_step,
+                                  .seconds_before = seconds_before,
+                                  .pause = &pause_,
+                                  .clock = &clock_,
+                                  .reports_after = nullptr});
     schedule.Start();
     reported_ = epochs_ = validated_ = checkpoints_ = {};
     for (int64_t step = first_step; step < length.steps; ++step) {
       if (step + 1 == pause_before_) pause_ = true;
-      schedule.Decide(step);
       clock_.Advance(absl::Seconds(1));
       const AfterStep after = schedule.After(step);
       if (after.report) reported_.push_back(step + 1);
@@ -107,7 +113,7 @@ TEST_F(StepScheduleTest, ReportsByStepsAndByTime) {
   EXPECT_THAT(reported_, ElementsAre(3, 4, 7, 8));
   spec_.mutable_training()->mutable_report()->set_every_seconds(2);
   Take();
-  EXPECT_THAT(reported_, ElementsAre(3, 4, 6, 8));
+  EXPECT_THAT(reported_, ElementsAre(2, 4, 6, 8));
 }
 
 TEST_F(StepScheduleTest, APauseEndsNoEpoch) {
@@ -134,14 +140,36 @@ TEST_F(StepScheduleTest, TheTimeLimitEndsTheEpochInProgress) {
   spec_.mutable_training()->mutable_early_stopping()->set_max_seconds(5);
   Take();
   EXPECT_EQ(end_, v1::STATE_REASON_TIME_LIMIT);
-  EXPECT_EQ(ended_, 6);
-  EXPECT_THAT(epochs_, ElementsAre(4, 6));
-  EXPECT_THAT(validated_, ElementsAre(4, 6));
+  EXPECT_EQ(ended_, 5);
+  EXPECT_THAT(epochs_, ElementsAre(4, 5));
+  EXPECT_THAT(validated_, ElementsAre(4, 5));
   // Over all attempts.
-  Take(0, /*seconds_before=*/4);
+  Take(0, /*seconds_before=*/3);
   EXPECT_EQ(ended_, 2);
   Take(0, /*seconds_before=*/40);
   EXPECT_EQ(ended_, 1);
+}
+
+TEST_F(StepScheduleTest, TheFirstReplicaDecidesForAll) {
+  StepSchedule schedule(spec_, {.length = TrainingLength::Of(spec_.training(), 4),
+                                .replicas = 2,
+                                .validates = true,
+                                .first_step = 0,
+                                .seconds_before = 0,
+                                .pause = &pause_,
+                                .clock = &clock_,
+                                .reports_after = [](int64_t step) { return step == 1; }});
+  schedule.Start();
+  // One is two steps ahead when the command comes.
+  EXPECT_FALSE(schedule.After(0).report);
+  EXPECT_TRUE(schedule.After(1).report);
+  pause_ = true;
+  EXPECT_EQ(schedule.After(2).end, v1::STATE_REASON_PAUSE_REQUESTED);
+  EXPECT_FALSE(schedule.After(0).report);
+  const AfterStep second = schedule.After(1);
+  EXPECT_TRUE(second.report);
+  EXPECT_FALSE(second.settles());
+  EXPECT_EQ(schedule.After(2).end, v1::STATE_REASON_PAUSE_REQUESTED);
 }
 
 }  // namespace

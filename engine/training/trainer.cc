@@ -13,19 +13,22 @@
 #include "engine/base/memory_error.h"
 #include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
-#include "engine/checkpoint/checkpoint_file.h"
 #include "engine/collectives/local/local_group.h"
 #include "engine/data/augment/augmenter.h"
 #include "engine/data/dataset.h"
-#include "engine/data/sampler.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/schedules/learning_rate.h"
 #include "engine/training/checkpoint_keeper.h"
+#include "engine/training/dealt_samples.h"
 #include "engine/training/initial_weights.h"
+#include "engine/training/load_meter.h"
 #include "engine/training/model_file.h"
+#include "engine/training/notices.h"
 #include "engine/training/plan.h"
 #include "engine/training/replica.h"
+#include "engine/training/replica_spec.h"
 #include "engine/training/reporter.h"
+#include "engine/training/resumption.h"
 #include "engine/training/serial_observer.h"
 #include "engine/training/snapshot.h"
 #include "engine/training/step_schedule.h"
@@ -42,7 +45,7 @@ class LocalTrainer final : public Trainer {
       : options_(std::move(options)),
         submitted_dataset_(std::move(submitted)),
         observer_(options_.observer),
-        communicators_(CreateLocalGroup(static_cast<int>(options_.devices.size()))),
+        communicators_(CreateLocalGroup(static_cast<int>(options_.devices.size()), options_.watchdog)),
         replicas_(options_.devices.size()) {}
 
   absl::Status Run() override;
@@ -57,18 +60,23 @@ class LocalTrainer final : public Trainer {
 
  private:
   int count() const { return static_cast<int>(replicas_.size()); }
+  const DealtSamples& dealt() const { return *dealt_.load(); }
+  void Deal(std::vector<double> loads) {
+    all_dealt_.push_back(std::make_unique<DealtSamples>(options_.spec, data_.info, std::move(loads)));
+    dealt_ = all_dealt_.back().get();
+  }
 
   absl::Status OpenData();
   absl::Status OpenWeights();
-  // Reads the checkpoint, where there is one.
-  absl::Status OpenCheckpoint();
+  // Takes what the checkpoint has, where there is one.
+  absl::Status Resume();
   // What replicas share, and what begins where the checkpoint ended.
   void Prepare();
   // A replica's thread.
   void RunReplica(int rank);
   absl::Status OpenReplica(int rank);
-  // Tells the observer where a replica takes more memory than was planned.
-  void CompareMemory();
+  // Tells the observer what a person should know.
+  void TellOfStart();
   absl::Status Train(int rank);
   // What comes after `steps` steps, the replicas having added what they measured: all of them call this. True
   // where training ends.
@@ -81,8 +89,9 @@ class LocalTrainer final : public Trainer {
   absl::Status CheckModel() const;
   // Adds to an error of the numbers from which checkpoint the job would go on.
   absl::Status WithCheckpoint(absl::Status status) const;
-  // Tells the observer of a learning rate that the number of replicas has changed.
-  void ReportScaling();
+  // Measures the replica after `step`, where that is to be done, and deals by the loads that follow: all
+  // replicas call this.
+  absl::Status MeasureLoads(int rank, int64_t step);
 
   absl::StatusOr<Snapshot> TakeSnapshot() const;
   absl::Status WriteModelOf(const Snapshot& snapshot, const std::string& path) const;
@@ -103,11 +112,13 @@ class LocalTrainer final : public Trainer {
   OpenedDataset data_;
   std::map<std::string, Tensor> initial_weights_;  // By name; those that a checkpoint does not stand for.
   int64_t planned_bytes_ = 0;                      // Of one replica.
-  std::unique_ptr<Sampler> train_sampler_;
-  std::unique_ptr<Sampler> validation_sampler_;
+  // The last one holds; the one before it did until loads were measured.
+  std::vector<std::unique_ptr<DealtSamples>> all_dealt_;
+  std::atomic<const DealtSamples*> dealt_{nullptr};
+  std::unique_ptr<LoadMeter> load_meter_;  // Null where loads are not to be measured.
   std::unique_ptr<LearningRate> learning_rate_;
   // What a checkpoint says, until the replicas have taken it.
-  absl::optional<CheckpointContents> resumed_;
+  absl::optional<Resumption> resumed_;
   TrainingState state_;  // When Run began.
   TrainingLength length_;
   std::atomic<bool> pause_{false};
@@ -146,51 +157,35 @@ absl::Status LocalTrainer::OpenData() {
   const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
   if (!plan.ok()) return absl::DataLossError(plan.status().message());
   planned_bytes_ = plan->replica_memory_bytes;
-  const v1::Training& training = options_.spec.training();
-  data_.train = Augment(std::move(data_.train), options_.dataset.augmentation(), data_.info, training.seed());
-  const std::vector<double> loads(count(), 1.0);
-  train_sampler_ = std::make_unique<Sampler>(Sampler::Options{.samples = data_.info.train_samples,
-                                                              .batch = training.global_batch_size(),
-                                                              .loads = loads,
-                                                              .shuffle = training.shuffle(),
-                                                              .seed = training.seed()});
-  if (data_.validation != nullptr) {
-    validation_sampler_ =
-        std::make_unique<Sampler>(Sampler::Options{.samples = data_.info.validation_samples,
-                                                   .batch = training.validation_batch_size(),
-                                                   .loads = loads,
-                                                   .shuffle = false,
-                                                   .seed = 0});
-  }
+  data_.train = Augment(std::move(data_.train), options_.dataset.augmentation(), data_.info,
+                        options_.spec.training().seed());
   return absl::OkStatus();
 }
 
-absl::Status LocalTrainer::OpenCheckpoint() {
-  if (options_.checkpoint_path.empty()) return absl::OkStatus();
-  absl::StatusOr<CheckpointContents> contents = ReadCheckpoint(options_.env, options_.checkpoint_path);
-  if (absl::IsNotFound(contents.status())) return absl::OkStatus();
-  if (!contents.ok()) return absl::FailedPreconditionError(contents.status().message());
-  absl::StatusOr<TrainingState> state = TrainingStateFromJson(contents->state);
-  if (!state.ok()) {
-    return absl::FailedPreconditionError(absl::StrCat("the checkpoint ", options_.checkpoint_path,
-                                                      " cannot be used: ", state.status().message()));
-  }
-  if (static_cast<int>(state->epoch_shares.size()) != count()) {
-    return absl::FailedPreconditionError(absl::StrCat("the checkpoint ", options_.checkpoint_path, " is of ",
-                                                      state->epoch_shares.size(), " replicas; this job has ",
-                                                      count()));
-  }
-  resumed_ = *std::move(contents);
-  state_ = *std::move(state);
+absl::Status LocalTrainer::Resume() {
+  TANDEM_ASSIGN_OR_RETURN(
+      resumed_, OpenCheckpoint(options_.env, options_.checkpoint_path, options_.spec.replicas(), count()));
+  if (!resumed_.has_value()) return absl::OkStatus();
+  state_ = resumed_->state;
+  if (!resumed_->notice.empty()) observer_.OnNotice(resumed_->notice);
   return absl::OkStatus();
 }
 
 void LocalTrainer::Prepare() {
   const v1::Training& training = options_.spec.training();
-  const bool validates = validation_sampler_ != nullptr;
-  length_ = TrainingLength::Of(training, train_sampler_->steps_per_epoch());
   std::vector<std::string> devices;
   for (const v1::Device& device : options_.devices) devices.push_back(device.name());
+  std::vector<double> loads = LoadsOf(options_.spec.replicas());
+  if (options_.spec.replicas().auto_worker_load()) {
+    if (state_.loads.size() == loads.size()) {
+      loads = state_.loads;
+    } else if (count() > 1) {
+      load_meter_ = std::make_unique<LoadMeter>(devices, state_.step);
+    }
+  }
+  Deal(std::move(loads));
+  const bool validates = dealt().validation != nullptr;
+  length_ = dealt().length;
   learning_rate_ = std::make_unique<LearningRate>(
       LearningRate::Options{.schedule = training.schedule(),
                             .learning_rate = LearningRateOf(training.optimizer()),
@@ -198,10 +193,21 @@ void LocalTrainer::Prepare() {
                             .steps = length_.steps,
                             .replicas = count()});
   schedule_ = std::make_unique<StepSchedule>(
-      options_.spec, length_, validates, state_.step,
-      state_.summary.training_seconds() + state_.summary.validation_seconds(), &pause_, options_.clock);
-  reporter_ = std::make_unique<Reporter>(options_.spec, length_, std::move(devices), validates,
-                                         learning_rate_.get(), options_.clock, &observer_);
+      options_.spec, StepSchedule::Options{.length = length_,
+                                           .replicas = count(),
+                                           .validates = validates,
+                                           .first_step = state_.step,
+                                           .seconds_before = state_.summary.training_seconds() +
+                                                             state_.summary.validation_seconds(),
+                                           .pause = &pause_,
+                                           .clock = options_.clock,
+                                           .reports_after = [averaging = &dealt().averaging](int64_t step) {
+                                             return averaging->ReportsAfter(step);
+                                           }});
+  reporter_ =
+      std::make_unique<Reporter>(options_.spec, length_, std::move(devices), validates, learning_rate_.get(),
+                                 &dealt().averaging, options_.clock, &observer_);
+  reporter_->SetLoads(dealt().loads);
   if (resumed_.has_value()) reporter_->Restore(state_);
   if (options_.checkpoint_path.empty() && options_.best_path.empty()) return;
   keeper_ = std::make_unique<CheckpointKeeper>(CheckpointKeeper::Options{
@@ -223,17 +229,14 @@ absl::Status LocalTrainer::OpenWeights() {
       ReadInitialWeights(options_.spec, options_.initial_weights_path);
   if (!weights.ok()) return absl::DataLossError(weights.status().message());
   initial_weights_ = *std::move(weights);
-  observer_.OnNotice(absl::StrCat("begins with ", initial_weights_.size(), " tensors of ",
-                                  options_.spec.initial_weights().has_file()
-                                      ? options_.spec.initial_weights().file()
-                                      : options_.spec.initial_weights().artifact().job()));
+  observer_.OnNotice(WeightsNotice(options_.spec.initial_weights(), initial_weights_.size()));
   return absl::OkStatus();
 }
 
 absl::Status LocalTrainer::Run() {
   if (failed()) return failure();
   TANDEM_RETURN_IF_ERROR(CatchNoMemory([this] { return OpenData(); }));
-  TANDEM_RETURN_IF_ERROR(CatchNoMemory([this] { return OpenCheckpoint(); }));
+  TANDEM_RETURN_IF_ERROR(CatchNoMemory([this] { return Resume(); }));
   TANDEM_RETURN_IF_ERROR(CatchNoMemory([this] { return OpenWeights(); }));
   Prepare();
   std::vector<std::thread> threads;
@@ -248,8 +251,11 @@ absl::Status LocalTrainer::Run() {
 }
 
 absl::Status LocalTrainer::CheckModel() const {
-  TANDEM_ASSIGN_OR_RETURN(const ReplicaVariables variables, replicas_[0]->ReadVariables());
-  return CheckFinite(variables, reporter_->Summary().steps());
+  TANDEM_ASSIGN_OR_RETURN(const Snapshot snapshot, TakeSnapshot());
+  for (const ReplicaVariables& variables : snapshot) {
+    TANDEM_RETURN_IF_ERROR(CheckFinite(variables, reporter_->Summary().steps()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status LocalTrainer::WithCheckpoint(absl::Status status) const {
@@ -299,8 +305,7 @@ absl::Status LocalTrainer::OpenReplica(int rank) {
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, options_.device_factory(options_.devices[rank]));
   const ReplicaContext context{.spec = &options_.spec,
                                .data = &data_,
-                               .train_sampler = train_sampler_.get(),
-                               .validation_sampler = validation_sampler_.get(),
+                               .dealt = &dealt(),
                                .learning_rate = learning_rate_.get(),
                                .initial_weights = &initial_weights_,
                                .first_step = state_.step,
@@ -313,15 +318,17 @@ absl::Status LocalTrainer::OpenReplica(int rank) {
   return absl::OkStatus();
 }
 
-void LocalTrainer::CompareMemory() {
+void LocalTrainer::TellOfStart() {
   int64_t bytes = 0;
   {
     MutexLock lock(&mutex_);
     bytes = replica_bytes_;
   }
-  if (bytes <= planned_bytes_) return;
-  observer_.OnNotice(absl::StrCat("A replica takes ", bytes >> 20, " MiB of memory, more than the ",
-                                  planned_bytes_ >> 20, " MiB that were planned."));
+  const v1::Schedule& schedule = options_.spec.training().schedule();
+  for (const std::string& notice :
+       {MemoryNotice(bytes, planned_bytes_), ScalingNotice(schedule, count(), learning_rate_->Rate(0))}) {
+    if (!notice.empty()) observer_.OnNotice(notice);
+  }
 }
 
 absl::Status LocalTrainer::Train(int rank) {
@@ -337,30 +344,34 @@ absl::Status LocalTrainer::Train(int rank) {
     resumed_.reset();
     initial_weights_.clear();
     reporter_->Start();
-    CompareMemory();
-    ReportScaling();
+    TellOfStart();
     schedule_->Start();
     MutexLock lock(&mutex_);
     outcome_ = state_.end;
     if (state_.step >= length_.steps) outcome_.reason = v1::STATE_REASON_COMPLETED;
   }
+  TANDEM_RETURN_IF_ERROR(communicators_[rank]->Barrier());
   if (state_.end.reason != v1::STATE_REASON_UNSPECIFIED) return absl::OkStatus();
   for (int64_t step = state_.step; step < length_.steps; ++step) {
     if (failed()) return failure();
-    if (rank == 0) schedule_->Decide(step);
     TANDEM_RETURN_IF_ERROR(replica.TrainStep(step));
+    if (load_meter_ != nullptr) TANDEM_RETURN_IF_ERROR(MeasureLoads(rank, step));
     const AfterStep after = schedule_->After(step);
     if (!after.report) continue;
     TANDEM_ASSIGN_OR_RETURN(Measurement training, replica.TakeTraining());
     TANDEM_RETURN_IF_ERROR(reporter_->AddTraining(rank, step + 1, after, std::move(training)));
     if (after.validate) {
-      TANDEM_ASSIGN_OR_RETURN(Measurement validation, replica.Validate([this] { return failed(); }));
+      TANDEM_ASSIGN_OR_RETURN(Measurement validation,
+                              replica.Validate(step + 1, [this] { return failed(); }));
       TANDEM_RETURN_IF_ERROR(reporter_->AddValidation(rank, step + 1, after, std::move(validation)));
     }
-    if (!after.settles()) continue;
-    TANDEM_ASSIGN_OR_RETURN(const bool ends, Settle(rank, step + 1, after));
-    if (ends) break;
-    if (rank == 0 && after.validate) schedule_->Restart();
+    if (after.settles()) {
+      TANDEM_ASSIGN_OR_RETURN(const bool ends, Settle(rank, step + 1, after));
+      if (ends) break;
+      if (rank == 0 && after.validate) schedule_->Restart();
+    }
+    // One that steps alone might report again before the others have taken note.
+    if (dealt().averaging.steps_alone()) TANDEM_RETURN_IF_ERROR(communicators_[rank]->Barrier());
   }
   return absl::OkStatus();
 }
@@ -401,10 +412,13 @@ absl::StatusOr<bool> LocalTrainer::Settle(int rank, int64_t steps, const AfterSt
 }
 
 absl::Status LocalTrainer::Keep(int rank, int64_t steps, CheckpointKeeper::Purpose purpose) {
-  TANDEM_ASSIGN_OR_RETURN(ReplicaVariables variables, replicas_[rank]->ReadVariables());
-  if (rank == 0) TANDEM_RETURN_IF_ERROR(CheckFinite(variables, steps));
+  TANDEM_ASSIGN_OR_RETURN(ReplicaVariables variables,
+                          replicas_[rank]->ReadVariables(dealt().averaging.AlikeAfter(steps)));
+  TANDEM_RETURN_IF_ERROR(CheckFinite(variables, steps));
   keeper_->Add(rank, std::move(variables), purpose, [this] {
     TrainingState state = reporter_->State();
+    // Loads that are still to be measured are none.
+    if (load_meter_ == nullptr || all_dealt_.size() > 1) state.loads = dealt().loads;
     MutexLock lock(&mutex_);
     state.end = outcome_.reason == v1::STATE_REASON_PAUSE_REQUESTED ? TrainingOutcome() : outcome_;
     return state;
@@ -412,27 +426,44 @@ absl::Status LocalTrainer::Keep(int rank, int64_t steps, CheckpointKeeper::Purpo
   return absl::OkStatus();
 }
 
-void LocalTrainer::ReportScaling() {
-  const v1::Training& training = options_.spec.training();
-  if (!training.schedule().linear_scaling() || count() == 1) return;
-  observer_.OnNotice(absl::StrCat("the schedule's rates are multiplied by ", count(),
-                                  ", the number of replicas; the first step's is ", learning_rate_->Rate(0)));
+absl::Status LocalTrainer::MeasureLoads(int rank, int64_t step) {
+  Communicator& communicator = *communicators_[rank];
+  if (!load_meter_->Measure(rank, step, replicas_[rank]->speed())) return absl::OkStatus();
+  TANDEM_RETURN_IF_ERROR(communicator.Barrier());
+  if (rank == 0) {
+    const v1::WorkerLoads loads = load_meter_->Loads(step + 1, dealt().train->BatchSamples(0));
+    std::vector<double> values;
+    for (const v1::ReplicaLoad& replica : loads.replicas()) values.push_back(replica.load());
+    reporter_->SetLoads(values);
+    Deal(std::move(values));
+    observer_.OnWorkerLoads(loads);
+  }
+  // One after the other, as algorithms are timed while they compile.
+  for (int turn = 0; turn <= count(); ++turn) {
+    TANDEM_RETURN_IF_ERROR(communicator.Barrier());
+    if (turn == rank) TANDEM_RETURN_IF_ERROR(replicas_[rank]->Redeal(&dealt(), step + 1));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Snapshot> LocalTrainer::TakeSnapshot() const {
   Snapshot snapshot;
   for (const std::unique_ptr<Replica>& replica : replicas_) {
     if (replica == nullptr) return absl::FailedPreconditionError("there is no model before training");
-    TANDEM_ASSIGN_OR_RETURN(snapshot.emplace_back(), replica->ReadVariables());
+    TANDEM_ASSIGN_OR_RETURN(
+        snapshot.emplace_back(),
+        replica->ReadVariables(dealt().averaging.AlikeAfter(reporter_->Summary().steps())));
   }
   return snapshot;
 }
 
 absl::Status LocalTrainer::WriteModelOf(const Snapshot& snapshot, const std::string& path) const {
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors,
-                          ModelTensors(snapshot, options_.spec.training().has_weight_average()));
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::vector<NamedTensor> tensors,
+      ModelTensors(snapshot, options_.spec.training().has_weight_average(), dealt().averaging.Shares()));
   v1::JobSpec spec = options_.spec;
   *spec.mutable_dataset() = submitted_dataset_;
+  SettleLoads(dealt().loads, spec.mutable_replicas());
   return WriteModel(options_.env, path, spec, tensors,
                     {.sample_type = data_.info.sample_type,
                      .normalization = data_.info.normalization,
@@ -456,8 +487,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Options options) {
   *options.spec.mutable_dataset() = options.dataset;
   FillDefaults(&options.spec);
   TANDEM_RETURN_IF_ERROR(CheckJob(options.spec));
-  if (options.spec.replicas().count() != static_cast<int>(options.devices.size())) {
-    return FieldError("replicas.count", absl::StrCat("is ", options.spec.replicas().count(), ", but ",
+  if (const size_t replicas = LoadsOf(options.spec.replicas()).size(); replicas != options.devices.size()) {
+    return FieldError("replicas.count", absl::StrCat("asks for ", replicas, " that compute, but ",
                                                      options.devices.size(), " devices were given"));
   }
   if (options.device_factory == nullptr) return absl::InvalidArgumentError("a device factory is needed");

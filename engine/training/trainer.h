@@ -36,6 +36,8 @@ class TrainerObserver {
   virtual void OnCheckpoint(const v1::Checkpoint& /*checkpoint*/) {}
   // The model with this result, the best so far, is durable at Options.best_path.
   virtual void OnBestModel(const v1::BestResult& /*best*/) {}
+  // The replicas' loads were measured.
+  virtual void OnWorkerLoads(const v1::WorkerLoads& /*loads*/) {}
   virtual void OnNotice(absl::string_view /*message*/) {}
 };
 
@@ -50,7 +52,7 @@ class Trainer {
     v1::JobSpec spec;
     // spec.dataset with its source.
     v1::DatasetSpec dataset;
-    // One a replica, in the order of ranks.
+    // One for each replica that is made, in the order of ranks; replicas that share a device name it again.
     std::vector<v1::Device> devices;
     DeviceFactory device_factory;
     // Outlives the Trainer; may be null.
@@ -67,6 +69,8 @@ class Trainer {
     std::string best_path;
     // For these files and the model.
     Env* env = Env::Real();
+    // Replicas that wait so long for others end the training with DEADLINE_EXCEEDED, which names these.
+    absl::Duration watchdog = absl::Minutes(30);
   };
 
   // Checks the options. INVALID_ARGUMENT with the fields at fault.
@@ -93,8 +97,9 @@ class Trainer {
   virtual v1::TrainingSummary Summary() const = 0;
 
   // Writes the model as safetensors (temporary file, fsync, rename): parameters as "<layer>.weight" and
-  // "<layer>.bias" in float32, the means of the replicas' statistics as "<layer>.running_mean" and such, and
-  // the job as it was submitted, with its defaults, as metadata. The moving averages of the parameters in
+  // "<layer>.bias" in float32, statistics as "<layer>.running_mean" and such, the means of what replicas have
+  // of their own, and the job as it was submitted, with its defaults and the loads that were measured, as
+  // metadata. The moving averages of the parameters in
   // their place, where there are any; the best weights in place of the last, where best_model.export_best
   // says so. After Run.
   virtual absl::Status SaveModel(const std::string& path) const = 0;

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/backends/device_factory.h"
+#include "engine/training/replica_spec.h"
 
 namespace tandem {
 
@@ -36,7 +37,7 @@ Trainer::Options OptionsFor(const v1::JobSpec& spec, const std::string& kind, Tr
   Trainer::Options options;
   options.spec = spec;
   options.dataset = spec.dataset();
-  for (int rank = 0; rank < spec.replicas().count(); ++rank) {
+  for (size_t rank = 0; rank < LoadsOf(spec.replicas()).size(); ++rank) {
     options.devices.emplace_back().set_name(absl::StrCat("devices/", kind, ":", rank));
     options.devices.back().set_threads(1);
   }

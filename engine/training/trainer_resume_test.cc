@@ -12,7 +12,7 @@
 #include "engine/base/faulty_env.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/safetensors_reader.h"
-#include "engine/training/trainer_fixture.h"
+#include "engine/training/resume_fixture.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -24,106 +24,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr char kCheckpoint[] = "/d/checkpoint.safetensors";
-constexpr char kBest[] = "/d/best.safetensors";
-constexpr char kModel[] = "/d/model.safetensors";
-
-// With batch normalisation, an optimizer with state, a plateau, and an odd last batch: 8 steps in an epoch.
-v1::JobSpec SmallJob(int replicas, const std::string& training = "") {
-  v1::JobSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      absl::StrCat(R"(
-    dataset {
-      synthetic { shape: [1, 8, 8] classes: 4 train_samples: 61 validation_samples: 27 }
-    }
-    model {
-      input { shape: [1, 8, 8] }
-      layers { conv2d { filters: 3 kernel: 3 } }
-      layers { batch_norm {} }
-      layers { dense { units: 4 } }
-    }
-    training {
-      loss { softmax_cross_entropy {} }
-      optimizer { adam { learning_rate: 0.01 } }
-      schedule { plateau { patience: 1 factor: 0.5 threshold: 100 threshold_mode: THRESHOLD_MODE_ABS } }
-      global_batch_size: 8
-      seed: 7
-      report { every_steps: 1 }
-      )",
-                   training, training.find("epochs") == 0 || training.find("steps") == 0 ? "" : " epochs: 4",
-                   "}"),
-      &spec));
-  spec.mutable_replicas()->set_count(replicas);
-  return spec;
-}
-
-class Recorder : public TrainerObserver {
- public:
-  void OnStarted(int64_t step) override { started = step; }
-  void OnProgress(const v1::Progress& report) override {
-    losses.push_back(report.training().loss());
-    rates.push_back(report.learning_rate());
-    if (on_step) on_step(report.step());
-  }
-  void OnEpoch(const v1::EpochSummary& epoch) override { epochs.push_back(epoch); }
-  void OnValidation(const v1::ValidationResult& result) override { validations.push_back(result); }
-  void OnCheckpoint(const v1::Checkpoint& checkpoint) override { checkpoints.push_back(checkpoint.step()); }
-  void OnBestModel(const v1::BestResult& best) override { best_steps.push_back(best.step()); }
-  void OnNotice(absl::string_view message) override { notices.emplace_back(message); }
-
-  int64_t started = -1;
-  std::vector<double> losses, rates;
-  std::vector<v1::EpochSummary> epochs;
-  std::vector<v1::ValidationResult> validations;
-  std::vector<int64_t> checkpoints, best_steps;
-  std::vector<std::string> notices;
-  std::function<void(int64_t step)> on_step;
-};
-
-struct Result {
-  absl::Status status;
-  TrainingOutcome outcome;
-  v1::TrainingSummary summary;
-};
-
-// Runs a trainer over the files of `env`, with `act` called after each step.
-Result Train(const v1::JobSpec& spec, const std::string& kind, FaultyEnv* env, Recorder* recorder,
-             const std::function<void(Trainer&, int64_t step)>& act = {}) {
-  Trainer::Options options = OptionsFor(spec, kind, recorder);
-  options.checkpoint_path = kCheckpoint;
-  options.best_path = kBest;
-  options.env = env;
-  absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(options));
-  if (!trainer.ok()) return {trainer.status(), {}, {}};
-  if (act) recorder->on_step = [&](int64_t step) { act(**trainer, step); };
-  Result result;
-  result.status = (*trainer)->Run();
-  recorder->on_step = nullptr;
-  result.summary = (*trainer)->Summary();
-  if (!result.status.ok()) return result;
-  result.outcome = (*trainer)->outcome();
-  if (result.outcome.reason != v1::STATE_REASON_PAUSE_REQUESTED) {
-    const absl::Status saved = (*trainer)->SaveModel(kModel);
-    EXPECT_TRUE(saved.ok()) << saved;
-  }
-  return result;
-}
-
-// The training that nothing interrupts.
-struct Whole {
-  explicit Whole(const v1::JobSpec& spec, const std::string& kind) {
-    const Result result = Train(spec, kind, &env, &recorder);
-    EXPECT_TRUE(result.status.ok()) << result.status;
-    EXPECT_EQ(result.outcome.reason, v1::STATE_REASON_COMPLETED);
-    summary = result.summary;
-    model = *env.ReadFile(kModel);
-  }
-  FaultyEnv env;
-  Recorder recorder;
-  v1::TrainingSummary summary;
-  std::string model;
-};
-
 TEST(TrainerResumeTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
   for (const char* kind : {"cpu", "reference"}) {
     for (const int replicas : {1, 3}) {
@@ -134,7 +34,7 @@ TEST(TrainerResumeTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
         SCOPED_TRACE(absl::StrCat(kind, " ", replicas, " ", pause));
         FaultyEnv env;
         Recorder first;
-        const Result paused = Train(spec, kind, &env, &first, [&](Trainer& trainer, int64_t step) {
+        const Result paused = TrainWithFiles(spec, kind, &env, &first, [&](Trainer& trainer, int64_t step) {
           if (step == pause) trainer.Pause();
         });
         ASSERT_TRUE(paused.status.ok()) << paused.status;
@@ -148,7 +48,7 @@ TEST(TrainerResumeTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
         EXPECT_FALSE(env.ReadFile(kModel).ok());
 
         Recorder second;
-        const Result resumed = Train(spec, kind, &env, &second);
+        const Result resumed = TrainWithFiles(spec, kind, &env, &second);
         ASSERT_TRUE(resumed.status.ok()) << resumed.status;
         EXPECT_EQ(resumed.outcome.reason, v1::STATE_REASON_COMPLETED);
         EXPECT_EQ(second.started, step);
@@ -185,13 +85,13 @@ TEST(TrainerResumeTest, ATrainingThatBreaksOffGoesOnFromItsLastCheckpoint) {
     EXPECT_THAT(whole.recorder.checkpoints, ElementsAre(8, 16, 24, 32));
     FaultyEnv env;
     Recorder first;
-    const Result broken = Train(spec, "cpu", &env, &first, [&](Trainer& trainer, int64_t step) {
+    const Result broken = TrainWithFiles(spec, "cpu", &env, &first, [&](Trainer& trainer, int64_t step) {
       if (step == 20) trainer.Cancel();
     });
     EXPECT_EQ(broken.status.code(), absl::StatusCode::kCancelled);
     env.CutPower();
     Recorder second;
-    const Result resumed = Train(spec, "cpu", &env, &second);
+    const Result resumed = TrainWithFiles(spec, "cpu", &env, &second);
     ASSERT_TRUE(resumed.status.ok()) << resumed.status;
     EXPECT_EQ(second.started, 16);
     EXPECT_EQ(*env.ReadFile(kModel), whole.model);
@@ -199,7 +99,7 @@ TEST(TrainerResumeTest, ATrainingThatBreaksOffGoesOnFromItsLastCheckpoint) {
     // One that has come to its end has nothing left to do, and gives its model again.
     ASSERT_TRUE(env.RemoveFile(kModel).ok());
     Recorder third;
-    EXPECT_EQ(Train(spec, "cpu", &env, &third).outcome.reason, v1::STATE_REASON_COMPLETED);
+    EXPECT_EQ(TrainWithFiles(spec, "cpu", &env, &third).outcome.reason, v1::STATE_REASON_COMPLETED);
     EXPECT_EQ(third.started, 32);
     EXPECT_THAT(third.losses, IsEmpty());
     EXPECT_EQ(*env.ReadFile(kModel), whole.model);
@@ -211,13 +111,13 @@ TEST(TrainerResumeTest, CheckpointsWithinEpochsAndNone) {
   spec.mutable_checkpoints()->set_every_steps(5);
   FaultyEnv env;
   Recorder recorder;
-  ASSERT_TRUE(Train(spec, "cpu", &env, &recorder).status.ok());
+  ASSERT_TRUE(TrainWithFiles(spec, "cpu", &env, &recorder).status.ok());
   EXPECT_THAT(recorder.checkpoints, ElementsAre(5, 10, 13));
   spec.mutable_checkpoints()->Clear();
   spec.mutable_checkpoints()->set_off(true);
   FaultyEnv empty;
   Recorder none;
-  ASSERT_TRUE(Train(spec, "cpu", &empty, &none).status.ok());
+  ASSERT_TRUE(TrainWithFiles(spec, "cpu", &empty, &none).status.ok());
   EXPECT_THAT(none.checkpoints, IsEmpty());
   EXPECT_FALSE(empty.ReadFile(kCheckpoint).ok());
 }
@@ -225,7 +125,7 @@ TEST(TrainerResumeTest, CheckpointsWithinEpochsAndNone) {
 TEST(TrainerResumeTest, StepsAreALengthToo) {
   FaultyEnv env;
   Recorder recorder;
-  const Result result = Train(SmallJob(2, "steps: 13"), "cpu", &env, &recorder);
+  const Result result = TrainWithFiles(SmallJob(2, "steps: 13"), "cpu", &env, &recorder);
   ASSERT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(result.outcome.message, "All steps were trained.");
   EXPECT_EQ(recorder.losses.size(), 13);
@@ -240,8 +140,8 @@ TEST(TrainerResumeTest, ValidatesEverySoManySteps) {
   for (const int replicas : {1, 2}) {
     FaultyEnv env;
     Recorder recorder;
-    const Result result = Train(SmallJob(replicas, "epochs: 2 validation { every_steps: 5 } best_model {}"),
-                                "cpu", &env, &recorder);
+    const Result result = TrainWithFiles(
+        SmallJob(replicas, "epochs: 2 validation { every_steps: 5 } best_model {}"), "cpu", &env, &recorder);
     ASSERT_TRUE(result.status.ok()) << result.status;
     std::vector<int64_t> steps;
     for (const v1::ValidationResult& validation : recorder.validations) {
@@ -268,7 +168,7 @@ TEST(TrainerResumeTest, StopsEarlyForAllReplicas) {
       // Nothing is better than the first by so much.
       const v1::JobSpec spec = SmallJob(
           replicas, absl::StrCat("epochs: 9 ", validation, "early_stopping { patience: 2 min_delta: 100 }"));
-      const Result result = Train(spec, "cpu", &env, &recorder);
+      const Result result = TrainWithFiles(spec, "cpu", &env, &recorder);
       ASSERT_TRUE(result.status.ok()) << result.status;
       EXPECT_EQ(result.outcome.reason, v1::STATE_REASON_NO_IMPROVEMENT);
       const int64_t steps = validation.empty() ? 24 : 9;
@@ -280,7 +180,7 @@ TEST(TrainerResumeTest, StopsEarlyForAllReplicas) {
       // Once more from its checkpoint: it has ended.
       const std::string model = *env.ReadFile(kModel);
       Recorder again;
-      const Result same = Train(spec, "cpu", &env, &again);
+      const Result same = TrainWithFiles(spec, "cpu", &env, &again);
       EXPECT_EQ(same.outcome.reason, v1::STATE_REASON_NO_IMPROVEMENT);
       EXPECT_EQ(same.outcome.message, result.outcome.message);
       EXPECT_THAT(again.losses, IsEmpty());
@@ -292,14 +192,15 @@ TEST(TrainerResumeTest, StopsEarlyForAllReplicas) {
 TEST(TrainerResumeTest, StopsAtATargetAndInTime) {
   FaultyEnv env;
   Recorder recorder;
-  Result result =
-      Train(SmallJob(2, "early_stopping { metric: \"accuracy\" target: 0 }"), "cpu", &env, &recorder);
+  Result result = TrainWithFiles(SmallJob(2, "early_stopping { metric: \"accuracy\" target: 0 }"), "cpu",
+                                 &env, &recorder);
   EXPECT_EQ(result.outcome.reason, v1::STATE_REASON_TARGET_REACHED) << result.status;
   EXPECT_EQ(recorder.epochs.size(), 1);
 
   FaultyEnv other;
   Recorder timed;
-  result = Train(SmallJob(2, "epochs: 1000 early_stopping { max_seconds: 0.000001 }"), "cpu", &other, &timed);
+  result = TrainWithFiles(SmallJob(2, "epochs: 1000 early_stopping { max_seconds: 0.000001 }"), "cpu", &other,
+                          &timed);
   EXPECT_EQ(result.outcome.reason, v1::STATE_REASON_TIME_LIMIT) << result.status;
   // The first step may begin within the time.
   EXPECT_LE(timed.losses.size(), 2);
@@ -314,7 +215,7 @@ TEST(TrainerResumeTest, TheBestModelMayBeTheResult) {
   spec.mutable_training()->mutable_optimizer()->mutable_adam()->set_learning_rate(0.5);
   FaultyEnv env;
   Recorder recorder;
-  const Result result = Train(spec, "cpu", &env, &recorder);
+  const Result result = TrainWithFiles(spec, "cpu", &env, &recorder);
   ASSERT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(*env.ReadFile(kModel), *env.ReadFile(kBest));
   EXPECT_EQ(recorder.best_steps.back(), result.summary.best().step());
@@ -338,7 +239,7 @@ TEST(TrainerResumeTest, ACheckpointThatCannotBeWrittenIsToldAndTrainingGoesOn) {
   };
   FullEnv env;
   Recorder recorder;
-  const Result result = Train(SmallJob(1), "cpu", &env, &recorder, [&](Trainer&, int64_t step) {
+  const Result result = TrainWithFiles(SmallJob(1), "cpu", &env, &recorder, [&](Trainer&, int64_t step) {
     // The checkpoint of the first epoch is written meanwhile.
     while (step == 12 && !env.ReadFile(kCheckpoint).ok()) std::this_thread::yield();
     if (step == 12) env.full = true;
@@ -364,7 +265,7 @@ TEST(TrainerResumeTest, ANumberThatIsNotFiniteNamesTheLastGoodCheckpoint) {
   schedule.add_factors(1e35);
   FaultyEnv env;
   Recorder recorder;
-  const Result result = Train(spec, "cpu", &env, &recorder);
+  const Result result = TrainWithFiles(spec, "cpu", &env, &recorder);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kOutOfRange) << result.status;
   EXPECT_THAT(std::string(result.status.message()), HasSubstr("the last good checkpoint is that of step 8"));
   EXPECT_THAT(std::string(result.status.message()), HasSubstr(" step "));
@@ -375,16 +276,15 @@ TEST(TrainerResumeTest, ANumberThatIsNotFiniteNamesTheLastGoodCheckpoint) {
 TEST(TrainerResumeTest, ACheckpointThatDoesNotFitIsRefused) {
   FaultyEnv env;
   Recorder recorder;
-  ASSERT_TRUE(Train(SmallJob(1), "cpu", &env, &recorder).status.ok());
+  ASSERT_TRUE(TrainWithFiles(SmallJob(1), "cpu", &env, &recorder).status.ok());
   const std::string good = *env.ReadFile(kCheckpoint);
   const auto refuse = [&](const v1::JobSpec& spec) {
     Recorder ignored;
-    const absl::Status status = Train(spec, "cpu", &env, &ignored).status;
+    const absl::Status status = TrainWithFiles(spec, "cpu", &env, &ignored).status;
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
     EXPECT_EQ(ignored.started, -1);
     return std::string(status.message());
   };
-  EXPECT_THAT(refuse(SmallJob(2)), HasSubstr("is of 1 replicas; this job has 2"));
   v1::JobSpec other = SmallJob(1);
   other.mutable_model()->mutable_layers(0)->mutable_conv2d()->set_filters(4);
   EXPECT_THAT(refuse(other), HasSubstr("the checkpoint is of another job"));

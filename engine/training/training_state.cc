@@ -108,6 +108,7 @@ std::string ToJson(const TrainingState& state) {
   json text = {{"step", state.step},
                {"end", {{"reason", v1::StateReason_Name(state.end.reason)}, {"message", state.end.message}}},
                {"epoch", {{"replicas", std::move(shares)}, {"seconds", state.epoch_seconds}}},
+               {"loads", state.loads},
                {"samples", state.samples},
                {"summary", json::parse(summary, nullptr, /*allow_exceptions=*/false)},
                {"early_stopping",
@@ -140,6 +141,11 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
   state.epoch_seconds = epoch.Double("seconds");
   for (const json& share : epoch.Get("replicas")) {
     TANDEM_ASSIGN_OR_RETURN(state.epoch_shares.emplace_back(), ToMeasurement(share));
+  }
+
+  // Checkpoints of before there were any have none.
+  if (parsed.is_object() && parsed.contains("loads")) {
+    for (const json& load : parsed["loads"]) state.loads.push_back(reader.AsDouble("loads", load));
   }
 
   ObjectReader stopping(reader.Get("early_stopping"));

@@ -26,7 +26,8 @@ struct TrainingState {
   std::vector<Measurement> epoch_shares;
   double epoch_seconds = 0;
 
-  int64_t samples = 0;  // That were trained, over all epochs.
+  std::vector<double> loads;  // By which replicas get their shares, one each.
+  int64_t samples = 0;        // That were trained, over all epochs.
   v1::TrainingSummary summary;
   EarlyStopping::State early_stopping;
   // The newest measurement that the plateau has not seen.

@@ -1,15 +1,11 @@
 #include "server/admission/admission.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "engine/backend/op_table.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
@@ -80,21 +76,6 @@ DatasetInfo FittingData(const v1::JobSpec& spec) {
   return info;
 }
 
-absl::string_view KindName(v1::DeviceKind kind) {
-  switch (kind) {
-    case v1::DEVICE_KIND_GPU:
-      return "GPU";
-    case v1::DEVICE_KIND_REFERENCE:
-      return "reference";
-    default:
-      return "CPU";
-  }
-}
-
-BackendKind BackendOf(v1::DeviceKind kind) {
-  return kind == v1::DEVICE_KIND_REFERENCE ? BackendKind::kReference : BackendKind::kCpu;
-}
-
 // Of `steps` optimizer steps; 0 where nobody knows.
 double OperationsOf(const v1::JobSpec& spec, int64_t steps) {
   // A backward pass takes about twice what the forward pass does.
@@ -108,8 +89,8 @@ double OperationsOf(const v1::JobSpec& spec, int64_t steps) {
 }  // namespace
 
 SpecAdmission::SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights,
-                             std::vector<v1::Device> devices)
-    : catalog_(catalog), weights_(weights), devices_(std::move(devices)) {}
+                             std::vector<v1::Device> devices, std::vector<v1::DeviceKind> priority)
+    : catalog_(catalog), weights_(weights), devices_(std::move(devices), std::move(priority)) {}
 
 absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const {
   AdmittedJob job;
@@ -128,6 +109,7 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
   violations.AddAll("spec.model", expanded);
   // Without its layers there is nothing to say of the rest.
   if (!expanded.ok()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
+  violations.AddAll("spec.replicas", devices_.ResolveAll(job.spec.mutable_replicas()));
   FillDefaults(&job.spec);
   const absl::StatusOr<JobPlan> plan = PlanJob(job.spec, data.ok() ? *data : FittingData(job.spec));
   const std::vector<FieldViolation> found = GetFieldViolations(plan.status());
@@ -145,86 +127,9 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
     violations.AddAll("spec", fits);
   }
   if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
-  TANDEM_ASSIGN_OR_RETURN(job.planned_memory_bytes, CheckDevices(job.spec, *plan));
+  TANDEM_ASSIGN_OR_RETURN(job.planned_memory_bytes, devices_.Check(*plan, &job.spec));
   job.planned_operations = OperationsOf(job.spec, plan->steps);
   return job;
-}
-
-absl::StatusOr<int64_t> SpecAdmission::CheckDevices(const v1::JobSpec& spec, const JobPlan& plan) const {
-  const int wanted = std::max(1, spec.replicas().count());
-  const auto count = [&](v1::DeviceKind kind) {
-    return std::count_if(devices_.begin(), devices_.end(),
-                         [&](const v1::Device& device) { return device.kind() == kind; });
-  };
-  v1::DeviceKind kind = spec.replicas().device_kind();
-  if (kind == v1::DEVICE_KIND_UNSPECIFIED) {
-    // As the placement does.
-    kind = count(v1::DEVICE_KIND_GPU) >= wanted ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU;
-  }
-  const int available = static_cast<int>(count(kind));
-  if (wanted > available) {
-    return WithReason(
-        absl::FailedPreconditionError(absl::StrFormat(
-            "spec.replicas.count: asks for %d replica%s on %s devices, of which this daemon has %d: the job "
-            "could never run. Ask for at most %d, another device_kind, or start the daemon with more devices",
-            wanted, wanted == 1 ? "" : "s", KindName(kind), available, available)),
-        "TOO_FEW_DEVICES");
-  }
-  for (const std::string& op : plan.ops) {
-    if (OffersOp(BackendOf(kind), op)) continue;
-    return WithReason(
-        absl::FailedPreconditionError(absl::StrCat(
-            "spec.replicas.device_kind: ", KindName(kind), " devices do not offer the op '", op,
-            "', which this network needs: the job could never run. Ask for another device_kind")),
-        "OP_NOT_OFFERED");
-  }
-  TANDEM_RETURN_IF_ERROR(CheckPrecision(spec.training().precision(), kind));
-  int64_t memory_bytes = plan.replica_memory_bytes;
-  // Devices of these kinds are shares of the host's memory, so each gives its part to what the job has there.
-  if (kind != v1::DEVICE_KIND_GPU) memory_bytes += (plan.host_memory_bytes + wanted - 1) / wanted;
-  int64_t largest = 0;
-  int fitting = 0;
-  for (const v1::Device& device : devices_) {
-    if (device.kind() != kind) continue;
-    largest = std::max(largest, device.memory_bytes());
-    if (device.memory_bytes() >= memory_bytes) ++fitting;
-  }
-  if (fitting < wanted) {
-    return WithReason(absl::FailedPreconditionError(absl::StrFormat(
-                          "spec: each of %d replica%s needs %.1f MiB of memory, and %d of "
-                          "the daemon's %s devices ha%s that much (the "
-                          "largest has %.1f MiB): the job could never run. Use a smaller "
-                          "global_batch_size, more replicas, a smaller "
-                          "network or data set, or start the daemon with more memory a device",
-                          wanted, wanted == 1 ? "" : "s", memory_bytes / 1048576.0, fitting, KindName(kind),
-                          fitting == 1 ? "s" : "ve", largest / 1048576.0)),
-                      "TOO_LITTLE_MEMORY");
-  }
-  return memory_bytes;
-}
-
-absl::Status SpecAdmission::CheckPrecision(v1::Precision precision, v1::DeviceKind kind) const {
-  if (precision == v1::PRECISION_UNSPECIFIED) return absl::OkStatus();
-  std::set<v1::Precision> offered;
-  for (const v1::Device& device : devices_) {
-    if (device.kind() != kind) continue;
-    for (const int one : device.precisions()) offered.insert(static_cast<v1::Precision>(one));
-  }
-  if (offered.count(precision) > 0) return absl::OkStatus();
-  std::vector<std::string> names;
-  for (const v1::Precision one : offered) names.push_back(v1::Precision_Name(one));
-  std::string why;
-  if (precision == v1::PRECISION_BFLOAT16 && kind == v1::DEVICE_KIND_CPU) {
-    why = ", since this processor has no instructions for it (AVX512_BF16)";
-  } else if (precision == v1::PRECISION_FLOAT16 && kind == v1::DEVICE_KIND_CPU) {
-    why = ", which is for GPUs";
-  }
-  return WithReason(
-      absl::FailedPreconditionError(absl::StrCat(
-          "spec.training.precision: ", KindName(kind), " devices here do not compute in ",
-          v1::Precision_Name(precision), why, ": the job could never run. They offer ",
-          absl::StrJoin(names, ", "), "; ask for that, for another device_kind, or leave precision out")),
-      "PRECISION_NOT_OFFERED");
 }
 
 }  // namespace tandem

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "engine/training/plan.h"
 #include "server/admission/dataset_catalog.h"
+#include "server/admission/device_check.h"
 #include "server/admission/weights_finder.h"
 #include "tandem/v1/device.pb.h"
 #include "tandem/v1/job.pb.h"
@@ -36,19 +37,16 @@ class Admission {
 // Checks a spec as a whole: its data set, then the plan of its training, then the devices that it asks for.
 class SpecAdmission : public Admission {
  public:
-  // `catalog` and `weights` outlive this; `devices` are all that the machine has.
-  SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights, std::vector<v1::Device> devices);
+  // `catalog` and `weights` outlive this; `devices` are all that the machine has, `priority` the kinds that a
+  // job without a wish is given, the best first.
+  SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights, std::vector<v1::Device> devices,
+                std::vector<v1::DeviceKind> priority = {v1::DEVICE_KIND_GPU, v1::DEVICE_KIND_CPU});
   absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;
 
  private:
-  // Returns what a replica needs on a device of the kind that it will get.
-  absl::StatusOr<int64_t> CheckDevices(const v1::JobSpec& spec, const JobPlan& plan) const;
-  // That the devices of the kind compute in this precision.
-  absl::Status CheckPrecision(v1::Precision precision, v1::DeviceKind kind) const;
-
   const DatasetCatalog* const catalog_;
   const WeightsFinder* const weights_;
-  const std::vector<v1::Device> devices_;
+  const DeviceCheck devices_;
 };
 
 }  // namespace tandem

@@ -33,6 +33,8 @@
 namespace tandem {
 namespace {
 
+constexpr char kDevicePriority[] = "TANDEM_DEVICE_PRIORITY";
+
 // Threads that read data sets, logs and artifacts for calls.
 constexpr int kPoolThreads = 4;
 // For calls in progress when the daemon stops; all of stopping takes less than 5 seconds.
@@ -57,6 +59,16 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
     const DaemonOptions& options, std::shared_ptr<const Authenticator> authenticator) {
   if (options.tls_cert.empty()) return PlainCredentials(std::move(authenticator));
   return TlsCredentials({options.tls_cert, options.tls_key}, std::move(authenticator));
+}
+
+// The kinds of device for jobs without a wish, as the environment says.
+absl::StatusOr<std::vector<v1::DeviceKind>> DevicePriority() {
+  const char* text = getenv(kDevicePriority);
+  absl::StatusOr<std::vector<v1::DeviceKind>> kinds = ParseDevicePriority(text == nullptr ? "" : text);
+  if (kinds.ok()) return kinds;
+  return absl::InvalidArgumentError(absl::StrCat("the environment's ", kDevicePriority, " is '", text,
+                                                 "': ", kinds.status().message(),
+                                                 "; give kinds, the best first, such as 'gpu,cpu'"));
 }
 
 }  // namespace
@@ -153,7 +165,9 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
                                                if (id.empty()) return absl::NotFoundError("no name of a job");
                                                return jobs_->Get(id);
                                              });
-  admission_ = std::make_unique<SpecAdmission>(datasets_.get(), weights_.get(), std::move(devices));
+  TANDEM_ASSIGN_OR_RETURN(std::vector<v1::DeviceKind> priority, DevicePriority());
+  admission_ = std::make_unique<SpecAdmission>(datasets_.get(), weights_.get(), std::move(devices),
+                                               std::move(priority));
 
   WorkerSupervisor::Options worker_options;
   worker_options.worker_program = std::filesystem::absolute(options.worker_program).string();

@@ -1,6 +1,6 @@
 #include "server/scheduler/gang_request.h"
 
-#include <algorithm>
+#include "engine/training/replica_spec.h"
 
 namespace tandem {
 
@@ -8,16 +8,10 @@ GangRequest GangRequestOf(const v1::Job& job) {
   const v1::Replicas& replicas = job.spec().replicas();
   GangRequest gang;
   gang.device_kind = replicas.device_kind();
-  gang.replicas = std::max(1, replicas.count());
+  gang.devices = DeviceCountOf(replicas);
+  gang.names = UsedDevices(replicas);
+  gang.replicas = static_cast<int>(LoadsOf(replicas).size());
   gang.replica_memory_bytes = job.planned_memory_bytes();
-  gang.names.assign(replicas.devices().begin(), replicas.devices().end());
-  if (!gang.names.empty()) {
-    gang.devices = static_cast<int>(gang.names.size());
-    gang.replicas = std::max(gang.replicas, gang.devices);
-  } else {
-    const int each = std::max(1, replicas.replicas_per_device());
-    gang.devices = (gang.replicas + each - 1) / each;
-  }
   return gang;
 }
 

@@ -18,7 +18,8 @@ struct GangRequest {
   int devices = 1;
   // Exactly these, "devices/cpu:0", in the order of ranks; then there are as many as `devices`. Empty: any.
   std::vector<std::string> names;
-  // Replicas that run on them, at least as many as devices; replica r is on number r modulo `devices`.
+  // Replicas that run on them, those of load 0 not counted, at least as many as devices; replica r is on
+  // number r modulo `devices`.
   int replicas = 1;
   // Memory planned for one replica, in bytes.
   int64_t replica_memory_bytes = 0;

@@ -210,6 +210,16 @@ void JobRun::OnValidation(const v1::ValidationResult& result) {
   Send(std::move(event));
 }
 
+void JobRun::OnWorkerLoads(const v1::WorkerLoads& loads) {
+  for (const v1::ReplicaLoad& replica : loads.replicas()) {
+    spdlog::info("replica {} on {}: {:.0f} samples/s, load {}", replica.rank(), replica.device(),
+                 replica.samples_per_second(), replica.load());
+  }
+  WorkerEvent event;
+  *event.mutable_worker_loads() = loads;
+  Send(std::move(event));
+}
+
 void JobRun::OnCheckpoint(const v1::Checkpoint& checkpoint) {
   spdlog::info("checkpoint of step {}: {} bytes in {:.2f} s", checkpoint.step(), checkpoint.size_bytes(),
                checkpoint.seconds());

@@ -45,6 +45,7 @@ class JobRun : private TrainerObserver {
   void OnValidation(const v1::ValidationResult& result) override;
   void OnCheckpoint(const v1::Checkpoint& checkpoint) override;
   void OnBestModel(const v1::BestResult& best) override;
+  void OnWorkerLoads(const v1::WorkerLoads& loads) override;
   void OnNotice(absl::string_view message) override;
 
   // How training ended.

@@ -35,6 +35,7 @@ class Program {
   // A value that was marked as an output.
   absl::StatusOr<Tensor> Output(ValueId value) const;
   absl::StatusOr<Tensor> Read(absl::string_view variable) const { return variables_->Read(variable); }
+  Variables& variables() { return *variables_; }
 
  private:
   const std::unique_ptr<Device> device_;

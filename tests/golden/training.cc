@@ -9,6 +9,7 @@
 #include "engine/graph/autodiff.h"
 #include "engine/graph/ops/all_reduce.h"
 #include "engine/optimizers/optimizer.h"
+#include "engine/training/replica_average.h"
 #include "tests/golden/layers.h"
 #include "tests/golden/losses.h"
 #include "tests/golden/optimizers.h"
@@ -86,6 +87,17 @@ absl::Status GoldenTraining::RunStep(int64_t step, Communicator* communicator) {
   program_.Set("y", Row(y_, step));
   program_.Set("step", Tensor::Of<int64_t>({}, {step}));
   return program_.Run(communicator);
+}
+
+absl::Status GoldenTraining::Average(absl::Span<const double> shares, bool state,
+                                     Communicator* communicator) {
+  Variables& variables = program_.variables();
+  for (const std::string& name : variables.names()) {
+    TANDEM_ASSIGN_OR_RETURN(const VariableKind kind, variables.kind(name));
+    if (kind == VariableKind::kOptimizerState && !state) continue;
+    TANDEM_RETURN_IF_ERROR(AverageVariable(name, shares, &variables, communicator));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<double> GoldenTraining::Loss() const {

@@ -24,12 +24,19 @@ class GoldenTraining {
 
   int64_t steps() const { return x_.shape()[0]; }
   absl::Status RunStep(int64_t step, Communicator* communicator = nullptr);
+  // Replaces parameters and running statistics, and with `state` the optimizer's state, by their means over
+  // the replicas, which count by `shares`: all replicas call this together.
+  absl::Status Average(absl::Span<const double> shares, bool state, Communicator* communicator);
 
   // Of the newest step.
   absl::StatusOr<double> Loss() const;
   absl::StatusOr<Tensor> Logits() const { return program_.Output(logits_); }
   absl::StatusOr<Tensor> Gradient(size_t parameter) const { return program_.Output(grads_[parameter]); }
   absl::StatusOr<Tensor> Parameter(size_t parameter) const { return program_.Read(names_[parameter]); }
+  // Of the optimizer, of the sort that `state` names ("momentum").
+  absl::StatusOr<Tensor> State(const std::string& state, size_t parameter) const {
+    return program_.Read(state + "/" + names_[parameter]);
+  }
   absl::StatusOr<Tensor> Statistic(size_t statistic) const {
     return program_.Read(statistic_names_[statistic]);
   }

@@ -198,6 +198,22 @@ TEST_F(BadInputTest, ABatchSmallerThanTheReplicas) {
   ExpectSetRefused("training.global_batch_size=1", {"training.global_batch_size", "1", "2", "replicas"});
 }
 
+TEST_F(BadInputTest, ReplicasThatDoNotGoTogether) {
+  ExpectSetRefused("replicas.worker_load=[0, 0]", {"replicas.worker_load", "add up to 0"});
+  ExpectSetRefused("replicas.worker_load=[1]", {"replicas.worker_load", "1 entry", "2 replicas"});
+  ExpectSetRefused("replicas.worker_load=[1, -1]", {"replicas.worker_load[1]", "-1"});
+  ExpectSetRefused("replicas.worker_load=[1, 0.0001]",
+                   {"training.global_batch_size", "replicas.worker_load[1]", "gets nothing"});
+  ExpectSetRefused("replicas.devices=[cpu:0, cpu:9]", {"replicas.devices[1]", "cpu:9", "cpu:1"});
+  ExpectSetRefused("replicas.devices=[cpu:0, cpu:0]", {"replicas.devices[1]", "cpu:0", "again"});
+  ExpectSetRefused("replicas.devices=[gpu:0, cpu:0]", {"replicas.devices[1]", "gpu"});
+  ExpectSetRefused("replicas.devices=[nonsense]", {"replicas.devices[0]", "nonsense"});
+  ExpectSetRefused("replicas.parameter_averaging={every_iterations: 0}",
+                   {"replicas.parameter_averaging.every_iterations", "at least 1"});
+  ExpectSetRefused("replicas.parameter_averaging.every_iterations=-2",
+                   {"replicas.parameter_averaging.every_iterations", "-2"});
+}
+
 TEST_F(BadInputTest, UnknownDataset) {
   ExpectRefused(
       With("synthetic: {shape: [1, 28, 28], classes: 10, train_samples: 256, validation_samples: 64}",

@@ -1,0 +1,24 @@
+#include "engine/training/notices.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace tandem {
+
+std::string WeightsNotice(const v1::InitialWeights& weights, size_t tensors) {
+  return absl::StrCat("begins with ", tensors, " tensors of ",
+                      weights.has_file() ? weights.file() : weights.artifact().job());
+}
+
+std::string MemoryNotice(int64_t bytes, int64_t planned_bytes) {
+  if (bytes <= planned_bytes) return "";
+  return absl::StrCat("A replica takes ", bytes >> 20, " MiB of memory, more than the ", planned_bytes >> 20,
+                      " MiB that were planned.");
+}
+
+std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double first_rate) {
+  if (!schedule.linear_scaling() || replicas == 1) return "";
+  return absl::StrCat("the schedule's rates are multiplied by ", replicas,
+                      ", the number of replicas; the first step's is ", first_rate);
+}
+
+}  // namespace tandem

@@ -1,0 +1,23 @@
+#ifndef TANDEM_ENGINE_TRAINING_NOTICES_H_
+#define TANDEM_ENGINE_TRAINING_NOTICES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "tandem/v1/job.pb.h"
+
+namespace tandem {
+
+// What a person should know of a training that begins, in a sentence; empty where there is nothing to say.
+
+// Of parameters that do not begin by their initializers.
+std::string WeightsNotice(const v1::InitialWeights& weights, size_t tensors);
+// Of a replica that takes more memory than was planned.
+std::string MemoryNotice(int64_t bytes, int64_t planned_bytes);
+// Of a learning rate that the number of replicas has changed; `first_rate` is the first step's.
+std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double first_rate);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_TRAINING_NOTICES_H_

@@ -1,0 +1,380 @@
+// Trainings by several replicas: both ways of averaging, unequal shares, and batch normalisation over all of
+// them.
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/faulty_env.h"
+#include "engine/checkpoint/safetensors_reader.h"
+#include "engine/layers/model_template.h"
+#include "engine/training/resume_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::vector<double> LossesOf(const v1::JobSpec& spec, const std::string& kind) {
+  TrainingRecorder recorder;
+  const absl::Status status = Train(spec, kind, &recorder);
+  EXPECT_TRUE(status.ok()) << status;
+  return recorder.losses();
+}
+
+void ExpectNear(const std::vector<double>& actual, const std::vector<double>& expected, double tolerance) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    EXPECT_TRUE(std::abs(actual[i] - expected[i]) <= tolerance)
+        << "loss " << i << ": " << actual[i] << " is not " << expected[i];
+  }
+}
+
+// That the first 20 losses do not depend on the number of replicas, with batches of which some get nothing.
+void ExpectSameLosses(const v1::JobSpec& job, const std::string& kind, double tolerance) {
+  v1::JobSpec spec = job;
+  spec.mutable_training()->clear_epochs();
+  spec.mutable_training()->set_steps(20);
+  spec.mutable_replicas()->set_count(1);
+  const std::vector<double> expected = LossesOf(spec, kind);
+  ASSERT_THAT(expected, SizeIs(20));
+  for (const int replicas : {2, 4, 8}) {
+    SCOPED_TRACE(absl::StrCat(replicas, " replicas on ", kind));
+    spec.mutable_replicas()->set_count(replicas);
+    ExpectNear(LossesOf(spec, kind), expected, tolerance);
+  }
+}
+
+// Within the message and all messages of it.
+void SynchronizeBatchNorms(google::protobuf::Message* message) {
+  if (auto* norm = dynamic_cast<v1::BatchNorm*>(message); norm != nullptr) norm->set_sync(true);
+  const google::protobuf::Reflection& reflection = *message->GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(*message, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      SynchronizeBatchNorms(reflection.MutableMessage(message, field));
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(*message, field); ++i) {
+      SynchronizeBatchNorms(reflection.MutableRepeatedMessage(message, field, i));
+    }
+  }
+}
+
+// A narrow ResNet-18 on 61 samples, 8 of them in a batch and 5 in the last.
+v1::JobSpec NarrowResnet() {
+  v1::JobSpec spec = SmallLenet(1);
+  v1::SyntheticSource* data = spec.mutable_dataset()->mutable_synthetic();
+  for (int i = 1; i < 3; ++i) data->set_shape(i, 8);
+  spec.mutable_model()->Clear();
+  spec.mutable_model()->mutable_template_()->mutable_resnet18()->set_width(2);
+  const absl::Status expanded =
+      ExpandTemplate({.sample = Shape({1, 8, 8}), .outputs = 4}, spec.mutable_model());
+  EXPECT_TRUE(expanded.ok()) << expanded;
+  SynchronizeBatchNorms(spec.mutable_model());
+  return spec;
+}
+
+TEST(ReplicasTest, TheNumberOfReplicasDoesNotShowInAllReduce) {
+  ExpectSameLosses(SmallLenet(1), "reference", 1e-8);
+}
+
+TEST(ReplicasTest, NorWithSynchronizedBatchNormalization) {
+  ExpectSameLosses(NarrowResnet(), "reference", 1e-8);
+}
+
+TEST(ReplicasTest, SynchronizedBatchNormalizationOnTheCpu) {
+  // Rounding shows later.
+  v1::JobSpec spec = NarrowResnet();
+  spec.mutable_training()->clear_epochs();
+  spec.mutable_training()->set_steps(2);
+  const std::vector<double> expected = LossesOf(spec, "reference");
+  for (const int replicas : {2, 8}) {
+    spec.mutable_replicas()->set_count(replicas);
+    ExpectNear(LossesOf(spec, "cpu"), expected, 1e-3);
+  }
+}
+
+TEST(ReplicasTest, SynchronizedStatisticsAreAlikeInReplicasWithoutSamples) {
+  v1::JobSpec spec = SmallJob(8, "epochs: 1");
+  SynchronizeBatchNorms(spec.mutable_model());
+  for (const char* kind : {"reference", "cpu"}) {
+    FaultyEnv env;
+    Recorder recorder;
+    const Result result = TrainWithFiles(spec, kind, &env, &recorder);
+    ASSERT_TRUE(result.status.ok()) << result.status;
+    const absl::StatusOr<SafetensorsContents> file = ParseSafetensors(*env.ReadFile(kCheckpoint));
+    ASSERT_TRUE(file.ok()) << file.status();
+    for (const char* name : {"batch_norm_1.running_mean", "batch_norm_1.running_var"}) {
+      const Tensor first = file->Find(absl::StrCat("replica/0/", name))->CastTo(DType::kFloat64);
+      for (const int rank : {3, 7}) {
+        const Tensor other = file->Find(absl::StrCat("replica/", rank, "/", name))->CastTo(DType::kFloat64);
+        EXPECT_THAT(other.data<double>(), testing::ElementsAreArray(first.data<double>())) << kind << name;
+      }
+    }
+  }
+}
+
+TEST(ReplicasTest, SynchronizedBatchNormalizationIsRefusedWhereReplicasAreApart) {
+  v1::JobSpec spec = SmallJob(2, "accumulation_steps: 2");
+  SynchronizeBatchNorms(spec.mutable_model());
+  TrainingRecorder recorder;
+  EXPECT_THAT(std::string(Train(spec, "cpu", &recorder).message()), HasSubstr("batch_norm.sync"));
+  spec.mutable_training()->set_accumulation_steps(1);
+  spec.mutable_replicas()->mutable_parameter_averaging()->set_every_iterations(2);
+  EXPECT_THAT(std::string(Train(spec, "cpu", &recorder).message()), HasSubstr("batch_norm.sync"));
+}
+
+TEST(ReplicasTest, LoadsDoNotShowInAllReduce) {
+  v1::JobSpec spec = SmallLenet(1);
+  const std::vector<double> expected = LossesOf(spec, "reference");
+  for (const double last : {0.5, 0.0}) {
+    spec.mutable_replicas()->Clear();
+    for (const double load : {1.0, 2.0, last}) spec.mutable_replicas()->add_worker_load(load);
+    TrainingRecorder recorder;
+    ASSERT_TRUE(Train(spec, "reference", &recorder).ok());
+    ExpectNear(recorder.losses(), expected, 1e-10);
+    // Of 61 samples, and who is of no load is not there.
+    const auto& shares = recorder.epochs[0].replicas();
+    ASSERT_EQ(shares.size(), last > 0 ? 3 : 2);
+    EXPECT_GT(shares[1].samples(), shares[0].samples());
+    EXPECT_NEAR(shares[1].load(), 2 / (3 + last), 1e-12);
+    EXPECT_EQ(recorder.epochs[0].averagings(), 0);
+  }
+}
+
+TEST(ReplicasTest, BucketsDoNotShowInAllReduce) {
+  v1::JobSpec spec = SmallLenet(2);
+  const std::vector<double> expected = LossesOf(spec, "cpu");
+  spec.mutable_replicas()->mutable_all_reduce()->set_bucket_bytes(100);
+  EXPECT_EQ(LossesOf(spec, "cpu"), expected);
+}
+
+// Averages parameters, and learns with plain gradient descent, whose steps add up.
+v1::JobSpec AveragingJob(int replicas, int64_t every_iterations) {
+  v1::JobSpec spec = SmallLenet(replicas);
+  spec.mutable_dataset()->mutable_synthetic()->set_train_samples(64);
+  spec.mutable_training()->mutable_optimizer()->mutable_sgd()->set_learning_rate(0.05);
+  spec.mutable_replicas()->mutable_parameter_averaging()->set_every_iterations(every_iterations);
+  return spec;
+}
+
+TEST(ReplicasTest, AveragingEachStepOfGradientDescentIsAllReduce) {
+  for (const int replicas : {2, 4}) {
+    v1::JobSpec spec = AveragingJob(replicas, 1);
+    TrainingRecorder averaged;
+    ASSERT_TRUE(Train(spec, "reference", &averaged).ok());
+    spec.mutable_replicas()->mutable_all_reduce();
+    TrainingRecorder reduced;
+    ASSERT_TRUE(Train(spec, "reference", &reduced).ok());
+    ExpectNear(averaged.losses(), reduced.losses(), 1e-12);
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_NEAR(averaged.epochs[i].validation().loss(), reduced.epochs[i].validation().loss(), 1e-12);
+      EXPECT_EQ(averaged.epochs[i].averagings(), 8 * static_cast<int64_t>(i + 1));
+    }
+  }
+}
+
+TEST(ReplicasTest, EveryReplicaStepsAloneBetweenAveragings) {
+  // Reports come at the averagings alone, and at the ends of epochs.
+  v1::JobSpec spec = AveragingJob(3, 3);
+  spec.mutable_training()->mutable_report()->set_every_steps(1000);
+  spec.mutable_replicas()->mutable_parameter_averaging()->set_report_score_after_averaging(true);
+  TrainingRecorder recorder;
+  ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());
+  std::vector<int64_t> steps, averagings;
+  for (const v1::Progress& progress : recorder.progress) {
+    steps.push_back(progress.step());
+    averagings.push_back(progress.averagings());
+  }
+  EXPECT_THAT(steps, ElementsAre(3, 6, 8, 11, 14, 16, 19, 22, 24));
+  EXPECT_THAT(averagings, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
+  EXPECT_EQ(recorder.epochs[2].training().samples(), 64);
+  EXPECT_LT(recorder.epochs[2].training().loss(), recorder.epochs[0].training().loss());
+  // It is not what averaging at each step gives.
+  spec.mutable_replicas()->mutable_parameter_averaging()->set_every_iterations(1);
+  TrainingRecorder often;
+  ASSERT_TRUE(Train(spec, "cpu", &often).ok());
+  EXPECT_NE(often.epochs[2].training().loss(), recorder.epochs[2].training().loss());
+}
+
+void ExpectResumesBitForBit(const v1::JobSpec& spec, const std::string& kind) {
+  Whole whole(spec, kind);
+  for (const int64_t pause : {1, 8, 12}) {
+    SCOPED_TRACE(absl::StrCat(kind, ", paused at ", pause));
+    FaultyEnv env;
+    Recorder first;
+    const Result paused = TrainWithFiles(spec, kind, &env, &first, [&](Trainer& trainer, int64_t step) {
+      if (step == pause) trainer.Pause();
+    });
+    ASSERT_TRUE(paused.status.ok()) << paused.status;
+    ASSERT_EQ(paused.outcome.reason, v1::STATE_REASON_PAUSE_REQUESTED);
+    Recorder second;
+    const Result resumed = TrainWithFiles(spec, kind, &env, &second);
+    ASSERT_TRUE(resumed.status.ok()) << resumed.status;
+    EXPECT_EQ(second.started, paused.summary.steps());
+    EXPECT_TRUE(*env.ReadFile(kModel) == whole.model);
+    std::vector<double> losses = first.losses;
+    losses.insert(losses.end(), second.losses.begin(), second.losses.end());
+    EXPECT_EQ(losses, whole.recorder.losses);
+    EXPECT_EQ(second.epochs.back().validation().loss(), whole.recorder.epochs.back().validation().loss());
+  }
+}
+
+TEST(ReplicasTest, APauseBetweenAveragingsChangesNothing) {
+  for (const bool averages_state : {true, false}) {
+    for (const char* kind : {"cpu", "reference"}) {
+      v1::JobSpec spec = SmallJob(3, "weight_average { decay: 0.9 } best_model { export_best: false }");
+      v1::ParameterAveraging& averaging = *spec.mutable_replicas()->mutable_parameter_averaging();
+      averaging.set_every_iterations(5);
+      averaging.set_average_optimizer_state(averages_state);
+      ExpectResumesBitForBit(spec, kind);
+    }
+  }
+}
+
+TEST(ReplicasTest, AveragingWorksWithPartsLoadsAndValidationWithinEpochs) {
+  v1::JobSpec spec = SmallJob(3, "epochs: 2 accumulation_steps: 2 validation { every_steps: 3 }");
+  spec.mutable_replicas()->clear_count();
+  for (const double load : {1.0, 0.5, 0.75}) spec.mutable_replicas()->add_worker_load(load);
+  v1::ParameterAveraging& averaging = *spec.mutable_replicas()->mutable_parameter_averaging();
+  averaging.set_every_iterations(4);
+  averaging.set_weighted_by_load(true);
+  Recorder recorder;
+  FaultyEnv env;
+  const Result result = TrainWithFiles(spec, "cpu", &env, &recorder);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  // After 3, 6, 9, 12, 15 and 16 steps.
+  EXPECT_EQ(recorder.validations.size() + recorder.epochs.size(), 7);
+  for (const v1::ValidationResult& validation : recorder.validations) {
+    EXPECT_EQ(validation.validation().samples(), 27);
+  }
+  EXPECT_EQ(recorder.epochs.back().averagings(), 4);
+}
+
+TEST(ReplicasTest, CheckpointsBetweenAveragingsHaveEachReplicaWhole) {
+  v1::JobSpec spec = SmallJob(2, "steps: 8");
+  spec.mutable_replicas()->mutable_parameter_averaging()->set_every_iterations(5);
+  spec.mutable_checkpoints()->set_every_steps(3);
+  FaultyEnv env;
+  Recorder recorder;
+  const Result broken = TrainWithFiles(spec, "cpu", &env, &recorder, [](Trainer& trainer, int64_t step) {
+    if (step == 4) trainer.Cancel();
+  });
+  EXPECT_EQ(broken.status.code(), absl::StatusCode::kCancelled);
+  absl::StatusOr<SafetensorsContents> between = ParseSafetensors(*env.ReadFile(kCheckpoint));
+  ASSERT_TRUE(between.ok()) << between.status();
+  EXPECT_NE(between->Find("replica/0/dense_1.weight"), nullptr);
+  EXPECT_NE(between->Find("replica/1/dense_1.weight"), nullptr);
+  EXPECT_EQ(between->Find("shared/dense_1.weight"), nullptr);
+
+  // The end of the epoch is a point.
+  ASSERT_TRUE(TrainWithFiles(spec, "cpu", &env, &recorder).status.ok());
+  between = ParseSafetensors(*env.ReadFile(kCheckpoint));
+  ASSERT_TRUE(between.ok()) << between.status();
+  EXPECT_NE(between->Find("shared/dense_1.weight"), nullptr);
+  EXPECT_EQ(between->Find("replica/1/dense_1.weight"), nullptr);
+}
+
+TEST(ReplicasTest, AnotherNumberOfReplicasBeginsWithTheMeanAndSaysSo) {
+  v1::JobSpec spec = SmallJob(2);
+  spec.mutable_replicas()->mutable_parameter_averaging()->set_every_iterations(5);
+  FaultyEnv env;
+  Recorder first;
+  const Result paused = TrainWithFiles(spec, "cpu", &env, &first, [](Trainer& trainer, int64_t step) {
+    if (step == 2) trainer.Pause();
+  });
+  ASSERT_EQ(paused.outcome.reason, v1::STATE_REASON_PAUSE_REQUESTED);
+
+  spec.mutable_replicas()->set_count(3);
+  Recorder second;
+  const Result resumed = TrainWithFiles(spec, "cpu", &env, &second);
+  ASSERT_TRUE(resumed.status.ok()) << resumed.status;
+  EXPECT_THAT(second.notices, Contains(HasSubstr("is of 2 replicas, and this job has 3")));
+  EXPECT_EQ(second.started, paused.summary.steps());
+  EXPECT_EQ(second.epochs[0].training().samples(), 61);
+  EXPECT_EQ(second.epochs[0].replicas_size(), 3);
+  // So it is where gradients are reduced.
+  spec = SmallJob(1);
+  Recorder one, four;
+  FaultyEnv other;
+  ASSERT_TRUE(TrainWithFiles(spec, "cpu", &other, &one, [](Trainer& trainer, int64_t step) {
+                if (step == 2) trainer.Pause();
+              }).status.ok());
+  spec.mutable_replicas()->set_count(4);
+  const Result more = TrainWithFiles(spec, "cpu", &other, &four);
+  ASSERT_TRUE(more.status.ok()) << more.status;
+  EXPECT_EQ(more.outcome.reason, v1::STATE_REASON_COMPLETED);
+  EXPECT_THAT(four.notices, Contains(HasSubstr("is of 1 replica, and this job has 4")));
+}
+
+TEST(ReplicasTest, LoadsAreMeasuredOnceAndKept) {
+  v1::JobSpec spec = SmallJob(2);
+  spec.mutable_replicas()->set_auto_worker_load(true);
+  FaultyEnv env;
+  Recorder first;
+  const Result paused = TrainWithFiles(spec, "cpu", &env, &first, [](Trainer& trainer, int64_t step) {
+    if (step == 20) trainer.Pause();
+  });
+  ASSERT_EQ(paused.outcome.reason, v1::STATE_REASON_PAUSE_REQUESTED) << paused.status;
+  ASSERT_THAT(first.loads, SizeIs(1));
+  EXPECT_EQ(first.loads[0].step(), 13);
+  ASSERT_EQ(first.loads[0].replicas_size(), 2);
+  double largest = 0;
+  for (const v1::ReplicaLoad& replica : first.loads[0].replicas()) {
+    EXPECT_GT(replica.samples_per_second(), 0);
+    largest = std::max(largest, replica.load());
+  }
+  EXPECT_EQ(largest, 1);
+  Recorder second;
+  const Result resumed = TrainWithFiles(spec, "cpu", &env, &second);
+  ASSERT_TRUE(resumed.status.ok()) << resumed.status;
+  EXPECT_THAT(second.loads, IsEmpty());
+  // The model says by which loads it was trained.
+  const absl::StatusOr<SafetensorsContents> model = ParseSafetensors(*env.ReadFile(kModel));
+  ASSERT_TRUE(model.ok());
+  EXPECT_THAT(model->metadata.at("job"), HasSubstr("\"worker_load\":["));
+  for (int rank = 0; rank < 2; ++rank) {
+    const double load = first.loads[0].replicas(rank).load();
+    const double sum = first.loads[0].replicas(0).load() + first.loads[0].replicas(1).load();
+    EXPECT_NEAR(second.epochs.back().replicas(rank).load(), load / sum, 1e-12);
+  }
+}
+
+// More replicas than devices share them.
+TEST(ReplicasTest, ReplicasMayShareADevice) {
+  const v1::JobSpec spec = SmallLenet(4);
+  const std::vector<double> expected = LossesOf(spec, "cpu");
+  TrainingRecorder recorder;
+  Trainer::Options options = OptionsFor(spec, "cpu", &recorder);
+  for (int rank = 0; rank < 4; ++rank) options.devices[rank].set_name(absl::StrCat("devices/cpu:", rank % 2));
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(options));
+  ASSERT_TRUE(trainer.ok()) << trainer.status();
+  ASSERT_TRUE((*trainer)->Run().ok());
+  EXPECT_EQ(recorder.losses(), expected);
+  EXPECT_EQ(recorder.epochs[0].replicas(3).device(), "devices/cpu:1");
+}
+
+TEST(ReplicasTest, SixteenReplicasWorkBothWays) {
+  v1::JobSpec spec = SmallLenet(16);
+  spec.mutable_training()->set_global_batch_size(16);
+  spec.mutable_training()->set_epochs(1);
+  EXPECT_THAT(LossesOf(spec, "cpu"), SizeIs(4));
+  spec.mutable_replicas()->mutable_parameter_averaging()->set_every_iterations(2);
+  EXPECT_THAT(LossesOf(spec, "cpu"), SizeIs(4));
+}
+
+}  // namespace
+}  // namespace tandem

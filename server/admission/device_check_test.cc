@@ -1,0 +1,121 @@
+#include "server/admission/device_check.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "engine/training/replica_spec.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// 1 MiB each.
+std::vector<v1::Device> Devices(int gpu, int cpu) {
+  std::vector<v1::Device> devices;
+  for (int i = 0; i < gpu + cpu; ++i) {
+    v1::Device& device = devices.emplace_back();
+    device.set_kind(i < gpu ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
+    device.set_name(absl::StrCat("devices/", i < gpu ? "gpu:" : "cpu:", i < gpu ? i : i - gpu));
+    device.set_memory_bytes(1 << 20);
+    device.add_precisions(v1::PRECISION_FLOAT32);
+  }
+  return devices;
+}
+
+const std::vector<v1::DeviceKind> kGpuFirst = {v1::DEVICE_KIND_GPU, v1::DEVICE_KIND_CPU};
+
+v1::JobSpec Job(const std::string& replicas, const DeviceCheck& check) {
+  v1::JobSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(replicas, spec.mutable_replicas())) << replicas;
+  const absl::Status resolved = check.ResolveAll(spec.mutable_replicas());
+  EXPECT_TRUE(resolved.ok()) << resolved;
+  FillReplicasDefaults(spec.mutable_replicas());
+  return spec;
+}
+
+JobPlan Plan(int64_t replica_bytes) {
+  JobPlan plan;
+  plan.replica_memory_bytes = replica_bytes;
+  return plan;
+}
+
+TEST(DeviceCheckTest, PriorityIsWords) {
+  EXPECT_THAT(*ParseDevicePriority(""), ElementsAre(v1::DEVICE_KIND_GPU, v1::DEVICE_KIND_CPU));
+  EXPECT_THAT(*ParseDevicePriority(" CPU, gpu"), ElementsAre(v1::DEVICE_KIND_CPU, v1::DEVICE_KIND_GPU));
+  EXPECT_THAT(*ParseDevicePriority("cpu"), ElementsAre(v1::DEVICE_KIND_CPU));
+  EXPECT_THAT(std::string(ParseDevicePriority("gpu,tpu").status().message()),
+              HasSubstr("\"tpu\" is neither"));
+  EXPECT_THAT(std::string(ParseDevicePriority("cpu,cpu").status().message()), HasSubstr("comes twice"));
+}
+
+TEST(DeviceCheckTest, TheKindIsTheFirstWithEnoughDevices) {
+  const auto kind = [](const std::string& replicas, std::vector<v1::DeviceKind> priority) {
+    const DeviceCheck check(Devices(1, 2), std::move(priority));
+    v1::JobSpec spec = Job(replicas, check);
+    const absl::StatusOr<int64_t> bytes = check.Check(Plan(1000), &spec);
+    EXPECT_TRUE(bytes.ok()) << bytes.status();
+    return spec.replicas().device_kind();
+  };
+  EXPECT_EQ(kind("", kGpuFirst), v1::DEVICE_KIND_GPU);
+  EXPECT_EQ(kind("device_kind: DEVICE_KIND_ANY", kGpuFirst), v1::DEVICE_KIND_GPU);
+  EXPECT_EQ(kind("count: 2", kGpuFirst), v1::DEVICE_KIND_CPU);
+  EXPECT_EQ(kind("count: 2 replicas_per_device: 2", kGpuFirst), v1::DEVICE_KIND_GPU);
+  // Who is of no load needs no device.
+  EXPECT_EQ(kind("worker_load: [0, 1]", kGpuFirst), v1::DEVICE_KIND_GPU);
+  EXPECT_EQ(kind("", {v1::DEVICE_KIND_CPU, v1::DEVICE_KIND_GPU}), v1::DEVICE_KIND_CPU);
+  EXPECT_EQ(kind("device_kind: DEVICE_KIND_GPU", {v1::DEVICE_KIND_CPU}), v1::DEVICE_KIND_GPU);
+  EXPECT_EQ(kind("devices: 'cpu:1'", kGpuFirst), v1::DEVICE_KIND_CPU);
+}
+
+TEST(DeviceCheckTest, AllIsTheNamesOfAll) {
+  const DeviceCheck check(Devices(0, 3), kGpuFirst);
+  const v1::JobSpec spec = Job("devices: 'all'", check);
+  EXPECT_THAT(spec.replicas().devices(), ElementsAre("devices/cpu:0", "devices/cpu:1", "devices/cpu:2"));
+  EXPECT_EQ(spec.replicas().count(), 3);
+  EXPECT_EQ(spec.replicas().device_kind(), v1::DEVICE_KIND_CPU);
+  const v1::JobSpec shared = Job("devices: 'all' replicas_per_device: 2", check);
+  EXPECT_EQ(shared.replicas().count(), 6);
+  EXPECT_EQ(shared.replicas().replicas_per_device(), 1);
+  v1::Replicas none;
+  none.add_devices("all");
+  none.set_device_kind(v1::DEVICE_KIND_GPU);
+  EXPECT_THAT(GetFieldViolations(check.ResolveAll(&none)),
+              ElementsAre(testing::Field(&FieldViolation::field, "devices")));
+}
+
+TEST(DeviceCheckTest, NamedDevicesMustBeThere) {
+  const DeviceCheck check(Devices(0, 2), kGpuFirst);
+  v1::JobSpec spec = Job("devices: ['cpu:1', 'cpu:7']", check);
+  const absl::Status status = check.Check(Plan(1000), &spec).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(GetReason(status), "NO_SUCH_DEVICE");
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("spec.replicas.devices[1]"),
+                                                   HasSubstr("devices/cpu:7"), HasSubstr("devices/cpu:0")));
+}
+
+TEST(DeviceCheckTest, ReplicasThatShareADeviceNeedItsMemoryTogether) {
+  const DeviceCheck check(Devices(0, 2), kGpuFirst);
+  v1::JobSpec fits = Job("count: 4 replicas_per_device: 2", check);
+  EXPECT_EQ(*check.Check(Plan(500'000), &fits), 500'000);
+  for (const char* replicas : {"count: 4 replicas_per_device: 2", "count: 3 devices: ['cpu:0', 'cpu:1']"}) {
+    v1::JobSpec spec = Job(replicas, check);
+    const absl::Status status = check.Check(Plan(600'000), &spec).status();
+    EXPECT_EQ(GetReason(status), "TOO_LITTLE_MEMORY") << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the 2 replicas that share a device"));
+  }
+  v1::JobSpec many = Job("count: 5 replicas_per_device: 2", check);
+  const absl::Status too_many = check.Check(Plan(1000), &many).status();
+  EXPECT_EQ(GetReason(too_many), "TOO_FEW_DEVICES");
+  EXPECT_THAT(std::string(too_many.message()), HasSubstr("at most 4"));
+}
+
+}  // namespace
+}  // namespace tandem
