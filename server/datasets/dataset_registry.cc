@@ -193,7 +193,7 @@ absl::StatusOr<DatasetInfo> DatasetRegistry::CheckData(const v1::DatasetSpec& sp
                                                        const std::string& upload) const {
   v1::DatasetSpec located = spec;
   if (!upload.empty()) {
-    TANDEM_ASSIGN_OR_RETURN(located, AtUploadedFiles(spec, uploads_->FilesFolder(upload)));
+    TANDEM_ASSIGN_OR_RETURN(located, AtUploadedFiles(spec, Folder(), uploads_->FilesFolder(upload)));
   }
   TANDEM_ASSIGN_OR_RETURN(located, catalog_->ResolvePaths(std::move(located), !upload.empty()));
   return catalog_->Describe(located);
@@ -352,7 +352,7 @@ std::optional<v1::DatasetSpec> DatasetRegistry::FindSpec(absl::string_view id) c
   const StoredDataset& dataset = found->second;
   if (dataset.upload.empty()) return dataset.dataset.spec();
   absl::StatusOr<v1::DatasetSpec> located =
-      AtUploadedFiles(dataset.dataset.spec(), uploads_->FilesFolder(dataset.upload));
+      AtUploadedFiles(dataset.dataset.spec(), Folder(), uploads_->FilesFolder(dataset.upload));
   // It was checked when the set was made.
   return located.ok() ? *std::move(located) : dataset.dataset.spec();
 }

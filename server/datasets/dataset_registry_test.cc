@@ -259,7 +259,8 @@ TEST_F(DatasetRegistryTest, PathsStayInTheUpload) {
   const std::string other = Upload(SampleUpload::OneFile("secret.csv", "a,b\n1,2\n"));
   for (const std::string& path :
        {std::string("../") + other.substr(8) + "/files/secret.csv", std::string("none.csv"),
-        folder_.path() + "/tandem.db", std::string("/etc/passwd"), std::string(".")}) {
+        uploads_->FilesFolder(other.substr(8)) + "/secret.csv", folder_.path() + "/tandem.db",
+        std::string("/etc/passwd"), std::string(".")}) {
     v1::CreateDatasetRequest request = Request("flowers", path);
     request.set_upload(upload);
     EXPECT_THAT(Fields(Create(request).status()), ElementsAre("dataset.spec.csv.train")) << path;

@@ -1,5 +1,8 @@
 #include "server/datasets/uploaded_source.h"
 
+#include <filesystem>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
@@ -10,10 +13,19 @@
 
 namespace tandem {
 
-absl::StatusOr<v1::DatasetSpec> AtUploadedFiles(v1::DatasetSpec spec, const std::string& files_folder) {
+absl::StatusOr<v1::DatasetSpec> AtUploadedFiles(v1::DatasetSpec spec, const std::string& uploads_folder,
+                                                const std::string& files_folder) {
   FieldViolations violations;
   for (const SourcePath& path : PathsOf(&spec)) {
-    if (path.path->empty() || path.path->front() == '/' || IsUrl(*path.path)) continue;
+    if (path.path->empty() || IsUrl(*path.path)) continue;
+    if (path.path->front() == '/') {
+      // Nothing that was uploaded, for this set or another one, is had by such a path.
+      const std::string normal = std::filesystem::path(*path.path).lexically_normal().string();
+      if (absl::StartsWith(normal, uploads_folder + "/")) {
+        violations.Add(path.field, "leads to uploaded files; those of the upload have relative paths");
+      }
+      continue;
+    }
     const absl::string_view relative = absl::StripSuffix(absl::StripPrefix(*path.path, "./"), "/");
     if (const absl::Status inside = CheckUploadPath(relative); !inside.ok()) {
       violations.Add(path.field, inside.message());

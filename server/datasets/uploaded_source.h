@@ -8,9 +8,11 @@
 
 namespace tandem {
 
-// `spec` with the relative paths of its source made absolute, below `files_folder`, where an upload's files
-// are. INVALID_ARGUMENT for those that no upload can have.
-absl::StatusOr<v1::DatasetSpec> AtUploadedFiles(v1::DatasetSpec spec, const std::string& files_folder);
+// `spec` with the relative paths of its source made absolute, below `files_folder`, where the files of its
+// upload are. INVALID_ARGUMENT for those that no upload can have, and for absolute ones below
+// `uploads_folder`, where those of all uploads are.
+absl::StatusOr<v1::DatasetSpec> AtUploadedFiles(v1::DatasetSpec spec, const std::string& uploads_folder,
+                                                const std::string& files_folder);
 
 }  // namespace tandem
 

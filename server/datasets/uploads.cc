@@ -78,6 +78,8 @@ absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(Options options, Env* env
   std::error_code error;
   fs::create_directories(options.folder, error);
   if (!error) fs::permissions(options.folder, fs::perms::owner_all, error);
+  // So that paths can be compared with it.
+  if (!error) options.folder = fs::canonical(options.folder, error).string();
   if (error) {
     return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", options.folder));
   }
