@@ -96,6 +96,7 @@ class StoreTest : public testing::Test {
 TEST_F(StoreTest, KeepsAJobOverAReopening) {
   StoredJob job = MakeJob("a-1");
   job.job.set_message("hello");
+  job.job.set_user("ann");
   job.job.mutable_waiting()->set_position(3);
   job.last_worker_sequence = 4;
   ASSERT_TRUE(Insert(job).ok());
