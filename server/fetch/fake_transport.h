@@ -27,14 +27,14 @@ class FakeTransport : public Transport {
   };
   // What befalls one request, in place of what would come.
   struct Mishap {
-    int status = 0;                              // Not 0: this, without content.
-    std::map<std::string, std::string> headers;  // Of that.
-    std::string redirect;
-    std::string body;
-    int cut_after = -1;      // Not negative: the connection breaks after so many bytes.
-    bool no_length = false;  // The server does not say how long the file is.
-    bool no_ranges = false;  // The server sends all of it, whatever was asked for.
-    absl::Status error;      // Not OK: what the transport says.
+    int status = 0;                                   // Not 0: this, without content.
+    std::map<std::string, std::string> headers = {};  // Of that.
+    std::string redirect = {};
+    std::string body = {};
+    int cut_after = -1;       // Not negative: the connection breaks after so many bytes.
+    bool no_length = false;   // The server does not say how long the file is.
+    bool no_ranges = false;   // The server sends all of it, whatever was asked for.
+    absl::Status error = {};  // Not OK: what the transport says.
   };
 
   void Put(const std::string& url, const std::string& content, const std::string& etag = "\"1\"") {
