@@ -67,6 +67,11 @@ FetchItem::FetchItem(DataUrl url, PathKind kind, std::vector<std::string> addres
 
 FetchProgress FetchItem::progress() const { return {bytes_done_, bytes_total_, files_done_, files_total_}; }
 
+void FetchItem::SetWhole(const CacheEntry& entry) {
+  bytes_done_ = bytes_total_ = entry.size_bytes();
+  files_done_ = files_total_ = entry.files_size();
+}
+
 std::optional<CacheEntry> FetchItem::FindCached(Cache* cache) const {
   std::optional<CacheEntry> entry = cache->Find(url_sha256_, url_.sha256);
   if (entry.has_value() && kind_ != PathKind::kFileOrFolder &&

@@ -51,6 +51,8 @@ class FetchItem {
   // Distinct for what is to be fetched apart.
   const std::string& key() const { return key_; }
   FetchProgress progress() const;
+  // It is here: all of it counts as fetched.
+  void SetWhole(const Entry& entry);
 
   // What the cache has of it, where that is what is wanted.
   std::optional<Entry> FindCached(Cache* cache) const;

@@ -218,7 +218,10 @@ std::shared_ptr<Fetcher::Item> Fetcher::FindOrAdd(const DataUrl& url, PathKind k
   if (!url.sha256.empty() || IsFresh(item->fetch)) {
     item->entry = item->fetch.FindCached(cache_);
     item->done = item->entry.has_value();
-    if (item->done) return item;
+    if (item->done) {
+      item->fetch.SetWhole(*item->entry);
+      return item;
+    }
   }
   MutexLock lock(&mutex_);
   const absl::Duration now = options_.clock->Elapsed();
