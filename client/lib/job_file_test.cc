@@ -190,12 +190,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "job.yaml:1:12: training.batch_size: unknown field; did you mean `global_batch_size`?"},
         BadCase{"zzz: 1",
                 "job.yaml:1:1: zzz: unknown field; known here: name, dataset, model, training, replicas, "
-                "checkpoints, initial_weights, frozen_layers"},
+                "checkpoints, initial_weights, frozen_layers, time_limit_seconds, priority, preemptible, "
+                "device_share"},
         BadCase{"training: {loss: {softmax_cross_entropy: {smoothing: 1}}}",
                 "job.yaml:1:43: training.loss.softmax_cross_entropy.smoothing: unknown field; did you mean "
                 "`label_smoothing`?"},
-        BadCase{"replicas: {all_reduce: {x: 1}}",
-                "job.yaml:1:25: replicas.all_reduce.x: unknown field; nothing can be set here"},
+        BadCase{"training: {loss: {mse: {x: 1}}}",
+                "job.yaml:1:25: training.loss.mse.x: unknown field; nothing can be set here"},
         BadCase{"name: a\nname: b\n", "job.yaml:2:1: name: given twice"},
         BadCase{"training: {global_batch_size: 1, globalBatchSize: 2}",
                 "job.yaml:1:34: training.global_batch_size: given twice"},
@@ -208,7 +209,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "layer_norm, lstm, multi_head_attention can be"},
         BadCase{"a: &a {name: x}\n<<: *a\n",
                 "job.yaml:1:1: a: unknown field; known here: name, dataset, model, training, replicas, "
-                "checkpoints, initial_weights, frozen_layers\n"
+                "checkpoints, initial_weights, frozen_layers, time_limit_seconds, priority, preemptible, "
+                "device_share\n"
                 "job.yaml:2:1: <<: merge keys are not supported; write the fields out"},
         BadCase{"? [name]\n: x\n", "job.yaml:1:3: a key must be a name, not a list"}));
 
@@ -254,9 +256,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "job.yaml:1:39: model.layers[0].dense.activation: want one of identity, relu, leaky_relu, "
                 "elu, gelu, gelu_tanh, sigmoid, tanh, silu, "
                 "softplus, hard_swish, got `gelu9000`; did you mean `elu`?"},
-        BadCase{"replicas: {device_kind: tpu}",
-                "job.yaml:1:25: replicas.device_kind: want one of cpu, gpu, reference, got `tpu`; did you "
-                "mean `cpu`?"}));
+        BadCase{
+            "replicas: {device_kind: tpu}",
+            "job.yaml:1:25: replicas.device_kind: want one of cpu, gpu, reference, any, got `tpu`; did you "
+            "mean `cpu`?"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, BadJobFileTest,

@@ -70,6 +70,7 @@ TEST_F(SupervisorTest, ACrashIsNamedAfterTheEventsBeforeIt) {
   EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
   EXPECT_TRUE(absl::StrContains(job.message(), "SIGABRT")) << job.message();
   EXPECT_EQ(daemon_->Notices(id), std::vector<std::string>{"1"});
+  EXPECT_EQ(daemon_->released().back(), absl::StrCat(id, "/1 crashed"));
 }
 
 TEST_F(SupervisorTest, AnExitCodeAndTheLastLogLineAreNamed) {

@@ -150,7 +150,9 @@ v1::Job SupervisingDaemon::WaitForEnd(const std::string& id) {
   const std::string lease = absl::StrCat(id, "/", Get(id).attempt());
   EXPECT_TRUE(Eventually([&] {
     const std::vector<std::string> released = this->released();
-    return std::find(released.begin(), released.end(), lease) != released.end();
+    return std::any_of(released.begin(), released.end(), [&lease](const std::string& one) {
+      return one == lease || one == absl::StrCat(lease, " crashed");
+    });
   }));
   return Get(id);
 }
