@@ -16,17 +16,18 @@ void CreateToken(const RpcContext& context, const Caller& caller, const v1::Crea
     reply(std::move(status));
     return;
   }
-  context.tokens->Create(request.token(),
-                         [reply = std::move(reply)](absl::StatusOr<TokenRegistry::Made> made) mutable {
-                           if (!made.ok()) {
-                             reply(made.status());
-                             return;
-                           }
-                           v1::CreateTokenResponse response;
-                           *response.mutable_token() = std::move(made->token);
-                           response.set_secret(std::move(made->secret));
-                           reply(std::move(response));
-                         });
+  context.tokens->Create(request.token(), [&context, reply = std::move(reply)](
+                                              absl::StatusOr<TokenRegistry::Made> made) mutable {
+    if (!made.ok()) {
+      reply(made.status());
+      return;
+    }
+    context.scheduler->OnQuotasChanged();
+    v1::CreateTokenResponse response;
+    *response.mutable_token() = std::move(made->token);
+    response.set_secret(std::move(made->secret));
+    reply(std::move(response));
+  });
 }
 
 void ListTokens(const RpcContext& context, const Caller& caller, const v1::ListTokensRequest&,
@@ -52,7 +53,12 @@ void RevokeToken(const RpcContext& context, const Caller& caller, const v1::Revo
     reply(std::move(status));
     return;
   }
-  context.tokens->Revoke(std::string(user), std::move(reply));
+  context.tokens->Revoke(std::string(user),
+                         [&context, reply = std::move(reply)](absl::StatusOr<v1::Token> revoked) mutable {
+                           // The token's own quota ends with it.
+                           if (revoked.ok()) context.scheduler->OnQuotasChanged();
+                           reply(std::move(revoked));
+                         });
 }
 
 }  // namespace tandem::rpc

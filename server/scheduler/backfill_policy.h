@@ -23,7 +23,7 @@ class BackfillPolicy : public PlacementPolicy {
     int most_backfilled = 1000;
   };
 
-  BackfillPolicy() = default;
+  BackfillPolicy() : BackfillPolicy(Options()) {}
   explicit BackfillPolicy(const Options& options) : options_(options) {}
 
   Decision Decide(const Snapshot& snapshot) const override;

@@ -229,6 +229,11 @@ void Scheduler::ReleaseLease(const std::string& job_id, int32_t attempt, bool cr
   Changed();
 }
 
+void Scheduler::OnQuotasChanged() {
+  MutexLock lock(&mutex_);
+  Changed();
+}
+
 void Scheduler::OnQueued(const v1::Job& job) {
   MutexLock lock(&mutex_);
   Enqueue(job);
@@ -344,7 +349,7 @@ Snapshot Scheduler::TakeSnapshot() const {
     positions[device.name()] = static_cast<int>(snapshot.devices.size());
     snapshot.devices.push_back({device.name(), device.kind(), device.memory_bytes(), device.state()});
   }
-  const auto user = [&](const std::string& name) -> UserShare& {
+  const auto user = [&](const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> UserShare& {
     const auto [share, is_new] = snapshot.users.try_emplace(name);
     if (is_new) {
       share->second.device_seconds = usage_.DeviceSeconds(name, snapshot.now);

@@ -89,6 +89,9 @@ class Scheduler : public JobObserver, public WaitingSource {
   void SetDeviceState(const std::string& device, v1::DeviceState state, const std::string& reason,
                       JobMachine::Done<v1::Device> done);
 
+  // What a user may hold has changed: who waits for that is looked at anew.
+  void OnQuotasChanged();
+
   // Whether a job of the user with this spec could ever run: FAILED_PRECONDITION where too many of the
   // devices that it needs are excluded, or it needs more than the user's quota.
   absl::Status CheckCanRun(const std::string& user, const v1::JobSpec& spec,

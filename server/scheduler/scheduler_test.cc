@@ -79,7 +79,7 @@ class SchedulerTest : public testing::Test {
   absl::Status Open(int devices) {
     inventory_ = std::make_unique<Inventory>(MakeCpus(devices));
     Scheduler::Options options;
-    options.quota = [this](const std::string&) { return quota_; };
+    options.quota = [this](const std::string&) { return UserQuota{most_devices_.load(), 0}; };
     scheduler_ = std::make_unique<Scheduler>(&jobs_.machine(), &jobs_.store(), inventory_.get(), &policy_,
                                              &starter_, &jobs_.clock(), std::move(options));
     jobs_.machine().AddObserver(scheduler_.get());
@@ -156,7 +156,7 @@ class SchedulerTest : public testing::Test {
   JobMachineFixture jobs_;
   const BackfillPolicy policy_;
   // Of each user.
-  UserQuota quota_;
+  std::atomic<int> most_devices_ = 0;
   FakeStarter starter_;
   std::unique_ptr<Inventory> inventory_;
   std::unique_ptr<Scheduler> scheduler_;
@@ -400,7 +400,7 @@ TEST_F(SchedulerTest, ADeviceOnWhichTwoJobsCrashIsExcluded) {
 }
 
 TEST_F(SchedulerTest, QuotasAndUsageAreKnown) {
-  quota_.max_devices = 1;
+  most_devices_ = 1;
   OpenAndStart(2);
   const std::string first = NewJob(1);
   starter_.Take();
@@ -426,6 +426,18 @@ TEST_F(SchedulerTest, QuotasAndUsageAreKnown) {
   const absl::Status never = scheduler_->CheckCanRun("ann", spec, 0);
   EXPECT_EQ(never.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(never.message()), HasSubstr("the quota of \"ann\" is 1"));
+}
+
+TEST_F(SchedulerTest, AQuotaThatChangesLetsWaitingJobsStart) {
+  most_devices_ = 1;
+  OpenAndStart(2);
+  NewJob(1);
+  starter_.Take();
+  const std::string second = NewJob(1);
+  WaitFor(second, v1::Waiting::REASON_QUOTA, 1);
+  most_devices_ = 0;
+  scheduler_->OnQuotasChanged();
+  EXPECT_EQ(JobId(starter_.Take().job.name()), second);
 }
 
 TEST_F(SchedulerTest, JobsShareADevice) {

@@ -32,8 +32,8 @@ class Transaction {
   // The job made for this request id, where there is one.
   absl::StatusOr<std::optional<StoredRequest>> FindRequest(absl::string_view request_id);
 
-  // Adds a job and sets its `number`; without a user it is the administrator's. `request_id` may be empty; `submitted_spec` is kept only where it is
-  // not. ALREADY_EXISTS: the job's id or the request id is taken.
+  // Adds a job and sets its `number`; without a user it is the administrator's. `request_id` may be empty;
+  // `submitted_spec` is kept only where it is not. ALREADY_EXISTS: the job's id or the request id is taken.
   absl::Status InsertJob(StoredJob* job, absl::string_view request_id, const v1::JobSpec& submitted_spec);
   // Writes everything of the job but its id, name and spec, which never change.
   absl::Status UpdateJob(StoredJob* job);
