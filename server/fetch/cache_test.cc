@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "engine/base/error_reason.h"
 #include "engine/base/sha256.h"
+#include "server/store/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -19,12 +19,7 @@ using ::testing::HasSubstr;
 
 class CacheTest : public ::testing::Test {
  protected:
-  CacheTest() {
-    std::string folder = ::testing::TempDir() + "/cache_XXXXXX";
-    EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
-    Open();
-  }
+  CacheTest() { Open(); }
 
   void Open() {
     cache_.reset();
@@ -58,7 +53,8 @@ class CacheTest : public ::testing::Test {
   }
   std::optional<CacheEntry> Find(const std::string& name) { return cache_->Find(*Sha256Of(name)); }
 
-  std::string folder_;
+  TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
   FakeClock clock_{absl::FromUnixSeconds(1800000000)};
   Cache::Needed needed_;
   std::unique_ptr<Cache> cache_;

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -11,6 +10,7 @@
 #include "engine/base/sha256.h"
 #include "server/fetch/fake_transport.h"
 #include "server/fetch/http_origin.h"
+#include "server/store/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -28,9 +28,7 @@ std::string Content(size_t size) {
 class DownloadTest : public ::testing::Test {
  protected:
   DownloadTest() {
-    std::string folder = ::testing::TempDir() + "/download_XXXXXX";
-    EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    request_.path = folder + "/data.bin";
+    request_.path = temporary_.path() + "/data.bin";
     context_.env = Env::Real();
     context_.reserve = [this](int64_t bytes) {
       reserved_ += bytes;
@@ -59,6 +57,7 @@ class DownloadTest : public ::testing::Test {
 
   const FetchPolicy policy_ = *FetchPolicy::Parse({"public"});
   FakeTransport web_;
+  TemporaryFolder temporary_;
   DownloadRequest request_;
   RetryPolicy retry_{.attempts = 3, .first_wait = absl::Milliseconds(100)};
   DownloadContext context_;

@@ -89,7 +89,7 @@ class FetchItem {
   std::vector<size_t> missing_;  // Of plan_.files.
   // Each written by the thread that fetches the file.
   std::vector<internal::v1::CacheFile> files_;
-  Mutex log_mutex_;  // The file of notes.
+  Mutex log_mutex_;  // Guards no member, but the file of notes in folder_: held while it is written.
 
   std::atomic<int64_t> bytes_done_ = 0;
   std::atomic<int64_t> bytes_total_ = 0;

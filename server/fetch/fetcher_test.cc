@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -15,6 +14,7 @@
 #include "server/fetch/data_url.h"
 #include "server/fetch/fake_transport.h"
 #include "server/fetch/public_sets.h"
+#include "server/store/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -73,12 +73,7 @@ using SpecAnswer = Answer<absl::StatusOr<v1::DatasetSpec>>;
 
 class FetcherTest : public ::testing::Test {
  protected:
-  FetcherTest() {
-    std::string folder = ::testing::TempDir() + "/fetcher_XXXXXX";
-    EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
-    Start();
-  }
+  FetcherTest() { Start(); }
 
   void Start(const std::vector<std::string>& fetch_from = {"public", "s3://*"}) {
     fetcher_.reset();
@@ -135,7 +130,8 @@ class FetcherTest : public ::testing::Test {
     web_->Put("http://s3.local/bucket/?" + query, xml + "</ListBucketResult>");
   }
 
-  std::string folder_;
+  TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
   FakeClock clock_{absl::Now()};
   std::unique_ptr<FakeTransport> web_;
   std::unique_ptr<Cache> cache_;

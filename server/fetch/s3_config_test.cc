@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <map>
 
 #include "server/fetch/s3.h"
+#include "server/store/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -17,10 +17,8 @@ using ::testing::HasSubstr;
 class S3ConfigTest : public ::testing::Test {
  protected:
   S3ConfigTest() {
-    std::string folder = ::testing::TempDir() + "/s3_XXXXXX";
-    EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    variables_["AWS_SHARED_CREDENTIALS_FILE"] = folder + "/credentials";
-    variables_["AWS_CONFIG_FILE"] = folder + "/config";
+    variables_["AWS_SHARED_CREDENTIALS_FILE"] = temporary_.path() + "/credentials";
+    variables_["AWS_CONFIG_FILE"] = temporary_.path() + "/config";
   }
   void Write(const std::string& variable, const std::string& text) {
     std::ofstream(variables_[variable]) << text;
@@ -33,6 +31,7 @@ class S3ConfigTest : public ::testing::Test {
     });
   }
 
+  TemporaryFolder temporary_;
   std::map<std::string, std::string> variables_;
 };
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -74,6 +75,7 @@ void CheckVictimIsNamed(int signal, int calls) {
   int status = 0;
   ASSERT_EQ(waitpid(processes[kVictim], &status, 0), processes[kVictim]);
   EXPECT_TRUE(WIFSIGNALED(status));
+  std::filesystem::remove_all(path.data());
 }
 
 TEST(GlooProcessTest, ARankThatIsKilledIsNamedByAllOthers) {
