@@ -185,8 +185,13 @@ absl::StatusOr<v1::Evaluation> EvaluateModel(const TrainedModel& model, const Ev
   v1::JobSpec spec = model.spec;
   if (request.batch_size > 0) spec.mutable_training()->set_validation_batch_size(request.batch_size);
   if (!request.metrics.empty()) {
-    spec.mutable_training()->clear_metrics();
-    for (const v1::Metric metric : request.metrics) spec.mutable_training()->add_metrics(metric);
+    v1::Training* const training = spec.mutable_training();
+    training->clear_metrics();
+    for (const v1::Metric metric : request.metrics) training->add_metrics(metric);
+    // The job's k is for top_k alone; a job that did not ask for that has none.
+    const auto& metrics = training->metrics();
+    if (std::find(metrics.begin(), metrics.end(), v1::METRIC_TOP_K) == metrics.end()) training->clear_top_k();
+    FillMetricDefaults(training);
   }
   // Fields of the training are those of the request, too.
   TANDEM_RETURN_IF_ERROR(CheckMetrics(spec.training()));

@@ -137,6 +137,29 @@ TEST(EvaluationTest, MeasuresOtherDataAndTrainingSamples) {
   EXPECT_EQ(evaluation->samples(), 61);
 }
 
+TEST(EvaluationTest, MeasuresOtherMetricsThanTheJob) {
+  v1::JobSpec spec = Spec(1);
+  spec.mutable_training()->add_metrics(v1::METRIC_TOP_K);
+  spec.mutable_training()->set_top_k(2);
+  Trained trained = Train(spec, "cpu");
+  const std::unique_ptr<Device> device = Cpu();
+  EvaluationRequest request = RequestFor(spec.dataset());
+  request.metrics = {v1::METRIC_ACCURACY};
+  auto evaluation = EvaluateModel(trained.model, request, *device);
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_EQ(evaluation->metrics().count("accuracy"), 1);
+  request.metrics = {v1::METRIC_TOP_K};
+  evaluation = EvaluateModel(trained.model, request, *device);
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_EQ(evaluation->metrics().at("top_2_accuracy"), trained.validation.metrics().at("top_2_accuracy"));
+
+  // Of a job without a k it is the usual one, which 4 classes are too few for.
+  trained.model.spec.mutable_training()->clear_metrics();
+  trained.model.spec.mutable_training()->clear_top_k();
+  const absl::Status refused = EvaluateModel(trained.model, request, *device).status();
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("is 5, more than the 4 classes"));
+}
+
 TEST(EvaluationTest, NamesWhatDoesNotFit) {
   const v1::JobSpec spec = Spec(1);
   const Trained trained = Train(spec, "cpu");
