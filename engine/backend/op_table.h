@@ -11,9 +11,9 @@
 namespace tandem {
 
 // The backends that there are.
-enum class BackendKind : uint8_t { kReference, kCpu };
+enum class BackendKind : uint8_t { kReference, kCpu, kCuda };
 
-// "reference", "cpu".
+// "reference", "cpu", "cuda".
 absl::string_view ToString(BackendKind backend);
 
 // All kinds of op, in alphabetical order.
