@@ -1,6 +1,6 @@
 """Finds the CUDA toolkit ($CUDA_HOME, else /usr/local/cuda) or leaves CUDA out, and says which.
 
-The repository has `defs.bzl` with CUDA_AVAILABLE and `if_cuda(yes, no)`, and, where CUDA is there, the library `cuda`.
+The repository has `defs.bzl` with CUDA_AVAILABLE, NVCC, the path of the compiler, and `if_cuda(yes, no)`, and, where CUDA is there, the library `cuda`.
 """
 
 def _cuda_configure_impl(ctx):
@@ -25,7 +25,8 @@ cc_library(
     name = "cuda",
     hdrs = glob(["include/**"]),
     includes = ["include"],
-    linkopts = ["-L%s/lib64", "-lcudart"],
+    # The runtime goes into the program; what it loads itself is the driver's.
+    linkopts = ["%s/lib64/libcudart_static.a", "-ldl", "-lrt", "-lpthread"],
     visibility = ["//visibility:public"],
 )
 """ % home)
@@ -37,10 +38,11 @@ cc_library(
         ctx.file("BUILD", "")
     ctx.file("defs.bzl", """
 CUDA_AVAILABLE = %s
+NVCC = "%s"
 
 def if_cuda(yes, no = []):
     return yes if CUDA_AVAILABLE else no
-""" % found)
+""" % (found, nvcc))
 
 cuda_configure = repository_rule(
     implementation = _cuda_configure_impl,

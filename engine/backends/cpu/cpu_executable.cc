@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/backend/arena_plan.h"
 #include "engine/backends/cpu/transfer.h"
 #include "engine/base/status_macros.h"
-#include "engine/graph/memory_plan.h"
 
 namespace tandem::cpu {
 namespace {
@@ -16,80 +16,23 @@ constexpr int64_t kAlignment = 64;
 
 int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Stands for a step in the graph of buffers that the memory is planned by.
-class StepOp final : public Op {
- public:
-  StepOp(std::vector<TensorType> outputs, std::vector<std::pair<int, int>> in_place)
-      : outputs_(std::move(outputs)), in_place_(std::move(in_place)) {}
-  absl::string_view kind() const override { return "step"; }
-  absl::StatusOr<std::vector<TensorType>> Infer(absl::Span<const TensorType>) const override {
-    return outputs_;
+absl::StatusOr<ArenaPlan> PlanArenaOf(Lowering& lowering, const std::vector<Place>& outputs) {
+  std::vector<int64_t> bytes;
+  for (const Buffer& buffer : lowering.buffers()) {
+    bytes.push_back(buffer.source == Buffer::Source::kArena ? buffer.bytes : -1);
   }
-  std::vector<std::pair<int, int>> InPlace() const override { return in_place_; }
-
- private:
-  const std::vector<TensorType> outputs_;
-  const std::vector<std::pair<int, int>> in_place_;
-};
-
-// Offsets of the arena's buffers; -1 for the others.
-struct ArenaPlan {
-  std::vector<int64_t> offsets;
-  int64_t bytes = 0;
-};
-
-absl::StatusOr<ArenaPlan> PlanArena(Lowering& lowering, const std::vector<Place>& outputs) {
-  const std::vector<Buffer>& buffers = lowering.buffers();
-  const auto in_arena = [&](int buffer) { return buffers[buffer].source == Buffer::Source::kArena; };
-  Graph graph;
-  std::vector<ValueId> values(buffers.size(), kNoValue);
+  const auto buffers_of = [](const std::vector<Region>& regions) {
+    std::vector<int> buffers;
+    for (const Region& region : regions) buffers.push_back(region.buffer);
+    return buffers;
+  };
+  std::vector<StepUse> uses;
   for (const Step& step : lowering.steps()) {
-    std::vector<ValueId> inputs;
-    std::vector<TensorType> types;
-    std::vector<int> made;
-    std::vector<int> read_positions(step.reads.size(), -1);
-    std::vector<int> write_positions(step.writes.size(), -1);
-    for (size_t i = 0; i < step.reads.size(); ++i) {
-      const int buffer = step.reads[i].buffer;
-      if (!in_arena(buffer)) continue;
-      if (values[buffer] == kNoValue) {
-        return absl::InternalError(absl::StrCat("step \"", step.name, "\" reads what no step has written"));
-      }
-      read_positions[i] = static_cast<int>(inputs.size());
-      inputs.push_back(values[buffer]);
-    }
-    for (size_t i = 0; i < step.writes.size(); ++i) {
-      const int buffer = step.writes[i].buffer;
-      if (!in_arena(buffer)) continue;
-      const auto same = std::find(made.begin(), made.end(), buffer);
-      if (values[buffer] != kNoValue) {
-        // A further part of it.
-        inputs.push_back(values[buffer]);
-      } else if (same == made.end()) {
-        write_positions[i] = static_cast<int>(made.size());
-        made.push_back(buffer);
-        types.push_back({DType::kUInt8, Shape({std::max<int64_t>(1, buffers[buffer].bytes)})});
-      }
-    }
-    std::vector<std::pair<int, int>> in_place;
-    for (const auto& [write, read] : step.in_place) {
-      if (write_positions[write] >= 0 && read_positions[read] >= 0) {
-        in_place.push_back({write_positions[write], read_positions[read]});
-      }
-    }
-    TANDEM_ASSIGN_OR_RETURN(
-        const std::vector<ValueId> created,
-        graph.AddNode(std::make_shared<StepOp>(std::move(types), std::move(in_place)), std::move(inputs)));
-    for (size_t i = 0; i < made.size(); ++i) values[made[i]] = created[i];
+    uses.push_back({step.name, buffers_of(step.reads), buffers_of(step.writes), step.in_place});
   }
-  for (const Place& output : outputs) {
-    if (in_arena(output.region.buffer)) graph.MarkOutput(values[output.region.buffer]);
-  }
-  const MemoryPlan plan = PlanMemory(graph);
-  ArenaPlan arena;
-  arena.bytes = plan.arena_bytes;
-  for (const ValueId value : values) arena.offsets.push_back(value == kNoValue ? -1 : plan.offsets[value]);
-  return arena;
+  std::vector<int> kept;
+  for (const Place& output : outputs) kept.push_back(output.region.buffer);
+  return PlanArena(bytes, uses, kept);
 }
 
 template <typename T>
@@ -139,7 +82,7 @@ absl::Status CpuExecutable::PlanMemoryOf(Lowering& lowering) {
     TANDEM_ASSIGN_OR_RETURN(const cpu::Place output, lowering.Output(static_cast<int>(i)));
     outputs_.push_back(output);
   }
-  TANDEM_ASSIGN_OR_RETURN(ArenaPlan plan, PlanArena(lowering, outputs_));
+  TANDEM_ASSIGN_OR_RETURN(ArenaPlan plan, PlanArenaOf(lowering, outputs_));
   arena_bytes_ = plan.bytes;
   arena_offsets_ = std::move(plan.offsets);
   planned_buffers_ = lowering.buffers();

@@ -1,0 +1,42 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backend/device_conformance.h"
+#include "engine/backends/cuda/cuda_device.h"
+#include "engine/backends/cuda/driver/driver.h"
+#include "engine/backends/reference/reference_device.h"
+
+namespace tandem {
+namespace {
+
+DeviceMaker Maker(DType compute) {
+  return {.backend = BackendKind::kCuda,
+          .make = [=](int index) -> std::unique_ptr<Device> {
+            auto device = CudaDevice::Open("gpu:" + std::to_string(index), 0, {.compute = compute});
+            if (device.ok()) return *std::move(device);
+            ADD_FAILURE() << device.status();
+            return nullptr;
+          },
+          .make_reference = [] { return CreateReferenceDevice(); },
+          .tolerance = compute == DType::kBFloat16 ? 2e-2 : 1e-5,
+          .host_memory = cuda::IsEmulated()};
+}
+
+// None where the machine has no GPU, which is said.
+std::vector<DeviceMaker> Makers(DType compute) {
+  const absl::StatusOr<int> devices = cuda::CountDevices();
+  if (devices.ok() && *devices > 0) return {Maker(compute)};
+  std::printf("SKIPPED: DeviceConformance on a GPU (%s): %s\n", std::string(ToString(compute)).c_str(),
+              devices.ok() ? "there is none" : std::string(devices.status().message()).c_str());
+  return {};
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceConformance);
+INSTANTIATE_TEST_SUITE_P(Float32, DeviceConformance, testing::ValuesIn(Makers(DType::kFloat32)));
+INSTANTIATE_TEST_SUITE_P(BFloat16, DeviceConformance, testing::ValuesIn(Makers(DType::kBFloat16)));
+
+}  // namespace
+}  // namespace tandem

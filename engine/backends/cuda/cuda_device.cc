@@ -1,0 +1,67 @@
+#include "engine/backends/cuda/cuda_device.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/backends/cuda/cuda_executable.h"
+#include "engine/backends/cuda/cuda_variables.h"
+#include "engine/backends/cuda/lowering.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+
+absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(std::string name, int ordinal,
+                                                             const cuda::CudaOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(const int count, cuda::CountDevices());
+  if (ordinal < 0 || ordinal >= count) {
+    return absl::UnavailableError(
+        absl::StrCat(name, ": this process sees ", count, " GPUs, counted from 0 (CUDA_VISIBLE_DEVICES)"));
+  }
+  auto context = std::make_shared<cuda::DeviceContext>();
+  context->ordinal = ordinal;
+  context->options = options;
+  TANDEM_ASSIGN_OR_RETURN(context->properties, cuda::GetProperties(ordinal));
+  if (context->properties.major < 8) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, ": ", context->properties.name, " has compute capability ",
+                     context->properties.major, ".", context->properties.minor, "; 8.0 or newer is needed"));
+  }
+  TANDEM_RETURN_IF_ERROR(cuda::UseDevice(ordinal));
+  TANDEM_ASSIGN_OR_RETURN(context->stream, cuda::OwnedStream::Create());
+  const cuda::LibraryOptions libraries = {.allow_tf32 = options.allow_tf32,
+                                          .deterministic = options.deterministic};
+  TANDEM_ASSIGN_OR_RETURN(context->blas, cuda::CreateBlas(libraries));
+  TANDEM_ASSIGN_OR_RETURN(context->dnn, cuda::CreateDnn(libraries));
+  return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(name), std::move(context)));
+}
+
+std::unique_ptr<Variables> CudaDevice::CreateVariables(const Variables* like) {
+  auto layouts = like == nullptr ? std::make_shared<cuda::VariableLayouts>()
+                                 : static_cast<const cuda::CudaVariables*>(like)->layouts();
+  return std::make_unique<cuda::CudaVariables>(context_, std::move(layouts));
+}
+
+absl::StatusOr<std::unique_ptr<Executable>> CudaDevice::Compile(const Graph& graph, Variables* variables) {
+  TANDEM_RETURN_IF_ERROR(cuda::UseDevice(context_->ordinal));
+  auto* cuda_variables = static_cast<cuda::CudaVariables*>(variables);
+  for (const Node& node : graph.nodes()) {
+    if (cuda::FindLower(node.op->kind()) == nullptr) {
+      return absl::UnimplementedError(
+          absl::StrCat("cuda: this backend does not offer the op ", node.op->kind()));
+    }
+  }
+  for (const ValueId id : graph.variables()) {
+    TANDEM_RETURN_IF_ERROR(cuda_variables->Declare(graph.value(id)));
+  }
+  cuda::Lowering lowering(graph, cuda_variables, context_.get());
+  for (const Node& node : graph.nodes()) {
+    if (lowering.absorbed(node.id)) continue;
+    TANDEM_RETURN_IF_ERROR(cuda::FindLower(node.op->kind())(lowering, node));
+  }
+  TANDEM_RETURN_IF_ERROR(lowering.Finish());
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<cuda::CudaExecutable> executable,
+                          cuda::CudaExecutable::Create(lowering, context_));
+  return std::unique_ptr<Executable>(std::move(executable));
+}
+
+}  // namespace tandem

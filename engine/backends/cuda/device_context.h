@@ -1,0 +1,32 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_DEVICE_CONTEXT_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_DEVICE_CONTEXT_H_
+
+#include <memory>
+
+#include "engine/backends/cuda/driver/blas.h"
+#include "engine/backends/cuda/driver/dnn.h"
+#include "engine/backends/cuda/driver/driver.h"
+#include "engine/tensor/dtype.h"
+
+namespace tandem::cuda {
+
+struct CudaOptions {
+  DType compute = DType::kFloat32;  // Or bfloat16.
+  bool allow_tf32 = false;          // Matrix units for float32, with 10 bits of fraction.
+  bool deterministic = false;       // Two runs on a GPU of one kind are equal bit for bit.
+};
+
+// What a replica's work on a GPU goes through. Its variables and executables share it, and keep it alive.
+// Used by one thread at a time.
+struct DeviceContext {
+  int ordinal = 0;
+  CudaOptions options;
+  DeviceProperties properties;
+  std::unique_ptr<OwnedStream> stream;
+  std::unique_ptr<Blas> blas;
+  std::unique_ptr<Dnn> dnn;
+};
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_DEVICE_CONTEXT_H_

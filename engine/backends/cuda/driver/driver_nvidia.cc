@@ -1,0 +1,196 @@
+#include <cuda_runtime_api.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/backends/cuda/driver/driver.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem::cuda {
+
+namespace {
+
+absl::Status ToStatus(cudaError_t error, absl::string_view call) {
+  if (error == cudaSuccess) return absl::OkStatus();
+  const std::string message =
+      absl::StrCat("cuda: ", call, ": ", cudaGetErrorName(error), ": ", cudaGetErrorString(error));
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return absl::ResourceExhaustedError(message);
+    case cudaErrorNoDevice:
+      return absl::UnavailableError(absl::StrCat(message, "; is a GPU visible (CUDA_VISIBLE_DEVICES)?"));
+    case cudaErrorInsufficientDriver:
+      return absl::UnavailableError(absl::StrCat(message, "; install a driver of NVIDIA's for CUDA ",
+                                                 CUDART_VERSION / 1000, " or newer"));
+    default:
+      return absl::InternalError(message);
+  }
+}
+
+#define TANDEM_CUDA(call) TANDEM_RETURN_IF_ERROR(ToStatus(call, #call))
+
+}  // namespace
+
+bool IsEmulated() { return false; }
+
+absl::StatusOr<int> CountDevices() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) {
+    cudaGetLastError();
+    return ToStatus(error, "cudaGetDeviceCount");
+  }
+  return count;
+}
+
+absl::StatusOr<DeviceProperties> GetProperties(int device) {
+  cudaDeviceProp found;
+  TANDEM_CUDA(cudaGetDeviceProperties(&found, device));
+  DeviceProperties properties;
+  properties.name = found.name;
+  properties.major = found.major;
+  properties.minor = found.minor;
+  properties.multiprocessors = found.multiProcessorCount;
+  properties.memory_bytes = static_cast<int64_t>(found.totalGlobalMem);
+  properties.uuid = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) properties.uuid += '-';
+    absl::StrAppendFormat(&properties.uuid, "%02x", static_cast<unsigned char>(found.uuid.bytes[i]));
+  }
+  return properties;
+}
+
+absl::Status UseDevice(int device) {
+  TANDEM_CUDA(cudaSetDevice(device));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> FreeBytes() {
+  size_t free = 0;
+  size_t total = 0;
+  TANDEM_CUDA(cudaMemGetInfo(&free, &total));
+  return static_cast<int64_t>(free);
+}
+
+absl::Status CheckLaunches() { return ToStatus(cudaGetLastError(), "a kernel's launch"); }
+
+DeviceMemory::~DeviceMemory() {
+  if (data_ != nullptr) cudaFree(data_);
+}
+
+absl::StatusOr<DeviceMemory> DeviceMemory::Allocate(int64_t bytes) {
+  DeviceMemory memory;
+  if (bytes <= 0) return memory;
+  void* data = nullptr;
+  const cudaError_t error = cudaMalloc(&data, static_cast<size_t>(bytes));
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    size_t free = 0;
+    size_t total = 0;
+    cudaMemGetInfo(&free, &total);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the GPU has no memory for ", bytes, " bytes: ", free, " of its ", total, " are free"));
+  }
+  TANDEM_RETURN_IF_ERROR(ToStatus(error, "cudaMalloc"));
+  memory.data_ = static_cast<std::byte*>(data);
+  memory.bytes_ = bytes;
+  return memory;
+}
+
+PinnedMemory::~PinnedMemory() {
+  if (data_ != nullptr) cudaFreeHost(data_);
+}
+
+absl::StatusOr<PinnedMemory> PinnedMemory::Allocate(int64_t bytes) {
+  PinnedMemory memory;
+  if (bytes <= 0) return memory;
+  void* data = nullptr;
+  TANDEM_CUDA(cudaHostAlloc(&data, static_cast<size_t>(bytes), cudaHostAllocDefault));
+  memory.data_ = static_cast<std::byte*>(data);
+  memory.bytes_ = bytes;
+  return memory;
+}
+
+absl::Status Copy(void* target, const void* source, int64_t bytes, Stream stream) {
+  if (bytes <= 0) return absl::OkStatus();
+  TANDEM_CUDA(cudaMemcpyAsync(target, source, static_cast<size_t>(bytes), cudaMemcpyDefault, stream));
+  return absl::OkStatus();
+}
+
+absl::Status Zero(void* target, int64_t bytes, Stream stream) {
+  if (bytes <= 0) return absl::OkStatus();
+  TANDEM_CUDA(cudaMemsetAsync(target, 0, static_cast<size_t>(bytes), stream));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<OwnedStream>> OwnedStream::Create() {
+  cudaStream_t stream = nullptr;
+  TANDEM_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return std::unique_ptr<OwnedStream>(new OwnedStream(stream));
+}
+
+OwnedStream::~OwnedStream() { cudaStreamDestroy(stream_); }
+
+absl::Status OwnedStream::Synchronize() const {
+  TANDEM_CUDA(cudaStreamSynchronize(stream_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Event>> Event::Create(bool timed) {
+  cudaEvent_t event = nullptr;
+  TANDEM_CUDA(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming));
+  return std::unique_ptr<Event>(new Event(event));
+}
+
+Event::~Event() { cudaEventDestroy(event_); }
+
+absl::Status Event::Record(Stream stream) {
+  TANDEM_CUDA(cudaEventRecord(event_, stream));
+  return absl::OkStatus();
+}
+
+absl::Status Event::Hold(Stream stream) const {
+  TANDEM_CUDA(cudaStreamWaitEvent(stream, event_, 0));
+  return absl::OkStatus();
+}
+
+absl::Status Event::Synchronize() const {
+  TANDEM_CUDA(cudaEventSynchronize(event_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Event::Reached() const {
+  const cudaError_t error = cudaEventQuery(event_);
+  if (error == cudaErrorNotReady) return false;
+  TANDEM_RETURN_IF_ERROR(ToStatus(error, "cudaEventQuery"));
+  return true;
+}
+
+absl::StatusOr<double> Event::SecondsBetween(const Event& from, const Event& to) {
+  float milliseconds = 0;
+  TANDEM_CUDA(cudaEventElapsedTime(&milliseconds, from.event_, to.event_));
+  return milliseconds * 1e-3;
+}
+
+absl::Status RecordedWork::Begin(Stream stream) {
+  TANDEM_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::End(Stream stream) {
+  cudaGraph_t graph = nullptr;
+  TANDEM_CUDA(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
+  cudaGraphDestroy(graph);
+  TANDEM_RETURN_IF_ERROR(ToStatus(error, "cudaGraphInstantiate"));
+  return std::unique_ptr<RecordedWork>(new RecordedWork(executable));
+}
+
+RecordedWork::~RecordedWork() { cudaGraphExecDestroy(graph_); }
+
+absl::Status RecordedWork::Launch(Stream stream) const {
+  TANDEM_CUDA(cudaGraphLaunch(graph_, stream));
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,101 @@
+#include "engine/backends/cuda/kernels/convert.h"
+
+#include "engine/backends/cuda/kernels/launch.h"
+#include "engine/backends/cuda/kernels/number.h"
+
+namespace tandem::cuda {
+namespace {
+
+template <typename X, typename Y>
+struct Cast {
+  __device__ __forceinline__ Y operator()(X x) const { return To<Y>(ToFloat(x)); }
+};
+template <typename X>
+struct Cast<X, X> {
+  __device__ __forceinline__ X operator()(X x) const { return x; }
+};
+template <typename Y>
+struct Cast<uint8_t, Y> {
+  __device__ __forceinline__ Y operator()(uint8_t x) const { return To<Y>(static_cast<float>(x)); }
+};
+template <>
+struct Cast<uint8_t, uint8_t> {
+  __device__ __forceinline__ uint8_t operator()(uint8_t x) const { return x; }
+};
+
+// y [outer][columns][rows] = x [outer][rows][columns]: tiles pass through shared memory, so that both sides
+// are read and written in runs.
+constexpr int kTile = 32;
+constexpr int kTileThreads = 256;
+
+template <typename X, typename Y>
+TANDEM_KERNEL TransposeKernel(int64_t rows, int64_t columns, const X* x, Y* y) {
+  __shared__ X tile[kTile][kTile + 1];
+  const int64_t base = static_cast<int64_t>(blockIdx.z) * rows * columns;
+  const int64_t first_row = static_cast<int64_t>(blockIdx.y) * kTile;
+  const int64_t first_column = static_cast<int64_t>(blockIdx.x) * kTile;
+  const int lane = threadIdx.x % kTile;
+  for (int i = threadIdx.x / kTile; i < kTile; i += kTileThreads / kTile) {
+    const int64_t row = first_row + i;
+    const int64_t column = first_column + lane;
+    if (row < rows && column < columns) tile[i][lane] = x[base + row * columns + column];
+  }
+  __syncthreads();
+  for (int i = threadIdx.x / kTile; i < kTile; i += kTileThreads / kTile) {
+    const int64_t column = first_column + i;
+    const int64_t row = first_row + lane;
+    if (row < rows && column < columns) y[base + column * rows + row] = Cast<X, Y>()(tile[lane][i]);
+  }
+}
+
+template <typename X, typename Y>
+void Convert(const ChannelSizes& sizes, const void* x_data, bool x_last, void* y_data, bool y_last,
+             Stream stream) {
+  const X* x = static_cast<const X*>(x_data);
+  Y* y = static_cast<Y*>(y_data);
+  if (x_last == y_last) {
+    ForEach(sizes.elements(), stream, [=] __device__(int64_t i) { y[i] = Cast<X, Y>()(x[i]); });
+    return;
+  }
+  const int64_t rows = x_last ? sizes.inner : sizes.channels;
+  const int64_t columns = x_last ? sizes.channels : sizes.inner;
+  const auto tiles = [](int64_t n) { return static_cast<unsigned>((n + kTile - 1) / kTile); };
+  // A grid has at most 65535 layers.
+  constexpr int64_t kLayers = 65535;
+  for (int64_t outer = 0; outer < sizes.outer; outer += kLayers) {
+    const auto layers = static_cast<unsigned>(std::min(kLayers, sizes.outer - outer));
+    Launch(TransposeKernel<X, Y>, {tiles(columns), tiles(rows), layers}, kTileThreads, stream, rows, columns,
+           x + outer * rows * columns, y + outer * rows * columns);
+  }
+}
+
+}  // namespace
+
+void ConvertLayout(const ChannelSizes& sizes, const void* x, DType x_type, bool x_channels_last, void* y,
+                   DType y_type, bool y_channels_last, Stream stream) {
+  const auto convert = [&](auto from, auto to) {
+    Convert<decltype(from), decltype(to)>(sizes, x, x_channels_last, y, y_channels_last, stream);
+  };
+  if (x_type != y_type) {
+    WithNumber(y_type, [&](auto to) {
+      if (x_type == DType::kUInt8) {
+        convert(uint8_t(), to);
+      } else {
+        WithNumber(x_type, [&](auto from) { convert(from, to); });
+      }
+    });
+    return;
+  }
+  switch (SizeOf(x_type)) {
+    case 1:
+      return convert(uint8_t(), uint8_t());
+    case 2:
+      return convert(Bf16(), Bf16());
+    case 4:
+      return convert(float(), float());
+    default:
+      return convert(double(), double());
+  }
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,56 @@
+"""Kernels, compiled by nvcc for GPUs and by the host's compiler for the emulation."""
+
+load("@local_cuda//:defs.bzl", "CUDA_AVAILABLE", "NVCC")
+
+# Ampere, Hopper, and what the driver can make newer chips' code of.
+_TARGETS = [
+    "-gencode=arch=compute_80,code=sm_80",
+    "-gencode=arch=compute_90,code=sm_90",
+    "-gencode=arch=compute_90,code=compute_90",
+]
+
+def cuda_kernels(name, srcs, hdrs, deps):
+    """Makes the library `name` of nvcc's objects (empty without a toolkit) and `<name>_emulated`.
+
+    Args:
+      name: of the libraries.
+      srcs: .cu files.
+      hdrs: what they and their users include.
+      deps: libraries of the headers.
+    """
+    emulated = []
+    objects = []
+    for src in srcs:
+        stem = src[:-len(".cu")]
+        native.genrule(
+            name = stem + "_as_cc",
+            outs = [stem + "_emulated.cc"],
+            cmd = "echo '#include \"%s/%s\"' > $@" % (native.package_name(), src),
+        )
+        emulated.append(stem + "_emulated.cc")
+        if CUDA_AVAILABLE:
+            native.genrule(
+                name = stem + "_by_nvcc",
+                srcs = [src] + hdrs + [
+                    "//engine/backends/cuda:kernel_headers",
+                    "//engine/tensor:type_headers",
+                ],
+                outs = [stem + ".pic.o"],
+                cmd = "%s -c $(location %s) -o $@ -std=c++20 -O3 --extended-lambda %s -I. " % (NVCC, src, " ".join(_TARGETS)) +
+                      "-Xcompiler=-fPIC,-Wall,-Wno-unknown-pragmas -Werror=all-warnings",
+            )
+            objects.append(stem + ".pic.o")
+    native.cc_library(
+        name = name + "_emulated",
+        srcs = emulated + ["emulator.cc"],
+        hdrs = hdrs + ["emulator.h"],
+        copts = ["-Wno-unknown-pragmas"],
+        textual_hdrs = srcs,
+        deps = deps,
+    )
+    native.cc_library(
+        name = name,
+        srcs = objects,
+        hdrs = hdrs,
+        deps = deps,
+    )

@@ -1,0 +1,75 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_LAUNCH_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_LAUNCH_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/backends/cuda/driver/stream.h"
+
+#ifndef __CUDACC__
+#include "engine/backends/cuda/kernels/emulator.h"
+#endif
+
+// How kernels are written so that both nvcc and the emulation take them:
+//   template <typename T> TANDEM_KERNEL Double(int64_t n, const T* x, T* y) { ... threadIdx.x ... }
+//   Launch(Double<float>, blocks, threads, stream, n, x, y);
+// Statically sized __shared__ arrays, __syncthreads, __syncwarp, __shfl_*_sync and atomicAdd work as in CUDA.
+// What every thread computes for itself, with neither, is shorter, and faster to emulate, as ForEach.
+#define TANDEM_KERNEL __global__ void
+
+namespace tandem::cuda {
+
+inline constexpr int kThreads = 256;  // Of a block, unless a kernel has a reason for others.
+
+struct Grid {
+  unsigned x = 1;
+  unsigned y = 1;
+  unsigned z = 1;
+};
+
+#ifdef __CUDACC__
+
+template <typename... Parameters, typename... Arguments>
+void Launch(void (*kernel)(Parameters...), Grid grid, int threads, Stream stream, Arguments... arguments) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  kernel<<<dim3(grid.x, grid.y, grid.z), threads, 0, stream>>>(static_cast<Parameters>(arguments)...);
+}
+
+template <typename Function>
+TANDEM_KERNEL EachKernel(int64_t n, Function function) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride)
+    function(i);
+}
+
+// Calls `function(int64_t i)` for each i below n, in any order: [=] __device__(int64_t i) { ... }.
+template <typename Function>
+void ForEach(int64_t n, Stream stream, Function function) {
+  if (n <= 0) return;
+  const int64_t blocks = (n + kThreads - 1) / kThreads;
+  EachKernel<<<static_cast<unsigned>(blocks < (1 << 20) ? blocks : 1 << 20), kThreads, 0, stream>>>(n,
+                                                                                                    function);
+}
+
+#else
+
+template <typename... Parameters, typename... Arguments>
+void Launch(void (*kernel)(Parameters...), Grid grid, int threads, Stream, Arguments... arguments) {
+  emulator::Run({grid.x, grid.y, grid.z}, threads, [&] { kernel(static_cast<Parameters>(arguments)...); });
+}
+
+template <typename Function>
+void ForEach(int64_t n, Stream, Function function) {
+  for (int64_t i = 0; i < n; ++i) function(i);
+}
+
+#endif
+
+// Of a one-dimensional grid with so many threads in all.
+inline Grid BlocksFor(int64_t threads_in_all, int threads = kThreads) {
+  return {static_cast<unsigned>((threads_in_all + threads - 1) / threads)};
+}
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_LAUNCH_H_

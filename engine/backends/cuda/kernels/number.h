@@ -1,0 +1,67 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_NUMBER_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_NUMBER_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "engine/backends/cuda/kernels/launch.h"
+#include "engine/tensor/dtype.h"
+
+namespace tandem::cuda {
+
+// bfloat16 as memory holds it, on the device and on the host. Arithmetic is done in float: ToFloat is exact,
+// From rounds to the nearest, ties to even.
+struct Bf16 {
+  uint16_t bits;
+};
+
+__host__ __device__ __forceinline__ float ToFloat(float x) { return x; }
+__host__ __device__ __forceinline__ float ToFloat(Bf16 x) {
+  const uint32_t wide = static_cast<uint32_t>(x.bits) << 16;
+#ifdef __CUDA_ARCH__
+  return __uint_as_float(wide);
+#else
+  float value;
+  memcpy(&value, &wide, sizeof(value));
+  return value;
+#endif
+}
+
+// To<T>(float): the number in type T.
+template <typename T>
+__host__ __device__ __forceinline__ T To(float x) {
+  return static_cast<T>(x);
+}
+template <>
+__host__ __device__ __forceinline__ Bf16 To<Bf16>(float x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  uint16_t bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return {bits};
+#else
+  uint32_t wide;
+  memcpy(&wide, &x, sizeof(wide));
+  if (x != x) return {static_cast<uint16_t>(wide >> 16 | 0x40)};
+  return {static_cast<uint16_t>((wide + 0x7fff + (wide >> 16 & 1)) >> 16)};
+#endif
+}
+
+// Calls `function(T())` with T float or Bf16, as `dtype`, one of the two, says.
+template <typename Function>
+void WithNumber(DType dtype, const Function& function) {
+  if (dtype == DType::kBFloat16) {
+    function(Bf16());
+  } else {
+    function(float());
+  }
+}
+
+// So many elements, loaded and stored at once where they are aligned.
+template <typename T, int kCount>
+struct alignas(sizeof(T) * kCount) Pack {
+  T items[kCount];
+};
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_NUMBER_H_

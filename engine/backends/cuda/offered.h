@@ -1,0 +1,21 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_OFFERED_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_OFFERED_H_
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/backends/cuda/lowering.h"
+
+namespace tandem::cuda {
+
+// How a kind of op is lowered.
+struct Offered {
+  absl::string_view kind;
+  Lower lower;
+};
+
+// Those of each family, which stands in a file of its own.
+absl::Span<const Offered> ElementwiseOps();
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_OFFERED_H_
