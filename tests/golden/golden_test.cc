@@ -1,6 +1,6 @@
 // Runs golden cases on the backends: by default those of tests/golden/data, which must all pass.
 //
-//   golden_test [--dir=FOLDER] [--backend=reference|cpu|cpu-bfloat16] [--case=KIND/NAME]
+//   golden_test [--dir=FOLDER] [--backend=reference|cpu|cpu-bfloat16|gpu|gpu-bfloat16] [--case=KIND/NAME]
 //
 // With --dir, cases of types and settings that the engine does not offer yet are counted and named, but do
 // not fail. One that the engine offers but this program does not understand fails.
@@ -10,6 +10,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -20,6 +21,7 @@
 #include "engine/backends/reference/reference_device.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden_case.h"
+#include "tests/golden/gpu_backends.h"
 #include "tests/golden/runner.h"
 
 namespace tandem {
@@ -43,6 +45,7 @@ std::vector<GoldenBackend> Backends() {
                         [](int) { return std::make_unique<CpuDevice>("cpu:0", 1, DType::kBFloat16); }, 2e-2,
                         true});
   }
+  for (GoldenBackend& backend : GpuBackends()) backends.push_back(std::move(backend));
   return backends;
 }
 
@@ -124,7 +127,7 @@ int Main(int argc, char** argv) {
       flags.golden_case = std::string(argument);
     } else {
       std::cerr << "unknown argument " << argument << "; usage: golden_test [--dir=FOLDER] "
-                << "[--backend=reference|cpu|cpu-bfloat16] [--case=KIND/NAME]" << std::endl;
+                << "[--backend=reference|cpu|cpu-bfloat16|gpu|gpu-bfloat16] [--case=KIND/NAME]" << std::endl;
       return 2;
     }
   }
