@@ -16,6 +16,7 @@ build_packages=(
   liblzma-dev libjpeg62-turbo-dev libpng-dev libcurl4-openssl-dev libpugixml-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   dataset-fashion-mnist                                                # the quickstart's data
+  binutils patchelf xz-utils                                           # deploy/bundle
 )
 test_packages=(
   clang clang-format                                                   # thread-safety analysis, style

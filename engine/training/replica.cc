@@ -29,9 +29,8 @@ Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, 
     : context_(context),
       rank_(communicator->rank()),
       replicas_(communicator->world_size()),
-      device_(std::move(device)),
-      device_communicator_(device_->WrapCommunicator(communicator)),
-      communicator_(device_communicator_ == nullptr ? communicator : device_communicator_.get()) {}
+      communicator_(communicator),
+      device_(std::move(device)) {}
 
 absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
   const int64_t batch = context_.dealt->train->BatchSamples(step_of_epoch);

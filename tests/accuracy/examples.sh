@@ -14,6 +14,7 @@
 #   --pytorch COMMAND  measure PyTorch anew, in place of the figures in figures.tsv: COMMAND runs pytorch_job.py with its
 #                      --data-folder
 #   --only SIDE        train with tandem or with pytorch alone
+#   --describe FOLDER  train nothing, and write each job into FOLDER as pytorch_job.py reads it: CASE-SEED.json
 #
 # MNIST and CIFAR-10 are looked for in $TANDEM_DATA (default: ../shared/data beside the repository); cases whose data is
 # not there are left out. $TANDEM_COMMIT names the programs' commit where it is not the repository's.
@@ -87,6 +88,7 @@ chosen=()
 record=""
 pytorch=""
 only=""
+describe=""
 if ((${TANDEM_WHOLE:-0})); then set -- --whole "$@"; fi
 while (($#)); do
   case $1 in
@@ -95,6 +97,7 @@ while (($#)); do
     --record) record=$(absolute "${2:?--record needs a file}") && shift ;;
     --pytorch) pytorch=${2:?--pytorch needs a command} && shift ;;
     --only) only=${2:?--only needs tandem or pytorch} && shift ;;
+    --describe) describe=$(absolute "${2:?--describe needs a folder}") && shift ;;
     --table)
       table "$(absolute "${2:-$PWD/$kept}")" "$(absolute "${2:-$PWD/$kept}")"
       exit
@@ -116,7 +119,7 @@ for choice in "${chosen[@]}"; do
 done
 
 source ../integration/daemon.bash
-examples=$here/../../deploy/examples
+examples=${TANDEM_EXAMPLES:-$here/../../deploy/examples}
 data=${TANDEM_DATA:-$here/../../../shared/data}
 commit=${TANDEM_COMMIT:-$(git describe --always --dirty 2>/dev/null || echo unknown)}
 figures=$scratch/figures.tsv
@@ -144,7 +147,12 @@ run() {
     die "$name was not accepted"
   }
   job=$(sed -nE 's/^submitted ([^ ]+).*/\1/p' "$log.log")
-  if [[ $only == pytorch ]]; then
+  if [[ -n $describe ]]; then
+    mkdir -p "$describe"
+    "$tandem" describe "$job" -o json >"$describe/$name-$seed.json"
+    "$tandem" cancel "$job" >/dev/null
+    return
+  elif [[ $only == pytorch ]]; then
     "$tandem" cancel "$job" >/dev/null
   else
     "$tandem" watch "$job" >>"$log.log" 2>&1 || {
@@ -185,6 +193,7 @@ for choice in "${chosen[@]}"; do
 done
 "$tandem" shutdown --cancel-jobs >/dev/null
 wait "$daemon" || true
+if [[ -n $describe ]]; then exit 0; fi
 
 # What was measured now goes before what is kept.
 cat "$kept" "${record:-$figures}" >"$scratch/both.tsv"

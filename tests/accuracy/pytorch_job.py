@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Trains a Tandem job with PyTorch on the CPU and prints one JSON line: the validation accuracy after each epoch.
+"""Trains a Tandem job with PyTorch and prints one JSON line: the validation accuracy after each epoch.
 
   tandem describe JOB -o json >job.json
   OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 python3 tests/accuracy/pytorch_job.py job.json \
-      --data-folder=/usr/share/datasets [--seed=N] [--epochs=N] [--threads=N]
+      --data-folder=/usr/share/datasets [--device=cpu|cuda] [--seed=N] [--epochs=N] [--threads=N]
 
 The job says all there is to the recipe, with its defaults filled in by the daemon, so that both sides train the same
 thing: layers and how their weights start, batches (the last, short one too), optimizer, schedule, normalisation,
 augmentation, averaging of parameters, and precision (bfloat16 is autocast). Random numbers are PyTorch's own: results
 are compared by their means over seeds. What this program does not know it refuses by name. With all_reduce one replica
 stands for all of them, as sums over replicas are sums over the batch; only batch norm would notice, and is refused.
+
+With --device=cuda all images are kept on the GPU. float32 is computed in full there too: TF32 is off.
 
 --data-folder may be given several times; the data set is its subfolder of the job's data set's name: IDX files
 (plain or .gz) or CIFAR-10's binary files (plain or .xz).
@@ -226,7 +228,7 @@ def read_data(name, folders):
 
 def flip(images, spec):
     settings(spec, "probability")
-    chosen = torch.rand(len(images)) < spec.get("probability", 0.5)
+    chosen = torch.rand(len(images), device=images.device) < spec.get("probability", 0.5)
     return torch.where(chosen[:, None, None, None], images.flip(3), images)
 
 
@@ -236,9 +238,10 @@ def translate(images, spec):
     x, y = int(spec.get("x", 0)), int(spec.get("y", 0))
     count, channels, height, width = images.shape
     padded = F.pad(images, (x, x, y, y))
-    rows = torch.randint(0, 2 * y + 1, (count, 1)) + torch.arange(height)
-    columns = torch.randint(0, 2 * x + 1, (count, 1)) + torch.arange(width)
-    return padded[torch.arange(count)[:, None, None, None], torch.arange(channels)[:, None, None],
+    where = {"device": images.device}
+    rows = torch.randint(0, 2 * y + 1, (count, 1), **where) + torch.arange(height, **where)
+    columns = torch.randint(0, 2 * x + 1, (count, 1), **where) + torch.arange(width, **where)
+    return padded[torch.arange(count, **where)[:, None, None, None], torch.arange(channels, **where)[:, None, None],
                   rows[:, None, :, None], columns[:, None, None, :]]
 
 
@@ -252,7 +255,7 @@ def make_normalize(spec, images):
     if spec.get("from_data", False):
         channels = images.transpose(0, 1).flatten(1).double() * scale
         mean, deviation = channels.mean(1).float(), channels.std(1, correction=0).float()
-    mean, deviation = mean[:, None, None], deviation[:, None, None]
+    mean, deviation = (numbers[:, None, None].to(images.device) for numbers in (mean, deviation))
     return lambda x: ((x.float() * scale - mean) / deviation).contiguous(memory_format=torch.channels_last)
 
 
@@ -263,6 +266,7 @@ def main():
     parser.add_argument("--seed", type=int, help="default: the job's")
     parser.add_argument("--epochs", type=int, help="default: the job's")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     args = parser.parse_args()
     with sys.stdin if args.job == "-" else open(args.job) as f:
         job = json.load(f)
@@ -279,12 +283,15 @@ def main():
     bfloat16 = training.get("precision") == "PRECISION_BFLOAT16"
 
     torch.set_num_threads(args.threads)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
     torch.manual_seed(seed)
-    images, classes, test_images, test_classes = read_data(dataset["name"], args.data_folder)
+    images, classes, test_images, test_classes = (
+        tensor.to(args.device) for tensor in read_data(dataset["name"], args.data_folder))
     normalize = make_normalize(dataset.get("normalization", {}), images)
-    net = make_network(spec["model"], images.shape[1:])
+    net = make_network(spec["model"], images.shape[1:]).to(args.device)
     replicas = spec.get("replicas", {})
-    settings(replicas, "count", "prefetch", "device_kind", "all_reduce", "parameter_averaging")
+    settings(replicas, "count", "prefetch", "device_kind", "all_reduce", "parameter_averaging", replicas_per_device=1)
     count = int(replicas.get("count", 1))
     averaging = replicas.get("parameter_averaging")
     if averaging is None and count > 1 and any(isinstance(module, nn.BatchNorm2d) for module in net.modules()):
@@ -294,12 +301,13 @@ def main():
     nets = [net] + [copy.deepcopy(net) for _ in range(count - 1 if averaging else 0)]
     optimizers = [make_optimizer(training["optimizer"], net) for net in nets]
     schedules = [make_schedule(training.get("schedule"), optimizer) for optimizer in optimizers]
-    autocast = torch.autocast("cpu", torch.bfloat16, enabled=bfloat16)
+    autocast = torch.autocast(args.device, torch.bfloat16, enabled=bfloat16)
     started = time.monotonic()
     accuracies, losses = [], []
     for _ in range(epochs):
-        total = 0.0
-        batches = torch.randperm(len(images)).split(batch)
+        # Left on the device: reading it at each step would wait for each.
+        total = torch.zeros((), dtype=torch.float64, device=args.device)
+        batches = torch.randperm(len(images), device=args.device).split(batch)
         for step, whole in enumerate(batches, 1):
             for replica, optimizer, chosen in zip(nets, optimizers, whole.tensor_split(len(nets))):
                 if len(chosen) == 0:
@@ -314,23 +322,24 @@ def main():
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
-                total += loss.item() * len(chosen)
+                total += loss.detach().double() * len(chosen)
             if averaging and (step == len(batches) or step % int(averaging["every_iterations"]) == 0):
                 average(nets, optimizers, averaging.get("average_optimizer_state", True))
         for schedule in schedules:
             schedule.step()
         net.eval()
-        right = 0
+        right = torch.zeros((), dtype=torch.int64, device=args.device)
         with torch.no_grad(), autocast:
             for x, y in zip(test_images.split(1000), test_classes.split(1000)):
-                right += (net(normalize(x)).argmax(1) == y).sum().item()
-        accuracies.append(right / len(test_images))
-        losses.append(round(total / len(images), 4))
+                right += (net(normalize(x)).argmax(1) == y).sum()
+        accuracies.append(right.item() / len(test_images))
+        losses.append(round(total.item() / len(images), 4))
         print(f"epoch {len(accuracies)}: loss {losses[-1]}, accuracy {accuracies[-1]}, "
               f"{time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     print(json.dumps({"pytorch": torch.__version__.split("+")[0], "job": spec.get("name"), "seed": seed,
                       "accuracy": accuracies[-1], "accuracies": accuracies, "losses": losses,
-                      "seconds": round(time.monotonic() - started, 1), "threads": args.threads}))
+                      "seconds": round(time.monotonic() - started, 1), "threads": args.threads,
+                      "device": args.device}))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/layers/model_template.h"
 #include "google/protobuf/text_format.h"
 
 namespace tandem {
@@ -44,15 +45,21 @@ std::string Resnet18() {
 }  // namespace
 
 absl::StatusOr<v1::Model> NetworkNamed(absl::string_view name) {
+  v1::Model model;
+  if (name == "matlab-cifar") {
+    model.mutable_template_()->mutable_matlab_cifar();
+    TANDEM_RETURN_IF_ERROR(ExpandTemplate(CustomaryData(model.template_()), &model));
+    return model;
+  }
   std::string text;
   if (name == "lenet") {
     text = kLenet;
   } else if (name == "resnet18") {
     text = Resnet18();
   } else {
-    return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is no network; give lenet or resnet18"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", name, "\" is no network; give lenet, resnet18 or matlab-cifar"));
   }
-  v1::Model model;
   if (!google::protobuf::TextFormat::ParseFromString(text, &model)) {
     return absl::InternalError(absl::StrCat("the network \"", name, "\" cannot be parsed"));
   }

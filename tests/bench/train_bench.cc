@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/lib/job_file.h"
 #include "engine/backends/device_factory.h"
@@ -50,6 +51,7 @@ struct Settings {
   int prefetch = 2;
   double lr = 0.05;
   double momentum = 0.9;
+  bool tf32 = false;
   uint64_t seed = 123;
 };
 
@@ -63,9 +65,9 @@ v1::DatasetSpec IdxFolder(const std::string& folder) {
   return dataset;
 }
 
-v1::DatasetSpec RandomImages(int64_t samples) {
+v1::DatasetSpec RandomImages(const v1::Input& input, int64_t samples) {
   v1::DatasetSpec dataset;
-  for (const int64_t extent : {1, 28, 28}) dataset.mutable_synthetic()->add_shape(extent);
+  *dataset.mutable_synthetic()->mutable_shape() = input.shape();
   dataset.mutable_synthetic()->set_classes(10);
   dataset.mutable_synthetic()->set_train_samples(samples);
   dataset.mutable_synthetic()->set_validation_samples(samples);
@@ -85,9 +87,11 @@ absl::StatusOr<v1::JobSpec> MakeJob(const Settings& settings) {
     return spec;
   }
   TANDEM_ASSIGN_OR_RETURN(spec, JobOf(settings.network, settings.lr, settings.momentum));
-  *spec.mutable_dataset() = settings.data.empty()
-                                ? RandomImages(settings.batch * (settings.warmup + settings.steps))
-                                : IdxFolder(settings.data);
+  // Those of a data set, where there are more steps than it has batches.
+  const int64_t samples = std::clamp(settings.batch * (settings.warmup + settings.steps), settings.batch,
+                                     std::max(settings.batch, int64_t{60000}));
+  *spec.mutable_dataset() =
+      settings.data.empty() ? RandomImages(spec.model().input(), samples) : IdxFolder(settings.data);
   v1::Training* training = spec.mutable_training();
   training->set_global_batch_size(settings.batch);
   training->set_epochs(std::max(settings.epochs, 1));
@@ -196,6 +200,7 @@ absl::Status RunBench(const Settings& settings) {
   } else if (settings.dtype != "float32") {
     return absl::InvalidArgumentError(absl::StrCat("--dtype=", settings.dtype, ": give float32 or bfloat16"));
   }
+  if (settings.tf32) spec.mutable_training()->set_allow_tf32(true);
   const bool by_epoch = settings.epochs > 0 || (!settings.job.empty() && settings.steps == 0);
   if (!by_epoch) TANDEM_RETURN_IF_ERROR(LimitToSteps(settings, &spec));
   FillDefaults(&spec);
@@ -205,7 +210,9 @@ absl::Status RunBench(const Settings& settings) {
   options.spec = spec;
   options.dataset = spec.dataset();
   for (int rank = 0; rank < spec.replicas().count(); ++rank) {
-    options.devices.emplace_back().set_name(absl::StrCat(settings.device, ":", rank));
+    // "gpu" is a device a replica, "gpu:0" that one for all of them.
+    options.devices.emplace_back().set_name(
+        absl::StrContains(settings.device, ':') ? settings.device : absl::StrCat(settings.device, ":", rank));
     options.devices.back().set_threads(settings.threads);
   }
   options.device_factory = [compute = ComputeTypeOf(spec.training())](const v1::Device& device) {
@@ -225,6 +232,7 @@ absl::Status RunBench(const Settings& settings) {
       {"batch_per_replica", (batch + spec.replicas().count() - 1) / spec.replicas().count()},
       {"device", settings.device},
       {"dtype", settings.dtype},
+      {"tf32", spec.training().allow_tf32()},
       {"channels_last", false},
       {"compile", false},
       {"threads", settings.threads},
@@ -255,12 +263,14 @@ int main(int argc, char** argv) {
   tandem::WaitPassively(argv);
   tandem::Settings settings;
   CLI::App app("Trains a network and prints one JSON line of figures");
-  app.add_option("--network,--net", settings.network, "lenet or resnet18");
+  app.add_option("--network,--net", settings.network, "lenet, resnet18 or matlab-cifar");
   app.add_option("--job", settings.job, "a job file, instead of a network");
   app.add_option("--data", settings.data, "a folder of IDX .gz files; default: random images");
   app.add_option("--batch", settings.batch, "samples in a step, over all replicas");
-  app.add_option("--device", settings.device, "cpu or reference");
+  app.add_option("--device", settings.device,
+                 "cpu, gpu or reference, a device for each replica; or one for all, as gpu:0");
   app.add_option("--dtype", settings.dtype, "float32 or bfloat16");
+  app.add_flag("--tf32", settings.tf32, "let a GPU compute float32 with TF32");
   app.add_option("--replicas,--ddp", settings.replicas, "replicas, each on a device of its own");
   app.add_option("--threads", settings.threads, "threads of a replica");
   app.add_option("--steps", settings.steps, "steps to time; 0 with --job: the whole job");

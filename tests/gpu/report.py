@@ -1,0 +1,153 @@
+"""Runs steps, each with a time limit of its own, and keeps report.json, summary.txt and log.txt up to date."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+MOST_LOGGED = 400_000  # Bytes of a step's output in the log: its beginning and its end.
+
+
+class GpuMemory:
+    """The most memory in use on the first GPU while this is entered, by everybody, in MiB; None without nvidia-smi."""
+
+    def __enter__(self):
+        self.peak = None
+        self.before = None
+        try:
+            self.process = subprocess.Popen(
+                ["nvidia-smi", "-i", "0", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "-lms", "250"],
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        except OSError:
+            self.process = None
+            return self
+        self.thread = threading.Thread(target=self._read)
+        self.thread.start()
+        return self
+
+    def _read(self):
+        for line in self.process.stdout:
+            if line.strip().isdigit():
+                self.peak = max(self.peak or 0, int(line))
+
+    def __exit__(self, *_):
+        if self.process:
+            self.process.terminate()
+            self.process.wait()
+            self.thread.join()
+
+
+class Step:
+    """What a step left: `code` is None where it ran past its limit; `text` is its output."""
+
+    def __init__(self, code, seconds, text):
+        self.code, self.seconds, self.text = code, seconds, text
+
+    def json_lines(self):
+        found = []
+        for line in self.text.splitlines():
+            if line.startswith("{"):
+                try:
+                    found.append(json.loads(line))
+                except ValueError:
+                    pass
+        return found
+
+
+class Report:
+    def __init__(self, folder, limit):
+        os.makedirs(folder, exist_ok=True)
+        self.folder = os.path.abspath(folder)
+        self.end = time.monotonic() + limit
+        self.lock = threading.RLock()
+        self.steps = []
+        self.facts = {"started": time.strftime("%FT%TZ", time.gmtime()), "command": sys.argv}
+        self.log = open(os.path.join(self.folder, "log.txt"), "w")
+        self.write()
+
+    def run(self, part, name, command, limit, environment=None, folder=None, judge=None):
+        """Runs a command. `judge` takes its Step and returns what to add to the report; it may hold "failed": a reason."""
+        left = self.end - time.monotonic()
+        if left < 1:
+            self.add(part, name, "not begun", 0, {"failed": "no time was left"})
+            return Step(None, 0, "")
+        started = time.monotonic()
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            try:
+                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                           env=dict(os.environ, **(environment or {})), cwd=folder,
+                                           start_new_session=True)
+                try:
+                    code = process.wait(min(limit, left))
+                except subprocess.TimeoutExpired:
+                    code = None
+                finally:
+                    # What it left running goes too.
+                    try:
+                        os.killpg(process.pid, signal.SIGKILL)
+                    except OSError:
+                        pass
+                    process.wait()
+            except OSError as error:
+                code = 127
+                output.write(f"{error}\n")
+            seconds = time.monotonic() - started
+            output.seek(0)
+            text = output.read()
+        step = Step(code, seconds, text)
+        details = {}
+        if code is None:
+            details["failed"] = f"ran past its {min(limit, left):.0f} s"
+        elif code:
+            details["failed"] = f"exit code {code}"
+        if judge:
+            try:
+                judged = judge(step) or {}
+                details = {**judged, **details, **({"failed": judged["failed"]} if "failed" in judged else {})}
+            except Exception as error:  # Output that is not as expected is a failure of this step alone.
+                details.setdefault("failed", f"its output was not understood: {type(error).__name__}: {error}")
+        if "failed" in details:
+            details["last_words"] = text[-1500:]
+        with self.lock:
+            self.log.write(f"\n===== {part}: {name} ({seconds:.1f} s, exit code {code})\n{' '.join(map(str, command))}\n")
+            if len(text) > MOST_LOGGED:
+                text = f"{text[:MOST_LOGGED // 4]}\n[...]\n{text[-MOST_LOGGED * 3 // 4:]}"
+            self.log.write(text)
+            self.log.flush()
+            self.add(part, name, "failed" if "failed" in details else "ok", seconds, details)
+        return step
+
+    def add(self, part, name, result, seconds, details):
+        with self.lock:
+            self.steps.append({"part": part, "step": name, "result": result, "seconds": round(seconds, 1), **details})
+            print(self.line(self.steps[-1]), flush=True)
+            self.write()
+
+    @staticmethod
+    def line(step):
+        shown = [f"{key} {value}" for key, value in step.items()
+                 if key not in ("part", "step", "result", "seconds", "last_words", "failed")
+                 and isinstance(value, (int, float, str)) and not isinstance(value, bool) and len(str(value)) < 80]
+        failed = [f"FAILED: {step['failed']}"] if "failed" in step else []
+        names = step.get("failing", [])
+        failed += names[:20] + ([f"and {len(names) - 20} more"] if len(names) > 20 else [])
+        return f"{step['part']:<14}{step['step']:<44}{step['result']:<10}{step['seconds']:>7.1f} s  " + \
+            ", ".join(failed + shown)
+
+    def table(self):
+        bad = sum(step["result"] in ("failed", "not begun") for step in self.steps)
+        good = sum(step["result"] == "ok" for step in self.steps)
+        return "\n".join([self.line(step) for step in self.steps] +
+                         [f"{good} steps were right, {bad} not, {len(self.steps) - good - bad} left out"])
+
+    def write(self):
+        with self.lock:
+            for name, text in (("report.json", json.dumps({**self.facts, "steps": self.steps}, indent=1)),
+                               ("summary.txt", self.table())):
+                path = os.path.join(self.folder, name)
+                with open(path + ".part", "w") as f:
+                    f.write(text + "\n")
+                os.replace(path + ".part", path)
