@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/backend/communicator.h"
 #include "engine/backend/executable.h"
 #include "engine/backend/variables.h"
 #include "engine/graph/graph.h"
@@ -32,6 +33,10 @@ class Device {
   // the op's kind, for an op that the backend does not offer; INVALID_ARGUMENT where a variable is there with
   // another type or shape.
   virtual absl::StatusOr<std::unique_ptr<Executable>> Compile(const Graph& graph, Variables* variables) = 0;
+
+  // A communicator for memory of this device, on top of one for the host's memory, which must outlive it.
+  // Null where the device's memory is the host's.
+  virtual std::unique_ptr<Communicator> WrapCommunicator(Communicator* /*host*/) { return nullptr; }
 };
 
 }  // namespace tandem

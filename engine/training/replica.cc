@@ -29,8 +29,9 @@ Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, 
     : context_(context),
       rank_(communicator->rank()),
       replicas_(communicator->world_size()),
-      communicator_(communicator),
-      device_(std::move(device)) {}
+      device_(std::move(device)),
+      device_communicator_(device_->WrapCommunicator(communicator)),
+      communicator_(device_communicator_ == nullptr ? communicator : device_communicator_.get()) {}
 
 absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
   const int64_t batch = context_.dealt->train->BatchSamples(step_of_epoch);

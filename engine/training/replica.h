@@ -96,8 +96,10 @@ class Replica {
   ReplicaContext context_;
   const int rank_;
   const int replicas_;
-  TimedCommunicator communicator_;
   const std::unique_ptr<Device> device_;
+  // For the device's memory; null where that is the host's.
+  const std::unique_ptr<Communicator> device_communicator_;
+  TimedCommunicator communicator_;
   std::unique_ptr<Variables> variables_;
   std::vector<Parameter> parameters_;
   std::vector<Statistic> statistics_;

@@ -1,9 +1,7 @@
 // Runs golden cases on the backends: by default those of tests/golden/data, which must all pass.
 //
-//   golden_test [--dir=FOLDER] [--backend=reference|cpu|cpu-bfloat16] [--case=KIND/NAME]
-//   golden_test --device=gpu:0 [--dir=FOLDER] [--backend=gpu:0|gpu:0-bfloat16] [--case=KIND/NAME]
+//   golden_test [--dir=FOLDER] [--backend=reference|cpu|cpu-bfloat16|gpu|gpu-bfloat16] [--case=KIND/NAME]
 //
-// With --device, on that device alone, which all replicas of a case share, in float32 and in bfloat16.
 // With --dir, cases of types and settings that the engine does not offer yet are counted and named, but do
 // not fail. One that the engine offers but this program does not understand fails.
 
@@ -12,20 +10,18 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "engine/backends/cpu/cpu_device.h"
-#include "engine/backends/device_factory.h"
 #include "engine/backends/reference/reference_device.h"
-#include "engine/base/status_macros.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden_case.h"
+#include "tests/golden/gpu_backends.h"
 #include "tests/golden/runner.h"
 
 namespace tandem {
@@ -35,27 +31,11 @@ constexpr absl::string_view kOwnCases = "tests/golden/data";
 
 struct Flags {
   std::string dir = std::string(kOwnCases);
-  std::string device;       // Empty: those of the CPU.
   std::string backend;      // Empty: all.
   std::string golden_case;  // Empty: all.
 };
 
-// A device in float32 and in bfloat16.
-absl::StatusOr<std::vector<GoldenBackend>> BackendsOf(const std::string& device) {
-  std::vector<GoldenBackend> backends;
-  for (const DType compute : {DType::kFloat32, DType::kBFloat16}) {
-    TANDEM_RETURN_IF_ERROR(OpenDevice(device, 1, compute).status());
-    const auto make = [device, compute](int) { return OpenDevice(device, 1, compute).value(); };
-    if (compute == DType::kFloat32) {
-      backends.push_back({device, make, 1e-4});
-    } else {
-      backends.push_back({absl::StrCat(device, "-bfloat16"), make, 2e-2, true});
-    }
-  }
-  return backends;
-}
-
-std::vector<GoldenBackend> CpuBackends() {
+std::vector<GoldenBackend> Backends() {
   std::vector<GoldenBackend> backends = {
       {"reference", [](int) { return CreateReferenceDevice(); }, 1e-10},
       {"cpu", [](int) { return std::make_unique<CpuDevice>("cpu:0", 1); }, 1e-4},
@@ -65,6 +45,7 @@ std::vector<GoldenBackend> CpuBackends() {
                         [](int) { return std::make_unique<CpuDevice>("cpu:0", 1, DType::kBFloat16); }, 2e-2,
                         true});
   }
+  for (GoldenBackend& backend : GpuBackends()) backends.push_back(std::move(backend));
   return backends;
 }
 
@@ -82,7 +63,6 @@ class GoldenTest : public testing::Test {
     const std::string repeat =
         absl::StrCat("repeat with: bazel run //tests/golden:golden_test -- ",
                      flags_.dir == kOwnCases ? "" : absl::StrCat("--dir=", flags_.dir, " "),
-                     flags_.device.empty() ? "" : absl::StrCat("--device=", flags_.device, " "),
                      "--backend=", backend_.name, " --case=", CaseName(path_));
     const absl::StatusOr<GoldenCase> golden = LoadGoldenCase(path_);
     ASSERT_TRUE(golden.ok()) << golden.status() << "\n" << repeat;
@@ -116,23 +96,16 @@ int Register(const Flags& flags) {
     return 0;
   }
   std::sort(paths.begin(), paths.end());
-  const absl::StatusOr<std::vector<GoldenBackend>> backends =
-      flags.device.empty() ? CpuBackends() : BackendsOf(flags.device);
-  if (!backends.ok()) {
-    std::cerr << backends.status() << std::endl;
-    return 0;
-  }
   int count = 0;
-  for (const GoldenBackend& backend : *backends) {
+  for (const GoldenBackend& backend : Backends()) {
     if (!flags.backend.empty() && flags.backend != backend.name) continue;
     for (const std::filesystem::path& path : paths) {
       const std::string name = CaseName(path);
       if (!flags.golden_case.empty() && flags.golden_case != name) continue;
       const std::string kind = path.parent_path().filename().string();
       if (backend.narrow && kind != "op" && kind != "loss" && kind != "network") continue;
-      const std::string suite = absl::StrReplaceAll(absl::StrCat("Golden_", backend.name), {{":", ""}});
-      testing::RegisterTest(suite.c_str(), name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                            [&flags, path, backend]() -> testing::Test* {
+      testing::RegisterTest(absl::StrCat("Golden_", backend.name).c_str(), name.c_str(), nullptr, nullptr,
+                            __FILE__, __LINE__, [&flags, path, backend]() -> testing::Test* {
                               return new GoldenTest(flags, path.string(), backend);
                             });
       ++count;
@@ -148,15 +121,13 @@ int Main(int argc, char** argv) {
     absl::string_view argument = argv[i];
     if (absl::ConsumePrefix(&argument, "--dir=")) {
       flags.dir = std::string(absl::StripSuffix(argument, "/"));
-    } else if (absl::ConsumePrefix(&argument, "--device=")) {
-      flags.device = std::string(argument);
     } else if (absl::ConsumePrefix(&argument, "--backend=")) {
       flags.backend = std::string(argument);
     } else if (absl::ConsumePrefix(&argument, "--case=")) {
       flags.golden_case = std::string(argument);
     } else {
       std::cerr << "unknown argument " << argument << "; usage: golden_test [--dir=FOLDER] "
-                << "[--device=DEVICE] [--backend=reference|cpu|cpu-bfloat16] [--case=KIND/NAME]" << std::endl;
+                << "[--backend=reference|cpu|cpu-bfloat16|gpu|gpu-bfloat16] [--case=KIND/NAME]" << std::endl;
       return 2;
     }
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -34,6 +35,15 @@ struct GemmSpec {
   double beta = 0;
   bool bias = false;  // Adds float32 [n] to each row.
   bool relu = false;  // Of the result.
+  // Unlike for unlike problems, one line.
+  std::string ToString() const;
+};
+
+// The rows and strides of a spec, with none left out.
+struct GemmPlaces {
+  explicit GemmPlaces(const GemmSpec& spec);
+  int64_t row_a, row_b, row_c;
+  int64_t stride_a, stride_b, stride_c;
 };
 
 // A product that is ready to be computed.

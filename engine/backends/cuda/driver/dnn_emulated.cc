@@ -1,6 +1,43 @@
+#include <memory>
+
 #include "engine/backends/cuda/driver/dnn.h"
+#include "engine/backends/cuda/driver/loops.h"
+#include "engine/base/status_macros.h"
+
+// Loops in cuDNN's place, for the emulation.
+
 namespace tandem::cuda {
+namespace {
+
+class LoopConvolution final : public Convolution {
+ public:
+  explicit LoopConvolution(const ConvolutionSpec& spec) : spec_(spec) {}
+  int64_t workspace_bytes() const override { return 0; }
+  bool adds_bias() const override { return spec_.bias; }
+  bool takes_relu() const override { return spec_.relu; }
+  absl::Status Run(void* x, void* weight, void* y, const float* bias, void* /*workspace*/,
+                   Stream /*stream*/) const override {
+    ConvolveByLoops(spec_, x, weight, y, bias);
+    return absl::OkStatus();
+  }
+
+ private:
+  const ConvolutionSpec spec_;
+};
+
+class LoopDnn final : public Dnn {
+ public:
+  absl::StatusOr<std::unique_ptr<Convolution>> Plan(const ConvolutionSpec& spec,
+                                                    int64_t /*workspace_cap*/) override {
+    TANDEM_RETURN_IF_ERROR(CheckSpec(spec));
+    return std::unique_ptr<Convolution>(new LoopConvolution(spec));
+  }
+};
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Dnn>> CreateDnn(const LibraryOptions& /*options*/) {
-  return absl::UnimplementedError("dnn");
+  return std::unique_ptr<Dnn>(new LoopDnn());
 }
+
 }  // namespace tandem::cuda

@@ -1,0 +1,163 @@
+// Whole networks on a GPU beside the CPU, step by step: before each step the GPU gets the CPU's variables,
+// and after it both must have the same loss and the same parameters. So rounding cannot grow from step to
+// step, and a wrong gradient shows at once.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/backends/cpu/cpu_device.h"
+#include "engine/backends/cuda/cuda_device.h"
+#include "engine/backends/cuda/driver/driver.h"
+#include "engine/base/philox.h"
+#include "engine/initializers/initializer.h"
+#include "engine/training/plan.h"
+#include "engine/training/step_graph.h"
+#include "gtest/gtest.h"
+#include "tests/bench/networks.h"
+
+namespace tandem {
+namespace {
+
+struct ParityCase {
+  std::string network;
+  Shape image;
+  int64_t batch;
+  int steps;
+  DType compute = DType::kFloat32;
+  // Of the largest parameter's change, and of the loss.
+  double tolerance = 1e-4;
+};
+
+void PrintTo(const ParityCase& parity, std::ostream* out) {
+  *out << parity.network << " of " << parity.batch << " images in " << ToString(parity.compute);
+}
+
+// One side.
+struct Side {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Variables> variables;
+  std::unique_ptr<Executable> executable;
+};
+
+class ParityTest : public testing::TestWithParam<ParityCase> {
+ public:
+  static void Open(std::unique_ptr<Device> device, const StepGraph& step, Side& side) {
+    side.device = std::move(device);
+    side.variables = side.device->CreateVariables();
+    auto compiled = side.device->Compile(step.graph, side.variables.get());
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    side.executable = *std::move(compiled);
+  }
+
+  static Tensor Read(const Variables& variables, const std::string& name) {
+    absl::StatusOr<Tensor> tensor = variables.Read(name);
+    EXPECT_TRUE(tensor.ok()) << tensor.status();
+    return tensor->CastTo(DType::kFloat64);
+  }
+};
+
+TEST_P(ParityTest, AStepOnTheGpuIsAStepOnTheCpu) {
+  const ParityCase& parity = GetParam();
+  absl::StatusOr<v1::JobSpec> spec = JobOf(parity.network, 0.02, 0.9);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  spec->mutable_training()->set_global_batch_size(parity.batch);
+  spec->mutable_training()->set_epochs(1);
+  FillDefaults(&*spec);
+  DatasetInfo data = {.shape = parity.image, .classes = 10, .train_samples = parity.batch};
+  const absl::StatusOr<StepGraph> step =
+      BuildTrainingGraph(*spec, data, {.samples = parity.batch, .batch_samples = parity.batch});
+  ASSERT_TRUE(step.ok()) << step.status();
+  Side cpu;
+  Side gpu;
+  ASSERT_NO_FATAL_FAILURE(Open(std::make_unique<CpuDevice>("cpu:0", 2), *step, cpu));
+  auto opened = CudaDevice::Open("gpu:0", 0, {.compute = parity.compute});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_NO_FATAL_FAILURE(Open(*std::move(opened), *step, gpu));
+  for (const Parameter& parameter : step->parameters) {
+    ASSERT_TRUE(cpu.variables
+                    ->Write(parameter.name, Initialize(parameter.initializer, parameter.shape, parameter.fans,
+                                                       /*seed=*/7, parameter.name))
+                    .ok());
+  }
+  for (const Statistic& statistic : step->statistics) {
+    Tensor value(DType::kFloat64, statistic.shape);
+    for (double& number : value.data<double>()) number = statistic.initial;
+    ASSERT_TRUE(cpu.variables->Write(statistic.name, value).ok());
+  }
+
+  std::vector<uint8_t> images(parity.batch * parity.image.elements());
+  std::vector<int32_t> labels(parity.batch);
+  uint32_t random = 12345;
+  const auto next = [&random] { return random = random * 1664525u + 1013904223u; };
+  double worst = 0;
+  for (int64_t i = 0; i < parity.steps; ++i) {
+    for (int64_t n = 0; n < parity.batch; ++n) {
+      labels[n] = static_cast<int32_t>((next() >> 16) % 10);
+      // Something to learn: a class brightens its own rows.
+      for (int64_t p = 0; p < parity.image.elements(); ++p) {
+        const bool lit = p / parity.image[-1] % parity.image[-2] / 3 == labels[n];
+        images[n * parity.image.elements() + p] = static_cast<uint8_t>((next() >> 24) / 2 + (lit ? 100 : 0));
+      }
+    }
+    std::map<std::string, Tensor> before;
+    for (const std::string& name : cpu.variables->names()) {
+      absl::StatusOr<Tensor> value = cpu.variables->Read(name);
+      ASSERT_TRUE(value.ok()) << value.status();
+      ASSERT_TRUE(gpu.variables->Write(name, *value).ok()) << name;
+      before.emplace(name, value->CastTo(DType::kFloat64));
+    }
+    const double learning_rate = 0.02;
+    const std::vector<const void*> inputs = {images.data(), labels.data(), &learning_rate, &i};
+    ASSERT_TRUE(cpu.executable->Run(inputs, nullptr).ok());
+    const absl::Status ran = gpu.executable->Run(inputs, nullptr);
+    ASSERT_TRUE(ran.ok()) << ran;
+    for (const std::string& name : cpu.variables->names()) {
+      const Tensor expected = Read(*cpu.variables, name);
+      const Tensor actual = Read(*gpu.variables, name);
+      const auto was = before.at(name).data<double>();
+      double change = 0;
+      double size = 0;
+      for (int64_t e = 0; e < expected.elements(); ++e) {
+        change = std::max(change, std::fabs(expected.data<double>()[e] - was[e]));
+        size = std::max(size, std::fabs(expected.data<double>()[e]));
+      }
+      // What float32 keeps of the parameter itself cannot be asked for of its change.
+      const double limit = parity.tolerance * change + 1e-6 * size;
+      for (int64_t e = 0; e < expected.elements(); ++e) {
+        const double error = std::fabs(expected.data<double>()[e] - actual.data<double>()[e]);
+        ASSERT_TRUE(error <= limit) << "step " << i << ": " << name << "[" << e << "] is "
+                                    << actual.data<double>()[e] << " on the GPU, "
+                                    << expected.data<double>()[e] << " on the CPU; the largest change is "
+                                    << change;
+        if (change > 0) worst = std::max(worst, (error - 1e-6 * size) / change);
+      }
+    }
+  }
+  std::printf("%s: %d steps, worst error %.2g of the largest change\n", parity.network.c_str(), parity.steps,
+              worst);
+}
+
+std::vector<ParityCase> Cases() {
+  if (const absl::StatusOr<int> count = cuda::CountDevices(); !count.ok() || *count == 0) {
+    std::printf("SKIPPED: ParityTest: %s\n",
+                count.ok() ? "there is no GPU" : std::string(count.status().message()).c_str());
+    return {};
+  }
+  if (cuda::IsEmulated()) return {{"lenet", {1, 28, 28}, 3, 2}};
+  return {{"lenet", {1, 28, 28}, 64, 50},
+          {"resnet18", {1, 28, 28}, 16, 50, DType::kFloat32, 2e-3},
+          {"matlab-cifar", {3, 32, 32}, 16, 50, DType::kFloat32, 2e-3},
+          {"lenet", {1, 28, 28}, 64, 50, DType::kBFloat16, 5e-2}};
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ParityTest);
+INSTANTIATE_TEST_SUITE_P(Networks, ParityTest, testing::ValuesIn(Cases()));
+
+}  // namespace
+}  // namespace tandem
