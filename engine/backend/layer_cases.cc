@@ -12,7 +12,10 @@
 #include "engine/graph/ops/dropout.h"
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/group_norm.h"
+#include "engine/graph/ops/normalize.h"
 #include "engine/graph/ops/pad.h"
+#include "engine/graph/ops/pooling.h"
+#include "engine/graph/ops/reshape.h"
 #include "engine/graph/ops/softmax.h"
 #include "engine/graph/ops/upsample.h"
 
@@ -163,6 +166,40 @@ OpCase BetweenConvolutions(int64_t samples, int64_t channels) {
           }};
 }
 
+// Bytes become images in a backend's own layout and type, exactly, and go through what keeps them there.
+OpCase NormalizedImages(int64_t samples, int64_t channels) {
+  return {
+      absl::StrCat("normalized images of ", channels, " channels, ", samples, " samples"), [=](CaseGraph& g) {
+        const Shape image({samples, channels, 9, 8});
+        const auto normalize = std::make_shared<NormalizeOp>(1.0 / 256, std::vector<double>{0.5},
+                                                             std::vector<double>{0.5}, g.dtype());
+        const ValueId x = g.AddHidden(normalize, {g.Bytes("x", image)})[0];
+        for (const PoolGeometry& geometry :
+             {PoolGeometry{{2, 2}, {2, 2}}, PoolGeometry{{3, 3}, {2, 2}, {1, 1}},
+              PoolGeometry{{3, 2}, {1, 3}, {0, 1}, true}, PoolGeometry{{9, 8}, {1, 1}}}) {
+          const auto gradient = std::make_shared<MaxPool2dGradOp>(geometry, image);
+          const std::vector<ValueId> y = g.Add(std::make_shared<MaxPool2dOp>(geometry), {x});
+          g.Add(gradient, {y[0], y[1]});
+          // Flattened, as before a dense layer, and back.
+          const std::vector<ValueId> flat = g.AddHidden(std::make_shared<MaxPool2dOp>(geometry), {x});
+          const Shape& pooled = g.graph().value(flat[0]).shape;
+          const ValueId rows = g.AddHidden(
+              std::make_shared<ReshapeOp>(Shape({samples, pooled.elements() / samples})), {flat[0]})[0];
+          const ValueId doubled = g.Add(std::make_shared<ScaleOp>(2), {rows})[0];
+          const ValueId back = g.AddHidden(std::make_shared<ReshapeOp>(pooled), {doubled})[0];
+          g.Add(gradient, {back, flat[1]});
+          for (const bool count_padding : {false, true}) {
+            const ValueId mean = g.Add(std::make_shared<AveragePool2dOp>(geometry, count_padding), {x})[0];
+            const ValueId grad =
+                g.AddHidden(std::make_shared<AveragePool2dGradOp>(geometry, count_padding, image), {mean})[0];
+            g.Add(std::make_shared<ReluGradOp>(), {x, grad});
+          }
+        }
+        g.Add(std::make_shared<DropoutOp>(0.5, 3, 5), {x, g.Number<int64_t>("step", 2)});
+        g.Add(std::make_shared<ActivationOp>(ActivationRule{ActivationFunction::kGelu}), {x});
+      }};
+}
+
 }  // namespace
 
 std::vector<OpCase> LayerCases() {
@@ -204,6 +241,10 @@ std::vector<OpCase> LayerCases() {
       BetweenConvolutions(2, 3),
       BetweenConvolutions(32, 5),
       BetweenConvolutions(19, 16),
+      NormalizedImages(2, 1),
+      NormalizedImages(3, 5),
+      NormalizedImages(2, 16),
+      NormalizedImages(1, 36),
   };
 }
 

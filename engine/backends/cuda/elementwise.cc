@@ -1,3 +1,5 @@
+#include "engine/backends/cuda/elementwise.h"
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,37 +12,11 @@
 namespace tandem::cuda {
 namespace {
 
-// Output 0 from inputs 0 and, where there is one, 1, in the layout of the first. Bfloat16 where all are.
 absl::Status LowerLoop(Lowering& lowering, const Node& node, Elementwise what, float factor = 1) {
-  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
-  const bool two = node.inputs.size() > 1;
-  TANDEM_ASSIGN_OR_RETURN(const Place first, lowering.Home(node.inputs[0]));
-  DType type = first.layout.dtype();
-  if (two) {
-    TANDEM_ASSIGN_OR_RETURN(const Place second, lowering.Home(node.inputs[1]));
-    if (second.layout.dtype() != type) type = DType::kFloat32;
-  }
-  const Layout layout = first.layout.WithType(type);
-  TANDEM_ASSIGN_OR_RETURN(const Region a, lowering.Get(node.inputs[0], layout));
-  Region b = a;
-  std::vector<Region> reads = {a};
-  std::vector<std::pair<int, int>> in_place = {{0, 0}};
-  if (two) {
-    TANDEM_ASSIGN_OR_RETURN(b, lowering.Get(node.inputs[1], layout));
-    reads.push_back(b);
-    in_place.push_back({0, 1});
-  }
-  const Region y = lowering.Define(node.outputs[0], layout);
-  const int64_t elements = layout.elements();
-  lowering.Emit({.name = std::string(node.op->kind()),
-                 .reads = std::move(reads),
-                 .writes = {y},
-                 .in_place = std::move(in_place),
-                 .run = [=](const RunContext& run) {
-                   RunElementwise(what, elements, type, run.At(a), run.At(b), factor, run.At(y), run.stream);
-                   return absl::OkStatus();
-                 }});
-  return absl::OkStatus();
+  return LowerPairs(lowering, node,
+                    [=](int64_t elements, DType type, const void* a, const void* b, void* y, Stream stream) {
+                      RunElementwise(what, elements, type, a, b, factor, y, stream);
+                    });
 }
 
 absl::Status LowerRelu(Lowering& lowering, const Node& node) {
@@ -95,6 +71,38 @@ absl::Status LowerReshape(Lowering& lowering, const Node& node) {
 }
 
 }  // namespace
+
+absl::Status LowerPairs(Lowering& lowering, const Node& node, const PairsKernel& kernel) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const bool two = node.inputs.size() > 1;
+  TANDEM_ASSIGN_OR_RETURN(const Place first, lowering.Home(node.inputs[0]));
+  DType type = first.layout.dtype();
+  if (two) {
+    TANDEM_ASSIGN_OR_RETURN(const Place second, lowering.Home(node.inputs[1]));
+    if (second.layout.dtype() != type) type = DType::kFloat32;
+  }
+  const Layout layout = first.layout.WithType(type);
+  TANDEM_ASSIGN_OR_RETURN(const Region a, lowering.Get(node.inputs[0], layout));
+  Region b = a;
+  std::vector<Region> reads = {a};
+  std::vector<std::pair<int, int>> in_place = {{0, 0}};
+  if (two) {
+    TANDEM_ASSIGN_OR_RETURN(b, lowering.Get(node.inputs[1], layout));
+    reads.push_back(b);
+    in_place.push_back({0, 1});
+  }
+  const Region y = lowering.Define(node.outputs[0], layout);
+  const int64_t elements = layout.elements();
+  lowering.Emit({.name = std::string(node.op->kind()),
+                 .reads = std::move(reads),
+                 .writes = {y},
+                 .in_place = std::move(in_place),
+                 .run = [=](const RunContext& run) {
+                   kernel(elements, type, run.At(a), run.At(b), run.At(y), run.stream);
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
 
 absl::Span<const Offered> ElementwiseOps() {
   static constexpr Offered kOps[] = {

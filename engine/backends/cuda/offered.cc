@@ -8,7 +8,11 @@ Lower FindLower(absl::string_view kind) {
   static const auto* const kOffered = [] {
     auto* offered = new std::map<absl::string_view, Lower>();
     for (const auto family : {
+             ActivationOps,
+             DropoutOps,
              ElementwiseOps,
+             NormalizeOps,
+             PoolingOps,
          }) {
       for (const Offered& op : family()) offered->emplace(op.kind, op.lower);
     }

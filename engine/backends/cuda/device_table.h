@@ -1,0 +1,36 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_DEVICE_TABLE_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_DEVICE_TABLE_H_
+
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "engine/backends/cuda/driver/driver.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem::cuda {
+
+// Numbers that a step knows when it is lowered and its kernels read in every run: on the device from Upload
+// on, which the step's `bind` calls. Shared by the step's functions.
+template <typename T>
+class DeviceTable {
+ public:
+  explicit DeviceTable(std::vector<T> numbers) : numbers_(std::move(numbers)) {}
+  DeviceTable(const DeviceTable&) = delete;
+  DeviceTable& operator=(const DeviceTable&) = delete;
+
+  absl::Status Upload(Stream stream) {
+    const auto bytes = static_cast<int64_t>(numbers_.size() * sizeof(T));
+    TANDEM_ASSIGN_OR_RETURN(memory_, DeviceMemory::Allocate(bytes));
+    return Copy(memory_.data(), numbers_.data(), bytes, stream);
+  }
+  const T* data() const { return reinterpret_cast<const T*>(memory_.data()); }
+
+ private:
+  const std::vector<T> numbers_;
+  DeviceMemory memory_;
+};
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_DEVICE_TABLE_H_

@@ -1,0 +1,38 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_ACTIVATION_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_ACTIVATION_H_
+
+#include <cstdint>
+
+#include "engine/backends/cuda/driver/stream.h"
+#include "engine/tensor/dtype.h"
+
+namespace tandem::cuda {
+
+// A function of one element and its numbers, as graph/ops/activation.h has them.
+struct ActivationCurve {
+  enum class Kind : uint8_t {
+    kLeakyRelu,
+    kElu,
+    kGelu,
+    kGeluTanh,
+    kSigmoid,
+    kTanh,
+    kSilu,
+    kSoftplus,
+    kHardSwish,
+  };
+  Kind kind = Kind::kTanh;
+  float alpha = 1;
+  float threshold = 20;
+};
+
+// y[i] = curve(x[i]), of `type`, float32 or bfloat16. y may be x.
+void Activate(const ActivationCurve& curve, int64_t elements, DType type, const void* x, void* y,
+              Stream stream);
+// dx[i] = curve'(x[i]) dy[i]. dx may be x or dy.
+void ActivateGrad(const ActivationCurve& curve, int64_t elements, DType type, const void* x, const void* dy,
+                  void* dx, Stream stream);
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_ACTIVATION_H_

@@ -1,0 +1,24 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_NORMALIZE_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_NORMALIZE_H_
+
+#include "engine/backends/cuda/driver/stream.h"
+#include "engine/backends/cuda/layout.h"
+#include "engine/tensor/dtype.h"
+
+namespace tandem::cuda {
+
+// How a tensor is normalised: y = factor x + shift, both of the channel.
+struct Normalization {
+  ChannelSizes sizes;
+  bool x_channels_last = false;  // Then y's are too.
+  bool y_channels_last = false;
+  bool by_channel = false;       // Else the first pair is for all channels.
+  const float* pairs = nullptr;  // On the device: factor, shift.
+};
+
+// x is uint8, float32 or bfloat16, y float32 or bfloat16.
+void Normalize(const Normalization& how, DType x_type, const void* x, DType y_type, void* y, Stream stream);
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_NORMALIZE_H_
