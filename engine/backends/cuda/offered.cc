@@ -9,8 +9,11 @@ Lower FindLower(absl::string_view kind) {
     auto* offered = new std::map<absl::string_view, Lower>();
     for (const auto family : {
              ActivationOps,
+             BiasOps,
+             ConvolutionOps,
              DropoutOps,
              ElementwiseOps,
+             LinearOps,
              NormalizeOps,
              PoolingOps,
          }) {

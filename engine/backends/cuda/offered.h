@@ -15,8 +15,11 @@ struct Offered {
 
 // Those of each family, which stands in a file of its own.
 absl::Span<const Offered> ActivationOps();
+absl::Span<const Offered> BiasOps();
+absl::Span<const Offered> ConvolutionOps();
 absl::Span<const Offered> DropoutOps();
 absl::Span<const Offered> ElementwiseOps();
+absl::Span<const Offered> LinearOps();
 absl::Span<const Offered> NormalizeOps();
 absl::Span<const Offered> PoolingOps();
 

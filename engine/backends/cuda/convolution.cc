@@ -1,0 +1,169 @@
+#include "engine/graph/ops/convolution.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backends/cuda/bias.h"
+#include "engine/backends/cuda/kernels/bias.h"
+#include "engine/backends/cuda/offered.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem::cuda {
+namespace {
+
+// What a convolution may use beside its tensors.
+constexpr int64_t kWorkspaceCap = int64_t{32} << 20;
+
+// Tensors of convolutions: channels last, in the compute type.
+Layout FactorLayout(const Lowering& lowering, ValueId id) {
+  return Layout::ChannelsLast(lowering.compute(), lowering.shape(id));
+}
+
+absl::StatusOr<Region> GetFactor(Lowering& lowering, ValueId id) {
+  return lowering.Get(id, FactorLayout(lowering, id));
+}
+
+ConvolutionSpec SpecOf(const Lowering& lowering, ConvolutionKind kind, const Shape& x, const Shape& weight,
+                       const Shape& y, const Conv2dGeometry& geometry) {
+  return {.kind = kind,
+          .n = x[0],
+          .c = x[1],
+          .h = x[2],
+          .w = x[3],
+          .k = weight[0],
+          .kernel_h = weight[2],
+          .kernel_w = weight[3],
+          .out_h = y[2],
+          .out_w = y[3],
+          .stride_h = geometry.stride.h,
+          .stride_w = geometry.stride.w,
+          .pad_h = geometry.padding.h,
+          .pad_w = geometry.padding.w,
+          .dilation_h = geometry.dilation.h,
+          .dilation_w = geometry.dilation.w,
+          .groups = geometry.groups,
+          .type = lowering.compute()};
+}
+
+// Adds the step of a convolution that reads two tensors and writes the third.
+void EmitConvolution(Lowering& lowering, std::string name, std::shared_ptr<const Convolution> convolution,
+                     std::vector<Region> reads, Region written, Region x, Region weight, Region y,
+                     Region bias, bool has_bias) {
+  std::vector<Region> writes = {written};
+  Region workspace = written;
+  const bool works = convolution->workspace_bytes() > 0;
+  if (works) {
+    workspace = lowering.Scratch(convolution->workspace_bytes());
+    writes.push_back(workspace);
+  }
+  lowering.Emit({.name = std::move(name),
+                 .reads = std::move(reads),
+                 .writes = std::move(writes),
+                 .run = [=](const RunContext& run) {
+                   return convolution->Run(run.At(x), run.At(weight), run.At(y),
+                                           has_bias ? run.At<const float>(bias) : nullptr,
+                                           works ? run.At(workspace) : nullptr, run.stream);
+                 }});
+}
+
+absl::Status LowerForward(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const bool has_bias = node.inputs.size() == 3;
+  const Node* relu = lowering.OnlyReader(node.outputs[0], "relu");
+  ConvolutionSpec spec = SpecOf(lowering, ConvolutionKind::kForward, lowering.shape(node.inputs[0]),
+                                lowering.shape(node.inputs[1]), lowering.shape(node.outputs[0]),
+                                static_cast<const Conv2dOp&>(*node.op).geometry);
+  spec.bias = has_bias;
+  spec.relu = relu != nullptr;
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Convolution> planned,
+                          lowering.device().dnn->Plan(spec, kWorkspaceCap));
+  const std::shared_ptr<const Convolution> convolution = std::move(planned);
+  const bool adds_bias = has_bias && convolution->adds_bias();
+  // What the library does not do, another kernel does to its result; the ReLU alone has its own.
+  const bool bias_remains = has_bias && !adds_bias;
+  const bool with_relu = relu != nullptr && (convolution->takes_relu() || bias_remains);
+  const bool relu_remains = with_relu && !convolution->takes_relu();
+  if (with_relu) lowering.Absorb(relu->id);
+
+  TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, node.inputs[1]));
+  Region bias = x;
+  if (has_bias) {
+    TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(node.inputs[2]));
+  }
+  const Layout layout = FactorLayout(lowering, node.outputs[0]);
+  const Region y = lowering.Define(with_relu ? relu->outputs[0] : node.outputs[0], layout);
+  std::string name = "conv2d";
+  if (adds_bias) name += " + bias";
+  if (with_relu && !relu_remains) name += " + relu";
+  std::vector<Region> reads = {x, weight};
+  if (adds_bias) reads.push_back(bias);
+  EmitConvolution(lowering, std::move(name), convolution, std::move(reads), y, x, weight, y, bias, adds_bias);
+  if (!bias_remains) return absl::OkStatus();
+  const ChannelSizes sizes = ChannelSizesOf(layout.shape());
+  const bool channels_last = layout.channels_last();
+  const DType type = layout.dtype();
+  lowering.Emit({.name = relu_remains ? "conv2d bias + relu" : "conv2d bias",
+                 .reads = {y, bias},
+                 .writes = {y},
+                 .run = [=](const RunContext& run) {
+                   AddChannelBias(sizes, channels_last, type, run.At(y), run.At<float>(bias), relu_remains,
+                                  run.At(y), run.stream);
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerGradInput(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const auto& op = static_cast<const Conv2dGradInputOp&>(*node.op);
+  const ConvolutionSpec spec =
+      SpecOf(lowering, ConvolutionKind::kGradInput, op.input_shape, lowering.shape(node.inputs[1]),
+             lowering.shape(node.inputs[0]), op.geometry);
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Convolution> planned,
+                          lowering.device().dnn->Plan(spec, kWorkspaceCap));
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, node.inputs[1]));
+  const Region dx = lowering.Define(node.outputs[0], FactorLayout(lowering, node.outputs[0]));
+  EmitConvolution(lowering, "conv2d_grad_input", std::move(planned), {dy, weight}, dx, dx, weight, dy, dy,
+                  false);
+  return absl::OkStatus();
+}
+
+absl::Status LowerGradWeight(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  const auto& op = static_cast<const Conv2dGradWeightOp&>(*node.op);
+  ConvolutionSpec spec = SpecOf(lowering, ConvolutionKind::kGradWeight, lowering.shape(node.inputs[0]),
+                                op.weight_shape, lowering.shape(node.inputs[1]), op.geometry);
+  // The update reads float32; a library that makes only the compute type is as good, with a conversion.
+  spec.float_weight_grad = true;
+  absl::StatusOr<std::unique_ptr<Convolution>> planned = lowering.device().dnn->Plan(spec, kWorkspaceCap);
+  if (absl::IsUnimplemented(planned.status()) && spec.type != DType::kFloat32) {
+    spec.float_weight_grad = false;
+    planned = lowering.device().dnn->Plan(spec, kWorkspaceCap);
+  }
+  TANDEM_RETURN_IF_ERROR(planned.status());
+  TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, node.inputs[1]));
+  const Region dweight =
+      lowering.Define(node.outputs[0], Layout::ChannelsLast(spec.weight_grad_type(), op.weight_shape));
+  EmitConvolution(lowering, "conv2d_grad_weight", *std::move(planned), {x, dy}, dweight, x, dweight, dy, x,
+                  false);
+  if (op.has_bias) EmitGradBias(lowering, {dy, FactorLayout(lowering, node.inputs[1])}, node.outputs[1]);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Span<const Offered> ConvolutionOps() {
+  static constexpr Offered kOps[] = {
+      {"conv2d", LowerForward},
+      {"conv2d_grad_input", LowerGradInput},
+      {"conv2d_grad_weight", LowerGradWeight},
+  };
+  return kOps;
+}
+
+}  // namespace tandem::cuda
