@@ -36,7 +36,7 @@ absl::Status EmitGemm(Lowering& lowering, std::string name, const GemmSpec& spec
   Region addend = a;
   if (spec.bias) {
     TANDEM_ASSIGN_OR_RETURN(addend,
-                            lowering.Get(bias, Layout::Plain(gemm->bias_type(), lowering.shape(bias))));
+                            lowering.Get(bias, Layout::Plain(spec.result_type, lowering.shape(bias))));
     reads.push_back(addend);
   }
   const Region c = lowering.Define(result, Layout::Plain(spec.result_type, lowering.shape(result)));

@@ -33,7 +33,7 @@ struct GemmSpec {
   DType result_type = DType::kFloat32;  // Of C.
   double alpha = 1;
   double beta = 0;
-  bool bias = false;  // Adds [n] to each row: see Gemm::bias_type.
+  bool bias = false;  // Adds [n], of the result's type, to each row.
   bool relu = false;  // Of the result.
   // Unlike for unlike problems, one line.
   std::string ToString() const;
@@ -51,8 +51,6 @@ class Gemm {
  public:
   virtual ~Gemm() = default;
   virtual int64_t workspace_bytes() const = 0;
-  // What the bias must be given as: float32, or the result's type. Libraries do not take every pair.
-  virtual DType bias_type() const = 0;
   // `workspace` is 256-byte aligned device memory of that size.
   virtual absl::Status Run(const void* a, const void* b, void* c, const void* bias, void* workspace,
                            Stream stream) const = 0;

@@ -14,10 +14,9 @@ class LoopGemm final : public Gemm {
  public:
   explicit LoopGemm(const GemmSpec& spec) : spec_(spec) {}
   int64_t workspace_bytes() const override { return 0; }
-  DType bias_type() const override { return DType::kFloat32; }
   absl::Status Run(const void* a, const void* b, void* c, const void* bias, void* /*workspace*/,
                    Stream /*stream*/) const override {
-    MultiplyByLoops(spec_, a, b, c, static_cast<const float*>(bias));
+    MultiplyByLoops(spec_, a, b, c, bias);
     return absl::OkStatus();
   }
 

@@ -190,8 +190,9 @@ absl::Status CheckSpec(const ConvolutionSpec& s) {
 }
 
 void MultiplyByLoops(const GemmSpec& s, const void* a_data, const void* b_data, void* c_data,
-                     const float* bias) {
+                     const void* bias) {
   const GemmPlaces places(s);
+  const std::vector<double> addend = LoadAll(s.result_type, bias, s.bias ? s.n : 0);
   std::vector<double> sums(s.n);
   std::vector<double> old(s.n);
   for (int64_t matrix = 0; matrix < s.batch; ++matrix) {
@@ -213,7 +214,7 @@ void MultiplyByLoops(const GemmSpec& s, const void* a_data, const void* b_data, 
       for (int64_t j = 0; j < s.n; ++j) {
         double result = s.alpha * sums[j];
         if (s.beta != 0) result += s.beta * old[j];
-        if (s.bias) result += bias[j];
+        if (s.bias) result += addend[j];
         sums[j] = s.relu && result < 0 ? 0 : result;
       }
       Store(s.result_type, sums.data(), s.n, c_data, first);

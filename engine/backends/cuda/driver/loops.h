@@ -14,7 +14,7 @@ namespace tandem::cuda {
 absl::Status CheckSpec(const GemmSpec& spec);
 absl::Status CheckSpec(const ConvolutionSpec& spec);
 
-void MultiplyByLoops(const GemmSpec& spec, const void* a, const void* b, void* c, const float* bias);
+void MultiplyByLoops(const GemmSpec& spec, const void* a, const void* b, void* c, const void* bias);
 void ConvolveByLoops(const ConvolutionSpec& spec, void* x, void* weight, void* y, const float* bias);
 
 }  // namespace tandem::cuda
