@@ -33,6 +33,7 @@ enum class RandomPurpose : uint8_t {
   kMixing = 18,           // likewise
   kPartner = 19,          // likewise, of the sample that is mixed into it
   kDropout = 20,          // step: the step; sample: its place in the batch
+  kSweep = 21,            // step: the position of the field; sample: the number of the sample
 };
 
 // The random sequence of (seed, purpose, step, sample): always the same, wherever and whenever it is asked
