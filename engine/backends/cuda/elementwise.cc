@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backends/cuda/batch_norm.h"
 #include "engine/backends/cuda/kernels/elementwise.h"
 #include "engine/backends/cuda/offered.h"
 #include "engine/base/status_macros.h"
@@ -24,10 +25,14 @@ absl::Status LowerRelu(Lowering& lowering, const Node& node) {
 }
 
 absl::Status LowerReluGrad(Lowering& lowering, const Node& node) {
+  TANDEM_ASSIGN_OR_RETURN(const bool done, LowerReluGradOfNorm(lowering, node));
+  if (done) return absl::OkStatus();
   return LowerLoop(lowering, node, Elementwise::kReluGrad);
 }
 
 absl::Status LowerAdd(Lowering& lowering, const Node& node) {
+  TANDEM_ASSIGN_OR_RETURN(const bool done, LowerNormalizedSum(lowering, node));
+  if (done || AddsForReluGrad(lowering, node)) return absl::OkStatus();
   return LowerLoop(lowering, node, Elementwise::kAdd);
 }
 

@@ -162,6 +162,10 @@ void Lowering::Alias(ValueId id, Place place) { places_[id].push_back(std::move(
 
 Region Lowering::Scratch(int64_t bytes) { return {AddBuffer({.bytes = bytes}), 0}; }
 
+Region Lowering::KeptZeros(int64_t bytes) {
+  return {AddBuffer({.source = Buffer::Source::kConstant, .bytes = bytes, .dtype = DType::kUInt8}), 0};
+}
+
 void Lowering::Changed(ValueId id) {
   if (!places_[id].empty()) places_[id].erase(places_[id].begin() + 1, places_[id].end());
 }

@@ -113,12 +113,16 @@ class Lowering {
   absl::StatusOr<Place> BucketSlot(const Node& all_reduce, size_t i);
   // Memory that is a step's own.
   Region Scratch(int64_t bytes);
+  // The same, 0 before the first run, and then as the step left it.
+  Region KeptZeros(int64_t bytes);
   // The value changes in place: conversions of it are out of date.
   void Changed(ValueId id);
   void Emit(Step step);
 
   // Nodes that read the value, in order.
   const std::vector<NodeId>& readers(ValueId id) const { return readers_[id]; }
+  // Whether the value lies somewhere already; false of one whose maker is left to a later node.
+  bool IsMade(ValueId id) const { return value(id).producer == kNoNode || !places_[id].empty(); }
   // The node that makes the value, of this kind; null if it is another.
   const Node* MakerOf(ValueId id, absl::string_view kind) const;
   // Whether a node after `node` changes the value, a variable, in place.

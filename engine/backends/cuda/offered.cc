@@ -9,6 +9,8 @@ Lower FindLower(absl::string_view kind) {
     auto* offered = new std::map<absl::string_view, Lower>();
     for (const auto family : {
              ActivationOps,
+             BatchNormOps,
+             BatchNormSyncOps,
              BiasOps,
              ConvolutionOps,
              DropoutOps,

@@ -1,0 +1,368 @@
+#include "engine/backends/cuda/batch_norm.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/backends/cuda/offered.h"
+#include "engine/base/status_macros.h"
+#include "engine/graph/ops/batch_norm.h"
+#include "engine/graph/ops/batch_norm_sync.h"
+
+namespace tandem::cuda {
+namespace {
+
+bool IsNormalization(const Node& node) {
+  const absl::string_view kind = node.op->kind();
+  return kind == "batch_norm" || kind == "batch_norm_inference" || kind == "batch_norm_sync";
+}
+
+// What follows a normalisation and is done along with it.
+struct Tail {
+  const Node* add = nullptr;
+  ValueId addend = kNoValue;
+  const Node* relu = nullptr;
+};
+
+// Of two normalisations that are added, the later one takes the sum.
+Tail TailOf(const Lowering& lowering, const Node& node) {
+  Tail tail;
+  const ValueId y = node.outputs[0];
+  tail.relu = lowering.OnlyReader(y, "relu");
+  const Node* add = lowering.OnlyReader(y, "add");
+  if (add == nullptr) return tail;
+  const ValueId other = add->inputs[0] == y ? add->inputs[1] : add->inputs[0];
+  const NodeId producer = lowering.value(other).producer;
+  const bool other_is_later = producer != kNoNode && producer > node.id &&
+                              IsNormalization(lowering.graph().node(producer)) &&
+                              lowering.OnlyReader(other, "add") == add;
+  if (other_is_later) return tail;
+  tail.add = add;
+  tail.addend = other;
+  tail.relu = lowering.OnlyReader(add->outputs[0], "relu");
+  return tail;
+}
+
+// A normalisation's statistics: where they are, and how they come there, as its step's first work.
+struct Statistics {
+  std::vector<Region> reads = {};
+  std::vector<Region> writes = {};
+  std::function<void(const RunContext& run)> compute = {};  // Null where they are there.
+  Region mean;
+  Region deviation;
+  float epsilon = -1;  // As ChannelNorm's.
+};
+
+// `vectors` are weight, bias, and the running mean and variance.
+Statistics OfBatch(Lowering& lowering, const Node& node, Region x, const std::vector<Region>& vectors) {
+  const auto& op = static_cast<const BatchNormOp&>(*node.op);
+  const ChannelRows sizes = ChannelRowsOf(lowering, node.inputs[0]);
+  const Region mean = DefineVector(lowering, node.outputs[1]);
+  const Region inv_std = DefineVector(lowering, node.outputs[2]);
+  const SumRegions sums(lowering, sizes);
+  return {.reads = {vectors[2], vectors[3]},
+          .writes = {mean, inv_std, vectors[2], vectors[3], sums.partials, sums.tickets},
+          .compute =
+              [=, momentum = op.momentum, epsilon = op.epsilon, running_mean = vectors[2],
+               running_var = vectors[3]](const RunContext& run) {
+                BatchNormStatistics(sizes, run.At(x), sums.At(run),
+                                    {.momentum = momentum,
+                                     .epsilon = epsilon,
+                                     .mean = run.At<float>(mean),
+                                     .inv_std = run.At<float>(inv_std),
+                                     .running_mean = run.At<float>(running_mean),
+                                     .running_var = run.At<float>(running_var)},
+                                    run.stream);
+              },
+          .mean = mean,
+          .deviation = inv_std};
+}
+
+// The fifth of `vectors` has the moments of all replicas.
+Statistics OfReplicas(Lowering& lowering, const Node& node, const std::vector<Region>& vectors) {
+  const auto& op = static_cast<const BatchNormSyncOp&>(*node.op);
+  const int64_t channels = ChannelRowsOf(lowering, node.inputs[0]).channels;
+  const int64_t replicas = lowering.shape(node.inputs[5])[0];
+  const Region mean = DefineVector(lowering, node.outputs[1]);
+  const Region inv_std = DefineVector(lowering, node.outputs[2]);
+  return {.reads = {vectors[2], vectors[3], vectors[4]},
+          .writes = {mean, inv_std, vectors[2], vectors[3]},
+          .compute =
+              [=, momentum = op.momentum, epsilon = op.epsilon](const RunContext& run) {
+                BatchNormMerge(replicas, channels, run.At<float>(vectors[4]),
+                               {.momentum = momentum,
+                                .epsilon = epsilon,
+                                .mean = run.At<float>(mean),
+                                .inv_std = run.At<float>(inv_std),
+                                .running_mean = run.At<float>(vectors[2]),
+                                .running_var = run.At<float>(vectors[3])},
+                               run.stream);
+              },
+          .mean = mean,
+          .deviation = inv_std};
+}
+
+Statistics Given(const Node& node, const std::vector<Region>& vectors) {
+  const auto& op = static_cast<const BatchNormInferenceOp&>(*node.op);
+  return {.reads = {vectors[2], vectors[3]},
+          .mean = vectors[2],
+          .deviation = vectors[3],
+          .epsilon = static_cast<float>(op.epsilon)};
+}
+
+absl::Status Emit(Lowering& lowering, const Node& node, const Tail& tail) {
+  TANDEM_ASSIGN_OR_RETURN(const Region x, ChannelsLastInput(lowering, node, 0));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, ChannelVectors(lowering, node, 1));
+  const absl::string_view kind = node.op->kind();
+  Statistics statistics = kind == "batch_norm"        ? OfBatch(lowering, node, x, vectors)
+                          : kind == "batch_norm_sync" ? OfReplicas(lowering, node, vectors)
+                                                      : Given(node, vectors);
+  const Region weight = vectors[0], bias = vectors[1];
+  const Layout layout = ChannelsLastOf(lowering, node.inputs[0]);
+  std::string name(kind);
+  ValueId output = node.outputs[0];
+  std::vector<Region> reads = {x};
+  std::vector<std::pair<int, int>> in_place = {{0, 0}};
+  Region addend = x;
+  const bool adds = tail.add != nullptr;
+  if (adds) {
+    TANDEM_ASSIGN_OR_RETURN(addend, lowering.Get(tail.addend, layout));
+    reads.push_back(addend);
+    in_place.push_back({0, 1});
+    name += " + add";
+    lowering.Absorb(tail.add->id);
+    output = tail.add->outputs[0];
+  }
+  const bool relu = tail.relu != nullptr;
+  if (relu) {
+    name += " + relu";
+    lowering.Absorb(tail.relu->id);
+    output = tail.relu->outputs[0];
+  }
+  const Region y = lowering.Define(output, layout);
+  reads.insert(reads.end(), {weight, bias});
+  reads.insert(reads.end(), statistics.reads.begin(), statistics.reads.end());
+  std::vector<Region> writes = {y};
+  writes.insert(writes.end(), statistics.writes.begin(), statistics.writes.end());
+  const ChannelRows sizes = ChannelRowsOf(lowering, node.inputs[0]);
+  lowering.Emit(
+      {.name = std::move(name),
+       .reads = std::move(reads),
+       .writes = std::move(writes),
+       .in_place = std::move(in_place),
+       .run = [=, compute = std::move(statistics.compute), mean = statistics.mean,
+               deviation = statistics.deviation, epsilon = statistics.epsilon](const RunContext& run) {
+         if (compute) compute(run);
+         BatchNormApply(sizes,
+                        {.mean = run.At<float>(mean),
+                         .deviation = run.At<float>(deviation),
+                         .epsilon = epsilon,
+                         .weight = run.At<float>(weight),
+                         .bias = run.At<float>(bias)},
+                        run.At(x), adds ? run.At(addend) : nullptr, relu, run.At(y), run.stream);
+         return absl::OkStatus();
+       }});
+  for (const int i : node.op->MutatedInputs()) lowering.Changed(node.inputs[i]);
+  return absl::OkStatus();
+}
+
+absl::Status LowerForward(Lowering& lowering, const Node& node) {
+  const Tail tail = TailOf(lowering, node);
+  // A sum with what is not made yet is left to it.
+  if (tail.add != nullptr && !lowering.IsMade(tail.addend)) return absl::OkStatus();
+  return Emit(lowering, node, tail);
+}
+
+bool IsGrad(const Node& node) {
+  const absl::string_view kind = node.op->kind();
+  return kind == "batch_norm_grad" || kind == "batch_norm_inference_grad";
+}
+
+// The first batch_norm_grad whose incoming gradient `relu_grad` makes; null where there is none.
+const Node* GradBehind(const Lowering& lowering, const Node& relu_grad) {
+  for (const NodeId id : lowering.readers(relu_grad.outputs[0])) {
+    const Node& node = lowering.graph().node(id);
+    if (IsGrad(node) && node.inputs[1] == relu_grad.outputs[0]) return &node;
+  }
+  return nullptr;
+}
+
+// The normalisation that `grad` belongs to, if what `relu_grad` belongs to follows it directly; null
+// otherwise.
+const Node* NormBefore(const Lowering& lowering, const Node& relu_grad, const Node& grad) {
+  const Node* relu = lowering.MakerOf(relu_grad.inputs[0], "relu");
+  if (relu == nullptr || lowering.value(relu->inputs[0]).producer == kNoNode) return nullptr;
+  const Node& norm = lowering.graph().node(lowering.value(relu->inputs[0]).producer);
+  const bool training = norm.op->kind() == "batch_norm" && grad.op->kind() == "batch_norm_grad" &&
+                        norm.outputs[1] == grad.inputs[3] && norm.outputs[2] == grad.inputs[4];
+  const bool inference = norm.op->kind() == "batch_norm_inference" &&
+                         grad.op->kind() == "batch_norm_inference_grad" && norm.inputs[3] == grad.inputs[3] &&
+                         norm.inputs[4] == grad.inputs[4];
+  const bool same = norm.inputs[0] == grad.inputs[0] && norm.inputs[1] == grad.inputs[2];
+  return same && (training || inference) ? &norm : nullptr;
+}
+
+// The sum of gradients that only this relu_grad reads; null where there is none.
+const Node* SumBefore(const Lowering& lowering, const Node& relu_grad) {
+  const ValueId dy = relu_grad.inputs[1];
+  const Node* add = lowering.MakerOf(dy, "add");
+  if (add == nullptr || relu_grad.inputs[0] == dy) return nullptr;
+  return lowering.OnlyReader(dy, "relu_grad") == &relu_grad ? add : nullptr;
+}
+
+// Adds the steps of the gradient `grad`, and of `relu_grad` before it unless that is null.
+absl::Status EmitGrad(Lowering& lowering, const Node& grad, const Node* relu_grad) {
+  const Layout layout = ChannelsLastOf(lowering, grad.inputs[0]);
+  const ChannelRows sizes = ChannelRowsOf(lowering, grad.inputs[0]);
+  const bool training = grad.op->kind() == "batch_norm_grad";
+  const float epsilon =
+      training ? -1 : static_cast<float>(static_cast<const BatchNormInferenceGradOp&>(*grad.op).epsilon);
+  TANDEM_ASSIGN_OR_RETURN(const Region x, ChannelsLastInput(lowering, grad, 0));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, ChannelVectors(lowering, grad, 2));
+  const Region weight = vectors[0], mean = vectors[1], deviation = vectors[2];
+
+  const bool relu = relu_grad != nullptr;
+  const Node* sum = relu ? SumBefore(lowering, *relu_grad) : nullptr;
+  const Node* norm = relu ? NormBefore(lowering, *relu_grad, grad) : nullptr;
+  const ValueId dy_value = sum != nullptr ? sum->inputs[0] : relu ? relu_grad->inputs[1] : grad.inputs[1];
+  const bool two = sum != nullptr;
+  const bool from_y = relu && norm == nullptr;
+  // The masked gradient is kept where somebody else reads it, or where it is much to make it again.
+  const bool shared = relu && lowering.OnlyReader(relu_grad->outputs[0], grad.op->kind()) != &grad;
+  const bool keeps = relu && (shared || two || from_y);
+
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(dy_value, layout));
+  Region dy2 = dy, y = dy, bias = mean;
+  std::vector<Region> reads = {x, dy};
+  if (two) {
+    TANDEM_ASSIGN_OR_RETURN(dy2, lowering.Get(sum->inputs[1], layout));
+    reads.push_back(dy2);
+  }
+  if (from_y) {
+    TANDEM_ASSIGN_OR_RETURN(y, lowering.Get(relu_grad->inputs[0], layout));
+    reads.push_back(y);
+  }
+  const int large = static_cast<int>(reads.size());
+  if (norm != nullptr) {
+    TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(norm->inputs[2]));
+    reads.push_back(bias);
+  }
+  reads.insert(reads.end(), {weight, mean, deviation});
+  const Region dx = lowering.Define(grad.outputs[0], layout);
+  const Region dweight = DefineVector(lowering, grad.outputs[1]);
+  const Region dbias = DefineVector(lowering, grad.outputs[2]);
+  const SumRegions sums(lowering, sizes);
+  std::vector<Region> writes = {dx, dweight, dbias, sums.partials, sums.tickets};
+  // All is read and written place by place, dz before dx, and x until the end.
+  std::vector<std::pair<int, int>> in_place;
+  for (int i = keeps && !shared ? 1 : 0; i < large; ++i) in_place.push_back({0, i});
+  Region dz = dx;
+  if (shared) {
+    dz = lowering.Define(relu_grad->outputs[0], layout);
+    for (int i = 1; i < large; ++i) in_place.push_back({static_cast<int>(writes.size()), i});
+    writes.push_back(dz);
+  }
+  lowering.Emit({.name = absl::StrCat(two ? "add + " : "", relu ? "relu_grad + " : "", grad.op->kind()),
+                 .reads = std::move(reads),
+                 .writes = std::move(writes),
+                 .in_place = std::move(in_place),
+                 .run = [=](const RunContext& run) {
+                   const ChannelNorm numbers = {.mean = run.At<float>(mean),
+                                                .deviation = run.At<float>(deviation),
+                                                .epsilon = epsilon,
+                                                .weight = run.At<float>(weight),
+                                                .bias = run.At<float>(bias)};
+                   const BatchNormGradIn in = {.x = run.At(x),
+                                               .dy = run.At(dy),
+                                               .dy2 = two ? run.At(dy2) : nullptr,
+                                               .relu = relu,
+                                               .y = from_y ? run.At(y) : nullptr};
+                   BatchNormGradSums(sizes, numbers, in, sums.At(run), run.At<float>(dweight),
+                                     run.At<float>(dbias), keeps ? run.At(dz) : nullptr, run.stream);
+                   const BatchNormGradIn then = {
+                       .x = run.At(x), .dy = keeps ? run.At(dz) : run.At(dy), .relu = relu && !keeps};
+                   BatchNormGradApply(sizes, numbers, then, training ? run.At<float>(dweight) : nullptr,
+                                      run.At<float>(dbias), run.At(dx), run.stream);
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerGrad(Lowering& lowering, const Node& node) {
+  return EmitGrad(lowering, node, /*relu_grad=*/nullptr);
+}
+
+}  // namespace
+
+absl::StatusOr<Region> ChannelsLastInput(Lowering& lowering, const Node& node, size_t i) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[i]));
+  return lowering.Get(node.inputs[i], ChannelsLastOf(lowering, node.inputs[i]));
+}
+
+Layout ChannelsLastOf(const Lowering& lowering, ValueId id) {
+  return Layout::ChannelsLast(lowering.compute(), lowering.shape(id));
+}
+
+ChannelRows ChannelRowsOf(const Lowering& lowering, ValueId id) {
+  const ChannelSizes sizes = ChannelSizesOf(lowering.shape(id));
+  return {.rows = sizes.outer * sizes.inner,
+          .channels = sizes.channels,
+          .type = lowering.compute(),
+          .multiprocessors = lowering.device().properties.multiprocessors};
+}
+
+absl::StatusOr<std::vector<Region>> ChannelVectors(Lowering& lowering, const Node& node, size_t first) {
+  std::vector<Region> regions;
+  for (size_t i = first; i < node.inputs.size(); ++i) {
+    TANDEM_ASSIGN_OR_RETURN(regions.emplace_back(), lowering.GetPlain(node.inputs[i]));
+  }
+  for (const int i : node.op->MutatedInputs()) {
+    TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[i]));
+    if (!home.layout.plain()) return absl::InternalError("cuda: running statistics do not lie plain");
+  }
+  return regions;
+}
+
+Region DefineVector(Lowering& lowering, ValueId id) {
+  return lowering.Define(id, Layout::Plain(DType::kFloat32, lowering.shape(id)));
+}
+
+SumRegions::SumRegions(Lowering& lowering, const ChannelRows& sizes)
+    : partials(lowering.Scratch(PartialBytes(sizes))), tickets(lowering.KeptZeros(TicketBytes(sizes))) {}
+
+absl::StatusOr<bool> LowerNormalizedSum(Lowering& lowering, const Node& add) {
+  for (const ValueId input : add.inputs) {
+    if (lowering.IsMade(input)) continue;
+    const Node& node = lowering.graph().node(lowering.value(input).producer);
+    if (!IsNormalization(node)) continue;
+    TANDEM_RETURN_IF_ERROR(Emit(lowering, node, TailOf(lowering, node)));
+    return true;
+  }
+  return false;
+}
+
+bool AddsForReluGrad(const Lowering& lowering, const Node& add) {
+  const Node* relu_grad = lowering.OnlyReader(add.outputs[0], "relu_grad");
+  return relu_grad != nullptr && SumBefore(lowering, *relu_grad) == &add &&
+         GradBehind(lowering, *relu_grad) != nullptr;
+}
+
+absl::StatusOr<bool> LowerReluGradOfNorm(Lowering& lowering, const Node& relu_grad) {
+  const Node* grad = GradBehind(lowering, relu_grad);
+  if (grad == nullptr) return false;
+  TANDEM_RETURN_IF_ERROR(EmitGrad(lowering, *grad, &relu_grad));
+  lowering.Absorb(grad->id);
+  return true;
+}
+
+absl::Span<const Offered> BatchNormOps() {
+  static constexpr Offered kOps[] = {
+      {"batch_norm", LowerForward},           {"batch_norm_grad", LowerGrad},
+      {"batch_norm_inference", LowerForward}, {"batch_norm_inference_grad", LowerGrad},
+      {"batch_norm_sync", LowerForward},
+  };
+  return kOps;
+}
+
+}  // namespace tandem::cuda
