@@ -12,12 +12,15 @@ Lower FindLower(absl::string_view kind) {
              BatchNormOps,
              BatchNormSyncOps,
              BiasOps,
+             ClassificationOps,
              ConvolutionOps,
              DropoutOps,
              ElementwiseOps,
              LinearOps,
              NormalizeOps,
+             OptimizerOps,
              PoolingOps,
+             UpdateOps,
          }) {
       for (const Offered& op : family()) offered->emplace(op.kind, op.lower);
     }

@@ -1,0 +1,81 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_CHANGE_KERNEL_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_CHANGE_KERNEL_H_
+
+#include "engine/backends/cuda/kernels/launch.h"
+#include "engine/backends/cuda/kernels/number.h"
+#include "engine/backends/cuda/kernels/tensor_changes.h"
+
+namespace tandem::cuda {
+
+// The elements of a piece: [begin, end).
+struct PieceRange {
+  __device__ PieceRange(const TensorChange& tensor, const ChangePiece& piece)
+      : begin(piece.index * kChangePiece),
+        end(begin + kChangePiece < tensor.elements ? begin + kChangePiece : tensor.elements) {}
+  int64_t begin;
+  int64_t end;
+};
+
+template <typename X, typename Rule>
+__device__ __forceinline__ void ChangePieceBy(const typename Rule::Numbers& numbers,
+                                              const TensorChange& tensor, PieceRange range) {
+  constexpr int kCount = 4;
+  constexpr int kStates = Rule::kStates;
+  constexpr int kWritten = Rule::kChangesStates ? kStates : 0;
+  using Items = Pack<float, kCount>;
+  const X* source = static_cast<const X*>(tensor.source);
+  const int64_t packs_end = range.begin + (range.end - range.begin) / kCount * kCount;
+  for (int64_t i = range.begin + threadIdx.x * kCount; i < packs_end; i += blockDim.x * kCount) {
+    Items y = *reinterpret_cast<const Items*>(tensor.target + i);
+    const Pack<X, kCount> x = *reinterpret_cast<const Pack<X, kCount>*>(source + i);
+    Items states[kStates + 1];
+#pragma unroll
+    for (int s = 0; s < kStates; ++s) states[s] = *reinterpret_cast<const Items*>(tensor.states[s] + i);
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      float own[kStates + 1];
+#pragma unroll
+      for (int s = 0; s < kStates; ++s) own[s] = states[s].items[j];
+      Rule::Change(numbers, y.items[j], ToFloat(x.items[j]), own);
+#pragma unroll
+      for (int s = 0; s < kStates; ++s) states[s].items[j] = own[s];
+    }
+    *reinterpret_cast<Items*>(tensor.target + i) = y;
+#pragma unroll
+    for (int s = 0; s < kWritten; ++s) *reinterpret_cast<Items*>(tensor.states[s] + i) = states[s];
+  }
+  const int64_t rest = packs_end + threadIdx.x;
+  if (rest >= range.end) return;
+  float own[kStates + 1];
+#pragma unroll
+  for (int s = 0; s < kStates; ++s) own[s] = tensor.states[s][rest];
+  Rule::Change(numbers, tensor.target[rest], ToFloat(source[rest]), own);
+#pragma unroll
+  for (int s = 0; s < kWritten; ++s) tensor.states[s][rest] = own[s];
+}
+
+// A rule has a number kStates, a plain type Numbers, which `At(const double* number, int tensor)` makes once
+// a block, and a static Change(numbers, float& target, float source, float* states); kChangesStates says
+// whether the latter are written.
+template <typename Rule>
+TANDEM_KERNEL ChangeKernel(Rule rule, ChangeTable table) {
+  __shared__ typename Rule::Numbers numbers;
+  const ChangePiece piece = table.pieces[blockIdx.x];
+  const TensorChange& tensor = table.tensors[piece.tensor];
+  if (threadIdx.x == 0) numbers = rule.At(tensor.number, piece.tensor);
+  __syncthreads();
+  if (tensor.source_is_bfloat16) {
+    ChangePieceBy<Bf16, Rule>(numbers, tensor, PieceRange(tensor, piece));
+  } else {
+    ChangePieceBy<float, Rule>(numbers, tensor, PieceRange(tensor, piece));
+  }
+}
+
+template <typename Rule>
+void Change(const Rule& rule, const ChangeTable& table, Stream stream) {
+  Launch(ChangeKernel<Rule>, {static_cast<unsigned>(table.piece_count)}, kThreads, stream, rule, table);
+}
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_CHANGE_KERNEL_H_

@@ -1,0 +1,61 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_CLASSIFICATION_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_CLASSIFICATION_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "engine/backends/cuda/driver/stream.h"
+#include "engine/backends/cuda/kernels/meter.h"
+#include "engine/backends/cuda/kernels/row_sums.h"
+#include "engine/tensor/dtype.h"
+
+namespace tandem::cuda {
+
+// Of rows of scores [rows, classes], float32 or bfloat16 as `type` says. `sums` is memory of kRowSumBytes.
+
+// No row's target is it.
+inline constexpr int64_t kNoClass = std::numeric_limits<int64_t>::min();
+
+struct CrossEntropy {
+  int64_t rows = 0;
+  int64_t classes = 0;
+  DType type = DType::kFloat32;
+  const void* logits = nullptr;
+  const int32_t* labels = nullptr;
+  float* loss = nullptr;           // The mean.
+  float* probabilities = nullptr;  // Or null.
+  // In the type of the logits, which it may overwrite; or null.
+  void* grad = nullptr;
+  const float* grad_loss = nullptr;  // With `grad`.
+  // The number of rows whose class is among the first k; or null.
+  float* correct = nullptr;
+  int64_t k = 1;
+  // What a meter is given, the results above among it; or nothing.
+  MeterTerms meter;
+};
+// softmax_cross_entropy, with what is made of the same rows.
+void RunCrossEntropy(const CrossEntropy& work, void* sums, Stream stream);
+
+// softmax_cross_entropy_grad; `grad` is of `type`.
+void RunCrossEntropyGrad(int64_t rows, int64_t classes, const float* probabilities, const int32_t* labels,
+                         const float* grad_loss, DType type, void* grad, Stream stream);
+
+// count_correct. One of `labels` and `shares` is null.
+void RunCountCorrect(int64_t rows, int64_t classes, DType type, const void* scores, const int32_t* labels,
+                     const float* shares, int64_t k, int64_t ignored, float* correct, void* sums,
+                     Stream stream);
+
+// count_labels.
+void RunCountLabels(int64_t count, const int32_t* labels, int64_t ignored, float* counted, void* sums,
+                    Stream stream);
+
+// count_sides. One of `labels` and `numbers` is null.
+void RunCountSides(int64_t elements, DType type, const void* x, const int32_t* labels, const float* numbers,
+                   float* right, void* sums, Stream stream);
+
+// accumulate.
+void AddToMeter(const MeterTerms& terms, Stream stream);
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_CLASSIFICATION_H_

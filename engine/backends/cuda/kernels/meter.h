@@ -1,0 +1,22 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_METER_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_METER_H_
+
+#include <cstdint>
+
+namespace tandem::cuda {
+
+// What is added to a meter: sums[i] += weights[i] * values[i]. All of it is on the device; a kernel takes it
+// by value.
+struct MeterTerms {
+  static constexpr int kMost = 8;
+
+  int count = 0;
+  double* sums = nullptr;
+  const void* values[kMost] = {};  // Float64 where `is_wide`, else float32.
+  bool is_wide[kMost] = {};
+  double weights[kMost] = {};
+};
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_METER_H_

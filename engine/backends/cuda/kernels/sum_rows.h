@@ -1,0 +1,154 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_SUM_ROWS_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_SUM_ROWS_H_
+
+#include "engine/backends/cuda/kernels/reduce.h"
+#include "engine/backends/cuda/kernels/row_sums.h"
+
+// Losses and counts: rows are worked on by groups of threads, and what each row brings is added up in double,
+// in an order that follows from the sizes alone.
+
+namespace tandem::cuda {
+
+// The threads that work on one row.
+template <int kLanes>
+struct Lanes {
+  int lane;
+  // Over the row's threads, all of which take part; all get the result.
+  template <typename Combine, typename T>
+  __device__ __forceinline__ T Reduce(T value, T identity, Combine combine) const {
+    if constexpr (kLanes > kWarpSize) {
+      return ReduceBlock(value, identity, combine);
+    } else {
+#pragma unroll
+      for (int mask = kLanes / 2; mask > 0; mask /= 2) {
+        value = combine(value, __shfl_xor_sync(0xffffffffu, value, mask));
+      }
+      return value;
+    }
+  }
+};
+
+// What a row brings, or all of them.
+template <int kSums>
+struct Sums {
+  double of[kSums];
+};
+
+template <int kSums, typename Finish>
+__device__ __forceinline__ void FinishBlock(Sums<kSums> sums, Sums<kSums>* pieces, const Finish& finish) {
+#pragma unroll
+  for (int i = 0; i < kSums; ++i) sums.of[i] = ReduceBlock(sums.of[i], 0.0, Sum());
+  if (threadIdx.x != 0) return;
+  if (gridDim.x == 1) {
+    finish(sums);
+  } else {
+    pieces[blockIdx.x] = sums;
+  }
+}
+
+// `row(n, Lanes<kLanes>, counts)`, for rows of a type with a number kSums, gives what row n brings, on the
+// row's first thread; the others give anything. Where `counts` is false it takes part in reductions, and
+// writes nothing.
+template <int kLanes, typename Row, typename Finish>
+TANDEM_KERNEL __launch_bounds__(1024)
+    SumRowsKernel(int64_t rows, int64_t rows_of_block, Row row, Sums<Row::kSums>* pieces, Finish finish) {
+  const int lane = threadIdx.x % kLanes;
+  const int group = threadIdx.x / kLanes;
+  const int groups = blockDim.x / kLanes;
+  const int64_t begin = blockIdx.x * rows_of_block;
+  const int64_t end = begin + rows_of_block < rows ? begin + rows_of_block : rows;
+  Sums<Row::kSums> sums;
+  for (double& sum : sums.of) sum = 0;
+  for (int64_t first = begin; first < end; first += groups) {
+    const int64_t n = first + group;
+    const bool counts = n < end;
+    const Sums<Row::kSums> brought = row(counts ? n : end - 1, Lanes<kLanes>{lane}, counts);
+    if (!counts || lane != 0) continue;
+    for (int i = 0; i < Row::kSums; ++i) sums.of[i] += brought.of[i];
+  }
+  FinishBlock(sums, pieces, finish);
+}
+
+// The same where there is nothing to add up.
+template <int kLanes, typename Row>
+TANDEM_KERNEL EachRowKernel(int64_t rows, Row row) {
+  const int64_t n = static_cast<int64_t>(blockIdx.x) * (blockDim.x / kLanes) + threadIdx.x / kLanes;
+  const bool counts = n < rows;
+  row(counts ? n : rows - 1, Lanes<kLanes>{static_cast<int>(threadIdx.x % kLanes)}, counts);
+}
+
+template <int kSums, typename Finish>
+TANDEM_KERNEL SumPiecesKernel(int count, Sums<kSums>* pieces, Finish finish) {
+  Sums<kSums> sums;
+  for (double& sum : sums.of) sum = 0;
+  for (int i = threadIdx.x; i < count; i += blockDim.x) {
+    for (int j = 0; j < kSums; ++j) sums.of[j] += pieces[i].of[j];
+  }
+  FinishBlock(sums, pieces, finish);
+}
+
+// Sums what `rows` rows of `width` elements bring, and calls `finish(Sums)` on one thread. `pieces` is memory
+// of kRowSumBytes. At least one row.
+template <int kLanes, typename Row, typename Finish>
+void SumRowsBy(int64_t rows, int64_t width, const Row& row, void* pieces, const Finish& finish,
+               Stream stream) {
+  // So little is done by one block, in one launch.
+  constexpr int64_t kLittle = 16384;
+  const bool alone = kLanes <= kWarpSize && rows * width <= kLittle;
+  int64_t threads = kLanes > kWarpSize ? kLanes : kThreads;
+  if (alone) {
+    threads = (rows * kLanes + kWarpSize - 1) / kWarpSize * kWarpSize;
+    if (threads > 1024) threads = 1024;
+  }
+  const int64_t groups = threads / kLanes;
+  int64_t blocks = alone ? 1 : (rows + groups - 1) / groups;
+  if (blocks > kMostRowSums) blocks = kMostRowSums;
+  const int64_t rows_of_block = (rows + blocks - 1) / blocks;
+  blocks = (rows + rows_of_block - 1) / rows_of_block;
+  auto* sums = static_cast<Sums<Row::kSums>*>(pieces);
+  Launch(SumRowsKernel<kLanes, Row, Finish>, {static_cast<unsigned>(blocks)}, static_cast<int>(threads),
+         stream, rows, rows_of_block, row, sums, finish);
+  if (blocks == 1) return;
+  Launch(SumPiecesKernel<Row::kSums, Finish>, {1}, kThreads, stream, static_cast<int>(blocks), sums, finish);
+}
+
+// The same with as many threads a row as suit its width.
+template <typename Row, typename Finish>
+void SumRows(int64_t rows, int64_t width, const Row& row, void* pieces, const Finish& finish, Stream stream) {
+  if (width <= 32) {
+    SumRowsBy<8>(rows, width, row, pieces, finish, stream);
+  } else if (width <= 1024) {
+    SumRowsBy<32>(rows, width, row, pieces, finish, stream);
+  } else {
+    SumRowsBy<256>(rows, width, row, pieces, finish, stream);
+  }
+}
+
+// The same with a thread a row.
+template <typename Row, typename Finish>
+void SumEach(int64_t rows, const Row& row, void* pieces, const Finish& finish, Stream stream) {
+  SumRowsBy<1>(rows, 1, row, pieces, finish, stream);
+}
+
+template <int kLanes, typename Row>
+void EachRowBy(int64_t rows, const Row& row, Stream stream) {
+  constexpr int kRows = kThreads / kLanes;
+  Launch(EachRowKernel<kLanes, Row>, {static_cast<unsigned>((rows + kRows - 1) / kRows)}, kThreads, stream,
+         rows, row);
+}
+
+// Calls `row(n, lanes, counts)` for all rows.
+template <typename Row>
+void EachRow(int64_t rows, int64_t width, const Row& row, Stream stream) {
+  if (width <= 32) {
+    EachRowBy<8>(rows, row, stream);
+  } else if (width <= 1024) {
+    EachRowBy<32>(rows, row, stream);
+  } else {
+    EachRowBy<256>(rows, row, stream);
+  }
+}
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_SUM_ROWS_H_

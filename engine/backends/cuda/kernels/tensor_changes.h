@@ -1,0 +1,39 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_TENSOR_CHANGES_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_TENSOR_CHANGES_H_
+
+#include <cstdint>
+
+namespace tandem::cuda {
+
+// One of the tensors that a launch changes, element by element: a parameter by its gradient, say.
+struct TensorChange {
+  static constexpr int kMostStates = 3;
+
+  float* target = nullptr;
+  const void* source = nullptr;  // Float32, or bfloat16.
+  bool source_is_bfloat16 = false;
+  float* states[kMostStates] = {};  // They change too.
+  double* number = nullptr;         // Of the whole tensor.
+  int64_t elements = 0;
+};
+
+// Blocks work on pieces of so many elements.
+inline constexpr int64_t kChangePiece = 16384;
+
+// Elements index * kChangePiece and so on of a tensor.
+struct ChangePiece {
+  int32_t tensor = 0;
+  int32_t index = 0;
+};
+
+// What a launch changes. The arrays are on the device; pieces of a tensor follow each other.
+struct ChangeTable {
+  const TensorChange* tensors = nullptr;
+  const ChangePiece* pieces = nullptr;
+  int tensor_count = 0;
+  int piece_count = 0;
+};
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_TENSOR_CHANGES_H_

@@ -1,0 +1,123 @@
+#include "engine/backends/cuda/tensor_changes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+
+namespace tandem::cuda {
+namespace {
+
+int64_t PiecesOf(int64_t elements) { return (elements + kChangePiece - 1) / kChangePiece; }
+
+bool Contains(const std::vector<int>& places, int place) {
+  return std::find(places.begin(), places.end(), place) != places.end();
+}
+
+// Whether `node` changes the value.
+bool Mutates(const Node& node, ValueId id) {
+  for (const int i : node.op->MutatedInputs()) {
+    if (node.inputs[i] == id) return true;
+  }
+  return false;
+}
+
+// Whether `node` may be done where `first`, before it, is.
+bool MayMove(const Lowering& lowering, const Node& node, NodeId first) {
+  const std::vector<int> mutated = node.op->MutatedInputs();
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId input = node.inputs[i];
+    const NodeId producer = lowering.value(input).producer;
+    if (producer != kNoNode && producer >= first) return false;
+    const bool changes = Contains(mutated, static_cast<int>(i));
+    for (const NodeId reader : lowering.readers(input)) {
+      if (reader < first || reader >= node.id) continue;
+      if (changes || Mutates(lowering.graph().node(reader), input)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<ChangeSource> ChangeSourceOf(Lowering& lowering, ValueId id, const Layout& layout) {
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(id));
+  if (home.layout == layout.WithType(DType::kBFloat16)) return ChangeSource{home.region, true};
+  TANDEM_ASSIGN_OR_RETURN(const Region region, lowering.Get(id, layout.WithType(DType::kFloat32)));
+  return ChangeSource{region, false};
+}
+
+int64_t TensorChanges::pieces() const {
+  int64_t pieces = 0;
+  for (const Change& change : changes_) pieces += PiecesOf(change.elements);
+  return pieces;
+}
+
+absl::Status TensorChanges::Fill(const std::vector<Change>& changes, const RunContext& run, Bound& bound) {
+  std::vector<TensorChange> tensors;
+  std::vector<ChangePiece> pieces;
+  for (const Change& change : changes) {
+    TensorChange tensor;
+    tensor.target = run.At<float>(change.target);
+    tensor.source = run.At(change.source.region);
+    tensor.source_is_bfloat16 = change.source.is_bfloat16;
+    for (size_t i = 0; i < change.states.size(); ++i) tensor.states[i] = run.At<float>(change.states[i]);
+    if (change.number.buffer >= 0) tensor.number = run.At<double>(change.number);
+    tensor.elements = change.elements;
+    for (int64_t i = 0; i < PiecesOf(change.elements); ++i) {
+      pieces.push_back({static_cast<int32_t>(tensors.size()), static_cast<int32_t>(i)});
+    }
+    tensors.push_back(tensor);
+  }
+  const size_t tensor_bytes = tensors.size() * sizeof(TensorChange);
+  std::vector<std::byte> bytes(tensor_bytes + pieces.size() * sizeof(ChangePiece));
+  std::memcpy(bytes.data(), tensors.data(), tensor_bytes);
+  std::memcpy(bytes.data() + tensor_bytes, pieces.data(), pieces.size() * sizeof(ChangePiece));
+  TANDEM_ASSIGN_OR_RETURN(bound.memory, DeviceMemory::Allocate(static_cast<int64_t>(bytes.size())));
+  TANDEM_RETURN_IF_ERROR(
+      Copy(bound.memory.data(), bytes.data(), static_cast<int64_t>(bytes.size()), run.stream));
+  bound.table.tensors = reinterpret_cast<const TensorChange*>(bound.memory.data());
+  bound.table.pieces = reinterpret_cast<const ChangePiece*>(bound.memory.data() + tensor_bytes);
+  bound.table.tensor_count = static_cast<int>(tensors.size());
+  bound.table.piece_count = static_cast<int>(pieces.size());
+  return absl::OkStatus();
+}
+
+std::shared_ptr<const TensorChanges::Bound> TensorChanges::Bind(Step& step) && {
+  for (const Change& change : changes_) {
+    std::vector<Region> changed = change.states;
+    if (change.number.buffer >= 0) changed.push_back(change.number);
+    if (change.is_new) {
+      if (change.may_replace && !change.source.is_bfloat16) {
+        step.in_place.emplace_back(static_cast<int>(step.writes.size()), static_cast<int>(step.reads.size()));
+      }
+      step.writes.push_back(change.target);
+    } else {
+      changed.push_back(change.target);
+    }
+    step.reads.push_back(change.source.region);
+    step.reads.insert(step.reads.end(), changed.begin(), changed.end());
+    step.writes.insert(step.writes.end(), changed.begin(), changed.end());
+  }
+  auto bound = std::make_shared<Bound>();
+  step.bind = [bound, changes = std::move(changes_)](const RunContext& run) {
+    return Fill(changes, run, *bound);
+  };
+  return bound;
+}
+
+std::vector<const Node*> TakeTogether(Lowering& lowering, const Node& node,
+                                      const std::function<bool(const Node& other)>& alike) {
+  std::vector<const Node*> together = {&node};
+  const auto count = static_cast<NodeId>(lowering.graph().nodes().size());
+  for (NodeId id = node.id + 1; id < count; ++id) {
+    const Node& other = lowering.graph().node(id);
+    if (lowering.absorbed(id) || !alike(other) || !MayMove(lowering, other, node.id)) continue;
+    together.push_back(&other);
+    lowering.Absorb(id);
+  }
+  return together;
+}
+
+}  // namespace tandem::cuda
