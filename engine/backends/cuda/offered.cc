@@ -13,13 +13,17 @@ Lower FindLower(absl::string_view kind) {
              BatchNormSyncOps,
              BiasOps,
              ClassificationOps,
+             ConcatOps,
              ConvolutionOps,
              DropoutOps,
              ElementwiseOps,
+             EmbeddingOps,
              LinearOps,
+             LstmOps,
              NormalizeOps,
              OptimizerOps,
              PoolingOps,
+             ResampleOps,
              UpdateOps,
          }) {
       for (const Offered& op : family()) offered->emplace(op.kind, op.lower);

@@ -19,13 +19,17 @@ absl::Span<const Offered> BatchNormOps();
 absl::Span<const Offered> BatchNormSyncOps();
 absl::Span<const Offered> BiasOps();
 absl::Span<const Offered> ClassificationOps();
+absl::Span<const Offered> ConcatOps();
 absl::Span<const Offered> ConvolutionOps();
 absl::Span<const Offered> DropoutOps();
 absl::Span<const Offered> ElementwiseOps();
+absl::Span<const Offered> EmbeddingOps();
 absl::Span<const Offered> LinearOps();
+absl::Span<const Offered> LstmOps();
 absl::Span<const Offered> NormalizeOps();
 absl::Span<const Offered> OptimizerOps();
 absl::Span<const Offered> PoolingOps();
+absl::Span<const Offered> ResampleOps();
 absl::Span<const Offered> UpdateOps();
 
 }  // namespace tandem::cuda
