@@ -197,6 +197,19 @@ OpCase NormalizedImages(int64_t samples, int64_t channels) {
         }
         g.Add(std::make_shared<DropoutOp>(0.5, 3, 5), {x, g.Number<int64_t>("step", 2)});
         g.Add(std::make_shared<ActivationOp>(ActivationRule{ActivationFunction::kGelu}), {x});
+        const ValueId rows =
+            g.AddHidden(std::make_shared<ReshapeOp>(Shape({samples, channels * 72})), {x})[0];
+        g.Add(std::make_shared<ScaleOp>(2), {rows});
+        g.Add(std::make_shared<Pad2dOp>(Margins{{0, 1}, {2, 0}}), {x});
+        g.Add(std::make_shared<Crop2dOp>(Margins{{0, 1}, {2, 0}}), {x});
+        const UpsampleRule resizing = {UpsampleMode::kBilinear, false, {4, 13}};
+        const ValueId resized = g.Add(std::make_shared<UpsampleOp>(resizing), {x})[0];
+        g.Add(std::make_shared<UpsampleGradOp>(resizing, image), {resized});
+        for (const int axis : {0, 1, 2, 3}) {
+          const ValueId twice = g.Add(std::make_shared<ConcatOp>(axis), {x, x})[0];
+          const int64_t extent = g.graph().value(twice).shape[axis];
+          g.Add(std::make_shared<SplitOp>(axis, std::vector<int64_t>{1, extent - 1}), {twice});
+        }
       }};
 }
 
@@ -245,6 +258,7 @@ std::vector<OpCase> LayerCases() {
       NormalizedImages(3, 5),
       NormalizedImages(2, 16),
       NormalizedImages(1, 36),
+      NormalizedImages(1, 96),
   };
 }
 

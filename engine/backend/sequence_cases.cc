@@ -130,6 +130,7 @@ OpCase LongShortTermMemory(int64_t samples, int64_t length, int64_t features, in
 std::vector<OpCase> SequenceCases() {
   return {Gathering({3, 5}, 11, 7, GatherRowsOp::kNoPadding),
           Gathering({40}, 4, 35, 2),
+          Gathering({7, 90}, 37, 260, 5),
           Gathering({1, 1, 2}, 1, 1, GatherRowsOp::kNoPadding),
           Positions({3, 5, 7}),
           Positions({1, 1, 2}),

@@ -1,5 +1,7 @@
 #include "engine/backends/cuda/kernels/convert.h"
 
+#include <algorithm>
+
 #include "engine/backends/cuda/kernels/launch.h"
 #include "engine/backends/cuda/kernels/number.h"
 
@@ -48,17 +50,48 @@ TANDEM_KERNEL TransposeKernel(int64_t rows, int64_t columns, const X* x, Y* y) {
   }
 }
 
+// Elements in their order, eight a thread.
+template <typename X, typename Y>
+void ConvertInOrder(int64_t elements, const X* x, Y* y, Stream stream) {
+  constexpr int kPack = 8;
+  const int64_t packs = elements / kPack;
+  ForEach((elements + kPack - 1) / kPack, stream, [=] __device__(int64_t i) {
+    if (i < packs) {
+      const auto items = reinterpret_cast<const Pack<X, kPack>*>(x)[i];
+      Pack<Y, kPack> result;
+#pragma unroll
+      for (int k = 0; k < kPack; ++k) result.items[k] = Cast<X, Y>()(items.items[k]);
+      reinterpret_cast<Pack<Y, kPack>*>(y)[i] = result;
+    } else {
+      for (int64_t k = i * kPack; k < elements; ++k) y[k] = Cast<X, Y>()(x[k]);
+    }
+  });
+}
+
+// As TransposeKernel, for what a multiprocessor's cache holds whole, or what would leave tiles empty.
+template <typename X, typename Y>
+void TransposeInCache(int64_t outer, int64_t rows, int64_t columns, const X* x, Y* y, Stream stream) {
+  const int64_t plane = rows * columns;
+  ForEach(outer * plane, stream, [=] __device__(int64_t i) {
+    const int64_t base = i / plane * plane;
+    const auto place = static_cast<uint32_t>(i - base);
+    const uint32_t column = place / static_cast<uint32_t>(rows);
+    const uint32_t row = place - column * static_cast<uint32_t>(rows);
+    y[i] = Cast<X, Y>()(x[base + row * columns + column]);
+  });
+}
+
 template <typename X, typename Y>
 void Convert(const ChannelSizes& sizes, const void* x_data, bool x_last, void* y_data, bool y_last,
              Stream stream) {
   const X* x = static_cast<const X*>(x_data);
   Y* y = static_cast<Y*>(y_data);
-  if (x_last == y_last) {
-    ForEach(sizes.elements(), stream, [=] __device__(int64_t i) { y[i] = Cast<X, Y>()(x[i]); });
-    return;
-  }
+  if (x_last == y_last) return ConvertInOrder(sizes.elements(), x, y, stream);
   const int64_t rows = x_last ? sizes.inner : sizes.channels;
   const int64_t columns = x_last ? sizes.channels : sizes.inner;
+  if (rows * columns <= 4096 || std::min(rows, columns) < kTile / 4) {
+    return TransposeInCache(sizes.outer, rows, columns, x, y, stream);
+  }
   const auto tiles = [](int64_t n) { return static_cast<unsigned>((n + kTile - 1) / kTile); };
   // A grid has at most 65535 layers.
   constexpr int64_t kLayers = 65535;

@@ -11,7 +11,7 @@ struct Relu {
   __device__ __forceinline__ float operator()(float a, float) const { return a < 0 ? 0 : a; }
 };
 struct ReluGrad {
-  __device__ __forceinline__ float operator()(float a, float b) const { return a > 0 ? b : 0; }
+  __device__ __forceinline__ float operator()(float a, float b) const { return a <= 0 ? 0 : b; }
 };
 struct Add {
   __device__ __forceinline__ float operator()(float a, float b) const { return a + b; }

@@ -11,7 +11,7 @@ namespace tandem::cuda {
 // y[i] from a[i] and b[i], all of `type`, float32 or bfloat16. y may be a or b.
 enum class Elementwise : uint8_t {
   kRelu,      // a where it is not below 0; NaN stays.
-  kReluGrad,  // b where a, the ReLU's output, is above 0.
+  kReluGrad,  // b where a, the ReLU's output, is above 0 or NaN.
   kAdd,
   kMultiply,
   kScale,  // factor * a.
