@@ -171,6 +171,8 @@ absl::Status CudaExecutable::CopyInputs(absl::Span<const void* const> inputs) {
 absl::Status CudaExecutable::RunSteps(const RunContext& context, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
     if (absl::Status status = steps_[i].run(context); !status.ok()) {
+      // What a communicator says is passed on as it is.
+      if (steps_[i].on_host) return status;
       return absl::Status(status.code(), absl::StrCat(status.message(), " (in \"", steps_[i].name, "\")"));
     }
   }
