@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "dnnl.hpp"
-#include "engine/backends/cpu/algorithm_memory.h"
+#include "engine/backend/algorithm_memory.h"
 #include "engine/backends/cpu/convolution.h"
 #include "engine/backends/cpu/memory.h"
 #include "engine/backends/cpu/onednn.h"
@@ -18,6 +18,12 @@
 
 namespace tandem::cpu {
 namespace {
+
+// What was measured before, by this process or by others.
+AlgorithmMemory& Remembered() {
+  static AlgorithmMemory& remembered = *AlgorithmMemory::InFileOf("TANDEM_CPU_ALGORITHMS").release();
+  return remembered;
+}
 
 using dnnl::memory;
 
@@ -226,9 +232,9 @@ auto Described(const Lowering& lowering, const char* pass, const ConvProblem& p,
     }
     return offered[best].first;
   };
-  const std::string chosen = AlgorithmMemory::OfProcess()
-                                 .Choose(ProblemText(lowering, pass, p), measure)
-                                 .value_or(UsualWay(lowering, p));
+  static AlgorithmMemory& memory = *AlgorithmMemory::InFileOf("TANDEM_CPU_ALGORITHMS").release();
+  const std::string chosen =
+      memory.Choose(ProblemText(lowering, pass, p), measure).value_or(UsualWay(lowering, p));
   for (const auto& [name, desc] : offered) {
     if (name == chosen) return desc;
   }

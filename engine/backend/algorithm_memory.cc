@@ -1,4 +1,4 @@
-#include "engine/backends/cpu/algorithm_memory.h"
+#include "engine/backend/algorithm_memory.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 
-namespace tandem::cpu {
+namespace tandem {
 namespace {
 
 // An open file, locked against other processes and other descriptors while this lives.
@@ -53,16 +53,12 @@ class LockedFile {
 
 }  // namespace
 
-AlgorithmMemory& AlgorithmMemory::OfProcess() {
-  static AlgorithmMemory& memory = *new AlgorithmMemory([] {
-    const char* path = std::getenv("TANDEM_CPU_ALGORITHMS");
-    return std::string(path == nullptr ? "" : path);
-  }());
-  return memory;
+std::unique_ptr<AlgorithmMemory> AlgorithmMemory::InFileOf(const char* variable) {
+  const char* path = std::getenv(variable);
+  return std::make_unique<AlgorithmMemory>(path == nullptr ? "" : path);
 }
 
-absl::optional<std::string> AlgorithmMemory::Choose(const std::string& problem,
-                                                    const std::function<std::string()>& measure) {
+absl::optional<std::string> AlgorithmMemory::Choose(const std::string& problem, const Measure& measure) {
   if (path_.empty()) return absl::nullopt;
   MutexLock lock(&mutex_);
   const auto found = known_.find(problem);
@@ -71,7 +67,7 @@ absl::optional<std::string> AlgorithmMemory::Choose(const std::string& problem,
 }
 
 absl::optional<std::string> AlgorithmMemory::ChooseInFile(const std::string& problem,
-                                                          const std::function<std::string()>& measure) {
+                                                          const Measure& measure) {
   const LockedFile file(path_);
   if (!file.open()) return absl::nullopt;
   const std::string text = file.Read();
@@ -84,12 +80,13 @@ absl::optional<std::string> AlgorithmMemory::ChooseInFile(const std::string& pro
   }
   const auto found = known_.find(problem);
   if (found != known_.end()) return found->second;
-  const std::string best = measure();
+  const absl::optional<std::string> best = measure();
+  if (!best.has_value()) return absl::nullopt;
   // A line that was cut off, of a process that was killed, is ended first.
   const bool cut = !text.empty() && text.back() != '\n';
-  if (!file.Append(absl::StrCat(cut ? "\n" : "", problem, " ", best, "\n"))) return absl::nullopt;
-  known_.emplace(problem, best);
+  if (!file.Append(absl::StrCat(cut ? "\n" : "", problem, " ", *best, "\n"))) return absl::nullopt;
+  known_.emplace(problem, *best);
   return best;
 }
 
-}  // namespace tandem::cpu
+}  // namespace tandem

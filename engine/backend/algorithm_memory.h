@@ -1,15 +1,16 @@
-#ifndef TANDEM_ENGINE_BACKENDS_CPU_ALGORITHM_MEMORY_H_
-#define TANDEM_ENGINE_BACKENDS_CPU_ALGORITHM_MEMORY_H_
+#ifndef TANDEM_ENGINE_BACKEND_ALGORITHM_MEMORY_H_
+#define TANDEM_ENGINE_BACKEND_ALGORITHM_MEMORY_H_
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/types/optional.h"
 #include "engine/base/mutex.h"
 
-namespace tandem::cpu {
+namespace tandem {
 
 // Which of several algorithms was measured to be the fastest, by problem. It is kept in a file, where whoever
 // measures first settles the choice for all later runs on the machine: algorithms round differently, and two
@@ -20,18 +21,18 @@ class AlgorithmMemory {
   // Kept in the file `path`, which need not exist; with an empty one nothing is measured.
   explicit AlgorithmMemory(std::string path) : path_(std::move(path)) {}
 
-  // That of this process, in the file that TANDEM_CPU_ALGORITHMS in its environment names; with none where
-  // that is not set.
-  static AlgorithmMemory& OfProcess();
+  // In the file that this variable of the process's environment names; with none where that is not set.
+  static std::unique_ptr<AlgorithmMemory> InFileOf(const char* variable);
 
+  // What `measure` returns: none where no algorithm works, which is not remembered.
+  using Measure = std::function<absl::optional<std::string>()>;
   // The algorithm, a word, for `problem`, a text without line breaks: the remembered one, or what `measure`
   // returns, once; nothing else is measured meanwhile. None where there is no file or it cannot be written:
   // then the choice must follow from the problem alone.
-  absl::optional<std::string> Choose(const std::string& problem, const std::function<std::string()>& measure);
+  absl::optional<std::string> Choose(const std::string& problem, const Measure& measure);
 
  private:
-  absl::optional<std::string> ChooseInFile(const std::string& problem,
-                                           const std::function<std::string()>& measure)
+  absl::optional<std::string> ChooseInFile(const std::string& problem, const Measure& measure)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;
@@ -39,6 +40,6 @@ class AlgorithmMemory {
   std::map<std::string, std::string> known_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace tandem::cpu
+}  // namespace tandem
 
-#endif  // TANDEM_ENGINE_BACKENDS_CPU_ALGORITHM_MEMORY_H_
+#endif  // TANDEM_ENGINE_BACKEND_ALGORITHM_MEMORY_H_

@@ -1,4 +1,4 @@
-#include "engine/backends/cpu/algorithm_memory.h"
+#include "engine/backend/algorithm_memory.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 
-namespace tandem::cpu {
+namespace tandem {
 namespace {
 
 std::string FreshFile(const std::string& name) {
@@ -44,6 +44,12 @@ TEST(AlgorithmMemoryTest, WithoutAFileNothingIsMeasured) {
   EXPECT_FALSE(AlgorithmMemory("/no/such/folder/file").Choose("conv", measure).has_value());
 }
 
+TEST(AlgorithmMemoryTest, ThatNothingWorksIsNotRemembered) {
+  AlgorithmMemory memory(FreshFile("nothing"));
+  EXPECT_FALSE(memory.Choose("conv", [] { return absl::optional<std::string>(); }).has_value());
+  EXPECT_EQ(memory.Choose("conv", [] { return std::string("direct"); }), "direct");
+}
+
 TEST(AlgorithmMemoryTest, ALineThatWasCutOffSpoilsNoOther) {
   const std::string path = FreshFile("cut");
   std::ofstream(path) << "conv 1 direct\nconv 2 wino";
@@ -72,4 +78,4 @@ TEST(AlgorithmMemoryTest, ManyAtOnceAgree) {
 }
 
 }  // namespace
-}  // namespace tandem::cpu
+}  // namespace tandem
