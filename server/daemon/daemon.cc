@@ -179,7 +179,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   model_options.worker_program = worker_options.worker_program;
   model_options.most_running = options.model_workers;
   model_options.time_limit = options.model_time_limit;
-  model_options.algorithms_path = state_folder_->path() + "/cpu-algorithms";
+  model_options.algorithms_folder = state_folder_->path();
   models_ = std::make_unique<ModelWorkers>(std::move(model_options));
   TANDEM_ASSIGN_OR_RETURN(workers_, WorkerSupervisor::Create(std::move(worker_options), jobs_.get()));
   Scheduler::Options scheduler_options;

@@ -68,7 +68,7 @@ class ModelWorkers {
     // From the start of a process to its end.
     absl::Duration time_limit = absl::Minutes(10);
     // As WorkerLauncher's, so that an evaluation computes as the training did.
-    std::string algorithms_path = {};
+    std::string algorithms_folder = {};
   };
 
   explicit ModelWorkers(Options options);

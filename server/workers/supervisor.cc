@@ -88,7 +88,7 @@ WorkerSupervisor::WorkerSupervisor(Options options, std::string socket_path, Job
                  .daemon_target = UnixTarget(socket_path_),
                  .resolve_dataset = options_.resolve_dataset,
                  .find_weights = options_.find_weights,
-                 .algorithms_path = options_.state_folder + "/cpu-algorithms"}),
+                 .algorithms_folder = options_.state_folder}),
       jobs_(jobs),
       wake_fd_(std::move(wake_fd)),
       folders_(options_.state_folder + "/jobs") {}

@@ -39,7 +39,8 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   struct Options {
     // The tandem-worker program.
     std::string worker_program;
-    // Absolute. The jobs' folders are in "jobs" in it; workers keep in "cpu-algorithms" what they measured.
+    // Absolute. The jobs' folders are in "jobs" in it; workers keep in
+    // "cpu-algorithms" and "cuda-plans" what they measured.
     std::string state_folder;
     // The files of a job's data set, as WorkerLaunch.dataset.
     std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;

@@ -44,7 +44,7 @@ absl::StatusOr<WorkerLock> TakeLock(const std::string& path) {
 }  // namespace
 
 std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& devices,
-                                           const std::string& algorithms_path) {
+                                           const std::string& algorithms_folder) {
   static constexpr absl::string_view kKept[] = {
       "PATH=", "HOME=", "USER=", "LANG=", "TZ=", "TMPDIR=", "LD_LIBRARY_PATH="};
   static constexpr absl::string_view kKeptPrefixes[] = {"CUDA_", "NVIDIA_", "NCCL_", "DNNL_",  "ONEDNN_",
@@ -64,8 +64,10 @@ std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& device
   // Threads that spin while they wait lose more than half the speed of small networks where cores are shared.
   environment.push_back("OMP_WAIT_POLICY=passive");
   environment.push_back("OMP_DYNAMIC=false");
-  if (!algorithms_path.empty() && std::getenv("TANDEM_CPU_ALGORITHMS") == nullptr) {
-    environment.push_back(absl::StrCat("TANDEM_CPU_ALGORITHMS=", algorithms_path));
+  for (const auto& [variable, file] :
+       {std::pair("TANDEM_CPU_ALGORITHMS", "cpu-algorithms"), std::pair("TANDEM_CUDA_PLANS", "cuda-plans")}) {
+    if (algorithms_folder.empty() || std::getenv(variable) != nullptr) continue;
+    environment.push_back(absl::StrCat(variable, "=", algorithms_folder, "/", file));
   }
   return environment;
 }
@@ -102,7 +104,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::Launch(
   WorkerProcess::Command command;
   command.program = options_.worker_program;
   command.arguments = {"--launch", launch_path, "--lock-fd", absl::StrCat(WorkerLock::kInheritedFd)};
-  command.environment = WorkerEnvironment(devices, options_.algorithms_path);
+  command.environment = WorkerEnvironment(devices, options_.algorithms_folder);
   command.log_path = folder.LogPath();
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(command, lock));
   // The worker writes the same; this is for a daemon that takes over before it comes to that. The worker runs

@@ -27,7 +27,7 @@ class WorkerLauncher {
     // The file of a job's initial weights, as WorkerLaunch.initial_weights_path.
     std::function<absl::StatusOr<std::string>(const v1::InitialWeights&)> find_weights;
     // Where workers keep which algorithms are the fastest, for all later ones; empty: nowhere.
-    std::string algorithms_path = {};
+    std::string algorithms_folder = {};
   };
 
   explicit WorkerLauncher(Options options) : options_(std::move(options)) {}
@@ -43,10 +43,10 @@ class WorkerLauncher {
 };
 
 // The environment of a worker on these devices: what of the daemon's has a meaning to libraries, and how
-// OpenMP is to behave, which it reads when a process starts. `algorithms_path`, if not empty, is where it
+// OpenMP is to behave, which it reads when a process starts. `algorithms_folder`, if not empty, is where it
 // keeps which algorithms are the fastest, unless the daemon's environment says where.
 std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& devices,
-                                           const std::string& algorithms_path);
+                                           const std::string& algorithms_folder);
 
 }  // namespace tandem
 

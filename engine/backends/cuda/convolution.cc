@@ -16,13 +16,25 @@ namespace {
 // What a convolution may use beside its tensors.
 constexpr int64_t kWorkspaceCap = int64_t{32} << 20;
 
-// Tensors of convolutions: channels last, in the compute type.
-Layout FactorLayout(const Lowering& lowering, ValueId id) {
-  return Layout::ChannelsLast(lowering.compute(), lowering.shape(id));
+// Tensors of convolutions: channels last, in the type in which it is computed.
+Layout FactorLayout(const Lowering& lowering, const ConvolutionSpec& spec, ValueId id) {
+  return Layout::ChannelsLast(spec.type, lowering.shape(id));
 }
 
-absl::StatusOr<Region> GetFactor(Lowering& lowering, ValueId id) {
-  return lowering.Get(id, FactorLayout(lowering, id));
+absl::StatusOr<Region> GetFactor(Lowering& lowering, const ConvolutionSpec& spec, ValueId id) {
+  return lowering.Get(id, FactorLayout(lowering, spec, id));
+}
+
+// In float32 where the library has no way in the spec's type, which then changes.
+absl::StatusOr<std::shared_ptr<const Convolution>> PlanConvolution(Lowering& lowering,
+                                                                   ConvolutionSpec& spec) {
+  absl::StatusOr<std::unique_ptr<Convolution>> planned = lowering.device().dnn->Plan(spec, kWorkspaceCap);
+  if (absl::IsUnimplemented(planned.status()) && spec.type != DType::kFloat32) {
+    spec.type = DType::kFloat32;
+    planned = lowering.device().dnn->Plan(spec, kWorkspaceCap);
+  }
+  TANDEM_RETURN_IF_ERROR(planned.status());
+  return std::shared_ptr<const Convolution>(*std::move(planned));
 }
 
 ConvolutionSpec SpecOf(const Lowering& lowering, ConvolutionKind kind, const Shape& x, const Shape& weight,
@@ -77,9 +89,8 @@ absl::Status LowerForward(Lowering& lowering, const Node& node) {
                                 static_cast<const Conv2dOp&>(*node.op).geometry);
   spec.bias = has_bias;
   spec.relu = relu != nullptr;
-  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Convolution> planned,
-                          lowering.device().dnn->Plan(spec, kWorkspaceCap));
-  const std::shared_ptr<const Convolution> convolution = std::move(planned);
+  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Convolution> convolution,
+                          PlanConvolution(lowering, spec));
   const bool adds_bias = has_bias && convolution->adds_bias();
   // What the library does not do, another kernel does to its result; the ReLU alone has its own.
   const bool bias_remains = has_bias && !adds_bias;
@@ -87,13 +98,13 @@ absl::Status LowerForward(Lowering& lowering, const Node& node) {
   const bool relu_remains = with_relu && !convolution->takes_relu();
   if (with_relu) lowering.Absorb(relu->id);
 
-  TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, node.inputs[1]));
+  TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, spec, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, spec, node.inputs[1]));
   Region bias = x;
   if (has_bias) {
     TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(node.inputs[2]));
   }
-  const Layout layout = FactorLayout(lowering, node.outputs[0]);
+  const Layout layout = FactorLayout(lowering, spec, node.outputs[0]);
   const Region y = lowering.Define(with_relu ? relu->outputs[0] : node.outputs[0], layout);
   std::string name = "conv2d";
   if (adds_bias) name += " + bias";
@@ -119,16 +130,14 @@ absl::Status LowerForward(Lowering& lowering, const Node& node) {
 absl::Status LowerGradInput(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const auto& op = static_cast<const Conv2dGradInputOp&>(*node.op);
-  const ConvolutionSpec spec =
-      SpecOf(lowering, ConvolutionKind::kGradInput, op.input_shape, lowering.shape(node.inputs[1]),
-             lowering.shape(node.inputs[0]), op.geometry);
-  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Convolution> planned,
-                          lowering.device().dnn->Plan(spec, kWorkspaceCap));
-  TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, node.inputs[1]));
-  const Region dx = lowering.Define(node.outputs[0], FactorLayout(lowering, node.outputs[0]));
-  EmitConvolution(lowering, "conv2d_grad_input", std::move(planned), {dy, weight}, dx, dx, weight, dy, dy,
-                  false);
+  ConvolutionSpec spec = SpecOf(lowering, ConvolutionKind::kGradInput, op.input_shape,
+                                lowering.shape(node.inputs[1]), lowering.shape(node.inputs[0]), op.geometry);
+  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Convolution> convolution,
+                          PlanConvolution(lowering, spec));
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, spec, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, spec, node.inputs[1]));
+  const Region dx = lowering.Define(node.outputs[0], FactorLayout(lowering, spec, node.outputs[0]));
+  EmitConvolution(lowering, "conv2d_grad_input", convolution, {dy, weight}, dx, dx, weight, dy, dy, false);
   return absl::OkStatus();
 }
 
@@ -137,21 +146,18 @@ absl::Status LowerGradWeight(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const Conv2dGradWeightOp&>(*node.op);
   ConvolutionSpec spec = SpecOf(lowering, ConvolutionKind::kGradWeight, lowering.shape(node.inputs[0]),
                                 op.weight_shape, lowering.shape(node.inputs[1]), op.geometry);
-  // The update reads float32; a library that makes only the compute type is as good, with a conversion.
+  // The update reads float32.
   spec.float_weight_grad = true;
-  absl::StatusOr<std::unique_ptr<Convolution>> planned = lowering.device().dnn->Plan(spec, kWorkspaceCap);
-  if (absl::IsUnimplemented(planned.status()) && spec.type != DType::kFloat32) {
-    spec.float_weight_grad = false;
-    planned = lowering.device().dnn->Plan(spec, kWorkspaceCap);
+  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Convolution> convolution,
+                          PlanConvolution(lowering, spec));
+  TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, spec, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, spec, node.inputs[1]));
+  const DType type = convolution->makes_float_weight_grad() ? DType::kFloat32 : spec.type;
+  const Region dweight = lowering.Define(node.outputs[0], Layout::ChannelsLast(type, op.weight_shape));
+  EmitConvolution(lowering, "conv2d_grad_weight", convolution, {x, dy}, dweight, x, dweight, dy, x, false);
+  if (op.has_bias) {
+    EmitGradBias(lowering, {dy, FactorLayout(lowering, spec, node.inputs[1])}, node.outputs[1]);
   }
-  TANDEM_RETURN_IF_ERROR(planned.status());
-  TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, node.inputs[1]));
-  const Region dweight =
-      lowering.Define(node.outputs[0], Layout::ChannelsLast(spec.weight_grad_type(), op.weight_shape));
-  EmitConvolution(lowering, "conv2d_grad_weight", *std::move(planned), {x, dy}, dweight, x, dweight, dy, x,
-                  false);
-  if (op.has_bias) EmitGradBias(lowering, {dy, FactorLayout(lowering, node.inputs[1])}, node.outputs[1]);
   return absl::OkStatus();
 }
 

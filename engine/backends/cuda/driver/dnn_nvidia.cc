@@ -1,0 +1,331 @@
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/types/optional.h"
+#include "engine/backend/algorithm_memory.h"
+#include "engine/backends/cuda/driver/cudnn_api.h"
+#include "engine/backends/cuda/driver/cudnn_graph.h"
+#include "engine/backends/cuda/driver/cudnn_older.h"
+#include "engine/backends/cuda/driver/dnn.h"
+#include "engine/backends/cuda/driver/loops.h"
+#include "engine/backends/cuda/driver/measure.h"
+#include "engine/backends/cuda/driver/plan_memory.h"
+#include "engine/base/status_macros.h"
+
+// Which of cuDNN's ways to compute a convolution is taken.
+
+namespace tandem::cuda {
+namespace {
+
+// At most so many engines are measured, and no more are begun after so long: some are compiled first.
+constexpr int kMostMeasured = 12;
+constexpr double kMostSeconds = 2.5;
+// What another kernel costs, about, that adds the bias afterwards, or makes float32 of a gradient.
+constexpr double kPassSeconds = 2e-6;
+constexpr double kBytesPerSecond = 2.5e12;
+
+// How words of algorithms begin.
+constexpr absl::string_view kFused = "fused:";
+constexpr absl::string_view kAlone = "alone:";
+constexpr absl::string_view kFloatWeightGrad = "float:";
+constexpr absl::string_view kOlder = "older";
+constexpr absl::string_view kNone = "none";
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class GraphConvolution final : public Convolution {
+ public:
+  GraphConvolution(std::shared_ptr<const ConvolutionGraph> graph, ConvolutionGraph::Engine engine,
+                   Descriptor plan, int64_t workspace_bytes, bool makes_float_weight_grad)
+      : graph_(std::move(graph)),
+        engine_(std::move(engine)),
+        plan_(std::move(plan)),
+        workspace_bytes_(workspace_bytes),
+        makes_float_weight_grad_(makes_float_weight_grad) {}
+
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
+  bool adds_bias() const override { return graph_->with_bias(); }
+  bool takes_relu() const override { return graph_->with_relu(); }
+  bool makes_float_weight_grad() const override { return makes_float_weight_grad_; }
+  absl::Status Run(void* x, void* weight, void* y, const float* bias, void* workspace,
+                   Stream stream) const override {
+    return graph_->Execute(plan_, x, weight, y, bias, workspace, stream);
+  }
+
+ private:
+  const std::shared_ptr<const ConvolutionGraph> graph_;
+  const ConvolutionGraph::Engine engine_;
+  const Descriptor plan_;
+  const int64_t workspace_bytes_;
+  const bool makes_float_weight_grad_;
+};
+
+// What several steps with the same problem share.
+class SharedConvolution final : public Convolution {
+ public:
+  explicit SharedConvolution(std::shared_ptr<const Convolution> shared) : shared_(std::move(shared)) {}
+  int64_t workspace_bytes() const override { return shared_->workspace_bytes(); }
+  bool adds_bias() const override { return shared_->adds_bias(); }
+  bool takes_relu() const override { return shared_->takes_relu(); }
+  bool makes_float_weight_grad() const override { return shared_->makes_float_weight_grad(); }
+  absl::Status Run(void* x, void* weight, void* y, const float* bias, void* workspace,
+                   Stream stream) const override {
+    return shared_->Run(x, weight, y, bias, workspace, stream);
+  }
+
+ private:
+  const std::shared_ptr<const Convolution> shared_;
+};
+
+// A convolution, and the word that finds it again.
+struct Chosen {
+  std::shared_ptr<const Convolution> convolution;
+  std::string word;
+  double seconds = std::numeric_limits<double>::infinity();
+};
+
+// Memory to measure a problem with.
+struct Tensors {
+  DeviceMemory x, weight, y, bias, workspace;
+
+  static absl::StatusOr<Tensors> Allocate(const ConvolutionSpec& s, int64_t workspace_bytes, Stream stream) {
+    Tensors tensors;
+    const DType weight_type = s.kind == ConvolutionKind::kGradWeight ? s.weight_grad_type() : s.type;
+    TANDEM_ASSIGN_OR_RETURN(tensors.x, RandomNumbers(s.type, s.n * s.h * s.w * s.c, stream));
+    TANDEM_ASSIGN_OR_RETURN(
+        tensors.weight, RandomNumbers(weight_type, s.k * s.kernel_h * s.kernel_w * (s.c / s.groups), stream));
+    TANDEM_ASSIGN_OR_RETURN(tensors.y, RandomNumbers(s.type, s.n * s.out_h * s.out_w * s.k, stream));
+    TANDEM_ASSIGN_OR_RETURN(tensors.bias, RandomNumbers(DType::kFloat32, s.k, stream));
+    TANDEM_ASSIGN_OR_RETURN(tensors.workspace, DeviceMemory::Allocate(workspace_bytes));
+    return tensors;
+  }
+};
+
+class CudnnDnn final : public Dnn {
+ public:
+  static absl::StatusOr<std::unique_ptr<Dnn>> Create(const LibraryOptions& options) {
+    TANDEM_ASSIGN_OR_RETURN(const CudnnApi* api, CudnnApi::Load());
+    auto handle = std::make_shared<CudnnHandle>(*api);
+    TANDEM_CUDNN(*api, create(&handle->handle));
+    TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<OwnedStream> stream, OwnedStream::Create());
+    TANDEM_ASSIGN_OR_RETURN(const std::string gpu, NameOfGpu());
+    return std::unique_ptr<Dnn>(new CudnnDnn(options, std::move(handle), std::move(stream), gpu));
+  }
+
+  absl::StatusOr<std::unique_ptr<Convolution>> Plan(const ConvolutionSpec& spec,
+                                                    int64_t workspace_cap) override {
+    TANDEM_RETURN_IF_ERROR(CheckSpec(spec));
+    const std::string key =
+        absl::StrCat("cudnn ", handle_->api.get_version(), " ", gpu_, options_.allow_tf32 ? " tf32 " : " ",
+                     spec.ToString(), " within ", workspace_cap);
+    auto planned = planned_.find(key);
+    if (planned == planned_.end()) planned = planned_.emplace(key, PlanNew(spec, key, workspace_cap)).first;
+    TANDEM_RETURN_IF_ERROR(planned->second.status());
+    return std::unique_ptr<Convolution>(new SharedConvolution(*planned->second));
+  }
+
+ private:
+  CudnnDnn(const LibraryOptions& options, std::shared_ptr<CudnnHandle> handle,
+           std::unique_ptr<OwnedStream> stream, std::string gpu)
+      : options_(options), handle_(std::move(handle)), stream_(std::move(stream)), gpu_(std::move(gpu)) {}
+
+  absl::StatusOr<std::shared_ptr<const Convolution>> PlanNew(const ConvolutionSpec& spec,
+                                                             const std::string& key, int64_t cap) {
+    // What was measured differs from run to run, so that is not for those that are to be equal.
+    if (options_.deterministic) {
+      TANDEM_ASSIGN_OR_RETURN(Chosen first, Search(spec, cap));
+      return first.convolution;
+    }
+    absl::optional<absl::StatusOr<Chosen>> found;
+    const auto measure = [&]() -> absl::optional<std::string> {
+      found = Search(spec, cap);
+      if (absl::IsUnimplemented(found->status())) return std::string(kNone);
+      return found->ok() ? absl::make_optional((*found)->word) : absl::nullopt;
+    };
+    const absl::optional<std::string> remembered = RememberedPlans().Choose(key, measure);
+    if (!found.has_value() && remembered.has_value()) {
+      if (*remembered == kNone) {
+        return absl::UnimplementedError(absl::StrCat("cudnn has no way for ", spec.ToString()));
+      }
+      absl::StatusOr<Chosen> again = Again(spec, *remembered, cap);
+      if (again.ok()) return again->convolution;
+    }
+    if (!found.has_value()) found = Search(spec, cap);
+    TANDEM_RETURN_IF_ERROR(found->status());
+    return (*found)->convolution;
+  }
+
+  // Whether the engine computes what the options ask for.
+  bool Allows(const ConvolutionSpec& spec, const NumericalNotes& notes) const {
+    for (const cudnnBackendNumericalNote_t note : notes) {
+      switch (note) {
+        case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+          if (options_.deterministic) return false;
+          break;
+        case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
+          if (spec.type == DType::kFloat32 && !options_.allow_tf32) return false;
+          break;
+        case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
+          if (spec.type == DType::kFloat32) return false;
+          break;
+        case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
+        case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
+          return false;
+        default:
+          break;
+      }
+    }
+    return true;
+  }
+
+  // The spec is the graph's: with float_weight_grad where it makes that.
+  absl::StatusOr<Chosen> Make(const ConvolutionSpec& spec,
+                              const std::shared_ptr<const ConvolutionGraph>& graph,
+                              ConvolutionGraph::Engine engine, int64_t cap) const {
+    TANDEM_ASSIGN_OR_RETURN(Descriptor plan, graph->PlanFor(engine));
+    TANDEM_ASSIGN_OR_RETURN(const int64_t bytes, ConvolutionGraph::WorkspaceBytes(plan));
+    if (bytes > cap) {
+      return absl::UnimplementedError(
+          absl::StrCat("cudnn: ", engine.word, " wants ", bytes, " bytes of workspace"));
+    }
+    const bool fused = graph->with_bias() || graph->with_relu();
+    const absl::string_view way = fused ? kFused : spec.float_weight_grad ? kFloatWeightGrad : kAlone;
+    Chosen chosen;
+    chosen.word = absl::StrCat(way, engine.word);
+    chosen.convolution = std::make_shared<GraphConvolution>(graph, std::move(engine), std::move(plan), bytes,
+                                                            spec.weight_grad_type() == DType::kFloat32);
+    return chosen;
+  }
+
+  absl::StatusOr<std::shared_ptr<const ConvolutionGraph>> Graph(const ConvolutionSpec& spec,
+                                                                bool fused) const {
+    TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<ConvolutionGraph> graph,
+                            ConvolutionGraph::Create(handle_, spec, fused && spec.bias, fused && spec.relu));
+    return std::shared_ptr<const ConvolutionGraph>(std::move(graph));
+  }
+
+  // The algorithm of a word.
+  absl::StatusOr<Chosen> Again(ConvolutionSpec spec, absl::string_view word, int64_t cap) const {
+    if (word == kOlder) return Older(spec, cap);
+    const bool fused = absl::ConsumePrefix(&word, kFused);
+    spec.float_weight_grad = absl::ConsumePrefix(&word, kFloatWeightGrad);
+    if (!fused && !spec.float_weight_grad && !absl::ConsumePrefix(&word, kAlone)) {
+      return absl::InvalidArgumentError(absl::StrCat("cudnn: no algorithm \"", word, "\""));
+    }
+    TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const ConvolutionGraph> graph, Graph(spec, fused));
+    TANDEM_ASSIGN_OR_RETURN(ConvolutionGraph::Engine engine, graph->EngineOf(std::string(word)));
+    return Make(spec, graph, std::move(engine), cap);
+  }
+
+  absl::StatusOr<Chosen> Older(const ConvolutionSpec& spec, int64_t cap) const {
+    TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Convolution> convolution,
+                            PlanOlderConvolution(handle_, spec, options_, cap));
+    Chosen chosen;
+    chosen.word = std::string(kOlder);
+    chosen.convolution = std::move(convolution);
+    return chosen;
+  }
+
+  // Of the engines for the graph, the fastest, or with `deterministic` the first that works.
+  absl::StatusOr<Chosen> SearchGraph(const ConvolutionSpec& spec, bool fused, int64_t cap) {
+    TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const ConvolutionGraph> graph, Graph(spec, fused));
+    TANDEM_ASSIGN_OR_RETURN(std::vector<ConvolutionGraph::Engine> engines, graph->Propose());
+    // Those that add up in fewer bits than float32 come last.
+    std::stable_partition(engines.begin(), engines.end(), [](const ConvolutionGraph::Engine& engine) {
+      return std::find(engine.notes.begin(), engine.notes.end(),
+                       CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) == engine.notes.end();
+    });
+    absl::optional<Tensors> tensors;
+    Chosen best;
+    absl::Status failed = absl::UnimplementedError("cudnn: no engine keeps to the asked precision");
+    int measured = 0;
+    const double begin = Now();
+    for (ConvolutionGraph::Engine& engine : engines) {
+      if (!Allows(spec, engine.notes)) continue;
+      if (best.convolution != nullptr && (measured >= kMostMeasured || Now() - begin > kMostSeconds)) break;
+      absl::StatusOr<Chosen> made = Make(spec, graph, std::move(engine), cap);
+      if (!made.ok()) {
+        failed = made.status();
+        continue;
+      }
+      if (!tensors.has_value()) {
+        absl::StatusOr<Tensors> allocated = Tensors::Allocate(spec, cap, stream_->get());
+        // Where there is no room to measure in, the guess must do.
+        if (absl::IsResourceExhausted(allocated.status())) return made;
+        TANDEM_RETURN_IF_ERROR(allocated.status());
+        tensors = *std::move(allocated);
+        TANDEM_RETURN_IF_ERROR(stream_->Synchronize());
+      }
+      const absl::StatusOr<double> seconds = MeasureSeconds(*stream_, [&](Stream stream) {
+        return made->convolution->Run(tensors->x.data(), tensors->weight.data(), tensors->y.data(),
+                                      reinterpret_cast<const float*>(tensors->bias.data()),
+                                      tensors->workspace.data(), stream);
+      });
+      ++measured;
+      if (!seconds.ok()) {
+        failed = seconds.status();
+        continue;
+      }
+      made->seconds = *seconds;
+      if (made->seconds < best.seconds) best = *std::move(made);
+      if (options_.deterministic) break;
+    }
+    if (best.convolution == nullptr) return failed;
+    return best;
+  }
+
+  absl::StatusOr<Chosen> Search(const ConvolutionSpec& spec, int64_t cap) {
+    // Without what a library need not do; then another kernel, which takes a while too, does it.
+    ConvolutionSpec plain = spec;
+    plain.float_weight_grad = false;
+    const bool wants_float =
+        spec.kind == ConvolutionKind::kGradWeight && spec.weight_grad_type() != spec.type;
+    Chosen best;
+    double extra_seconds = 0;
+    if (spec.bias || spec.relu || wants_float) {
+      absl::StatusOr<Chosen> whole = SearchGraph(spec, !wants_float, cap);
+      if (whole.ok()) best = *std::move(whole);
+      if (best.convolution != nullptr && options_.deterministic) return best;
+      const int64_t bytes = wants_float ? spec.k * spec.kernel_h * spec.kernel_w * (spec.c / spec.groups) *
+                                              (SizeOf(spec.type) + 4)
+                                        : spec.n * spec.out_h * spec.out_w * spec.k * 2 * SizeOf(spec.type);
+      extra_seconds = kPassSeconds + static_cast<double>(bytes) / kBytesPerSecond;
+    }
+    absl::StatusOr<Chosen> alone = SearchGraph(plain, false, cap);
+    if (alone.ok()) {
+      alone->seconds += extra_seconds;
+      if (alone->seconds < best.seconds) best = *std::move(alone);
+    }
+    if (best.convolution != nullptr) return best;
+    absl::StatusOr<Chosen> older = Older(plain, cap);
+    if (older.ok()) return older;
+    return absl::UnimplementedError(absl::StrCat("cudnn has no way for ", spec.ToString(), ": ",
+                                                 alone.status().message(), "; ", older.status().message()));
+  }
+
+  const LibraryOptions options_;
+  const std::shared_ptr<CudnnHandle> handle_;
+  const std::unique_ptr<OwnedStream> stream_;
+  const std::string gpu_;
+  // By problem; also that there is no way.
+  std::map<std::string, absl::StatusOr<std::shared_ptr<const Convolution>>> planned_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Dnn>> CreateDnn(const LibraryOptions& options) {
+  return CudnnDnn::Create(options);
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,84 @@
+#include "engine/backends/cuda/driver/measure.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/tensor/half.h"
+
+namespace tandem::cuda {
+namespace {
+
+template <typename T>
+void FillUniform(std::vector<std::byte>& bytes) {
+  std::minstd_rand engine(1);
+  for (size_t i = 0; i + sizeof(T) <= bytes.size(); i += sizeof(T)) {
+    const T number(static_cast<float>(engine() % 2001) / 1000.0f - 1.0f);
+    std::memcpy(bytes.data() + i, &number, sizeof(T));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<DeviceMemory> RandomNumbers(DType type, int64_t elements, Stream stream) {
+  const int64_t bytes = elements * SizeOf(type);
+  TANDEM_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(bytes));
+  // Some, over and over: of a length that no dimension is likely to be a multiple of.
+  std::vector<std::byte> numbers(std::min<int64_t>(bytes, 4 * 65521));
+  switch (type) {
+    case DType::kBFloat16:
+      FillUniform<BFloat16>(numbers);
+      break;
+    case DType::kFloat16:
+      FillUniform<Float16>(numbers);
+      break;
+    default:
+      FillUniform<float>(numbers);
+      break;
+  }
+  int64_t filled = static_cast<int64_t>(numbers.size());
+  TANDEM_RETURN_IF_ERROR(Copy(memory.data(), numbers.data(), filled, stream));
+  while (filled < bytes) {
+    const int64_t more = std::min(filled, bytes - filled);
+    TANDEM_RETURN_IF_ERROR(Copy(memory.data() + filled, memory.data(), more, stream));
+    filled += more;
+  }
+  return memory;
+}
+
+absl::StatusOr<double> MeasureSeconds(const OwnedStream& stream,
+                                      const std::function<absl::Status(Stream)>& run) {
+  constexpr int kRounds = 3;
+  constexpr int kRuns = 8;
+  // The first run loads code, which must not happen while work is recorded.
+  TANDEM_RETURN_IF_ERROR(run(stream.get()));
+  TANDEM_RETURN_IF_ERROR(stream.Synchronize());
+  TANDEM_RETURN_IF_ERROR(RecordedWork::Begin(stream.get()));
+  absl::Status status;
+  for (int i = 0; i < kRuns && status.ok(); ++i) status = run(stream.get());
+  absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordedWork::End(stream.get());
+  if (status.ok()) status = work.status();
+  if (!status.ok()) {
+    (void)CheckLaunches();  // What cannot be recorded may leave an error behind that means nothing later.
+    return status;
+  }
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Event> begin, Event::Create(/*timed=*/true));
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Event> end, Event::Create(/*timed=*/true));
+  double best = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < kRounds; ++round) {
+    TANDEM_RETURN_IF_ERROR(begin->Record(stream.get()));
+    TANDEM_RETURN_IF_ERROR((*work)->Launch(stream.get()));
+    TANDEM_RETURN_IF_ERROR(end->Record(stream.get()));
+    TANDEM_RETURN_IF_ERROR(stream.Synchronize());
+    TANDEM_ASSIGN_OR_RETURN(const double seconds, Event::SecondsBetween(*begin, *end));
+    best = std::min(best, seconds / kRuns);
+  }
+  return best;
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,20 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_DRIVER_PLAN_MEMORY_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_DRIVER_PLAN_MEMORY_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "engine/backend/algorithm_memory.h"
+
+namespace tandem::cuda {
+
+// The algorithms of libraries that were measured to be the fastest, in the file that TANDEM_CUDA_PLANS in the
+// process's environment names. Problems there say the library's version and the GPU's name.
+AlgorithmMemory& RememberedPlans();
+
+// Of the thread's device.
+absl::StatusOr<std::string> NameOfGpu();
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_DRIVER_PLAN_MEMORY_H_
