@@ -14,9 +14,16 @@ inline Layout ImageLayout(DType dtype, const Shape& shape, bool channels_last) {
   return channels_last ? Layout::ChannelsLast(dtype, shape) : Layout::Plain(dtype, shape);
 }
 
+// Whether what reads the images `id` wants them channels last: convolutions, and what reads others of their
+// shape that are.
+bool IsWantedChannelsLast(Lowering& lowering, ValueId id);
+
 // Whether what a node makes of images in the layout `from`, the value `made`, is to be channels last: where
 // they are, or where they are the same either way and what reads `made` wants it.
-absl::StatusOr<bool> MakesChannelsLast(Lowering& lowering, const Layout& from, ValueId made);
+bool MakesChannelsLast(Lowering& lowering, const Layout& from, ValueId made);
+
+// Whether the value is read as rows of numbers, by a reshape, perhaps behind functions of its elements.
+bool IsFlattened(const Lowering& lowering, ValueId id);
 
 }  // namespace tandem::cuda
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/backends/cuda/device_table.h"
+#include "engine/backends/cuda/image.h"
 #include "engine/backends/cuda/offered.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/normalize.h"
@@ -26,14 +27,6 @@ std::vector<float> PairsOf(const NormalizeOp& op) {
   return pairs;
 }
 
-// Images are wanted channels last, but by those who take them as rows of numbers.
-bool IsWantedPlain(const Lowering& lowering, ValueId id) {
-  const std::vector<NodeId>& readers = lowering.readers(id);
-  return lowering.shape(id).rank() != 4 || std::ranges::all_of(readers, [&](NodeId reader) {
-           return lowering.graph().node(reader).op->kind() == "reshape";
-         });
-}
-
 absl::Status LowerNormalize(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.outputs[0]));
   const auto& op = static_cast<const NormalizeOp&>(*node.op);
@@ -43,7 +36,8 @@ absl::Status LowerNormalize(Lowering& lowering, const Node& node) {
   if (x_type != DType::kUInt8 && x_type != DType::kFloat32 && x_type != DType::kBFloat16) {
     return absl::UnimplementedError(absl::StrCat("cuda: normalize of ", ToString(x_type), shape.ToString()));
   }
-  const bool last = home.layout.channels_last() || !IsWantedPlain(lowering, node.outputs[0]);
+  const bool is_image = shape.rank() == 4 && !IsFlattened(lowering, node.outputs[0]);
+  const bool last = home.layout.channels_last() || is_image;
   const DType y_type = lowering.compute();
   const Layout layout = last ? Layout::ChannelsLast(y_type, shape) : Layout::Plain(y_type, shape);
   const auto pairs = std::make_shared<DeviceTable<float>>(PairsOf(op));

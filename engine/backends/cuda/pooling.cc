@@ -32,7 +32,7 @@ absl::Status LowerMaxPool(Lowering& lowering, const Node& node) {
   const bool last = home.layout.channels_last();
   PoolSizes sizes = SizesOf(static_cast<const MaxPool2dOp&>(*node.op).geometry, x_shape, y_shape, last);
   // What is flattened next is written as that wants it.
-  sizes.plain_y = last && lowering.OnlyReader(node.outputs[0], "reshape") != nullptr;
+  sizes.plain_y = last && IsFlattened(lowering, node.outputs[0]);
   const Region x = home.region;
   const Region y = lowering.Define(node.outputs[0], ImageLayout(type, y_shape, last && !sizes.plain_y));
   const Region index = lowering.Define(node.outputs[1], ImageLayout(DType::kUInt8, y_shape, last));
@@ -50,7 +50,7 @@ absl::Status LowerMaxPoolGrad(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Place dy_home, lowering.Home(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Place index_home, lowering.Home(node.inputs[1]));
   const DType type = dy_home.layout.dtype();
-  TANDEM_ASSIGN_OR_RETURN(const bool last, MakesChannelsLast(lowering, index_home.layout, node.outputs[0]));
+  const bool last = MakesChannelsLast(lowering, index_home.layout, node.outputs[0]);
   PoolSizes sizes = SizesOf(static_cast<const MaxPool2dGradOp&>(*node.op).geometry, x_shape, y_shape, last);
   const Layout dy_layout = ImageLayout(type, y_shape, last);
   sizes.plain_y = dy_layout.channels_last() && dy_home.layout.plain();
@@ -76,8 +76,9 @@ absl::Status LowerAveragePool(Lowering& lowering, const Node& node) {
   const bool last = home.layout.channels_last();
   PoolSizes sizes = SizesOf(op.geometry, lowering.shape(node.inputs[0]), y_shape, last);
   sizes.count_padding = op.count_include_pad;
+  sizes.plain_y = last && IsFlattened(lowering, node.outputs[0]);
   const Region x = home.region;
-  const Region y = lowering.Define(node.outputs[0], ImageLayout(type, y_shape, last));
+  const Region y = lowering.Define(node.outputs[0], ImageLayout(type, y_shape, last && !sizes.plain_y));
   lowering.Emit({.name = "average_pool2d", .reads = {x}, .writes = {y}, .run = [=](const RunContext& run) {
                    AveragePool(sizes, type, run.At(x), run.At(y), run.stream);
                    return absl::OkStatus();
@@ -91,9 +92,11 @@ absl::Status LowerAveragePoolGrad(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
   const Shape& x_shape = lowering.shape(node.outputs[0]);
   const DType type = home.layout.dtype();
-  TANDEM_ASSIGN_OR_RETURN(const bool last, MakesChannelsLast(lowering, home.layout, node.outputs[0]));
-  PoolSizes sizes = SizesOf(op.geometry, x_shape, lowering.shape(node.inputs[0]), last);
+  const bool last = home.layout.channels_last() || IsWantedChannelsLast(lowering, node.outputs[0]);
+  const Shape& y_shape = lowering.shape(node.inputs[0]);
+  PoolSizes sizes = SizesOf(op.geometry, x_shape, y_shape, last);
   sizes.count_padding = op.count_include_pad;
+  sizes.plain_y = ImageLayout(type, y_shape, last).channels_last() && home.layout.plain();
   const Region dy = home.region;
   const Region dx = lowering.Define(node.outputs[0], ImageLayout(type, x_shape, last));
   lowering.Emit(

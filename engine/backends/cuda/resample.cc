@@ -24,7 +24,7 @@ absl::Status LowerShift(Lowering& lowering, const Node& node, Size2d corner) {
   const Shape& y_shape = lowering.shape(node.outputs[0]);
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
   const DType type = home.layout.dtype();
-  TANDEM_ASSIGN_OR_RETURN(const bool last, MakesChannelsLast(lowering, home.layout, node.outputs[0]));
+  const bool last = MakesChannelsLast(lowering, home.layout, node.outputs[0]);
   const ImageSizes x_sizes = ImageSizesOf(x_shape, last);
   const ImageSizes y_sizes = ImageSizesOf(y_shape, last);
   const int top = static_cast<int>(corner.h);
@@ -84,7 +84,7 @@ absl::Status LowerResize(Lowering& lowering, const Node& node, const UpsampleRul
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
   const DType type = home.layout.dtype();
-  TANDEM_ASSIGN_OR_RETURN(const bool last, MakesChannelsLast(lowering, home.layout, node.outputs[0]));
+  const bool last = MakesChannelsLast(lowering, home.layout, node.outputs[0]);
   std::vector<ResizeTap> taps;
   std::vector<TapRange> ranges;
   AddTaps(UpsampleTaps(rule.mode, rule.align_corners, x[2], y[2], rule.scale_h), x[2], taps, ranges);

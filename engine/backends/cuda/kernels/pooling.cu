@@ -39,10 +39,34 @@ __device__ __forceinline__ float Divisor(const PoolSizes& s, int i, int j) {
   return static_cast<float>(rows.end - rows.begin) * static_cast<float>(columns.end - columns.begin);
 }
 
-// Which element of plain pooled images, of which x's lanes are the channels, is at (row, column, lane).
-__device__ __forceinline__ int64_t PlainElementOf(const ImageSizes& y, int64_t outer, int row, int column,
-                                                  int lane) {
-  return ((outer * y.lanes + lane) * y.height + row) * y.width + column;
+// Which element of plain images, of which the lanes are the channels, is `k` lanes behind a place.
+__device__ __forceinline__ int64_t PlainElementOf(const ImageSizes& sizes, const ImagePlace& at, int k) {
+  return ((at.outer * sizes.lanes + at.lane + k) * sizes.height + at.row) * sizes.width + at.column;
+}
+
+// The lanes from at.lane on at a place of the pooled images `out`.
+template <typename T, int kPack>
+__device__ __forceinline__ Pack<T, kPack> LoadPooled(const ImageSizes& out, bool plain, const ImagePlace& at,
+                                                     const T* from) {
+  if (!plain) {
+    return *reinterpret_cast<const Pack<T, kPack>*>(from +
+                                                    ElementOf(out, at.outer, at.row, at.column, at.lane));
+  }
+  Pack<T, kPack> items;
+#pragma unroll
+  for (int k = 0; k < kPack; ++k) items.items[k] = from[PlainElementOf(out, at, k)];
+  return items;
+}
+
+template <typename T, int kPack>
+__device__ __forceinline__ void StorePooled(const ImageSizes& out, bool plain, const ImagePlace& at,
+                                            const Pack<T, kPack>& items, T* to) {
+  if (!plain) {
+    *reinterpret_cast<Pack<T, kPack>*>(to + ElementOf(out, at.outer, at.row, at.column, at.lane)) = items;
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < kPack; ++k) to[PlainElementOf(out, at, k)] = items.items[k];
 }
 
 template <typename T, int kPack>
@@ -76,14 +100,7 @@ void RunMaxPool(const PoolSizes& s, const T* x, T* y, uint8_t* index, Stream str
       }
     }
     *reinterpret_cast<Pack<uint8_t, kPack>*>(index + i * kPack) = places;
-    if (s.plain_y) {
-#pragma unroll
-      for (int k = 0; k < kPack; ++k) {
-        y[PlainElementOf(out, at.outer, at.row, at.column, at.lane + k)] = largest.items[k];
-      }
-    } else {
-      *reinterpret_cast<Pack<T, kPack>*>(y + i * kPack) = largest;
-    }
+    StorePooled(out, s.plain_y, at, largest, y);
   });
 }
 
@@ -100,21 +117,12 @@ void RunMaxPoolGrad(const PoolSizes& s, const uint8_t* index, const T* dy, T* dx
       const int place_row = (at.row + s.padding_height - p * s.stride_height) * s.window_width;
       for (int q = columns.begin; q < columns.end; ++q) {
         const int place = place_row + at.column + s.padding_width - q * s.stride_width;
-        const int64_t window = ElementOf(out, at.outer, p, q, at.lane);
-        const auto places = *reinterpret_cast<const Pack<uint8_t, kPack>*>(index + window);
-        if (s.plain_y) {
+        const ImagePlace window = {at.outer, p, q, at.lane};
+        const auto places = LoadPooled<uint8_t, kPack>(out, false, window, index);
+        const auto grads = LoadPooled<T, kPack>(out, s.plain_y, window, dy);
 #pragma unroll
-          for (int k = 0; k < kPack; ++k) {
-            if (places.items[k] == place) {
-              sums[k] += ToFloat(dy[PlainElementOf(out, at.outer, p, q, at.lane + k)]);
-            }
-          }
-        } else {
-          const auto grads = *reinterpret_cast<const Pack<T, kPack>*>(dy + window);
-#pragma unroll
-          for (int k = 0; k < kPack; ++k) {
-            if (places.items[k] == place) sums[k] += ToFloat(grads.items[k]);
-          }
+        for (int k = 0; k < kPack; ++k) {
+          if (places.items[k] == place) sums[k] += ToFloat(grads.items[k]);
         }
       }
     }
@@ -147,7 +155,7 @@ void RunAveragePool(const PoolSizes& s, const T* x, T* y, Stream stream) {
     Pack<T, kPack> result;
 #pragma unroll
     for (int k = 0; k < kPack; ++k) result.items[k] = To<T>(sums[k] / divisor);
-    *reinterpret_cast<Pack<T, kPack>*>(y + i * kPack) = result;
+    StorePooled(out, s.plain_y, at, result, y);
   });
 }
 
@@ -221,8 +229,7 @@ void RunAveragePoolGrad(const PoolSizes& s, const T* dy, T* dx, Stream stream) {
     float sums[kPack] = {};
     for (int p = rows.begin; p < rows.end; ++p) {
       for (int q = columns.begin; q < columns.end; ++q) {
-        const auto grads =
-            *reinterpret_cast<const Pack<T, kPack>*>(dy + ElementOf(out, at.outer, p, q, at.lane));
+        const auto grads = LoadPooled<T, kPack>(out, s.plain_y, {at.outer, p, q, at.lane}, dy);
         const float divisor = Divisor(s, p, q);
 #pragma unroll
         for (int k = 0; k < kPack; ++k) sums[k] += ToFloat(grads.items[k]) / divisor;

@@ -20,7 +20,7 @@ struct PoolSizes {
   int padding_height = 0;
   int padding_width = 0;
   bool count_padding = false;  // Of averages: padding counts in the divisor.
-  // Of maxima: y and dy lie plain although x's channels are last. The index lies as x.
+  // y and dy lie plain although x's channels are last. An index lies as x.
   bool plain_y = false;
 
   ImageSizes y() const { return {x.outer, out_height, out_width, x.lanes}; }
