@@ -138,6 +138,8 @@ std::vector<OpCase> SequenceCases() {
           LayerNormalization({3, 37}, 1, 0.1),
           LayerNormalization({3, 2, 4, 5}, 3, 1e-5),
           LayerNormalization({17, 3, 5}, 2, 0),
+          LayerNormalization({3, 1336}, 1, 1e-5),
+          LayerNormalization({300, 24}, 1, 1e-5),
           Heads({2, 5, 24}, 3, 2),
           Heads({3, 7, 5}, 1, 5),
           Heads({1, 1, 6}, 2, 1),

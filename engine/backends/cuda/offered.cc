@@ -18,12 +18,15 @@ Lower FindLower(absl::string_view kind) {
              DropoutOps,
              ElementwiseOps,
              EmbeddingOps,
+             GroupNormOps,
+             LayerNormOps,
              LinearOps,
              LstmOps,
              NormalizeOps,
              OptimizerOps,
              PoolingOps,
              ResampleOps,
+             SoftmaxOps,
              UpdateOps,
          }) {
       for (const Offered& op : family()) offered->emplace(op.kind, op.lower);

@@ -24,12 +24,15 @@ absl::Span<const Offered> ConvolutionOps();
 absl::Span<const Offered> DropoutOps();
 absl::Span<const Offered> ElementwiseOps();
 absl::Span<const Offered> EmbeddingOps();
+absl::Span<const Offered> GroupNormOps();
+absl::Span<const Offered> LayerNormOps();
 absl::Span<const Offered> LinearOps();
 absl::Span<const Offered> LstmOps();
 absl::Span<const Offered> NormalizeOps();
 absl::Span<const Offered> OptimizerOps();
 absl::Span<const Offered> PoolingOps();
 absl::Span<const Offered> ResampleOps();
+absl::Span<const Offered> SoftmaxOps();
 absl::Span<const Offered> UpdateOps();
 
 }  // namespace tandem::cuda

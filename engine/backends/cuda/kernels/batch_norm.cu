@@ -1,26 +1,15 @@
 #include "engine/backends/cuda/kernels/batch_norm.h"
 
-#include "engine/backends/cuda/kernels/channel_rows.h"
+#include "engine/backends/cuda/kernels/channel_sums.h"
 #include "engine/backends/cuda/kernels/launch.h"
 #include "engine/backends/cuda/kernels/number.h"
 
 namespace tandem::cuda {
 namespace {
 
-// Blocks a multiprocessor. Those that take sums are few and large, since the last one adds up the others'.
-constexpr int kSumThreads = 512;
-constexpr int kSumBlocks = 2;
+// Blocks a multiprocessor.
 constexpr int kApplyThreads = 256;
 constexpr int kApplyBlocks = 4;
-
-template <typename T, int kPack>
-__device__ __forceinline__ Pack<T, kPack> LoadPack(const void* tensor, int64_t first) {
-  return *reinterpret_cast<const Pack<T, kPack>*>(static_cast<const T*>(tensor) + first);
-}
-template <typename T, int kPack>
-__device__ __forceinline__ void StorePack(const Pack<T, kPack>& pack, void* tensor, int64_t first) {
-  *reinterpret_cast<Pack<T, kPack>*>(static_cast<T*>(tensor) + first) = pack;
-}
 
 __device__ __forceinline__ float InvStdOf(const ChannelNorm& norm, int64_t channel) {
   const float deviation = norm.deviation[channel];
@@ -34,113 +23,13 @@ __device__ __forceinline__ float Normalized(float x, float mean, float factor, f
   return fmaf(x - mean, factor, bias);
 }
 
-// Adds up the threads' sums over the block's rows; the sum j of column i is then at [j * kSumThreads + i] of
-// the result. All threads call it; before another call they must be done with the result.
-template <int kCount>
-__device__ const float* SumRows(const float (&sums)[kCount], const Division& division, int row) {
-  __shared__ float all[kCount * kSumThreads];
-  float* own = all + threadIdx.x;
-#pragma unroll
-  for (int j = 0; j < kCount; ++j) own[j * kSumThreads] = sums[j];
-  __syncthreads();
-  int half = 1;
-  while (2 * half < division.rows) half *= 2;
-  for (; half > 0; half /= 2) {
-    if (row < half && row + half < division.rows) {
-#pragma unroll
-      for (int j = 0; j < kCount; ++j) own[j * kSumThreads] += own[j * kSumThreads + half * division.tile];
-    }
-    __syncthreads();
-  }
-  return all;
-}
-
-// Two sums over all rows for each channel. `terms` says what is added: Of(channel) gives what a thread keeps
-// of its channels, Load(first) what it needs of a row, and Add adds that up. finish(channel, sums) is called
-// once.
-template <typename T, int kPack, typename Terms, typename Finish>
-TANDEM_KERNEL __launch_bounds__(kSumThreads) SumKernel(int64_t rows, int64_t channels, Division division,
-                                                       Terms terms, SumScratch scratch, Finish finish) {
-  const ShareOf<kPack> share(division, rows, channels);
-  float sums[2 * kPack] = {};
-  if (share.works) {
-    const typename Terms::Channels of(terms, share.channel);
-    constexpr int kRows = Terms::kRows;
-    for (int64_t row = share.begin + share.row; row < share.end; row += kRows * division.rows) {
-      typename Terms::Items items[kRows];
-#pragma unroll
-      for (int i = 0; i < kRows; ++i) {
-        const int64_t at = row + i * division.rows;
-        if (at < share.end) items[i] = terms.Load(at * channels + share.channel);
-      }
-#pragma unroll
-      for (int i = 0; i < kRows; ++i) {
-        const int64_t at = row + i * division.rows;
-        if (at < share.end) terms.Add(items[i], of, at * channels + share.channel, sums);
-      }
-    }
-  }
-  const float* of_block = SumRows(sums, division, share.row);
-
-  // partials [pieces, 2, channels].
-  const int width = division.tile * kPack;
-  const int64_t first = static_cast<int64_t>(blockIdx.y) * width;
-  for (int i = threadIdx.x; i < 2 * width; i += kSumThreads) {
-    const int which = i / width;
-    const int channel = i % width;
-    if (first + channel < channels) {
-      scratch.partials[(blockIdx.x * 2 + which) * channels + first + channel] =
-          of_block[(which * kPack + channel % kPack) * kSumThreads + channel / kPack];
-    }
-  }
-  __shared__ bool is_last;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    is_last = atomicAdd(scratch.tickets + blockIdx.y, 1u) == gridDim.x - 1;
-    if (is_last) scratch.tickets[blockIdx.y] = 0;
-  }
-  __syncthreads();
-  if (!is_last) return;
-  __threadfence();
-
-  float totals[2 * kPack] = {};
-  if (share.works) {
-#pragma unroll 4
-    for (unsigned piece = share.row; piece < gridDim.x; piece += division.rows) {
-      const float* partial = scratch.partials + piece * 2 * channels + share.channel;
-      const auto one = LoadPack<float, kPack>(partial, 0);
-      const auto other = LoadPack<float, kPack>(partial, channels);
-#pragma unroll
-      for (int j = 0; j < kPack; ++j) {
-        totals[j] += one.items[j];
-        totals[kPack + j] += other.items[j];
-      }
-    }
-  }
-  const float* all = SumRows(totals, division, share.row);
-  for (int i = threadIdx.x; i < width; i += kSumThreads) {
-    const float* sum = all + i % kPack * kSumThreads + i / kPack;
-    if (first + i < channels) finish(first + i, sum[0], sum[kPack * kSumThreads]);
-  }
-}
-
-template <typename T, int kPack, typename Terms, typename Finish>
-void RunSums(const ChannelRows& sizes, const Terms& terms, const SumScratch& scratch, const Finish& finish,
-             Stream stream) {
-  const Division division =
-      Divide(sizes.rows, sizes.channels, kPack, kSumThreads, kSumBlocks * sizes.multiprocessors);
-  Launch(SumKernel<T, kPack, Terms, Finish>, division.grid, kSumThreads, stream, sizes.rows, sizes.channels,
-         division, terms, scratch, finish);
-}
-
 // Of x and its square, both less the channel's first number so that large means cost no digits.
 template <typename T, int kPack>
 struct MomentTerms {
   static constexpr int kRows = kRowsInFlight;
   using Items = Pack<T, kPack>;
   struct Channels {
-    __device__ Channels(const MomentTerms& terms, int64_t channel) {
+    __device__ Channels(const MomentTerms& terms, int64_t channel, int64_t) {
       const Items items = terms.Load(channel);
 #pragma unroll
       for (int j = 0; j < kPack; ++j) shift[j] = ToFloat(items.items[j]);
@@ -279,7 +168,7 @@ struct GradTerms {
     Pack<T, kPack> x, dy, dy2, y;
   };
   struct Channels {
-    __device__ Channels(const GradTerms& terms, int64_t channel) {
+    __device__ Channels(const GradTerms& terms, int64_t channel, int64_t) {
 #pragma unroll
       for (int j = 0; j < kPack; ++j) {
         mean[j] = terms.norm.mean[channel + j];
@@ -384,18 +273,12 @@ Division DivideApply(const ChannelRows& sizes, int pack) {
   return Divide(sizes.rows, sizes.channels, pack, kApplyThreads, kApplyBlocks * sizes.multiprocessors);
 }
 
-// Calls `function(pack)` with a pack of the type, as wide as the channels allow.
-template <typename Function>
-void WithPackOf(const ChannelRows& sizes, const Function& function) {
-  WithNumber(sizes.type, [&](auto number) { WithPack<decltype(number)>(sizes.channels, function); });
-}
-
 template <typename T, int kPack>
 void RunStatistics(Pack<T, kPack>, const ChannelRows& sizes, const void* x, const SumScratch& scratch,
                    const BatchStatistics& statistics, Stream stream) {
   const MomentTerms<T, kPack> terms = {static_cast<const T*>(x)};
   const FinishStatistics<T> finish = {terms.x, static_cast<double>(sizes.rows), statistics};
-  RunSums<T, kPack>(sizes, terms, scratch, finish, stream);
+  RunSums<kPack>(sizes, terms, scratch, finish, stream);
 }
 
 template <typename T, int kPack>
@@ -403,7 +286,7 @@ void RunMoments(Pack<T, kPack>, const ChannelRows& sizes, const void* x, const S
                 float* row, Stream stream) {
   const MomentTerms<T, kPack> terms = {static_cast<const T*>(x)};
   const FinishMoments<T> finish = {terms.x, static_cast<double>(sizes.rows), sizes.channels, row};
-  RunSums<T, kPack>(sizes, terms, scratch, finish, stream);
+  RunSums<kPack>(sizes, terms, scratch, finish, stream);
 }
 
 template <typename T, int kPack>
@@ -418,7 +301,7 @@ template <Mask kMask, typename T, int kPack>
 void RunGradSums(Pack<T, kPack>, const ChannelRows& sizes, const ChannelNorm& norm, const BatchNormGradIn& in,
                  const SumScratch& scratch, const FinishGrad& finish, void* dz, Stream stream) {
   const GradTerms<T, kPack, kMask> terms = {norm, in, static_cast<T*>(dz)};
-  RunSums<T, kPack>(sizes, terms, scratch, finish, stream);
+  RunSums<kPack>(sizes, terms, scratch, finish, stream);
 }
 
 template <bool kRepeated, typename T, int kPack>
@@ -430,25 +313,7 @@ void RunGrad(Pack<T, kPack>, const ChannelRows& sizes, const ChannelNorm& norm, 
          static_cast<T*>(dx));
 }
 
-// The packs that sums are taken in.
-Division DivideSums(const ChannelRows& sizes) {
-  Division division;
-  WithPackOf(sizes, [&](auto pack) {
-    constexpr int kPack = sizeof(pack.items) / sizeof(pack.items[0]);
-    division = Divide(sizes.rows, sizes.channels, kPack, kSumThreads, kSumBlocks * sizes.multiprocessors);
-  });
-  return division;
-}
-
 }  // namespace
-
-int64_t PartialBytes(const ChannelRows& sizes) {
-  return static_cast<int64_t>(sizeof(float)) * 2 * sizes.channels * DivideSums(sizes).grid.x;
-}
-
-int64_t TicketBytes(const ChannelRows& sizes) {
-  return static_cast<int64_t>(sizeof(unsigned)) * DivideSums(sizes).grid.y;
-}
 
 void BatchNormStatistics(const ChannelRows& sizes, const void* x, const SumScratch& scratch,
                          const BatchStatistics& statistics, Stream stream) {

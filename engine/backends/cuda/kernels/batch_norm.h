@@ -4,18 +4,9 @@
 #include <cstdint>
 
 #include "engine/backends/cuda/driver/stream.h"
-#include "engine/tensor/dtype.h"
+#include "engine/backends/cuda/kernels/channel_rows.h"
 
 namespace tandem::cuda {
-
-// Tensors with their channels last: [rows, channels] of `type`, float32 or bfloat16. Rows are the positions
-// of all samples.
-struct ChannelRows {
-  int64_t rows = 0;
-  int64_t channels = 0;
-  DType type = DType::kFloat32;
-  int multiprocessors = 1;  // Of the GPU: work is divided among as many.
-};
 
 // A normalisation's numbers, one a channel.
 struct ChannelNorm {
@@ -26,15 +17,6 @@ struct ChannelNorm {
   const float* weight = nullptr;
   const float* bias = nullptr;  // Gradients read it where they repeat a ReLU.
 };
-
-// What sums over rows are taken with. Blocks add up pieces of the rows, and the last one to end adds up the
-// pieces, always in one order.
-struct SumScratch {
-  float* partials = nullptr;    // PartialBytes.
-  unsigned* tickets = nullptr;  // TicketBytes: 0 at first, and again when a kernel has ended.
-};
-int64_t PartialBytes(const ChannelRows& sizes);
-int64_t TicketBytes(const ChannelRows& sizes);
 
 // Statistics of a normalisation that trains, and the running ones, which follow.
 struct BatchStatistics {

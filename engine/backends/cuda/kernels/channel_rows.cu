@@ -1,0 +1,28 @@
+#include "engine/backends/cuda/kernels/channel_rows.h"
+
+#include "engine/backends/cuda/kernels/channel_sums.h"
+
+namespace tandem::cuda {
+namespace {
+
+// The packs that sums are taken in.
+Division DivideSums(const ChannelRows& sizes) {
+  Division division;
+  WithPackOf(sizes, [&](auto pack) {
+    constexpr int kPack = sizeof(pack.items) / sizeof(pack.items[0]);
+    division = Divide(sizes.rows, sizes.channels, kPack, kSumThreads, kSumBlocks * sizes.multiprocessors);
+  });
+  return division;
+}
+
+}  // namespace
+
+int64_t PartialBytes(const ChannelRows& sizes) {
+  return static_cast<int64_t>(sizeof(float)) * 2 * sizes.channels * DivideSums(sizes).grid.x;
+}
+
+int64_t TicketBytes(const ChannelRows& sizes) {
+  return static_cast<int64_t>(sizeof(unsigned)) * DivideSums(sizes).grid.y;
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,217 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_CHANNEL_SUMS_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_CHANNEL_SUMS_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "engine/backends/cuda/kernels/channel_rows.h"
+#include "engine/backends/cuda/kernels/launch.h"
+#include "engine/backends/cuda/kernels/number.h"
+
+namespace tandem::cuda {
+
+// How blocks share a tensor [rows, channels], of which threads take packs of 16 bytes (or, where channels do
+// not divide into such, single ones): a block has a piece of the rows and a tile of the packs of a row, and
+// each of its threads one pack, of several rows at once.
+struct Division {
+  int tile = 1;  // Packs.
+  int rows = 1;  // At once.
+  int64_t piece = 1;
+  Grid grid;
+};
+
+inline constexpr int kTilePacks = 32;
+inline constexpr int kRowsInFlight = 4;  // That a thread loads before it computes.
+
+// About `blocks` blocks, fewer where they would have nothing to do.
+inline Division Divide(int64_t rows, int64_t channels, int pack, int threads, int blocks) {
+  const auto parts = [](int64_t n, int64_t part) { return (n + part - 1) / part; };
+  const int64_t packs = channels / pack;
+  const int64_t tiles = parts(packs, kTilePacks);
+  Division division;
+  division.tile = static_cast<int>(parts(packs, tiles));
+  division.rows = threads / division.tile;
+  const int64_t most = parts(rows, int64_t{division.rows} * kRowsInFlight);
+  division.piece = parts(rows, std::clamp<int64_t>(blocks / tiles, 1, most));
+  division.grid = {static_cast<unsigned>(parts(rows, division.piece)),
+                   static_cast<unsigned>(parts(packs, division.tile))};
+  return division;
+}
+
+// What a thread of a block has.
+template <int kPack>
+struct ShareOf {
+  __device__ ShareOf(const Division& division, int64_t all_rows, int64_t channels)
+      : column(threadIdx.x % division.tile),
+        row(threadIdx.x / division.tile),
+        channel((static_cast<int64_t>(blockIdx.y) * division.tile + column) * kPack),
+        begin(blockIdx.x * division.piece),
+        end(begin + division.piece < all_rows ? begin + division.piece : all_rows),
+        works(row < division.rows && channel < channels) {}
+
+  int column;       // Of the block's tile.
+  int row;          // Of those at once.
+  int64_t channel;  // The first.
+  int64_t begin;    // Of the block's rows.
+  int64_t end;
+  bool works;
+};
+
+// Calls `function(pack type)` of T: as many elements as are 16 bytes, or 1.
+template <typename T, typename Function>
+void WithPack(int64_t channels, const Function& function) {
+  constexpr int kWide = 16 / sizeof(T);
+  if (channels % kWide == 0) {
+    function(Pack<T, kWide>());
+  } else {
+    function(Pack<T, 1>());
+  }
+}
+
+// Blocks a multiprocessor of those that take sums: few and large, since the last one adds up the others'.
+inline constexpr int kSumThreads = 512;
+inline constexpr int kSumBlocks = 2;
+
+template <typename T, int kPack>
+__device__ __forceinline__ Pack<T, kPack> LoadPack(const void* tensor, int64_t first) {
+  return *reinterpret_cast<const Pack<T, kPack>*>(static_cast<const T*>(tensor) + first);
+}
+template <typename T, int kPack>
+__device__ __forceinline__ void StorePack(const Pack<T, kPack>& pack, void* tensor, int64_t first) {
+  *reinterpret_cast<Pack<T, kPack>*>(static_cast<T*>(tensor) + first) = pack;
+}
+
+// Adds up the threads' sums over the block's rows; the sum j of column i is then at [j * kSumThreads + i] of
+// the result. All threads call it; before another call they must be done with the result.
+template <int kCount>
+__device__ const float* SumRows(const float (&sums)[kCount], const Division& division, int row) {
+  __shared__ float all[kCount * kSumThreads];
+  float* own = all + threadIdx.x;
+#pragma unroll
+  for (int j = 0; j < kCount; ++j) own[j * kSumThreads] = sums[j];
+  __syncthreads();
+  int half = 1;
+  while (2 * half < division.rows) half *= 2;
+  for (; half > 0; half /= 2) {
+    if (row < half && row + half < division.rows) {
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) own[j * kSumThreads] += own[j * kSumThreads + half * division.tile];
+    }
+    __syncthreads();
+  }
+  return all;
+}
+
+// Two sums over the block's rows for each channel of its tile, to partials [pieces, 2, channels]. `terms`
+// says what is added: its Channels are what a thread keeps of channels, Load(first) is what it needs of a
+// row, and Add adds that up.
+template <int kPack, typename Terms>
+__device__ void SumPiece(const ShareOf<kPack>& share, const Division& division, int64_t channels,
+                         const Terms& terms, float* partials) {
+  float sums[2 * kPack] = {};
+  if (share.works) {
+    const typename Terms::Channels of(terms, share.channel, share.begin * channels + share.channel);
+    constexpr int kRows = Terms::kRows;
+    for (int64_t row = share.begin + share.row; row < share.end; row += kRows * division.rows) {
+      typename Terms::Items items[kRows];
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+        const int64_t at = row + i * division.rows;
+        if (at < share.end) items[i] = terms.Load(at * channels + share.channel);
+      }
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+        const int64_t at = row + i * division.rows;
+        if (at < share.end) terms.Add(items[i], of, at * channels + share.channel, sums);
+      }
+    }
+  }
+  const float* all = SumRows(sums, division, share.row);
+  const int width = division.tile * kPack;
+  const int64_t first = static_cast<int64_t>(blockIdx.y) * width;
+  for (int i = threadIdx.x; i < 2 * width; i += kSumThreads) {
+    const int which = i / width;
+    const int channel = i % width;
+    if (first + channel < channels) {
+      partials[(blockIdx.x * 2 + which) * channels + first + channel] =
+          all[(which * kPack + channel % kPack) * kSumThreads + channel / kPack];
+    }
+  }
+}
+
+// Of each piece by itself.
+template <int kPack, typename Terms>
+TANDEM_KERNEL __launch_bounds__(kSumThreads)
+    SumPiecesKernel(int64_t rows, int64_t channels, Division division, Terms terms, float* partials) {
+  SumPiece(ShareOf<kPack>(division, rows, channels), division, channels, terms, partials);
+}
+
+// Over all rows. finish(channel, sums) is called once.
+template <int kPack, typename Terms, typename Finish>
+TANDEM_KERNEL __launch_bounds__(kSumThreads) SumKernel(int64_t rows, int64_t channels, Division division,
+                                                       Terms terms, SumScratch scratch, Finish finish) {
+  const ShareOf<kPack> share(division, rows, channels);
+  SumPiece(share, division, channels, terms, scratch.partials);
+  __shared__ bool is_last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    is_last = atomicAdd(scratch.tickets + blockIdx.y, 1u) == gridDim.x - 1;
+    if (is_last) scratch.tickets[blockIdx.y] = 0;
+  }
+  __syncthreads();
+  if (!is_last) return;
+  __threadfence();
+
+  float totals[2 * kPack] = {};
+  if (share.works) {
+#pragma unroll 4
+    for (unsigned piece = share.row; piece < gridDim.x; piece += division.rows) {
+      const float* partial = scratch.partials + piece * 2 * channels + share.channel;
+      const auto one = LoadPack<float, kPack>(partial, 0);
+      const auto other = LoadPack<float, kPack>(partial, channels);
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) {
+        totals[j] += one.items[j];
+        totals[kPack + j] += other.items[j];
+      }
+    }
+  }
+  const float* all = SumRows(totals, division, share.row);
+  const int width = division.tile * kPack;
+  const int64_t first = static_cast<int64_t>(blockIdx.y) * width;
+  for (int i = threadIdx.x; i < width; i += kSumThreads) {
+    const float* sum = all + i % kPack * kSumThreads + i / kPack;
+    if (first + i < channels) finish(first + i, sum[0], sum[kPack * kSumThreads]);
+  }
+}
+
+template <int kPack, typename Terms, typename Finish>
+void RunSums(const ChannelRows& sizes, const Terms& terms, const SumScratch& scratch, const Finish& finish,
+             Stream stream) {
+  const Division division =
+      Divide(sizes.rows, sizes.channels, kPack, kSumThreads, kSumBlocks * sizes.multiprocessors);
+  Launch(SumKernel<kPack, Terms, Finish>, division.grid, kSumThreads, stream, sizes.rows, sizes.channels,
+         division, terms, scratch, finish);
+}
+
+// Of pieces of so many rows each, to partials [pieces, 2, channels].
+template <int kPack, typename Terms>
+void RunPieceSums(const ChannelRows& sizes, int64_t piece, const Terms& terms, float* partials,
+                  Stream stream) {
+  Division division = Divide(sizes.rows, sizes.channels, kPack, kSumThreads, 1);
+  division.piece = piece;
+  division.grid.x = static_cast<unsigned>(sizes.rows / piece);
+  Launch(SumPiecesKernel<kPack, Terms>, division.grid, kSumThreads, stream, sizes.rows, sizes.channels,
+         division, terms, partials);
+}
+
+// Calls `function(pack)` with a pack of the type, as wide as the channels allow.
+template <typename Function>
+void WithPackOf(const ChannelRows& sizes, const Function& function) {
+  WithNumber(sizes.type, [&](auto number) { WithPack<decltype(number)>(sizes.channels, function); });
+}
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_CHANNEL_SUMS_H_

@@ -1,0 +1,40 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_GROUP_NORM_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_GROUP_NORM_H_
+
+#include <cstdint>
+
+#include "engine/backends/cuda/driver/stream.h"
+#include "engine/backends/cuda/kernels/channel_rows.h"
+
+namespace tandem::cuda {
+
+// A tensor with its channels last, [samples, positions, channels], whose channels fall into groups.
+struct GroupSizes {
+  int64_t samples = 0;
+  int64_t positions = 0;
+  int64_t channels = 0;
+  int64_t groups = 1;
+  DType type = DType::kFloat32;  // Or bfloat16.
+};
+// Of the scratch below: sums of each sample's channels and groups.
+int64_t GroupScratchBytes(const GroupSizes& sizes);
+
+// Each group of each sample by itself: y = weight (x - mean) inv_std + bias with inv_std = 1 / sqrt(variance
+// + epsilon). mean, inv_std [samples, groups]. y may be x.
+void GroupNorm(const GroupSizes& sizes, const void* x, const float* weight, const float* bias, double epsilon,
+               float* scratch, void* y, float* mean, float* inv_std, Stream stream);
+
+// The gradients, with what GroupNorm gave; dx may be x or dy.
+struct GroupNormGradIn {
+  const void* x = nullptr;
+  const void* dy = nullptr;
+  const float* weight = nullptr;
+  const float* mean = nullptr;
+  const float* inv_std = nullptr;
+};
+void GroupNormGrad(const GroupSizes& sizes, const GroupNormGradIn& in, float* scratch, void* dx,
+                   float* dweight, float* dbias, Stream stream);
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_GROUP_NORM_H_

@@ -1,0 +1,48 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_ROW_THREADS_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_ROW_THREADS_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "engine/backends/cuda/kernels/launch.h"
+#include "engine/backends/cuda/kernels/reduce.h"
+
+namespace tandem::cuda {
+
+inline constexpr int kRowThreads = 256;  // Of a block.
+
+// The threads that share one row of a matrix: a warp, or where rows are long a block.
+template <bool kWholeBlock>
+struct RowThreads {
+  __device__ explicit RowThreads(int64_t rows)
+      : index(kWholeBlock ? threadIdx.x : threadIdx.x % kWarpSize),
+        row(kWholeBlock
+                ? static_cast<int64_t>(blockIdx.x)
+                : static_cast<int64_t>(blockIdx.x) * (kRowThreads / kWarpSize) + threadIdx.x / kWarpSize),
+        exists(row < rows) {}
+  static constexpr int kCount = kWholeBlock ? kRowThreads : kWarpSize;
+
+  template <typename Combine>
+  __device__ float Reduce(float value, float identity, Combine combine) const {
+    return kWholeBlock ? ReduceBlock(value, identity, combine) : ReduceWarp(value, combine);
+  }
+
+  int index;  // Of the thread.
+  int64_t row;
+  bool exists;  // Of the row: alike in all of its threads.
+};
+
+// Calls `function(whole block, grid)` with a std::bool_constant, as suits rows of so many elements.
+template <typename Function>
+void WithRowThreads(int64_t rows, int64_t elements, const Function& function) {
+  constexpr int64_t kOfBlock = kRowThreads / kWarpSize;
+  if (elements > 1024) {
+    function(std::true_type(), Grid{static_cast<unsigned>(rows)});
+  } else {
+    function(std::false_type(), Grid{static_cast<unsigned>((rows + kOfBlock - 1) / kOfBlock)});
+  }
+}
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_ROW_THREADS_H_
