@@ -14,6 +14,7 @@
 #   --pytorch COMMAND  measure PyTorch anew, in place of the figures in figures.tsv: COMMAND runs pytorch_job.py with its
 #                      --data-folder
 #   --only SIDE        train with tandem or with pytorch alone
+#   --gpu              on GPUs, each of which two replicas may share
 #   --describe FOLDER  train nothing, and write each job into FOLDER as pytorch_job.py reads it: CASE-SEED.json
 #
 # MNIST and CIFAR-10 are looked for in $TANDEM_DATA (default: ../shared/data beside the repository); cases whose data is
@@ -89,6 +90,8 @@ record=""
 pytorch=""
 only=""
 describe=""
+devices=(--cpu-devices 2)
+on=()
 if ((${TANDEM_WHOLE:-0})); then set -- --whole "$@"; fi
 while (($#)); do
   case $1 in
@@ -97,6 +100,10 @@ while (($#)); do
     --record) record=$(absolute "${2:?--record needs a file}") && shift ;;
     --pytorch) pytorch=${2:?--pytorch needs a command} && shift ;;
     --only) only=${2:?--only needs tandem or pytorch} && shift ;;
+    --gpu)
+      devices=()
+      on=(replicas.device_kind=DEVICE_KIND_GPU replicas.replicas_per_device=2)
+      ;;
     --describe) describe=$(absolute "${2:?--describe needs a folder}") && shift ;;
     --table)
       table "$(absolute "${2:-$PWD/$kept}")" "$(absolute "${2:-$PWD/$kept}")"
@@ -128,7 +135,7 @@ folders=()
 for folder in /usr/share/datasets "$data"; do
   if [[ -d $folder ]]; then folders+=(--data-folder "$(readlink -f "$folder")"); fi
 done
-start_daemon --listen 127.0.0.1:0 --cpu-devices 2 "${folders[@]}"
+start_daemon --listen 127.0.0.1:0 "${devices[@]}" "${folders[@]}"
 
 # keep CASE SIDE SEED ACCURACY VERSION
 keep() {
@@ -141,7 +148,7 @@ keep() {
 run() {
   local name=$1 seed=$2 file=$3 log=$scratch/$1-$2 job changes=() change
   shift 3
-  for change in "$@" "training.seed=$seed" "name=$name-$seed"; do changes+=(--set "$change"); done
+  for change in "$@" "${on[@]}" "training.seed=$seed" "name=$name-$seed"; do changes+=(--set "$change"); done
   "$tandem" submit "$examples/$file" "${changes[@]}" >"$log.log" 2>&1 || {
     cat "$log.log" >&2
     die "$name was not accepted"
@@ -159,8 +166,10 @@ run() {
       tail -n 20 "$log.log" >&2
       die "$name with seed $seed did not train"
     }
-    keep "$name" tandem "$seed" "$("$tandem" describe "$job" -o json | tr -d ' \n' |
-      sed -nE 's/.*"last_?[eE]poch":\{.*"validation":\{.*"accuracy":([0-9.e-]+).*/\1/p')" "$commit"
+    "$tandem" describe "$job" -o json | tr -d ' \n' >"$log.json"
+    echo "$name, seed $seed: $(sed -nE 's/.*"last_?[eE]poch":\{.*"training_?[sS]econds":([0-9.e-]+).*/\1/p' "$log.json") s for the last epoch's training"
+    keep "$name" tandem "$seed" \
+      "$(sed -nE 's/.*"last_?[eE]poch":\{.*"validation":\{.*"accuracy":([0-9.e-]+).*/\1/p' "$log.json")" "$commit"
   fi
   if [[ -n $pytorch && $only != tandem ]]; then
     "$tandem" describe "$job" -o json >"$log.json"

@@ -5,6 +5,7 @@ import glob
 import json
 import lzma
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -101,8 +102,9 @@ def run_tests(setting, report, part, program, options, limit, name=None, before=
 def gpu_tests(setting):
     """The tests of the GPU's rooms."""
     found = []
-    for folder, _, files in os.walk(setting.program("tests/engine")):
-        found += [os.path.join(folder, name) for name in files if name.endswith("_test")]
+    for room in ("tests/engine", "tests/gpu"):
+        for folder, _, files in os.walk(setting.program(room)):
+            found += [os.path.join(folder, name) for name in files if name.endswith("_test")]
     return sorted(found)
 
 
@@ -119,7 +121,8 @@ def conformance(setting, report):
 def golden(setting, report):
     """Golden cases on the GPU in float32 and bfloat16."""
     program = setting.program("tests/golden/golden_test")
-    run_tests(setting, report, "golden", program, ["--device=gpu:0", f"--dir={setting.golden_data}"], 300)
+    for backend in ("gpu", "gpu-bfloat16"):
+        run_tests(setting, report, "golden", program, [f"--backend={backend}", f"--dir={setting.golden_data}"], 240, backend)
 
 
 def sanitize(setting, report):
@@ -246,14 +249,16 @@ def jobs(setting, report):
         def train(name):
             record = os.path.join(folder, name + ".tsv")
 
-            def judge(_):
+            def judge(step):
                 with open(record) as f:
                     figures = [line.strip().split("\t") for line in f if line.strip()]
                 values = {f"seed {seed}": float(value) for _, _, seed, value, *_ in figures}
-                return {**values, "mean": round(sum(values.values()) / len(values), 4), "figures": figures}
+                seconds = [float(number) for number in re.findall(r"([0-9.e-]+) s for the last epoch", step.text)]
+                return {**values, "mean": round(sum(values.values()) / len(values), 4), "figures": figures,
+                        "epoch_seconds": min(seconds, default=None)}
 
             report.run("jobs", name, examples_command(setting, name, "--only", "tandem", "--record", record,
-                                                      "--device-kind", "gpu"), 400, environment, judge=judge)
+                                                      "--gpu"), 400, environment, judge=judge)
 
         for name in cases(setting, report, "jobs", folder):
             train(name)
