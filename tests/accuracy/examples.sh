@@ -146,7 +146,7 @@ keep() {
 
 # run CASE SEED FILE CHANGE...
 run() {
-  local name=$1 seed=$2 file=$3 log=$scratch/$1-$2 job changes=() change
+  local name=$1 seed=$2 file=$3 log=$scratch/$1-$2 job seconds changes=() change
   shift 3
   for change in "$@" "${on[@]}" "training.seed=$seed" "name=$name-$seed"; do changes+=(--set "$change"); done
   "$tandem" submit "$examples/$file" "${changes[@]}" >"$log.log" 2>&1 || {
@@ -167,7 +167,8 @@ run() {
       die "$name with seed $seed did not train"
     }
     "$tandem" describe "$job" -o json | tr -d ' \n' >"$log.json"
-    echo "$name, seed $seed: $(sed -nE 's/.*"last_?[eE]poch":\{.*"training_?[sS]econds":([0-9.e-]+).*/\1/p' "$log.json") s for the last epoch's training"
+    seconds=$(sed -nE 's/.*"last_?[eE]poch":\{.*"training_?[sS]econds":([0-9.e-]+).*/\1/p' "$log.json")
+    echo "$name, seed $seed: $seconds s for the last epoch's training"
     keep "$name" tandem "$seed" \
       "$(sed -nE 's/.*"last_?[eE]poch":\{.*"validation":\{.*"accuracy":([0-9.e-]+).*/\1/p' "$log.json")" "$commit"
   fi

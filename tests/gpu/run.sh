@@ -6,17 +6,22 @@
 #   --out DIR          where report.json, summary.txt and log.txt go (default: gpu-report); they are kept up to date, so
 #                      that they also say what was done where this is stopped
 #   --bundle DIR       the unpacked bundle whose programs are run (default: the one that this stands in)
-#   --data DIR         a folder with data sets as subfolders mnist, fashion-mnist (IDX files, plain, .gz or .xz); may be given
-#                      several times (default: /usr/share/datasets)
+#   --data DIR         a folder with data sets as subfolders mnist and fashion-mnist (IDX files, plain, .gz or .xz); may be
+#                      given several times (default: /usr/share/datasets)
 #   --golden-data DIR  the golden cases (default: tests/golden/data)
+#   --described DIR    jobs as `tests/accuracy/examples.sh --describe` writes them: accuracy needs no bundle then
 #   --limit SECONDS    begins no step after this time, and ends the one that runs
-#   --networks LIST    of bench and the peers (default: lenet,resnet18,matlab-cifar); --dtypes LIST (float32,bfloat16)
-#   --filter PATTERN   of GoogleTest, for conformance and sanitize; --bench-option OPTION is given to train_bench
+#   --networks LIST    of bench, kernels and the peers (default: lenet,resnet18,matlab-cifar)
+#   --dtypes LIST      likewise (default: float32,bfloat16)
+#   --no-tf32          float32 without TF32 there, on both sides
+#   --jobs N           of many-jobs (default: 1000)
+#   --filter PATTERN   GoogleTest's, for conformance and sanitize
+#   --bench-option O   given to train_bench; may be given several times
 #
-# Parts (default: all): probe, conformance, golden, sanitize, bench, peers, peers-compile, jobs, accuracy; `run.sh --help` says
-# what each is. A part that fails does not stop the others; the exit code is 1 then. Needs python3, and PyTorch for the
-# peers and accuracy; neither Bazel nor a network. NVIDIA's libraries are taken from LD_LIBRARY_PATH, python3's packages
-# and /usr/local/cuda.
+# Parts (default: all): probe, conformance, golden, sanitize, bench, kernels, peers, peers-compile, jobs, accuracy, starts,
+# many-jobs; `run.sh --help` says what each is. A part that fails does not stop the others; the exit code is 1 then. Needs
+# python3, and PyTorch for the peers and accuracy; neither Bazel nor a network. NVIDIA's libraries are taken from
+# LD_LIBRARY_PATH, python3's packages and the toolkit ($CUDA_HOME or /usr/local/cuda).
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 command -v python3 >/dev/null || {

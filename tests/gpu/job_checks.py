@@ -1,0 +1,112 @@
+"""What runs jobs through the daemon, and PyTorch on the same jobs."""
+import concurrent.futures
+import glob
+import lzma
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ACCURACY_CASES = ["lenet-mnist", "lenet-fashion-mnist", "lenet-fashion-mnist-mxnet", "resnet18-fashion-mnist"]
+
+
+def programs_as_built(setting, folder):
+    """The bundle's programs laid out as the build does, for scripts that look for them there; returns the environment."""
+    for program in ("server/daemon/tandemd", "server/worker/tandem-worker", "client/cli/tandem"):
+        os.makedirs(os.path.join(folder, os.path.dirname(program)), exist_ok=True)
+        os.symlink(setting.program("bin/" + os.path.basename(program)), os.path.join(folder, program))
+    # A data set is a subfolder of one folder, with files as the daemon's own data sets have them.
+    data = os.path.join(folder, "data")
+    for path in [path for source in setting.data for path in sorted(glob.glob(source + "/*/*"))]:
+        place = os.path.join(data, os.path.basename(os.path.dirname(path)), os.path.basename(path).removesuffix(".xz"))
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        if os.path.exists(place) or not os.path.isfile(path):
+            continue
+        if path.endswith(".xz"):
+            with lzma.open(path) as packed, open(place, "wb") as plain:
+                shutil.copyfileobj(packed, plain)
+        else:
+            shutil.copyfile(path, place)  # The daemon takes no links that lead out of its data folders.
+    commit = "unknown"
+    if os.path.exists(setting.program("COMMIT")):
+        with open(setting.program("COMMIT")) as f:
+            commit = f.read().strip()
+    return {"TANDEM_BIN_DIR": folder, "TANDEM_DATA": data, "TANDEM_EXAMPLES": setting.examples, "TANDEM_COMMIT": commit}
+
+
+def cases(setting, report, part, folder):
+    """The cases whose data is there."""
+    for name in ACCURACY_CASES:
+        if os.path.isdir(os.path.join(folder, "data", name.partition("-")[2].removesuffix("-mxnet"))):
+            yield name
+        else:
+            report.add(part, name, "left out", 0, {"why": "its data is in none of the folders of --data"})
+    report.add(part, "matlab-cifar-10", "left out", 0, {"why": "CIFAR-10 is too large to carry: run examples.sh"})
+
+
+def examples_command(setting, *options):
+    return ["bash", setting.script("tests/accuracy/examples.sh"), *options]
+
+
+def accuracy(setting, report):
+    """PyTorch's accuracies on the example jobs."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = programs_as_built(setting, folder)
+        described = setting.args.described
+        names = list(cases(setting, report, "accuracy", folder))
+        if not described:
+            described = os.path.join(folder, "described")
+            report.run("accuracy", "describe", examples_command(setting, *names, "--describe", described), 120, environment)
+
+        def train(path):
+            report.run("accuracy", os.path.basename(path).removesuffix(".json"),
+                       [sys.executable, setting.script("tests/accuracy/pytorch_job.py"), path, "--device=cuda",
+                        "--data-folder=" + environment["TANDEM_DATA"]], 300, setting.peer,
+                       judge=lambda step: step.json_lines()[-1])
+
+        with concurrent.futures.ThreadPoolExecutor(len(ACCURACY_CASES)) as pool:
+            list(pool.map(train, [path for name in names
+                                  for path in sorted(glob.glob(os.path.join(described, name + "-[0-9]*.json")))]))
+
+
+def jobs(setting, report):
+    """The example jobs through the daemon, on the GPU, beside PyTorch's kept accuracies."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = programs_as_built(setting, folder)
+
+        def train(name):
+            record = os.path.join(folder, name + ".tsv")
+
+            def judge(step):
+                with open(record) as f:
+                    figures = [line.strip().split("\t") for line in f if line.strip()]
+                values = {f"seed {seed}": float(value) for _, _, seed, value, *_ in figures}
+                seconds = [float(number) for number in re.findall(r"([0-9.e-]+) s for the last epoch", step.text)]
+                return {**values, "mean": round(sum(values.values()) / len(values), 4), "figures": figures,
+                        "epoch_seconds": min(seconds, default=None)}
+
+            report.run("jobs", name, examples_command(setting, name, "--only", "tandem", "--record", record,
+                                                      "--gpu"), 400, environment, judge=judge)
+
+        for name in cases(setting, report, "jobs", folder):
+            train(name)
+
+
+def starts(setting, report):
+    """From a job's submission to its first step: cold, and warm."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = programs_as_built(setting, folder)
+        report.run("starts", "resnet18 bfloat16", ["bash", os.path.join(HERE, "starts.sh")], 240, environment,
+                   judge=lambda step: {f"start {line['start']}": line["seconds_to_first_step"]
+                                       for line in step.json_lines()})
+
+
+def many_jobs(setting, report):
+    """Many jobs in a row, some cancelled and some workers killed: nothing may be left behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = programs_as_built(setting, folder)
+        count = setting.args.jobs
+        report.run("many-jobs", f"{count} jobs", ["bash", os.path.join(HERE, "many_jobs.sh"), "--jobs", str(count)],
+                   120 + 5 * count, environment, judge=lambda step: step.json_lines()[-1])

@@ -1,0 +1,112 @@
+"""Our speed on a GPU beside PyTorch's, and the kernels that the time goes to."""
+import csv
+import sys
+
+from report import GpuMemory
+
+BATCHES = {"lenet": 128, "resnet18": 256, "matlab-cifar": 256}
+# Steps to time, and before that.
+STEPS = {"lenet": (3000, 300), "resnet18": (300, 60), "matlab-cifar": (600, 60)}
+# Arithmetic of an image, forward and backward, and how many times PyTorch's best speed is aimed at.
+FLOP = {"lenet": 13e6, "resnet18": 2.55e9, "matlab-cifar": 0.57e9}
+AIMS = {"lenet": 3.0, "resnet18": 1.5, "matlab-cifar": 1.5}
+
+
+def measure(report, part, name, command, limit, environment):
+    """A program that prints a JSON line with images_per_second."""
+    with GpuMemory() as memory:
+
+        def judge(step):
+            line = step.json_lines()[-1]
+            rate = line["images_per_second"]
+            return {"images_per_second": rate, "step_us": round(line["batch"] / rate * 1e6, 1), "loss": line["loss"],
+                    "gpu_memory_mib": memory.peak, "figures": line}
+
+        report.run(part, name, command, limit, environment, judge=judge)
+
+
+def bench_command(setting, network, dtype, steps, warmup):
+    return [setting.program("tests/bench/train_bench"), f"--network={network}", f"--dtype={dtype}",
+            f"--batch={BATCHES[network]}", "--device=gpu:0", f"--steps={steps}", f"--warmup={warmup}",
+            *(["--tf32"] if dtype == "float32" and setting.args.tf32 else []), *setting.args.bench_option]
+
+
+def bench(setting, report):
+    """Our images per second, on random data and on one GPU."""
+    for network in setting.networks:
+        for dtype in setting.dtypes:
+            measure(report, "bench", f"{network} {dtype}", bench_command(setting, network, dtype, *STEPS[network]), 120,
+                    setting.plans)
+
+
+def judge_kernels(step):
+    """The ten kernels that take most time, by what ncu says of each launch."""
+    lines = [line for line in step.text.splitlines() if line.startswith('"')]
+    times, launches = {}, {}
+    for row in csv.DictReader(lines):
+        unit = {"ns": 1e-3, "nsecond": 1e-3, "us": 1, "usecond": 1, "ms": 1e3, "msecond": 1e3}[row["Metric Unit"]]
+        name = row["Kernel Name"]
+        times[name] = times.get(name, 0) + float(row["Metric Value"].replace(",", "")) * unit
+        launches[name] = launches.get(name, 0) + 1
+    total = sum(times.values())
+    top = sorted(times, key=times.get, reverse=True)[:10]
+    if not top:
+        return {"failed": "no kernel was profiled"}
+    return {"launches": sum(launches.values()), "total_us": round(total, 1),
+            "top": [{"kernel": name[:200], "launches": launches[name], "us": round(times[name], 1),
+                     "share": round(times[name] / total, 3)} for name in top]}
+
+
+def kernels(setting, report):
+    """The ten kernels of each network that take most time, of a few steps, by Nsight Compute (ncu)."""
+    for network in setting.networks:
+        for dtype in setting.dtypes:
+            command = bench_command(setting, network, dtype, 2, 2)
+            report.run("kernels", f"{network} {dtype} search", command, 120, setting.plans)
+            report.run("kernels", f"{network} {dtype}",
+                       ["ncu", "--clock-control", "none", "--graph-profiling", "node", "--csv", "--metrics",
+                        "gpu__time_duration.sum", *command], 240, setting.plans, judge=judge_kernels)
+
+
+def compare(report):
+    """Our speed beside PyTorch's best, and its share of the rate of matrix products, where both were measured."""
+    done = [step for step in report.steps if "images_per_second" in step]
+    probed = [step for step in report.steps if step["step"] == "pytorch" and "bfloat16_tflops" in step]
+    for ours in [step for step in done if step["part"] == "bench"]:
+        network, dtype = ours["step"].split()
+        theirs = [step for step in done if step["part"] != "bench" and step["step"].startswith(f"{network} {dtype} ")]
+        details = {}
+        if probed:
+            rate = ("tf32" if ours["figures"].get("tf32") else dtype) + "_tflops"
+            details["share_of_peak"] = round(ours["images_per_second"] * FLOP[network] / probed[0][rate] / 1e12, 4)
+        if theirs:
+            best = max(theirs, key=lambda step: step["images_per_second"])
+            ratio = ours["images_per_second"] / best["images_per_second"]
+            details.update(ratio=round(ratio, 2), aim=AIMS[network], best_peer=f"{best['part']} {best['step']}",
+                           memory_ratio=round(ours["gpu_memory_mib"] / best["gpu_memory_mib"], 3)
+                           if ours["gpu_memory_mib"] and best["gpu_memory_mib"] else None)
+            if ratio < AIMS[network]:
+                details["failed"] = f"{ratio:.2f} times PyTorch's speed; {AIMS[network]} are aimed at"
+        if details:
+            report.add("compare", ours["step"], "failed" if "failed" in details else "ok", 0, details)
+
+
+def peer(setting, report, part, variants, limit):
+    for network in setting.networks:
+        for dtype in setting.dtypes:
+            for name, options in variants:
+                steps, warmup = STEPS[network]
+                measure(report, part, f"{network} {dtype} {name}",
+                        [sys.executable, setting.script("tests/bench/pytorch_train.py"), "--net", network, "--dtype",
+                         dtype, "--batch", str(BATCHES[network]), "--device", "cuda", "--steps", str(steps), "--warmup",
+                         str(warmup), *options, *([] if setting.args.tf32 else ["--no-tf32"])], limit, setting.peer)
+
+
+def peers(setting, report):
+    """PyTorch on the same networks, without torch.compile."""
+    peer(setting, report, "peers", [("channels-last", ["--channels-last"]), ("channels-first", [])], 90)
+
+
+def peers_compile(setting, report):
+    """PyTorch with torch.compile: minutes, for it measures its kernels first."""
+    peer(setting, report, "peers-compile", [("channels-last", ["--channels-last", "--compile"])], 240)
