@@ -1,170 +1,30 @@
 // Residual networks: what follows a normalisation is done along with it, forward and backward, in every
 // layout and in both types.
 
-#include <cmath>
 #include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "engine/backend/op_cases.h"
+#include "engine/backend/residual_cases.h"
 #include "engine/backends/cpu/cpu_device.h"
 #include "engine/backends/cpu/cpu_executable.h"
 #include "engine/backends/reference/reference_device.h"
-#include "engine/graph/autodiff.h"
-#include "engine/graph/ops/batch_norm.h"
-#include "engine/graph/ops/classification.h"
-#include "engine/graph/ops/convolution.h"
-#include "engine/graph/ops/elementwise.h"
-#include "engine/graph/ops/linear.h"
-#include "engine/graph/ops/pooling.h"
-#include "engine/graph/ops/reshape.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
 namespace {
 
-struct Settings {
-  int64_t batch = 4;
-  int64_t channels = 16;
-  bool training = true;
-  bool relu_between = true;        // Between the two convolutions of a block.
-  bool shortcut_has_norm = false;  // As in deeper ResNets.
-};
-
-// Builds a network of a block with a shortcut's convolution and one without.
-class Builder {
- public:
-  Builder(CaseGraph& graph, const Settings& settings) : g_(graph), s_(settings) {}
-
-  void Build() {
-    ValueId x = g_.Input("x", {s_.batch, s_.channels, 6, 5});
-    x = Relu(Norm(Conv(x, s_.channels, 3, 1)));
-    x = Block(x, 2 * s_.channels, 2);
-    x = Block(x, 2 * s_.channels, 1);
-    const Shape& shape = g_.graph().value(x).shape;
-    x = g_.AddHidden(std::make_shared<AveragePool2dOp>(PoolGeometry{{shape[2], shape[3]}, {1, 1}}, true),
-                     {x})[0];
-    x = g_.AddHidden(std::make_shared<ReshapeOp>(Shape({s_.batch, 2 * s_.channels})), {x})[0];
-    x = g_.Add(std::make_shared<LinearOp>(), {x, Parameter("dense", {5, 2 * s_.channels})})[0];
-    const ValueId loss =
-        g_.Add(std::make_shared<SoftmaxCrossEntropyOp>(), {x, g_.Labels("label", s_.batch, 5)})[0];
-    const absl::StatusOr<std::vector<ValueId>> grads = AppendGradients(g_.graph(), loss, parameters_);
-    ASSERT_TRUE(grads.ok()) << grads.status();
-    for (const ValueId grad : *grads) g_.graph().MarkOutput(grad);
-  }
-
- private:
-  std::string Name(absl::string_view kind) { return absl::StrCat(kind, ++count_); }
-  ValueId Parameter(absl::string_view kind, Shape shape, double low = -0.3, double high = 0.3) {
-    parameters_.push_back(g_.Variable(Name(kind), std::move(shape), low, high));
-    return parameters_.back();
-  }
-  ValueId Conv(ValueId x, int64_t filters, int64_t kernel, int64_t stride) {
-    const int64_t channels = g_.graph().value(x).shape[1];
-    const Conv2dGeometry geometry = {.stride = {stride, stride}, .padding = {kernel / 2, kernel / 2}};
-    return g_.AddHidden(
-        std::make_shared<Conv2dOp>(geometry),
-        {x, Parameter("weight", {filters, channels, kernel, kernel}), Parameter("bias", {filters})})[0];
-  }
-  ValueId Norm(ValueId x) {
-    const int64_t channels = g_.graph().value(x).shape[1];
-    std::vector<ValueId> inputs = {x, Parameter("gamma", {channels}, 0.5, 1.5), Parameter("beta", {channels}),
-                                   g_.Variable(Name("mean"), {channels}, -1, 1, VariableKind::kStatistic),
-                                   g_.Variable(Name("var"), {channels}, 0.5, 2, VariableKind::kStatistic)};
-    if (s_.training) return g_.AddHidden(std::make_shared<BatchNormOp>(0.1, 1e-5), std::move(inputs))[0];
-    return g_.AddHidden(std::make_shared<BatchNormInferenceOp>(1e-5), std::move(inputs))[0];
-  }
-  ValueId Relu(ValueId x) { return g_.AddHidden(std::make_shared<ReluOp>(), {x})[0]; }
-  ValueId Block(ValueId x, int64_t filters, int64_t stride) {
-    ValueId y = Norm(Conv(x, filters, 3, stride));
-    if (s_.relu_between) y = Relu(y);
-    y = Norm(Conv(y, filters, 3, 1));
-    ValueId shortcut = x;
-    if (stride > 1) {
-      shortcut = Conv(x, filters, 1, stride);
-      if (s_.shortcut_has_norm) shortcut = Norm(shortcut);
-    }
-    return Relu(g_.AddHidden(std::make_shared<AddOp>(), {y, shortcut})[0]);
-  }
-
-  CaseGraph& g_;
-  const Settings s_;
-  int count_ = 0;
-  std::vector<ValueId> parameters_;
-};
-
-const std::vector<Settings>& AllSettings() {
-  static const auto& all = *new std::vector<Settings>{
-      {},
-      {.batch = 21, .channels = 6},
-      {.batch = 16, .channels = 24},
-      {.training = false},
-      {.batch = 21, .channels = 24, .training = false},
-      {.relu_between = false},
-      {.batch = 16, .shortcut_has_norm = true},
-      {.channels = 24, .training = false, .shortcut_has_norm = true},
-  };
-  return all;
-}
-
-double LengthOf(const Tensor& tensor) {
-  const Tensor numbers = tensor.CastTo(DType::kFloat64);
-  double sum = 0;
-  for (const double number : numbers.data<double>()) sum += number * number;
-  return std::sqrt(sum);
-}
-
-// The distance between two tensors over the length of the second.
-double Distance(const Tensor& actual, const Tensor& expected) {
-  Tensor difference = actual.CastTo(DType::kFloat64);
-  const Tensor wanted = expected.CastTo(DType::kFloat64);
-  for (int64_t i = 0; i < wanted.elements(); ++i) difference.data<double>()[i] -= wanted.data<double>()[i];
-  return LengthOf(difference) / LengthOf(expected);
-}
-
-CaseGraph Build(const Settings& settings, DType dtype) {
-  CaseGraph graph(dtype);
-  Builder(graph, settings).Build();
-  return graph;
-}
-
-void ExpectAgreement(const RunResult& expected, const Settings& settings, int threads, DType compute) {
-  SCOPED_TRACE(absl::StrCat("batch ", settings.batch, " channels ", settings.channels, " training ",
-                            settings.training, " threads ", threads));
-  CpuDevice device("cpu:0", threads, compute);
-  const absl::StatusOr<RunResult> actual = RunCaseOn(device, Build(settings, device.dtype()));
-  ASSERT_TRUE(actual.ok()) << actual.status();
-  // In bfloat16 some ReLUs decide otherwise, so that gradients are only told from wrong ones.
-  const bool narrow = compute == DType::kBFloat16;
-  for (size_t i = 0; i < expected.outputs.size(); ++i) {
-    const Tensor& a = actual->outputs[i];
-    const Tensor& b = expected.outputs[i];
-    // The gradient of a bias before a normalisation by the batch is 0 but for rounding.
-    if (narrow && LengthOf(b) < 1e-9) continue;
-    const double error = narrow ? Distance(a, b) : RelativeError(a, b, 0.01);
-    EXPECT_TRUE(error <= (narrow ? 0.5 : 1e-4)) << "output " << i << b.shape().ToString() << ": " << error;
-  }
-  for (const auto& [name, value] : expected.variables) {
-    const double error = RelativeError(actual->variables.at(name), value);
-    EXPECT_TRUE(error <= (narrow ? 2e-2 : 1e-4)) << name << ": " << error;
-  }
-}
-
 TEST(ResidualTest, TrainsAndEvaluatesLikeTheOracle) {
-  const std::unique_ptr<Device> reference = CreateReferenceDevice();
-  for (const Settings& settings : AllSettings()) {
-    const absl::StatusOr<RunResult> expected = RunCaseOn(*reference, Build(settings, reference->dtype()));
-    ASSERT_TRUE(expected.ok()) << expected.status();
-    for (const int threads : {1, 2}) ExpectAgreement(*expected, settings, threads, DType::kFloat32);
-    if (CpuDevice::OffersBFloat16()) ExpectAgreement(*expected, settings, 2, DType::kBFloat16);
-  }
+  CpuDevice one("cpu:0", 1);
+  CpuDevice two("cpu:1", 2);
+  CpuDevice narrow("cpu:2", 2, DType::kBFloat16);
+  std::vector<ResidualDevice> devices = {{&one}, {&two}};
+  if (CpuDevice::OffersBFloat16()) devices.push_back({&narrow, true});
+  ExpectResidualNetworksAgree(*CreateReferenceDevice(), devices);
 }
 
 // Nothing of a normalisation's surroundings is a pass over memory of its own.
 TEST(ResidualTest, LeavesNoReluAndNoSumAlone) {
-  const CaseGraph graph = Build({}, DType::kFloat32);
+  const CaseGraph graph = ResidualNetwork({}, DType::kFloat32);
   CpuDevice device("cpu:0", 1);
   const std::unique_ptr<Variables> variables = device.CreateVariables();
   const absl::StatusOr<std::unique_ptr<Executable>> executable =
