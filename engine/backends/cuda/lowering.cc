@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/backends/cuda/kernels/convert.h"
+#include "engine/backends/cuda/narrowing.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/update.h"
 
@@ -24,7 +25,8 @@ Lowering::Lowering(const Graph& graph, CudaVariables* variables, DeviceContext* 
       readers_(graph.values().size()),
       is_output_(graph.values().size(), false),
       absorbed_(graph.nodes().size(), false),
-      places_(graph.values().size()) {
+      places_(graph.values().size()),
+      changed_(graph.values().size(), false) {
   for (const Node& node : graph.nodes()) {
     for (const ValueId input : node.inputs) {
       std::vector<NodeId>& readers = readers_[input];
@@ -84,7 +86,13 @@ absl::StatusOr<Region> Lowering::Get(ValueId id, const Layout& layout) {
   for (const Place& place : places_[id]) {
     if (place.layout == layout) return place.region;
   }
-  TANDEM_ASSIGN_OR_RETURN(const Region region, Convert(home, layout));
+  Region region;
+  if (graph_.value(id).role == ValueRole::kVariable && !changed_[id] &&
+      home.layout.dtype() == DType::kFloat32 && layout == home.layout.WithType(DType::kBFloat16)) {
+    region = Narrow(home, layout);
+  } else {
+    TANDEM_ASSIGN_OR_RETURN(region, Convert(home, layout));
+  }
   places_[id].push_back({region, layout});
   return region;
 }
@@ -121,6 +129,26 @@ absl::StatusOr<Region> Lowering::Convert(const Place& from, const Layout& to) {
                         to_type, to_last, run.stream);
           return absl::OkStatus();
         }});
+  return target;
+}
+
+// All variables together, where the first of them is needed: before that, none of them has changed.
+Region Lowering::Narrow(const Place& from, const Layout& to) {
+  if (narrowing_ == nullptr) {
+    narrowing_ = std::make_shared<Narrowing>();
+    narrowing_step_ = steps_.size();
+    Emit({.name = "convert parameters",
+          .run =
+              [narrowing = narrowing_](const RunContext& run) {
+                narrowing->Run(run.stream);
+                return absl::OkStatus();
+              },
+          .bind = [narrowing = narrowing_](const RunContext& run) { return narrowing->Bind(run); }});
+  }
+  const Region target = Scratch(to.bytes());
+  narrowing_->Add(from.region, target, to.elements());
+  steps_[narrowing_step_].reads.push_back(from.region);
+  steps_[narrowing_step_].writes.push_back(target);
   return target;
 }
 
@@ -167,6 +195,7 @@ Region Lowering::KeptZeros(int64_t bytes) {
 }
 
 void Lowering::Changed(ValueId id) {
+  changed_[id] = true;
   if (!places_[id].empty()) places_[id].erase(places_[id].begin() + 1, places_[id].end());
 }
 

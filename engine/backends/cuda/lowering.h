@@ -20,6 +20,8 @@
 
 namespace tandem::cuda {
 
+class Narrowing;
+
 // A piece of memory of an executable: a buffer, and where in it.
 struct Region {
   int buffer = -1;
@@ -147,6 +149,7 @@ class Lowering {
  private:
   int AddBuffer(Buffer buffer);
   absl::StatusOr<Region> Convert(const Place& from, const Layout& to);
+  Region Narrow(const Place& from, const Layout& to);
 
   const Graph& graph_;
   CudaVariables* const variables_;
@@ -158,6 +161,9 @@ class Lowering {
   std::map<NodeId, std::vector<Place>> bucket_slots_;  // By all_reduce node: by input.
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;
+  std::vector<bool> changed_;             // By value.
+  std::shared_ptr<Narrowing> narrowing_;  // Of variables; null before the first.
+  size_t narrowing_step_ = 0;             // Which step does it.
 };
 
 // Adds the steps of one node.

@@ -215,9 +215,11 @@ absl::StatusOr<ConvolutionGraph::Engine> ConvolutionGraph::Describe(Descriptor c
     raw_knobs.push_back(knob.get());
     knobs.push_back(std::move(knob));
   }
-  TANDEM_ASSIGN_OR_RETURN(const int64_t count,
-                          configuration.Get(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                            static_cast<int64_t>(raw_knobs.size()), raw_knobs.data()));
+  // An engine without knobs may say so by an error.
+  const int64_t count = configuration
+                            .Get(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                 static_cast<int64_t>(raw_knobs.size()), raw_knobs.data())
+                            .value_or(0);
   for (int64_t i = 0; i < std::min<int64_t>(count, CUDNN_KNOB_TYPE_COUNTS); ++i) {
     cudnnBackendKnobType_t type = CUDNN_KNOB_TYPE_COUNTS;
     int64_t value = 0;

@@ -29,7 +29,7 @@ namespace {
 // At most so many engines are measured, and no more are begun after so long: some are compiled first.
 constexpr int kMostMeasured = 12;
 constexpr double kMostSeconds = 2.5;
-// What another kernel costs, about, that adds the bias afterwards, or makes float32 of a gradient.
+// What another kernel costs, about, that adds the bias afterwards: it reads and writes the result.
 constexpr double kPassSeconds = 2e-6;
 constexpr double kBytesPerSecond = 2.5e12;
 
@@ -286,7 +286,7 @@ class CudnnDnn final : public Dnn {
   }
 
   absl::StatusOr<Chosen> Search(const ConvolutionSpec& spec, int64_t cap) {
-    // Without what a library need not do; then another kernel, which takes a while too, does it.
+    // Without what a library need not do.
     ConvolutionSpec plain = spec;
     plain.float_weight_grad = false;
     const bool wants_float =
@@ -297,10 +297,11 @@ class CudnnDnn final : public Dnn {
       absl::StatusOr<Chosen> whole = SearchGraph(spec, !wants_float, cap);
       if (whole.ok()) best = *std::move(whole);
       if (best.convolution != nullptr && options_.deterministic) return best;
-      const int64_t bytes = wants_float ? spec.k * spec.kernel_h * spec.kernel_w * (spec.c / spec.groups) *
-                                              (SizeOf(spec.type) + 4)
-                                        : spec.n * spec.out_h * spec.out_w * spec.k * 2 * SizeOf(spec.type);
-      extra_seconds = kPassSeconds + static_cast<double>(bytes) / kBytesPerSecond;
+      // A gradient is as good in the spec's type, for what reads it; a bias must still be added.
+      if (!wants_float) {
+        const int64_t bytes = 2 * spec.n * spec.out_h * spec.out_w * spec.k * SizeOf(spec.type);
+        extra_seconds = kPassSeconds + static_cast<double>(bytes) / kBytesPerSecond;
+      }
     }
     absl::StatusOr<Chosen> alone = SearchGraph(plain, false, cap);
     if (alone.ok()) {

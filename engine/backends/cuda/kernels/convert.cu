@@ -102,6 +102,30 @@ void Convert(const ChannelSizes& sizes, const void* x_data, bool x_last, void* y
   }
 }
 
+TANDEM_KERNEL NarrowKernel(NarrowTable table) {
+  constexpr int kPack = 8;
+  const ChangePiece piece = table.pieces[blockIdx.x];
+  const NarrowedTensor tensor = table.tensors[piece.tensor];
+  const int64_t begin = piece.index * kChangePiece;
+  const int64_t end = begin + kChangePiece < tensor.elements ? begin + kChangePiece : tensor.elements;
+  Bf16* target = static_cast<Bf16*>(tensor.target);
+  const int64_t packs_end = begin + (end - begin) / kPack * kPack;
+  for (int64_t i = begin + threadIdx.x * kPack; i < packs_end; i += blockDim.x * kPack) {
+    const Pack<float, kPack / 2> low = *reinterpret_cast<const Pack<float, kPack / 2>*>(tensor.source + i);
+    const Pack<float, kPack / 2> high =
+        *reinterpret_cast<const Pack<float, kPack / 2>*>(tensor.source + i + kPack / 2);
+    Pack<Bf16, kPack> result;
+#pragma unroll
+    for (int j = 0; j < kPack / 2; ++j) {
+      result.items[j] = To<Bf16>(low.items[j]);
+      result.items[kPack / 2 + j] = To<Bf16>(high.items[j]);
+    }
+    *reinterpret_cast<Pack<Bf16, kPack>*>(target + i) = result;
+  }
+  const int64_t rest = packs_end + threadIdx.x;
+  if (rest < end) target[rest] = To<Bf16>(tensor.source[rest]);
+}
+
 }  // namespace
 
 void ConvertLayout(const ChannelSizes& sizes, const void* x, DType x_type, bool x_channels_last, void* y,
@@ -129,6 +153,10 @@ void ConvertLayout(const ChannelSizes& sizes, const void* x, DType x_type, bool 
     default:
       return convert(double(), double());
   }
+}
+
+void NarrowTensors(const NarrowTable& table, Stream stream) {
+  Launch(NarrowKernel, {static_cast<unsigned>(table.piece_count)}, kThreads, stream, table);
 }
 
 }  // namespace tandem::cuda

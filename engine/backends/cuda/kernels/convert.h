@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_CONVERT_H_
 
 #include "engine/backends/cuda/driver/stream.h"
+#include "engine/backends/cuda/kernels/tensor_changes.h"
 #include "engine/backends/cuda/layout.h"
 #include "engine/tensor/dtype.h"
 
@@ -11,6 +12,21 @@ namespace tandem::cuda {
 // uint8 (which is not converted to).
 void ConvertLayout(const ChannelSizes& sizes, const void* x, DType x_type, bool x_channels_last, void* y,
                    DType y_type, bool y_channels_last, Stream stream);
+
+// A float32 tensor, and where its elements are to be in bfloat16; both 16-byte aligned.
+struct NarrowedTensor {
+  const float* source = nullptr;
+  void* target = nullptr;
+  int64_t elements = 0;
+};
+// The arrays are on the device.
+struct NarrowTable {
+  const NarrowedTensor* tensors = nullptr;
+  const ChangePiece* pieces = nullptr;
+  int piece_count = 0;
+};
+// In one launch.
+void NarrowTensors(const NarrowTable& table, Stream stream);
 
 }  // namespace tandem::cuda
 
