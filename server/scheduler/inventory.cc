@@ -28,6 +28,14 @@ std::vector<v1::Device> Inventory::Devices() const {
   return devices;
 }
 
+std::string Inventory::IdentityOf(const std::string& name) const {
+  MutexLock lock(&mutex_);
+  for (const Held& held : devices_) {
+    if (held.device.name() == name && !held.device.gpu().uuid().empty()) return held.device.gpu().uuid();
+  }
+  return name;
+}
+
 Inventory::Held* Inventory::Find(const std::string& name) {
   const auto found = std::find_if(devices_.begin(), devices_.end(),
                                   [&name](const Held& held) { return held.device.name() == name; });

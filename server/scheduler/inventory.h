@@ -34,6 +34,10 @@ class Inventory {
   // All devices with the jobs that hold them.
   std::vector<v1::Device> Devices() const;
 
+  // What a device is known by over restarts of the daemon: a GPU's UUID, as another may have its number then;
+  // otherwise its name. `name` where there is no such device.
+  std::string IdentityOf(const std::string& name) const;
+
   // Gives devices to a job, all or none, whatever their state. INVALID_ARGUMENT: none is named, or one twice,
   // or the share is none. NOT_FOUND: no such device. FAILED_PRECONDITION: one has no room, or the job holds
   // some already.

@@ -146,5 +146,16 @@ TEST(InventoryTest, LeasesNeverOverlapAmongThreads) {
   EXPECT_EQ(overlaps, 0);
 }
 
+TEST(InventoryTest, AGpuIsKnownByItsUuid) {
+  std::vector<v1::Device> devices(2);
+  devices[0].set_name("devices/cpu:0");
+  devices[1].set_name("devices/gpu:0");
+  devices[1].mutable_gpu()->set_uuid("GPU-a");
+  const Inventory inventory(devices);
+  EXPECT_EQ(inventory.IdentityOf("devices/cpu:0"), "devices/cpu:0");
+  EXPECT_EQ(inventory.IdentityOf("devices/gpu:0"), "GPU-a");
+  EXPECT_EQ(inventory.IdentityOf("devices/gpu:1"), "devices/gpu:1");
+}
+
 }  // namespace
 }  // namespace tandem

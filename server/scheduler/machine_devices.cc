@@ -10,6 +10,9 @@ namespace tandem {
 namespace {
 
 constexpr int kMostDevices = 4096;
+// What the driver, a worker's CUDA context and the code of cuDNN and cuBLAS take of a GPU's memory. Never
+// more than a tenth of it.
+constexpr int64_t kGpuOverheadBytes = int64_t{2} << 30;
 
 absl::Status CheckCount(absl::string_view option, int value) {
   if (value >= 0 && value <= kMostDevices) return absl::OkStatus();
@@ -50,6 +53,16 @@ absl::StatusOr<std::vector<v1::Device>> MakeDevices(const DeviceOptions& options
     device.set_threads(cpu_threads);
     device.add_precisions(v1::PRECISION_FLOAT32);
     if (host.bfloat16) device.add_precisions(v1::PRECISION_BFLOAT16);
+  }
+  for (size_t i = 0; i < host.gpus.size(); ++i) {
+    const HostGpu& gpu = host.gpus[i];
+    v1::Device& device = devices.emplace_back(MakeDevice(v1::DEVICE_KIND_GPU, "gpu", static_cast<int>(i)));
+    device.set_model(gpu.model);
+    const int64_t total = gpu.status.total_memory_bytes();
+    device.set_memory_bytes(total - std::min(kGpuOverheadBytes, total / 10));
+    device.add_precisions(v1::PRECISION_FLOAT32);
+    device.add_precisions(v1::PRECISION_BFLOAT16);
+    *device.mutable_gpu() = gpu.status;
   }
   for (int i = 0; i < options.reference_devices; ++i) {
     v1::Device& device = devices.emplace_back(MakeDevice(v1::DEVICE_KIND_REFERENCE, "reference", i));

@@ -18,12 +18,13 @@ struct DeviceOptions {
   int cpu_threads = 0;
   // Devices of the kind REFERENCE.
   int reference_devices = 0;
-  // Memory that all devices together may plan for, in bytes; 0: nine tenths of the machine's.
+  // Memory that all devices but GPUs together may plan for, in bytes; 0: nine tenths of the machine's.
   int64_t memory_bytes = 0;
 };
 
-// The devices, by kind, then index, each with an equal part of the memory. Pure.
-// INVALID_ARGUMENT: an option is negative or above 4096, or the memory above the machine's.
+// The devices, by kind, then index, each with an equal part of the memory, and a GPU with its own, but for
+// what drivers and libraries take of it. Pure. INVALID_ARGUMENT: an option is negative or above 4096, or the
+// memory above the machine's.
 absl::StatusOr<std::vector<v1::Device>> MakeDevices(const DeviceOptions& options, const HostResources& host);
 
 }  // namespace tandem

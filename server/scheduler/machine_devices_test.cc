@@ -41,6 +41,30 @@ TEST(MachineDevicesTest, BFloat16IsOfferedWhereTheProcessorHasIt) {
   EXPECT_THAT((*devices)[1].precisions(), ElementsAre(v1::PRECISION_FLOAT64));
 }
 
+TEST(MachineDevicesTest, GpusHaveTheirOwnMemory) {
+  HostResources host = Host(1);
+  host.gpus.resize(2);
+  host.gpus[0].model = "NVIDIA H200";
+  host.gpus[0].status.set_uuid("GPU-a");
+  host.gpus[0].status.set_total_memory_bytes(int64_t{100} << 30);
+  host.gpus[1].status.set_total_memory_bytes(int64_t{10} << 30);
+  const auto devices = MakeDevices({.reference_devices = 1}, host);
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  ASSERT_EQ(devices->size(), 4U);
+  EXPECT_EQ((*devices)[0].memory_bytes(), 450) << "half of nine tenths: GPUs take none of it";
+  const v1::Device& gpu = (*devices)[1];
+  EXPECT_EQ(gpu.name(), "devices/gpu:0");
+  EXPECT_EQ(gpu.kind(), v1::DEVICE_KIND_GPU);
+  EXPECT_EQ(gpu.model(), "NVIDIA H200");
+  EXPECT_EQ(gpu.gpu().uuid(), "GPU-a");
+  EXPECT_EQ(gpu.threads(), 0);
+  EXPECT_EQ(gpu.memory_bytes(), int64_t{98} << 30);
+  EXPECT_THAT(gpu.precisions(), ElementsAre(v1::PRECISION_FLOAT32, v1::PRECISION_BFLOAT16));
+  EXPECT_EQ((*devices)[2].name(), "devices/gpu:1");
+  EXPECT_EQ((*devices)[2].memory_bytes(), int64_t{9} << 30);
+  EXPECT_EQ((*devices)[3].name(), "devices/reference:0");
+}
+
 TEST(MachineDevicesTest, CoresAndMemoryAreSplit) {
   const auto devices = MakeDevices({.cpu_devices = 2, .reference_devices = 1, .memory_bytes = 600}, Host(9));
   ASSERT_TRUE(devices.ok()) << devices.status();

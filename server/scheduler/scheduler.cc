@@ -24,8 +24,6 @@ constexpr absl::Duration kRetryAfter = absl::Seconds(1);
 // How old an explanation may be though nothing has changed: estimates of starts follow the progress of
 // others.
 constexpr absl::Duration kExplanationAge = absl::Seconds(1);
-// Jobs whose workers crashed on a device until it is excluded.
-constexpr int kMaxFaults = 2;
 
 absl::Time TimeOf(const google::protobuf::Timestamp& timestamp) {
   return absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(timestamp));
@@ -101,11 +99,7 @@ absl::Status Scheduler::RestoreRecords() {
   for (const StoredUsage& usage : usages) {
     usage_.Restore(usage.user, {usage.device_us * 1e-6, absl::FromUnixMicros(usage.as_of_us)});
   }
-  for (const StoredDevice& device : devices) {
-    device_records_[device.name] = device;
-    // The daemon may have been started without it.
-    inventory_->SetState(device.name, device.state, device.message, device.faults).status().IgnoreError();
-  }
+  RestoreDevices(devices);
   return absl::OkStatus();
 }
 
@@ -190,28 +184,6 @@ void Scheduler::Charge(const Holder& holder) {
       [user](const absl::Status& status) {
         if (!status.ok()) spdlog::warn("what {} has used is not recorded: {}", user, status.ToString());
       });
-}
-
-void Scheduler::CountFault(const std::string& device, const std::string& job) {
-  StoredDevice& record = device_records_[device];
-  record.name = device;
-  // One that crashes again and again says more of the job.
-  if (record.last_faulty_job == job) return;
-  record.last_faulty_job = job;
-  ++record.faults;
-  if (record.faults >= kMaxFaults && record.state != v1::DEVICE_STATE_EXCLUDED) {
-    record.state = v1::DEVICE_STATE_EXCLUDED;
-    record.message = absl::StrCat(
-        "The workers of ", record.faults, " jobs crashed on it, the last that of \"", job,
-        "\". Look at the machine, then: tandem devices resume ", device.substr(device.find('/') + 1));
-    spdlog::error("device excluded device={}: {}", device, record.message);
-  }
-  inventory_->SetState(device, record.state, record.message, record.faults).status().IgnoreError();
-  store_->Write([record](Transaction& transaction) { return transaction.PutDevice(record); },
-                [device](const absl::Status& status) {
-                  if (!status.ok())
-                    spdlog::warn("the fault of {} is not recorded: {}", device, status.ToString());
-                });
 }
 
 void Scheduler::ReleaseLease(const std::string& job_id, int32_t attempt, bool crashed) {
@@ -593,46 +565,6 @@ absl::Status Scheduler::CheckCanRun(const std::string& user, const v1::JobSpec& 
           " in all): the job could never run. 'tandem devices' says why; an administrator can resume "
           "them")),
       "DEVICES_EXCLUDED");
-}
-
-void Scheduler::SetDeviceState(const std::string& device, v1::DeviceState state, const std::string& reason,
-                               JobMachine::Done<v1::Device> done) {
-  absl::Status problem;
-  StoredDevice record;
-  {
-    MutexLock lock(&mutex_);
-    const auto known = device_records_.find(device);
-    if (known != device_records_.end()) record = known->second;
-    record.name = device;
-    if (state == v1::DEVICE_STATE_DRAINED && record.state == v1::DEVICE_STATE_EXCLUDED) {
-      problem = absl::FailedPreconditionError(
-          absl::StrCat("\"", device, "\" is excluded, which is more than drained; resume it first"));
-    } else {
-      record.state = state;
-      record.message = reason;
-      if (state == v1::DEVICE_STATE_ACTIVE) {
-        record.faults = 0;
-        record.last_faulty_job.clear();
-      }
-      problem = inventory_->SetState(device, record.state, record.message, record.faults).status();
-    }
-    if (problem.ok()) {
-      device_records_[device] = record;
-      Changed();
-    }
-  }
-  if (!problem.ok()) {
-    done(std::move(problem));
-    return;
-  }
-  store_->Write([record](Transaction& transaction) { return transaction.PutDevice(record); },
-                [this, device, done = std::move(done)](absl::Status status) mutable {
-                  if (!status.ok()) return done(std::move(status));
-                  for (v1::Device& now : inventory_->Devices()) {
-                    if (now.name() == device) return done(std::move(now));
-                  }
-                  done(absl::NotFoundError(absl::StrCat("there is no device \"", device, "\"")));
-                });
 }
 
 }  // namespace tandem

@@ -77,7 +77,8 @@ class Scheduler : public JobObserver, public WaitingSource {
   void Stop();
 
   // The worker of this attempt is gone and its devices are free. No effect where the lease is another
-  // attempt's. `crashed`: it ended by itself with a signal such as SIGSEGV, which counts against its devices.
+  // attempt's. `crashed`: it ended by a signal such as SIGSEGV or an error of CUDA, which counts against its
+  // devices.
   void ReleaseLease(const std::string& job_id, int32_t attempt, bool crashed);
 
   // All devices, with the jobs that hold them.
@@ -152,6 +153,7 @@ class Scheduler : public JobObserver, public WaitingSource {
   // Brings explanations_ up to date.
   void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { wake_ = looked_at_changes_ = true; }
+  void RestoreDevices(const std::vector<StoredDevice>& records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountFault(const std::string& device, const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Charge(const Holder& holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Time NextTimeLimit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -170,7 +172,7 @@ class Scheduler : public JobObserver, public WaitingSource {
   absl::flat_hash_map<std::string, Holder> holders_ ABSL_GUARDED_BY(mutex_);
   FairShare usage_ ABSL_GUARDED_BY(mutex_);
   RunTimeEstimate estimate_ ABSL_GUARDED_BY(mutex_);
-  // By name; of devices that are, or were, not simply in service.
+  // By identity; of devices that are, or were, not simply in service.
   std::map<std::string, StoredDevice> device_records_ ABSL_GUARDED_BY(mutex_);
 
   // The last Explain, in order and by id; old where looked_at_changes_ is set.

@@ -22,6 +22,16 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+std::vector<v1::Device> MakeGpus(const std::vector<std::string>& uuids) {
+  std::vector<v1::Device> devices(uuids.size());
+  for (size_t i = 0; i < uuids.size(); ++i) {
+    devices[i].set_name(absl::StrCat("devices/gpu:", i));
+    devices[i].set_kind(v1::DEVICE_KIND_GPU);
+    devices[i].mutable_gpu()->set_uuid(uuids[i]);
+  }
+  return devices;
+}
+
 std::vector<v1::Device> MakeCpus(int count) {
   std::vector<v1::Device> devices(count);
   for (int i = 0; i < count; ++i) {
@@ -76,8 +86,8 @@ class SchedulerTest : public testing::Test {
   }
 
   // As a daemon's start, on what an earlier one left.
-  absl::Status Open(int devices) {
-    inventory_ = std::make_unique<Inventory>(MakeCpus(devices));
+  absl::Status Open(std::vector<v1::Device> devices) {
+    inventory_ = std::make_unique<Inventory>(std::move(devices));
     Scheduler::Options options;
     options.quota = [this](const std::string&) { return UserQuota{most_devices_.load(), 0}; };
     scheduler_ = std::make_unique<Scheduler>(&jobs_.machine(), &jobs_.store(), inventory_.get(), &policy_,
@@ -88,16 +98,19 @@ class SchedulerTest : public testing::Test {
     if (!records.ok()) return records;
     return scheduler_->Restore(*jobs_.machine().NonTerminalJobs());
   }
-  void OpenAndStart(int devices) {
-    ASSERT_TRUE(Open(devices).ok());
+  absl::Status Open(int cpus) { return Open(MakeCpus(cpus)); }
+  void OpenAndStart(int cpus) { OpenAndStart(MakeCpus(cpus)); }
+  void OpenAndStart(std::vector<v1::Device> devices) {
+    ASSERT_TRUE(Open(std::move(devices)).ok());
     scheduler_->Start();
   }
-  void Reopen(int devices) {
+  void Reopen(int cpus) { Reopen(MakeCpus(cpus)); }
+  void Reopen(std::vector<v1::Device> devices) {
     scheduler_->Stop();
     jobs_.store().Close();
     scheduler_.reset();
     jobs_.Reopen();
-    OpenAndStart(devices);
+    OpenAndStart(std::move(devices));
   }
 
   std::string NewJob(int replicas) { return NewJob(replicas, {}); }
@@ -145,6 +158,12 @@ class SchedulerTest : public testing::Test {
   void Finish(const std::string& id, int32_t attempt) {
     EXPECT_TRUE(jobs_.Apply(id, attempt, {Started(1), Finished(2, v1::JOB_STATE_SUCCEEDED)}).ok());
     scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
+  }
+
+  std::vector<v1::DeviceState> States() {
+    std::vector<v1::DeviceState> states;
+    for (const v1::Device& device : scheduler_->ListDevices()) states.push_back(device.state());
+    return states;
   }
 
   std::vector<std::string> Holders() {
@@ -397,6 +416,17 @@ TEST_F(SchedulerTest, ADeviceOnWhichTwoJobsCrashIsExcluded) {
   EXPECT_EQ(device.state(), v1::DEVICE_STATE_EXCLUDED);
   EXPECT_EQ(device.faults(), 2);
   EXPECT_THAT(device.state_message(), HasSubstr("the last that of \"jobs/" + second));
+}
+
+TEST_F(SchedulerTest, AGpuKeepsItsStateWhenItGetsAnotherNumber) {
+  OpenAndStart(MakeGpus({"GPU-a", "GPU-b"}));
+  ASSERT_TRUE(SetDeviceState("devices/gpu:0", v1::DEVICE_STATE_DRAINED).ok());
+  Reopen(MakeGpus({"GPU-b", "GPU-a"}));
+  EXPECT_THAT(States(), ElementsAre(v1::DEVICE_STATE_ACTIVE, v1::DEVICE_STATE_DRAINED));
+  ASSERT_TRUE(SetDeviceState("devices/gpu:0", v1::DEVICE_STATE_EXCLUDED).ok());
+  Reopen(MakeGpus({"GPU-c", "GPU-a", "GPU-b"}));
+  EXPECT_THAT(States(),
+              ElementsAre(v1::DEVICE_STATE_ACTIVE, v1::DEVICE_STATE_DRAINED, v1::DEVICE_STATE_EXCLUDED));
 }
 
 TEST_F(SchedulerTest, QuotasAndUsageAreKnown) {

@@ -28,7 +28,7 @@ struct StoredToken {
 
 // What is said of a device, whether the daemon has it now or not.
 struct StoredDevice {
-  // "devices/cpu:0".
+  // "devices/cpu:0"; of a GPU its UUID, "GPU-...", as its number may become another's.
   std::string name;
   v1::DeviceState state = v1::DEVICE_STATE_ACTIVE;
   std::string message;

@@ -1,0 +1,208 @@
+#include "server/scheduler/nvml.h"
+
+#include <dlfcn.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+namespace {
+
+// Where the loader looks (LD_LIBRARY_PATH, ld.so.conf), then where containers and WSL have the driver's
+// libraries when the loader was not told.
+constexpr const char* kUsualPlaces[] = {
+    "libnvidia-ml.so.1",
+    "/usr/local/nvidia/lib64/libnvidia-ml.so.1",
+    "/usr/lib/wsl/lib/libnvidia-ml.so.1",
+};
+
+absl::StatusOr<void*> Open(const std::string& path) {
+  const std::vector<std::string> places =
+      path.empty() ? std::vector<std::string>(std::begin(kUsualPlaces), std::end(kUsualPlaces))
+                   : std::vector<std::string>{path};
+  for (const std::string& place : places) {
+    void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) return library;
+    const char* const error = dlerror();
+    const std::string why = error == nullptr ? "" : error;
+    if (!path.empty() || !absl::StrContains(why, "No such file")) {
+      return absl::FailedPreconditionError(absl::StrCat("cannot load ", place, ": ", why));
+    }
+  }
+  return absl::NotFoundError("there is no libnvidia-ml.so.1, which comes with NVIDIA's driver");
+}
+
+// Functions, by their names in the library.
+class Symbols {
+ public:
+  explicit Symbols(void* library) : library_(library) {}
+
+  template <typename Function>
+  void Find(const char* name, Function* function) {
+    *function = reinterpret_cast<Function>(dlsym(library_, name));
+    if (*function == nullptr && missing_.empty()) missing_ = name;
+  }
+  template <typename Function>
+  void FindIfThere(const char* name, Function* function) {
+    *function = reinterpret_cast<Function>(dlsym(library_, name));
+  }
+  // The first that is not there.
+  const std::string& missing() const { return missing_; }
+
+ private:
+  void* const library_;
+  std::string missing_;
+};
+
+absl::StatusOr<NvmlFunctions> FunctionsOf(void* library) {
+  NvmlFunctions functions;
+  Symbols symbols(library);
+  symbols.Find("nvmlInit_v2", &functions.Init_v2);
+  symbols.Find("nvmlShutdown", &functions.Shutdown);
+  symbols.Find("nvmlErrorString", &functions.ErrorString);
+  symbols.Find("nvmlSystemGetDriverVersion", &functions.SystemGetDriverVersion);
+  symbols.Find("nvmlSystemGetCudaDriverVersion", &functions.SystemGetCudaDriverVersion);
+  symbols.Find("nvmlDeviceGetCount_v2", &functions.DeviceGetCount_v2);
+  symbols.Find("nvmlDeviceGetHandleByIndex_v2", &functions.DeviceGetHandleByIndex_v2);
+  symbols.Find("nvmlDeviceGetName", &functions.DeviceGetName);
+  symbols.Find("nvmlDeviceGetUUID", &functions.DeviceGetUUID);
+  symbols.Find("nvmlDeviceGetPciInfo_v3", &functions.DeviceGetPciInfo_v3);
+  symbols.Find("nvmlDeviceGetMemoryInfo", &functions.DeviceGetMemoryInfo);
+  symbols.Find("nvmlDeviceGetCudaComputeCapability", &functions.DeviceGetCudaComputeCapability);
+  symbols.FindIfThere("nvmlDeviceGetMigMode", &functions.DeviceGetMigMode);
+  symbols.FindIfThere("nvmlDeviceGetComputeMode", &functions.DeviceGetComputeMode);
+  symbols.FindIfThere("nvmlDeviceGetUtilizationRates", &functions.DeviceGetUtilizationRates);
+  symbols.FindIfThere("nvmlDeviceGetTemperature", &functions.DeviceGetTemperature);
+  symbols.FindIfThere("nvmlDeviceGetPowerUsage", &functions.DeviceGetPowerUsage);
+  symbols.FindIfThere("nvmlDeviceGetEnforcedPowerLimit", &functions.DeviceGetEnforcedPowerLimit);
+  symbols.FindIfThere("nvmlDeviceGetTotalEccErrors", &functions.DeviceGetTotalEccErrors);
+  if (symbols.missing().empty()) return functions;
+  return absl::FailedPreconditionError(
+      absl::StrCat("the driver's library has no ", symbols.missing(), ": install a newer driver"));
+}
+
+// Whether a function that need not be there is, and succeeds.
+template <typename... Parameters, typename... Arguments>
+bool Ask(NvmlReturn (*function)(Parameters...), Arguments... arguments) {
+  return function != nullptr && function(arguments...) == kNvmlSuccess;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Nvml>> Nvml::Load(const std::string& path) {
+  TANDEM_ASSIGN_OR_RETURN(void* const library, Open(path));
+  const absl::StatusOr<NvmlFunctions> functions = FunctionsOf(library);
+  if (!functions.ok()) {
+    dlclose(library);
+    return functions.status();
+  }
+  if (const NvmlReturn result = functions->Init_v2(); result != kNvmlSuccess) {
+    const std::string why = functions->ErrorString(result);
+    dlclose(library);
+    switch (result) {
+      case kNvmlDriverNotLoaded:
+      case kNvmlGpuNotFound:
+        return absl::NotFoundError(why);
+      case kNvmlVersionMismatch:
+        return absl::FailedPreconditionError(
+            absl::StrCat(why, ": the driver was updated since the machine started; start it again"));
+      case kNvmlNoPermission:
+        return absl::FailedPreconditionError(
+            absl::StrCat(why, ": this user may not open /dev/nvidiactl or /dev/nvidia*"));
+      default:
+        return absl::FailedPreconditionError(absl::StrCat(why, "; does nvidia-smi work?"));
+    }
+  }
+  std::unique_ptr<Nvml> nvml(new Nvml(library, *functions));
+  char version[kNvmlTextSize] = "";
+  if (functions->SystemGetDriverVersion(version, sizeof(version)) == kNvmlSuccess) {
+    nvml->driver_version_ = version;
+  }
+  int cuda_version = 0;
+  if (functions->SystemGetCudaDriverVersion(&cuda_version) == kNvmlSuccess) {
+    nvml->cuda_version_ = cuda_version;
+  }
+  return nvml;
+}
+
+Nvml::~Nvml() {
+  functions_.Shutdown();
+  dlclose(library_);
+}
+
+absl::Status Nvml::ToStatus(NvmlReturn result) const {
+  if (result == kNvmlSuccess) return absl::OkStatus();
+  return absl::UnavailableError(functions_.ErrorString(result));
+}
+
+absl::StatusOr<int> Nvml::CountGpus() const {
+  unsigned count = 0;
+  TANDEM_RETURN_IF_ERROR(ToStatus(functions_.DeviceGetCount_v2(&count)));
+  return static_cast<int>(count);
+}
+
+absl::StatusOr<Nvml::Gpu> Nvml::Describe(int index) const {
+  Gpu gpu;
+  TANDEM_RETURN_IF_ERROR(ToStatus(functions_.DeviceGetHandleByIndex_v2(index, &gpu.handle)));
+  char text[kNvmlTextSize] = "";
+  TANDEM_RETURN_IF_ERROR(ToStatus(functions_.DeviceGetUUID(gpu.handle, text, sizeof(text))));
+  gpu.status.set_uuid(text);
+  TANDEM_RETURN_IF_ERROR(ToStatus(functions_.DeviceGetName(gpu.handle, text, sizeof(text))));
+  gpu.model = text;
+  TANDEM_RETURN_IF_ERROR(
+      ToStatus(functions_.DeviceGetCudaComputeCapability(gpu.handle, &gpu.major, &gpu.minor)));
+  gpu.status.set_compute_capability(absl::StrCat(gpu.major, ".", gpu.minor));
+  NvmlMemory memory = {};
+  TANDEM_RETURN_IF_ERROR(ToStatus(functions_.DeviceGetMemoryInfo(gpu.handle, &memory)));
+  gpu.status.set_total_memory_bytes(static_cast<int64_t>(memory.total));
+  NvmlPciInfo pci = {};
+  if (functions_.DeviceGetPciInfo_v3(gpu.handle, &pci) == kNvmlSuccess) gpu.status.set_pci_bus_id(pci.bus_id);
+  gpu.status.set_driver_version(driver_version_);
+  unsigned split = 0;
+  unsigned split_later = 0;
+  gpu.is_split = Ask(functions_.DeviceGetMigMode, gpu.handle, &split, &split_later) && split != 0;
+  int mode = 0;
+  gpu.is_prohibited =
+      Ask(functions_.DeviceGetComputeMode, gpu.handle, &mode) && mode == kNvmlComputeProhibited;
+  return gpu;
+}
+
+absl::Status Nvml::Refresh(NvmlHandle gpu, v1::GpuStatus* status) const {
+  status->clear_used_memory_bytes();
+  status->clear_utilization_percent();
+  status->clear_temperature_celsius();
+  status->clear_power_watts();
+  status->clear_power_limit_watts();
+  status->clear_ecc_corrected_errors();
+  status->clear_ecc_uncorrected_errors();
+  // All GPUs have it, so that an error is the GPU's.
+  NvmlMemory memory = {};
+  TANDEM_RETURN_IF_ERROR(ToStatus(functions_.DeviceGetMemoryInfo(gpu, &memory)));
+  status->set_used_memory_bytes(static_cast<int64_t>(memory.used));
+  NvmlUtilization utilization = {};
+  if (Ask(functions_.DeviceGetUtilizationRates, gpu, &utilization)) {
+    status->set_utilization_percent(static_cast<int>(utilization.gpu));
+  }
+  unsigned value = 0;
+  if (Ask(functions_.DeviceGetTemperature, gpu, kNvmlTemperatureOfDie, &value)) {
+    status->set_temperature_celsius(static_cast<int>(value));
+  }
+  if (Ask(functions_.DeviceGetPowerUsage, gpu, &value)) status->set_power_watts(value / 1000.0);
+  if (Ask(functions_.DeviceGetEnforcedPowerLimit, gpu, &value)) status->set_power_limit_watts(value / 1000.0);
+  unsigned long long errors = 0;
+  if (Ask(functions_.DeviceGetTotalEccErrors, gpu, kNvmlCorrectedErrors, kNvmlErrorsSinceTheDriverCame,
+          &errors)) {
+    status->set_ecc_corrected_errors(static_cast<int64_t>(errors));
+  }
+  if (Ask(functions_.DeviceGetTotalEccErrors, gpu, kNvmlUncorrectedErrors, kNvmlErrorsSinceTheDriverCame,
+          &errors)) {
+    status->set_ecc_uncorrected_errors(static_cast<int64_t>(errors));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem

@@ -1,0 +1,87 @@
+#ifndef TANDEM_SERVER_SCHEDULER_NVML_FUNCTIONS_H_
+#define TANDEM_SERVER_SCHEDULER_NVML_FUNCTIONS_H_
+
+// What is used of NVIDIA's management library (NVML), as its header nvml.h declares it. The header is part of
+// the CUDA toolkit, which a machine with a GPU need not have; what is declared here has not changed since
+// version 11 of the library.
+
+namespace tandem {
+
+extern "C" {
+
+// nvmlReturn_t; 0 is success.
+using NvmlReturn = int;
+constexpr NvmlReturn kNvmlSuccess = 0;
+constexpr NvmlReturn kNvmlNotSupported = 3;
+constexpr NvmlReturn kNvmlNoPermission = 4;
+constexpr NvmlReturn kNvmlDriverNotLoaded = 9;
+constexpr NvmlReturn kNvmlGpuIsLost = 15;
+constexpr NvmlReturn kNvmlVersionMismatch = 18;
+constexpr NvmlReturn kNvmlGpuNotFound = 28;
+
+// Of strings that it writes: NVML_DEVICE_NAME_V2_BUFFER_SIZE and others, which are no larger.
+constexpr unsigned kNvmlTextSize = 96;
+
+// nvmlDevice_t.
+using NvmlHandle = struct NvmlDeviceState*;
+
+// nvmlMemory_t, in bytes.
+struct NvmlMemory {
+  unsigned long long total;
+  unsigned long long free;
+  unsigned long long used;
+};
+
+// nvmlUtilization_t, in percent.
+struct NvmlUtilization {
+  unsigned gpu;
+  unsigned memory;
+};
+
+// nvmlPciInfo_t.
+struct NvmlPciInfo {
+  char legacy_bus_id[16];
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned device_id;
+  unsigned subsystem_id;
+  char bus_id[32];
+};
+
+constexpr int kNvmlTemperatureOfDie = 0;          // NVML_TEMPERATURE_GPU
+constexpr int kNvmlComputeProhibited = 2;         // NVML_COMPUTEMODE_PROHIBITED
+constexpr int kNvmlCorrectedErrors = 0;           // NVML_MEMORY_ERROR_TYPE_CORRECTED
+constexpr int kNvmlUncorrectedErrors = 1;         // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
+constexpr int kNvmlErrorsSinceTheDriverCame = 0;  // NVML_VOLATILE_ECC
+
+}  // extern "C"
+
+// NVML's functions of these names, without "nvml".
+struct NvmlFunctions {
+  NvmlReturn (*Init_v2)();
+  NvmlReturn (*Shutdown)();
+  const char* (*ErrorString)(NvmlReturn);
+  NvmlReturn (*SystemGetDriverVersion)(char* version, unsigned size);
+  NvmlReturn (*SystemGetCudaDriverVersion)(int* version);
+  NvmlReturn (*DeviceGetCount_v2)(unsigned* count);
+  NvmlReturn (*DeviceGetHandleByIndex_v2)(unsigned index, NvmlHandle* device);
+  NvmlReturn (*DeviceGetName)(NvmlHandle device, char* name, unsigned size);
+  NvmlReturn (*DeviceGetUUID)(NvmlHandle device, char* uuid, unsigned size);
+  NvmlReturn (*DeviceGetPciInfo_v3)(NvmlHandle device, NvmlPciInfo* info);
+  NvmlReturn (*DeviceGetMemoryInfo)(NvmlHandle device, NvmlMemory* memory);
+  NvmlReturn (*DeviceGetCudaComputeCapability)(NvmlHandle device, int* major, int* minor);
+
+  // Null in libraries, and NOT_SUPPORTED on GPUs, that know nothing of it.
+  NvmlReturn (*DeviceGetMigMode)(NvmlHandle device, unsigned* current, unsigned* pending);
+  NvmlReturn (*DeviceGetComputeMode)(NvmlHandle device, int* mode);
+  NvmlReturn (*DeviceGetUtilizationRates)(NvmlHandle device, NvmlUtilization* utilization);
+  NvmlReturn (*DeviceGetTemperature)(NvmlHandle device, int sensor, unsigned* celsius);
+  NvmlReturn (*DeviceGetPowerUsage)(NvmlHandle device, unsigned* milliwatts);
+  NvmlReturn (*DeviceGetEnforcedPowerLimit)(NvmlHandle device, unsigned* milliwatts);
+  NvmlReturn (*DeviceGetTotalEccErrors)(NvmlHandle device, int type, int counter, unsigned long long* errors);
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_SCHEDULER_NVML_FUNCTIONS_H_

@@ -1,0 +1,93 @@
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/scheduler/scheduler.h"
+
+// Which devices take jobs.
+
+namespace tandem {
+namespace {
+
+// Jobs whose workers crashed on a device until it is excluded.
+constexpr int kMaxFaults = 2;
+
+}  // namespace
+
+void Scheduler::RestoreDevices(const std::vector<StoredDevice>& records) {
+  for (const StoredDevice& record : records) device_records_[record.name] = record;
+  // The daemon may have been started without some.
+  for (const v1::Device& device : inventory_->Devices()) {
+    const auto found = device_records_.find(inventory_->IdentityOf(device.name()));
+    if (found == device_records_.end()) continue;
+    const StoredDevice& record = found->second;
+    inventory_->SetState(device.name(), record.state, record.message, record.faults).status().IgnoreError();
+  }
+}
+
+void Scheduler::CountFault(const std::string& device, const std::string& job) {
+  const std::string identity = inventory_->IdentityOf(device);
+  StoredDevice& record = device_records_[identity];
+  record.name = identity;
+  // One that crashes again and again says more of the job.
+  if (record.last_faulty_job == job) return;
+  record.last_faulty_job = job;
+  ++record.faults;
+  if (record.faults >= kMaxFaults && record.state != v1::DEVICE_STATE_EXCLUDED) {
+    record.state = v1::DEVICE_STATE_EXCLUDED;
+    record.message = absl::StrCat(
+        "The workers of ", record.faults, " jobs crashed on it, the last that of \"", job,
+        "\". Look at the machine, then: tandem devices resume ", device.substr(device.find('/') + 1));
+    spdlog::error("device excluded device={}: {}", device, record.message);
+  }
+  inventory_->SetState(device, record.state, record.message, record.faults).status().IgnoreError();
+  store_->Write([record](Transaction& transaction) { return transaction.PutDevice(record); },
+                [device](const absl::Status& status) {
+                  if (!status.ok())
+                    spdlog::warn("the fault of {} is not recorded: {}", device, status.ToString());
+                });
+}
+
+void Scheduler::SetDeviceState(const std::string& device, v1::DeviceState state, const std::string& reason,
+                               JobMachine::Done<v1::Device> done) {
+  absl::Status problem;
+  StoredDevice record;
+  {
+    MutexLock lock(&mutex_);
+    const std::string identity = inventory_->IdentityOf(device);
+    const auto known = device_records_.find(identity);
+    if (known != device_records_.end()) record = known->second;
+    record.name = identity;
+    if (state == v1::DEVICE_STATE_DRAINED && record.state == v1::DEVICE_STATE_EXCLUDED) {
+      problem = absl::FailedPreconditionError(
+          absl::StrCat("\"", device, "\" is excluded, which is more than drained; resume it first"));
+    } else {
+      record.state = state;
+      record.message = reason;
+      if (state == v1::DEVICE_STATE_ACTIVE) {
+        record.faults = 0;
+        record.last_faulty_job.clear();
+      }
+      problem = inventory_->SetState(device, record.state, record.message, record.faults).status();
+    }
+    if (problem.ok()) {
+      device_records_[identity] = record;
+      Changed();
+    }
+  }
+  if (!problem.ok()) {
+    done(std::move(problem));
+    return;
+  }
+  store_->Write([record](Transaction& transaction) { return transaction.PutDevice(record); },
+                [this, device, done = std::move(done)](absl::Status status) mutable {
+                  if (!status.ok()) return done(std::move(status));
+                  for (v1::Device& now : inventory_->Devices()) {
+                    if (now.name() == device) return done(std::move(now));
+                  }
+                  done(absl::NotFoundError(absl::StrCat("there is no device \"", device, "\"")));
+                });
+}
+
+}  // namespace tandem
