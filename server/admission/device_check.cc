@@ -31,7 +31,14 @@ absl::string_view KindName(v1::DeviceKind kind) {
 }
 
 BackendKind BackendOf(v1::DeviceKind kind) {
-  return kind == v1::DEVICE_KIND_REFERENCE ? BackendKind::kReference : BackendKind::kCpu;
+  switch (kind) {
+    case v1::DEVICE_KIND_GPU:
+      return BackendKind::kCuda;
+    case v1::DEVICE_KIND_REFERENCE:
+      return BackendKind::kReference;
+    default:
+      return BackendKind::kCpu;
+  }
 }
 
 bool IsOpen(v1::DeviceKind kind) {
@@ -195,8 +202,9 @@ absl::Status DeviceCheck::CheckPrecision(v1::Precision precision, v1::DeviceKind
   std::string why;
   if (precision == v1::PRECISION_BFLOAT16 && kind == v1::DEVICE_KIND_CPU) {
     why = ", since this processor has no instructions for it (AVX512_BF16)";
-  } else if (precision == v1::PRECISION_FLOAT16 && kind == v1::DEVICE_KIND_CPU) {
-    why = ", which is for GPUs";
+  } else if (precision == v1::PRECISION_FLOAT16) {
+    why =
+        ", which no device offers yet; PRECISION_BFLOAT16 is as fast on GPUs, and its loss needs no scaling";
   }
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(

@@ -75,6 +75,39 @@ TEST(DeviceCheckTest, TheKindIsTheFirstWithEnoughDevices) {
   EXPECT_EQ(kind("devices: 'cpu:1'", kGpuFirst), v1::DEVICE_KIND_CPU);
 }
 
+TEST(DeviceCheckTest, GpusOfferTheirPrecisionsOpsAndMemory) {
+  std::vector<v1::Device> devices = Devices(2, 1);
+  devices[0].add_precisions(v1::PRECISION_BFLOAT16);
+  devices[1].add_precisions(v1::PRECISION_BFLOAT16);
+  const DeviceCheck check(devices, kGpuFirst);
+  const auto verdict = [&check](v1::Precision precision, const JobPlan& plan) {
+    v1::JobSpec spec = Job("count: 2", check);
+    spec.mutable_training()->set_precision(precision);
+    const absl::StatusOr<int64_t> bytes = check.Check(plan, &spec);
+    EXPECT_TRUE(!bytes.ok() || spec.replicas().device_kind() == v1::DEVICE_KIND_GPU);
+    return bytes;
+  };
+  JobPlan plan = Plan(1 << 20);
+  plan.ops = {"conv2d", "batch_norm", "sgd"};
+  // Is not the GPUs' memory.
+  plan.host_memory_bytes = 1 << 20;
+  EXPECT_EQ(*verdict(v1::PRECISION_UNSPECIFIED, plan), 1 << 20);
+  EXPECT_EQ(*verdict(v1::PRECISION_FLOAT32, plan), 1 << 20);
+  EXPECT_EQ(*verdict(v1::PRECISION_BFLOAT16, plan), 1 << 20);
+
+  const absl::Status half = verdict(v1::PRECISION_FLOAT16, plan).status();
+  EXPECT_EQ(GetReason(half), "PRECISION_NOT_OFFERED");
+  EXPECT_THAT(std::string(half.message()),
+              AllOf(HasSubstr("spec.training.precision: GPU devices"), HasSubstr("PRECISION_FLOAT16"),
+                    HasSubstr("They offer PRECISION_FLOAT32, PRECISION_BFLOAT16")));
+  EXPECT_EQ(GetReason(verdict(v1::PRECISION_FLOAT64, plan).status()), "PRECISION_NOT_OFFERED");
+  EXPECT_EQ(GetReason(verdict(v1::PRECISION_FLOAT32, Plan((1 << 20) + 1)).status()), "TOO_LITTLE_MEMORY");
+  plan.ops.push_back("no_such_op");
+  const absl::Status op = verdict(v1::PRECISION_FLOAT32, plan).status();
+  EXPECT_EQ(GetReason(op), "OP_NOT_OFFERED");
+  EXPECT_THAT(std::string(op.message()), AllOf(HasSubstr("GPU devices"), HasSubstr("no_such_op")));
+}
+
 TEST(DeviceCheckTest, AllIsTheNamesOfAll) {
   const DeviceCheck check(Devices(0, 3), kGpuFirst);
   const v1::JobSpec spec = Job("devices: 'all'", check);
