@@ -328,6 +328,43 @@ TEST_F(AppTest, ListShowsATableOrJson) {
   EXPECT_THAT(terminal_.out(), HasSubstr("- name: jobs/lenet-1\n  spec:"));
 }
 
+TEST_F(AppTest, DevicesShowWhatAGpuIsAndHowItIs) {
+  daemon_.list_devices = [](v1::ListDevicesResponse* response) {
+    v1::Device& cpu = *response->add_devices();
+    cpu.set_name("devices/cpu:0");
+    cpu.set_kind(v1::DEVICE_KIND_CPU);
+    cpu.set_model("A CPU");
+    cpu.set_memory_bytes(8'000'000'000);
+    cpu.set_threads(2);
+    v1::Device& gpu = *response->add_devices();
+    gpu.set_name("devices/gpu:0");
+    gpu.set_kind(v1::DEVICE_KIND_GPU);
+    gpu.set_model("NVIDIA H200");
+    gpu.set_memory_bytes(148'600'000'000);
+    gpu.add_jobs("jobs/lenet-1");
+    gpu.mutable_gpu()->set_uuid("GPU-8932f937");
+    gpu.mutable_gpu()->set_utilization_percent(37);
+    gpu.mutable_gpu()->set_used_memory_bytes(2'000'000'000);
+    gpu.mutable_gpu()->set_temperature_celsius(41);
+    gpu.mutable_gpu()->set_power_watts(126.5);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"devices"}), 0) << terminal_.err();
+  EXPECT_EQ("\n" + terminal_.out(), R"(
+DEVICE  KIND  MODEL          MEMORY  THREADS  JOB
+cpu:0   cpu   A CPU          8.0 GB        2  free
+gpu:0   gpu   NVIDIA H200  148.6 GB        -  lenet-1
+)");
+  FakeTerminal wide;
+  EXPECT_EQ(RunCommand({"devices", "-o", "wide"}, wide), 0);
+  EXPECT_THAT(wide.out(), HasSubstr("BUSY  FILLED  TEMP  POWER  ECC  UUID          MESSAGE\n"));
+  EXPECT_THAT(wide.out(), HasSubstr(" -       -     -      -    -  -             -\n"));
+  EXPECT_THAT(wide.out(), HasSubstr(" 37%  2.0 GB  41 C  127 W    -  GPU-8932f937  -\n"));
+  FakeTerminal json;
+  EXPECT_EQ(RunCommand({"devices", "-o", "json"}, json), 0);
+  EXPECT_THAT(json.out(), HasSubstr("\"utilizationPercent\":37"));
+}
+
 TEST_F(AppTest, DescribeAsYamlCanBeSubmittedAgain) {
   EXPECT_EQ(Run({"describe", "lenet-1", "-o", "yaml"}), 0);
   EXPECT_EQ(terminal_.out(), "# jobs/lenet-1: succeeded\nname: lenet\ntraining: {epochs: 3}\n");

@@ -1,6 +1,9 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -27,6 +30,16 @@ std::string Use(const v1::Device& device, const Style& style) {
   return use.empty() ? state : absl::StrCat(use, " (", state, ")");
 }
 
+// What changes of a GPU, and what it is known by; a dash for what its driver does not say.
+std::vector<std::string> GpuColumns(const v1::GpuStatus& gpu) {
+  return {gpu.has_utilization_percent() ? absl::StrCat(gpu.utilization_percent(), "%") : "-",
+          gpu.has_used_memory_bytes() ? FormatBytes(gpu.used_memory_bytes()) : "-",
+          gpu.has_temperature_celsius() ? absl::StrCat(gpu.temperature_celsius(), " C") : "-",
+          gpu.has_power_watts() ? absl::StrCat(std::lround(gpu.power_watts()), " W") : "-",
+          gpu.has_ecc_uncorrected_errors() ? absl::StrCat(gpu.ecc_uncorrected_errors()) : "-",
+          gpu.uuid().empty() ? "-" : gpu.uuid()};
+}
+
 int Run(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
@@ -39,7 +52,16 @@ int Run(Session& session) {
   }
   std::vector<Table::Column> columns = {{"DEVICE"},       {"KIND"},          {"MODEL"},
                                         {"MEMORY", true}, {"THREADS", true}, {"JOB"}};
-  if (session.wide()) columns.insert(columns.end(), {{"USED", true}, {"FAULTS", true}, {"MESSAGE"}});
+  const bool shows_gpus =
+      session.wide() && std::any_of(devices->begin(), devices->end(),
+                                    [](const v1::Device& device) { return device.has_gpu(); });
+  if (session.wide()) columns.insert(columns.end(), {{"USED", true}, {"FAULTS", true}});
+  if (shows_gpus) {
+    columns.insert(
+        columns.end(),
+        {{"BUSY", true}, {"FILLED", true}, {"TEMP", true}, {"POWER", true}, {"ECC", true}, {"UUID"}});
+  }
+  if (session.wide()) columns.push_back({"MESSAGE"});
   Table table(columns);
   for (const v1::Device& device : *devices) {
     std::vector<std::string> row = {device.name().substr(device.name().find('/') + 1),
@@ -49,10 +71,13 @@ int Run(Session& session) {
                                     device.threads() > 0 ? absl::StrCat(device.threads()) : "-",
                                     Use(device, session.style())};
     if (session.wide()) {
-      row.insert(row.end(),
-                 {absl::StrCat(std::lround(100 * device.leased_share()), "%"), absl::StrCat(device.faults()),
-                  device.state_message().empty() ? "-" : device.state_message()});
+      row.push_back(absl::StrCat(std::lround(100 * device.leased_share()), "%"));
+      row.push_back(absl::StrCat(device.faults()));
     }
+    if (shows_gpus) {
+      for (std::string& cell : GpuColumns(device.gpu())) row.push_back(std::move(cell));
+    }
+    if (session.wide()) row.push_back(device.state_message().empty() ? "-" : device.state_message());
     table.AddRow(std::move(row));
   }
   session.terminal().Out(table.Render(session.style()));
