@@ -29,6 +29,7 @@
 #include "server/scheduler/host_resources.h"
 #include "server/scheduler/machine_devices.h"
 #include "server/store/records.h"
+#include "server/workers/leased_gpus.h"
 
 namespace tandem {
 namespace {
@@ -59,6 +60,30 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
     const DaemonOptions& options, std::shared_ptr<const Authenticator> authenticator) {
   if (options.tls_cert.empty()) return PlainCredentials(std::move(authenticator));
   return TlsCredentials({options.tls_cert, options.tls_key}, std::move(authenticator));
+}
+
+// Null where the environment does not have it.
+std::optional<std::string> Variable(const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+std::unique_ptr<GpuMonitor> FindGpus() {
+  GpuMonitor::Options options;
+  options.nvml_path = Variable("TANDEM_NVML").value_or("");
+  options.visible_devices = Variable("CUDA_VISIBLE_DEVICES");
+  options.cuda_major = TANDEM_CUDA_MAJOR;
+  std::unique_ptr<GpuMonitor> gpus = GpuMonitor::Open(options);
+  for (const GpuMonitor::Note& note : gpus->notes()) {
+    spdlog::log(note.is_warning ? spdlog::level::warn : spdlog::level::info, "{}", note.text);
+  }
+  for (size_t i = 0; i < gpus->gpus().size(); ++i) {
+    const HostGpu& gpu = gpus->gpus()[i];
+    spdlog::info("gpu:{} is there: {}, {:.1f} GiB, {}, driver {}", i, gpu.model,
+                 static_cast<double>(gpu.status.total_memory_bytes()) / (int64_t{1} << 30), gpu.status.uuid(),
+                 gpu.status.driver_version());
+  }
+  return gpus;
 }
 
 // The kinds of device for jobs without a wish, as the environment says.
@@ -155,7 +180,10 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   device_options.cpu_threads = options.threads_per_cpu_device;
   device_options.reference_devices = options.reference_devices;
   device_options.memory_bytes = options.memory_bytes;
-  TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Device> devices, MakeDevices(device_options, ProbeHost()));
+  HostResources host = ProbeHost();
+  gpus_ = FindGpus();
+  host.gpus = gpus_->gpus();
+  TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Device> devices, MakeDevices(device_options, host));
   inventory_ = std::make_unique<Inventory>(devices);
   TANDEM_RETURN_IF_ERROR(OpenData(options));
   TANDEM_RETURN_IF_ERROR(OpenDatasets(options));
@@ -172,6 +200,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   WorkerSupervisor::Options worker_options;
   worker_options.worker_program = std::filesystem::absolute(options.worker_program).string();
   worker_options.state_folder = state_folder_->path();
+  for (const HostGpu& gpu : gpus_->gpus()) worker_options.gpu_uuids.push_back(gpu.status.uuid());
   worker_options.cancel_grace = options.cancel_grace;
   worker_options.resolve_dataset = [this](const v1::DatasetSpec& spec) { return datasets_->Resolve(spec); };
   worker_options.find_weights = [this](const v1::InitialWeights& weights) { return weights_->Find(weights); };
@@ -201,15 +230,33 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
       std::remove_if(left.begin(), left.end(), [](const v1::Job& job) { return IsAtRest(job.state()); }),
       left.end());
   for (v1::Job& job : workers_->FindLingering()) left.push_back(std::move(job));
+  for (v1::Job& job : left) RenameLeasedGpus(inventory_->Devices(), &job);
   if (absl::Status status = scheduler_->Restore(left); !status.ok()) {
     spdlog::warn("some leases of jobs that go on could not be restored: {}", std::string(status.message()));
   }
   TANDEM_RETURN_IF_ERROR(workers_->Begin(left, [this](const std::string& id, int32_t attempt, bool crashed) {
+    if (crashed) ExcludeLostGpus(id);
     scheduler_->ReleaseLease(id, attempt, crashed);
   }));
   if (!left.empty()) spdlog::info("took over jobs={}", left.size());
   scheduler_->Start();
   return absl::OkStatus();
+}
+
+void Daemon::ExcludeLostGpus(const std::string& job_id) {
+  for (v1::Device& device : inventory_->Devices()) {
+    const auto& jobs = device.jobs();
+    if (!device.has_gpu() || std::find(jobs.begin(), jobs.end(), JobName(job_id)) == jobs.end()) continue;
+    const absl::Status answers = gpus_->Refresh(device.mutable_gpu());
+    if (answers.ok()) continue;
+    spdlog::error("device excluded device={}: {}", device.name(), answers.ToString());
+    scheduler_->SetDeviceState(
+        device.name(), v1::DEVICE_STATE_EXCLUDED,
+        absl::StrCat("A worker failed on it, and now its driver says: ", answers.message(), ". See dmesg."),
+        [](const absl::StatusOr<v1::Device>& excluded) {
+          if (!excluded.ok()) spdlog::warn("this is not recorded: {}", excluded.status().ToString());
+        });
+  }
 }
 
 absl::Status Daemon::OpenDatasets(const DaemonOptions& options) {
@@ -266,6 +313,12 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.authenticator = authenticator_.get();
   context.tokens = tokens_.get();
   context.quota = Quotas(options);
+  if (!gpus_->gpus().empty()) {
+    context.refresh_gpu = [this](v1::GpuStatus* status) {
+      // One that does not answer shows nothing.
+      gpus_->Refresh(status).IgnoreError();
+    };
+  }
   context.daemon.set_version(kVersion);
   context.daemon.mutable_start_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
   context.daemon.set_state_folder(state_folder_->path());

@@ -26,6 +26,7 @@
 #include "server/rpc/lifecycle.h"
 #include "server/rpc/rpc_server.h"
 #include "server/scheduler/backfill_policy.h"
+#include "server/scheduler/gpu_monitor.h"
 #include "server/scheduler/inventory.h"
 #include "server/scheduler/scheduler.h"
 #include "server/store/state_folder.h"
@@ -65,6 +66,8 @@ class Daemon {
   absl::Status TakeOverJobs(const DaemonOptions& options);
   absl::Status Serve(const DaemonOptions& options, const ListenAddress& address,
                      std::shared_ptr<grpc::ServerCredentials> credentials);
+  // Of the job whose worker crashed: those that do not answer any more must not be the next job's.
+  void ExcludeLostGpus(const std::string& job_id);
   // What each user may have, by the user's token and the options.
   std::function<UserQuota(const std::string&)> Quotas(const DaemonOptions& options) const;
   std::string AddressFile() const { return state_folder_->path() + "/address"; }
@@ -72,6 +75,7 @@ class Daemon {
   Lifecycle* const lifecycle_;
   // In the order in which they come up.
   std::unique_ptr<StateFolder> state_folder_;
+  std::unique_ptr<GpuMonitor> gpus_;
   // Before those whose threads may still wake a log's follower, which posts to the pool and leaves the
   // watcher.
   std::unique_ptr<BlockingPool> pool_;

@@ -75,6 +75,14 @@ TEST_F(BlockingTest, ReadsOnThePool) {
   ExpectStreamOnPool(&rpc::ReadArtifact, artifact);
 }
 
+TEST_F(BlockingTest, AsksGpusOnThePool) {
+  context_.scheduler = scheduler_.get();
+  bool asked = false;
+  context_.refresh_gpu = [&asked](v1::GpuStatus*) { asked = true; };
+  ExpectOnPool(&rpc::ListDevices, v1::ListDevicesRequest());
+  EXPECT_FALSE(asked);
+}
+
 TEST_F(BlockingTest, AStreamThatIsCancelledBeforeItsSourceIsThereEnds) {
   BlockingPool pool(1);
   context_.pool = &pool;

@@ -40,6 +40,11 @@ absl::StatusOr<internal::v1::ModelTask> MakeModelTask(const RpcContext& context,
   *task.mutable_spec() = job->spec();
   *task.mutable_device() = ChooseDevice(context.scheduler->ListDevices(), *job);
   task.set_memory_bytes(task.device().memory_bytes());
+  const auto& offered = task.device().precisions();
+  if (std::find(offered.begin(), offered.end(), job->spec().training().precision()) == offered.end()) {
+    // Trained on a GPU, in what this processor has not.
+    task.mutable_spec()->mutable_training()->clear_precision();
+  }
   return task;
 }
 

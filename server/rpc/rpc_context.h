@@ -46,6 +46,8 @@ struct RpcContext {
   v1::Daemon daemon;
   DatasetRegistry* registry = nullptr;
   Uploads* uploads = nullptr;
+  // Brings up to date what a GPU's status says of what changes; may take a while. Null: there are no GPUs.
+  std::function<void(v1::GpuStatus*)> refresh_gpu;
 };
 
 }  // namespace tandem

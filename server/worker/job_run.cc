@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/env.h"
@@ -30,6 +31,13 @@ Finished MakeFinished(v1::JobState state, v1::StateReason reason, absl::string_v
   finished.set_reason(reason);
   finished.set_message(std::string(message));
   return finished;
+}
+
+// Messages of the CUDA backend that begin so are of errors after which nothing works any more in the process;
+// the trainer may have put the replica before them.
+bool IsDeviceFailure(const absl::Status& status) {
+  return absl::IsInternal(status) &&
+         (absl::StartsWith(status.message(), "cuda:") || absl::StrContains(status.message(), ": cuda:"));
 }
 
 Finished Cancelled() {
@@ -88,6 +96,7 @@ Finished JobRun::Train() {
   options.initial_weights_path = launch_.initial_weights_path();
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = trainer_factory_(std::move(options));
   if (!trainer.ok()) {
+    NoteFailure(trainer.status());
     return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(trainer.status()), trainer.status().message());
   }
   {
@@ -101,6 +110,7 @@ Finished JobRun::Train() {
     MutexLock lock(&mutex_);
     trainer_ = nullptr;
   }
+  NoteFailure(trained);
   Finished finished = End(**trainer, trained);
   v1::TrainingSummary summary = (*trainer)->Summary();
   if (summary.steps() > 0) *finished.mutable_summary() = std::move(summary);
@@ -134,6 +144,16 @@ Finished JobRun::End(const Trainer& trainer, const absl::Status& trained) {
   if (!memory.ok()) return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(memory), memory.message());
   if (!saved.ok()) return MakeFinished(v1::JOB_STATE_FAILED, v1::STATE_REASON_IO_ERROR, saved.message());
   return MakeFinished(v1::JOB_STATE_SUCCEEDED, outcome.reason, outcome.message);
+}
+
+void JobRun::NoteFailure(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  device_failed_ = device_failed_ || IsDeviceFailure(status);
+}
+
+bool JobRun::device_failed() const {
+  MutexLock lock(&mutex_);
+  return device_failed_;
 }
 
 void JobRun::Pause() {

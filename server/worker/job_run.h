@@ -33,6 +33,9 @@ class JobRun : private TrainerObserver {
   // Trains to the end; call once. However training ends, a FINISHED event says so. Errors are those of
   // reporting.
   absl::Status Run();
+  // Whether Run ended because CUDA failed in a way that leaves this process unusable: of a GPU that may be
+  // broken.
+  bool device_failed() const;
   // Makes Run end soon, with CANCELLED. From any thread, at any time.
   void Cancel();
   // Makes Run end soon, with PAUSED and a checkpoint, unless training ends before. Likewise.
@@ -56,13 +59,15 @@ class JobRun : private TrainerObserver {
   absl::Status SaveModel(const Trainer& trainer);
   std::string PathOf(absl::string_view name) const;
   void Send(internal::v1::WorkerEvent event);
+  void NoteFailure(const absl::Status& status);
 
   const internal::v1::WorkerLaunch launch_;
   const DeviceFactory device_factory_;
   const TrainerFactory trainer_factory_;
   const Report report_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  bool device_failed_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;
   // While it trains.

@@ -153,6 +153,21 @@ TEST_F(JobRunTest, ErrorsHaveTheirReasons) {
   EXPECT_EQ(Finish(absl::CancelledError("")).state(), v1::JOB_STATE_FAILED);
 }
 
+TEST_F(JobRunTest, FailuresOfCudaAreTheDevices) {
+  const auto device_failed = [&](const absl::Status& status) {
+    const auto run = MakeRun([&](FakeTrainer&) { return status; });
+    EXPECT_TRUE(run->Run().ok());
+    return run->device_failed();
+  };
+  EXPECT_TRUE(device_failed(absl::InternalError("cuda: an illegal memory access")));
+  EXPECT_TRUE(device_failed(absl::InternalError("replica 1 on devices/gpu:1: cuda: launch failure")));
+  EXPECT_EQ(events_.back().finished().state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(events_.back().finished().reason(), v1::STATE_REASON_TRAINING_ERROR);
+  EXPECT_FALSE(device_failed(absl::ResourceExhaustedError("cuda: out of memory")));
+  EXPECT_FALSE(device_failed(absl::InternalError("barracuda")));
+  EXPECT_FALSE(device_failed(absl::OkStatus()));
+}
+
 TEST_F(JobRunTest, AJobWithoutMemoryFailsAndSaysSo) {
   ASSERT_TRUE(MakeRun([](FakeTrainer&) -> absl::Status { throw std::bad_alloc(); })->Run().ok());
   ASSERT_EQ(events_.size(), 1);

@@ -111,7 +111,8 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
   }
   // Before `run`, which its thread may call.
   reporter = nullptr;
-  return status.ok() ? kWorkerDone : kWorkerSpoolFailed;
+  if (!status.ok()) return kWorkerSpoolFailed;
+  return run.device_failed() ? kWorkerDeviceFailed : kWorkerDone;
 }
 
 // Predicts or evaluates for one call of the daemon, which talks to this through standard input and output.

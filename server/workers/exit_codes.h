@@ -15,6 +15,8 @@ enum WorkerExitCode : int {
   kWorkerSpoolFailed = 4,
   // The daemon said that this worker is not, or no longer, the job's.
   kWorkerDismissed = 5,
+  // As 0, and CUDA had failed in a way that leaves a process unusable.
+  kWorkerDeviceFailed = 6,
 };
 
 }  // namespace tandem

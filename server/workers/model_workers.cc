@@ -210,7 +210,8 @@ absl::Status ModelWorkers::Run(ModelCall& call) const {
   WorkerProcess::Command command;
   command.program = options_.worker_program;
   command.arguments = {"--model-task", call.task_.model_path()};
-  command.environment = WorkerEnvironment({call.task_.device()}, options_.algorithms_folder);
+  command.environment =
+      WorkerEnvironment({call.task_.device()}, options_.algorithms_folder, /*gpu_uuids=*/{});
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process,
                           WorkerProcess::StartWith(command, {task.get(), worker_end.get(), errors.get()}));
   worker_end.Reset();

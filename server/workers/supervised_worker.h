@@ -51,7 +51,7 @@ struct SupervisedWorker {
   // Its folder goes when it is gone.
   bool remove_folder = false;
 
-  // Its process ended by a signal that says that it crashed; of the monitor's thread alone.
+  // Its process ended in a way that says that it crashed; of the monitor's thread alone.
   bool crashed = false;
   // What WorkerLost is to be told.
   v1::StateReason lost_reason = v1::STATE_REASON_WORKER_LOST;

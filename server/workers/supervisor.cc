@@ -50,9 +50,11 @@ bool IsToStopForNow(v1::JobState state) {
   return state == v1::JOB_STATE_PAUSING || state == v1::JOB_STATE_PREEMPTING;
 }
 
-// Signals by which a processor, or the program itself, says that something is badly wrong.
-bool IsCrash(int signal) {
-  return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGABRT;
+// Whether a device may be to blame: a processor, or the program itself, said by a signal that something is
+// badly wrong, or CUDA failed.
+bool IsCrash(const WorkerProcess::End& end) {
+  return end.signal == SIGSEGV || end.signal == SIGBUS || end.signal == SIGILL || end.signal == SIGFPE ||
+         end.signal == SIGABRT || end.exit_code == kWorkerDeviceFailed;
 }
 
 }  // namespace
@@ -88,7 +90,8 @@ WorkerSupervisor::WorkerSupervisor(Options options, std::string socket_path, Job
                  .daemon_target = UnixTarget(socket_path_),
                  .resolve_dataset = options_.resolve_dataset,
                  .find_weights = options_.find_weights,
-                 .algorithms_folder = options_.state_folder}),
+                 .algorithms_folder = options_.state_folder,
+                 .gpu_uuids = options_.gpu_uuids}),
       jobs_(jobs),
       wake_fd_(std::move(wake_fd)),
       folders_(options_.state_folder + "/jobs") {}
@@ -464,7 +467,7 @@ void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
     const std::string description = DescribeEnd(end);
     spdlog::info("worker ended job={} attempt={} pid={}: it {}", worker->job_id, worker->attempt,
                  process->pid(), description);
-    worker->crashed = !killed && IsCrash(end.signal);
+    worker->crashed = !killed && IsCrash(end);
     if (killed) {
       worker->lost_message = "The worker did not stop in time after it was told to, and was killed.";
     } else {

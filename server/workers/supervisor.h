@@ -46,6 +46,8 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
     std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
     // The file of a job's initial weights, as WorkerLaunch.initial_weights_path.
     std::function<absl::StatusOr<std::string>(const v1::InitialWeights&)> find_weights;
+    // The UUIDs of all GPUs that the daemon has, in the order of their indices.
+    std::vector<std::string> gpu_uuids = {};
     // How long a worker may go on after it was told to stop, before it gets SIGTERM.
     absl::Duration cancel_grace = absl::Seconds(30);
     // How long a worker may go on after its job has ended, likewise.

@@ -73,6 +73,13 @@ TEST_F(SupervisorTest, ACrashIsNamedAfterTheEventsBeforeIt) {
   EXPECT_EQ(daemon_->released().back(), absl::StrCat(id, "/1 crashed"));
 }
 
+TEST_F(SupervisorTest, AFailureOfAGpuCountsAsACrash) {
+  const std::string id = daemon_->Run("device");
+  // Its events say how the job ended.
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(daemon_->released().back(), absl::StrCat(id, "/1 crashed"));
+}
+
 TEST_F(SupervisorTest, AnExitCodeAndTheLastLogLineAreNamed) {
   const v1::Job job = daemon_->WaitForEnd(daemon_->Run("exit"));
   EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);

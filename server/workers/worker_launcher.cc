@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
@@ -44,7 +45,9 @@ absl::StatusOr<WorkerLock> TakeLock(const std::string& path) {
 }  // namespace
 
 std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& devices,
-                                           const std::string& algorithms_folder) {
+                                           const std::string& algorithms_folder,
+                                           const std::vector<std::string>& gpu_uuids) {
+  static constexpr absl::string_view kVisibleGpus = "CUDA_VISIBLE_DEVICES=";
   static constexpr absl::string_view kKept[] = {
       "PATH=", "HOME=", "USER=", "LANG=", "TZ=", "TMPDIR=", "LD_LIBRARY_PATH="};
   static constexpr absl::string_view kKeptPrefixes[] = {"CUDA_", "NVIDIA_", "NCCL_", "DNNL_",  "ONEDNN_",
@@ -53,13 +56,19 @@ std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& device
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const absl::string_view variable = *entry;
     const auto begins_variable = [&](absl::string_view start) { return absl::StartsWith(variable, start); };
+    if (begins_variable(kVisibleGpus)) continue;
     if (std::any_of(std::begin(kKept), std::end(kKept), begins_variable) ||
         std::any_of(std::begin(kKeptPrefixes), std::end(kKeptPrefixes), begins_variable)) {
       environment.emplace_back(variable);
     }
   }
   int threads = 1;
-  for (const v1::Device& device : devices) threads = std::max(threads, device.threads());
+  bool has_gpu = false;
+  for (const v1::Device& device : devices) {
+    threads = std::max(threads, device.threads());
+    has_gpu = has_gpu || device.kind() == v1::DEVICE_KIND_GPU;
+  }
+  environment.push_back(absl::StrCat(kVisibleGpus, has_gpu ? absl::StrJoin(gpu_uuids, ",") : ""));
   environment.push_back(absl::StrCat("OMP_NUM_THREADS=", threads));
   // Threads that spin while they wait lose more than half the speed of small networks where cores are shared.
   environment.push_back("OMP_WAIT_POLICY=passive");
@@ -104,7 +113,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::Launch(
   WorkerProcess::Command command;
   command.program = options_.worker_program;
   command.arguments = {"--launch", launch_path, "--lock-fd", absl::StrCat(WorkerLock::kInheritedFd)};
-  command.environment = WorkerEnvironment(devices, options_.algorithms_folder);
+  command.environment = WorkerEnvironment(devices, options_.algorithms_folder, options_.gpu_uuids);
   command.log_path = folder.LogPath();
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(command, lock));
   // The worker writes the same; this is for a daemon that takes over before it comes to that. The worker runs

@@ -28,6 +28,8 @@ class WorkerLauncher {
     std::function<absl::StatusOr<std::string>(const v1::InitialWeights&)> find_weights;
     // Where workers keep which algorithms are the fastest, for all later ones; empty: nowhere.
     std::string algorithms_folder = {};
+    // The UUIDs of all GPUs that the daemon has, in the order of their indices.
+    std::vector<std::string> gpu_uuids = {};
   };
 
   explicit WorkerLauncher(Options options) : options_(std::move(options)) {}
@@ -44,9 +46,11 @@ class WorkerLauncher {
 
 // The environment of a worker on these devices: what of the daemon's has a meaning to libraries, and how
 // OpenMP is to behave, which it reads when a process starts. `algorithms_folder`, if not empty, is where it
-// keeps which algorithms are the fastest, unless the daemon's environment says where.
+// keeps which algorithms are the fastest, unless the daemon's environment says where. CUDA sees `gpu_uuids`
+// in this order, so that its number of a GPU is the device's index, and none where no device is a GPU.
 std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& devices,
-                                           const std::string& algorithms_folder);
+                                           const std::string& algorithms_folder,
+                                           const std::vector<std::string>& gpu_uuids);
 
 }  // namespace tandem
 

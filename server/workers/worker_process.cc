@@ -185,6 +185,8 @@ std::string DescribeEnd(const WorkerProcess::End& end) {
       return text + ": it could not write its event spool, perhaps because the disk is full";
     case kWorkerDismissed:
       return text + ": the daemon had dismissed it";
+    case kWorkerDeviceFailed:
+      return text + ": CUDA failed on its GPU";
     default:
       return text;
   }

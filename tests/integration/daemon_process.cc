@@ -32,6 +32,8 @@ absl::Status DaemonProcess::Launch() {
                        absl::StrCat(options_.cpu_devices)};
   options.arguments.insert(options.arguments.end(), options_.extra_arguments.begin(),
                            options_.extra_arguments.end());
+  // These tests are of CPUs.
+  options.environment["CUDA_VISIBLE_DEVICES"] = "";
   options.stdout_path = LogPath();
   options.stderr_path = LogPath();
   absl::StatusOr<std::unique_ptr<Subprocess>> process = Subprocess::Start(options);

@@ -1,6 +1,6 @@
 """Finds the CUDA toolkit ($CUDA_HOME, else /usr/local/cuda) or leaves CUDA out, and says which.
 
-The repository has `defs.bzl` with CUDA_AVAILABLE, NVCC, the path of the compiler, and `if_cuda(yes, no)`, and, where CUDA is there, the library `cuda`.
+The repository has `defs.bzl` with CUDA_AVAILABLE, CUDA_MAJOR (its version's; 0 without), NVCC, the path of the compiler, and `if_cuda(yes, no)`, and, where CUDA is there, the library `cuda`.
 """
 
 def _cuda_configure_impl(ctx):
@@ -13,9 +13,13 @@ def _cuda_configure_impl(ctx):
     if wanted == "1" and not found:
         fail("TANDEM_CUDA=1, but there is no %s: set CUDA_HOME to the toolkit's folder" % nvcc)
 
+    major = "0"
     if found:
         version = ctx.execute([nvcc, "--version"]).stdout
         release = version[version.find("release "):].split(",")[0] if "release " in version else "of unknown release"
+        major = release.replace("release ", "").split(".")[0]
+        if not major.isdigit():
+            fail("%s --version does not say which release of CUDA it is of" % nvcc)
 
         # buildifier: disable=print
         print("CUDA: found %s in %s" % (release, home))
@@ -38,11 +42,12 @@ cc_library(
         ctx.file("BUILD", "")
     ctx.file("defs.bzl", """
 CUDA_AVAILABLE = %s
+CUDA_MAJOR = %s
 NVCC = "%s"
 
 def if_cuda(yes, no = []):
     return yes if CUDA_AVAILABLE else no
-""" % (found, nvcc))
+""" % (found, major, nvcc))
 
 cuda_configure = repository_rule(
     implementation = _cuda_configure_impl,

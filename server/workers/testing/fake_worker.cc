@@ -10,6 +10,7 @@
 //   lingering    as succeed, but does not exit
 //   unreported   leaves all the events of succeed in its spool, and exits
 //   crash        starts, leaves a notice in its spool, and aborts
+//   device       as unreported, but says by its exit code that its GPU failed
 //   exit         says something and exits with code 7
 //   unconnected  waits for its end without a word to the daemon
 
@@ -175,10 +176,10 @@ int Main(int argc, char** argv) {
     std::ofstream(launch.job_folder() + "/child") << child << std::flush;
   }
   FakeWorker worker(launch);
-  if (behaviour == "unreported" || behaviour == "crash") {
+  if (behaviour == "unreported" || behaviour == "crash" || behaviour == "device") {
     if (!worker.Spool()) return kWorkerSpoolFailed;
     if (behaviour == "crash") std::abort();
-    return kWorkerDone;
+    return behaviour == "device" ? kWorkerDeviceFailed : kWorkerDone;
   }
   return worker.Serve();
 }
