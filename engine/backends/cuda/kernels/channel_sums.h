@@ -7,6 +7,7 @@
 #include "engine/backends/cuda/kernels/channel_rows.h"
 #include "engine/backends/cuda/kernels/launch.h"
 #include "engine/backends/cuda/kernels/number.h"
+#include "engine/backends/cuda/kernels/reduce.h"
 
 namespace tandem::cuda {
 
@@ -90,6 +91,21 @@ __device__ const float* SumRows(const float (&sums)[kCount], const Division& div
 #pragma unroll
   for (int j = 0; j < kCount; ++j) own[j * kSumThreads] = sums[j];
   __syncthreads();
+  if (kWarpSize % division.tile == 0) {
+    // A warp for each sum: a lane's numbers are all of one column.
+    const int lane = threadIdx.x % kWarpSize;
+    for (int j = threadIdx.x / kWarpSize; j < kCount; j += kSumThreads / kWarpSize) {
+      float sum = 0;
+#pragma unroll
+      for (int i = 0; i < kSumThreads; i += kWarpSize) sum += all[j * kSumThreads + i + lane];
+      for (int mask = kWarpSize / 2; mask >= division.tile; mask /= 2) {
+        sum += __shfl_xor_sync(0xffffffffu, sum, mask);
+      }
+      if (lane < division.tile) all[j * kSumThreads + lane] = sum;
+    }
+    __syncthreads();
+    return all;
+  }
   int half = 1;
   while (2 * half < division.rows) half *= 2;
   for (; half > 0; half /= 2) {
