@@ -3,11 +3,15 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/graph/ops/accumulate.h"
 #include "engine/graph/ops/class_loss.h"
 #include "engine/graph/ops/classification.h"
 #include "engine/graph/ops/cosine_embedding.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/linear.h"
 #include "engine/graph/ops/reshape.h"
 #include "engine/graph/ops/value_loss.h"
 
@@ -81,6 +85,46 @@ OpCase Tokens(Shape shape) {
           }};
 }
 
+// What a step of training makes of its scores: the gradient, and what the meter is given. Others may read the
+// scores after it.
+OpCase MeteredStep(Shape shape, int64_t k, bool shared) {
+  return {absl::StrCat("softmax_cross_entropy in a step ", shape.ToString(), shared ? ", shared" : ""),
+          [=](CaseGraph& g) {
+            const ValueId scores = g.AddHidden(std::make_shared<ScaleOp>(2), {g.Input("x", shape, -2, 2)})[0];
+            const ValueId labels = LabelsFor(g, shape);
+            const auto loss = g.AddHidden(std::make_shared<SoftmaxCrossEntropyOp>(), {scores, labels});
+            const ValueId correct = g.AddHidden(std::make_shared<CountCorrectOp>(k), {scores, labels})[0];
+            const auto rows = static_cast<double>(shape.elements() / shape[-1]);
+            g.AddHidden(
+                std::make_shared<AccumulateOp>(std::vector<double>{rows, 1, rows}),
+                {g.Meter("meter", 3), loss[0], correct, g.graph().AddConstant(1, DType::kFloat64, Shape())});
+            g.Add(std::make_shared<SoftmaxCrossEntropyGradOp>(),
+                  {loss[1], labels, g.graph().AddConstant(1, g.dtype(), Shape())});
+            if (shared) g.Add(std::make_shared<ScaleOp>(3), {scores});
+          }};
+}
+
+// Scores that a product made, in the type in which it makes them.
+OpCase AfterProduct(Shape shape) {
+  return {absl::StrCat("losses of a product ", shape.ToString()), [=](CaseGraph& g) {
+            const ValueId scores =
+                g.AddHidden(std::make_shared<LinearOp>(),
+                            {g.Input("x", {shape[0], 6}, -2, 2), g.Variable("weight", {shape[1], 6})})[0];
+            const ValueId labels = LabelsFor(g, shape);
+            const ValueId one = g.graph().AddConstant(1, g.dtype(), Shape());
+            const auto loss = g.Add(std::make_shared<SoftmaxCrossEntropyOp>(), {scores, labels});
+            g.Add(std::make_shared<SoftmaxCrossEntropyGradOp>(), {loss[1], labels, one});
+            const ClassLossSettings smoothed = {.label_smoothing = 0.1};
+            g.Add(std::make_shared<ClassLossOp>(smoothed), {scores, labels});
+            g.Add(std::make_shared<ClassLossGradOp>(smoothed), {scores, labels, one});
+            const ValueId y = g.Input("y", shape);
+            g.Add(std::make_shared<ValueLossOp>(ValueLossSettings()), {scores, y});
+            g.Add(std::make_shared<ValueLossGradOp>(ValueLossSettings()), {scores, y, one});
+            g.Add(std::make_shared<CosineEmbeddingOp>(0, false), {scores, y});
+            g.Add(std::make_shared<CosineEmbeddingGradOp>(0, false), {scores, y, one});
+          }};
+}
+
 OpCase Ranks() {
   return {"count_correct among the first 3, of equal scores, of mixed classes", [](CaseGraph& g) {
             const ValueId scores = g.Input("scores", {33, 7});
@@ -112,11 +156,14 @@ std::vector<OpCase> LossCases() {
       Classes("log_likelihood", {6, 5}, {.mode = ClassMode::kLogLikelihood}),
       Classes("log_likelihood, weighted, ignoring", {17, 5},
               {.mode = ClassMode::kLogLikelihood, .weights = weights, .ignore_index = 1}),
+      Classes("of many classes", {3, 1300}, {.label_smoothing = 0.1}),
+      Classes("of many rows", {600, 70}, {.ignore_index = 3}),
       Classes("hinge", {6, 5}, {.mode = ClassMode::kHinge}),
       Classes("hinge, squared, weighted", {33, 5},
               {.mode = ClassMode::kHinge, .weights = weights, .p = 2, .margin = 0.7}),
       Values("squared", {6, 5}, {}),
       Values("squared, of many", {70, 130}, {}),
+      Values("squared, of more", {170, 301}, {.weights = weights}),
       Values("absolute", {17}, {.mode = ValueMode::kAbsolute}),
       Values("huber", {6, 5}, {.mode = ValueMode::kHuber, .width = 0.8}),
       Values("smooth_l1", {2, 3, 5}, {.mode = ValueMode::kSmoothL1, .width = 1.5}),
@@ -130,6 +177,12 @@ std::vector<OpCase> LossCases() {
       Directions("pairs", true, 0.1, false),
       Directions("pairs, summed", true, -0.5, true),
       Directions("x and y", false, 0, false),
+      MeteredStep({37, 10}, 1, false),
+      MeteredStep({37, 10}, 3, true),
+      MeteredStep({2100, 10}, 1, false),
+      MeteredStep({5, 9, 1300}, 5, false),
+      MeteredStep({600, 70}, 1, true),
+      AfterProduct({9, 11}),
       Tokens({2, 5, 7}),
       Tokens({3, 17, 31}),
       Ranks(),

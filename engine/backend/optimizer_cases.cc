@@ -14,6 +14,7 @@
 #include "engine/graph/ops/lion.h"
 #include "engine/graph/ops/moving_average.h"
 #include "engine/graph/ops/muon.h"
+#include "engine/graph/ops/reshape.h"
 #include "engine/graph/ops/sgd.h"
 
 namespace tandem {
@@ -56,6 +57,76 @@ OpCase OtherRate(int64_t step) {
             const ValueId rate = g.AddHidden(std::make_shared<ScaleOp>(0.25), {g.Number("rate", 0.5)})[0];
             g.Add(std::make_shared<SgdOp>(0, 0, false, 0.1),
                   {parameter, g.Input("grad", {5, 3}), rate, g.Number<int64_t>("step", step)});
+          }};
+}
+
+// Of several parameters, by two ops in turn. Others read some of them between their steps.
+OpCase Network(int64_t step, std::shared_ptr<const UpdateOp> even, std::shared_ptr<const UpdateOp> odd) {
+  return {
+      absl::StrCat(even->kind(), " and ", odd->kind(), " ", odd->attributes(), " of a network, step ", step),
+      [=](CaseGraph& g) {
+        const std::vector<Shape> shapes = {{5}, {70, 301}, {4, 3, 2, 2}, {1}, {127, 131}, {3}, {17, 2}};
+        std::vector<ValueId> parameters;
+        for (const Shape& shape : shapes) {
+          parameters.push_back(g.Variable(absl::StrCat("parameter", parameters.size()), shape));
+        }
+        const ValueId rate = g.Number("rate", 0.05);
+        const ValueId steps = g.Number<int64_t>("step", step);
+        for (size_t i = 0; i < shapes.size(); ++i) {
+          const std::shared_ptr<const UpdateOp>& op = i % 2 == 0 ? even : odd;
+          std::vector<ValueId> inputs = {parameters[i], g.Input(absl::StrCat("grad", i), shapes[i]), rate,
+                                         steps};
+          // One gradient is made after the first steps.
+          if (i == 5) {
+            inputs[1] = g.AddHidden(
+                std::make_shared<ScaleOp>(2),
+                {g.AddHidden(std::make_shared<ReshapeOp>(shapes[i]), {g.Input("late", {3, 1})})[0]})[0];
+          }
+          for (const OptimizerState& state : op->states()) {
+            const std::string name = absl::StrCat(state.name, "/", i);
+            if (state.scalar) {
+              g.variables().emplace(name, Tensor::Of<double>({}, {step == 0 ? 0.0 : 0.4}));
+              inputs.push_back(
+                  g.graph().AddVariable(name, VariableKind::kOptimizerState, DType::kFloat64, {}));
+            } else {
+              inputs.push_back(g.Variable(name, shapes[i], step == 0 ? 0 : 0.5, step == 0 ? 0 : 1,
+                                          VariableKind::kOptimizerState));
+            }
+          }
+          g.Add(op, inputs);
+          if (i == 1) g.Add(std::make_shared<ScaleOp>(1), {parameters[2]});
+          if (i == 4) g.Add(std::make_shared<ScaleOp>(1), {parameters[4]});
+        }
+        for (const ValueId parameter : parameters) g.Add(std::make_shared<ScaleOp>(1), {parameter});
+      }};
+}
+
+// Averages of parameters, and sums of gradients that begin anew, of several at once.
+OpCase ManyChanges() {
+  return {"moving_average and accumulate_gradient of several", [](CaseGraph& g) {
+            const std::vector<Shape> shapes = {{5}, {70, 301}, {4, 3, 2, 2}};
+            std::vector<ValueId> sums;
+            for (const Shape& shape : shapes) {
+              const std::string name = absl::StrCat("sum", sums.size());
+              sums.push_back(g.Variable(name, shape, -1, 1, VariableKind::kMeter));
+              g.Add(std::make_shared<AccumulateGradientOp>(0.5, false),
+                    {sums.back(), g.Input(name + " grad", shape)});
+            }
+            // The same sums again.
+            for (size_t i = 0; i < shapes.size(); ++i) {
+              g.Add(std::make_shared<AccumulateGradientOp>(0.5, false),
+                    {sums[i], g.Input(absl::StrCat("second grad", i), shapes[i])});
+            }
+            g.Add(std::make_shared<ScaleOp>(1), {sums[1]});
+            for (size_t i = 0; i < shapes.size(); ++i) {
+              g.Add(std::make_shared<MovingAverageOp>(0.9),
+                    {g.Variable(absl::StrCat("average", i), shapes[i], -1, 1, VariableKind::kOptimizerState),
+                     sums[i]});
+            }
+            for (size_t i = 0; i < shapes.size(); ++i) {
+              g.Add(std::make_shared<AccumulateGradientOp>(1, true),
+                    {sums[i], g.graph().AddConstant(0.25, g.dtype(), Shape(shapes[i]))});
+            }
           }};
 }
 
@@ -129,9 +200,19 @@ std::vector<OpCase> OptimizerCases() {
     add({17, 40}, MuonOp({.nesterov = false, .weight_decay = 0, .match_adamw = true}));
     add({1, 9}, MuonOp({.steps = 2, .coefficients = {2, -1.5, 0.5}}));
     cases.push_back(OtherRate(step));
+    const auto network = [&](auto even, auto odd) {
+      cases.push_back(
+          Network(step, std::make_shared<decltype(even)>(even), std::make_shared<decltype(odd)>(odd)));
+    };
+    network(SgdOp(0.9, 0, true, 0.1), SgdOp(0.9, 0, true, 0));
+    network(AdamOp({.weight_decay = 0.1}), AdamOp({}));
+    network(NadamOp({}), AdamOp({}));
+    network(LambOp({.weight_decay = 0.1}), LambOp({}));
+    network(RmspropOp({}), LionOp({}));
   }
   cases.push_back(Averaging({3, 5}));
   cases.push_back(Accumulation({17}));
+  cases.push_back(ManyChanges());
   using Mode = ClipGradientsOp::Mode;
   for (const bool reduced : {false, true}) {
     const std::string where = reduced ? ", reduced" : "";

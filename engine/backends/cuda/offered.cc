@@ -12,6 +12,7 @@ Lower FindLower(absl::string_view kind) {
              BatchNormOps,
              BatchNormSyncOps,
              BiasOps,
+             ClassLossOps,
              ClassificationOps,
              ConcatOps,
              ConvolutionOps,
@@ -22,12 +23,14 @@ Lower FindLower(absl::string_view kind) {
              LayerNormOps,
              LinearOps,
              LstmOps,
+             MuonOps,
              NormalizeOps,
              OptimizerOps,
              PoolingOps,
              ResampleOps,
              SoftmaxOps,
              UpdateOps,
+             ValueLossOps,
          }) {
       for (const Offered& op : family()) offered->emplace(op.kind, op.lower);
     }

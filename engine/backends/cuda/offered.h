@@ -18,6 +18,7 @@ absl::Span<const Offered> ActivationOps();
 absl::Span<const Offered> BatchNormOps();
 absl::Span<const Offered> BatchNormSyncOps();
 absl::Span<const Offered> BiasOps();
+absl::Span<const Offered> ClassLossOps();
 absl::Span<const Offered> ClassificationOps();
 absl::Span<const Offered> ConcatOps();
 absl::Span<const Offered> ConvolutionOps();
@@ -28,12 +29,14 @@ absl::Span<const Offered> GroupNormOps();
 absl::Span<const Offered> LayerNormOps();
 absl::Span<const Offered> LinearOps();
 absl::Span<const Offered> LstmOps();
+absl::Span<const Offered> MuonOps();
 absl::Span<const Offered> NormalizeOps();
 absl::Span<const Offered> OptimizerOps();
 absl::Span<const Offered> PoolingOps();
 absl::Span<const Offered> ResampleOps();
 absl::Span<const Offered> SoftmaxOps();
 absl::Span<const Offered> UpdateOps();
+absl::Span<const Offered> ValueLossOps();
 
 }  // namespace tandem::cuda
 
