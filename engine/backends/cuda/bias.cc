@@ -39,18 +39,47 @@ absl::Status LowerChannelBias(Lowering& lowering, const Node& node) {
 absl::Status LowerChannelBiasGrad(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Place dy, lowering.Home(node.inputs[0]));
-  EmitGradBias(lowering, dy, node.outputs[0]);
-  return absl::OkStatus();
+  return EmitGradBias(lowering, node.inputs[0], dy, node.outputs[0]);
+}
+
+// The sums over samples and positions of `dy` that the gradient of a normalisation has made for its own bias;
+// kNoValue where there are none.
+ValueId SumsOfNorm(const Lowering& lowering, ValueId dy) {
+  for (const NodeId id : lowering.readers(dy)) {
+    const Node& node = lowering.graph().node(id);
+    const bool is_norm =
+        node.op->kind() == "batch_norm_grad" || node.op->kind() == "batch_norm_inference_grad";
+    if (is_norm && node.inputs[1] == dy && lowering.IsMade(node.outputs[2])) return node.outputs[2];
+  }
+  return kNoValue;
 }
 
 }  // namespace
 
-void EmitGradBias(Lowering& lowering, const Place& place, ValueId dbias) {
+absl::Status EmitGradBias(Lowering& lowering, ValueId dy_value, const Place& place, ValueId dbias) {
+  const Layout plain = Layout::Plain(DType::kFloat32, lowering.shape(dbias));
+  if (dy_value != kNoValue) {
+    // What a normalisation by the batch passes back adds up to 0, but for rounding.
+    if (const Node* norm = lowering.MakerOf(dy_value, "batch_norm_grad"); norm != nullptr) {
+      lowering.Alias(dbias, {lowering.KeptZeros(plain.bytes()), plain});
+      return absl::OkStatus();
+    }
+    if (const ValueId sums = SumsOfNorm(lowering, dy_value); sums != kNoValue) {
+      TANDEM_ASSIGN_OR_RETURN(const Region known, lowering.Get(sums, plain));
+      const Region copy = lowering.Define(dbias, plain);
+      const int64_t bytes = plain.bytes();
+      lowering.Emit(
+          {.name = "grad_bias: copy", .reads = {known}, .writes = {copy}, .run = [=](const RunContext& run) {
+             return Copy(run.At(copy), run.At(known), bytes, run.stream);
+           }});
+      return absl::OkStatus();
+    }
+  }
   const ChannelSizes sizes = ChannelSizesOf(place.layout.shape());
   const bool channels_last = place.layout.channels_last();
   const DType type = place.layout.dtype();
   const Region dy = place.region;
-  const Region sums = lowering.Define(dbias, Layout::Plain(DType::kFloat32, lowering.shape(dbias)));
+  const Region sums = lowering.Define(dbias, plain);
   std::vector<Region> writes = {sums};
   Region workspace = sums;
   if (const int64_t bytes = SumChannelsBytes(sizes, channels_last); bytes > 0) {
@@ -63,6 +92,7 @@ void EmitGradBias(Lowering& lowering, const Place& place, ValueId dbias) {
                      run.stream);
          return absl::OkStatus();
        }});
+  return absl::OkStatus();
 }
 
 absl::Span<const Offered> BiasOps() {

@@ -1,13 +1,14 @@
 #ifndef TANDEM_ENGINE_BACKENDS_CUDA_BIAS_H_
 #define TANDEM_ENGINE_BACKENDS_CUDA_BIAS_H_
 
+#include "absl/status/status.h"
 #include "engine/backends/cuda/lowering.h"
 
 namespace tandem::cuda {
 
-// Adds steps that define `dbias` [C] as the sums over samples and positions of dy [N, C, ...], which lies in
-// `place`.
-void EmitGradBias(Lowering& lowering, const Place& place, ValueId dbias);
+// Adds steps that define `dbias` [C] as the sums over samples and positions of `dy` [N, C, ...], which lies
+// in `place`, unless a normalisation knows them; of no value it is not asked.
+absl::Status EmitGradBias(Lowering& lowering, ValueId dy, const Place& place, ValueId dbias);
 
 }  // namespace tandem::cuda
 

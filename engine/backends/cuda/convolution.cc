@@ -155,10 +155,9 @@ absl::Status LowerGradWeight(Lowering& lowering, const Node& node) {
   const DType type = convolution->makes_float_weight_grad() ? DType::kFloat32 : spec.type;
   const Region dweight = lowering.Define(node.outputs[0], Layout::ChannelsLast(type, op.weight_shape));
   EmitConvolution(lowering, "conv2d_grad_weight", convolution, {x, dy}, dweight, x, dweight, dy, x, false);
-  if (op.has_bias) {
-    EmitGradBias(lowering, {dy, FactorLayout(lowering, spec, node.inputs[1])}, node.outputs[1]);
-  }
-  return absl::OkStatus();
+  if (!op.has_bias) return absl::OkStatus();
+  return EmitGradBias(lowering, node.inputs[1], {dy, FactorLayout(lowering, spec, node.inputs[1])},
+                      node.outputs[1]);
 }
 
 }  // namespace

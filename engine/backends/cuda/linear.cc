@@ -105,11 +105,10 @@ absl::Status LowerLinearGradWeight(Lowering& lowering, const Node& node) {
                          .type = lowering.compute(),
                          .result_type = DType::kFloat32};
   TANDEM_RETURN_IF_ERROR(EmitGemm(lowering, "linear_grad_weight", spec, dy, x, kNoValue, node.outputs[0]));
-  if (static_cast<const LinearGradWeightOp&>(*node.op).has_bias) {
-    const Layout as_rows = Layout::Plain(lowering.compute(), Shape({rows, dy_shape[-1]}));
-    EmitGradBias(lowering, {dy, as_rows}, node.outputs[1]);
-  }
-  return absl::OkStatus();
+  if (!static_cast<const LinearGradWeightOp&>(*node.op).has_bias) return absl::OkStatus();
+  const Layout as_rows = Layout::Plain(lowering.compute(), Shape({rows, dy_shape[-1]}));
+  return EmitGradBias(lowering, dy_shape.rank() == 2 ? node.inputs[1] : kNoValue, {dy, as_rows},
+                      node.outputs[1]);
 }
 
 absl::Status LowerMatmul(Lowering& lowering, const Node& node) {
