@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/backends/cuda/cuda_executable.h"
 #include "engine/backends/cuda/cuda_variables.h"
+#include "engine/backends/cuda/device_communicator.h"
 #include "engine/backends/cuda/lowering.h"
 #include "engine/base/status_macros.h"
 
@@ -33,6 +34,10 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(std::string name, i
   TANDEM_ASSIGN_OR_RETURN(context->blas, cuda::CreateBlas(libraries));
   TANDEM_ASSIGN_OR_RETURN(context->dnn, cuda::CreateDnn(libraries));
   return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(name), std::move(context)));
+}
+
+std::unique_ptr<Communicator> CudaDevice::WrapCommunicator(Communicator* host) {
+  return std::make_unique<cuda::DeviceCommunicator>(context_, host);
 }
 
 std::unique_ptr<Variables> CudaDevice::CreateVariables(const Variables* like) {

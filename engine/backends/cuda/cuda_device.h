@@ -26,6 +26,7 @@ class CudaDevice final : public Device {
   DType dtype() const override { return DType::kFloat32; }
   std::unique_ptr<Variables> CreateVariables(const Variables* like = nullptr) override;
   absl::StatusOr<std::unique_ptr<Executable>> Compile(const Graph& graph, Variables* variables) override;
+  std::unique_ptr<Communicator> WrapCommunicator(Communicator* host) override;
 
  private:
   CudaDevice(std::string name, std::shared_ptr<cuda::DeviceContext> context)

@@ -38,7 +38,8 @@ struct Place {
 struct RunContext {
   std::byte* const* buffers = nullptr;  // By buffer; the same in all runs.
   Stream stream = nullptr;
-  Communicator* communicator = nullptr;  // Of steps on the host.
+  // Of steps on the host. It takes memory of the device as all work that the stream was given before left it.
+  Communicator* communicator = nullptr;
 
   template <typename T = void>
   T* At(Region region) const {

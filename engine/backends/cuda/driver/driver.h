@@ -42,6 +42,8 @@ absl::StatusOr<DeviceProperties> GetProperties(int device);
 absl::Status UseDevice(int device);
 // Bytes of the thread's device that are free.
 absl::StatusOr<int64_t> FreeBytes();
+// Lets kernels of `device` work on memory of `peer`, where they can: says whether. The thread's device stays.
+absl::StatusOr<bool> ReachPeer(int device, int peer);
 
 // Of launches of the thread since the last call: the first error.
 absl::Status CheckLaunches();

@@ -45,6 +45,7 @@ absl::StatusOr<DeviceProperties> GetProperties(int /*device*/) {
 
 absl::Status UseDevice(int /*device*/) { return absl::OkStatus(); }
 absl::StatusOr<int64_t> FreeBytes() { return int64_t{1} << 33; }
+absl::StatusOr<bool> ReachPeer(int /*device*/, int /*peer*/) { return true; }
 absl::Status CheckLaunches() { return absl::OkStatus(); }
 
 DeviceMemory::~DeviceMemory() { std::free(data_); }

@@ -71,6 +71,24 @@ absl::StatusOr<int64_t> FreeBytes() {
   return static_cast<int64_t>(free);
 }
 
+absl::StatusOr<bool> ReachPeer(int device, int peer) {
+  if (device == peer) return true;
+  int can = 0;
+  TANDEM_CUDA(cudaDeviceCanAccessPeer(&can, device, peer));
+  if (can == 0) return false;
+  int current = 0;
+  TANDEM_CUDA(cudaGetDevice(&current));
+  TANDEM_CUDA(cudaSetDevice(device));
+  const cudaError_t enabled = cudaDeviceEnablePeerAccess(peer, 0);
+  if (enabled == cudaErrorPeerAccessAlreadyEnabled) {
+    (void)cudaGetLastError();
+  } else {
+    TANDEM_CUDA(enabled);
+  }
+  TANDEM_CUDA(cudaSetDevice(current));
+  return true;
+}
+
 absl::Status CheckLaunches() { return ToStatus(cudaGetLastError(), "a kernel's launch"); }
 
 DeviceMemory::~DeviceMemory() {

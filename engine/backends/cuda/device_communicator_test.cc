@@ -1,0 +1,49 @@
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/backend/communicator_conformance.h"
+#include "engine/backend/thread_communicator.h"
+#include "engine/backends/cuda/device_communicator.h"
+#include "engine/backends/cuda/staged_communicator.h"
+
+namespace tandem {
+namespace {
+
+// A communicator for a device of its own, whose memory is the host's.
+template <typename Wrapped>
+class Rank final : public Communicator {
+ public:
+  Rank(std::shared_ptr<cuda::DeviceContext> device, std::unique_ptr<Communicator> host)
+      : host_(std::move(host)), wrapped_(std::move(device), host_.get()) {}
+
+  int rank() const override { return wrapped_.rank(); }
+  int world_size() const override { return wrapped_.world_size(); }
+  absl::Status AllReduce(BufferView buffer, ReduceOp op) override { return wrapped_.AllReduce(buffer, op); }
+  absl::Status Broadcast(BufferView buffer, int root) override { return wrapped_.Broadcast(buffer, root); }
+  absl::Status Barrier() override { return wrapped_.Barrier(); }
+  void Abort(absl::Status status) override { wrapped_.Abort(std::move(status)); }
+
+ private:
+  const std::unique_ptr<Communicator> host_;
+  Wrapped wrapped_;
+};
+
+template <typename Wrapped>
+std::vector<std::unique_ptr<Communicator>> Make(int world_size) {
+  std::vector<std::unique_ptr<Communicator>> ranks;
+  for (std::unique_ptr<Communicator>& host : CreateThreadCommunicators(world_size)) {
+    auto device = std::make_shared<cuda::DeviceContext>();
+    device->stream = *cuda::OwnedStream::Create();
+    ranks.push_back(std::make_unique<Rank<Wrapped>>(std::move(device), std::move(host)));
+  }
+  return ranks;
+}
+
+INSTANTIATE_TEST_SUITE_P(Staged, CommunicatorConformance,
+                         testing::Values(CommunicatorMaker{"staged", Make<cuda::StagedCommunicator>}));
+INSTANTIATE_TEST_SUITE_P(Device, CommunicatorConformance,
+                         testing::Values(CommunicatorMaker{"device", Make<cuda::DeviceCommunicator>}));
+
+}  // namespace
+}  // namespace tandem
