@@ -233,16 +233,17 @@ TEST_P(DeviceConformance, ReducesOverOneRank) {
 }
 
 TEST_P(DeviceConformance, ReducesOverTwoRanks) {
-  if (!GetParam().host_memory) return;
   const std::vector<double> shares = {0.625, 0.375};
   const std::vector<int64_t> batches = {5, 3};
   const auto train = [&](const std::function<std::unique_ptr<Device>(int)>& make) {
     std::vector<RunResult> results(2);
     const auto communicators = CreateThreadCommunicators(2);
     std::vector<std::unique_ptr<Device>> devices;
+    std::vector<std::unique_ptr<Communicator>> wrapped;
     std::vector<std::unique_ptr<Variables>> variables;
     for (int rank = 0; rank < 2; ++rank) {
       devices.push_back(make(rank));
+      wrapped.push_back(devices[rank]->WrapCommunicator(communicators[rank].get()));
       variables.push_back(devices[rank]->CreateVariables(rank == 0 ? nullptr : variables[0].get()));
     }
     std::vector<CaseGraph> graphs;
@@ -264,7 +265,8 @@ TEST_P(DeviceConformance, ReducesOverTwoRanks) {
         for (int64_t step = 0; step < 3; ++step) {
           SetStep(graphs[rank], step);
           absl::StatusOr<RunResult> result =
-              RunCase(graphs[rank], *executables[rank], *variables[rank], communicators[rank].get());
+              RunCase(graphs[rank], *executables[rank], *variables[rank],
+                      wrapped[rank] != nullptr ? wrapped[rank].get() : communicators[rank].get());
           if (!result.ok()) {
             ADD_FAILURE() << result.status();
             communicators[rank]->Abort(result.status());
