@@ -63,7 +63,7 @@ void GpuMonitor::Look(const Options& options) {
                                 " not used: this program was built without CUDA; build it where the CUDA "
                                 "toolkit is"));
   }
-  if (nvml_->cuda_version() < 1000 * options.cuda_major) {
+  if (nvml_->cuda_version() > 0 && nvml_->cuda_version() < 1000 * options.cuda_major) {
     return AddNote(
         true,
         absl::StrFormat("%s not used: the driver, version %s, runs CUDA up to %d.%d, and this program was "

@@ -109,6 +109,11 @@ TEST_F(GpuMonitorTest, TheEnvironmentChoosesAndOrders) {
               AllOf(HasSubstr("info: CUDA_VISIBLE_DEVICES"), HasSubstr("0 of 2 GPUs")));
 }
 
+TEST_F(GpuMonitorTest, ADriverThatSaysNoVersionOfCudaIsTrusted) {
+  Machine(kA100);
+  EXPECT_THAT(Uuids(*GpuMonitor::Open(options_)), ElementsAre("GPU-bb"));
+}
+
 TEST_F(GpuMonitorTest, GpusThatCannotBeUsedAreLeftOut) {
   Machine(absl::StrCat(kDriver, "gpu uuid=GPU-1;name=NVIDIA V100;cc=7.0;memory=1\n",
                        "gpu uuid=GPU-2;name=NVIDIA H100;cc=9.0;memory=1;mig=1\n",
