@@ -27,8 +27,8 @@ namespace tandem::cuda {
 namespace {
 
 // At most so many engines are measured, and no more are begun after so long: some are compiled first.
-constexpr int kMostMeasured = 12;
-constexpr double kMostSeconds = 2.5;
+constexpr int kMostMeasured = 10;
+constexpr double kMostSeconds = 1;
 // What another kernel costs, about, that adds the bias afterwards: it reads and writes the result.
 constexpr double kPassSeconds = 2e-6;
 constexpr double kBytesPerSecond = 2.5e12;
