@@ -13,9 +13,6 @@
 namespace tandem::cuda {
 namespace {
 
-// What a convolution may use beside its tensors.
-constexpr int64_t kWorkspaceCap = int64_t{32} << 20;
-
 // Tensors of convolutions: channels last, in the type in which it is computed.
 Layout FactorLayout(const Lowering& lowering, const ConvolutionSpec& spec, ValueId id) {
   return Layout::ChannelsLast(spec.type, lowering.shape(id));
@@ -28,10 +25,11 @@ absl::StatusOr<Region> GetFactor(Lowering& lowering, const ConvolutionSpec& spec
 // In float32 where the library has no way in the spec's type, which then changes.
 absl::StatusOr<std::shared_ptr<const Convolution>> PlanConvolution(Lowering& lowering,
                                                                    ConvolutionSpec& spec) {
-  absl::StatusOr<std::unique_ptr<Convolution>> planned = lowering.device().dnn->Plan(spec, kWorkspaceCap);
+  absl::StatusOr<std::unique_ptr<Convolution>> planned =
+      lowering.device().dnn->Plan(spec, lowering.workspace_cap());
   if (absl::IsUnimplemented(planned.status()) && spec.type != DType::kFloat32) {
     spec.type = DType::kFloat32;
-    planned = lowering.device().dnn->Plan(spec, kWorkspaceCap);
+    planned = lowering.device().dnn->Plan(spec, lowering.workspace_cap());
   }
   TANDEM_RETURN_IF_ERROR(planned.status());
   return std::shared_ptr<const Convolution>(*std::move(planned));
@@ -75,7 +73,7 @@ void EmitConvolution(Lowering& lowering, std::string name, std::shared_ptr<const
                  .writes = std::move(writes),
                  .run = [=](const RunContext& run) {
                    return convolution->Run(run.At(x), run.At(weight), run.At(y),
-                                           has_bias ? run.At<const float>(bias) : nullptr,
+                                           has_bias ? run.At(bias) : nullptr,
                                            works ? run.At(workspace) : nullptr, run.stream);
                  }});
 }
@@ -102,7 +100,8 @@ absl::Status LowerForward(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, spec, node.inputs[1]));
   Region bias = x;
   if (has_bias) {
-    TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(node.inputs[2]));
+    const DType type = adds_bias ? spec.type : DType::kFloat32;
+    TANDEM_ASSIGN_OR_RETURN(bias, lowering.Get(node.inputs[2], Layout::Plain(type, Shape({spec.k}))));
   }
   const Layout layout = FactorLayout(lowering, spec, node.outputs[0]);
   const Region y = lowering.Define(with_relu ? relu->outputs[0] : node.outputs[0], layout);
@@ -146,14 +145,11 @@ absl::Status LowerGradWeight(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const Conv2dGradWeightOp&>(*node.op);
   ConvolutionSpec spec = SpecOf(lowering, ConvolutionKind::kGradWeight, lowering.shape(node.inputs[0]),
                                 op.weight_shape, lowering.shape(node.inputs[1]), op.geometry);
-  // The update reads float32.
-  spec.float_weight_grad = true;
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Convolution> convolution,
                           PlanConvolution(lowering, spec));
   TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, spec, node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, spec, node.inputs[1]));
-  const DType type = convolution->makes_float_weight_grad() ? DType::kFloat32 : spec.type;
-  const Region dweight = lowering.Define(node.outputs[0], Layout::ChannelsLast(type, op.weight_shape));
+  const Region dweight = lowering.Define(node.outputs[0], Layout::ChannelsLast(spec.type, op.weight_shape));
   EmitConvolution(lowering, "conv2d_grad_weight", convolution, {x, dy}, dweight, x, dweight, dy, x, false);
   if (!op.has_bias) return absl::OkStatus();
   return EmitGradBias(lowering, node.inputs[1], {dy, FactorLayout(lowering, spec, node.inputs[1])},

@@ -12,9 +12,6 @@
 namespace tandem::cuda {
 namespace {
 
-// What a product may use beside its operands: as much as cuBLASLt's fastest algorithms want.
-constexpr int64_t kWorkspaceCap = int64_t{32} << 20;
-
 // [..., last] as [rows, last].
 int64_t RowsOf(const Shape& shape) { return shape.elements() / shape[-1]; }
 
@@ -30,7 +27,8 @@ absl::StatusOr<Region> GetFactor(Lowering& lowering, ValueId id) {
 // Adds the step that computes `spec`; of a product with a bias that is `bias`.
 absl::Status EmitGemm(Lowering& lowering, std::string name, const GemmSpec& spec, Region a, Region b,
                       ValueId bias, ValueId result) {
-  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Gemm> planned, lowering.device().blas->Plan(spec, kWorkspaceCap));
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Gemm> planned,
+                          lowering.device().blas->Plan(spec, lowering.workspace_cap()));
   const std::shared_ptr<const Gemm> gemm = std::move(planned);
   std::vector<Region> reads = {a, b};
   Region addend = a;

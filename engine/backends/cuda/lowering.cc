@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/backend/workspace.h"
 #include "engine/backends/cuda/kernels/convert.h"
 #include "engine/backends/cuda/narrowing.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/memory_plan.h"
 #include "engine/graph/ops/update.h"
 
 namespace tandem::cuda {
@@ -16,12 +18,22 @@ constexpr int64_t kAlignment = 256;
 
 int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
+// Of graphs that share variables there are a few: of whole batches, of the last one, for validation. A power
+// of two, so that what is remembered of one network serves its likes.
+int64_t WorkspaceCapOf(const Graph& graph) {
+  const int64_t bytes = kWorkspaceCapBytes / 4 + WorkspaceShareBytes(PlanMemory(graph).arena_bytes);
+  int64_t cap = 1;
+  while (cap <= bytes / 2) cap *= 2;
+  return cap;
+}
+
 }  // namespace
 
 Lowering::Lowering(const Graph& graph, CudaVariables* variables, DeviceContext* device)
     : graph_(graph),
       variables_(variables),
       device_(device),
+      workspace_cap_(WorkspaceCapOf(graph)),
       readers_(graph.values().size()),
       is_output_(graph.values().size(), false),
       absorbed_(graph.nodes().size(), false),

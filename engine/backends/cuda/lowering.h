@@ -87,6 +87,8 @@ class Lowering {
   DeviceContext& device() const { return *device_; }
   // What values between layers, and products, are computed in.
   DType compute() const { return device_->options.compute; }
+  // Bytes that a step's algorithm may use beside its tensors: see engine/backend/workspace.h.
+  int64_t workspace_cap() const { return workspace_cap_; }
   const Graph& graph() const { return graph_; }
   const Value& value(ValueId id) const { return graph_.value(id); }
   const Shape& shape(ValueId id) const { return graph_.value(id).shape; }
@@ -155,6 +157,7 @@ class Lowering {
   const Graph& graph_;
   CudaVariables* const variables_;
   DeviceContext* const device_;
+  const int64_t workspace_cap_;
   std::vector<std::vector<NodeId>> readers_;           // By value.
   std::vector<bool> is_output_;                        // By value.
   std::vector<bool> absorbed_;                         // By node.

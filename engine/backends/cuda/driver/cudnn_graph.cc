@@ -18,6 +18,12 @@ enum TensorId : int64_t { kX = 1, kWeight, kY, kBias, kProduct, kBiased };
 // Attributes that newer versions no longer want, and take.
 constexpr auto kGraphHandle = static_cast<cudnnBackendAttributeName_t>(800);
 constexpr auto kPlanHandle = static_cast<cudnnBackendAttributeName_t>(400);
+// Those of a GPU that is described, which older headers do not name.
+constexpr auto kGpuDescriptor = static_cast<cudnnBackendDescriptorType_t>(38);
+constexpr auto kGpuJson = static_cast<cudnnBackendAttributeName_t>(2702);
+constexpr auto kHeuristicGpu = static_cast<cudnnBackendAttributeName_t>(204);
+constexpr auto kEngineGpu = static_cast<cudnnBackendAttributeName_t>(1307);
+constexpr auto kPlanGpu = static_cast<cudnnBackendAttributeName_t>(407);
 
 }  // namespace
 
@@ -60,9 +66,17 @@ absl::StatusOr<int64_t> Descriptor::Get(cudnnBackendAttributeName_t name, cudnnB
   return api_->Check(status, absl::StrCat("cudnnBackendGetAttribute of ", static_cast<int>(name)));
 }
 
+absl::StatusOr<Descriptor> DescribeGpu(const CudnnApi& api, absl::string_view json) {
+  TANDEM_ASSIGN_OR_RETURN(Descriptor gpu, Descriptor::Create(api, kGpuDescriptor));
+  TANDEM_RETURN_IF_ERROR(gpu.Set(kGpuJson, CUDNN_TYPE_CHAR, static_cast<int64_t>(json.size()), json.data()));
+  TANDEM_RETURN_IF_ERROR(gpu.Finalize());
+  return gpu;
+}
+
 absl::StatusOr<std::unique_ptr<ConvolutionGraph>> ConvolutionGraph::Create(
-    std::shared_ptr<CudnnHandle> handle, const ConvolutionSpec& spec, bool with_bias, bool with_relu) {
-  std::unique_ptr<ConvolutionGraph> graph(new ConvolutionGraph(std::move(handle), with_bias, with_relu));
+    std::shared_ptr<CudnnHandle> handle, const ConvolutionSpec& spec, bool with_bias, bool with_relu,
+    const Descriptor* gpu) {
+  std::unique_ptr<ConvolutionGraph> graph(new ConvolutionGraph(std::move(handle), with_bias, with_relu, gpu));
   TANDEM_RETURN_IF_ERROR(graph->Build(spec));
   return graph;
 }
@@ -105,12 +119,11 @@ absl::StatusOr<Descriptor> ConvolutionGraph::Pointwise(cudnnPointwiseMode_t mode
 
 absl::Status ConvolutionGraph::Build(const ConvolutionSpec& s) {
   const CudnnApi& api = handle_->api;
-  const bool weight_grad = s.kind == ConvolutionKind::kGradWeight;
   const std::array<int64_t, 4> y_extents = {s.n, s.k, s.out_h, s.out_w};
   const bool follows = with_bias_ || with_relu_;  // Something comes after the convolution.
   TANDEM_ASSIGN_OR_RETURN(Descriptor x, Tensor(kX, s.type, {s.n, s.c, s.h, s.w}, false));
-  TANDEM_ASSIGN_OR_RETURN(Descriptor weight, Tensor(kWeight, weight_grad ? s.weight_grad_type() : s.type,
-                                                    {s.k, s.c / s.groups, s.kernel_h, s.kernel_w}, false));
+  TANDEM_ASSIGN_OR_RETURN(Descriptor weight,
+                          Tensor(kWeight, s.type, {s.k, s.c / s.groups, s.kernel_h, s.kernel_w}, false));
   TANDEM_ASSIGN_OR_RETURN(Descriptor y, Tensor(kY, s.type, y_extents, false));
 
   TANDEM_ASSIGN_OR_RETURN(Descriptor kind, Descriptor::Create(api, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR));
@@ -161,7 +174,7 @@ absl::Status ConvolutionGraph::Build(const ConvolutionSpec& s) {
   TANDEM_RETURN_IF_ERROR(convolution.Finalize());
   operations.push_back(std::move(convolution));
   if (with_bias_) {
-    TANDEM_ASSIGN_OR_RETURN(Descriptor bias, Tensor(kBias, DType::kFloat32, {1, s.k, 1, 1}, false));
+    TANDEM_ASSIGN_OR_RETURN(Descriptor bias, Tensor(kBias, s.type, {1, s.k, 1, 1}, false));
     Descriptor biased;
     if (with_relu_) {
       TANDEM_ASSIGN_OR_RETURN(biased, Tensor(kBiased, DType::kFloat32, y_extents, true));
@@ -185,7 +198,7 @@ absl::Status ConvolutionGraph::Build(const ConvolutionSpec& s) {
   TANDEM_ASSIGN_OR_RETURN(graph_, Descriptor::Create(api, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
   TANDEM_RETURN_IF_ERROR(graph_.Set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                                     static_cast<int64_t>(raw.size()), raw.data()));
-  (void)graph_.Set(kGraphHandle, CUDNN_TYPE_HANDLE, 1, &handle_->handle);
+  if (gpu_ == nullptr) (void)graph_.Set(kGraphHandle, CUDNN_TYPE_HANDLE, 1, &handle_->handle);
   TANDEM_RETURN_IF_ERROR(graph_.Finalize());
   for (Descriptor* part : {&x, &weight, &y, &kind, &product}) parts_.push_back(std::move(*part));
   for (Descriptor& operation : operations) parts_.push_back(std::move(operation));
@@ -238,6 +251,7 @@ absl::Status ConvolutionGraph::ProposeIn(cudnnBackendHeurMode_t mode, std::vecto
   TANDEM_ASSIGN_OR_RETURN(Descriptor heuristic, Descriptor::Create(api, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR));
   TANDEM_RETURN_IF_ERROR(heuristic.SetDescriptor(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_));
   TANDEM_RETURN_IF_ERROR(heuristic.Set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode));
+  if (gpu_ != nullptr) TANDEM_RETURN_IF_ERROR(heuristic.SetDescriptor(kHeuristicGpu, *gpu_));
   TANDEM_RETURN_IF_ERROR(heuristic.Finalize());
   TANDEM_ASSIGN_OR_RETURN(const int64_t count, heuristic.Get(CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                                              CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr));
@@ -296,6 +310,7 @@ absl::StatusOr<ConvolutionGraph::Engine> ConvolutionGraph::EngineOf(const std::s
   TANDEM_ASSIGN_OR_RETURN(Descriptor engine, Descriptor::Create(api, CUDNN_BACKEND_ENGINE_DESCRIPTOR));
   TANDEM_RETURN_IF_ERROR(engine.SetDescriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph_));
   TANDEM_RETURN_IF_ERROR(engine.SetInts(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, {index}));
+  if (gpu_ != nullptr) TANDEM_RETURN_IF_ERROR(engine.SetDescriptor(kEngineGpu, *gpu_));
   TANDEM_RETURN_IF_ERROR(engine.Finalize());
   std::vector<Descriptor> knobs;
   std::vector<cudnnBackendDescriptor_t> raw;
@@ -329,7 +344,11 @@ absl::StatusOr<ConvolutionGraph::Engine> ConvolutionGraph::EngineOf(const std::s
 absl::StatusOr<Descriptor> ConvolutionGraph::PlanFor(const Engine& engine) const {
   TANDEM_ASSIGN_OR_RETURN(Descriptor plan,
                           Descriptor::Create(handle_->api, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR));
-  (void)plan.Set(kPlanHandle, CUDNN_TYPE_HANDLE, 1, &handle_->handle);
+  if (gpu_ != nullptr) {
+    TANDEM_RETURN_IF_ERROR(plan.SetDescriptor(kPlanGpu, *gpu_));
+  } else {
+    (void)plan.Set(kPlanHandle, CUDNN_TYPE_HANDLE, 1, &handle_->handle);
+  }
   TANDEM_RETURN_IF_ERROR(plan.SetDescriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine.configuration));
   TANDEM_RETURN_IF_ERROR(plan.Finalize());
   return plan;
@@ -343,12 +362,12 @@ absl::StatusOr<int64_t> ConvolutionGraph::WorkspaceBytes(const Descriptor& plan)
 }
 
 absl::Status ConvolutionGraph::Execute(const Descriptor& plan, void* x, void* weight, void* y,
-                                       const float* bias, void* workspace, Stream stream) const {
+                                       const void* bias, void* workspace, Stream stream) const {
   const CudnnApi& api = handle_->api;
   std::vector<void*> data = {x, weight, y};
   std::vector<int64_t> ids = {kX, kWeight, kY};
   if (with_bias_) {
-    data.push_back(const_cast<float*>(bias));  // It is only read.
+    data.push_back(const_cast<void*>(bias));  // It is only read.
     ids.push_back(kBias);
   }
   TANDEM_ASSIGN_OR_RETURN(Descriptor memory, Descriptor::Create(api, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR));

@@ -49,15 +49,20 @@ class Descriptor {
   cudnnBackendDescriptor_t descriptor_ = nullptr;
 };
 
+// A GPU that need not be there, as cuDNN describes one in JSON.
+absl::StatusOr<Descriptor> DescribeGpu(const CudnnApi& api, absl::string_view json);
+
 // What an engine's result may differ by; see CUDNN_NUMERICAL_NOTE_*.
 using NumericalNotes = std::vector<cudnnBackendNumericalNote_t>;
 
 // A convolution as cuDNN's graphs say it: with as many of bias and ReLU of the spec as asked for.
 class ConvolutionGraph {
  public:
+  // With `gpu`, which must outlive it, plans are for that GPU: they can be looked at, and not be executed.
   static absl::StatusOr<std::unique_ptr<ConvolutionGraph>> Create(std::shared_ptr<CudnnHandle> handle,
                                                                   const ConvolutionSpec& spec, bool with_bias,
-                                                                  bool with_relu);
+                                                                  bool with_relu,
+                                                                  const Descriptor* gpu = nullptr);
 
   // One way to compute it.
   struct Engine {
@@ -73,15 +78,15 @@ class ConvolutionGraph {
   // UNIMPLEMENTED where the engine does not do this problem.
   absl::StatusOr<Descriptor> PlanFor(const Engine& engine) const;
   static absl::StatusOr<int64_t> WorkspaceBytes(const Descriptor& plan);
-  absl::Status Execute(const Descriptor& plan, void* x, void* weight, void* y, const float* bias,
+  absl::Status Execute(const Descriptor& plan, void* x, void* weight, void* y, const void* bias,
                        void* workspace, Stream stream) const;
 
   bool with_bias() const { return with_bias_; }
   bool with_relu() const { return with_relu_; }
 
  private:
-  ConvolutionGraph(std::shared_ptr<CudnnHandle> handle, bool with_bias, bool with_relu)
-      : handle_(std::move(handle)), with_bias_(with_bias), with_relu_(with_relu) {}
+  ConvolutionGraph(std::shared_ptr<CudnnHandle> handle, bool with_bias, bool with_relu, const Descriptor* gpu)
+      : handle_(std::move(handle)), with_bias_(with_bias), with_relu_(with_relu), gpu_(gpu) {}
   absl::Status Build(const ConvolutionSpec& spec);
   absl::StatusOr<Descriptor> Tensor(int64_t id, DType type, const std::array<int64_t, 4>& nchw,
                                     bool is_virtual) const;
@@ -93,6 +98,7 @@ class ConvolutionGraph {
   const std::shared_ptr<CudnnHandle> handle_;
   const bool with_bias_;
   const bool with_relu_;
+  const Descriptor* const gpu_;
   std::vector<Descriptor> parts_;  // What the graph refers to.
   Descriptor graph_;
 };

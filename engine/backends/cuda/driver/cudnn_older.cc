@@ -76,9 +76,8 @@ class OlderConvolution final : public Convolution {
   int64_t workspace_bytes() const override { return static_cast<int64_t>(workspace_bytes_); }
   bool adds_bias() const override { return false; }
   bool takes_relu() const override { return false; }
-  bool makes_float_weight_grad() const override { return spec_.type == DType::kFloat32; }
 
-  absl::Status Run(void* x, void* weight, void* y, const float* /*bias*/, void* workspace,
+  absl::Status Run(void* x, void* weight, void* y, const void* /*bias*/, void* workspace,
                    Stream stream) const override {
     const CudnnApi& api = handle_->api;
     const cudnnHandle_t handle = handle_->handle;

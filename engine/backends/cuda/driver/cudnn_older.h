@@ -11,7 +11,7 @@
 namespace tandem::cuda {
 
 // The convolution by cuDNN's calls from before its graphs, which know some problems that no engine of a graph
-// does; without bias and ReLU, in one type, and by the algorithm that cuDNN thinks the fastest. UNIMPLEMENTED
+// does; without bias and ReLU, and by the algorithm that cuDNN thinks the fastest. UNIMPLEMENTED
 // where there is none that needs at most `workspace_cap` bytes.
 absl::StatusOr<std::unique_ptr<Convolution>> PlanOlderConvolution(std::shared_ptr<CudnnHandle> handle,
                                                                   const ConvolutionSpec& spec,

@@ -27,11 +27,8 @@ struct ConvolutionSpec {
   int64_t dilation_h = 1, dilation_w = 1;
   int64_t groups = 1;
   DType type = DType::kFloat32;  // Of x, weight and y: float32, bfloat16 or float16; sums are float32.
-  bool bias = false;             // kForward: adds float32 [k].
+  bool bias = false;             // kForward: adds [k], of the same type.
   bool relu = false;             // kForward: of the result.
-  // kGradWeight: float32 is wanted, whatever `type` is; see Convolution::makes_float_weight_grad.
-  bool float_weight_grad = false;
-  DType weight_grad_type() const { return float_weight_grad ? DType::kFloat32 : type; }
   // Such as "forward 256x28x28x64 64x3x3 28x28 stride 1x1 ... bfloat16": unlike for unlike problems, one
   // line.
   std::string ToString() const;
@@ -45,11 +42,9 @@ class Convolution {
   // Whether Run adds the bias, and takes the ReLU, that were asked for: libraries cannot always.
   virtual bool adds_bias() const = 0;
   virtual bool takes_relu() const = 0;
-  // kGradWeight: whether it writes float32, or the spec's type, which a library may be faster with.
-  virtual bool makes_float_weight_grad() const = 0;
   // kForward writes y, kGradInput x, kGradWeight weight, all of it. `workspace` is 256-byte aligned device
   // memory.
-  virtual absl::Status Run(void* x, void* weight, void* y, const float* bias, void* workspace,
+  virtual absl::Status Run(void* x, void* weight, void* y, const void* bias, void* workspace,
                            Stream stream) const = 0;
 };
 

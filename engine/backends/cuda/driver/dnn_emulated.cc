@@ -15,8 +15,7 @@ class LoopConvolution final : public Convolution {
   int64_t workspace_bytes() const override { return 0; }
   bool adds_bias() const override { return spec_.bias; }
   bool takes_relu() const override { return spec_.relu; }
-  bool makes_float_weight_grad() const override { return spec_.weight_grad_type() == DType::kFloat32; }
-  absl::Status Run(void* x, void* weight, void* y, const float* bias, void* /*workspace*/,
+  absl::Status Run(void* x, void* weight, void* y, const void* bias, void* /*workspace*/,
                    Stream /*stream*/) const override {
     ConvolveByLoops(spec_, x, weight, y, bias);
     return absl::OkStatus();

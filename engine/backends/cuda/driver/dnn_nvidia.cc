@@ -36,7 +36,6 @@ constexpr double kBytesPerSecond = 2.5e12;
 // How words of algorithms begin.
 constexpr absl::string_view kFused = "fused:";
 constexpr absl::string_view kAlone = "alone:";
-constexpr absl::string_view kFloatWeightGrad = "float:";
 constexpr absl::string_view kOlder = "older";
 constexpr absl::string_view kNone = "none";
 
@@ -47,18 +46,16 @@ double Now() {
 class GraphConvolution final : public Convolution {
  public:
   GraphConvolution(std::shared_ptr<const ConvolutionGraph> graph, ConvolutionGraph::Engine engine,
-                   Descriptor plan, int64_t workspace_bytes, bool makes_float_weight_grad)
+                   Descriptor plan, int64_t workspace_bytes)
       : graph_(std::move(graph)),
         engine_(std::move(engine)),
         plan_(std::move(plan)),
-        workspace_bytes_(workspace_bytes),
-        makes_float_weight_grad_(makes_float_weight_grad) {}
+        workspace_bytes_(workspace_bytes) {}
 
   int64_t workspace_bytes() const override { return workspace_bytes_; }
   bool adds_bias() const override { return graph_->with_bias(); }
   bool takes_relu() const override { return graph_->with_relu(); }
-  bool makes_float_weight_grad() const override { return makes_float_weight_grad_; }
-  absl::Status Run(void* x, void* weight, void* y, const float* bias, void* workspace,
+  absl::Status Run(void* x, void* weight, void* y, const void* bias, void* workspace,
                    Stream stream) const override {
     return graph_->Execute(plan_, x, weight, y, bias, workspace, stream);
   }
@@ -68,7 +65,6 @@ class GraphConvolution final : public Convolution {
   const ConvolutionGraph::Engine engine_;
   const Descriptor plan_;
   const int64_t workspace_bytes_;
-  const bool makes_float_weight_grad_;
 };
 
 // What several steps with the same problem share.
@@ -78,8 +74,7 @@ class SharedConvolution final : public Convolution {
   int64_t workspace_bytes() const override { return shared_->workspace_bytes(); }
   bool adds_bias() const override { return shared_->adds_bias(); }
   bool takes_relu() const override { return shared_->takes_relu(); }
-  bool makes_float_weight_grad() const override { return shared_->makes_float_weight_grad(); }
-  absl::Status Run(void* x, void* weight, void* y, const float* bias, void* workspace,
+  absl::Status Run(void* x, void* weight, void* y, const void* bias, void* workspace,
                    Stream stream) const override {
     return shared_->Run(x, weight, y, bias, workspace, stream);
   }
@@ -101,12 +96,11 @@ struct Tensors {
 
   static absl::StatusOr<Tensors> Allocate(const ConvolutionSpec& s, int64_t workspace_bytes, Stream stream) {
     Tensors tensors;
-    const DType weight_type = s.kind == ConvolutionKind::kGradWeight ? s.weight_grad_type() : s.type;
     TANDEM_ASSIGN_OR_RETURN(tensors.x, RandomNumbers(s.type, s.n * s.h * s.w * s.c, stream));
-    TANDEM_ASSIGN_OR_RETURN(
-        tensors.weight, RandomNumbers(weight_type, s.k * s.kernel_h * s.kernel_w * (s.c / s.groups), stream));
+    TANDEM_ASSIGN_OR_RETURN(tensors.weight,
+                            RandomNumbers(s.type, s.k * s.kernel_h * s.kernel_w * (s.c / s.groups), stream));
     TANDEM_ASSIGN_OR_RETURN(tensors.y, RandomNumbers(s.type, s.n * s.out_h * s.out_w * s.k, stream));
-    TANDEM_ASSIGN_OR_RETURN(tensors.bias, RandomNumbers(DType::kFloat32, s.k, stream));
+    TANDEM_ASSIGN_OR_RETURN(tensors.bias, RandomNumbers(s.type, s.k, stream));
     TANDEM_ASSIGN_OR_RETURN(tensors.workspace, DeviceMemory::Allocate(workspace_bytes));
     return tensors;
   }
@@ -189,9 +183,7 @@ class CudnnDnn final : public Dnn {
     return true;
   }
 
-  // The spec is the graph's: with float_weight_grad where it makes that.
-  absl::StatusOr<Chosen> Make(const ConvolutionSpec& spec,
-                              const std::shared_ptr<const ConvolutionGraph>& graph,
+  absl::StatusOr<Chosen> Make(const std::shared_ptr<const ConvolutionGraph>& graph,
                               ConvolutionGraph::Engine engine, int64_t cap) const {
     TANDEM_ASSIGN_OR_RETURN(Descriptor plan, graph->PlanFor(engine));
     TANDEM_ASSIGN_OR_RETURN(const int64_t bytes, ConvolutionGraph::WorkspaceBytes(plan));
@@ -200,11 +192,9 @@ class CudnnDnn final : public Dnn {
           absl::StrCat("cudnn: ", engine.word, " wants ", bytes, " bytes of workspace"));
     }
     const bool fused = graph->with_bias() || graph->with_relu();
-    const absl::string_view way = fused ? kFused : spec.float_weight_grad ? kFloatWeightGrad : kAlone;
     Chosen chosen;
-    chosen.word = absl::StrCat(way, engine.word);
-    chosen.convolution = std::make_shared<GraphConvolution>(graph, std::move(engine), std::move(plan), bytes,
-                                                            spec.weight_grad_type() == DType::kFloat32);
+    chosen.word = absl::StrCat(fused ? kFused : kAlone, engine.word);
+    chosen.convolution = std::make_shared<GraphConvolution>(graph, std::move(engine), std::move(plan), bytes);
     return chosen;
   }
 
@@ -216,16 +206,15 @@ class CudnnDnn final : public Dnn {
   }
 
   // The algorithm of a word.
-  absl::StatusOr<Chosen> Again(ConvolutionSpec spec, absl::string_view word, int64_t cap) const {
+  absl::StatusOr<Chosen> Again(const ConvolutionSpec& spec, absl::string_view word, int64_t cap) const {
     if (word == kOlder) return Older(spec, cap);
     const bool fused = absl::ConsumePrefix(&word, kFused);
-    spec.float_weight_grad = absl::ConsumePrefix(&word, kFloatWeightGrad);
-    if (!fused && !spec.float_weight_grad && !absl::ConsumePrefix(&word, kAlone)) {
+    if (!fused && !absl::ConsumePrefix(&word, kAlone)) {
       return absl::InvalidArgumentError(absl::StrCat("cudnn: no algorithm \"", word, "\""));
     }
     TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const ConvolutionGraph> graph, Graph(spec, fused));
     TANDEM_ASSIGN_OR_RETURN(ConvolutionGraph::Engine engine, graph->EngineOf(std::string(word)));
-    return Make(spec, graph, std::move(engine), cap);
+    return Make(graph, std::move(engine), cap);
   }
 
   absl::StatusOr<Chosen> Older(const ConvolutionSpec& spec, int64_t cap) const {
@@ -254,7 +243,7 @@ class CudnnDnn final : public Dnn {
     for (ConvolutionGraph::Engine& engine : engines) {
       if (!Allows(spec, engine.notes)) continue;
       if (best.convolution != nullptr && (measured >= kMostMeasured || Now() - begin > kMostSeconds)) break;
-      absl::StatusOr<Chosen> made = Make(spec, graph, std::move(engine), cap);
+      absl::StatusOr<Chosen> made = Make(graph, std::move(engine), cap);
       if (!made.ok()) {
         failed = made.status();
         continue;
@@ -269,8 +258,7 @@ class CudnnDnn final : public Dnn {
       }
       const absl::StatusOr<double> seconds = MeasureSeconds(*stream_, [&](Stream stream) {
         return made->convolution->Run(tensors->x.data(), tensors->weight.data(), tensors->y.data(),
-                                      reinterpret_cast<const float*>(tensors->bias.data()),
-                                      tensors->workspace.data(), stream);
+                                      tensors->bias.data(), tensors->workspace.data(), stream);
       });
       ++measured;
       if (!seconds.ok()) {
@@ -286,30 +274,23 @@ class CudnnDnn final : public Dnn {
   }
 
   absl::StatusOr<Chosen> Search(const ConvolutionSpec& spec, int64_t cap) {
-    // Without what a library need not do.
-    ConvolutionSpec plain = spec;
-    plain.float_weight_grad = false;
-    const bool wants_float =
-        spec.kind == ConvolutionKind::kGradWeight && spec.weight_grad_type() != spec.type;
     Chosen best;
-    double extra_seconds = 0;
-    if (spec.bias || spec.relu || wants_float) {
-      absl::StatusOr<Chosen> whole = SearchGraph(spec, !wants_float, cap);
-      if (whole.ok()) best = *std::move(whole);
+    // No engine takes a ReLU without a bias.
+    if (spec.bias) {
+      absl::StatusOr<Chosen> fused = SearchGraph(spec, true, cap);
+      if (fused.ok()) best = *std::move(fused);
       if (best.convolution != nullptr && options_.deterministic) return best;
-      // A gradient is as good in the spec's type, for what reads it; a bias must still be added.
-      if (!wants_float) {
-        const int64_t bytes = 2 * spec.n * spec.out_h * spec.out_w * spec.k * SizeOf(spec.type);
-        extra_seconds = kPassSeconds + static_cast<double>(bytes) / kBytesPerSecond;
-      }
     }
-    absl::StatusOr<Chosen> alone = SearchGraph(plain, false, cap);
+    absl::StatusOr<Chosen> alone = SearchGraph(spec, false, cap);
     if (alone.ok()) {
-      alone->seconds += extra_seconds;
+      if (spec.bias) {
+        const int64_t bytes = 2 * spec.n * spec.out_h * spec.out_w * spec.k * SizeOf(spec.type);
+        alone->seconds += kPassSeconds + static_cast<double>(bytes) / kBytesPerSecond;
+      }
       if (alone->seconds < best.seconds) best = *std::move(alone);
     }
     if (best.convolution != nullptr) return best;
-    absl::StatusOr<Chosen> older = Older(plain, cap);
+    absl::StatusOr<Chosen> older = Older(spec, cap);
     if (older.ok()) return older;
     return absl::UnimplementedError(absl::StrCat("cudnn has no way for ", spec.ToString(), ": ",
                                                  alone.status().message(), "; ", older.status().message()));

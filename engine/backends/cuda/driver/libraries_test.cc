@@ -253,20 +253,16 @@ TEST_P(ConvolutionTest, ComputesWhatLoopsCompute) {
   const bool is_grad_weight = s.kind == ConvolutionKind::kGradWeight;
   s.bias = (*convolution)->adds_bias();
   s.relu = (*convolution)->takes_relu();
-  if (is_grad_weight) s.float_weight_grad = (*convolution)->makes_float_weight_grad();
   if (s.ToString() != GetParam().spec.ToString()) std::cout << "done: " << s.ToString() << '\n';
-  const DType weight_type = is_grad_weight ? s.weight_grad_type() : s.type;
   const Bytes x = Numbers(s.type, s.n * s.h * s.w * s.c, 1);
-  const Bytes weight = Numbers(weight_type, s.k * s.kernel_h * s.kernel_w * (s.c / s.groups), 2);
+  const Bytes weight = Numbers(s.type, s.k * s.kernel_h * s.kernel_w * (s.c / s.groups), 2);
   const Bytes y = Numbers(s.type, s.n * s.out_h * s.out_w * s.k, 3);
-  const Bytes bias = Numbers(DType::kFloat32, s.k, 4);
-  const DType type = is_grad_weight ? weight_type : s.type;
+  const Bytes bias = Numbers(s.type, s.k, 4);
   const Bytes& before = is_forward ? y : is_grad_weight ? weight : x;
   Bytes loop_x = x;
   Bytes loop_weight = weight;
   Bytes loop_y = y;
-  ConvolveByLoops(s, loop_x.data(), loop_weight.data(), loop_y.data(),
-                  reinterpret_cast<const float*>(bias.data()));
+  ConvolveByLoops(s, loop_x.data(), loop_weight.data(), loop_y.data(), bias.data());
   const Bytes& expected = is_forward ? loop_y : is_grad_weight ? loop_weight : loop_x;
   DeviceMemory device_x = OnDevice(x);
   DeviceMemory device_weight = OnDevice(weight);
@@ -277,14 +273,13 @@ TEST_P(ConvolutionTest, ComputesWhatLoopsCompute) {
       [&](Stream stream) {
         return (*convolution)
             ->Run(device_x.data(), device_weight.data(), device_y.data(),
-                  s.bias ? reinterpret_cast<const float*>(device_bias.data()) : nullptr, workspace.data(),
-                  stream);
+                  s.bias ? device_bias.data() : nullptr, workspace.data(), stream);
       },
       before,
       is_forward       ? device_y
       : is_grad_weight ? device_weight
                        : device_x,
-      type, expected, GetParam().options.allow_tf32 ? 2e-3 : ToleranceOf(type));
+      s.type, expected, GetParam().options.allow_tf32 ? 2e-3 : ToleranceOf(s.type));
 }
 
 // The rest follows.
@@ -326,7 +321,6 @@ std::vector<ConvolutionCase> ConvolutionCases() {
       for (const ConvolutionKind kind :
            {ConvolutionKind::kForward, ConvolutionKind::kGradInput, ConvolutionKind::kGradWeight}) {
         spec.kind = kind;
-        spec.float_weight_grad = kind == ConvolutionKind::kGradWeight;
         cases.push_back({spec});
       }
     }
@@ -371,12 +365,11 @@ TEST_F(LibrariesTest, SpeedOfConvolutions) {
       spec.out_w = size;
       spec.kind = kind;
       spec.type = DType::kBFloat16;
-      spec.float_weight_grad = kind == ConvolutionKind::kGradWeight;
       const auto convolution = (*dnn)->Plan(spec, int64_t{32} << 20);
       ASSERT_TRUE(convolution.ok()) << convolution.status();
       const int64_t elements = spec.n * spec.h * spec.w * spec.c;
       const auto x = RandomNumbers(spec.type, elements, stream_->get());
-      const auto weight = RandomNumbers(DType::kFloat32, spec.k * 9 * spec.c, stream_->get());
+      const auto weight = RandomNumbers(spec.type, spec.k * 9 * spec.c, stream_->get());
       const auto y = RandomNumbers(spec.type, elements, stream_->get());
       const auto workspace = DeviceMemory::Allocate((*convolution)->workspace_bytes());
       ASSERT_TRUE(x.ok() && weight.ok() && y.ok() && workspace.ok());

@@ -92,7 +92,7 @@ void ForEachTap(const ConvolutionSpec& s, const Function& function) {
 }
 
 void Forward(const ConvolutionSpec& s, const void* x_data, const void* weight_data, void* y_data,
-             const float* bias) {
+             const void* bias_data) {
   const int64_t c = s.c / s.groups;
   const int64_t k = s.k / s.groups;
   const int64_t taps = s.kernel_h * s.kernel_w;
@@ -103,6 +103,7 @@ void Forward(const ConvolutionSpec& s, const void* x_data, const void* weight_da
   for (int64_t o = 0; o < s.k; ++o) {
     for (int64_t i = 0; i < taps * c; ++i) turned[i * s.k + o] = weight[o * taps * c + i];
   }
+  const std::vector<double> bias = LoadAll(s.type, bias_data, s.bias ? s.k : 0);
   std::vector<double> y(s.n * s.out_h * s.out_w * s.k, 0);
   ForEachTap(s, [&](int64_t out, int64_t in, int64_t tap) {
     for (int64_t group = 0; group < s.groups; ++group) {
@@ -154,7 +155,7 @@ void GradWeight(const ConvolutionSpec& s, const void* x_data, void* weight_data,
       for (int64_t i = 0; i < c; ++i) sum[i] += factor * image[i];
     }
   });
-  Store(s.weight_grad_type(), weight.data(), weight.size(), weight_data, 0);
+  Store(s.type, weight.data(), weight.size(), weight_data, 0);
 }
 
 }  // namespace
@@ -222,7 +223,7 @@ void MultiplyByLoops(const GemmSpec& s, const void* a_data, const void* b_data, 
   }
 }
 
-void ConvolveByLoops(const ConvolutionSpec& spec, void* x, void* weight, void* y, const float* bias) {
+void ConvolveByLoops(const ConvolutionSpec& spec, void* x, void* weight, void* y, const void* bias) {
   switch (spec.kind) {
     case ConvolutionKind::kForward:
       return Forward(spec, x, weight, y, bias);

@@ -15,7 +15,7 @@ absl::Status CheckSpec(const GemmSpec& spec);
 absl::Status CheckSpec(const ConvolutionSpec& spec);
 
 void MultiplyByLoops(const GemmSpec& spec, const void* a, const void* b, void* c, const void* bias);
-void ConvolveByLoops(const ConvolutionSpec& spec, void* x, void* weight, void* y, const float* bias);
+void ConvolveByLoops(const ConvolutionSpec& spec, void* x, void* weight, void* y, const void* bias);
 
 }  // namespace tandem::cuda
 

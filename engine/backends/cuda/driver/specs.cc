@@ -28,8 +28,7 @@ std::string ConvolutionSpec::ToString() const {
   return absl::StrCat(kinds[static_cast<int>(kind)], " ", n, "x", h, "x", w, "x", c, " kernel ", k, "x",
                       kernel_h, "x", kernel_w, " to ", out_h, "x", out_w, " stride ", stride_h, "x", stride_w,
                       " pad ", pad_h, "x", pad_w, " dilation ", dilation_h, "x", dilation_w, " groups ",
-                      groups, bias ? " bias" : "", relu ? " relu" : "", " ", tandem::ToString(type),
-                      float_weight_grad ? " to float32" : "");
+                      groups, bias ? " bias" : "", relu ? " relu" : "", " ", tandem::ToString(type));
 }
 
 }  // namespace tandem::cuda
