@@ -62,6 +62,7 @@ absl::Status DeviceCommunicator::Meet() {
   }
   // Rank 0's pointer is there until all have it.
   TANDEM_RETURN_IF_ERROR(host_->Barrier());
+  if (offers_ == nullptr) TANDEM_RETURN_IF_ERROR(others_.Join().status());
   has_met_ = true;
   return absl::OkStatus();
 }
@@ -93,10 +94,10 @@ absl::Status DeviceCommunicator::End() {
 absl::Status DeviceCommunicator::AllReduce(BufferView buffer, ReduceOp op) {
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
   TANDEM_RETURN_IF_ERROR(Meet());
-  if (offers_ == nullptr) return staged_.AllReduce(buffer, op);
+  if (offers_ == nullptr) return others_.AllReduce(buffer, op);
   const bool average = op == ReduceOp::kAverage;
   TANDEM_ASSIGN_OR_RETURN(const bool possible, Show(average ? Call::kAverage : Call::kSum, 0, buffer));
-  if (!possible) return staged_.AllReduce(buffer, op);
+  if (!possible) return others_.AllReduce(buffer, op);
   RankBuffers buffers;
   for (const Offer& other : *offers_) {
     TANDEM_RETURN_IF_ERROR(other.ready->Hold(device_->stream->get()));
@@ -111,9 +112,9 @@ absl::Status DeviceCommunicator::AllReduce(BufferView buffer, ReduceOp op) {
 absl::Status DeviceCommunicator::Broadcast(BufferView buffer, int root) {
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
   TANDEM_RETURN_IF_ERROR(Meet());
-  if (offers_ == nullptr) return staged_.Broadcast(buffer, root);
+  if (offers_ == nullptr) return others_.Broadcast(buffer, root);
   TANDEM_ASSIGN_OR_RETURN(const bool possible, Show(Call::kBroadcast, root, buffer));
-  if (!possible) return staged_.Broadcast(buffer, root);
+  if (!possible) return others_.Broadcast(buffer, root);
   if (rank() != root) {
     const Offer& from = (*offers_)[root];
     TANDEM_RETURN_IF_ERROR(from.ready->Hold(device_->stream->get()));

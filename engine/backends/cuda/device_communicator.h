@@ -7,27 +7,28 @@
 #include <vector>
 
 #include "engine/backend/communicator.h"
+#include "engine/backends/cuda/collective_communicator.h"
 #include "engine/backends/cuda/device_context.h"
-#include "engine/backends/cuda/staged_communicator.h"
 
 namespace tandem::cuda {
 
 // A communicator for memory of GPUs on top of one for the host's, by which the ranks meet. Where all of them
 // are threads of this process and their GPUs reach each other's memory (replicas on one GPU do), each rank's
 // GPU adds its slice of everyone's elements, in the order of its stream, and no host waits for a GPU;
-// otherwise what is reduced passes through the host's memory. Used by the device's thread, but for Abort.
+// otherwise NCCL does it, or, without that, what is reduced passes through the host's memory. Used by the
+// device's thread, but for Abort.
 class DeviceCommunicator final : public Communicator {
  public:
   // `host` outlives it.
   DeviceCommunicator(std::shared_ptr<DeviceContext> device, Communicator* host)
-      : device_(device), host_(host), staged_(std::move(device), host) {}
+      : device_(device), host_(host), others_(std::move(device), host) {}
 
   int rank() const override { return host_->rank(); }
   int world_size() const override { return host_->world_size(); }
   absl::Status AllReduce(BufferView buffer, ReduceOp op) override;
   absl::Status Broadcast(BufferView buffer, int root) override;
   absl::Status Barrier() override { return host_->Barrier(); }
-  void Abort(absl::Status status) override { host_->Abort(std::move(status)); }
+  void Abort(absl::Status status) override { others_.Abort(std::move(status)); }
 
  private:
   // What a rank shows the others. Written by its own rank before they meet, and read by all until they meet
@@ -51,7 +52,7 @@ class DeviceCommunicator final : public Communicator {
 
   const std::shared_ptr<DeviceContext> device_;
   Communicator* const host_;
-  StagedCommunicator staged_;
+  CollectiveCommunicator others_;  // For all that the GPUs do not do among themselves.
   bool has_met_ = false;
   std::shared_ptr<Offers> offers_;  // Of all ranks; null where they do not reach each other.
 };

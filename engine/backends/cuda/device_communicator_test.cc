@@ -1,9 +1,11 @@
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "engine/backend/communicator_conformance.h"
 #include "engine/backend/thread_communicator.h"
+#include "engine/backends/cuda/collective_communicator.h"
 #include "engine/backends/cuda/device_communicator.h"
 #include "engine/backends/cuda/staged_communicator.h"
 
@@ -42,6 +44,40 @@ std::vector<std::unique_ptr<Communicator>> Make(int world_size) {
 
 INSTANTIATE_TEST_SUITE_P(Staged, CommunicatorConformance,
                          testing::Values(CommunicatorMaker{"staged", Make<cuda::StagedCommunicator>}));
+// As ranks of several processes.
+class Collected final : public Communicator {
+ public:
+  Collected(std::shared_ptr<cuda::DeviceContext> device, Communicator* host)
+      : wrapped_(std::move(device), host) {}
+
+  int rank() const override { return wrapped_.rank(); }
+  int world_size() const override { return wrapped_.world_size(); }
+  absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
+    return Joined([&] { return wrapped_.AllReduce(buffer, op); });
+  }
+  absl::Status Broadcast(BufferView buffer, int root) override {
+    return Joined([&] { return wrapped_.Broadcast(buffer, root); });
+  }
+  absl::Status Barrier() override { return wrapped_.Barrier(); }
+  void Abort(absl::Status status) override { wrapped_.Abort(std::move(status)); }
+
+ private:
+  absl::Status Joined(const std::function<absl::Status()>& call) {
+    if (!has_joined_) {
+      const absl::StatusOr<bool> joined = wrapped_.Join();
+      if (!joined.ok()) return joined.status();
+      EXPECT_TRUE(*joined);
+      has_joined_ = true;
+    }
+    return call();
+  }
+
+  cuda::CollectiveCommunicator wrapped_;
+  bool has_joined_ = false;
+};
+
+INSTANTIATE_TEST_SUITE_P(Collective, CommunicatorConformance,
+                         testing::Values(CommunicatorMaker{"collective", Make<Collected>}));
 INSTANTIATE_TEST_SUITE_P(Device, CommunicatorConformance,
                          testing::Values(CommunicatorMaker{"device", Make<cuda::DeviceCommunicator>}));
 

@@ -1,0 +1,119 @@
+#include "engine/backends/cuda/collective_communicator.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/backends/cuda/kernels/ranks.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem::cuda {
+namespace {
+
+constexpr absl::Duration kJoinTimeout = absl::Minutes(2);
+// A wait looks for the end so often without a pause, then with short ones.
+constexpr int kEagerLooks = 1000;
+constexpr std::chrono::microseconds kPause(20);
+
+bool IsSwitchedOff() {
+  const char* asked = std::getenv("TANDEM_NCCL");
+  return asked != nullptr && std::strcmp(asked, "0") == 0;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> CollectiveCommunicator::AllHave(bool value) {
+  int64_t count = value ? 1 : 0;
+  TANDEM_RETURN_IF_ERROR(host_->AllReduce({&count, 1, DType::kInt64}, ReduceOp::kSum));
+  return count == world_size();
+}
+
+absl::StatusOr<bool> CollectiveCommunicator::Join() {
+  TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
+  TANDEM_ASSIGN_OR_RETURN(const bool possible, AllHave(!IsSwitchedOff() && CheckCollectives().ok()));
+  if (!possible) return false;
+  std::string id(kCollectiveIdBytes, '\0');
+  bool has_id = true;
+  if (rank() == 0) {
+    absl::StatusOr<std::string> made = MakeCollectiveId();
+    has_id = made.ok();
+    if (has_id) id = *std::move(made);
+  }
+  TANDEM_RETURN_IF_ERROR(host_->Broadcast({id.data(), kCollectiveIdBytes, DType::kUInt8}, 0));
+  TANDEM_ASSIGN_OR_RETURN(const bool all_have_id, AllHave(has_id));
+  if (!all_have_id) return false;
+  absl::StatusOr<std::unique_ptr<Collective>> joined = JoinCollective(id, rank(), world_size(), kJoinTimeout);
+  TANDEM_ASSIGN_OR_RETURN(const bool all_joined, AllHave(joined.ok()));
+  if (!all_joined) return false;
+  TANDEM_ASSIGN_OR_RETURN(done_, Event::Create());
+  MutexLock lock(&mutex_);
+  collective_ = *std::move(joined);
+  joined_ = collective_.get();
+  if (aborted_) collective_->Abort();
+  return true;
+}
+
+absl::StatusOr<bool> CollectiveCommunicator::Agree(Call call, int root, BufferView buffer) {
+  const bool possible =
+      call == Call::kBroadcast ? root >= 0 && root < world_size() : CanSumRanks(buffer.dtype);
+  const std::vector<int64_t> own = {static_cast<int64_t>(call), root, buffer.elements,
+                                    static_cast<int64_t>(buffer.dtype), possible ? 1 : 0};
+  // A sum over ranks, all but one of which leave a row 0, gathers the rows.
+  std::vector<int64_t> rows(own.size() * world_size(), 0);
+  std::copy(own.begin(), own.end(), rows.begin() + rank() * own.size());
+  TANDEM_RETURN_IF_ERROR(
+      host_->AllReduce({rows.data(), static_cast<int64_t>(rows.size()), DType::kInt64}, ReduceOp::kSum));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] != rows[i % own.size()]) return false;
+  }
+  return rows[own.size() - 1] == 1;
+}
+
+absl::Status CollectiveCommunicator::Finish(absl::Status status) {
+  if (status.ok()) status = done_->Record(device_->stream->get());
+  for (int looks = 0; status.ok(); ++looks) {
+    const absl::StatusOr<bool> reached = done_->Reached();
+    if (reached.ok() && *reached) return absl::OkStatus();
+    status = reached.ok() ? joined_->Check() : reached.status();
+    if (looks > kEagerLooks) std::this_thread::sleep_for(kPause);
+  }
+  // What came first, this or an abort, is what all ranks say.
+  Abort(status);
+  return host_->Barrier();
+}
+
+absl::Status CollectiveCommunicator::AllReduce(BufferView buffer, ReduceOp op) {
+  TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
+  const bool average = op == ReduceOp::kAverage;
+  // What differs, or NCCL is not asked for, is for the host's communicator to do or to refuse.
+  if (joined_ == nullptr) return staged_.AllReduce(buffer, op);
+  TANDEM_ASSIGN_OR_RETURN(const bool agreed, Agree(average ? Call::kAverage : Call::kSum, 0, buffer));
+  if (!agreed) return staged_.AllReduce(buffer, op);
+  return Finish(
+      joined_->AllReduce(buffer.data, buffer.elements, buffer.dtype, average, device_->stream->get()));
+}
+
+absl::Status CollectiveCommunicator::Broadcast(BufferView buffer, int root) {
+  TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
+  if (joined_ == nullptr) return staged_.Broadcast(buffer, root);
+  TANDEM_ASSIGN_OR_RETURN(const bool agreed, Agree(Call::kBroadcast, root, buffer));
+  if (!agreed) return staged_.Broadcast(buffer, root);
+  return Finish(joined_->Broadcast(buffer.data, buffer.elements, buffer.dtype, root, device_->stream->get()));
+}
+
+void CollectiveCommunicator::Abort(absl::Status status) {
+  host_->Abort(std::move(status));
+  std::shared_ptr<Collective> collective;
+  {
+    MutexLock lock(&mutex_);
+    aborted_ = true;
+    collective = collective_;
+  }
+  if (collective != nullptr) collective->Abort();
+}
+
+}  // namespace tandem::cuda

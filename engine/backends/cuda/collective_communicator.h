@@ -1,0 +1,64 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_COLLECTIVE_COMMUNICATOR_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_COLLECTIVE_COMMUNICATOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "engine/backend/communicator.h"
+#include "engine/backends/cuda/device_context.h"
+#include "engine/backends/cuda/driver/collective.h"
+#include "engine/backends/cuda/staged_communicator.h"
+#include "engine/base/mutex.h"
+
+namespace tandem::cuda {
+
+// A communicator for memory of GPUs, of one host or several, that moves elements by NCCL, and whose ranks
+// agree on what they do through one for the host's memory. The order of NCCL's additions is its own. A call
+// waits for all that the device's stream was given. Used by the device's thread, but for Abort.
+//
+// A rank that is lost within a call is noticed by NCCL where it is reached over a network. Where its memory
+// is reached directly, whoever ends its process must end the others.
+class CollectiveCommunicator final : public Communicator {
+ public:
+  // `host` outlives it.
+  CollectiveCommunicator(std::shared_ptr<DeviceContext> device, Communicator* host)
+      : device_(device), host_(host), staged_(std::move(device), host) {}
+
+  // Brings the ranks together: all of them call it first. Whether it did, for all alike; without, calls pass
+  // through the host's memory. False where a rank has no NCCL, or TANDEM_NCCL is 0 in its environment, or
+  // where NCCL refuses the group, as it does two ranks of one host on one GPU.
+  absl::StatusOr<bool> Join();
+
+  int rank() const override { return host_->rank(); }
+  int world_size() const override { return host_->world_size(); }
+  absl::Status AllReduce(BufferView buffer, ReduceOp op) override;
+  absl::Status Broadcast(BufferView buffer, int root) override;
+  absl::Status Barrier() override { return host_->Barrier(); }
+  void Abort(absl::Status status) override;
+
+ private:
+  enum class Call : int64_t { kSum, kAverage, kBroadcast };
+
+  // Whether all ranks have `value`, which is 0 or 1, at 1.
+  absl::StatusOr<bool> AllHave(bool value);
+  // Whether all ranks bring the same, and NCCL is to do it.
+  absl::StatusOr<bool> Agree(Call call, int root, BufferView buffer);
+  // Waits for the stream; ends the group where `status`, or what it waits for, is an error.
+  absl::Status Finish(absl::Status status);
+
+  const std::shared_ptr<DeviceContext> device_;
+  Communicator* const host_;
+  StagedCommunicator staged_;
+  std::unique_ptr<Event> done_;
+  Mutex mutex_;
+  // Set by Join, once; null where there is none.
+  std::shared_ptr<Collective> collective_ ABSL_GUARDED_BY(mutex_);
+  bool aborted_ ABSL_GUARDED_BY(mutex_) = false;
+  Collective* joined_ = nullptr;  // The same, for the device's thread.
+};
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_COLLECTIVE_COMMUNICATOR_H_

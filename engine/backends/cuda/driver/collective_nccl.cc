@@ -1,0 +1,194 @@
+#include <nccl.h>
+
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "engine/backends/cuda/driver/collective.h"
+#include "engine/backends/cuda/driver/library.h"
+#include "engine/base/mutex.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem::cuda {
+namespace {
+
+static_assert(sizeof(ncclUniqueId) == kCollectiveIdBytes);
+
+struct NcclApi {
+  decltype(ncclGetErrorString)* get_error_string;
+  decltype(ncclGetLastError)* get_last_error;
+  decltype(ncclGetUniqueId)* get_unique_id;
+  decltype(ncclCommInitRankConfig)* init_rank;
+  decltype(ncclCommAbort)* abort;
+  decltype(ncclCommGetAsyncError)* get_async_error;
+  decltype(ncclAllReduce)* all_reduce;
+  decltype(ncclBroadcast)* broadcast;
+
+  // `comm` may be null.
+  absl::Status Check(ncclResult_t result, absl::string_view call, ncclComm_t comm) const {
+    if (result == ncclSuccess || result == ncclInProgress) return absl::OkStatus();
+    const char* details = get_last_error(comm);
+    const std::string message =
+        absl::StrCat("nccl: ", call, ": ", get_error_string(result),
+                     details == nullptr || details[0] == 0 ? "" : absl::StrCat(": ", details));
+    switch (result) {
+      case ncclRemoteError:
+      case ncclSystemError:
+        return absl::UnavailableError(message);
+      case ncclInvalidArgument:
+      case ncclInvalidUsage:
+        return absl::FailedPreconditionError(message);
+      default:
+        return absl::InternalError(message);
+    }
+  }
+};
+
+absl::StatusOr<const NcclApi*> LoadOnce() {
+  TANDEM_ASSIGN_OR_RETURN(const Library library, Library::Open("NCCL", {"libnccl.so.2"}));
+  auto api = std::make_unique<NcclApi>();
+  TANDEM_RETURN_IF_ERROR(library.Find("ncclGetErrorString", &api->get_error_string));
+  TANDEM_RETURN_IF_ERROR(library.Find("ncclGetLastError", &api->get_last_error));
+  TANDEM_RETURN_IF_ERROR(library.Find("ncclGetUniqueId", &api->get_unique_id));
+  TANDEM_RETURN_IF_ERROR(library.Find("ncclCommInitRankConfig", &api->init_rank));
+  TANDEM_RETURN_IF_ERROR(library.Find("ncclCommAbort", &api->abort));
+  TANDEM_RETURN_IF_ERROR(library.Find("ncclCommGetAsyncError", &api->get_async_error));
+  TANDEM_RETURN_IF_ERROR(library.Find("ncclAllReduce", &api->all_reduce));
+  TANDEM_RETURN_IF_ERROR(library.Find("ncclBroadcast", &api->broadcast));
+  return api.release();
+}
+
+absl::StatusOr<const NcclApi*> LoadApi() {
+  static const absl::StatusOr<const NcclApi*>& loaded = *new absl::StatusOr<const NcclApi*>(LoadOnce());
+  return loaded;
+}
+
+ncclDataType_t ToNccl(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return ncclFloat32;
+    case DType::kFloat64:
+      return ncclFloat64;
+    case DType::kBFloat16:
+      return ncclBfloat16;
+    case DType::kFloat16:
+      return ncclFloat16;
+    case DType::kInt32:
+      return ncclInt32;
+    case DType::kInt64:
+      return ncclInt64;
+    case DType::kUInt8:
+      return ncclUint8;
+  }
+  return ncclUint8;
+}
+
+class NcclCollective final : public Collective {
+ public:
+  explicit NcclCollective(const NcclApi& api) : api_(api) {}
+  // What was asked for has been waited for, or is to end.
+  ~NcclCollective() override { Abort(); }
+
+  absl::Status Join(const ncclUniqueId& id, int rank, int world_size, absl::Duration timeout) {
+    const absl::Time deadline = absl::Now() + timeout;
+    {
+      MutexLock lock(&mutex_);
+      // Calls do not block, so that an abort gets through.
+      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+      config.blocking = 0;
+      TANDEM_RETURN_IF_ERROR(api_.Check(api_.init_rank(&comm_, world_size, id, rank, &config),
+                                        "ncclCommInitRankConfig", nullptr));
+    }
+    return Settle("ncclCommInitRankConfig", deadline);
+  }
+
+  absl::Status AllReduce(void* data, int64_t elements, DType dtype, bool average, Stream stream) override {
+    return Call("ncclAllReduce", [&](ncclComm_t comm) {
+      return api_.all_reduce(data, data, static_cast<size_t>(elements), ToNccl(dtype),
+                             average ? ncclAvg : ncclSum, comm, stream);
+    });
+  }
+
+  absl::Status Broadcast(void* data, int64_t elements, DType dtype, int root, Stream stream) override {
+    return Call("ncclBroadcast", [&](ncclComm_t comm) {
+      return api_.broadcast(data, data, static_cast<size_t>(elements), ToNccl(dtype), root, comm, stream);
+    });
+  }
+
+  absl::Status Check() override { return State("a collective").status(); }
+
+  void Abort() override {
+    MutexLock lock(&mutex_);
+    if (comm_ != nullptr) api_.abort(comm_);
+    comm_ = nullptr;
+  }
+
+ private:
+  template <typename Function>
+  absl::Status Call(const char* name, const Function& function) {
+    {
+      MutexLock lock(&mutex_);
+      if (comm_ == nullptr) return Aborted();
+      TANDEM_RETURN_IF_ERROR(api_.Check(function(comm_), name, comm_));
+    }
+    return Settle(name, absl::InfiniteFuture());
+  }
+
+  // Waits until a call that does not block has done its part on the host.
+  absl::Status Settle(const char* name, absl::Time deadline) {
+    while (true) {
+      TANDEM_ASSIGN_OR_RETURN(const bool in_progress, State(name));
+      if (!in_progress) return absl::OkStatus();
+      if (absl::Now() > deadline) {
+        return absl::DeadlineExceededError(absl::StrCat("nccl: ", name, ": not all ranks have come"));
+      }
+      std::this_thread::yield();
+    }
+  }
+
+  // Whether the last call is still going on, on the host.
+  absl::StatusOr<bool> State(const char* name) {
+    MutexLock lock(&mutex_);
+    if (comm_ == nullptr) return Aborted();
+    ncclResult_t state = ncclSuccess;
+    TANDEM_RETURN_IF_ERROR(api_.Check(api_.get_async_error(comm_, &state), "ncclCommGetAsyncError", comm_));
+    TANDEM_RETURN_IF_ERROR(api_.Check(state, name, comm_));
+    return state == ncclInProgress;
+  }
+
+  static absl::Status Aborted() { return absl::AbortedError("nccl: the group was aborted"); }
+
+  const NcclApi& api_;
+  Mutex mutex_;
+  ncclComm_t comm_ ABSL_GUARDED_BY(mutex_) = nullptr;  // Null once it is aborted.
+};
+
+}  // namespace
+
+absl::Status CheckCollectives() { return LoadApi().status(); }
+
+absl::StatusOr<std::string> MakeCollectiveId() {
+  TANDEM_ASSIGN_OR_RETURN(const NcclApi* api, LoadApi());
+  ncclUniqueId id;
+  TANDEM_RETURN_IF_ERROR(api->Check(api->get_unique_id(&id), "ncclGetUniqueId", nullptr));
+  return std::string(id.internal, sizeof(id.internal));
+}
+
+absl::StatusOr<std::unique_ptr<Collective>> JoinCollective(const std::string& id, int rank, int world_size,
+                                                           absl::Duration timeout) {
+  TANDEM_ASSIGN_OR_RETURN(const NcclApi* api, LoadApi());
+  ncclUniqueId unique;
+  if (id.size() != sizeof(unique.internal)) {
+    return absl::InvalidArgumentError(absl::StrCat("nccl: an id of ", id.size(), " bytes"));
+  }
+  std::memcpy(unique.internal, id.data(), id.size());
+  auto collective = std::make_unique<NcclCollective>(*api);
+  TANDEM_RETURN_IF_ERROR(collective->Join(unique, rank, world_size, timeout));
+  return std::unique_ptr<Collective>(std::move(collective));
+}
+
+}  // namespace tandem::cuda
