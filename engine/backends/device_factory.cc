@@ -7,11 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/backends/cpu/cpu_device.h"
+#ifdef TANDEM_CUDA_FOUND
+#include "engine/backends/cuda/cuda_device.h"
+#endif
 #include "engine/backends/reference/reference_device.h"
 
 namespace tandem {
 
-absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view name, int threads, DType compute) {
+absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view name, const DeviceOptions& options) {
   const absl::string_view short_name = absl::StripPrefix(name, "devices/");
   const size_t colon = short_name.find(':');
   int index = 0;
@@ -22,18 +25,23 @@ absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view name, int t
   }
   const absl::string_view kind = short_name.substr(0, colon);
   if (kind == "cpu") {
-    return std::make_unique<CpuDevice>(std::string(short_name), std::max(threads, 1), compute);
+    return std::make_unique<CpuDevice>(std::string(short_name), std::max(options.threads, 1),
+                                       options.compute);
   }
   if (kind == "reference") return CreateReferenceDevice(std::string(short_name));
-  if (kind == "gpu") {
 #ifdef TANDEM_CUDA_FOUND
-    constexpr absl::string_view kToolkit = "the build found a CUDA toolkit, but";
-#else
-    constexpr absl::string_view kToolkit = "the build found no CUDA toolkit, and";
-#endif
-    return absl::UnimplementedError(
-        absl::StrCat("\"", name, "\": ", kToolkit, " this version has no backend for GPUs"));
+  if (kind == "gpu") {
+    return CudaDevice::Open(std::string(short_name), index,
+                            {.compute = options.compute,
+                             .allow_tf32 = options.allow_tf32,
+                             .deterministic = options.deterministic});
   }
+#else
+  if (kind == "gpu") {
+    return absl::UnimplementedError(absl::StrCat(
+        "\"", name, "\": this program was built without CUDA; build it where the CUDA toolkit is"));
+  }
+#endif
   return absl::UnimplementedError(
       absl::StrCat("\"", name, "\": this program was built without devices of the kind \"", kind, "\""));
 }

@@ -9,12 +9,20 @@
 
 namespace tandem {
 
-// Opens the device "<kind>:<index>", perhaps behind "devices/": "cpu:0", "devices/reference:1". `threads` is
-// how many it may use where its kind has threads; below 1 counts as 1. `compute` is the type in which
-// networks are computed, float32 or bfloat16; the reference backend has its own always. INVALID_ARGUMENT for
-// another form of name, UNIMPLEMENTED for a kind that this program was built without.
-absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view name, int threads,
-                                                   DType compute = DType::kFloat32);
+// How a device is used.
+struct DeviceOptions {
+  int threads = 1;  // Where its kind has threads; below 1 counts as 1.
+  DType compute =
+      DType::kFloat32;  // Or bfloat16: what networks are computed in. The reference backend has its own.
+  // Of GPUs; see v1::Training.
+  bool allow_tf32 = false;
+  bool deterministic = false;
+};
+
+// Opens the device "<kind>:<index>", perhaps behind "devices/": "cpu:0", "devices/gpu:1". INVALID_ARGUMENT
+// for another form of name, UNIMPLEMENTED for a kind that this program was built without, UNAVAILABLE for a
+// GPU that is not there or whose driver or libraries are not.
+absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view name, const DeviceOptions& options = {});
 
 }  // namespace tandem
 

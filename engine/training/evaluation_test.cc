@@ -81,7 +81,7 @@ Trained Train(const v1::JobSpec& spec, const std::string& kind) {
 }
 
 std::unique_ptr<Device> Cpu() {
-  absl::StatusOr<std::unique_ptr<Device>> device = OpenDevice("devices/cpu:0", 1);
+  absl::StatusOr<std::unique_ptr<Device>> device = OpenDevice("devices/cpu:0");
   EXPECT_TRUE(device.ok()) << device.status();
   return *std::move(device);
 }

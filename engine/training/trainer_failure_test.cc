@@ -159,7 +159,7 @@ TEST(TrainerFailureTest, MemoryThatCannotBeHadEndsAllReplicas) {
     const std::string name = options.devices[bad].name();
     options.device_factory = [name](const v1::Device& device) {
       if (device.name() == name) throw std::bad_alloc();
-      return OpenDevice(device.name(), device.threads());
+      return OpenDevice(device.name(), {.threads = device.threads()});
     };
     const absl::Status status = (*Trainer::Create(options))->Run();
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;

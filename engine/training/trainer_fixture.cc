@@ -42,7 +42,7 @@ Trainer::Options OptionsFor(const v1::JobSpec& spec, const std::string& kind, Tr
     options.devices.back().set_threads(1);
   }
   options.device_factory = [](const v1::Device& device) {
-    return OpenDevice(device.name(), device.threads());
+    return OpenDevice(device.name(), {.threads = device.threads()});
   };
   options.observer = observer;
   return options;

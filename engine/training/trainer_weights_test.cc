@@ -157,7 +157,7 @@ TEST(TrainerWeightsTest, OptionsAreChecked) {
     options.dataset = options.spec.dataset();
     options.devices.resize(2);
     options.device_factory = [](const v1::Device& device) {
-      return OpenDevice(device.name(), device.threads());
+      return OpenDevice(device.name(), {.threads = device.threads()});
     };
     const auto violations = GetFieldViolations(Trainer::Create(options).status());
     ASSERT_EQ(violations.size(), 1) << training;

@@ -53,8 +53,13 @@ constexpr int kTrainingOomScore = 300;
 
 // Opens devices that compute as the job says.
 DeviceFactory DevicesFor(const v1::JobSpec& spec) {
-  return [compute = ComputeTypeOf(spec.training())](const v1::Device& device) {
-    return OpenDevice(device.name(), device.threads(), compute);
+  DeviceOptions options;
+  options.compute = ComputeTypeOf(spec.training());
+  options.allow_tf32 = spec.training().allow_tf32();
+  options.deterministic = spec.training().deterministic();
+  return [options](const v1::Device& device) mutable {
+    options.threads = device.threads();
+    return OpenDevice(device.name(), options);
   };
 }
 

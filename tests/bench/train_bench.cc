@@ -216,7 +216,7 @@ absl::Status RunBench(const Settings& settings) {
     options.devices.back().set_threads(settings.threads);
   }
   options.device_factory = [compute = ComputeTypeOf(spec.training())](const v1::Device& device) {
-    return OpenDevice(device.name(), device.threads(), compute);
+    return OpenDevice(device.name(), {.threads = device.threads(), .compute = compute});
   };
   options.observer = &watch;
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, Trainer::Create(std::move(options)));
