@@ -57,9 +57,10 @@ DeviceFactory DevicesFor(const v1::JobSpec& spec) {
   options.compute = ComputeTypeOf(spec.training());
   options.allow_tf32 = spec.training().allow_tf32();
   options.deterministic = spec.training().deterministic();
-  return [options](const v1::Device& device) mutable {
-    options.threads = device.threads();
-    return OpenDevice(device.name(), options);
+  return [options](const v1::Device& device) {
+    DeviceOptions own = options;
+    own.threads = device.threads();
+    return OpenDevice(device.name(), own);
   };
 }
 
