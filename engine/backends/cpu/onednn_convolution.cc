@@ -232,9 +232,8 @@ auto Described(const Lowering& lowering, const char* pass, const ConvProblem& p,
     }
     return offered[best].first;
   };
-  static AlgorithmMemory& memory = *AlgorithmMemory::InFileOf("TANDEM_CPU_ALGORITHMS").release();
   const std::string chosen =
-      memory.Choose(ProblemText(lowering, pass, p), measure).value_or(UsualWay(lowering, p));
+      Remembered().Choose(ProblemText(lowering, pass, p), measure).value_or(UsualWay(lowering, p));
   for (const auto& [name, desc] : offered) {
     if (name == chosen) return desc;
   }
