@@ -51,7 +51,7 @@ class Gemm {
  public:
   virtual ~Gemm() = default;
   virtual int64_t workspace_bytes() const = 0;
-  // `workspace` is 256-byte aligned device memory of that size.
+  // All memory is 256-byte aligned, and the device's; `workspace` is of that size.
   virtual absl::Status Run(const void* a, const void* b, void* c, const void* bias, void* workspace,
                            Stream stream) const = 0;
 };
