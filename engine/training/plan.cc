@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
@@ -21,6 +20,7 @@
 #include "engine/schedules/schedule.h"
 #include "engine/training/early_stopping.h"
 #include "engine/training/initial_weights.h"
+#include "engine/training/job_name.h"
 #include "engine/training/layer_selection.h"
 #include "engine/training/replica_spec.h"
 #include "engine/training/sample_type.h"
@@ -32,7 +32,6 @@
 namespace tandem {
 namespace {
 
-constexpr int kMaxJobNameLength = 48;
 constexpr int kMaxPriority = 100;
 constexpr double kMaxTimeLimitSeconds = 365.0 * 24 * 3600;
 constexpr double kMinReportSeconds = 0.05;
@@ -46,18 +45,6 @@ void CheckCount(absl::string_view field, int64_t value, FieldViolations& violati
     violations.Add(field, absl::StrCat("is ", value, "; it must be ",
                                        value < 0 ? "at least 1" : absl::StrCat("at most ", kMaxCount)));
   }
-}
-
-void CheckJobName(const std::string& name, FieldViolations& violations) {
-  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
-    return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.';
-  });
-  // The job's id begins with it, and stands on command lines and names folders: no "-rf", no "..".
-  const bool begins_well = name.empty() || absl::ascii_isalnum(name.front());
-  if (plain && begins_well && name.size() <= kMaxJobNameLength) return;
-  violations.Add("name", absl::StrCat("may have letters, digits, '_', '-' and '.', begins with a letter or a "
-                                      "digit, and has at most ",
-                                      kMaxJobNameLength, " characters"));
 }
 
 void CheckReport(const v1::ReportInterval& report, FieldViolations& violations) {
@@ -260,7 +247,7 @@ void CheckAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outputs
 
 // All that needs no data. Returns the shapes of the layers' outputs, empty where the model is wrong.
 std::vector<Shape> CheckFilled(const v1::JobSpec& spec, FieldViolations& violations) {
-  CheckJobName(spec.name(), violations);
+  if (const std::string why = WhyNoJobName(spec.name()); !why.empty()) violations.Add("name", why);
   absl::StatusOr<std::vector<Shape>> outputs = CheckModel(spec.model());
   violations.AddAll("model", outputs.status());
   if (outputs.ok()) {

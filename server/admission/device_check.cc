@@ -135,13 +135,14 @@ absl::Status DeviceCheck::CheckNumber(const v1::Replicas& replicas, v1::DeviceKi
   return WithReason(
       absl::FailedPreconditionError(absl::StrFormat(
           "spec.replicas.count: asks for %d replica%s on %s devices, of which this daemon has %d%s: the job "
-          "could never run. Ask for at most %d, another device_kind, a larger replicas_per_device, or start "
-          "the "
-          "daemon with more devices",
+          "could never run. Ask for %sanother device_kind, or start the daemon with more devices",
           wanted, wanted == 1 ? "" : "s", KindName(kind), available,
           replicas.replicas_per_device() > 1 ? absl::StrCat(", for ", replicas.replicas_per_device(), " each")
                                              : "",
-          available * replicas.replicas_per_device())),
+          // Of a kind that it does not have at all, fewer are too many.
+          available == 0 ? ""
+                         : absl::StrCat("at most ", available * replicas.replicas_per_device(),
+                                        ", a larger replicas_per_device, "))),
       "TOO_FEW_DEVICES");
 }
 

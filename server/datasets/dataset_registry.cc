@@ -139,7 +139,7 @@ absl::Status DatasetRegistry::CheckName(const std::string& id) const {
 }
 
 absl::StatusOr<v1::Dataset> DatasetRegistry::Create(const v1::CreateDatasetRequest& request,
-                                                    const v1::DatasetSpec& spec) {
+                                                    const v1::DatasetSpec& spec, const std::string& user) {
   TANDEM_RETURN_IF_ERROR(CheckDatasetRequest(request));
   const std::string& id = request.dataset_id();
   const std::unique_ptr<Claim> claim = Claim::Take(this, id);
@@ -148,6 +148,7 @@ absl::StatusOr<v1::Dataset> DatasetRegistry::Create(const v1::CreateDatasetReque
 
   StoredDataset stored;
   stored.dataset.set_name(DatasetName(id));
+  stored.dataset.set_user(user);
   stored.dataset.set_description(request.dataset().description());
   *stored.dataset.mutable_spec() = spec;
   *stored.dataset.mutable_create_time() =

@@ -40,9 +40,11 @@ class DatasetRegistry : public RegisteredDatasets {
   // The set that an earlier request of this request id made, where there is one. ALREADY_EXISTS: that request
   // was another one.
   absl::StatusOr<std::optional<v1::Dataset>> FindRepeated(const v1::CreateDatasetRequest& request) const;
-  // As DatasetService.CreateDataset; `spec` is the request's with its URLs pinned.
-  absl::StatusOr<v1::Dataset> Create(const v1::CreateDatasetRequest& request, const v1::DatasetSpec& spec);
-  // As DatasetService.DeleteDataset.
+  // As DatasetService.CreateDataset, for a user; `spec` is the request's with its URLs pinned. Whose the
+  // upload is, is not looked at.
+  absl::StatusOr<v1::Dataset> Create(const v1::CreateDatasetRequest& request, const v1::DatasetSpec& spec,
+                                     const std::string& user);
+  // As DatasetService.DeleteDataset, whoever asks for it.
   absl::Status Delete(const v1::DeleteDatasetRequest& request);
 
   // For an id or a name; also where there is no such set.

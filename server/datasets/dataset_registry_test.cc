@@ -61,7 +61,7 @@ class DatasetRegistryTest : public ::testing::Test {
     return request;
   }
   absl::StatusOr<v1::Dataset> Create(const v1::CreateDatasetRequest& request) {
-    return registry_->Create(request, request.dataset().spec());
+    return registry_->Create(request, request.dataset().spec(), "ann");
   }
   // The name of a whole upload.
   std::string Upload(const SampleUpload& sample) {

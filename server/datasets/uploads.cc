@@ -216,7 +216,7 @@ absl::StatusOr<v1::Upload> Uploads::Create(const v1::Upload& wanted) {
     for (const auto& [known, other] : uploads_) {
       const v1::Upload& declared = other->declared;
       if (declared.manifest_sha256() == wanted.manifest_sha256() && declared.files() == wanted.files() &&
-          declared.bytes() == wanted.bytes()) {
+          declared.bytes() == wanted.bytes() && declared.user() == wanted.user()) {
         id = known;
         entry = other;
       }
@@ -229,6 +229,7 @@ absl::StatusOr<v1::Upload> Uploads::Create(const v1::Upload& wanted) {
       declared.set_manifest_sha256(wanted.manifest_sha256());
       declared.set_files(wanted.files());
       declared.set_bytes(wanted.bytes());
+      declared.set_user(wanted.user());
       *declared.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
       TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<UploadFolder> files,
                               UploadFolder::Create(env_, FolderOf(id), declared));
@@ -253,6 +254,11 @@ absl::StatusOr<std::shared_ptr<Uploads::Entry>> Uploads::Find(const std::string&
   const auto found = uploads_.find(id);
   if (found == uploads_.end()) return NoSuchUpload(id);
   return found->second;
+}
+
+absl::StatusOr<std::string> Uploads::OwnerOf(const std::string& id) {
+  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, Find(id));
+  return entry->declared.user();
 }
 
 absl::Status Uploads::Sync(Entry& entry) {

@@ -53,11 +53,14 @@ class Uploads {
   Uploads(const Uploads&) = delete;
   Uploads& operator=(const Uploads&) = delete;
 
-  // These do what DatasetService's methods of their names do; `id` is the upload's without "uploads/".
+  // These do what DatasetService's methods of their names do, for the user that `wanted` names and without a
+  // look at who may; `id` is the upload's without "uploads/".
   absl::StatusOr<v1::Upload> Create(const v1::Upload& wanted);
   absl::StatusOr<v1::Upload> Get(const std::string& id);
   std::vector<v1::Upload> List();
   absl::Status Delete(const std::string& id);
+  // Upload.user of one that no data set was made of. NOT_FOUND.
+  absl::StatusOr<std::string> OwnerOf(const std::string& id);
   // A new call takes over from one before it, which then gets ABORTED: its client may be gone unnoticed.
   absl::StatusOr<std::unique_ptr<Call>> Begin(const std::string& id);
 

@@ -4,14 +4,13 @@
 #include <optional>
 #include <utility>
 
-#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "engine/base/error_reason.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/jobs/job_edit.h"
+#include "server/jobs/new_job.h"
 #include "server/jobs/worker_events.h"
 
 namespace tandem {
@@ -19,18 +18,6 @@ namespace {
 
 using google::protobuf::Timestamp;
 using google::protobuf::util::TimeUtil;
-
-// More than one is needed once in some million jobs of one name.
-constexpr int kIdAttempts = 10;
-
-// "lenet-k3v7qa".
-std::string NewId(const std::string& name) {
-  constexpr char kBase32[] = "abcdefghijklmnopqrstuvwxyz234567";
-  absl::BitGen random;
-  std::string id = absl::StrCat(name.empty() ? "job" : name, "-");
-  for (int i = 0; i < 6; ++i) id.push_back(kBase32[absl::Uniform(random, 0, 32)]);
-  return id;
-}
 
 // ALREADY_EXISTS where the request was for another spec.
 absl::Status CheckRepeated(const StoredRequest& known, const std::string& request_id,
@@ -41,17 +28,6 @@ absl::Status CheckRepeated(const StoredRequest& known, const std::string& reques
   return absl::AlreadyExistsError(absl::StrCat("request_id: \"", request_id,
                                                "\" was used for another spec, which made \"",
                                                known.job.job.name(), "\"; use a new one for a new job"));
-}
-
-// RESOURCE_EXHAUSTED where the user has as many queued jobs as may be.
-absl::Status CheckQueuedJobs(Transaction* transaction, const std::string& user, int most) {
-  if (most <= 0) return absl::OkStatus();
-  TANDEM_ASSIGN_OR_RETURN(const int queued, transaction->CountJobs(user, v1::JOB_STATE_QUEUED));
-  if (queued < most) return absl::OkStatus();
-  return WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                        "\"", user, "\" has ", queued, " queued jobs, and the quota is ", most,
-                        ": wait until some have started, cancel some, or ask an administrator for more")),
-                    "QUOTA_EXCEEDED");
 }
 
 Timestamp TimestampOf(absl::Time time) { return TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(time)); }
@@ -110,6 +86,31 @@ void JobMachine::Announce(const JobChanges& changes) {
   }
 }
 
+absl::Status JobMachine::Insert(Transaction& transaction, const NewJob& job, const v1::Job& sweep_part,
+                                JobChanges* changes) {
+  const Timestamp now = TimestampOf(clock_->Now());
+  v1::Job& made = changes->job.job;
+  made = sweep_part;
+  made.set_user(job.user);
+  made.set_priority(job.spec.priority());
+  made.set_planned_operations(job.planned_operations);
+  *made.mutable_spec() = job.spec;
+  *made.mutable_create_time() = now;
+  made.set_planned_memory_bytes(job.planned_memory_bytes);
+  absl::Status inserted;
+  for (int i = 0; i < kIdAttempts; ++i) {
+    const std::string id = NewId(job.spec.name(), "job");
+    made.set_name(JobName(id));
+    made.set_folder(absl::StrCat(jobs_folder_, "/", id));
+    inserted = transaction.InsertJob(&changes->job, job.request_id, job.submitted_spec);
+    if (!absl::IsAlreadyExists(inserted)) break;
+  }
+  TANDEM_RETURN_IF_ERROR(inserted);
+  JobEdit edit(&transaction, changes);
+  TANDEM_RETURN_IF_ERROR(edit.Begin(now));
+  return edit.Finish();
+}
+
 void JobMachine::Create(NewJob job, Done<v1::Job> done) {
   Write(
       [this, job = std::move(job)](Transaction& transaction, JobChanges& changes) -> absl::Status {
@@ -122,27 +123,8 @@ void JobMachine::Create(NewJob job, Done<v1::Job> done) {
             return absl::OkStatus();
           }
         }
-        TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, job.user, job.max_queued_jobs));
-        const Timestamp now = TimestampOf(clock_->Now());
-        v1::Job& made = changes.job.job;
-        made.set_user(job.user);
-        made.set_priority(job.spec.priority());
-        made.set_planned_operations(job.planned_operations);
-        *made.mutable_spec() = job.spec;
-        *made.mutable_create_time() = now;
-        made.set_planned_memory_bytes(job.planned_memory_bytes);
-        absl::Status inserted;
-        for (int i = 0; i < kIdAttempts; ++i) {
-          const std::string id = NewId(job.spec.name());
-          made.set_name(JobName(id));
-          made.set_folder(absl::StrCat(jobs_folder_, "/", id));
-          inserted = transaction.InsertJob(&changes.job, job.request_id, job.submitted_spec);
-          if (!absl::IsAlreadyExists(inserted)) break;
-        }
-        TANDEM_RETURN_IF_ERROR(inserted);
-        JobEdit edit(&transaction, &changes);
-        TANDEM_RETURN_IF_ERROR(edit.Begin(now));
-        return edit.Finish();
+        TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, job.user, /*added=*/1, job.max_queued_jobs));
+        return Insert(transaction, job, v1::Job(), &changes);
       },
       GiveJob(std::move(done)));
 }
@@ -202,7 +184,7 @@ void JobMachine::Resume(const std::string& id, int max_queued_jobs, Done<v1::Job
         TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kResume, v1::STATE_REASON_RESUMED,
                                          absl::StrCat("Resumed. ", from), TimestampOf(clock_->Now())));
         if (!changes.moved) return absl::OkStatus();
-        TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, job.user(), max_queued_jobs));
+        TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, job.user(), /*added=*/1, max_queued_jobs));
         job.clear_devices();
         return edit.Finish();
       },

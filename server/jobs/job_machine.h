@@ -48,6 +48,20 @@ class JobMachine {
     std::string user = kAdminUser;
     // Jobs of the user that may be queued at a time; 0: any number.
     int max_queued_jobs = 0;
+    // What it has in place of its sweep's base, where it is a sweep's.
+    std::vector<v1::SweepValue> sweep_values;
+  };
+
+  // What a sweep is made of.
+  struct NewSweep {
+    // Checked, defaults filled in; without a name and what follows from its jobs.
+    v1::Sweep sweep;
+    // As the client sent it: what a repetition of the request is compared with.
+    v1::Sweep submitted;
+    // Empty: none.
+    std::string request_id;
+    // One user's, without request ids; in their order.
+    std::vector<NewJob> jobs;
   };
 
   // What a worker is told.
@@ -71,6 +85,22 @@ class JobMachine {
   // ALREADY_EXISTS: the request id was used with another spec. RESOURCE_EXHAUSTED: the user has as many
   // queued jobs as may be.
   void Create(NewJob job, Done<v1::Job> done);
+
+  // Makes a sweep and all its jobs, QUEUED, or nothing; or returns the sweep that this request id made
+  // before. Errors are those of Create.
+  void CreateSweep(NewSweep sweep, Done<StoredSweep> done);
+
+  // The sweep that this request id made before, where there is one. ALREADY_EXISTS: as CreateSweep.
+  absl::StatusOr<std::optional<StoredSweep>> FindRepeatedSweep(const std::string& request_id,
+                                                               const v1::Sweep& submitted);
+
+  // Cancels all of a sweep's jobs that have not ended, together; no change where they are CANCELLING.
+  // NOT_FOUND: no such sweep. FAILED_PRECONDITION: all have ended, and it was not cancelled before.
+  void CancelSweep(const std::string& id, Done<StoredSweep> done);
+
+  // Removes a sweep and its jobs, together. NOT_FOUND: no such sweep. FAILED_PRECONDITION: one of them has
+  // not ended.
+  void DeleteSweep(const std::string& id, absl::AnyInvocable<void(absl::Status)> done);
 
   // The job that this request id made before, where there is one. ALREADY_EXISTS: as Create.
   absl::StatusOr<std::optional<v1::Job>> FindRepeated(const std::string& request_id,
@@ -136,14 +166,24 @@ class JobMachine {
   absl::StatusOr<JobPage> List(const JobQuery& query);
   // Jobs that have not ended, oldest first.
   absl::StatusOr<std::vector<v1::Job>> NonTerminalJobs();
+  absl::StatusOr<StoredSweep> GetSweep(const std::string& id) { return store_->GetSweep(id); }
+  absl::StatusOr<SweepPage> ListSweeps(int64_t before, int limit) {
+    return store_->ListSweeps(before, limit);
+  }
   absl::StatusOr<bool> WasDeleted(const std::string& id) { return store_->WasDeleted(id); }
 
  private:
   using Body = absl::AnyInvocable<absl::Status(Transaction&, JobChanges&)>;
+  using ManyBody = absl::AnyInvocable<absl::Status(Transaction&, std::vector<JobChanges>&)>;
   using Written = absl::AnyInvocable<void(absl::Status, JobChanges&)>;
 
   // Has `body` make its changes in a transaction, then announces them, then calls `written`.
   void Write(Body body, Written written);
+  // Write for several jobs, which are announced in their order.
+  void WriteAll(ManyBody body, absl::AnyInvocable<void(absl::Status)> written);
+  // Adds a job, QUEUED with event 1, as `changes`.
+  absl::Status Insert(Transaction& transaction, const NewJob& job, const v1::Job& sweep_part,
+                      JobChanges* changes);
   // Gives the changed job to `done`.
   Written GiveJob(Done<v1::Job> done);
   void Announce(const JobChanges& changes);

@@ -125,6 +125,19 @@ TEST_F(JobMachineTest, ARequestIsComparedAsItWasSentNotWithItsDefaults) {
   EXPECT_EQ(again->name(), first->name());
 }
 
+TEST_F(JobMachineTest, AJobOutOfTimeSaysSo) {
+  const std::string id = jobs_.NewJob();
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1)}).ok());
+  Awaited<absl::StatusOr<v1::Job>> done;
+  jobs_.machine().Cancel(id, v1::STATE_REASON_TIME_LIMIT_EXCEEDED, done.Done());
+  ASSERT_TRUE(done.Get().ok());
+  ASSERT_TRUE(
+      jobs_.Apply(id, 1, {Finished(2, v1::JOB_STATE_CANCELLED, "Stopped when it was told to.")}).ok());
+  EXPECT_EQ(Get(id).reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
+  EXPECT_THAT(Get(id).message(), HasSubstr("its time limit allows"));
+}
+
 TEST_F(JobMachineTest, AJobsWholeLife) {
   const std::string id = jobs_.NewJob();
   const auto scheduled = jobs_.Schedule(id);

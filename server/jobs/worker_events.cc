@@ -58,6 +58,8 @@ std::pair<v1::StateReason, std::string> WhyEnded(const v1::Job& job, const Finis
         return {job.reason(),
                 absl::StrCat("Cancelled; the worker ended with an error: ", finished.message())};
       default:
+        // That it was told to stop says less than why.
+        if (job.reason() == v1::STATE_REASON_TIME_LIMIT_EXCEEDED) return {job.reason(), job.message()};
         return {job.reason(), finished.message().empty() ? "Cancelled." : finished.message()};
     }
   }

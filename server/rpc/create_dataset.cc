@@ -3,33 +3,43 @@
 
 #include "server/rpc/handlers.h"
 #include "server/rpc/local_data.h"
+#include "server/rpc/permissions.h"
 
 namespace tandem::rpc {
 namespace {
 
-void Create(const RpcContext& context, const v1::CreateDatasetRequest& request, Reply<v1::Dataset> reply) {
+absl::Status CheckUpload(const RpcContext& context, const Caller& caller, const std::string& upload) {
+  // What is no upload's name is found out with the rest of the request.
+  const absl::StatusOr<std::string> id = ParseUploadName(upload);
+  return id.ok() ? CheckUploadOwner(context, caller, *id) : absl::OkStatus();
+}
+
+void Create(const RpcContext& context, const Caller& caller, const v1::CreateDatasetRequest& request,
+            Reply<v1::Dataset> reply) {
   // Before anything may refuse it: what the first request found may be gone since.
   absl::StatusOr<std::optional<v1::Dataset>> repeated = context.registry->FindRepeated(request);
   if (!repeated.ok()) {
     reply(repeated.status());
   } else if (repeated->has_value()) {
     reply(**std::move(repeated));
+  } else if (absl::Status status = CheckUpload(context, caller, request.upload()); !status.ok()) {
+    reply(std::move(status));
   } else {
-    WithLocalData(
-        context, request.dataset().spec(), "dataset.spec", kFetchWait,
-        [&context, &request, reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> spec) mutable {
-          reply(spec.ok() ? context.registry->Create(request, *spec) : spec.status());
-        });
+    WithLocalData(context, request.dataset().spec(), "dataset.spec", kFetchWait,
+                  [&context, &request, user = caller.user,
+                   reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> spec) mutable {
+                    reply(spec.ok() ? context.registry->Create(request, *spec, user) : spec.status());
+                  });
   }
 }
 
 }  // namespace
 
-void CreateDataset(const RpcContext& context, const v1::CreateDatasetRequest& request,
+void CreateDataset(const RpcContext& context, const Caller& caller, const v1::CreateDatasetRequest& request,
                    Reply<v1::Dataset> reply) {
   // It reads the data's files, and waits for the database.
-  context.pool->Post([&context, &request, reply = std::move(reply)]() mutable {
-    Create(context, request, std::move(reply));
+  context.pool->Post([&context, caller, &request, reply = std::move(reply)]() mutable {
+    Create(context, caller, request, std::move(reply));
   });
 }
 

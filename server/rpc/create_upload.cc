@@ -4,11 +4,13 @@
 
 namespace tandem::rpc {
 
-void CreateUpload(const RpcContext& context, const v1::CreateUploadRequest& request,
+void CreateUpload(const RpcContext& context, const Caller& caller, const v1::CreateUploadRequest& request,
                   Reply<v1::Upload> reply) {
   // It makes files.
-  context.pool->Post([&context, &request, reply = std::move(reply)]() mutable {
-    reply(context.uploads->Create(request.upload()));
+  context.pool->Post([&context, user = caller.user, &request, reply = std::move(reply)]() mutable {
+    v1::Upload wanted = request.upload();
+    wanted.set_user(user);
+    reply(context.uploads->Create(wanted));
   });
 }
 

@@ -1,5 +1,6 @@
 #include "server/rpc/call_frame.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/serve_handler.h"
 #include "server/rpc/services.h"
 #include "server/rpc/sink_frame.h"
 #include "tandem/v1/dataset_service.grpc.pb.h"
@@ -46,19 +47,16 @@ class DatasetService final : public v1::DatasetService::CallbackService {
   }
   ServerReadReactor<v1::UploadFilesRequest>* UploadFiles(CallbackServerContext* context,
                                                          v1::Upload* response) override {
-    return ServeSink<v1::UploadFilesRequest>(*context_->lifecycle, streams_, "UploadFiles", context, response,
-                                             [this] { return rpc::UploadFiles(*context_); });
+    return ServeSink<v1::UploadFilesRequest>(
+        *context_->lifecycle, streams_, "UploadFiles", context, response, [this, context] {
+          return rpc::UploadFiles(*context_, CallerOf(*context_->authenticator, *context));
+        });
   }
 
  private:
-  template <typename Request, typename Response>
-  ServerUnaryReactor* Unary(absl::string_view method, CallbackServerContext* context, const Request* request,
-                            Response* response,
-                            void (*handler)(const RpcContext&, const Request&, Reply<Response>)) {
-    return ServeUnary(*context_->lifecycle, method, context, request, response,
-                      [this, handler](const Request& r, Reply<Response> reply) {
-                        handler(*context_, r, std::move(reply));
-                      });
+  template <typename... Arguments>
+  ServerUnaryReactor* Unary(Arguments... arguments) {
+    return ServeHandler(*context_, arguments...);
   }
 
   const RpcContext* const context_;

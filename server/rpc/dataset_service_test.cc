@@ -26,8 +26,8 @@ class DatasetServiceTest : public ServiceFixture {
 
   // Sends the pieces in one call; breaks it off after them where `breaks`.
   grpc::Status Send(const std::string& name, std::vector<v1::UploadFilesRequest> pieces, v1::Upload* upload,
-                    bool breaks = false) {
-    const std::unique_ptr<grpc::ClientContext> context = Context();
+                    bool breaks = false, const std::string& token = kToken) {
+    const std::unique_ptr<grpc::ClientContext> context = Context(token);
     auto writer = dataset_stub_->UploadFiles(context.get(), upload);
     if (!pieces.empty()) pieces[0].set_name(name);
     for (const v1::UploadFilesRequest& piece : pieces) {
@@ -75,6 +75,75 @@ TEST_F(DatasetServiceTest, UploadsRegistersAndRemoves) {
   EXPECT_TRUE(dataset_stub_->DeleteDataset(Context().get(), removal, &empty).ok());
   EXPECT_EQ(dataset_stub_->DeleteDataset(Context().get(), removal, &empty).error_code(),
             grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(DatasetServiceTest, SetsAndUploadsAreTheirOwners) {
+  const auto token = [this](const std::string& user) {
+    v1::CreateTokenRequest request;
+    request.mutable_token()->set_user(user);
+    v1::CreateTokenResponse response;
+    EXPECT_TRUE(daemon_stub_->CreateToken(Context().get(), request, &response).ok());
+    return response.secret();
+  };
+  const std::string ann = token("ann");
+  const std::string bob = token("bob");
+  v1::CreateUploadRequest begin;
+  *begin.mutable_upload() = houses_.Declaration();
+  v1::Upload upload, others;
+  ASSERT_TRUE(dataset_stub_->CreateUpload(Context(ann).get(), begin, &upload).ok());
+  EXPECT_EQ(upload.user(), "ann");
+  // The same files of another user are another upload.
+  ASSERT_TRUE(dataset_stub_->CreateUpload(Context(bob).get(), begin, &others).ok());
+  EXPECT_NE(others.name(), upload.name());
+
+  v1::DeleteUploadRequest forget;
+  forget.set_name(upload.name());
+  google::protobuf::Empty empty;
+  EXPECT_EQ(dataset_stub_->DeleteUpload(Context(bob).get(), forget, &empty).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  v1::Upload sent;
+  EXPECT_EQ(Send(upload.name(), houses_.Pieces(upload), &sent, /*breaks=*/false, bob).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  ASSERT_TRUE(Send(upload.name(), houses_.Pieces(upload), &sent, /*breaks=*/false, ann).ok());
+
+  v1::CreateDatasetRequest request;
+  request.set_dataset_id("houses");
+  request.set_upload(upload.name());
+  request.mutable_dataset()->mutable_spec()->mutable_csv()->set_train("houses.csv");
+  v1::Dataset dataset;
+  EXPECT_EQ(dataset_stub_->CreateDataset(Context(bob).get(), request, &dataset).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  const grpc::Status made = dataset_stub_->CreateDataset(Context(ann).get(), request, &dataset);
+  ASSERT_TRUE(made.ok()) << made.error_message();
+  EXPECT_EQ(dataset.user(), "ann");
+
+  v1::DeleteDatasetRequest removal;
+  removal.set_name("datasets/houses");
+  const grpc::Status refused = dataset_stub_->DeleteDataset(Context(bob).get(), removal, &empty);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("is \"ann\"'s"));
+  EXPECT_TRUE(dataset_stub_->DeleteDataset(Context(ann).get(), removal, &empty).ok());
+  EXPECT_EQ(dataset_stub_->DeleteDataset(Context(bob).get(), removal, &empty).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  // An administrator may remove anybody's.
+  forget.set_name(others.name());
+  EXPECT_TRUE(dataset_stub_->DeleteUpload(Context().get(), forget, &empty).ok());
+}
+
+TEST_F(DatasetServiceTest, ASetWithoutAnOwnerIsTheAdministrators) {
+  StoredDataset old;
+  old.dataset.set_name("datasets/old");
+  registry_->Restore({old});
+  v1::CreateTokenRequest token;
+  token.mutable_token()->set_user("ann");
+  v1::CreateTokenResponse ann;
+  ASSERT_TRUE(daemon_stub_->CreateToken(Context().get(), token, &ann).ok());
+  v1::DeleteDatasetRequest removal;
+  removal.set_name("old");
+  google::protobuf::Empty empty;
+  const grpc::Status refused = dataset_stub_->DeleteDataset(Context(ann.secret()).get(), removal, &empty);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("has no owner"));
 }
 
 TEST_F(DatasetServiceTest, WhatCameBeforeABreakIsKept) {

@@ -1,10 +1,11 @@
 #include <utility>
 
 #include "server/rpc/handlers.h"
+#include "server/rpc/permissions.h"
 
 namespace tandem::rpc {
 
-void DeleteUpload(const RpcContext& context, const v1::DeleteUploadRequest& request,
+void DeleteUpload(const RpcContext& context, const Caller& caller, const v1::DeleteUploadRequest& request,
                   Reply<google::protobuf::Empty> reply) {
   const absl::StatusOr<std::string> id = ParseUploadName(request.name());
   if (!id.ok()) {
@@ -12,8 +13,9 @@ void DeleteUpload(const RpcContext& context, const v1::DeleteUploadRequest& requ
     return;
   }
   // It removes files.
-  context.pool->Post([&context, id = *id, reply = std::move(reply)]() mutable {
-    const absl::Status deleted = context.uploads->Delete(id);
+  context.pool->Post([&context, caller, id = *id, reply = std::move(reply)]() mutable {
+    absl::Status deleted = CheckUploadOwner(context, caller, id);
+    if (deleted.ok()) deleted = context.uploads->Delete(id);
     if (deleted.ok()) {
       reply(google::protobuf::Empty());
     } else {

@@ -15,6 +15,7 @@
 #include "tandem/v1/dataset_service.pb.h"
 #include "tandem/v1/job_service.pb.h"
 #include "tandem/v1/model_service.pb.h"
+#include "tandem/v1/sweep_service.pb.h"
 
 // One function a method, each in the file of its name. What a method does and which errors it gives stands in
 // tandem/v1/*_service.proto. They keep no state, and know nothing of gRPC; a request lives until its reply.
@@ -48,6 +49,16 @@ Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const v1::ReadLog
 Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context,
                                               const v1::ReadArtifactRequest& request);
 
+void CreateSweep(const RpcContext& context, const Caller& caller, const v1::CreateSweepRequest& request,
+                 Reply<v1::Sweep> reply);
+void GetSweep(const RpcContext& context, const v1::GetSweepRequest& request, Reply<v1::Sweep> reply);
+void ListSweeps(const RpcContext& context, const v1::ListSweepsRequest& request,
+                Reply<v1::ListSweepsResponse> reply);
+void CancelSweep(const RpcContext& context, const Caller& caller, const v1::CancelSweepRequest& request,
+                 Reply<v1::Sweep> reply);
+void DeleteSweep(const RpcContext& context, const Caller& caller, const v1::DeleteSweepRequest& request,
+                 Reply<google::protobuf::Empty> reply);
+
 void DescribeModel(const RpcContext& context, const v1::DescribeModelRequest& request,
                    Reply<v1::ModelDescription> reply);
 Source<v1::PredictResponse> Predict(const RpcContext& context, const v1::PredictRequest& request);
@@ -59,17 +70,20 @@ void ListDevices(const RpcContext& context, const v1::ListDevicesRequest& reques
 void ListDatasets(const RpcContext& context, const v1::ListDatasetsRequest& request,
                   Reply<v1::ListDatasetsResponse> reply);
 void GetDataset(const RpcContext& context, const v1::GetDatasetRequest& request, Reply<v1::Dataset> reply);
-void CreateDataset(const RpcContext& context, const v1::CreateDatasetRequest& request,
+void CreateDataset(const RpcContext& context, const Caller& caller, const v1::CreateDatasetRequest& request,
                    Reply<v1::Dataset> reply);
-void DeleteDataset(const RpcContext& context, const v1::DeleteDatasetRequest& request,
+void DeleteDataset(const RpcContext& context, const Caller& caller, const v1::DeleteDatasetRequest& request,
                    Reply<google::protobuf::Empty> reply);
-void CreateUpload(const RpcContext& context, const v1::CreateUploadRequest& request, Reply<v1::Upload> reply);
+void CreateUpload(const RpcContext& context, const Caller& caller, const v1::CreateUploadRequest& request,
+                  Reply<v1::Upload> reply);
 void GetUpload(const RpcContext& context, const v1::GetUploadRequest& request, Reply<v1::Upload> reply);
 void ListUploads(const RpcContext& context, const v1::ListUploadsRequest& request,
                  Reply<v1::ListUploadsResponse> reply);
-void DeleteUpload(const RpcContext& context, const v1::DeleteUploadRequest& request,
+void DeleteUpload(const RpcContext& context, const Caller& caller, const v1::DeleteUploadRequest& request,
                   Reply<google::protobuf::Empty> reply);
-std::unique_ptr<RequestSink<v1::UploadFilesRequest, v1::Upload>> UploadFiles(const RpcContext& context);
+// An error in the place of the caller is the call's.
+std::unique_ptr<RequestSink<v1::UploadFilesRequest, v1::Upload>> UploadFiles(const RpcContext& context,
+                                                                             absl::StatusOr<Caller> caller);
 void FetchDataset(const RpcContext& context, const v1::FetchDatasetRequest& request,
                   Reply<v1::Dataset> reply);
 void DrainDevice(const RpcContext& context, const Caller& caller, const v1::DrainDeviceRequest& request,

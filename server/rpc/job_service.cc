@@ -1,7 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/rpc/call_frame.h"
-#include "server/rpc/caller_of.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/serve_handler.h"
 #include "server/rpc/services.h"
 #include "tandem/v1/job_service.grpc.pb.h"
 
@@ -71,30 +71,9 @@ class JobService final : public v1::JobService::CallbackService {
   }
 
  private:
-  template <typename Request, typename Response>
-  ServerUnaryReactor* Unary(absl::string_view method, CallbackServerContext* context, const Request* request,
-                            Response* response,
-                            void (*handler)(const RpcContext&, const Request&, Reply<Response>)) {
-    return ServeUnary(*context_->lifecycle, method, context, request, response,
-                      [this, handler](const Request& r, Reply<Response> reply) {
-                        handler(*context_, r, std::move(reply));
-                      });
-  }
-  // For methods that depend on who calls.
-  template <typename Request, typename Response>
-  ServerUnaryReactor* Unary(absl::string_view method, CallbackServerContext* context, const Request* request,
-                            Response* response,
-                            void (*handler)(const RpcContext&, const Caller&, const Request&,
-                                            Reply<Response>)) {
-    return ServeUnary(*context_->lifecycle, method, context, request, response,
-                      [this, handler, context](const Request& r, Reply<Response> reply) {
-                        const absl::StatusOr<Caller> caller = CallerOf(*context_->authenticator, *context);
-                        if (caller.ok()) {
-                          handler(*context_, *caller, r, std::move(reply));
-                        } else {
-                          reply(caller.status());
-                        }
-                      });
+  template <typename... Arguments>
+  ServerUnaryReactor* Unary(Arguments... arguments) {
+    return ServeHandler(*context_, arguments...);
   }
   template <typename Response, typename Request>
   ServerWriteReactor<Response>* Stream(absl::string_view method, CallbackServerContext* context,

@@ -1,7 +1,11 @@
 #include "server/rpc/permissions.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
+#include "engine/base/status_macros.h"
+#include "server/store/records.h"
 
 namespace tandem::rpc {
 
@@ -20,16 +24,51 @@ absl::Status CheckPriority(const Caller& caller, int priority) {
                     "PRIORITY_NOT_ALLOWED");
 }
 
+absl::Status CheckIsOwner(const Caller& caller, absl::string_view what, const std::string& owner,
+                          absl::string_view reason) {
+  if (caller.is_admin || (!owner.empty() && owner == caller.user)) return absl::OkStatus();
+  return WithReason(
+      absl::PermissionDeniedError(
+          owner.empty() ? absl::StrCat(what, " has no owner: it is for administrators to change, and \"",
+                                       caller.user, "\" is none")
+                        : absl::StrCat(what, " is \"", owner, "\"'s: \"", caller.user,
+                                       "\" may look at it, not change it")),
+      reason);
+}
+
+absl::Status CheckDatasetOwner(const RpcContext& context, const Caller& caller,
+                               v1::DeleteDatasetRequest* request) {
+  if (caller.is_admin) return absl::OkStatus();
+  const std::string id = DatasetId(request->name());
+  std::string owner;
+  if (const std::optional<v1::Dataset> registered = context.registry->Find(id); registered.has_value()) {
+    owner = registered->user();
+    if (request->etag().empty()) request->set_etag(registered->etag());
+  } else {
+    // Of those in data folders, and of none at all, others say what is wrong.
+    const absl::StatusOr<v1::Dataset> other = context.datasets->DescribeById(id);
+    if (!other.ok() || other->origin() != v1::DATASET_ORIGIN_FETCHED) {
+      // No registered set has this: one that somebody registers just now stays.
+      if (request->etag().empty()) request->set_etag("none");
+      return absl::OkStatus();
+    }
+  }
+  return CheckIsOwner(caller, absl::StrCat("the data set \"", DatasetName(id), "\""), owner,
+                      "NOT_YOUR_DATASET");
+}
+
+absl::Status CheckUploadOwner(const RpcContext& context, const Caller& caller, const std::string& id) {
+  if (caller.is_admin) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(const std::string owner, context.uploads->OwnerOf(id));
+  return CheckIsOwner(caller, absl::StrCat("the upload \"uploads/", id, "\""), owner, "NOT_YOUR_UPLOAD");
+}
+
 absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const std::string& id,
                         const std::string& name) {
   if (caller.is_admin) return absl::OkStatus();
   const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), name);
-  if (job->user() == caller.user) return absl::OkStatus();
-  return WithReason(
-      absl::PermissionDeniedError(absl::StrCat("the job \"", name, "\" is \"", job->user(), "\"'s: \"",
-                                               caller.user, "\" may look at it, not change it")),
-      "NOT_YOUR_JOB");
+  return CheckIsOwner(caller, absl::StrCat("the job \"", name, "\""), job->user(), "NOT_YOUR_JOB");
 }
 
 }  // namespace tandem::rpc

@@ -17,6 +17,19 @@ absl::Status CheckAdmin(const Caller& caller, absl::string_view what);
 // PERMISSION_DENIED where the priority is for administrators, and the caller is none.
 absl::Status CheckPriority(const Caller& caller, int priority);
 
+// PERMISSION_DENIED with `reason` where `what` ("the job \"jobs/lenet-k3v7qa\"") is not the caller's, and the
+// caller is no administrator. An empty owner is nobody.
+absl::Status CheckIsOwner(const Caller& caller, absl::string_view what, const std::string& owner,
+                          absl::string_view reason);
+
+// PERMISSION_DENIED where the data set is another user's, or nobody's, and the caller is no administrator.
+// Makes `request` name the very set that was looked at. It reads the data sets' folders.
+absl::Status CheckDatasetOwner(const RpcContext& context, const Caller& caller,
+                               v1::DeleteDatasetRequest* request);
+
+// PERMISSION_DENIED where the upload is another user's and the caller is no administrator; NOT_FOUND.
+absl::Status CheckUploadOwner(const RpcContext& context, const Caller& caller, const std::string& id);
+
 // PERMISSION_DENIED where the job is another user's and the caller is no administrator; NOT_FOUND. Reads the
 // database.
 absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const std::string& id,

@@ -17,8 +17,12 @@
 namespace tandem {
 namespace {
 
-constexpr const char* kServices[] = {"", "tandem.v1.JobService", "tandem.v1.ModelService",
-                                     "tandem.v1.DatasetService", "tandem.v1.DaemonService"};
+constexpr const char* kServices[] = {"",
+                                     "tandem.v1.JobService",
+                                     "tandem.v1.ModelService",
+                                     "tandem.v1.DatasetService",
+                                     "tandem.v1.SweepService",
+                                     "tandem.v1.DaemonService"};
 
 void SetServing(grpc::Server* server, bool serving) {
   for (const char* service : kServices) {
@@ -75,6 +79,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   server->job_service_ = MakeJobService(&server->context_, &server->streams_);
   server->model_service_ = MakeModelService(&server->context_, &server->streams_);
   server->dataset_service_ = MakeDatasetService(&server->context_, &server->streams_);
+  server->sweep_service_ = MakeSweepService(&server->context_);
   server->daemon_service_ = MakeDaemonService(&server->context_);
   // Process-wide; it concerns servers that are built later.
   grpc::EnableDefaultHealthCheckService(true);
@@ -92,6 +97,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.RegisterService(server->job_service_.get());
   builder.RegisterService(server->model_service_.get());
   builder.RegisterService(server->dataset_service_.get());
+  builder.RegisterService(server->sweep_service_.get());
   builder.RegisterService(server->daemon_service_.get());
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr || port == 0) {

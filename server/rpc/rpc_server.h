@@ -57,6 +57,7 @@ class RpcServer {
   std::unique_ptr<grpc::Service> job_service_;
   std::unique_ptr<grpc::Service> model_service_;
   std::unique_ptr<grpc::Service> dataset_service_;
+  std::unique_ptr<grpc::Service> sweep_service_;
   std::unique_ptr<grpc::Service> daemon_service_;
   std::unique_ptr<grpc::Server> server_;
 };

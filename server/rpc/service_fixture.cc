@@ -134,6 +134,7 @@ void ServiceFixture::SetUp() {
   stub_ = v1::JobService::NewStub(channel_);
   model_stub_ = v1::ModelService::NewStub(channel_);
   dataset_stub_ = v1::DatasetService::NewStub(channel_);
+  sweep_stub_ = v1::SweepService::NewStub(channel_);
   daemon_stub_ = v1::DaemonService::NewStub(channel_);
 }
 

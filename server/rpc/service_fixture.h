@@ -27,6 +27,7 @@
 #include "tandem/v1/dataset_service.grpc.pb.h"
 #include "tandem/v1/job_service.grpc.pb.h"
 #include "tandem/v1/model_service.grpc.pb.h"
+#include "tandem/v1/sweep_service.grpc.pb.h"
 
 namespace tandem {
 
@@ -109,6 +110,7 @@ class ServiceFixture : public ::testing::Test {
   std::unique_ptr<v1::JobService::Stub> stub_;
   std::unique_ptr<v1::ModelService::Stub> model_stub_;
   std::unique_ptr<v1::DatasetService::Stub> dataset_stub_;
+  std::unique_ptr<v1::SweepService::Stub> sweep_stub_;
   std::unique_ptr<v1::DaemonService::Stub> daemon_stub_;
 };
 

@@ -14,6 +14,7 @@ namespace tandem {
 std::unique_ptr<grpc::Service> MakeJobService(const RpcContext* context, ActiveStreams* streams);
 std::unique_ptr<grpc::Service> MakeModelService(const RpcContext* context, ActiveStreams* streams);
 std::unique_ptr<grpc::Service> MakeDatasetService(const RpcContext* context, ActiveStreams* streams);
+std::unique_ptr<grpc::Service> MakeSweepService(const RpcContext* context);
 std::unique_ptr<grpc::Service> MakeDaemonService(const RpcContext* context);
 
 }  // namespace tandem

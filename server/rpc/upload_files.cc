@@ -5,6 +5,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/permissions.h"
 
 namespace tandem::rpc {
 namespace {
@@ -12,7 +13,8 @@ namespace {
 // Writes what comes on the pool, which works on one message of it at a time.
 class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
  public:
-  explicit UploadSink(const RpcContext* context) : state_(std::make_shared<State>()), context_(context) {}
+  UploadSink(const RpcContext* context, absl::StatusOr<Caller> caller)
+      : state_(std::make_shared<State>(std::move(caller))), context_(context) {}
 
   void Take(v1::UploadFilesRequest request, absl::AnyInvocable<void(absl::Status)> done) override {
     context_->pool->Post([state = state_, context = context_, request = std::move(request),
@@ -31,9 +33,13 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
  private:
   // Touched by one task of the pool at a time.
   struct State {
+    explicit State(absl::StatusOr<Caller> who) : caller(std::move(who)) {}
+
     absl::Status Take(const RpcContext& context, const v1::UploadFilesRequest& request) {
       if (call == nullptr) {
+        TANDEM_RETURN_IF_ERROR(caller.status());
         TANDEM_ASSIGN_OR_RETURN(const std::string id, ParseUploadName(request.name()));
+        TANDEM_RETURN_IF_ERROR(CheckUploadOwner(context, *caller, id));
         TANDEM_ASSIGN_OR_RETURN(call, context.uploads->Begin(id));
       } else if (!request.name().empty()) {
         return FieldError("name", "is for the first message of a call alone");
@@ -46,6 +52,7 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
       return call->Finish();
     }
 
+    const absl::StatusOr<Caller> caller;
     std::unique_ptr<Uploads::Call> call;
   };
 
@@ -55,8 +62,9 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
 
 }  // namespace
 
-std::unique_ptr<RequestSink<v1::UploadFilesRequest, v1::Upload>> UploadFiles(const RpcContext& context) {
-  return std::make_unique<UploadSink>(&context);
+std::unique_ptr<RequestSink<v1::UploadFilesRequest, v1::Upload>> UploadFiles(const RpcContext& context,
+                                                                             absl::StatusOr<Caller> caller) {
+  return std::make_unique<UploadSink>(&context, std::move(caller));
 }
 
 }  // namespace tandem::rpc

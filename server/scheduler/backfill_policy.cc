@@ -41,6 +41,29 @@ class Quotas {
   absl::flat_hash_map<std::string, int> held_;
 };
 
+// How many jobs of each sweep hold devices, while jobs are started.
+class SweepLimits {
+ public:
+  explicit SweepLimits(const Snapshot& snapshot) {
+    for (const HoldingJob& job : snapshot.holding) {
+      if (!job.sweep.empty()) ++running_[job.sweep];
+    }
+  }
+  int Running(const std::string& sweep) const {
+    const auto running = running_.find(sweep);
+    return running == running_.end() ? 0 : running->second;
+  }
+  bool Allows(const WaitingJob& job) const {
+    return job.sweep_max_running <= 0 || Running(job.sweep) < job.sweep_max_running;
+  }
+  void Add(const WaitingJob& job) {
+    if (!job.sweep.empty()) ++running_[job.sweep];
+  }
+
+ private:
+  absl::flat_hash_map<std::string, int> running_;
+};
+
 // "2 CPU devices with 1.50 GiB of memory each".
 std::string Needs(const WaitingJob& job, v1::DeviceKind kind) {
   const GangRequest& gang = job.gang;
@@ -85,6 +108,7 @@ Decision BackfillPolicy::Decide(const Snapshot& snapshot) const {
   if (snapshot.queue->empty()) return decision;
   DevicePlan plan(snapshot);
   Quotas quotas(snapshot);
+  SweepLimits sweeps(snapshot);
   QueueOrder order(snapshot);
   int reservations = 0;
   int looked_at = 0;
@@ -98,12 +122,16 @@ Decision BackfillPolicy::Decide(const Snapshot& snapshot) const {
       continue;
     }
     if (order.level() < bar) break;
-    if (job->is_held_up || !quotas.Allows(*job) || plan.FitOf(*job) != DevicePlan::Fit::kFits) continue;
+    if (job->is_held_up || !quotas.Allows(*job) || !sweeps.Allows(*job) ||
+        plan.FitOf(*job) != DevicePlan::Fit::kFits) {
+      continue;
+    }
     if (const std::vector<int> devices = plan.Start(*job); !devices.empty()) {
       Placement& placement = decision.placements.emplace_back();
       placement.job_id = job->id;
       for (const int device : devices) placement.devices.push_back(snapshot.devices[device].name);
       quotas.Add(*job);
+      sweeps.Add(*job);
     } else if (reservations < options_.reservations) {
       ++reservations;
       if (may_preempt && plan.Preempt(*job, &decision.preemptions)) {
@@ -124,6 +152,7 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
   explanations.reserve(snapshot.queue->size());
   DevicePlan plan(snapshot);
   Quotas quotas(snapshot);
+  SweepLimits sweeps(snapshot);
   QueueOrder order(snapshot);
   // The first that waits for devices.
   std::string first;
@@ -163,12 +192,19 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
                            quotas.MaxDevices(job->user), " devices, and it needs ", job->gang.devices, "."));
       continue;
     }
+    if (!sweeps.Allows(*job)) {
+      because(v1::Waiting::REASON_SWEEP_LIMIT,
+              absl::StrCat(sweeps.Running(job->sweep), " of at most ", job->sweep_max_running, " jobs of \"",
+                           job->sweep, "\" hold devices."));
+      continue;
+    }
     const int room = plan.CountRoom(*job);
     const int suitable = plan.CountSuitable(*job);
     absl::Time start = snapshot.now;
     std::vector<std::string> preempted;
     if (!plan.Start(*job).empty()) {
       quotas.Add(*job);
+      sweeps.Add(*job);
       because(v1::Waiting::REASON_STARTING, "It is about to start.");
     } else if (job->priority > plan.lowest_preemptible() && plan.Preempt(*job, &preempted)) {
       because(v1::Waiting::REASON_PREEMPTING,

@@ -14,8 +14,8 @@ namespace tandem {
 //
 // The first `reservations` of the jobs that must wait get one. Behind them a job starts only if none of a
 // higher level is passed over without one, and only the next `most_backfilled` are looked at. A job may also
-// have preemptible jobs of lower priority give up their devices. Those over their user's quota wait, and are
-// no hindrance.
+// have preemptible jobs of lower priority give up their devices. Those over their user's quota or their
+// sweep's limit wait, and are no hindrance.
 class BackfillPolicy : public PlacementPolicy {
  public:
   struct Options {

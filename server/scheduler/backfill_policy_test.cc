@@ -267,6 +267,22 @@ TEST_F(BackfillPolicyTest, ASharedDeviceIsNotGivenToOneThatWantsItAlone) {
   EXPECT_THAT(Placed(), IsEmpty());
 }
 
+TEST_F(BackfillPolicyTest, ASweepHoldsAsManyDevicesAsItMayAndHoldsUpNobodyElse) {
+  AddDevices(4);
+  Hold("running", {3}).sweep = "sweeps/s";
+  for (const char* id : {"a", "b", "c"}) {
+    WaitingJob job = Job(id);
+    job.sweep = "sweeps/s";
+    job.sweep_max_running = 2;
+    Wait(job);
+  }
+  Wait(Job("other"));
+  EXPECT_THAT(Placed(), ElementsAre("a: cpu:0", "other: cpu:1"));
+  EXPECT_EQ(WaitingOf("a").reason(), v1::Waiting::REASON_STARTING);
+  EXPECT_EQ(WaitingOf("b").reason(), v1::Waiting::REASON_SWEEP_LIMIT);
+  EXPECT_EQ(WaitingOf("b").message(), "2 of at most 2 jobs of \"sweeps/s\" hold devices.");
+}
+
 TEST_F(BackfillPolicyTest, QuotasHoldUpNobodyElse) {
   AddDevices(4);
   snapshot_.users["ann"].max_devices = 2;

@@ -24,6 +24,9 @@ struct WaitingJob {
   double share = 1;
   // How long it is expected to hold its devices; infinite where nobody knows.
   absl::Duration run_time = absl::InfiniteDuration();
+  // "sweeps/<id>" of its sweep, and how many of that may hold devices at a time (0: any number).
+  std::string sweep;
+  int sweep_max_running = 0;
   // The process of its last attempt still holds devices.
   bool is_held_up = false;
 };

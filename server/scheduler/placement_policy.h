@@ -27,6 +27,8 @@ struct DeviceSlot {
 struct HoldingJob {
   std::string id;
   std::string user;
+  // "sweeps/<id>"; empty where it is of none.
+  std::string sweep;
   int priority = 0;
   bool preemptible = false;
   // It was told to stop, or has ended and its process is about to go.

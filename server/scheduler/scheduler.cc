@@ -41,6 +41,8 @@ v1::Job Trimmed(const v1::Job& job) {
   trimmed.set_planned_memory_bytes(job.planned_memory_bytes());
   trimmed.set_planned_operations(job.planned_operations());
   trimmed.set_run_seconds(job.run_seconds());
+  trimmed.set_sweep(job.sweep());
+  trimmed.set_sweep_max_running(job.sweep_max_running());
   *trimmed.mutable_create_time() = job.create_time();
   if (job.has_progress()) *trimmed.mutable_progress() = job.progress();
   v1::JobSpec& spec = *trimmed.mutable_spec();
@@ -59,6 +61,8 @@ WaitingJob WaitingJobOf(const v1::Job& job) {
   waiting.create_time = TimeOf(job.create_time());
   waiting.gang = GangRequestOf(job);
   waiting.share = ShareOf(job);
+  waiting.sweep = job.sweep();
+  waiting.sweep_max_running = job.sweep_max_running();
   return waiting;
 }
 
@@ -336,6 +340,7 @@ Snapshot Scheduler::TakeSnapshot() const {
     HoldingJob& job = snapshot.holding.emplace_back();
     job.id = id;
     job.user = holder.job.user();
+    job.sweep = holder.job.sweep();
     job.priority = holder.job.priority();
     job.preemptible = holder.job.spec().preemptible() && !holder.starting.has_value();
     job.ending = holder.ending;
@@ -377,6 +382,7 @@ void Scheduler::Place(Orders* orders) {
     }
     holder.job.set_name(JobName(placement.job_id));
     holder.job.set_user(waiting->user);
+    holder.job.set_sweep(waiting->sweep);
     holder.job.set_priority(waiting->priority);
     holder.lease_time = snapshot.now;
     holder.starting = *waiting;

@@ -13,6 +13,14 @@ std::string JobId(const std::string& name) {
   return std::string(id);
 }
 
+std::string SweepName(const std::string& id) { return absl::StrCat("sweeps/", id); }
+
+std::string SweepId(const std::string& name) {
+  absl::string_view id = name;
+  if (!absl::ConsumePrefix(&id, "sweeps/") || absl::StrContains(id, '/')) return "";
+  return std::string(id);
+}
+
 std::string DatasetName(const std::string& id) { return absl::StrCat("datasets/", id); }
 
 std::string DatasetId(const std::string& name_or_id) {

@@ -8,6 +8,7 @@
 #include "tandem/v1/dataset.pb.h"
 #include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"
+#include "tandem/v1/sweep.pb.h"
 
 namespace tandem {
 
@@ -15,6 +16,10 @@ namespace tandem {
 std::string JobName(const std::string& id);
 // The id of "jobs/<id>"; empty where `name` is not of that form.
 std::string JobId(const std::string& name);
+// "sweeps/<id>" of an id.
+std::string SweepName(const std::string& id);
+// The id of "sweeps/<id>"; empty where `name` is not of that form.
+std::string SweepId(const std::string& name);
 // "datasets/<id>" of an id.
 std::string DatasetName(const std::string& id);
 // The id of "datasets/<id>", or what is an id by itself.
@@ -38,6 +43,29 @@ struct StoredJob {
 struct StoredRequest {
   StoredJob job;
   v1::JobSpec submitted_spec;
+};
+
+// A sweep as the store keeps it, and the jobs that it has at the moment.
+struct StoredSweep {
+  // Its row; grows with each sweep created.
+  int64_t number = 0;
+  // What does not follow from its jobs. Its state is CANCELLING from when it was cancelled on, else unset.
+  v1::Sweep sweep;
+  // Without their specs, in the order in which they were made.
+  std::vector<StoredJob> jobs;
+};
+
+// A sweep that was made for a request id, and the sweep as the request had it.
+struct StoredSweepRequest {
+  StoredSweep sweep;
+  v1::Sweep submitted;
+};
+
+// A page of sweeps.
+struct SweepPage {
+  std::vector<StoredSweep> sweeps;
+  // StoredSweep::number of the last; 0 on the last page.
+  int64_t next_before = 0;
 };
 
 // A registered data set as the store keeps it.

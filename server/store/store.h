@@ -68,6 +68,12 @@ class Store {
   absl::StatusOr<EventPage> ReadEvents(absl::string_view id, int64_t after_sequence, int limit);
   // At most `limit` changes after a cursor.
   absl::StatusOr<ChangePage> ReadChanges(int64_t after_cursor, int limit);
+  // NOT_FOUND: no such sweep.
+  absl::StatusOr<StoredSweep> GetSweep(absl::string_view id);
+  // At most `limit` sweeps of numbers below `before` (0: all), newest first.
+  absl::StatusOr<SweepPage> ListSweeps(int64_t before, int limit);
+  // The sweep made for this request id, where there is one.
+  absl::StatusOr<std::optional<StoredSweepRequest>> FindSweepRequest(absl::string_view request_id);
   // All that is kept, by name.
   absl::StatusOr<std::vector<StoredUsage>> Usages();
   absl::StatusOr<std::vector<StoredDevice>> Devices();

@@ -68,13 +68,15 @@ absl::Status Transaction::InsertJob(StoredJob* job, absl::string_view request_id
     return absl::InternalError(absl::StrCat("\"", job->job.name(), "\" is not a job's name"));
   }
   if (job->job.user().empty()) job->job.set_user(kAdminUser);
+  const std::string sweep = SweepId(job->job.sweep());
   const std::string submitted = submitted_spec.SerializeAsString();
   const std::string spec = job->job.spec().SerializeAsString();
   const std::string record = RecordOf(&job->job);
   return WithoutExceptions("add a job", [&]() -> absl::Status {
     Query query(connection_,
                 "INSERT INTO jobs (id, request_id, submitted_spec, spec, state, last_sequence, "
-                "last_worker_sequence, create_time_us, record, user) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+                "last_worker_sequence, create_time_us, record, user, sweep) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
                 "RETURNING number");
     query.Text(id);
     if (request_id.empty()) {
@@ -85,6 +87,11 @@ absl::Status Transaction::InsertJob(StoredJob* job, absl::string_view request_id
     query.Blob(spec).Int(job->job.state()).Int(job->job.last_sequence()).Int(job->last_worker_sequence);
     query.Int(google::protobuf::util::TimeUtil::TimestampToMicroseconds(job->job.create_time())).Blob(record);
     query.Text(job->job.user());
+    if (sweep.empty()) {
+      query.Null();
+    } else {
+      query.Text(sweep);
+    }
     if (!query.Next()) return absl::InternalError("database: add a job: no row came back");
     job->number = query.GetInt(0);
     return absl::OkStatus();

@@ -59,6 +59,18 @@ class Transaction {
   // NOT_FOUND: the user has none.
   absl::Status DeleteToken(absl::string_view user);
 
+  // Adds a sweep, without its jobs, and sets its `number`. `request_id` may be empty; `submitted` is kept
+  // only where it is not. ALREADY_EXISTS: the sweep's id or the request id is taken.
+  absl::Status InsertSweep(StoredSweep* sweep, absl::string_view request_id, const v1::Sweep& submitted);
+  // Writes what of the sweep does not follow from its jobs.
+  absl::Status UpdateSweep(const StoredSweep& sweep);
+  // Removes the sweep alone. NOT_FOUND: there is none of this id.
+  absl::Status DeleteSweep(absl::string_view id);
+  // NOT_FOUND: no such sweep.
+  absl::StatusOr<StoredSweep> GetSweep(absl::string_view id);
+  // The sweep made for this request id, where there is one.
+  absl::StatusOr<std::optional<StoredSweepRequest>> FindSweepRequest(absl::string_view request_id);
+
   // Registers a data set. ALREADY_EXISTS: its id, its request id or its upload is taken.
   absl::Status InsertDataset(const StoredDataset& dataset);
   // NOT_FOUND: there is none of this id.

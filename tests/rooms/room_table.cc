@@ -90,6 +90,7 @@ const std::vector<Room>& RoomTable() {
       {"server/scheduler", 3},
       {"server/datasets", 4},
       {"server/fetch", 4},
+      {"server/sweeps", 4},
       {"server/workers", 4},
       {"server/auth", 5},
       {"server/rpc", 6},

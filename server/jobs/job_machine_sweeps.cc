@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "google/protobuf/util/time_util.h"
+#include "server/jobs/job_edit.h"
+#include "server/jobs/job_machine.h"
+#include "server/jobs/new_job.h"
+
+// JobMachine's changes to many jobs at once.
+
+namespace tandem {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+// ALREADY_EXISTS where the request was for another sweep.
+absl::Status CheckRepeated(const StoredSweepRequest& known, const std::string& request_id,
+                           const v1::Sweep& submitted) {
+  if (google::protobuf::util::MessageDifferencer::Equals(known.submitted, submitted)) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("request_id: \"", request_id, "\" was used for another sweep, which is \"",
+                   known.sweep.sweep.name(), "\"; use a new one for a new sweep"));
+}
+
+}  // namespace
+
+void JobMachine::WriteAll(ManyBody body, absl::AnyInvocable<void(absl::Status)> written) {
+  auto changes = std::make_shared<std::vector<JobChanges>>();
+  store_->Write([changes, body = std::move(body)](
+                    Transaction& transaction) mutable { return body(transaction, *changes); },
+                [this, changes, written = std::move(written)](absl::Status status) mutable {
+                  if (status.ok()) {
+                    for (const JobChanges& change : *changes) Announce(change);
+                  }
+                  written(std::move(status));
+                });
+}
+
+void JobMachine::CreateSweep(NewSweep sweep, Done<StoredSweep> done) {
+  auto made = std::make_shared<StoredSweep>();
+  WriteAll(
+      [this, made, sweep = std::move(sweep)](Transaction& transaction,
+                                             std::vector<JobChanges>& changes) -> absl::Status {
+        if (!sweep.request_id.empty()) {
+          TANDEM_ASSIGN_OR_RETURN(std::optional<StoredSweepRequest> known,
+                                  transaction.FindSweepRequest(sweep.request_id));
+          if (known.has_value()) {
+            TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, sweep.request_id, sweep.submitted));
+            *made = std::move(known->sweep);
+            return absl::OkStatus();
+          }
+        }
+        const NewJob& first = sweep.jobs.front();
+        const int added = static_cast<int>(sweep.jobs.size());
+        TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, first.user, added, first.max_queued_jobs));
+        made->sweep = sweep.sweep;
+        made->sweep.set_jobs(added);
+        made->sweep.set_user(first.user);
+        *made->sweep.mutable_create_time() =
+            TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
+        absl::Status inserted;
+        for (int i = 0; i < kIdAttempts; ++i) {
+          made->sweep.set_name(SweepName(NewId(made->sweep.display_name(), "sweep")));
+          inserted = transaction.InsertSweep(made.get(), sweep.request_id, sweep.submitted);
+          if (!absl::IsAlreadyExists(inserted)) break;
+        }
+        TANDEM_RETURN_IF_ERROR(inserted);
+        changes.resize(sweep.jobs.size());
+        for (int i = 0; i < added; ++i) {
+          v1::Job part;
+          part.set_sweep(made->sweep.name());
+          part.set_sweep_index(i);
+          part.set_sweep_max_running(made->sweep.max_running());
+          part.mutable_sweep_values()->Add(sweep.jobs[i].sweep_values.begin(),
+                                           sweep.jobs[i].sweep_values.end());
+          TANDEM_RETURN_IF_ERROR(Insert(transaction, sweep.jobs[i], part, &changes[i]));
+          made->jobs.push_back(changes[i].job);
+        }
+        return absl::OkStatus();
+      },
+      [made, done = std::move(done)](absl::Status status) mutable {
+        if (!status.ok()) return done(std::move(status));
+        done(std::move(*made));
+      });
+}
+
+absl::StatusOr<std::optional<StoredSweep>> JobMachine::FindRepeatedSweep(const std::string& request_id,
+                                                                         const v1::Sweep& submitted) {
+  TANDEM_ASSIGN_OR_RETURN(std::optional<StoredSweepRequest> known, store_->FindSweepRequest(request_id));
+  if (!known.has_value()) return std::optional<StoredSweep>();
+  TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, request_id, submitted));
+  return std::optional<StoredSweep>(std::move(known->sweep));
+}
+
+void JobMachine::CancelSweep(const std::string& id, Done<StoredSweep> done) {
+  auto cancelled = std::make_shared<StoredSweep>();
+  WriteAll(
+      [this, id, cancelled](Transaction& transaction, std::vector<JobChanges>& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(*cancelled, transaction.GetSweep(id));
+        const bool active = std::any_of(cancelled->jobs.begin(), cancelled->jobs.end(),
+                                        [](const StoredJob& job) { return !IsTerminal(job.job.state()); });
+        if (!active) {
+          if (cancelled->sweep.state() == v1::SWEEP_STATE_CANCELLING) return absl::OkStatus();
+          return absl::FailedPreconditionError(absl::StrCat("all jobs of the sweep \"sweeps/", id,
+                                                            "\" have ended: there is nothing to cancel"));
+        }
+        const google::protobuf::Timestamp now =
+            TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
+        for (StoredJob& job : cancelled->jobs) {
+          if (IsTerminal(job.job.state())) continue;
+          JobChanges change;
+          change.job = job;
+          JobEdit edit(&transaction, &change);
+          TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kCancel, v1::STATE_REASON_CANCEL_REQUESTED,
+                                           "Someone asked for its sweep to be cancelled.", now));
+          if (!change.moved) continue;
+          TANDEM_RETURN_IF_ERROR(edit.Finish());
+          job = change.job;
+          changes.push_back(std::move(change));
+        }
+        cancelled->sweep.set_state(v1::SWEEP_STATE_CANCELLING);
+        return transaction.UpdateSweep(*cancelled);
+      },
+      [cancelled, done = std::move(done)](absl::Status status) mutable {
+        if (!status.ok()) return done(std::move(status));
+        done(std::move(*cancelled));
+      });
+}
+
+void JobMachine::DeleteSweep(const std::string& id, absl::AnyInvocable<void(absl::Status)> done) {
+  WriteAll(
+      [id](Transaction& transaction, std::vector<JobChanges>& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(StoredSweep sweep, transaction.GetSweep(id));
+        for (StoredJob& job : sweep.jobs) {
+          if (!IsTerminal(job.job.state())) {
+            return absl::FailedPreconditionError(
+                absl::StrCat("the job \"", job.job.name(), "\" of the sweep \"sweeps/", id, "\" is ",
+                             StateName(job.job.state()),
+                             ": only a sweep whose jobs have all ended can be deleted; cancel it first"));
+          }
+          TANDEM_RETURN_IF_ERROR(transaction.LoadSpec(&job));
+          TANDEM_RETURN_IF_ERROR(transaction.DeleteJob(job));
+          JobChanges& change = changes.emplace_back();
+          change.deleted = true;
+          change.job = std::move(job);
+        }
+        return transaction.DeleteSweep(id);
+      },
+      [this, done = std::move(done)](absl::Status status) mutable {
+        if (status.ok()) store_->RemoveDeleted();
+        done(std::move(status));
+      });
+}
+
+}  // namespace tandem

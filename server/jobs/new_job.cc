@@ -1,0 +1,29 @@
+#include "server/jobs/new_job.h"
+
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+
+std::string NewId(const std::string& name, absl::string_view otherwise) {
+  constexpr char kBase32[] = "abcdefghijklmnopqrstuvwxyz234567";
+  absl::BitGen random;
+  std::string id = absl::StrCat(name.empty() ? otherwise : absl::string_view(name), "-");
+  for (int i = 0; i < 6; ++i) id.push_back(kBase32[absl::Uniform(random, 0, 32)]);
+  return id;
+}
+
+absl::Status CheckQueuedJobs(Transaction* transaction, const std::string& user, int added, int most) {
+  if (most <= 0) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(const int queued, transaction->CountJobs(user, v1::JOB_STATE_QUEUED));
+  if (queued + added <= most) return absl::OkStatus();
+  return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                        "\"", user, "\" has ", queued, " queued jobs, and the quota is ", most,
+                        added > 1 ? absl::StrCat("; this would add ", added) : "",
+                        ": wait until some have started, cancel some, or ask an administrator for more")),
+                    "QUOTA_EXCEEDED");
+}
+
+}  // namespace tandem

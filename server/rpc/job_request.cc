@@ -1,0 +1,57 @@
+#include "server/rpc/job_request.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "server/rpc/permissions.h"
+
+namespace tandem::rpc {
+namespace {
+
+constexpr size_t kMaxRequestIdCharacters = 128;
+
+}  // namespace
+
+absl::Status CheckRequestId(const std::string& id) {
+  if (id.size() > kMaxRequestIdCharacters) {
+    return FieldError("request_id", absl::StrCat("has ", id.size(), " characters; at most ",
+                                                 kMaxRequestIdCharacters, " are allowed"));
+  }
+  if (!std::all_of(id.begin(), id.end(), [](char c) { return absl::ascii_isprint(c); })) {
+    return FieldError("request_id", "holds characters that are not printable ASCII");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<JobMachine::NewJob> AdmitJob(const RpcContext& context, const Caller& caller,
+                                            const v1::JobSpec& spec) {
+  TANDEM_ASSIGN_OR_RETURN(AdmittedJob admitted, context.admission->Admit(spec));
+  TANDEM_RETURN_IF_ERROR(CheckPriority(caller, admitted.spec.priority()));
+  TANDEM_RETURN_IF_ERROR(
+      context.scheduler->CheckCanRun(caller.user, admitted.spec, admitted.planned_memory_bytes));
+  JobMachine::NewJob job;
+  job.spec = std::move(admitted.spec);
+  job.planned_memory_bytes = admitted.planned_memory_bytes;
+  job.planned_operations = admitted.planned_operations;
+  job.user = caller.user;
+  job.max_queued_jobs = context.quota(caller.user).max_queued_jobs;
+  return job;
+}
+
+absl::Status CheckWithoutData(const RpcContext& context, const v1::JobSpec& spec) {
+  const absl::Status status = context.admission->Admit(spec).status();
+  FieldViolations violations;
+  for (const FieldViolation& violation : GetFieldViolations(status)) {
+    if (!absl::StartsWith(violation.field, "spec.dataset"))
+      violations.Add(violation.field, violation.description);
+  }
+  return WithReason(violations.ToStatus(), GetReason(status));
+}
+
+}  // namespace tandem::rpc

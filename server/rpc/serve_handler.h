@@ -1,0 +1,43 @@
+#ifndef TANDEM_SERVER_RPC_SERVE_HANDLER_H_
+#define TANDEM_SERVER_RPC_SERVE_HANDLER_H_
+
+#include <utility>
+
+#include "server/rpc/call_frame.h"
+#include "server/rpc/caller_of.h"
+#include "server/rpc/rpc_context.h"
+
+namespace tandem {
+
+// Serves a unary call by its handler (see handlers.h). The context outlives the call.
+template <typename Request, typename Response>
+grpc::ServerUnaryReactor* ServeHandler(const RpcContext& rpc, absl::string_view method,
+                                       grpc::CallbackServerContext* context, const Request* request,
+                                       Response* response,
+                                       void (*handler)(const RpcContext&, const Request&, Reply<Response>)) {
+  return ServeUnary(
+      *rpc.lifecycle, method, context, request, response,
+      [&rpc, handler](const Request& r, Reply<Response> reply) { handler(rpc, r, std::move(reply)); });
+}
+
+// For methods that depend on who calls.
+template <typename Request, typename Response>
+grpc::ServerUnaryReactor* ServeHandler(const RpcContext& rpc, absl::string_view method,
+                                       grpc::CallbackServerContext* context, const Request* request,
+                                       Response* response,
+                                       void (*handler)(const RpcContext&, const Caller&, const Request&,
+                                                       Reply<Response>)) {
+  return ServeUnary(*rpc.lifecycle, method, context, request, response,
+                    [&rpc, handler, context](const Request& r, Reply<Response> reply) {
+                      const absl::StatusOr<Caller> caller = CallerOf(*rpc.authenticator, *context);
+                      if (caller.ok()) {
+                        handler(rpc, *caller, r, std::move(reply));
+                      } else {
+                        reply(caller.status());
+                      }
+                    });
+}
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_SERVE_HANDLER_H_

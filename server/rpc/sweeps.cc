@@ -1,0 +1,151 @@
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/field_violations.h"
+#include "server/rpc/handlers.h"
+#include "server/rpc/permissions.h"
+#include "server/sweeps/results.h"
+
+namespace tandem::rpc {
+namespace {
+
+constexpr int kDefaultPageSize = 50;
+constexpr int kMaxPageSize = 1000;
+
+// The id in "sweeps/<id>". INVALID_ARGUMENT for the field "name".
+absl::StatusOr<std::string> ParseSweepName(const std::string& name) {
+  if (name.empty()) return FieldError("name", "is required: the sweep's name, \"sweeps/<id>\"");
+  std::string id = SweepId(name);
+  if (id.empty()) {
+    return FieldError("name", absl::StrCat("'", absl::CHexEscape(name.substr(0, 80)),
+                                           "' is not the name of a sweep; write \"sweeps/<id>\""));
+  }
+  return id;
+}
+
+// NOT_FOUND with a message that names the sweep; any other status as it is.
+absl::Status ExplainError(const absl::Status& status, const std::string& name) {
+  if (!absl::IsNotFound(status)) return status;
+  return WithReason(
+      absl::NotFoundError(absl::StrCat("there is no sweep '", absl::CHexEscape(name.substr(0, 80)),
+                                       "'; it may have been deleted")),
+      "SWEEP_NOT_FOUND");
+}
+
+// PERMISSION_DENIED where the sweep is another user's and the caller is no administrator; NOT_FOUND.
+absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const std::string& id) {
+  const absl::StatusOr<StoredSweep> sweep = context.jobs->GetSweep(id);
+  if (!sweep.ok()) return ExplainError(sweep.status(), SweepName(id));
+  return CheckIsOwner(caller, absl::StrCat("the sweep \"", sweep->sweep.name(), "\""), sweep->sweep.user(),
+                      "NOT_YOUR_SWEEP");
+}
+
+// Calls `change(id, reply)` on the pool where the caller may change the sweep; else answers with the error.
+template <typename Response, typename Change>
+void WithOwnSweep(const RpcContext& context, const Caller& caller, const std::string& name,
+                  Reply<Response> reply, Change change) {
+  const absl::StatusOr<std::string> id = ParseSweepName(name);
+  if (!id.ok()) {
+    reply(id.status());
+    return;
+  }
+  context.pool->Post(
+      [&context, caller, id = *id, reply = std::move(reply), change = std::move(change)]() mutable {
+        if (absl::Status status = CheckOwner(context, caller, id); !status.ok()) {
+          reply(std::move(status));
+        } else {
+          change(id, std::move(reply));
+        }
+      });
+}
+
+}  // namespace
+
+void GetSweep(const RpcContext& context, const v1::GetSweepRequest& request, Reply<v1::Sweep> reply) {
+  const absl::StatusOr<std::string> id = ParseSweepName(request.name());
+  if (!id.ok()) {
+    reply(id.status());
+    return;
+  }
+  context.pool->Post([&context, &request, id = *id, reply = std::move(reply)]() mutable {
+    const absl::StatusOr<StoredSweep> sweep = context.jobs->GetSweep(id);
+    if (sweep.ok()) {
+      reply(DescribeSweep(*sweep, SweepResults::kShown));
+    } else {
+      reply(ExplainError(sweep.status(), request.name()));
+    }
+  });
+}
+
+void ListSweeps(const RpcContext& context, const v1::ListSweepsRequest& request,
+                Reply<v1::ListSweepsResponse> reply) {
+  FieldViolations violations;
+  const int size = request.page_size() == 0 ? kDefaultPageSize : request.page_size();
+  if (size < 1 || size > kMaxPageSize) {
+    violations.Add("page_size",
+                   absl::StrCat("is ", request.page_size(), "; must lie from 1 to ", kMaxPageSize));
+  }
+  // The number of the last sweep of the page before.
+  int64_t before = 0;
+  if (!request.page_token().empty() && (!absl::SimpleAtoi(request.page_token(), &before) || before < 1)) {
+    violations.Add("page_token", "is not one that was given; begin without one");
+  }
+  if (absl::Status status = violations.ToStatus(); !status.ok()) {
+    reply(std::move(status));
+    return;
+  }
+  context.pool->Post([&context, size, before, reply = std::move(reply)]() mutable {
+    const absl::StatusOr<SweepPage> page = context.jobs->ListSweeps(before, size);
+    if (!page.ok()) {
+      reply(page.status());
+      return;
+    }
+    v1::ListSweepsResponse response;
+    for (const StoredSweep& stored : page->sweeps) {
+      v1::Sweep* sweep = response.add_sweeps();
+      *sweep = DescribeSweep(stored, SweepResults::kLeftOut);
+      sweep->clear_base();
+      sweep->clear_grid();
+      sweep->clear_random();
+    }
+    if (page->next_before > 0) response.set_next_page_token(absl::StrCat(page->next_before));
+    reply(std::move(response));
+  });
+}
+
+void CancelSweep(const RpcContext& context, const Caller& caller, const v1::CancelSweepRequest& request,
+                 Reply<v1::Sweep> reply) {
+  WithOwnSweep<v1::Sweep>(
+      context, caller, request.name(), std::move(reply),
+      [&context](const std::string& id, Reply<v1::Sweep> reply) {
+        context.jobs->CancelSweep(
+            id, [id, reply = std::move(reply)](const absl::StatusOr<StoredSweep>& sweep) mutable {
+              if (sweep.ok()) {
+                reply(DescribeSweep(*sweep, SweepResults::kShown));
+              } else {
+                reply(ExplainError(sweep.status(), SweepName(id)));
+              }
+            });
+      });
+}
+
+void DeleteSweep(const RpcContext& context, const Caller& caller, const v1::DeleteSweepRequest& request,
+                 Reply<google::protobuf::Empty> reply) {
+  WithOwnSweep<google::protobuf::Empty>(
+      context, caller, request.name(), std::move(reply),
+      [&context](const std::string& id, Reply<google::protobuf::Empty> reply) {
+        context.jobs->DeleteSweep(id, [id, reply = std::move(reply)](const absl::Status& status) mutable {
+          if (status.ok()) {
+            reply(google::protobuf::Empty());
+          } else {
+            reply(ExplainError(status, SweepName(id)));
+          }
+        });
+      });
+}
+
+}  // namespace tandem::rpc

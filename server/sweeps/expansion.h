@@ -1,0 +1,36 @@
+#ifndef TANDEM_SERVER_SWEEPS_EXPANSION_H_
+#define TANDEM_SERVER_SWEEPS_EXPANSION_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tandem/v1/job.pb.h"
+#include "tandem/v1/sweep.pb.h"
+
+namespace tandem {
+
+// One of the jobs that a sweep makes.
+struct SweepJob {
+  // The base with the values in place.
+  v1::JobSpec spec;
+  // In the order of the sweep's fields.
+  std::vector<v1::SweepValue> values;
+};
+
+// The most jobs that a sweep makes, and the most bytes of all their specs together.
+inline constexpr int kMostSweepJobs = 1000;
+inline constexpr size_t kMostSweepBytes = 64 << 20;
+
+// The jobs of a sweep, in their order: a grid's, the last field the fastest, or random ones, which follow
+// from the seed, the number of the sample and the position of the field alone. Their objective is the
+// sweep's. INVALID_ARGUMENT: with each field at fault, paths beginning with "sweep.". RESOURCE_EXHAUSTED: too
+// many jobs, or too large ones. Whether the specs are right is not looked at.
+absl::StatusOr<std::vector<SweepJob>> ExpandSweep(const v1::Sweep& sweep);
+
+// "training.epochs=3, training.global_batch_size=64".
+std::string DescribeValues(const std::vector<v1::SweepValue>& values);
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_SWEEPS_EXPANSION_H_

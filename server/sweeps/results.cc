@@ -1,0 +1,107 @@
+#include "server/sweeps/results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "google/protobuf/util/time_util.h"
+
+namespace tandem {
+namespace {
+
+// Of a measure in an evaluation, where it has it.
+std::optional<double> ValueIn(const v1::Evaluation& evaluation, const std::string& metric) {
+  if (metric == "loss") return evaluation.loss();
+  const auto found = evaluation.metrics().find(metric);
+  if (found == evaluation.metrics().end()) return std::nullopt;
+  return found->second;
+}
+
+// The newest measurement of the measure that `job.best` is the best of.
+std::optional<double> LastValue(const v1::Job& job) {
+  const v1::BestResult& best = job.best();
+  const v1::TrainingSummary& summary = job.summary();
+  const v1::EpochSummary& epoch = job.last_epoch();
+  if (best.validation()) {
+    if (summary.has_validation()) return ValueIn(summary.validation(), best.metric());
+    if (epoch.has_validation()) return ValueIn(epoch.validation(), best.metric());
+    return std::nullopt;
+  }
+  if (summary.has_training()) return ValueIn(summary.training(), best.metric());
+  if (epoch.has_training()) return ValueIn(epoch.training(), best.metric());
+  return std::nullopt;
+}
+
+v1::SweepResult ResultOf(const v1::Job& job) {
+  v1::SweepResult result;
+  result.set_job(job.name());
+  result.set_index(job.sweep_index());
+  *result.mutable_values() = job.sweep_values();
+  result.set_state(job.state());
+  result.set_reason(job.reason());
+  result.set_message(job.message());
+  result.set_epochs(job.last_epoch().epoch());
+  result.set_epochs_planned(std::max(job.progress().epochs(), job.last_epoch().epochs()));
+  if (job.has_best()) {
+    *result.mutable_best() = job.best();
+    if (const std::optional<double> last = LastValue(job); last.has_value()) result.set_last_value(*last);
+  }
+  return result;
+}
+
+v1::SweepState StateOf(const StoredSweep& stored) {
+  const bool cancelled = stored.sweep.state() == v1::SWEEP_STATE_CANCELLING;
+  bool succeeded = false;
+  for (const StoredJob& job : stored.jobs) {
+    if (!IsTerminal(job.job.state())) return cancelled ? v1::SWEEP_STATE_CANCELLING : v1::SWEEP_STATE_ACTIVE;
+    succeeded = succeeded || job.job.state() == v1::JOB_STATE_SUCCEEDED;
+  }
+  if (cancelled) return v1::SWEEP_STATE_CANCELLED;
+  return succeeded ? v1::SWEEP_STATE_SUCCEEDED : v1::SWEEP_STATE_FAILED;
+}
+
+// The first of those with the best value; null where none counts.
+const v1::Job* BestOf(const StoredSweep& stored) {
+  const v1::SweepObjective& objective = stored.sweep.objective();
+  const bool upwards = objective.mode() == v1::PLATEAU_MODE_MAX;
+  const v1::Job* best = nullptr;
+  for (const StoredJob& row : stored.jobs) {
+    const v1::Job& job = row.job;
+    if (!job.has_best() || job.best().metric() != objective.metric()) continue;
+    if (job.state() == v1::JOB_STATE_FAILED || std::isnan(job.best().value())) continue;
+    if (best == nullptr ||
+        (upwards ? job.best().value() > best->best().value() : job.best().value() < best->best().value())) {
+      best = &job;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+v1::Sweep DescribeSweep(const StoredSweep& stored, SweepResults results) {
+  using google::protobuf::util::TimeUtil;
+  v1::Sweep sweep = stored.sweep;
+  sweep.set_state(StateOf(stored));
+  std::map<v1::JobState, int> counts;
+  bool ended = !stored.jobs.empty();
+  int64_t end_us = 0;
+  for (const StoredJob& row : stored.jobs) {
+    ++counts[row.job.state()];
+    ended = ended && row.job.has_end_time();
+    end_us = std::max(end_us, TimeUtil::TimestampToMicroseconds(row.job.end_time()));
+    if (results == SweepResults::kShown) *sweep.add_results() = ResultOf(row.job);
+  }
+  for (const auto& [state, jobs] : counts) {
+    v1::SweepCount* count = sweep.add_counts();
+    count->set_state(state);
+    count->set_jobs(jobs);
+  }
+  if (ended) *sweep.mutable_end_time() = TimeUtil::MicrosecondsToTimestamp(end_us);
+  if (const v1::Job* best = BestOf(stored); best != nullptr) *sweep.mutable_best() = ResultOf(*best);
+  return sweep;
+}
+
+}  // namespace tandem

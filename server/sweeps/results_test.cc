@@ -1,0 +1,91 @@
+#include "server/sweeps/results.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace tandem {
+namespace {
+
+StoredJob Job(int index, v1::JobState state, double best = std::numeric_limits<double>::quiet_NaN()) {
+  StoredJob row;
+  v1::Job& job = row.job;
+  job.set_name(JobName("j" + std::to_string(index)));
+  job.set_sweep_index(index);
+  job.set_state(state);
+  if (IsTerminal(state)) job.mutable_end_time()->set_seconds(100 + index);
+  if (best == best) {
+    job.mutable_best()->set_metric("accuracy");
+    job.mutable_best()->set_value(best);
+    job.mutable_best()->set_validation(true);
+    job.mutable_last_epoch()->set_epoch(2);
+    job.mutable_last_epoch()->set_epochs(5);
+    (*job.mutable_last_epoch()->mutable_validation()->mutable_metrics())["accuracy"] = best - 0.1;
+  }
+  return row;
+}
+
+StoredSweep Sweep(std::vector<StoredJob> jobs) {
+  StoredSweep sweep;
+  sweep.sweep.mutable_objective()->set_metric("accuracy");
+  sweep.sweep.mutable_objective()->set_mode(v1::PLATEAU_MODE_MAX);
+  sweep.jobs = std::move(jobs);
+  return sweep;
+}
+
+v1::SweepState StateOf(const StoredSweep& sweep) {
+  return DescribeSweep(sweep, SweepResults::kLeftOut).state();
+}
+
+TEST(SweepResults, StateFollowsFromTheJobs) {
+  const StoredJob queued = Job(0, v1::JOB_STATE_QUEUED);
+  const StoredJob paused = Job(1, v1::JOB_STATE_PAUSED);
+  const StoredJob succeeded = Job(2, v1::JOB_STATE_SUCCEEDED);
+  const StoredJob failed = Job(3, v1::JOB_STATE_FAILED);
+  const StoredJob cancelled = Job(4, v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(StateOf(Sweep({queued, succeeded})), v1::SWEEP_STATE_ACTIVE);
+  EXPECT_EQ(StateOf(Sweep({paused, succeeded})), v1::SWEEP_STATE_ACTIVE);
+  EXPECT_EQ(StateOf(Sweep({failed, succeeded})), v1::SWEEP_STATE_SUCCEEDED);
+  EXPECT_EQ(StateOf(Sweep({failed, cancelled})), v1::SWEEP_STATE_FAILED);
+  EXPECT_EQ(StateOf(Sweep({})), v1::SWEEP_STATE_FAILED);
+  StoredSweep stopped = Sweep({queued, succeeded});
+  stopped.sweep.set_state(v1::SWEEP_STATE_CANCELLING);
+  EXPECT_EQ(StateOf(stopped), v1::SWEEP_STATE_CANCELLING);
+  stopped.jobs = {cancelled, succeeded};
+  EXPECT_EQ(StateOf(stopped), v1::SWEEP_STATE_CANCELLED);
+}
+
+TEST(SweepResults, TheBestIsTheFirstOfTheBestThatDidNotFail) {
+  const StoredSweep stored = Sweep({Job(0, v1::JOB_STATE_SUCCEEDED, 0.8), Job(1, v1::JOB_STATE_FAILED, 0.99),
+                                    Job(2, v1::JOB_STATE_RUNNING, 0.9), Job(3, v1::JOB_STATE_SUCCEEDED, 0.9),
+                                    Job(4, v1::JOB_STATE_QUEUED)});
+  const v1::Sweep sweep = DescribeSweep(stored, SweepResults::kShown);
+  EXPECT_EQ(sweep.best().job(), "jobs/j2");
+  EXPECT_EQ(sweep.best().best().value(), 0.9);
+  ASSERT_EQ(sweep.results_size(), 5);
+  EXPECT_EQ(sweep.results(1).state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(sweep.results(2).epochs(), 2);
+  EXPECT_EQ(sweep.results(2).epochs_planned(), 5);
+  EXPECT_EQ(sweep.results(2).last_value(), 0.9 - 0.1);
+  EXPECT_FALSE(sweep.results(4).has_best());
+  EXPECT_FALSE(sweep.results(4).has_last_value());
+  EXPECT_FALSE(sweep.has_end_time());
+  int jobs = 0;
+  for (const v1::SweepCount& count : sweep.counts()) jobs += count.jobs();
+  EXPECT_EQ(jobs, 5);
+
+  StoredSweep downwards = stored;
+  downwards.sweep.mutable_objective()->set_mode(v1::PLATEAU_MODE_MIN);
+  EXPECT_EQ(DescribeSweep(downwards, SweepResults::kLeftOut).best().job(), "jobs/j0");
+  EXPECT_EQ(DescribeSweep(downwards, SweepResults::kLeftOut).results_size(), 0);
+}
+
+TEST(SweepResults, AnEndIsThatOfTheLastJob) {
+  const v1::Sweep sweep = DescribeSweep(
+      Sweep({Job(0, v1::JOB_STATE_SUCCEEDED), Job(5, v1::JOB_STATE_FAILED)}), SweepResults::kShown);
+  EXPECT_EQ(sweep.end_time().seconds(), 105);
+  EXPECT_FALSE(sweep.has_best());
+}
+
+}  // namespace
+}  // namespace tandem
