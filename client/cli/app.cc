@@ -146,8 +146,8 @@ void AddCommands(CLI::App& app, Session& session, int& exit_code) {
   using Adder = void (*)(CLI::App&, Session&, int&);
   const std::vector<std::pair<const char*, std::vector<Adder>>> groups = {
       {"Jobs",
-       {AddInit, AddValidate, AddSubmit, AddWatch, AddList, AddQueue, AddDescribe, AddLogs, AddDownload,
-        AddPause, AddResume, AddPriority, AddCancel, AddDelete}},
+       {AddInit, AddValidate, AddSubmit, AddSweep, AddWatch, AddList, AddQueue, AddDescribe, AddLogs,
+        AddDownload, AddPause, AddResume, AddPriority, AddCancel, AddDelete}},
       {"Models", {AddEvaluate, AddPredict}},
       {"Daemon", {AddDevices, AddDatasets, AddTokens, AddShutdown}},
       {"Other", {AddVersion, AddCompletion}},

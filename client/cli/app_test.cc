@@ -44,6 +44,8 @@ class AppTest : public ::testing::Test {
     daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse* response) {
       *response->add_jobs() = Job("jobs/lenet-1", v1::JOB_STATE_SUCCEEDED);
       *response->add_jobs() = Job("jobs/mlp-1a", v1::JOB_STATE_RUNNING);
+      (*response->mutable_jobs(1)->mutable_last_epoch()->mutable_validation()->mutable_metrics())["mae"] =
+          0.25;
       *response->add_jobs() = Job("jobs/mlp-1b", v1::JOB_STATE_QUEUED);
       return grpc::Status::OK;
     };
@@ -54,6 +56,7 @@ class AppTest : public ::testing::Test {
     v1::Job job;
     job.set_name(name);
     job.set_state(state);
+    job.set_user("ann");
     job.mutable_spec()->set_name("lenet");
     job.mutable_spec()->mutable_training()->set_epochs(3);
     job.mutable_create_time()->set_seconds(1'000'000 - 90);
@@ -316,10 +319,11 @@ TEST_F(AppTest, JobsArePausedAndResumed) {
 TEST_F(AppTest, ListShowsATableOrJson) {
   EXPECT_EQ(Run({"list"}), 0);
   EXPECT_EQ(terminal_.out(),
-            "JOB      STATE      EPOCHS  VAL ACC  TIME    AGE\n"
-            "lenet-1  succeeded     0/3        -     -  1 min\n"
-            "mlp-1a   running       0/3        -     -  1 min\n"
-            "mlp-1b   queued        0/3        -     -  1 min\n");
+            "JOB      USER  STATE      EPOCHS  VALIDATION  TIME    AGE\n"
+            "lenet-1  ann   succeeded     0/3           -     -  1 min\n"
+            "mlp-1a   ann   running       0/3  mae 0.2500     -  1 min\n"
+            "mlp-1b   ann   queued        0/3           -     -  1 min\n");
+  EXPECT_EQ(terminal_.err(), "");
   FakeTerminal json = terminal_;
   EXPECT_EQ(RunCommand({"-o", "json", "list"}, json), 0);
   EXPECT_THAT(json.out(), HasSubstr("[\n{\"name\":\"jobs/lenet-1\","));
@@ -363,6 +367,16 @@ gpu:0   gpu   NVIDIA H200  148.6 GB        -  lenet-1
   FakeTerminal json;
   EXPECT_EQ(RunCommand({"devices", "-o", "json"}, json), 0);
   EXPECT_THAT(json.out(), HasSubstr("\"utilization_percent\":37"));
+}
+
+TEST_F(AppTest, ListSaysThatThereAreMore) {
+  EXPECT_EQ(Run({"list", "--limit", "2"}), 0);
+  EXPECT_THAT(terminal_.out(), ::testing::Not(HasSubstr("mlp-1b")));
+  EXPECT_EQ(terminal_.err(), "... the first 2; there are more: --all\n");
+  FakeTerminal all;
+  all.environment = terminal_.environment;
+  EXPECT_EQ(RunCommand({"list", "--limit", "2", "--all"}, all), 0);
+  EXPECT_THAT(all.out(), HasSubstr("mlp-1b"));
 }
 
 TEST_F(AppTest, DescribeAsYamlCanBeSubmittedAgain) {

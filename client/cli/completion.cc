@@ -75,6 +75,9 @@ std::string BashWords(const std::string& kind) {
   if (kind == "SET") {
     return R"sh(COMPREPLY=($(compgen -W "$(tandem --timeout 2 __datasets 2>/dev/null)" -- "$cur")))sh";
   }
+  if (kind == "SWEEP") {
+    return R"sh(COMPREPLY=($(compgen -W "$(tandem --timeout 2 __sweeps 2>/dev/null)" -- "$cur")))sh";
+  }
   if (kind == "FILE" || kind == "INPUT" || kind == "DATASET") {
     return R"sh(COMPREPLY=($(compgen -f -- "$cur")))sh";
   }
@@ -223,6 +226,10 @@ std::string FishCompletion(const CLI::App& app) {
       if (kind == "SET") {
         absl::StrAppend(&text, "complete -c tandem", condition,
                         " -a '(tandem --timeout 2 __datasets 2>/dev/null)'\n");
+      }
+      if (kind == "SWEEP") {
+        absl::StrAppend(&text, "complete -c tandem", condition,
+                        " -a '(tandem --timeout 2 __sweeps 2>/dev/null)'\n");
       }
       if (kind == "TEMPLATE") {
         absl::StrAppend(&text, "complete -c tandem", condition, " -a '", absl::StrJoin(TemplateNames(), " "),

@@ -35,7 +35,8 @@ Client::Client(const ConnectionOptions& options, const ReconnectPolicy& reconnec
       jobs_(v1::JobService::NewStub(channel_)),
       models_(v1::ModelService::NewStub(channel_)),
       daemon_(v1::DaemonService::NewStub(channel_)),
-      datasets_(v1::DatasetService::NewStub(channel_)) {}
+      datasets_(v1::DatasetService::NewStub(channel_)),
+      sweeps_(v1::SweepService::NewStub(channel_)) {}
 
 void Client::Prepare(grpc::ClientContext* context) const {
   if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);
@@ -120,6 +121,51 @@ absl::Status Client::DeleteJob(absl::string_view name) {
   v1::DeleteJobRequest request;
   request.set_name(std::string(name));
   return Call(*jobs_, &v1::JobService::Stub::DeleteJob, request, timeout_).status();
+}
+
+absl::StatusOr<v1::Sweep> Client::CreateSweep(const v1::Sweep& sweep, absl::string_view request_id,
+                                              bool validate_only) {
+  v1::CreateSweepRequest request;
+  *request.mutable_sweep() = sweep;
+  request.set_request_id(std::string(request_id));
+  request.set_validate_only(validate_only);
+  return WhileFetching(fetch_observer_, [&] {
+    return Call(*sweeps_, &v1::SweepService::Stub::CreateSweep, request, kReadingTimeout);
+  });
+}
+
+absl::StatusOr<v1::Sweep> Client::GetSweep(absl::string_view name) {
+  v1::GetSweepRequest request;
+  request.set_name(std::string(name));
+  return Call(*sweeps_, &v1::SweepService::Stub::GetSweep, request, timeout_);
+}
+
+absl::StatusOr<std::vector<v1::Sweep>> Client::ListSweeps(int limit) {
+  v1::ListSweepsRequest request;
+  std::vector<v1::Sweep> sweeps;
+  while (true) {
+    const int wanted = limit == 0 ? kLargestPage : limit - static_cast<int>(sweeps.size());
+    request.set_page_size(std::min(wanted, kLargestPage));
+    absl::StatusOr<v1::ListSweepsResponse> page =
+        Call(*sweeps_, &v1::SweepService::Stub::ListSweeps, request, timeout_);
+    if (!page.ok()) return page.status();
+    for (v1::Sweep& sweep : *page->mutable_sweeps()) sweeps.push_back(std::move(sweep));
+    const bool enough = limit != 0 && sweeps.size() >= static_cast<size_t>(limit);
+    if (page->next_page_token().empty() || enough) return sweeps;
+    request.set_page_token(page->next_page_token());
+  }
+}
+
+absl::StatusOr<v1::Sweep> Client::CancelSweep(absl::string_view name) {
+  v1::CancelSweepRequest request;
+  request.set_name(std::string(name));
+  return Call(*sweeps_, &v1::SweepService::Stub::CancelSweep, request, timeout_);
+}
+
+absl::Status Client::DeleteSweep(absl::string_view name) {
+  v1::DeleteSweepRequest request;
+  request.set_name(std::string(name));
+  return Call(*sweeps_, &v1::SweepService::Stub::DeleteSweep, request, timeout_).status();
 }
 
 absl::StatusOr<v1::Daemon> Client::GetDaemon() {

@@ -19,6 +19,7 @@
 #include "tandem/v1/dataset_service.grpc.pb.h"
 #include "tandem/v1/job_service.grpc.pb.h"
 #include "tandem/v1/model_service.grpc.pb.h"
+#include "tandem/v1/sweep_service.grpc.pb.h"
 
 namespace tandem::client {
 
@@ -63,6 +64,15 @@ class Client {
   absl::StatusOr<v1::Job> PauseJob(absl::string_view name);
   absl::StatusOr<v1::Job> ResumeJob(absl::string_view name);
   absl::Status DeleteJob(absl::string_view name);
+  // The daemon checks every job of the sweep, which may take minutes.
+  absl::StatusOr<v1::Sweep> CreateSweep(const v1::Sweep& sweep, absl::string_view request_id,
+                                        bool validate_only);
+  // Of a sweep, "sweeps/<id>".
+  absl::StatusOr<v1::Sweep> GetSweep(absl::string_view name);
+  // The newest, at most so many (0: all). Asks for as many pages as it takes.
+  absl::StatusOr<std::vector<v1::Sweep>> ListSweeps(int limit);
+  absl::StatusOr<v1::Sweep> CancelSweep(absl::string_view name);
+  absl::Status DeleteSweep(absl::string_view name);
   absl::StatusOr<v1::Daemon> GetDaemon();
   absl::StatusOr<std::vector<v1::Device>> ListDevices();
   // Of a device, "devices/<kind>:<index>".
@@ -150,6 +160,7 @@ class Client {
   const std::unique_ptr<v1::ModelService::Stub> models_;
   const std::unique_ptr<v1::DaemonService::Stub> daemon_;
   const std::unique_ptr<v1::DatasetService::Stub> datasets_;
+  const std::unique_ptr<v1::SweepService::Stub> sweeps_;
   FetchObserver* fetch_observer_ = nullptr;
 };
 

@@ -18,6 +18,7 @@ FakeDaemon::FakeDaemon(int port) {
   builder.RegisterService(static_cast<v1::JobService::Service*>(this));
   builder.RegisterService(static_cast<v1::ModelService::Service*>(this));
   builder.RegisterService(static_cast<v1::DatasetService::Service*>(this));
+  builder.RegisterService(static_cast<v1::SweepService::Service*>(this));
   builder.RegisterService(static_cast<v1::DaemonService::Service*>(this));
   server_ = builder.BuildAndStart();
 }
@@ -42,6 +43,26 @@ grpc::Status FakeDaemon::Answer(grpc::ServerContext* context, const Function& fu
 grpc::Status FakeDaemon::CreateJob(grpc::ServerContext* context, const v1::CreateJobRequest* request,
                                    v1::Job* job) {
   return Answer(context, create_job, *request, job);
+}
+
+grpc::Status FakeDaemon::CreateSweep(grpc::ServerContext* context, const v1::CreateSweepRequest* request,
+                                     v1::Sweep* sweep) {
+  return Answer(context, create_sweep, *request, sweep);
+}
+
+grpc::Status FakeDaemon::GetSweep(grpc::ServerContext* context, const v1::GetSweepRequest* request,
+                                  v1::Sweep* sweep) {
+  return Answer(context, get_sweep, *request, sweep);
+}
+
+grpc::Status FakeDaemon::ListSweeps(grpc::ServerContext* context, const v1::ListSweepsRequest* request,
+                                    v1::ListSweepsResponse* response) {
+  return Answer(context, list_sweeps, *request, response);
+}
+
+grpc::Status FakeDaemon::CancelSweep(grpc::ServerContext* context, const v1::CancelSweepRequest* request,
+                                     v1::Sweep* sweep) {
+  return Answer(context, cancel_sweep, *request, sweep);
 }
 
 grpc::Status FakeDaemon::GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,

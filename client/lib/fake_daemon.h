@@ -11,6 +11,7 @@
 #include "tandem/v1/dataset_service.grpc.pb.h"
 #include "tandem/v1/job_service.grpc.pb.h"
 #include "tandem/v1/model_service.grpc.pb.h"
+#include "tandem/v1/sweep_service.grpc.pb.h"
 
 namespace tandem::client {
 
@@ -19,6 +20,7 @@ namespace tandem::client {
 class FakeDaemon : public v1::JobService::Service,
                    public v1::ModelService::Service,
                    public v1::DatasetService::Service,
+                   public v1::SweepService::Service,
                    public v1::DaemonService::Service {
  public:
   // Listens on a free port, or on the given one.
@@ -57,6 +59,10 @@ class FakeDaemon : public v1::JobService::Service,
   std::function<grpc::Status(const v1::DeleteDatasetRequest&)> delete_dataset;
   std::function<grpc::Status(const v1::CreateUploadRequest&, v1::Upload*)> create_upload;
   std::function<grpc::Status(grpc::ServerReader<v1::UploadFilesRequest>*, v1::Upload*)> upload_files;
+  std::function<grpc::Status(const v1::CreateSweepRequest&, v1::Sweep*)> create_sweep;
+  std::function<grpc::Status(const v1::GetSweepRequest&, v1::Sweep*)> get_sweep;
+  std::function<grpc::Status(const v1::ListSweepsRequest&, v1::ListSweepsResponse*)> list_sweeps;
+  std::function<grpc::Status(const v1::CancelSweepRequest&, v1::Sweep*)> cancel_sweep;
   std::function<grpc::Status(const v1::ShutdownRequest&, v1::ShutdownResponse*)> shutdown;
 
  private:
@@ -101,6 +107,14 @@ class FakeDaemon : public v1::JobService::Service,
                             v1::Upload* response) override;
   grpc::Status UploadFiles(grpc::ServerContext* context, grpc::ServerReader<v1::UploadFilesRequest>* reader,
                            v1::Upload* response) override;
+  grpc::Status CreateSweep(grpc::ServerContext* context, const v1::CreateSweepRequest* request,
+                           v1::Sweep* sweep) override;
+  grpc::Status GetSweep(grpc::ServerContext* context, const v1::GetSweepRequest* request,
+                        v1::Sweep* sweep) override;
+  grpc::Status ListSweeps(grpc::ServerContext* context, const v1::ListSweepsRequest* request,
+                          v1::ListSweepsResponse* response) override;
+  grpc::Status CancelSweep(grpc::ServerContext* context, const v1::CancelSweepRequest* request,
+                           v1::Sweep* sweep) override;
   grpc::Status Shutdown(grpc::ServerContext* context, const v1::ShutdownRequest* request,
                         v1::ShutdownResponse* response) override;
 

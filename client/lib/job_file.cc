@@ -120,9 +120,9 @@ std::string ExplainSyntaxError(absl::string_view content, const YAML::Exception&
   return text;
 }
 
-absl::StatusOr<JobFile> ParseYaml(const std::string& content, const std::string& name) {
-  JobFile file;
-  file.name = name;
+// `what` a document is: "a job is a mapping: dataset:, model:, training:".
+absl::Status ParseYaml(const std::string& content, const std::string& name, absl::string_view what,
+                       google::protobuf::Message* message, std::map<std::string, TextPosition>* positions) {
   // yaml-cpp throws, also from what looks like plain access.
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(content);
@@ -133,31 +133,48 @@ absl::StatusOr<JobFile> ParseYaml(const std::string& content, const std::string&
           name, ": ", documents.size(), " documents (parts begun by `---`); a job file has one"));
     }
     if (!documents[0].IsMap()) {
-      return absl::InvalidArgumentError(absl::StrCat(Place(name, PositionOf(documents[0])),
-                                                     ": a job is a mapping: dataset:, model:, training:"));
+      return absl::InvalidArgumentError(absl::StrCat(Place(name, PositionOf(documents[0])), ": ", what));
     }
     MessageReader reader;
-    reader.ReadMessage(documents[0], "", &file.spec);
+    reader.ReadMessage(documents[0], "", message);
     if (!reader.problems().empty()) return ProblemStatus(name, reader.problems());
-    file.positions = reader.positions();
+    *positions = reader.positions();
   } catch (const YAML::Exception& error) {
     const TextPosition position =
         error.mark.is_null() ? TextPosition{} : TextPosition{error.mark.line + 1, error.mark.column + 1};
     return absl::InvalidArgumentError(absl::StrCat(
         Place(name, position), ": not valid YAML or JSON: ", ExplainSyntaxError(content, error)));
   }
-  return file;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<JobFile> ParseTextProto(const std::string& content, const std::string& name) {
-  JobFile file;
-  file.name = name;
+absl::Status ParseTextProto(const std::string& content, const std::string& name,
+                            google::protobuf::Message* message) {
   google::protobuf::TextFormat::Parser parser;
   ProblemCollector collector;
   parser.RecordErrorsTo(&collector);
   parser.SetRecursionLimit(50);
-  if (!parser.ParseFromString(content, &file.spec)) return ProblemStatus(name, collector.problems);
-  return file;
+  if (!parser.ParseFromString(content, message)) return ProblemStatus(name, collector.problems);
+  return absl::OkStatus();
+}
+
+// A file's content as text.
+absl::StatusOr<std::string> CheckText(const std::string& content, const std::string& name) {
+  if (content.size() > kLargestJobFile) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(name, " is larger than ", kLargestJobFile, " bytes, the most that is read"));
+  }
+  std::string text(absl::StripPrefix(content, kByteOrderMark));
+  if (const size_t zero = text.find('\0'); zero != std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": a zero byte at offset ", zero, ": this is no text file"));
+  }
+  if (const size_t bad = FindBadUtf8(text); bad != absl::string_view::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": the byte at offset ", bad, " is not UTF-8"));
+  }
+  if (absl::StripAsciiWhitespace(text).empty())
+    return absl::InvalidArgumentError(name + ": the file is empty");
+  return text;
 }
 
 }  // namespace
@@ -170,22 +187,31 @@ absl::StatusOr<JobFile> ReadJobFile(const std::string& path) {
 
 absl::StatusOr<JobFile> ParseJobFile(const std::string& content, const std::string& name,
                                      JobFileFormat format) {
-  if (content.size() > kLargestJobFile) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(name, " is larger than ", kLargestJobFile, " bytes, the most that is read"));
-  }
-  const std::string text(absl::StripPrefix(content, kByteOrderMark));
-  if (const size_t zero = text.find('\0'); zero != std::string::npos) {
+  const absl::StatusOr<std::string> text = CheckText(content, name);
+  if (!text.ok()) return text.status();
+  if (format == JobFileFormat::kDetect) format = Detect(*text, name);
+  JobFile file;
+  file.name = name;
+  const absl::Status parsed =
+      format == JobFileFormat::kTextProto
+          ? ParseTextProto(*text, name, &file.spec)
+          : ParseYaml(*text, name, "a job is a mapping: dataset:, model:, training:", &file.spec,
+                      &file.positions);
+  if (!parsed.ok()) return parsed;
+  const auto count = file.positions.find("replicas.count");
+  if (count != file.positions.end() && file.spec.replicas().count() == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, ": a zero byte at offset ", zero, ": this is no text file"));
+        absl::StrCat(Place(name, count->second), ": replicas.count: ", kNoReplicas));
   }
-  if (const size_t bad = FindBadUtf8(text); bad != absl::string_view::npos) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": the byte at offset ", bad, " is not UTF-8"));
-  }
-  if (absl::StripAsciiWhitespace(text).empty())
-    return absl::InvalidArgumentError(name + ": the file is empty");
-  if (format == JobFileFormat::kDetect) format = Detect(text, name);
-  return format == JobFileFormat::kTextProto ? ParseTextProto(text, name) : ParseYaml(text, name);
+  return file;
+}
+
+absl::Status ParseMessageFile(const std::string& content, const std::string& name,
+                              google::protobuf::Message* message,
+                              std::map<std::string, TextPosition>* positions) {
+  const absl::StatusOr<std::string> text = CheckText(content, name);
+  if (!text.ok()) return text.status();
+  return ParseYaml(*text, name, "want a mapping", message, positions);
 }
 
 absl::StatusOr<v1::DatasetSpec> ReadDatasetFile(const std::string& path) {

@@ -388,5 +388,10 @@ TEST(DescribeFieldTest, PointsIntoTheFile) {
   EXPECT_EQ(DescribeField(*file, ""), "job.yaml");
 }
 
+TEST(JobFile, NoReplicasAreRefused) {
+  EXPECT_EQ(ParseJobFile("name: a\nreplicas: {count: 0}\n", "job.yaml").status().message(),
+            "job.yaml:2:12: replicas.count: is 0; want at least 1, or leave it out");
+}
+
 }  // namespace
 }  // namespace tandem::client

@@ -95,5 +95,12 @@ INSTANTIATE_TEST_SUITE_P(
              "model.layers[0].conv2d.filters"},
         Case{"name=[", "name: the value is not valid YAML: end of sequence flow not found"}));
 
+TEST(ApplyOverride, NoReplicasAreRefused) {
+  v1::JobSpec spec;
+  const absl::Status status = ApplyOverride("replicas.count=0", &spec);
+  EXPECT_EQ(status.message(), "replicas.count: is 0; want at least 1, or leave it out");
+  EXPECT_TRUE(ApplyOverride("replicas.count=1", &spec).ok());
+}
+
 }  // namespace
 }  // namespace tandem::client

@@ -1,7 +1,9 @@
 #include "client/lib/message_reader.h"
 
+#include <cmath>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/lib/scalar_text.h"
@@ -74,6 +76,9 @@ bool MessageReader::Enter(const YAML::Node& node, const std::string& path) {
 }
 
 void MessageReader::ReadMessage(const YAML::Node& node, const std::string& path, Message* message) {
+  if (auto* value = google::protobuf::DynamicCastToGenerated<google::protobuf::Value>(message)) {
+    return ReadAnything(node, path, value);
+  }
   if (!Enter(node, path)) return;
   if (node.IsNull()) return;
   if (node.IsScalar()) return ReadNameForMessage(node, path, message);
@@ -174,6 +179,42 @@ void MessageReader::ReadValue(const YAML::Node& node, const FieldDescriptor& fie
   if (std::string problem = SetScalar(node.Scalar(), field, message); !problem.empty()) {
     Report(PositionOf(node), path, std::move(problem));
   }
+}
+
+void MessageReader::ReadAnything(const YAML::Node& node, const std::string& path,
+                                 google::protobuf::Value* value) {
+  if (!Enter(node, path)) return;
+  if (node.IsNull()) return Report(key_position_, path, "has no value");
+  ++depth_;
+  if (node.IsSequence()) {
+    auto* list = value->mutable_list_value();
+    for (const YAML::Node& element : node) {
+      ReadAnything(element, absl::StrCat(path, "[", list->values_size(), "]"), list->add_values());
+    }
+  } else if (node.IsMap()) {
+    auto& fields = *value->mutable_struct_value()->mutable_fields();
+    for (const auto& entry : node) {
+      if (!entry.first.IsScalar()) {
+        Report(PositionOf(entry.first), path,
+               absl::StrCat("a key must be a name, not ", KindOf(entry.first)));
+        continue;
+      }
+      ReadAnything(entry.second, JoinPath(path, entry.first.Scalar()), &fields[entry.first.Scalar()]);
+    }
+  } else {
+    const std::string& text = node.Scalar();
+    double number = 0;
+    // In quotes it is "!".
+    const bool plain = node.Tag() == "?" || node.Tag().empty();
+    if (plain && absl::SimpleAtod(text, &number) && std::isfinite(number)) {
+      value->set_number_value(number);
+    } else if (plain && (text == "true" || text == "false")) {
+      value->set_bool_value(text == "true");
+    } else {
+      value->set_string_value(text);
+    }
+  }
+  --depth_;
 }
 
 void MessageReader::ReadNameForMessage(const YAML::Node& node, const std::string& path, Message* message) {

@@ -2,6 +2,7 @@
 #define TANDEM_CLIENT_LIB_MESSAGE_READER_H_
 
 #include <google/protobuf/message.h>
+#include <google/protobuf/struct.pb.h>
 #include <yaml-cpp/yaml.h>
 
 #include <map>
@@ -32,8 +33,10 @@ struct ReadProblem {
 //  - one value stands for a list of it (`kernel: 5`), unless it is a list of messages;
 //  - a name alone stands for an empty message of a oneof (`loss: softmax_cross_entropy`, `- flatten`);
 //  - nothing stands for an empty message (`softmax_cross_entropy:`).
-// It goes on after a problem, so that all are found at once, up to a limit; aliases cannot make it read more
-// than a bounded number of values. Not thread-safe; one reader a text.
+// A google.protobuf.Value is whatever stands there: what is not in quotes and reads as a number, true or
+// false is that, other scalars are text. It goes on after a problem, so that all are found at once, up to a
+// limit; aliases cannot make it read more than a bounded number of values. Not thread-safe; one reader a
+// text.
 class MessageReader {
  public:
   // Sets fields of `message` from a mapping; `path` is the message's own.
@@ -68,6 +71,7 @@ class MessageReader {
   // A value, or one element of a list.
   void ReadValue(const YAML::Node& node, const google::protobuf::FieldDescriptor& field,
                  const std::string& path, google::protobuf::Message* message);
+  void ReadAnything(const YAML::Node& node, const std::string& path, google::protobuf::Value* value);
   // `node` is a name alone where a message is wanted.
   void ReadNameForMessage(const YAML::Node& node, const std::string& path,
                           google::protobuf::Message* message);

@@ -1,5 +1,6 @@
 #include "client/lib/yaml_writer.h"
 
+#include <google/protobuf/struct.pb.h>
 #include <google/protobuf/timestamp.pb.h>
 #include <google/protobuf/util/time_util.h>
 
@@ -16,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "client/lib/enum_names.h"
+#include "proto/fields/field_value.h"
 
 namespace tandem::client {
 namespace {
@@ -94,13 +96,21 @@ class Writer {
     return fields;
   }
 
-  static bool IsTime(const FieldDescriptor& field) {
-    return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
-           field.message_type()->full_name() == "google.protobuf.Timestamp";
+  // Whether a message is written as what it stands for: a time, or any value.
+  static bool IsPlain(const google::protobuf::Descriptor& type) {
+    return type.full_name() == "google.protobuf.Timestamp" || type.full_name() == "google.protobuf.Value";
   }
 
   static bool IsMessage(const FieldDescriptor& field) {
-    return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !IsTime(field);
+    return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !IsPlain(*field.message_type());
+  }
+
+  static std::string PlainMessage(const Message& message) {
+    if (const auto* value = google::protobuf::DynamicCastToGenerated<google::protobuf::Value>(&message)) {
+      return ToJsonText(*value).value_or("null");
+    }
+    return TextScalar(
+        google::protobuf::util::TimeUtil::ToString(static_cast<const google::protobuf::Timestamp&>(message)));
   }
 
   // Messages within messages below this one.
@@ -155,8 +165,8 @@ class Writer {
         return value == nullptr ? absl::StrCat(number) : ShortEnumName(*value);
       }
       case FieldDescriptor::CPPTYPE_MESSAGE:
-        return TextScalar(google::protobuf::util::TimeUtil::ToString(
-            static_cast<const google::protobuf::Timestamp&>(reflection.GetMessage(message, &field))));
+        return PlainMessage(repeated ? reflection.GetRepeatedMessage(message, &field, index)
+                                     : reflection.GetMessage(message, &field));
     }
     return "";
   }

@@ -9,6 +9,7 @@
 
 #include "client/lib/job_file.h"
 #include "gtest/gtest.h"
+#include "tandem/v1/sweep.pb.h"
 
 namespace tandem::client {
 namespace {
@@ -181,6 +182,25 @@ TEST(YamlWriterTest, RandomJobsComeBackEqual) {
     ASSERT_TRUE(google::protobuf::util::MessageDifferencer::Equals(back->spec, spec))
         << yaml << spec.DebugString();
   }
+}
+
+TEST(YamlWriterTest, ValuesOfAnyKindComeBackEqual) {
+  v1::Sweep sweep;
+  v1::SweepGridField* field = sweep.add_grid();
+  field->set_field("model.layers[0].conv2d.kernel");
+  field->add_values()->set_number_value(0.1);
+  field->add_values()->set_string_value("0.1");
+  field->add_values()->set_bool_value(true);
+  for (int i = 3; i < 5; ++i)
+    field->mutable_values()->Add()->mutable_list_value()->add_values()->set_number_value(i);
+  (*field->add_values()->mutable_struct_value()->mutable_fields())["units"].set_number_value(8);
+  const std::string yaml = ToYaml(sweep);
+  EXPECT_NE(yaml.find("[0.1, \"0.1\", true, [3], [4], {\"units\":8}]"), std::string::npos) << yaml;
+  v1::Sweep back;
+  std::map<std::string, TextPosition> positions;
+  const absl::Status read = ParseMessageFile(yaml, "sweep.yaml", &back, &positions);
+  ASSERT_TRUE(read.ok()) << read << yaml;
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(back, sweep)) << back.DebugString();
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace tandem::cli {
 void AddSubmit(CLI::App& app, Session& session, int& exit_code);
 void AddValidate(CLI::App& app, Session& session, int& exit_code);
 void AddInit(CLI::App& app, Session& session, int& exit_code);
+void AddSweep(CLI::App& app, Session& session, int& exit_code);
 void AddList(CLI::App& app, Session& session, int& exit_code);
 void AddDescribe(CLI::App& app, Session& session, int& exit_code);
 void AddEvaluate(CLI::App& app, Session& session, int& exit_code);

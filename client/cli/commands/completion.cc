@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/datasets.h"
 #include "client/cli/job_reference.h"
@@ -32,6 +33,18 @@ int ListDatasets(Session& session) {
   return kSucceeded;
 }
 
+// The ids of the newest sweeps.
+int ListSweeps(Session& session) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return ExitCodeOf(client.status());
+  const absl::StatusOr<std::vector<v1::Sweep>> sweeps = (*client)->ListSweeps(/*limit=*/200);
+  if (!sweeps.ok()) return ExitCodeOf(sweeps.status());
+  for (const v1::Sweep& sweep : *sweeps) {
+    session.terminal().Out(absl::StrCat(absl::StripPrefix(sweep.name(), "sweeps/"), "\n"));
+  }
+  return kSucceeded;
+}
+
 }  // namespace
 
 void AddCompletion(CLI::App& app, Session& session, int& exit_code) {
@@ -43,6 +56,10 @@ void AddCompletion(CLI::App& app, Session& session, int& exit_code) {
   datasets->group("");
   datasets->fallthrough();
   datasets->callback([&session, &exit_code] { exit_code = ListDatasets(session); });
+  CLI::App* sweeps = app.add_subcommand("__sweeps", "");
+  sweeps->group("");
+  sweeps->fallthrough();
+  sweeps->callback([&session, &exit_code] { exit_code = ListSweeps(session); });
 
   auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(

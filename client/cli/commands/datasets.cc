@@ -80,6 +80,7 @@ std::string Facts(const v1::Dataset& dataset, const Style& style, absl::TimeZone
   if (!dataset.problem().empty()) add("problem", style.Red("cannot be used: ") + dataset.problem());
   add("source", Source(dataset));
   add("location", dataset.location());
+  add("owner", dataset.user());
   if (dataset.size_bytes() > 0) add("uploaded", FormatBytes(dataset.size_bytes()));
   if (dataset.has_create_time()) add("added", FormatTimestamp(FromProto(dataset.create_time()), zone));
   add("shape", absl::StrJoin(dataset.shape(), "x"));

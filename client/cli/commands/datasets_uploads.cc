@@ -24,11 +24,13 @@ int List(Session& session, client::Client& client) {
     session.terminal().Out("no unfinished uploads\n");
     return kSucceeded;
   }
-  Table table({{"UPLOAD"}, {"FILES", true}, {"SIZE", true}, {"THERE", true}, {"BEGUN"}, {"KEPT FOR"}});
+  Table table(
+      {{"UPLOAD"}, {"USER"}, {"FILES", true}, {"SIZE", true}, {"THERE", true}, {"BEGUN"}, {"KEPT FOR"}});
   const absl::Time now = session.terminal().Now();
   for (const v1::Upload& upload : *uploads) {
-    table.AddRow({upload.name().substr(upload.name().find('/') + 1), FormatCount(upload.files()),
-                  FormatBytes(upload.bytes()), FormatBytes(upload.bytes_received()),
+    table.AddRow({upload.name().substr(upload.name().find('/') + 1), upload.user(),
+                  FormatCount(upload.files()), FormatBytes(upload.bytes()),
+                  FormatBytes(upload.bytes_received()),
                   absl::StrCat(FormatAge(now - FromProto(upload.create_time())), " ago"),
                   FormatAge(FromProto(upload.expire_time()) - now)});
   }
@@ -57,8 +59,9 @@ int Run(Session& session, const std::vector<std::string>& removed) {
 
 void AddDatasetsUploads(CLI::App& datasets, Session& session, int& exit_code) {
   auto removed = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = datasets.add_subcommand(
-      "uploads", "List uploads that no data set was made of; they go on, or are removed after some days");
+  CLI::App* command = datasets.add_subcommand("uploads",
+                                              "List uploads that no data set was made of, or remove some "
+                                              "(--remove); they go on, or expire after some days");
   command->add_option("--remove", *removed, "Remove these, with what came of them")->type_name("UPLOAD");
   command->callback([removed, &session, &exit_code] { exit_code = Run(session, *removed); });
 }

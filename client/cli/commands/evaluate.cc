@@ -8,10 +8,14 @@
 #include "client/cli/format.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/stream_notes.h"
+#include "client/cli/table.h"
 #include "client/lib/enum_names.h"
 
 namespace tandem::cli {
 namespace {
+
+// A larger confusion matrix fits no terminal.
+constexpr int kShownClasses = 30;
 
 struct Options {
   std::string job;
@@ -28,6 +32,43 @@ std::string Describe(const v1::Evaluation& evaluation) {
   const std::map<std::string, double> metrics(evaluation.metrics().begin(), evaluation.metrics().end());
   for (const auto& [name, value] : metrics) absl::StrAppend(&text, ", ", name, " ", FormatMeasure(value));
   return absl::StrCat(text, " over ", FormatCount(evaluation.samples()), " samples\n");
+}
+
+// Class by class, and how samples fall on the classes, where that was asked for.
+std::string DescribeClasses(const v1::Evaluation& evaluation, const Style& style) {
+  const v1::ClassificationReport& report = evaluation.classification();
+  std::string text;
+  if (!report.classes().empty()) {
+    Table table({{"CLASS", true},
+                 {"SAMPLES", true},
+                 {"PRECISION", true},
+                 {"RECALL", true},
+                 {"F1", true},
+                 {"AUC", true}});
+    for (int i = 0; i < report.classes_size(); ++i) {
+      const v1::ClassMeasures& one = report.classes(i);
+      table.AddRow({absl::StrCat(i), FormatCount(one.samples()), FormatMeasure(one.precision()),
+                    FormatMeasure(one.recall()), FormatMeasure(one.f1()),
+                    one.has_auc() ? FormatMeasure(one.auc()) : "-"});
+    }
+    absl::StrAppend(&text, "\n", table.Render(style));
+  }
+  const v1::ConfusionMatrix& matrix = report.confusion_matrix();
+  const int classes = static_cast<int>(matrix.classes());
+  if (classes == 0 || matrix.counts_size() != int64_t{classes} * classes) return text;
+  if (classes > kShownClasses) {
+    return absl::StrCat(text, "\nthe confusion matrix of ", classes, " classes is given with -o json\n");
+  }
+  std::vector<Table::Column> columns = {{"CLASS", true}};
+  for (int i = 0; i < classes; ++i) columns.push_back({absl::StrCat(i), true});
+  Table table(columns);
+  for (int row = 0; row < classes; ++row) {
+    std::vector<std::string> cells = {absl::StrCat(row)};
+    for (int i = 0; i < classes; ++i) cells.push_back(absl::StrCat(matrix.counts(row * classes + i)));
+    table.AddRow(std::move(cells));
+  }
+  return absl::StrCat(text, "\nsamples of the class (row) that were given the class (column)\n",
+                      table.Render(style));
 }
 
 absl::StatusOr<v1::EvaluateRequest> MakeRequest(const Options& options) {
@@ -76,8 +117,9 @@ int Run(Session& session, const Options& options) {
   if (absl::IsCancelled(evaluation.status()) && terminal.Interrupted()) return kDetached;
   if (!evaluation.ok()) return session.Fail(evaluation.status());
   session.MakeShowable(&*evaluation);
-  terminal.Out(session.structured() ? Structured(session.options.output, *evaluation)
-                                    : Describe(*evaluation));
+  terminal.Out(session.structured()
+                   ? Structured(session.options.output, *evaluation)
+                   : absl::StrCat(Describe(*evaluation), DescribeClasses(*evaluation, session.style())));
   return kSucceeded;
 }
 

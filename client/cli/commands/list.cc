@@ -20,6 +20,7 @@ struct Options {
   std::vector<std::string> states;
   std::string order;
   int limit = 20;
+  bool all = false;
 };
 
 std::string Epochs(const v1::Job& job) {
@@ -30,11 +31,14 @@ std::string Epochs(const v1::Job& job) {
   return absl::StrCat(done, "/", all == 0 ? "-" : absl::StrCat(all));
 }
 
-std::string Accuracy(const v1::Job& job) {
+// "acc 0.9812": jobs are measured by different metrics.
+std::string Validation(const v1::Job& job) {
   if (!job.has_last_epoch() || !job.last_epoch().has_validation()) return "-";
   const v1::Evaluation& evaluation = job.last_epoch().validation();
   const std::string metric = MainMetric(evaluation);
-  return metric.empty() ? "-" : FormatMeasure(evaluation.metrics().at(metric));
+  return metric.empty()
+             ? absl::StrCat("loss ", FormatMeasure(evaluation.loss()))
+             : absl::StrCat(ShortMetricName(metric), " ", FormatMeasure(evaluation.metrics().at(metric)));
 }
 
 std::string RunTime(const v1::Job& job, absl::Time now) {
@@ -61,7 +65,9 @@ std::string Message(const v1::Job& job) {
 
 int Run(Session& session, const Options& options) {
   client::ListJobsOptions request;
-  request.limit = options.limit;
+  const int limit = options.all ? 0 : options.limit;
+  // One more than is shown tells whether there are more.
+  request.limit = limit == 0 ? 0 : limit + 1;
   request.order_by = options.order;
   for (const std::string& given : options.states) {
     for (const absl::string_view name : absl::StrSplit(given, ',')) {
@@ -78,6 +84,8 @@ int Run(Session& session, const Options& options) {
   if (!client.ok()) return session.Fail(client.status());
   absl::StatusOr<std::vector<v1::Job>> jobs = (*client)->ListJobs(request);
   if (!jobs.ok()) return session.Fail(jobs.status());
+  const bool more = limit > 0 && jobs->size() > static_cast<size_t>(limit);
+  if (more) jobs->resize(limit);
   for (v1::Job& job : *jobs) session.MakeShowable(&job);
   if (session.structured()) {
     session.terminal().Out(Structured(session.options.output, Pointers(*jobs)));
@@ -89,17 +97,17 @@ int Run(Session& session, const Options& options) {
                                : "no jobs in that state\n");
     return kSucceeded;
   }
-  std::vector<Table::Column> columns = {{"JOB"},           {"STATE"},      {"EPOCHS", true},
-                                        {"VAL ACC", true}, {"TIME", true}, {"AGE", true}};
+  std::vector<Table::Column> columns = {
+      {"JOB"}, {"USER"}, {"STATE"}, {"EPOCHS", true}, {"VALIDATION", true}, {"TIME", true}, {"AGE", true}};
   if (session.wide()) {
     columns.insert(columns.end(), {{"REPLICAS", true}, {"DEVICES"}, {"MEMORY", true}, {"MESSAGE"}});
   }
   Table table(columns);
   const absl::Time now = session.terminal().Now();
   for (const v1::Job& job : *jobs) {
-    std::vector<std::string> row = {JobId(job.name()), ColoredState(job.state(), session.style()),
-                                    Epochs(job),       Accuracy(job),
-                                    RunTime(job, now), FormatAge(now - FromProto(job.create_time()))};
+    std::vector<std::string> row = {
+        JobId(job.name()), job.user(),        ColoredState(job.state(), session.style()),   Epochs(job),
+        Validation(job),   RunTime(job, now), FormatAge(now - FromProto(job.create_time()))};
     if (session.wide()) {
       row.insert(row.end(), {absl::StrCat(std::max(1, job.spec().replicas().count())), Devices(job),
                              job.planned_memory_bytes() > 0 ? FormatBytes(job.planned_memory_bytes()) : "-",
@@ -108,11 +116,8 @@ int Run(Session& session, const Options& options) {
     table.AddRow(std::move(row));
   }
   session.terminal().Out(table.Render(session.style()));
-  if (options.limit > 0 && jobs->size() == static_cast<size_t>(options.limit) &&
-      session.terminal().Interactive()) {
-    session.terminal().Out(
-        session.style().Dim(absl::StrCat("the first ", options.limit, "; --limit shows more\n")));
-  }
+  // Not in the table, which programs may read.
+  if (more) session.terminal().Err(absl::StrCat("... the first ", limit, "; there are more: --all\n"));
   return kSucceeded;
 }
 
@@ -128,6 +133,7 @@ void AddList(CLI::App& app, Session& session, int& exit_code) {
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000));
+  command->add_flag("--all", options->all, "All jobs, however many");
   command->add_option("--order", options->order, "create_time or name, perhaps followed by \" desc\"")
       ->type_name("ORDER")
       ->check(CLI::IsMember({"create_time", "create_time desc", "name", "name desc"}));

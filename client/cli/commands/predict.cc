@@ -132,7 +132,8 @@ int Run(Session& session, const Options& options) {
     request.set_name(job->name());
     request.set_artifact(options.artifact);
     request.set_top_k(options.top_k);
-    if (options.outputs) request.set_outputs(true);
+    // Without classes there would be nothing to show.
+    if (options.outputs || options.top_k == 0) request.set_outputs(true);
     for (size_t bytes = 0;
          next < options.inputs.size() && bytes < kCallBytes && request.inputs_size() < kCallInputs; ++next) {
       absl::StatusOr<v1::PredictInput> input = ReadInput(options.inputs[next]);
@@ -166,7 +167,9 @@ void AddPredict(CLI::App& app, Session& session, int& exit_code) {
           "PNG or JPEG image; NPY file of one sample or, with a dimension more, of many; CSV table of one "
           "sample a row")
       ->required();
-  command->add_option("-k,--top-k", options->top_k, "How many of the likeliest classes to show (default: 5)")
+  command
+      ->add_option("-k,--top-k", options->top_k,
+                   "How many of the likeliest classes to show; 0: none, but the whole output (default: 5)")
       ->type_name("N")
       ->check(CLI::Range(0, 1000));
   command->add_flag("--outputs", options->outputs, "Show the network's whole output too");

@@ -1,15 +1,12 @@
 #include <CLI/CLI.hpp>
 
-#include "absl/random/random.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/follow.h"
 #include "client/cli/job_ending.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/job_source.h"
-#include "client/lib/enum_names.h"
-#include "client/lib/status_details.h"
+#include "client/cli/request_id.h"
 
 namespace tandem::cli {
 namespace {
@@ -20,20 +17,6 @@ struct Options {
   bool plot = false;
   std::string request_id;
 };
-
-// An id of its own makes it harmless that the channel may send the call twice.
-std::string RandomRequestId() {
-  absl::BitGen random;
-  return absl::StrCat("cli-", absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16),
-                      absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
-}
-
-// Whether a call that failed so may have been carried out.
-bool MayHaveArrived(const absl::Status& status) {
-  return absl::IsDeadlineExceeded(status) ||
-         (absl::IsUnavailable(status) && client::ErrorReason(status).empty() &&
-          !absl::StartsWith(status.message(), "failed to connect"));
-}
 
 int Run(Session& session, const Options& options) {
   const absl::optional<client::JobFile> file = ReadJob(session, options.source);

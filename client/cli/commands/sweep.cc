@@ -1,0 +1,355 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/format.h"
+#include "client/cli/job_ending.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/request_id.h"
+#include "client/cli/stream_notes.h"
+#include "client/cli/sweep_table.h"
+#include "client/cli/table.h"
+#include "client/lib/scalar_text.h"
+#include "client/lib/spelling.h"
+#include "client/lib/status_details.h"
+#include "client/lib/sweep_file.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  std::string file;
+  std::vector<std::string> overrides;
+  std::vector<std::string> grid;
+  std::vector<std::string> random;
+  int samples = 0;
+  uint64_t seed = 0;
+  int max_running = 0;
+  std::string objective;
+  std::string name;
+  std::string request_id;
+  bool wait = false;
+  bool check = false;
+};
+
+std::string SweepId(absl::string_view name) { return std::string(absl::StripPrefix(name, "sweeps/")); }
+
+int ExitCodeOfSweep(v1::SweepState state) {
+  switch (state) {
+    case v1::SWEEP_STATE_FAILED:
+      return kJobFailed;
+    case v1::SWEEP_STATE_CANCELLED:
+    case v1::SWEEP_STATE_CANCELLING:
+      return kCancelled;
+    default:
+      return kSucceeded;
+  }
+}
+
+// The sweep that a person means by "sweeps/ID", "ID" or the beginning of exactly one sweep's ID, with its
+// results.
+absl::StatusOr<v1::Sweep> FindSweep(client::Client& client, absl::string_view reference) {
+  const std::string id = SweepId(absl::StripSuffix(reference, "/"));
+  absl::StatusOr<v1::Sweep> sweep = client.GetSweep(absl::StrCat("sweeps/", id));
+  if (sweep.ok() || !absl::IsNotFound(sweep.status())) return sweep;
+  const absl::StatusOr<std::vector<v1::Sweep>> sweeps = client.ListSweeps(/*limit=*/0);
+  if (!sweeps.ok()) return sweeps.status();
+  std::vector<std::string> ids, matches;
+  for (const v1::Sweep& one : *sweeps) {
+    ids.push_back(SweepId(one.name()));
+    if (absl::StartsWith(ids.back(), id)) matches.push_back(ids.back());
+  }
+  if (matches.size() == 1) return client.GetSweep(absl::StrCat("sweeps/", matches.front()));
+  if (matches.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(matches.size(), " sweeps begin with `", id, "`: ", matches[0], ", ", matches[1],
+                     matches.size() > 2 ? ", ..." : "", "; write more of the one you mean"));
+  }
+  const std::string nearest = client::NearestName(id, ids);
+  return absl::NotFoundError(absl::StrCat("no sweep is or begins with ", client::Quoted(id), "; ",
+                                          nearest.empty() ? "`tandem sweep list` shows the sweeps"
+                                                          : absl::StrCat("did you mean `", nearest, "`?")));
+}
+
+// Applies one kind of options to the sweep; where one is wrong, says why and gives false.
+template <typename Apply>
+bool ApplyAll(Session& session, absl::string_view option, const std::vector<std::string>& assignments,
+              const Apply& apply) {
+  for (const std::string& assignment : assignments) {
+    const absl::Status status = apply(assignment);
+    if (status.ok()) continue;
+    for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+      session.terminal().Err(absl::StrCat(option, ": ", line, "\n"));
+    }
+    return false;
+  }
+  return true;
+}
+
+// The file with what the options change in it. Where that fails, says every problem and gives nothing.
+absl::optional<client::SweepFile> ReadSweep(Session& session, const Options& options) {
+  absl::StatusOr<client::SweepFile> file = client::ReadSweepFile(options.file);
+  if (!file.ok()) {
+    session.terminal().Err(absl::StrCat(file.status().message(), "\n"));
+    return absl::nullopt;
+  }
+  v1::Sweep* sweep = &file->sweep;
+  const bool right =
+      ApplyAll(
+          session, "--set", options.overrides,
+          [sweep](const std::string& set) { return client::ApplyOverride(set, sweep->mutable_base()); }) &&
+      ApplyAll(session, "--grid", options.grid,
+               [sweep](const std::string& grid) { return client::AddGrid(grid, sweep); }) &&
+      ApplyAll(session, "--random", options.random,
+               [sweep](const std::string& random) { return client::AddRandom(random, sweep); });
+  if (!right) return absl::nullopt;
+  if (options.samples > 0) sweep->mutable_random()->set_samples(options.samples);
+  if (options.seed > 0) sweep->mutable_random()->set_seed(options.seed);
+  if (options.max_running > 0) sweep->set_max_running(options.max_running);
+  if (!options.objective.empty()) sweep->mutable_objective()->set_metric(options.objective);
+  if (!options.name.empty()) sweep->set_display_name(options.name);
+  return *std::move(file);
+}
+
+// Says why the daemon refused a sweep, each field on a line of its own with its place in the file.
+int FailSweep(Session& session, const client::SweepFile& file, const absl::Status& status) {
+  const std::vector<client::FieldViolation> violations = client::FieldViolations(status);
+  if (violations.empty()) return session.Fail(status);
+  for (const client::FieldViolation& violation : violations) {
+    absl::string_view path = violation.field;
+    absl::ConsumePrefix(&path, "sweep.");
+    if (file.is_job) absl::ConsumePrefix(&path, "base.");
+    session.terminal().Err(
+        Printable(absl::StrCat(client::DescribeField(file.file, path), ": ", violation.description, "\n")));
+  }
+  return ExitCodeOf(status);
+}
+
+int Show(Session& session, v1::Sweep sweep) {
+  session.MakeShowable(&sweep);
+  session.terminal().Out(session.structured() ? Structured(session.options.output, sweep)
+                                              : SweepText(sweep, session.style()));
+  return kSucceeded;
+}
+
+// Until all jobs have ended; then shows what came of them.
+int Wait(Session& session, client::Client& client, const v1::Sweep& sweep) {
+  StreamNotes observer(session.terminal(), [&session](absl::string_view note) {
+    session.terminal().Err(absl::StrCat(note, "\n"));
+  });
+  for (const v1::SweepResult& result : sweep.results()) {
+    const absl::StatusOr<v1::Job> job = client.GetJob(result.job());
+    // One that was deleted meanwhile has ended.
+    if (absl::IsNotFound(job.status())) continue;
+    if (!job.ok()) return session.Fail(job.status());
+    v1::JobState state = job->state();
+    const absl::Status watched =
+        client.WatchJob(result.job(), job->last_sequence(), observer, [&state](const v1::JobEvent& event) {
+          if (event.has_state_change()) state = event.state_change().to();
+        });
+    if (absl::IsCancelled(watched) && session.terminal().Interrupted()) {
+      const std::string id = SweepId(sweep.name());
+      session.terminal().Err(
+          absl::StrCat("left alone; the sweep goes on\n  look at it with: tandem sweep show ", id,
+                       "\n  cancel it with: tandem sweep cancel ", id, "\n"));
+      return kDetached;
+    }
+    if (!watched.ok() && !absl::IsNotFound(watched)) return session.Fail(watched);
+    if (!session.structured()) {
+      v1::SweepResult shown = result;
+      session.MakeShowable(&shown);
+      session.terminal().Out(absl::StrCat(JobId(shown.job()), " ", ColoredState(state, session.style()), "  ",
+                                          ValuesText(shown), "\n"));
+    }
+  }
+  absl::StatusOr<v1::Sweep> ended = client.GetSweep(sweep.name());
+  if (!ended.ok()) return session.Fail(ended.status());
+  const int code = ExitCodeOfSweep(ended->state());
+  if (!session.structured()) session.terminal().Out("\n");
+  Show(session, *std::move(ended));
+  return code;
+}
+
+int Create(Session& session, const Options& options) {
+  const absl::optional<client::SweepFile> file = ReadSweep(session, options);
+  if (!file.has_value()) return kBadUsage;
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  const std::string request_id = options.request_id.empty() ? RandomRequestId() : options.request_id;
+  absl::StatusOr<v1::Sweep> sweep = (*client)->CreateSweep(file->sweep, request_id, options.check);
+  if (!sweep.ok()) {
+    const int code = FailSweep(session, *file, sweep.status());
+    if (!options.check && MayHaveArrived(sweep.status())) {
+      session.terminal().Err(
+          absl::StrCat("The sweep may have been accepted all the same. Submit it again with --request-id ",
+                       request_id, ": that gives one sweep, not two.\n"));
+    }
+    return code;
+  }
+  if (options.check) {
+    if (session.structured()) return Show(session, *std::move(sweep));
+    session.MakeShowable(&*sweep);
+    for (const v1::SweepResult& result : sweep->results()) {
+      session.terminal().Out(absl::StrCat(ValuesText(result), "\n"));
+    }
+    session.terminal().Out(absl::StrCat("all ", sweep->jobs(), " jobs are right; none was submitted\n"));
+    return kSucceeded;
+  }
+  if (session.structured()) {
+    return options.wait ? Wait(session, **client, *sweep) : Show(session, *std::move(sweep));
+  }
+  const std::string id = SweepId(sweep->name());
+  session.terminal().Out(
+      absl::StrCat("submitted ", session.style().Bold(id), ": ", sweep->jobs(), " jobs\n"));
+  if (options.wait) return Wait(session, **client, *sweep);
+  session.terminal().Out(absl::StrCat("look at it with: tandem sweep show ", id, "\n"));
+  return kSucceeded;
+}
+
+int ShowOne(Session& session, const std::string& reference) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  absl::StatusOr<v1::Sweep> sweep = FindSweep(**client, reference);
+  return sweep.ok() ? Show(session, *std::move(sweep)) : session.Fail(sweep.status());
+}
+
+int List(Session& session, int limit) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  absl::StatusOr<std::vector<v1::Sweep>> sweeps = (*client)->ListSweeps(limit);
+  if (!sweeps.ok()) return session.Fail(sweeps.status());
+  for (v1::Sweep& sweep : *sweeps) session.MakeShowable(&sweep);
+  if (session.structured()) {
+    session.terminal().Out(Structured(session.options.output, Pointers(*sweeps)));
+    return kSucceeded;
+  }
+  if (sweeps->empty()) {
+    session.terminal().Out("no sweeps yet; `tandem sweep FILE --grid PATH=VALUES` makes one\n");
+    return kSucceeded;
+  }
+  Table table({{"SWEEP"}, {"USER"}, {"STATE"}, {"JOBS", true}, {"AGE", true}, {"BEST"}});
+  const absl::Time now = session.terminal().Now();
+  for (const v1::Sweep& sweep : *sweeps) {
+    table.AddRow({SweepId(sweep.name()), sweep.user(), ColoredSweepState(sweep.state(), session.style()),
+                  absl::StrCat(sweep.jobs()), FormatAge(now - FromProto(sweep.create_time())),
+                  sweep.has_best() ? absl::StrCat(sweep.best().best().metric(), " ",
+                                                  FormatMeasure(sweep.best().best().value()), " with ",
+                                                  ValuesText(sweep.best()))
+                                   : "-"});
+  }
+  session.terminal().Out(table.Render(session.style()));
+  return kSucceeded;
+}
+
+// Cancels or deletes sweeps.
+int Change(Session& session, const std::vector<std::string>& references, bool removes) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  std::vector<v1::Sweep> changed;
+  int code = kSucceeded;
+  for (const std::string& reference : references) {
+    absl::StatusOr<v1::Sweep> sweep = FindSweep(**client, reference);
+    if (sweep.ok() && removes) {
+      if (absl::Status deleted = (*client)->DeleteSweep(sweep->name()); !deleted.ok()) sweep = deleted;
+    } else if (sweep.ok()) {
+      sweep = (*client)->CancelSweep(sweep->name());
+    }
+    if (!sweep.ok()) {
+      code = session.Fail(sweep.status());
+      // The others would fail likewise.
+      if (code == kNoDaemon) break;
+      continue;
+    }
+    session.MakeShowable(&*sweep);
+    if (!session.structured()) {
+      session.terminal().Out(absl::StrCat(
+          SweepId(sweep->name()), " ",
+          removes ? "deleted, with its jobs" : ColoredSweepState(sweep->state(), session.style()), "\n"));
+    }
+    changed.push_back(*std::move(sweep));
+  }
+  if (session.structured()) session.terminal().Out(Structured(session.options.output, Pointers(changed)));
+  return code;
+}
+
+void AddMany(CLI::App& app, const char* name, const char* description, bool removes, Session& session,
+             int& exit_code) {
+  auto references = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = app.add_subcommand(name, description);
+  command->add_option("SWEEP", *references, "Ids of sweeps or their beginnings")->required();
+  command->callback(
+      [references, removes, &session, &exit_code] { exit_code = Change(session, *references, removes); });
+}
+
+}  // namespace
+
+void AddSweep(CLI::App& app, Session& session, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "sweep",
+      "Train a job with many values of some of its fields, and find the best; or show, list, cancel sweeps");
+  command->require_subcommand(0, 1);
+  command->add_option("FILE", options->file,
+                      "Sweep file (its job under `base:`), or a job file and what varies in it as options");
+  command
+      ->add_option("--grid", options->grid,
+                   "Values of a field, each with every value of the other fields: "
+                   "training.optimizer.adam.learning_rate=0.1,0.01")
+      ->type_name("PATH=VALUES")
+      ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--random", options->random,
+          "A field whose value is drawn: PATH=uniform(MIN,MAX), log_uniform(MIN,MAX), integer(MIN,MAX) or "
+          "choice(A,B,...); with --samples")
+      ->type_name("PATH=DISTRIBUTION")
+      ->allow_extra_args(false);
+  command->add_option("--samples", options->samples, "Jobs to draw")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
+  command->add_option("--seed", options->seed, "Starts the random sequence (default: 0)")->type_name("N");
+  command
+      ->add_option("--max-running", options->max_running,
+                   "Jobs that may hold devices at a time (default: any)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
+  command
+      ->add_option("--objective", options->objective,
+                   "What makes a job the best: loss or a metric (default: that of best_model)")
+      ->type_name("METRIC");
+  command->add_option("--name", options->name, "The sweep's name (default: the job's)")->type_name("NAME");
+  command->add_option("--set", options->overrides, "Change a field of the job: PATH=VALUE")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  command->add_flag("-w,--wait", options->wait, "Wait until all jobs have ended, and show what came of them");
+  command->add_flag("--check", options->check, "Have all jobs checked and listed, and submit none");
+  command
+      ->add_option("--request-id", options->request_id,
+                   "Repeating a submission with the same id changes nothing")
+      ->type_name("ID");
+  auto limit = std::make_shared<int>(20);
+  command->callback([command, options, limit, &session, &exit_code] {
+    if (!command->get_subcommands().empty()) return;
+    exit_code = options->file.empty() ? List(session, *limit) : Create(session, *options);
+  });
+
+  CLI::App* show =
+      command->add_subcommand("show", "Show a sweep's jobs, their values and results; * is the best");
+  auto reference = std::make_shared<std::string>();
+  show->add_option("SWEEP", *reference, "The sweep's id or its beginning")->required();
+  show->callback([reference, &session, &exit_code] { exit_code = ShowOne(session, *reference); });
+  CLI::App* list = command->add_subcommand("list", "List sweeps, the newest first, as without a word");
+  list->add_option("--limit", *limit, "At most so many; 0: all")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000));
+  list->callback([limit, &session, &exit_code] { exit_code = List(session, *limit); });
+  AddMany(*command, "cancel", "Cancel all jobs of sweeps that have not ended", /*removes=*/false, session,
+          exit_code);
+  AddMany(*command, "delete", "Remove sweeps whose jobs have all ended, with their jobs' logs and files",
+          /*removes=*/true, session, exit_code);
+}
+
+}  // namespace tandem::cli

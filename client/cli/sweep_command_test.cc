@@ -1,0 +1,185 @@
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/app.h"
+#include "client/cli/fake_terminal.h"
+#include "client/lib/fake_daemon.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kJob[] = "name: small\ntraining: {epochs: 2}\n";
+
+class SweepCommandTest : public ::testing::Test {
+ protected:
+  SweepCommandTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-sweep-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    terminal_.environment["XDG_STATE_HOME"] = folder_;
+    terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
+    daemon_.get_sweep = [](const v1::GetSweepRequest& request, v1::Sweep* sweep) -> grpc::Status {
+      if (request.name() != "sweeps/small-1") return {grpc::StatusCode::NOT_FOUND, "no " + request.name()};
+      *sweep = Sweep(v1::SWEEP_STATE_SUCCEEDED);
+      return grpc::Status::OK;
+    };
+    daemon_.list_sweeps = [](const v1::ListSweepsRequest&, v1::ListSweepsResponse* response) {
+      *response->add_sweeps() = Sweep(v1::SWEEP_STATE_SUCCEEDED);
+      return grpc::Status::OK;
+    };
+  }
+  ~SweepCommandTest() override { std::filesystem::remove_all(folder_); }
+
+  // Three jobs over two fields: the best one, one that failed, and one that waits.
+  static v1::Sweep Sweep(v1::SweepState state) {
+    v1::Sweep sweep;
+    sweep.set_name("sweeps/small-1");
+    sweep.set_user("ann");
+    sweep.set_state(state);
+    sweep.set_jobs(3);
+    sweep.mutable_objective()->set_metric("accuracy");
+    sweep.mutable_create_time()->set_seconds(1'000'000 - 90);
+    const v1::JobState states[] = {v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED, v1::JOB_STATE_QUEUED};
+    for (int i = 0; i < 3; ++i) {
+      v1::SweepCount* count = sweep.add_counts();
+      count->set_state(states[i]);
+      count->set_jobs(1);
+      v1::SweepResult* result = sweep.add_results();
+      result->set_job(absl::StrCat("jobs/small-", i));
+      result->set_index(i);
+      result->set_state(states[i]);
+      for (const auto& [field, number] : {std::pair("training.optimizer.adam.learning_rate", 0.1 / (i + 1)),
+                                          std::pair("model.layers[0].dense.units", 8.0)}) {
+        v1::SweepValue* value = result->add_values();
+        value->set_field(field);
+        value->mutable_value()->set_number_value(number);
+      }
+    }
+    v1::SweepResult* best = sweep.mutable_results(0);
+    best->set_epochs(2);
+    best->set_epochs_planned(2);
+    best->mutable_best()->set_metric("accuracy");
+    best->mutable_best()->set_value(0.9);
+    best->mutable_best()->set_epoch(1);
+    best->set_last_value(0.8);
+    *sweep.mutable_best() = *best;
+    sweep.mutable_results(1)->set_message("the loss is not a number");
+    return sweep;
+  }
+
+  int Run(const std::vector<std::string>& arguments) { return RunCommand(arguments, terminal_); }
+  std::string Write(const std::string& content) {
+    const std::string path = folder_ + "/job.yaml";
+    std::ofstream(path) << content;
+    return path;
+  }
+
+  std::string folder_;
+  client::FakeDaemon daemon_;
+  FakeTerminal terminal_;
+};
+
+TEST_F(SweepCommandTest, AGridIsSubmittedAsItsValuesAre) {
+  v1::CreateSweepRequest sent;
+  daemon_.create_sweep = [&sent](const v1::CreateSweepRequest& request, v1::Sweep* sweep) {
+    sent = request;
+    *sweep = Sweep(v1::SWEEP_STATE_ACTIVE);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"sweep", Write(kJob), "--grid", "training.optimizer.adam.learning_rate=0.1,0.01", "--grid",
+                 "training.seed=1,2,3", "--max-running", "2", "--objective", "accuracy", "--set",
+                 "training.epochs=5"}),
+            0)
+      << terminal_.err();
+  EXPECT_FALSE(sent.request_id().empty());
+  EXPECT_EQ(sent.sweep().base().training().epochs(), 5);
+  ASSERT_EQ(sent.sweep().grid_size(), 2);
+  EXPECT_EQ(sent.sweep().grid(0).values(1).number_value(), 0.01);
+  EXPECT_EQ(sent.sweep().grid(1).values_size(), 3);
+  EXPECT_EQ(sent.sweep().max_running(), 2);
+  EXPECT_EQ(sent.sweep().objective().metric(), "accuracy");
+  EXPECT_THAT(terminal_.out(), HasSubstr("submitted small-1: 3 jobs"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("tandem sweep show small-1"));
+
+  EXPECT_EQ(
+      Run({"sweep", Write(kJob), "--random", "training.optimizer.adam.learning_rate=log_uniform(1e-4,0.1)",
+           "--samples", "7", "--seed", "3"}),
+      0);
+  EXPECT_EQ(sent.sweep().random().samples(), 7);
+  EXPECT_EQ(sent.sweep().random().seed(), 3);
+  EXPECT_EQ(sent.sweep().random().fields(0).log_uniform().max(), 0.1);
+}
+
+TEST_F(SweepCommandTest, WhatIsWrongIsSaidWithItsPlace) {
+  EXPECT_EQ(Run({"sweep", Write(kJob), "--grid", "training.epocs=1"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("--grid: training.epocs: unknown field; did you mean `epochs`?"));
+  EXPECT_EQ(Run({"sweep", Write(kJob), "--random", "training.epochs=normal(0,1)"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("no such distribution"));
+  daemon_.create_sweep = [](const v1::CreateSweepRequest&, v1::Sweep*) {
+    return client::BadRequestStatus("wrong",
+                                    {{"sweep.base.training.epochs", "with training.epochs=0: is 0"}});
+  };
+  EXPECT_EQ(Run({"sweep", Write(kJob), "--grid", "training.epochs=0,1"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("job.yaml:2:12: training.epochs: with training.epochs=0: is 0"));
+}
+
+TEST_F(SweepCommandTest, TheTableMarksTheBestAndNamesErrors) {
+  EXPECT_EQ(Run({"sweep", "show", "small-1"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("small-1 succeeded: 1 succeeded, 1 failed, 1 queued"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("learning_rate  units  EPOCHS  best accuracy  last accuracy"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("*  small-0"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("0.9000"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("* best: learning_rate=0.1, units=8"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("failed small-1: the loss is not a number"));
+  FakeTerminal json;
+  json.environment = terminal_.environment;
+  EXPECT_EQ(RunCommand({"sweep", "show", "small", "-o", "json"}, json), 0) << json.err();
+  EXPECT_THAT(json.out(), HasSubstr("\"SWEEP_STATE_SUCCEEDED\""));
+}
+
+TEST_F(SweepCommandTest, ListsAndCancels) {
+  EXPECT_EQ(Run({"sweep", "list"}), 0);
+  EXPECT_THAT(terminal_.out(), HasSubstr("accuracy 0.9000 with learning_rate=0.1, units=8"));
+  daemon_.cancel_sweep = [](const v1::CancelSweepRequest& request, v1::Sweep* sweep) {
+    *sweep = Sweep(v1::SWEEP_STATE_CANCELLING);
+    sweep->set_name(request.name());
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"sweep", "cancel", "sma"}), 0);
+  EXPECT_THAT(terminal_.out(), HasSubstr("small-1 cancelling"));
+  EXPECT_EQ(Run({"sweep", "show", "smell"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("no sweep is or begins with `smell`"));
+}
+
+TEST_F(SweepCommandTest, WaitingEndsWithTheSweep) {
+  daemon_.create_sweep = [](const v1::CreateSweepRequest&, v1::Sweep* sweep) {
+    *sweep = Sweep(v1::SWEEP_STATE_ACTIVE);
+    return grpc::Status::OK;
+  };
+  daemon_.get_job = [](const v1::GetJobRequest& request, v1::Job* job) {
+    job->set_name(request.name());
+    job->set_state(v1::JOB_STATE_RUNNING);
+    job->set_last_sequence(4);
+    return grpc::Status::OK;
+  };
+  daemon_.watch_job = [](const v1::WatchJobRequest& request, grpc::ServerContext*,
+                         grpc::ServerWriter<v1::JobEvent>* writer) {
+    v1::JobEvent event;
+    event.set_job(request.name());
+    event.set_sequence(request.after_sequence() + 1);
+    event.set_terminal(true);
+    event.mutable_state_change()->set_to(v1::JOB_STATE_SUCCEEDED);
+    writer->Write(event);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"sweep", Write(kJob), "--grid", "training.epochs=1,2,3", "--wait"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("* best: learning_rate=0.1"));
+}
+
+}  // namespace
+}  // namespace tandem::cli
