@@ -353,18 +353,18 @@ TEST_F(AppTest, DevicesShowWhatAGpuIsAndHowItIs) {
     gpu.mutable_gpu()->set_power_watts(126.5);
     return grpc::Status::OK;
   };
+  FakeTerminal wide = terminal_;
+  FakeTerminal json = terminal_;
   EXPECT_EQ(Run({"devices"}), 0) << terminal_.err();
   EXPECT_EQ("\n" + terminal_.out(), R"(
 DEVICE  KIND  MODEL          MEMORY  THREADS  JOB
 cpu:0   cpu   A CPU          8.0 GB        2  free
 gpu:0   gpu   NVIDIA H200  148.6 GB        -  lenet-1
 )");
-  FakeTerminal wide;
   EXPECT_EQ(RunCommand({"devices", "-o", "wide"}, wide), 0);
   EXPECT_THAT(wide.out(), HasSubstr("BUSY  FILLED  TEMP  POWER  ECC  UUID          MESSAGE\n"));
   EXPECT_THAT(wide.out(), HasSubstr(" -       -     -      -    -  -             -\n"));
   EXPECT_THAT(wide.out(), HasSubstr(" 37%  2.0 GB  41 C  127 W    -  GPU-8932f937  -\n"));
-  FakeTerminal json;
   EXPECT_EQ(RunCommand({"devices", "-o", "json"}, json), 0);
   EXPECT_THAT(json.out(), HasSubstr("\"utilization_percent\":37"));
 }
