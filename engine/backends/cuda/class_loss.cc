@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/cuda/device_numbers.h"
+#include "engine/backends/cuda/device_table.h"
 #include "engine/backends/cuda/kernels/class_loss.h"
 #include "engine/backends/cuda/offered.h"
 #include "engine/base/status_macros.h"
@@ -34,7 +34,7 @@ struct Inputs {
   Region scores;
   Region target;
   bool mixed = false;
-  std::shared_ptr<DeviceNumbers> weights;
+  std::shared_ptr<DeviceTable<float>> weights;
 
   ClassLoss At(const RunContext& run) const {
     ClassLoss result = work;
@@ -65,7 +65,7 @@ absl::StatusOr<Inputs> InputsOf(Lowering& lowering, const Node& node, const Clas
   TANDEM_ASSIGN_OR_RETURN(inputs.scores,
                           lowering.Get(node.inputs[0], Layout::Plain(inputs.work.type, shape)));
   TANDEM_ASSIGN_OR_RETURN(inputs.target, lowering.GetPlain(node.inputs[1]));
-  inputs.weights = std::make_shared<DeviceNumbers>(settings.weights);
+  inputs.weights = FloatTable(settings.weights);
   return inputs;
 }
 
@@ -86,7 +86,7 @@ absl::Status LowerClassLoss(Lowering& lowering, const Node& node) {
                                     run.At<float>(writes[2]), run.At(writes[3]), run.stream);
                        return absl::OkStatus();
                      },
-                 .bind = [=](const RunContext& run) { return inputs.weights->Fill(run.stream); }});
+                 .bind = [=](const RunContext& run) { return inputs.weights->Upload(run.stream); }});
   return absl::OkStatus();
 }
 
@@ -108,7 +108,7 @@ absl::Status LowerClassLossGrad(Lowering& lowering, const Node& node) {
                                         run.At<float>(factor), run.At(sums), run.stream);
                        return absl::OkStatus();
                      },
-                 .bind = [=](const RunContext& run) { return inputs.weights->Fill(run.stream); }});
+                 .bind = [=](const RunContext& run) { return inputs.weights->Upload(run.stream); }});
   return absl::OkStatus();
 }
 

@@ -1,6 +1,8 @@
 #ifndef TANDEM_ENGINE_BACKENDS_CUDA_DEVICE_TABLE_H_
 #define TANDEM_ENGINE_BACKENDS_CUDA_DEVICE_TABLE_H_
 
+#include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -20,16 +22,24 @@ class DeviceTable {
   DeviceTable& operator=(const DeviceTable&) = delete;
 
   absl::Status Upload(Stream stream) {
+    if (numbers_.empty()) return absl::OkStatus();
     const auto bytes = static_cast<int64_t>(numbers_.size() * sizeof(T));
     TANDEM_ASSIGN_OR_RETURN(memory_, DeviceMemory::Allocate(bytes));
     return Copy(memory_.data(), numbers_.data(), bytes, stream);
   }
+  // Null where there are none.
   const T* data() const { return reinterpret_cast<const T*>(memory_.data()); }
+  int64_t size() const { return static_cast<int64_t>(numbers_.size()); }
 
  private:
   const std::vector<T> numbers_;
   DeviceMemory memory_;
 };
+
+// Numbers of an op as kernels take them.
+inline std::shared_ptr<DeviceTable<float>> FloatTable(const std::vector<double>& numbers) {
+  return std::make_shared<DeviceTable<float>>(std::vector<float>(numbers.begin(), numbers.end()));
+}
 
 }  // namespace tandem::cuda
 

@@ -1,7 +1,6 @@
 #include "engine/backends/cuda/tensor_changes.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "engine/base/status_macros.h"
@@ -9,7 +8,14 @@
 namespace tandem::cuda {
 namespace {
 
-int64_t PiecesOf(int64_t elements) { return (elements + kChangePiece - 1) / kChangePiece; }
+// The pieces of a tensor.
+int64_t PiecesOf(int64_t elements, int64_t piece_size) { return (elements + piece_size - 1) / piece_size; }
+
+int64_t PieceSizeOf(const std::vector<TensorChanges::Change>& changes) {
+  int64_t elements = 0;
+  for (const TensorChanges::Change& change : changes) elements += change.elements;
+  return ChangePieceSize(elements);
+}
 
 bool Contains(const std::vector<int>& places, int place) {
   return std::find(places.begin(), places.end(), place) != places.end();
@@ -49,12 +55,14 @@ absl::StatusOr<ChangeSource> ChangeSourceOf(Lowering& lowering, ValueId id, cons
 }
 
 int64_t TensorChanges::pieces() const {
+  const int64_t piece_size = PieceSizeOf(changes_);
   int64_t pieces = 0;
-  for (const Change& change : changes_) pieces += PiecesOf(change.elements);
+  for (const Change& change : changes_) pieces += PiecesOf(change.elements, piece_size);
   return pieces;
 }
 
 absl::Status TensorChanges::Fill(const std::vector<Change>& changes, const RunContext& run, Bound& bound) {
+  const int64_t piece_size = PieceSizeOf(changes);
   std::vector<TensorChange> tensors;
   std::vector<ChangePiece> pieces;
   for (const Change& change : changes) {
@@ -65,22 +73,20 @@ absl::Status TensorChanges::Fill(const std::vector<Change>& changes, const RunCo
     for (size_t i = 0; i < change.states.size(); ++i) tensor.states[i] = run.At<float>(change.states[i]);
     if (change.number.buffer >= 0) tensor.number = run.At<double>(change.number);
     tensor.elements = change.elements;
-    for (int64_t i = 0; i < PiecesOf(change.elements); ++i) {
+    for (int64_t i = 0; i < PiecesOf(change.elements, piece_size); ++i) {
       pieces.push_back({static_cast<int32_t>(tensors.size()), static_cast<int32_t>(i)});
     }
     tensors.push_back(tensor);
   }
-  const size_t tensor_bytes = tensors.size() * sizeof(TensorChange);
-  std::vector<std::byte> bytes(tensor_bytes + pieces.size() * sizeof(ChangePiece));
-  std::memcpy(bytes.data(), tensors.data(), tensor_bytes);
-  std::memcpy(bytes.data() + tensor_bytes, pieces.data(), pieces.size() * sizeof(ChangePiece));
-  TANDEM_ASSIGN_OR_RETURN(bound.memory, DeviceMemory::Allocate(static_cast<int64_t>(bytes.size())));
-  TANDEM_RETURN_IF_ERROR(
-      Copy(bound.memory.data(), bytes.data(), static_cast<int64_t>(bytes.size()), run.stream));
-  bound.table.tensors = reinterpret_cast<const TensorChange*>(bound.memory.data());
-  bound.table.pieces = reinterpret_cast<const ChangePiece*>(bound.memory.data() + tensor_bytes);
   bound.table.tensor_count = static_cast<int>(tensors.size());
   bound.table.piece_count = static_cast<int>(pieces.size());
+  bound.tensors = std::make_unique<DeviceTable<TensorChange>>(std::move(tensors));
+  bound.pieces = std::make_unique<DeviceTable<ChangePiece>>(std::move(pieces));
+  TANDEM_RETURN_IF_ERROR(bound.tensors->Upload(run.stream));
+  TANDEM_RETURN_IF_ERROR(bound.pieces->Upload(run.stream));
+  bound.table.tensors = bound.tensors->data();
+  bound.table.pieces = bound.pieces->data();
+  bound.table.piece_size = piece_size;
   return absl::OkStatus();
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/backends/cuda/driver/driver.h"
+#include "engine/backends/cuda/device_table.h"
 #include "engine/backends/cuda/kernels/tensor_changes.h"
 #include "engine/backends/cuda/lowering.h"
 
@@ -36,7 +36,8 @@ class TensorChanges {
   };
   // What the launches of a step take, once the step is bound.
   struct Bound {
-    DeviceMemory memory;
+    std::unique_ptr<DeviceTable<TensorChange>> tensors;
+    std::unique_ptr<DeviceTable<ChangePiece>> pieces;
     ChangeTable table;
   };
 

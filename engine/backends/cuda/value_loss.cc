@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/backends/cuda/device_numbers.h"
+#include "engine/backends/cuda/device_table.h"
 #include "engine/backends/cuda/kernels/value_loss.h"
 #include "engine/backends/cuda/offered.h"
 #include "engine/base/status_macros.h"
@@ -66,8 +66,8 @@ Region DefineGrad(Lowering& lowering, const Node& node, const Operands& operands
 struct ValueInputs {
   Operands operands;
   ValueLoss work;  // But for addresses.
-  std::shared_ptr<DeviceNumbers> positive_weights;
-  std::shared_ptr<DeviceNumbers> weights;
+  std::shared_ptr<DeviceTable<float>> positive_weights;
+  std::shared_ptr<DeviceTable<float>> weights;
 
   ValueLoss At(const RunContext& run) const {
     ValueLoss result = work;
@@ -79,8 +79,8 @@ struct ValueInputs {
     return result;
   }
   absl::Status Fill(const RunContext& run) const {
-    TANDEM_RETURN_IF_ERROR(positive_weights->Fill(run.stream));
-    return weights->Fill(run.stream);
+    TANDEM_RETURN_IF_ERROR(positive_weights->Upload(run.stream));
+    return weights->Upload(run.stream);
   }
 };
 
@@ -94,8 +94,8 @@ absl::StatusOr<ValueInputs> ValueInputsOf(Lowering& lowering, const Node& node,
   inputs.work.divisor = settings.Divisor(shape);
   inputs.work.elements = shape.elements();
   inputs.work.type = inputs.operands.type;
-  inputs.positive_weights = std::make_shared<DeviceNumbers>(settings.positive_weights);
-  inputs.weights = std::make_shared<DeviceNumbers>(settings.weights);
+  inputs.positive_weights = FloatTable(settings.positive_weights);
+  inputs.weights = FloatTable(settings.weights);
   return inputs;
 }
 

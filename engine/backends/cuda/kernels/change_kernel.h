@@ -9,28 +9,33 @@ namespace tandem::cuda {
 
 // The elements of a piece: [begin, end).
 struct PieceRange {
-  __device__ PieceRange(const TensorChange& tensor, const ChangePiece& piece)
-      : begin(piece.index * kChangePiece),
-        end(begin + kChangePiece < tensor.elements ? begin + kChangePiece : tensor.elements) {}
+  __device__ PieceRange(const ChangeTable& table, const TensorChange& tensor, const ChangePiece& piece)
+      : begin(piece.index * table.piece_size),
+        end(begin + table.piece_size < tensor.elements ? begin + table.piece_size : tensor.elements) {}
   int64_t begin;
   int64_t end;
 };
 
 template <typename X, typename Rule>
-__device__ __forceinline__ void ChangePieceBy(const typename Rule::Numbers& numbers,
+__device__ __forceinline__ void ChangePieceBy(const typename Rule::Numbers numbers,
                                               const TensorChange& tensor, PieceRange range) {
   constexpr int kCount = 4;
   constexpr int kStates = Rule::kStates;
   constexpr int kWritten = Rule::kChangesStates ? kStates : 0;
   using Items = Pack<float, kCount>;
   const X* source = static_cast<const X*>(tensor.source);
+  // Held in registers, like the numbers: what is written might be the table for all that the compiler knows.
+  float* const target = tensor.target;
+  float* at[kStates + 1];
+#pragma unroll
+  for (int s = 0; s < kStates; ++s) at[s] = tensor.states[s];
   const int64_t packs_end = range.begin + (range.end - range.begin) / kCount * kCount;
   for (int64_t i = range.begin + threadIdx.x * kCount; i < packs_end; i += blockDim.x * kCount) {
-    Items y = *reinterpret_cast<const Items*>(tensor.target + i);
+    Items y = *reinterpret_cast<const Items*>(target + i);
     const Pack<X, kCount> x = *reinterpret_cast<const Pack<X, kCount>*>(source + i);
     Items states[kStates + 1];
 #pragma unroll
-    for (int s = 0; s < kStates; ++s) states[s] = *reinterpret_cast<const Items*>(tensor.states[s] + i);
+    for (int s = 0; s < kStates; ++s) states[s] = *reinterpret_cast<const Items*>(at[s] + i);
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
       float own[kStates + 1];
@@ -40,18 +45,18 @@ __device__ __forceinline__ void ChangePieceBy(const typename Rule::Numbers& numb
 #pragma unroll
       for (int s = 0; s < kStates; ++s) states[s].items[j] = own[s];
     }
-    *reinterpret_cast<Items*>(tensor.target + i) = y;
+    *reinterpret_cast<Items*>(target + i) = y;
 #pragma unroll
-    for (int s = 0; s < kWritten; ++s) *reinterpret_cast<Items*>(tensor.states[s] + i) = states[s];
+    for (int s = 0; s < kWritten; ++s) *reinterpret_cast<Items*>(at[s] + i) = states[s];
   }
   const int64_t rest = packs_end + threadIdx.x;
   if (rest >= range.end) return;
   float own[kStates + 1];
 #pragma unroll
-  for (int s = 0; s < kStates; ++s) own[s] = tensor.states[s][rest];
-  Rule::Change(numbers, tensor.target[rest], ToFloat(source[rest]), own);
+  for (int s = 0; s < kStates; ++s) own[s] = at[s][rest];
+  Rule::Change(numbers, target[rest], ToFloat(source[rest]), own);
 #pragma unroll
-  for (int s = 0; s < kWritten; ++s) tensor.states[s][rest] = own[s];
+  for (int s = 0; s < kWritten; ++s) at[s][rest] = own[s];
 }
 
 // A rule has a number kStates, a plain type Numbers, which `At(const double* number, int tensor)` makes once
@@ -65,9 +70,9 @@ TANDEM_KERNEL ChangeKernel(Rule rule, ChangeTable table) {
   if (threadIdx.x == 0) numbers = rule.At(tensor.number, piece.tensor);
   __syncthreads();
   if (tensor.source_is_bfloat16) {
-    ChangePieceBy<Bf16, Rule>(numbers, tensor, PieceRange(tensor, piece));
+    ChangePieceBy<Bf16, Rule>(numbers, tensor, PieceRange(table, tensor, piece));
   } else {
-    ChangePieceBy<float, Rule>(numbers, tensor, PieceRange(tensor, piece));
+    ChangePieceBy<float, Rule>(numbers, tensor, PieceRange(table, tensor, piece));
   }
 }
 

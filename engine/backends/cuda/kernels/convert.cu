@@ -106,8 +106,8 @@ TANDEM_KERNEL NarrowKernel(NarrowTable table) {
   constexpr int kPack = 8;
   const ChangePiece piece = table.pieces[blockIdx.x];
   const NarrowedTensor tensor = table.tensors[piece.tensor];
-  const int64_t begin = piece.index * kChangePiece;
-  const int64_t end = begin + kChangePiece < tensor.elements ? begin + kChangePiece : tensor.elements;
+  const int64_t begin = piece.index * table.piece_size;
+  const int64_t end = begin + table.piece_size < tensor.elements ? begin + table.piece_size : tensor.elements;
   Bf16* target = static_cast<Bf16*>(tensor.target);
   const int64_t packs_end = begin + (end - begin) / kPack * kPack;
   for (int64_t i = begin + threadIdx.x * kPack; i < packs_end; i += blockDim.x * kPack) {

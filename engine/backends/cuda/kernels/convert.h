@@ -24,6 +24,7 @@ struct NarrowTable {
   const NarrowedTensor* tensors = nullptr;
   const ChangePiece* pieces = nullptr;
   int piece_count = 0;
+  int64_t piece_size = 0;
 };
 // In one launch.
 void NarrowTensors(const NarrowTable& table, Stream stream);

@@ -187,7 +187,7 @@ TANDEM_KERNEL LambMomentsKernel(LambUpdate update, ChangeTable table, UpdateTime
   if (threadIdx.x == 0) k = LambNumbers(update, time);
   __syncthreads();
   const TensorChange& tensor = table.tensors[table.pieces[blockIdx.x].tensor];
-  const PieceRange range(tensor, table.pieces[blockIdx.x]);
+  const PieceRange range(table, tensor, table.pieces[blockIdx.x]);
   double parameters = 0;
   double ratios = 0;
   for (int64_t i = range.begin + threadIdx.x; i < range.end; i += blockDim.x) {
@@ -214,7 +214,7 @@ void LambTrust(const ChangeTable& table, const double* squares, double* trust, S
   ForEach(table.tensor_count, stream, [=] __device__(int64_t tensor) {
     int first = 0;
     for (int64_t i = 0; i < tensor; ++i) {
-      first += static_cast<int>((table.tensors[i].elements + kChangePiece - 1) / kChangePiece);
+      first += static_cast<int>((table.tensors[i].elements + table.piece_size - 1) / table.piece_size);
     }
     double parameters = 0;
     double ratios = 0;

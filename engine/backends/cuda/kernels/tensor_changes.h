@@ -17,10 +17,11 @@ struct TensorChange {
   int64_t elements = 0;
 };
 
-// Blocks work on pieces of so many elements.
-inline constexpr int64_t kChangePiece = 16384;
+// Blocks work on pieces of so many elements, for so many in all: few where there are few, so that all of the
+// device works on them.
+inline constexpr int64_t ChangePieceSize(int64_t elements) { return elements <= 1 << 20 ? 1024 : 8192; }
 
-// Elements index * kChangePiece and so on of a tensor.
+// The elements of a tensor from index * the size of pieces on.
 struct ChangePiece {
   int32_t tensor = 0;
   int32_t index = 0;
@@ -32,6 +33,7 @@ struct ChangeTable {
   const ChangePiece* pieces = nullptr;
   int tensor_count = 0;
   int piece_count = 0;
+  int64_t piece_size = 0;
 };
 
 }  // namespace tandem::cuda
