@@ -150,6 +150,32 @@ void Evaluator::Merge(const Evaluator& other) {
   score_sides_.insert(score_sides_.end(), other.score_sides_.begin(), other.score_sides_.end());
 }
 
+std::vector<double> Evaluator::ToNumbers() const {
+  std::vector<double> numbers;
+  const auto add = [&numbers](const auto& values) {
+    numbers.push_back(static_cast<double>(values.size()));
+    numbers.insert(numbers.end(), values.begin(), values.end());
+  };
+  for (const auto* counts : {&right_, &given_, &own_, &matrix_}) add(*counts);
+  add(scores_);
+  add(score_classes_);
+  add(score_sides_);
+  return numbers;
+}
+
+void Evaluator::FromNumbers(absl::Span<const double> numbers) {
+  const auto take = [&numbers](auto& values) {
+    const size_t count = numbers.empty() ? 0 : std::min<size_t>(numbers[0], numbers.size() - 1);
+    if (!numbers.empty()) numbers.remove_prefix(1);
+    values.assign(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(count));
+    numbers.remove_prefix(count);
+  };
+  for (auto* counts : {&right_, &given_, &own_, &matrix_}) take(*counts);
+  take(scores_);
+  take(score_classes_);
+  take(score_sides_);
+}
+
 std::optional<double> Evaluator::Area(int64_t i) const {
   const int64_t column = score_columns_ == 1 ? 0 : i;
   std::vector<ScoredSample> samples;

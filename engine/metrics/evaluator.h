@@ -35,6 +35,11 @@ class Evaluator {
   // Adds what another of the same job was given.
   void Merge(const Evaluator& other);
 
+  // All that it was given, as numbers that a double has exactly, and from them in place of what this one was
+  // given: they are those of one of the same job.
+  std::vector<double> ToNumbers() const;
+  void FromNumbers(absl::Span<const double> numbers);
+
   // Sets the metrics that are asked for, by their names, and `classification`.
   void Fill(v1::Evaluation* evaluation) const;
 

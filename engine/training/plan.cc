@@ -434,9 +434,11 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   const TrainingLength length = TrainingLength::Of(training, plan.steps_per_epoch);
   plan.steps = length.steps;
   plan.replica_memory_bytes = tally.bytes() + kWorkspaceCapBytes;
+  // Each worker has its own.
   plan.host_memory_bytes =
-      dataset.memory_bytes + OrderBytes(training, length.epochs, dataset) +
-      Evaluator::HostBytes(training, ValidationTargetOf(dataset), dataset.validation_samples);
+      spec.replicas().workers() *
+      (dataset.memory_bytes + OrderBytes(training, length.epochs, dataset) +
+       Evaluator::HostBytes(training, ValidationTargetOf(dataset), dataset.validation_samples));
   // A copy of the variables, from which a checkpoint is written; of each replica's where they differ.
   const int64_t copies = steps_alone ? static_cast<int64_t>(loads.size()) : 1;
   if (!spec.checkpoints().off()) plan.host_memory_bytes += copies * tally.variable_bytes();

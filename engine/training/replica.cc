@@ -1,7 +1,9 @@
 #include "engine/training/replica.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <set>
 #include <utility>
@@ -11,7 +13,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/initializers/initializer.h"
 #include "engine/training/replica_average.h"
-#include "engine/training/step_graph.h"
 #include "engine/training/targets.h"
 
 namespace tandem {
@@ -33,16 +34,30 @@ Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, 
       device_communicator_(device_->WrapCommunicator(communicator)),
       communicator_(device_communicator_ == nullptr ? communicator : device_communicator_.get()) {}
 
+StepShape Replica::ShapeOf(int64_t step_of_epoch, int rank) const {
+  const Sampler& sampler = *context_.dealt->train;
+  const bool alone = context_.dealt->averaging.steps_alone();
+  return {.samples = sampler.ShareSamples(step_of_epoch, rank),
+          .first_sample = sampler.ShareFirst(step_of_epoch, rank),
+          .batch_samples = sampler.BatchSamples(step_of_epoch),
+          .replicas = alone ? 1 : replicas_,
+          .rank = alone ? 0 : rank,
+          .dtype = device_->dtype()};
+}
+
+absl::Status Replica::LayOutAsFirst() {
+  const StepShape first = ShapeOf(0, 0);
+  if (first.samples == ShapeOf(0, rank_).samples) return absl::OkStatus();
+  const StepShape part = PartsOf(first, context_.spec->training().accumulation_steps())[0];
+  TANDEM_ASSIGN_OR_RETURN(const StepGraph step,
+                          BuildTrainingGraph(*context_.spec, context_.data->info, part));
+  return device_->Compile(step.graph, variables_.get()).status();
+}
+
 absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
-  const int64_t batch = context_.dealt->train->BatchSamples(step_of_epoch);
-  std::vector<Part>& parts = steps_[batch];
+  const StepShape whole = ShapeOf(step_of_epoch, rank_);
+  std::vector<Part>& parts = steps_[whole.batch_samples];
   if (!parts.empty()) return absl::OkStatus();
-  const StepShape whole = {.samples = context_.dealt->train->ShareSamples(step_of_epoch, rank_),
-                           .first_sample = context_.dealt->train->ShareFirst(step_of_epoch, rank_),
-                           .batch_samples = batch,
-                           .replicas = context_.dealt->averaging.steps_alone() ? 1 : replicas_,
-                           .rank = context_.dealt->averaging.steps_alone() ? 0 : rank_,
-                           .dtype = device_->dtype()};
   for (const StepShape& shape : PartsOf(whole, context_.spec->training().accumulation_steps())) {
     if (shape.is_early && !parts.empty() && parts.back().samples == shape.samples) {
       parts.push_back(parts.back());
@@ -59,6 +74,7 @@ absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
 
 absl::Status Replica::Open(const Replica* like) {
   variables_ = device_->CreateVariables(like == nullptr ? nullptr : like->variables_.get());
+  if (like == nullptr) TANDEM_RETURN_IF_ERROR(LayOutAsFirst());
   return TakeShares(context_.first_step);
 }
 
@@ -135,6 +151,21 @@ absl::Status Replica::InitializeParameters() {
     TANDEM_RETURN_IF_ERROR(variables_->Write(AverageName(parameter.name), value));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<double> Replica::ParametersDigest() const {
+  // FNV-1a over whole words, of which a double has the upper bits exactly.
+  uint64_t digest = 0xcbf29ce484222325;
+  for (const Parameter& parameter : parameters_) {
+    TANDEM_ASSIGN_OR_RETURN(const Tensor value, variables_->Read(parameter.name));
+    const auto* bytes = static_cast<const char*>(value.raw_data());
+    for (int64_t at = 0; at < value.bytes(); at += 4) {
+      uint32_t word = 0;
+      std::memcpy(&word, bytes + at, std::min<int64_t>(sizeof(word), value.bytes() - at));
+      digest = (digest ^ word) * 0x100000001b3;
+    }
+  }
+  return static_cast<double>(digest >> 12);
 }
 
 absl::Status Replica::TrainStep(int64_t step) {

@@ -21,6 +21,7 @@
 #include "engine/training/load_meter.h"
 #include "engine/training/measurement.h"
 #include "engine/training/snapshot.h"
+#include "engine/training/step_graph.h"
 #include "engine/training/timed_communicator.h"
 #include "tandem/v1/job.pb.h"
 
@@ -44,7 +45,8 @@ class Replica {
   // `communicator` outlives it.
   Replica(const ReplicaContext& context, std::unique_ptr<Device> device, Communicator* communicator);
 
-  // Compiles all that it will run, with variables laid out like those of `like`, which may be null.
+  // Compiles all that it will run, with variables laid out like those of `like`, a replica of this process.
+  // Where that is null, as those of rank 0 are, in whichever process that is.
   absl::Status Open(const Replica* like);
 
   // Takes its shares by `dealt` from step `next_step` on, which is the next.
@@ -67,6 +69,10 @@ class Replica {
   // stay as they are. CANCELLED once `cancelled`, which is asked before every batch, returns true.
   absl::StatusOr<Measurement> Validate(int64_t steps, const std::function<bool()>& cancelled);
 
+  // A number that is the same for replicas whose parameters are equal bit for bit, and hardly ever for
+  // others.
+  absl::StatusOr<double> ParametersDigest() const;
+
   // What training has measured since the last call.
   absl::StatusOr<Measurement> TakeTraining();
 
@@ -86,6 +92,10 @@ class Replica {
   // Compiles what the shares by which samples are dealt need, and begins to load them.
   absl::Status TakeShares(int64_t first_step);
   absl::Status CompileTraining(int64_t step_of_epoch);
+  // What replica `rank` does at such a step.
+  StepShape ShapeOf(int64_t step_of_epoch, int rank) const;
+  // Settles the layouts of variables by compiling what rank 0 compiles first, where that is of another share.
+  absl::Status LayOutAsFirst();
   // Runs the executables of a step.
   absl::Status RunStep(int64_t step);
   // What parameter_averaging averages after `step`.

@@ -141,6 +141,22 @@ bool CheckLoads(const v1::Replicas& replicas, FieldViolations& violations) {
   return sound;
 }
 
+void CheckWorkers(const v1::Replicas& replicas, FieldViolations& violations) {
+  const int workers = replicas.workers();
+  const int count = static_cast<int>(LoadsOf(replicas).size());
+  if (workers < 1 || workers > count || count % workers != 0) {
+    violations.Add("replicas.workers",
+                   absl::StrCat("is ", workers, " for ", count, count == 1 ? " replica" : " replicas",
+                                "; each worker has as many of them, so it must be at least 1 and divide "
+                                "their number, those of load 0 left out"));
+  } else if (workers > 1 && replicas.auto_worker_load()) {
+    violations.Add("replicas.auto_worker_load",
+                   absl::StrCat("is true, but replicas.workers is ", workers,
+                                "; loads are measured among the replicas of one worker alone: give "
+                                "worker_load, or leave workers out"));
+  }
+}
+
 // That each replica gets something of a whole batch, and enough for its parts.
 void CheckBatch(const v1::JobSpec& spec, FieldViolations& violations) {
   const v1::Training& training = spec.training();
@@ -208,6 +224,7 @@ void FillReplicasDefaults(v1::Replicas* replicas) {
     replicas->set_device_kind(KindOf(replicas->devices(0)).value_or(v1::DEVICE_KIND_UNSPECIFIED));
   }
   if (replicas->replicas_per_device() == 0) replicas->set_replicas_per_device(1);
+  if (replicas->workers() == 0) replicas->set_workers(1);
   if (!replicas->has_prefetch()) replicas->set_prefetch(2);
   if (replicas->has_parameter_averaging()) {
     v1::ParameterAveraging* averaging = replicas->mutable_parameter_averaging();
@@ -276,7 +293,9 @@ void CheckReplicas(const v1::JobSpec& spec, FieldViolations& violations) {
   const bool counted = replicas.count() >= 1 && replicas.count() <= kMaxReplicas;
   if (!counted) return;
   CheckDevices(replicas, violations);
-  if (CheckLoads(replicas, violations)) CheckBatch(spec, violations);
+  if (!CheckLoads(replicas, violations)) return;
+  CheckWorkers(replicas, violations);
+  CheckBatch(spec, violations);
 }
 
 }  // namespace tandem

@@ -42,6 +42,7 @@ TEST(ReplicaSpecTest, Defaults) {
   EXPECT_EQ(replicas.count(), 1);
   EXPECT_EQ(replicas.prefetch(), 2);
   EXPECT_EQ(replicas.replicas_per_device(), 1);
+  EXPECT_EQ(replicas.workers(), 1);
   EXPECT_EQ(replicas.all_reduce().bucket_bytes(), 25 << 20);
   EXPECT_EQ(replicas.all_reduce().first_bucket_bytes(), 1 << 20);
   EXPECT_EQ(Job("all_reduce { bucket_bytes: 1000 }").replicas().all_reduce().first_bucket_bytes(), 1000);
@@ -70,7 +71,7 @@ TEST(ReplicaSpecTest, WhatIsRightIsTaken) {
        {"", "count: 8", "worker_load: [3, 0, 1]", "count: 4 devices: ['cpu:0', 'cpu:1']", "devices: 'all'",
         "count: 16 worker_load: [1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]",
         "count: 2 parameter_averaging { every_iterations: 1 }", "count: 3 auto_worker_load: true",
-        "count: 4 replicas_per_device: 2"}) {
+        "count: 4 replicas_per_device: 2", "count: 4 workers: 2", "worker_load: [1, 0, 2] workers: 2"}) {
     EXPECT_THAT(Faults(Job(replicas)), IsEmpty()) << replicas;
   }
 }
@@ -98,6 +99,15 @@ TEST(ReplicaSpecTest, Devices) {
   ExpectFault("devices: 'cpu:0' count: 2 replicas_per_device: 2", "replicas.replicas_per_device",
               "count says");
   ExpectFault("replicas_per_device: 17", "replicas.replicas_per_device", "from 1 to 16");
+}
+
+TEST(ReplicaSpecTest, Workers) {
+  ExpectFault("count: 2 workers: 3", "replicas.workers", "is 3 for 2 replicas");
+  ExpectFault("count: 3 workers: 2", "replicas.workers", "divide their number");
+  ExpectFault("worker_load: [1, 0, 1, 1] workers: 2", "replicas.workers", "is 2 for 3 replicas");
+  ExpectFault("count: 2 workers: -1", "replicas.workers", "is -1");
+  ExpectFault("count: 2 workers: 2 auto_worker_load: true", "replicas.auto_worker_load",
+              "give worker_load, or leave workers out");
 }
 
 TEST(ReplicaSpecTest, Modes) {

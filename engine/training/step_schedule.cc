@@ -34,19 +34,37 @@ void StepSchedule::Restart() {
   last_time_ = options_.clock->Elapsed();
 }
 
-AfterStep StepSchedule::After(int64_t step) {
+StepSignals StepSchedule::Look() {
+  MutexLock lock(&mutex_);
+  return LookLocked();
+}
+
+StepSignals StepSchedule::LookLocked() const {
+  const absl::Duration now = options_.clock->Elapsed();
+  return {.report_is_due =
+              report_.every_seconds() > 0 && now - last_time_ >= absl::Seconds(report_.every_seconds()),
+          .time_is_up = now - start_time_ >= time_limit_,
+          .pause = options_.pause->load(std::memory_order_relaxed)};
+}
+
+AfterStep StepSchedule::After(int64_t step) { return Take(step, nullptr); }
+
+AfterStep StepSchedule::After(int64_t step, const StepSignals& signals) { return Take(step, &signals); }
+
+AfterStep StepSchedule::Take(int64_t step, const StepSignals* signals) {
   MutexLock lock(&mutex_);
   const auto [found, is_first] = decided_.try_emplace(step);
   Decided& decided = found->second;
-  if (is_first) decided = {.after = Decide(step), .left = options_.replicas};
+  if (is_first)
+    decided = {.after = Decide(step, signals == nullptr ? LookLocked() : *signals),
+               .left = options_.replicas};
   const AfterStep after = decided.after;
   if (--decided.left == 0) decided_.erase(found);
   return after;
 }
 
-AfterStep StepSchedule::Decide(int64_t step) {
+AfterStep StepSchedule::Decide(int64_t step, const StepSignals& signals) {
   const TrainingLength& length = options_.length;
-  const absl::Duration now = options_.clock->Elapsed();
   const int64_t steps = step + 1;
   const bool whole_epoch = steps % length.steps_per_epoch == 0;
   const int64_t epoch = steps / length.steps_per_epoch;  // Where it is whole.
@@ -57,9 +75,9 @@ AfterStep StepSchedule::Decide(int64_t step) {
   AfterStep after;
   if (steps == length.steps) {
     after.end = v1::STATE_REASON_COMPLETED;
-  } else if (now - start_time_ >= time_limit_) {
+  } else if (signals.time_is_up) {
     after.end = v1::STATE_REASON_TIME_LIMIT;
-  } else if (options_.pause->load(std::memory_order_relaxed)) {
+  } else if (signals.pause) {
     after.end = v1::STATE_REASON_PAUSE_REQUESTED;
   }
   const bool ends = after.end != v1::STATE_REASON_UNSPECIFIED;
@@ -67,13 +85,12 @@ AfterStep StepSchedule::Decide(int64_t step) {
   after.ends_epoch = whole_epoch || (ends && !pauses);
   after.validate = options_.validates && (is_due(validation_) || (ends && !pauses));
   after.checkpoint = !checkpoints_.off() && (is_due(checkpoints_) || ends);
-  after.report =
-      after.settles() || (report_.every_steps() > 0 && steps - reported_steps_ >= report_.every_steps()) ||
-      (report_.every_seconds() > 0 && now - last_time_ >= absl::Seconds(report_.every_seconds())) ||
-      (options_.reports_after != nullptr && options_.reports_after(step));
+  after.report = after.settles() || signals.report_is_due ||
+                 (report_.every_steps() > 0 && steps - reported_steps_ >= report_.every_steps()) ||
+                 (options_.reports_after != nullptr && options_.reports_after(step));
   if (after.report) {
     reported_steps_ = steps;
-    last_time_ = now;
+    last_time_ = options_.clock->Elapsed();
   }
   return after;
 }

@@ -41,6 +41,13 @@ struct AfterStep {
   bool settles() const { return ends_epoch || validate || checkpoint || end != v1::STATE_REASON_UNSPECIFIED; }
 };
 
+// What depends on the clock, or on a command.
+struct StepSignals {
+  bool report_is_due = false;
+  bool time_is_up = false;
+  bool pause = false;
+};
+
 // What follows each step. The most of it follows from the step's number. What depends on the clock or on a
 // command is decided by the first replica that has taken the step; the others, which may be steps behind it,
 // learn of it when they have. Steps count from 0 over all epochs. Thread-safe.
@@ -67,8 +74,13 @@ class StepSchedule {
   // Steps go on after validation: the time until then does not count for reports.
   void Restart() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // What the clock and commands say now.
+  StepSignals Look() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // What follows `step`. Each replica asks once for each step, in their order, when it has taken it.
   AfterStep After(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same with signals that all replicas were given alike, in place of those that the first one sees.
+  AfterStep After(int64_t step, const StepSignals& signals) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // What has been decided, and by how many replicas it is still to be asked for.
@@ -77,7 +89,10 @@ class StepSchedule {
     int left = 0;
   };
 
-  AfterStep Decide(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StepSignals LookLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `signals` are null where the first replica is to look.
+  AfterStep Take(int64_t step, const StepSignals* signals) ABSL_LOCKS_EXCLUDED(mutex_);
+  AfterStep Decide(int64_t step, const StepSignals& signals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const v1::ReportInterval report_;
   const v1::ValidationInterval validation_;

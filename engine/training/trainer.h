@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/backend/communicator.h"
 #include "engine/backend/device.h"
 #include "engine/base/clock.h"
 #include "engine/base/env.h"
@@ -44,6 +45,17 @@ class TrainerObserver {
 // Opens the device that a replica computes on.
 using DeviceFactory = std::function<absl::StatusOr<std::unique_ptr<Device>>(const v1::Device& device)>;
 
+// A worker's place among those that train one job together, each a process with as many replicas. All of them
+// run a Trainer over the same job, and come to the same results; the first one alone writes checkpoints and
+// the best model, and decides what depends on the clock, and its Pause counts. An error of one ends all.
+struct TrainerGroup {
+  int worker = 0;  // It has the ranks from worker times (devices / workers) on.
+  int workers = 1;
+  // Connects this worker's ranks, `count` from `first` on, with those of all others; entry i is the end of
+  // rank first + i. Called by Run, where there are several workers.
+  std::function<absl::StatusOr<std::vector<std::unique_ptr<Communicator>>>(int first, int count)> connect;
+};
+
 // Trains one job: opens its data, makes its replicas, and takes it through its epochs.
 class Trainer {
  public:
@@ -53,7 +65,9 @@ class Trainer {
     // spec.dataset with its source.
     v1::DatasetSpec dataset;
     // One for each replica that is made, in the order of ranks; replicas that share a device name it again.
+    // Those of other workers too.
     std::vector<v1::Device> devices;
+    TrainerGroup group;
     DeviceFactory device_factory;
     // Outlives the Trainer; may be null.
     TrainerObserver* observer = nullptr;
@@ -62,7 +76,7 @@ class Trainer {
     // The file that spec.initial_weights names.
     std::string initial_weights_path;
     // Where checkpoints are written, and read when Run begins: where there is one, training goes on from it.
-    // Empty: none is written.
+    // Empty: none is written. All workers are given the same two paths, and see the same files.
     std::string checkpoint_path;
     // Where the model with the best result is written, where spec.training.best_model.keep_weights asks for
     // it. Empty: it is not.
@@ -80,7 +94,8 @@ class Trainer {
   // Trains to the end, or to a pause; call once. CANCELLED after Cancel; RESOURCE_EXHAUSTED where there is no
   // memory; DATA_LOSS where the data cannot be read or does not fit; OUT_OF_RANGE where the loss, or a
   // parameter is infinite or not a number (the message says the step, and that of the last checkpoint);
-  // FAILED_PRECONDITION where the checkpoint that is there cannot be used.
+  // FAILED_PRECONDITION where the checkpoint that is there cannot be used, or workers do not agree;
+  // UNAVAILABLE, naming its rank, where another worker is lost or hangs.
   virtual absl::Status Run() = 0;
 
   // Makes Run return soon, after the step in progress. From any thread.
@@ -101,7 +116,7 @@ class Trainer {
   // of their own, and the job as it was submitted, with its defaults and the loads that were measured, as
   // metadata. The moving averages of the parameters in
   // their place, where there are any; the best weights in place of the last, where best_model.export_best
-  // says so. After Run.
+  // says so. After Run, and on the first worker alone.
   virtual absl::Status SaveModel(const std::string& path) const = 0;
 };
 

@@ -243,6 +243,12 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
               "How long a worker may take to stop after its job was cancelled, before it is made to",
               &options->cancel_grace, app)
       ->group("Devices");
+  AddDuration(
+      "--worker-silence-limit", absl::Seconds(1),
+      "How long one of several workers of a job may be silent, because its process or host hangs, before "
+      "the others give it up and the job ends",
+      &options->worker_silence_limit, app)
+      ->group("Devices");
 
   app->add_option(
          "--model-workers", options->model_workers,

@@ -29,6 +29,7 @@ struct DaemonOptions {
   int64_t memory_bytes = 0;
   std::string worker_program;
   absl::Duration cancel_grace = absl::Seconds(30);
+  absl::Duration worker_silence_limit = absl::Seconds(30);
   int model_workers = 2;
   absl::Duration model_time_limit = absl::Minutes(10);
   int user_max_devices = 0;

@@ -29,6 +29,7 @@ TEST(DaemonOptionsTest, HasDefaults) {
   const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions({});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->options.cancel_grace, absl::Seconds(30));
+  EXPECT_EQ(parsed->options.worker_silence_limit, absl::Seconds(30));
   EXPECT_EQ(parsed->text, "");
   EXPECT_EQ(parsed->options.listen, "127.0.0.1:7447");
   EXPECT_THAT(parsed->options.data_folders, ElementsAre("/usr/share/datasets"));

@@ -13,6 +13,7 @@
 #include "engine/base/status_macros.h"
 #include "server/worker/artifact_file.h"
 #include "server/worker/message_yaml.h"
+#include "server/worker/trainer_options.h"
 
 namespace tandem {
 namespace {
@@ -21,8 +22,6 @@ using internal::v1::Finished;
 using internal::v1::WorkerEvent;
 
 constexpr char kModelFile[] = "model.safetensors";
-constexpr char kBestFile[] = "best.safetensors";
-constexpr char kCheckpointFile[] = "checkpoint.safetensors";
 constexpr char kSpecFile[] = "job.yaml";
 
 Finished MakeFinished(v1::JobState state, v1::StateReason reason, absl::string_view message) {
@@ -54,6 +53,9 @@ v1::StateReason ReasonOf(const absl::Status& status) {
     // The trainer has no other use of it.
     case absl::StatusCode::kFailedPrecondition:
       return v1::STATE_REASON_CHECKPOINT_ERROR;
+    // Likewise: another worker of the job.
+    case absl::StatusCode::kUnavailable:
+      return v1::STATE_REASON_WORKER_LOST;
     default:
       return v1::STATE_REASON_TRAINING_ERROR;
   }
@@ -85,15 +87,8 @@ Finished JobRun::Train() {
   if (const absl::Status status = WriteSpec(); !status.ok()) {
     return MakeFinished(v1::JOB_STATE_FAILED, v1::STATE_REASON_IO_ERROR, status.message());
   }
-  Trainer::Options options;
-  options.spec = launch_.spec();
-  options.dataset = launch_.dataset();
-  options.devices.assign(launch_.devices().begin(), launch_.devices().end());
-  options.device_factory = device_factory_;
+  Trainer::Options options = TrainerOptionsOf(launch_, device_factory_);
   options.observer = this;
-  if (!launch_.spec().checkpoints().off()) options.checkpoint_path = PathOf(kCheckpointFile);
-  options.best_path = PathOf(kBestFile);
-  options.initial_weights_path = launch_.initial_weights_path();
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = trainer_factory_(std::move(options));
   if (!trainer.ok()) {
     NoteFailure(trainer.status());

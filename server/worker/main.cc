@@ -1,5 +1,5 @@
-// tandem-worker: trains one job and reports to the daemon. The daemon starts it; see
-// server/workers/exit_codes.h for what its exit codes say.
+// tandem-worker: trains one job and reports to the daemon, which starts it; or trains one without a daemon,
+// in a cluster's own scheduler. See server/workers/exit_codes.h for what its exit codes say.
 
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -10,11 +10,15 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -22,14 +26,17 @@
 #include "absl/time/time.h"
 #include "engine/backends/device_factory.h"
 #include "engine/base/env.h"
+#include "engine/base/memory_error.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "engine/training/plan.h"
 #include "engine/training/trainer.h"
 #include "google/protobuf/text_format.h"
+#include "server/worker/environment_launch.h"
 #include "server/worker/event_reporter.h"
 #include "server/worker/job_run.h"
 #include "server/worker/model_run.h"
+#include "server/worker/trainer_options.h"
 #include "server/workers/exit_codes.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/model_task_frames.h"
@@ -74,6 +81,21 @@ absl::StatusOr<WorkerLaunch> ReadLaunch(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is not a WorkerLaunch in text format"));
   }
   return launch;
+}
+
+// What a worker without a daemon trains; makes the folder for what it makes.
+absl::StatusOr<WorkerLaunch> PrepareAlone(EnvironmentLaunchOptions options) {
+  std::error_code error;
+  std::filesystem::create_directories(options.output_folder, error);
+  options.output_folder = std::filesystem::absolute(options.output_folder).string();
+  if (!std::filesystem::is_directory(options.output_folder, error)) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot make the folder ", options.output_folder));
+  }
+  return LaunchFromEnvironment(options, [](const char* name) -> std::optional<std::string> {
+    const char* const value = getenv(name);
+    if (value == nullptr) return std::nullopt;
+    return value;
+  });
 }
 
 int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
@@ -121,6 +143,68 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
   return run.device_failed() ? kWorkerDeviceFailed : kWorkerDone;
 }
 
+// One of several workers, not the first, which alone reports. How it went is its exit code, and why the last
+// line of its log.
+int RunGroupMember(const WorkerLaunch& launch) {
+  std::unique_ptr<Trainer> trainer;
+  const absl::Status status = CatchNoMemory([&]() -> absl::Status {
+    TANDEM_ASSIGN_OR_RETURN(trainer, Trainer::Create(TrainerOptionsOf(launch, DevicesFor(launch.spec()))));
+    return trainer->Run();
+  });
+  // The first worker was told to stop.
+  if (status.ok() || absl::IsCancelled(status)) return kWorkerDone;
+  spdlog::error("{}", std::string(status.message()));
+  // At once: there is nobody to take leave of.
+  std::_Exit(kWorkerGroupFailed);
+}
+
+// Trains without a daemon and tells of it in the log. SIGTERM and SIGINT pause it, with a checkpoint from
+// which it goes on when it is started again; a second one stops it.
+int RunAlone(const WorkerLaunch& launch) {
+  sigset_t stops;
+  sigemptyset(&stops);
+  sigaddset(&stops, SIGTERM);
+  sigaddset(&stops, SIGINT);
+  // All threads that begin from here on leave them to the one that waits for them.
+  pthread_sigmask(SIG_BLOCK, &stops, nullptr);
+  // The first worker pauses all.
+  if (launch.group().worker() > 0) return RunGroupMember(launch);
+  int code = kWorkerTrainingFailed;
+  JobRun run(launch, DevicesFor(launch.spec()), Trainer::Create, [&code](const WorkerEvent& event) {
+    if (event.has_progress()) {
+      const v1::Progress& progress = event.progress();
+      spdlog::info("step {} of {}: training loss {:.6g}, {:.0f} images/s", progress.step(), progress.steps(),
+                   progress.training().loss(), progress.images_per_second());
+    }
+    if (event.has_artifact()) spdlog::info("wrote {}", event.artifact().name());
+    const v1::JobState state = event.finished().state();
+    if (state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_PAUSED) code = kWorkerDone;
+    return absl::OkStatus();
+  });
+  std::thread([&run, stops] {
+    int signal = 0;
+    sigwait(&stops, &signal);
+    spdlog::info("told to stop for now");
+    run.Pause();
+    sigwait(&stops, &signal);
+    spdlog::info("told to stop");
+    std::_Exit(kWorkerTrainingFailed);
+  }).detach();
+  const absl::Status status = run.Run();
+  if (!status.ok()) spdlog::error("{}", status.ToString());
+  // The thread that waits for signals knows of `run`.
+  std::cout.flush();
+  std::_Exit(code);
+}
+
+// What OpenMP reads when a process starts: threads that spin while they wait are slow where cores are shared.
+void SetOpenMpEnvironment(char** argv) {
+  constexpr char kPolicy[] = "OMP_WAIT_POLICY";
+  if (getenv(kPolicy) != nullptr) return;
+  setenv(kPolicy, "passive", /*overwrite=*/1);
+  execv("/proc/self/exe", argv);
+}
+
 // Predicts or evaluates for one call of the daemon, which talks to this through standard input and output.
 int RunModelWorker() {
   // The call ends with the daemon, and training goes before it.
@@ -144,8 +228,10 @@ int RunModelWorker() {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Trains one job and reports to the daemon, which starts it; not to be run by hand.",
-               "tandem-worker");
+  CLI::App app(
+      "Trains one job and reports to the daemon, which starts it; by hand only with --job, which trains "
+      "without a daemon.",
+      "tandem-worker");
   app.set_version_flag("--version", std::string("tandem-worker ") + kVersion, "Print the version and exit");
   std::string launch_path;
   CLI::Option* const launch_option =
@@ -161,7 +247,35 @@ int Main(int argc, char** argv) {
       "Predict or evaluate instead, as a ModelTask on standard input says; the model's file stands "
       "here for whoever lists processes");
   launch_option->excludes(model_option);
-  app.require_option(1, 2);
+  EnvironmentLaunchOptions alone;
+  alone.data_folders = {"/usr/share/datasets"};
+  CLI::Option* const job_option =
+      app.add_option("--job", alone.job_file,
+                     "Train this job without a daemon: a JobSpec in text format, or in JSON where the name "
+                     "ends in .json. For several workers RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as "
+                     "torchrun sets them, or Slurm's variables, say which this one is and where they meet")
+          ->type_name("FILE")
+          ->excludes(launch_option)
+          ->excludes(model_option);
+  CLI::Option* const output_option =
+      app.add_option(
+             "--output", alone.output_folder,
+             "With --job: the folder for the model and for checkpoints, which is made, and from whose "
+             "checkpoint training goes on; the same for all workers")
+          ->type_name("FOLDER")
+          ->needs(job_option);
+  job_option->needs(output_option);
+  app.add_option("--data-folder", alone.data_folders, "With --job: a folder that data may be in; repeatable")
+      ->type_name("FOLDER")
+      ->needs(job_option)
+      ->capture_default_str();
+  app.add_option("--threads", alone.threads,
+                 "With --job: threads of each replica on a CPU; 0: this host's, shared among its replicas")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1024))
+      ->needs(job_option)
+      ->capture_default_str();
+  app.require_option(1, 0);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -171,19 +285,31 @@ int Main(int argc, char** argv) {
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
 
   if (!model.empty()) return RunModelWorker();
-  const absl::StatusOr<WorkerLaunch> launch = ReadLaunch(launch_path);
+  const bool is_alone = !alone.job_file.empty();
+  if (is_alone) SetOpenMpEnvironment(argv);
+  const absl::StatusOr<WorkerLaunch> launch =
+      is_alone ? PrepareAlone(std::move(alone)) : ReadLaunch(launch_path);
   if (!launch.ok()) {
     spdlog::error("{}", launch.status().ToString());
     return kWorkerBadLaunch;
   }
-  const std::string lock_path = JobFolder(launch->job_folder()).LockPath();
+  const int worker = launch->group().worker();
+  const std::string lock_path = JobFolder(launch->job_folder()).LockPath(worker);
   absl::StatusOr<WorkerLock> lock =
       lock_fd < 0 ? WorkerLock::Acquire(lock_path) : WorkerLock::Inherit(lock_fd, lock_path);
   if (!lock.ok()) {
     spdlog::error("{}", lock.status().ToString());
     return kWorkerLockHeld;
   }
+  if (is_alone) return RunAlone(*launch);
   SetOomScore(kTrainingOomScore);
+  if (worker > 0) {
+    if (const absl::Status status = lock->SetHolder({.attempt = launch->attempt(), .pid = getpid()});
+        !status.ok()) {
+      spdlog::warn("{}", status.ToString());
+    }
+    return RunGroupMember(*launch);
+  }
   spdlog::info("worker begins job={} attempt={} pid={}", launch->job_id(), launch->attempt(), getpid());
   const int code = RunWorker(*launch, *std::move(lock));
   spdlog::info("worker ends job={} attempt={} code={}", launch->job_id(), launch->attempt(), code);

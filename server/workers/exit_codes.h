@@ -17,6 +17,11 @@ enum WorkerExitCode : int {
   kWorkerDismissed = 5,
   // As 0, and CUDA had failed in a way that leaves a process unusable.
   kWorkerDeviceFailed = 6,
+  // One of several workers, not the first, which alone reports: its part of the training failed, or another's
+  // did.
+  kWorkerGroupFailed = 7,
+  // A worker without a daemon: training failed, or was stopped, as its log says.
+  kWorkerTrainingFailed = 8,
 };
 
 }  // namespace tandem

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "server/workers/job_folder.h"
-#include "server/workers/worker_lock.h"
+#include "server/workers/job_locks.h"
 
 namespace tandem {
 
@@ -22,7 +22,7 @@ void FolderRemover::AddOrphans(JobMachine* jobs) {
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const absl::StatusOr<bool> was_deleted = jobs->WasDeleted(entry->path().filename().string());
     // A worker that is still there takes its folder with it when it goes.
-    const auto holder = WorkerLock::FindHolder(JobFolder(entry->path().string()).LockPath());
+    const auto holder = FindHolderOfAny(JobFolder(entry->path().string()));
     if (holder.ok() && holder->has_value()) continue;
     if (was_deleted.ok() && *was_deleted) Add(entry->path().string());
   }

@@ -16,8 +16,8 @@
 
 namespace tandem {
 
-// What is known of a worker, from its start to the return of its lease. Members without another note are
-// guarded by the supervisor's lock.
+// What is known of a worker, or of those that train a job together, from its start to the return of its
+// lease. Members without another note are guarded by the supervisor's lock.
 struct SupervisedWorker {
   enum class Phase {
     kLaunching,  // the monitor is to start its process
@@ -30,14 +30,16 @@ struct SupervisedWorker {
   std::string job_id;
   int32_t attempt = 0;
   JobFolder folder{""};
+  int workers = 1;   // Processes that train together.
+  int replicas = 1;  // Of all of them.
   // What to start it with, until it has been: the monitor's thread alone touches these then.
   v1::Job job;
   std::vector<v1::Device> devices;
   absl::Time launch_until = absl::InfiniteFuture();
 
   Phase phase = Phase::kLaunching;
-  // Set before kRunning, and then of the monitor's thread alone.
-  std::unique_ptr<WorkerProcess> process;
+  // By worker; null where one is gone. Set before kRunning, and then of the monitor's thread alone.
+  std::vector<std::unique_ptr<WorkerProcess>> processes;
   std::shared_ptr<WorkerSession> session;
   bool cancelling = false;
   bool pausing = false;
@@ -51,11 +53,13 @@ struct SupervisedWorker {
   // Its folder goes when it is gone.
   bool remove_folder = false;
 
-  // Its process ended in a way that says that it crashed; of the monitor's thread alone.
+  // One of its processes ended in a way that says that it crashed; of the monitor's thread alone.
   bool crashed = false;
   // What WorkerLost is to be told.
   v1::StateReason lost_reason = v1::STATE_REASON_WORKER_LOST;
   std::string lost_message;
+  // Whether it only says that a worker has noticed that another is lost.
+  bool lost_by_hearsay = false;
 };
 
 }  // namespace tandem

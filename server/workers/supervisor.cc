@@ -19,6 +19,7 @@
 #include "server/store/records.h"
 #include "server/workers/exit_codes.h"
 #include "server/workers/job_folder.h"
+#include "server/workers/job_locks.h"
 #include "server/workers/pending_result.h"
 #include "server/workers/settlement.h"
 #include "server/workers/socket_path.h"
@@ -35,8 +36,13 @@ constexpr absl::Duration kRetryInterval = absl::Seconds(1);
 // Between looks at a lock whose holder has not yet written who it is.
 constexpr absl::Duration kResolveInterval = absl::Milliseconds(20);
 
+constexpr char kEndedUnwatched[] = "The worker ended while no daemon was running.";
+
 // How long a killed worker of an earlier attempt may take to be gone.
 constexpr absl::Duration kEvictionTime = absl::Seconds(5);
+
+// How long the others of a job's workers may go on when one has ended: to report it, and to go.
+constexpr absl::Duration kGroupGrace = absl::Seconds(5);
 
 // A clock that does not jump.
 absl::Time MonotonicNow() {
@@ -48,6 +54,23 @@ absl::Time MonotonicNow() {
 // Whether a worker is to write a checkpoint and to stop.
 bool IsToStopForNow(v1::JobState state) {
   return state == v1::JOB_STATE_PAUSING || state == v1::JOB_STATE_PREEMPTING;
+}
+
+// "The worker", or which of several, with its ranks.
+std::string NameOf(const Worker& worker, int index) {
+  if (worker.workers == 1) return "The worker";
+  const int ranks = worker.replicas / worker.workers, first = index * ranks;
+  return absl::StrCat("Worker ", index, " of ", worker.workers,
+                      ranks == 1 ? absl::StrCat(" (rank ", first, ")")
+                                 : absl::StrCat(" (ranks ", first, " to ", first + ranks - 1, ")"));
+}
+
+bool IsRunning(const std::unique_ptr<WorkerProcess>& process) { return process != nullptr; }
+
+void SignalAll(const Worker& worker, int signal) {
+  for (const std::unique_ptr<WorkerProcess>& process : worker.processes) {
+    if (IsRunning(process)) process->SignalGroup(signal);
+  }
 }
 
 // Whether a device may be to blame: a processor, or the program itself, said by a signal that something is
@@ -90,6 +113,7 @@ WorkerSupervisor::WorkerSupervisor(Options options, std::string socket_path, Job
                  .daemon_target = UnixTarget(socket_path_),
                  .resolve_dataset = options_.resolve_dataset,
                  .find_weights = options_.find_weights,
+                 .silence_limit = options_.silence_limit,
                  .algorithms_folder = options_.state_folder,
                  .gpu_uuids = options_.gpu_uuids}),
       jobs_(jobs),
@@ -159,6 +183,8 @@ void WorkerSupervisor::Start(const v1::Job& job, const std::vector<v1::Device>& 
   worker->job_id = JobId(job.name());
   worker->attempt = job.attempt();
   worker->folder = JobFolder(job.folder());
+  worker->workers = std::max(1, job.spec().replicas().workers());
+  worker->replicas = static_cast<int>(devices.size());
   worker->job = job;
   worker->devices = devices;
   worker->launch_until = MonotonicNow() + kEvictionTime;
@@ -183,24 +209,27 @@ void WorkerSupervisor::Start(const v1::Job& job, const std::vector<v1::Device>& 
 }
 
 void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
-  absl::StatusOr<std::unique_ptr<WorkerProcess>> process = launcher_.Launch(worker->job, worker->devices);
-  const bool is_waiting = absl::IsUnavailable(process.status()) && MonotonicNow() < worker->launch_until;
+  absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> processes =
+      launcher_.Launch(worker->job, worker->devices);
+  const bool is_waiting = absl::IsUnavailable(processes.status()) && MonotonicNow() < worker->launch_until;
   if (!is_waiting) worker->job.Clear();
   MutexLock lock(&mutex_);
-  if (process.ok()) {
-    spdlog::info("worker started job={} attempt={} pid={}", worker->job_id, worker->attempt,
-                 (*process)->pid());
-    worker->process = *std::move(process);
+  if (processes.ok()) {
+    for (const std::unique_ptr<WorkerProcess>& process : *processes) {
+      spdlog::info("worker started job={} attempt={} pid={}", worker->job_id, worker->attempt,
+                   process->pid());
+    }
+    worker->processes = *std::move(processes);
     worker->phase = Worker::Phase::kRunning;
     worker->attend_at = absl::InfiniteFuture();
   } else if (is_waiting) {
     worker->attend_at = MonotonicNow() + kResolveInterval;
   } else {
     spdlog::error("worker not started job={} attempt={}: {}", worker->job_id, worker->attempt,
-                  process.status().ToString());
+                  processes.status().ToString());
     worker->phase = Worker::Phase::kEnded;
     worker->lost_reason = v1::STATE_REASON_WORKER_START_FAILED;
-    worker->lost_message = absl::StrCat("The worker could not be started: ", process.status().message());
+    worker->lost_message = absl::StrCat("The worker could not be started: ", processes.status().message());
     worker->attend_at = absl::InfinitePast();
   }
 }
@@ -212,7 +241,7 @@ std::vector<v1::Job> WorkerSupervisor::FindLingering() {
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::string id = entry->path().filename().string();
     const absl::StatusOr<std::optional<WorkerLock::Holder>> holder =
-        WorkerLock::FindHolder(JobFolder(entry->path().string()).LockPath());
+        FindHolderOfAny(JobFolder(entry->path().string()));
     if (!holder.ok() || !holder->has_value()) continue;
     absl::StatusOr<v1::Job> job = jobs_->Get(id);
     const bool was_preempted = job.ok() && job->state() == v1::JOB_STATE_QUEUED;
@@ -244,9 +273,10 @@ void WorkerSupervisor::Adopt(const v1::Job& job) {
   worker->job_id = JobId(job.name());
   worker->attempt = job.attempt();
   worker->folder = JobFolder(job.folder());
-  worker->lost_message = "The worker ended while no daemon was running.";
-  const absl::StatusOr<std::optional<WorkerLock::Holder>> holder =
-      WorkerLock::FindHolder(worker->folder.LockPath());
+  worker->workers = std::max(1, job.spec().replicas().workers());
+  worker->replicas = job.devices_size();
+  worker->lost_message = kEndedUnwatched;
+  const absl::StatusOr<std::optional<WorkerLock::Holder>> holder = FindHolderOfAny(worker->folder);
   // Where the lock cannot even be tested, the monitor goes on trying: no one may take the devices meanwhile.
   if (!holder.ok() || (holder->has_value() && (*holder)->attempt == worker->attempt)) {
     spdlog::info("worker adopted job={} attempt={}", worker->job_id, worker->attempt);
@@ -369,13 +399,16 @@ void WorkerSupervisor::Monitor() {
     const absl::Time next = Attend();
 
     std::vector<pollfd> fds = {{wake_fd_.get(), POLLIN, 0}};
-    std::vector<std::shared_ptr<Worker>> watched = {nullptr};
+    std::vector<std::pair<std::shared_ptr<Worker>, int>> watched = {{nullptr, 0}};
     {
       MutexLock lock(&mutex_);
       for (const auto& [job_id, worker] : workers_) {
         if (worker->phase != Worker::Phase::kRunning) continue;
-        fds.push_back({worker->process->pidfd(), POLLIN, 0});
-        watched.push_back(worker);
+        for (const std::unique_ptr<WorkerProcess>& process : worker->processes) {
+          if (!IsRunning(process)) continue;
+          fds.push_back({process->pidfd(), POLLIN, 0});
+          watched.emplace_back(worker, static_cast<int>(&process - worker->processes.data()));
+        }
       }
     }
     const absl::Duration wait = std::clamp(next - MonotonicNow(), absl::ZeroDuration(), absl::Hours(1));
@@ -384,7 +417,7 @@ void WorkerSupervisor::Monitor() {
     uint64_t calls;
     [[maybe_unused]] const ssize_t count = read(wake_fd_.get(), &calls, sizeof(calls));
     for (size_t i = 1; i < fds.size(); ++i) {
-      if (fds[i].revents != 0 && !Stopping()) End(watched[i]);
+      if (fds[i].revents != 0 && !Stopping()) EndProcess(watched[i].first, watched[i].second);
     }
   }
 }
@@ -404,14 +437,14 @@ absl::Time WorkerSupervisor::Attend() {
       if (worker->phase != Worker::Phase::kRunning) continue;
       if (worker->terminate_at <= now) {
         spdlog::warn("worker does not go, sending SIGTERM job={} attempt={}", job_id, worker->attempt);
-        worker->process->SignalGroup(SIGTERM);
+        SignalAll(*worker, SIGTERM);
         worker->killed = true;
         worker->terminate_at = absl::InfiniteFuture();
         worker->kill_at = now + options_.kill_grace;
       }
       if (worker->kill_at <= now) {
         spdlog::warn("worker does not go, sending SIGKILL job={} attempt={}", job_id, worker->attempt);
-        worker->process->SignalGroup(SIGKILL);
+        SignalAll(*worker, SIGKILL);
         worker->kill_at = absl::InfiniteFuture();
       }
     }
@@ -435,54 +468,96 @@ absl::Time WorkerSupervisor::Attend() {
 }
 
 void WorkerSupervisor::Resolve(const std::shared_ptr<Worker>& worker) {
-  absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
-      WorkerProcess::FindByLock(worker->folder.LockPath());
+  std::vector<std::unique_ptr<WorkerProcess>> processes(CountLocks(worker->folder));
+  bool all_known = true;
+  for (size_t i = 0; i < processes.size(); ++i) {
+    absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
+        WorkerProcess::FindByLock(worker->folder.LockPath(static_cast<int>(i)));
+    if (process.ok()) {
+      processes[i] = *std::move(process);
+    } else if (!absl::IsNotFound(process.status())) {
+      all_known = false;
+    }
+  }
   MutexLock lock(&mutex_);
-  if (process.ok()) {
-    worker->process = *std::move(process);
+  if (!all_known) {
+    worker->attend_at = MonotonicNow() + kResolveInterval;
+  } else if (std::any_of(processes.begin(), processes.end(), IsRunning)) {
+    // The first one alone can say how training ends.
+    if (!IsRunning(processes[0])) {
+      worker->kill_at = MonotonicNow();
+      worker->killed = true;
+    }
+    worker->processes = std::move(processes);
     worker->phase = Worker::Phase::kRunning;
     worker->attend_at = absl::InfiniteFuture();
-  } else if (absl::IsNotFound(process.status())) {
+  } else {
     worker->phase = Worker::Phase::kEnded;
     worker->attend_at = absl::InfinitePast();
-  } else {
-    worker->attend_at = MonotonicNow() + kResolveInterval;
   }
 }
 
-void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
-  std::shared_ptr<WorkerSession> session;
+void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int index) {
   std::unique_ptr<WorkerProcess> process;
   bool killed;
   {
     MutexLock lock(&mutex_);
-    worker->phase = Worker::Phase::kEnded;
-    session = std::move(worker->session);
-    process = std::move(worker->process);
+    process = std::move(worker->processes[index]);
     killed = worker->killed;
   }
-  if (session != nullptr) session->Close();
-  if (process != nullptr) {
-    const WorkerProcess::End end = process->Reap();
-    const std::string description = DescribeEnd(end);
-    spdlog::info("worker ended job={} attempt={} pid={}: it {}", worker->job_id, worker->attempt,
-                 process->pid(), description);
-    worker->crashed = !killed && IsCrash(end);
-    if (killed) {
-      worker->lost_message = "The worker did not stop in time after it was told to, and was killed.";
-    } else {
-      worker->lost_message =
-          absl::StrCat("The worker ", description,
-                       end.exit_code == kWorkerDone ? " without saying how training ended." : ".");
-      // A full disk, mostly: no fault of the worker's.
-      if (end.exit_code == kWorkerSpoolFailed) worker->lost_reason = v1::STATE_REASON_IO_ERROR;
+  const WorkerProcess::End end = process->Reap();
+  spdlog::info("worker ended job={} attempt={} pid={}: it {}", worker->job_id, worker->attempt,
+               process->pid(), DescribeEnd(end));
+  NoteEnd(*worker, index, end, killed);
+  std::shared_ptr<WorkerSession> session;
+  {
+    MutexLock lock(&mutex_);
+    if (std::any_of(worker->processes.begin(), worker->processes.end(), IsRunning)) {
+      // One that has done its part need not wait for the others. Of one that an earlier daemon started it is
+      // not known; without the first one nothing is reported any more.
+      const bool done = end.known && end.exit_code == kWorkerDone;
+      if (index == 0 || !done) {
+        const absl::Duration grace = !end.known            ? options_.exit_grace
+                                     : index == 0 && !done ? absl::ZeroDuration()
+                                                           : kGroupGrace;
+        worker->kill_at = std::min(worker->kill_at, MonotonicNow() + grace);
+        worker->killed = true;
+      }
+      return;
     }
-    if (!killed &&
-        (end.exit_code > 0 || (end.signal != 0 && end.signal != SIGKILL && end.signal != SIGTERM))) {
-      const std::string line = LastLogLine(worker->folder.LogPath());
-      if (!line.empty()) absl::StrAppend(&worker->lost_message, " The last line of its log: ", line);
-    }
+    worker->phase = Worker::Phase::kEnded;
+    session = std::move(worker->session);
   }
+  if (session != nullptr) session->Close();
+  End(worker);
+}
+
+void WorkerSupervisor::NoteEnd(Worker& worker, int index, const WorkerProcess::End& end, bool killed) {
+  if (!killed && IsCrash(end)) worker.crashed = true;
+  // Of several, who did its part did it, and the first that did not counts; unless that had only noticed it.
+  const bool done = end.known && end.exit_code == kWorkerDone;
+  if (worker.workers > 1 && index != 0 && done) return;
+  const bool hearsay = end.exit_code == kWorkerGroupFailed;
+  const bool is_first = worker.lost_message.empty() ||
+                        (worker.lost_message == kEndedUnwatched && (!killed || worker.workers == 1));
+  if (!is_first && (killed || hearsay || !worker.lost_by_hearsay)) return;
+  worker.lost_by_hearsay = hearsay;
+  if (killed) {
+    worker.lost_message = "The worker did not stop in time after it was told to, and was killed.";
+    return;
+  }
+  worker.lost_message = absl::StrCat(NameOf(worker, index), " ", DescribeEnd(end),
+                                     done ? " without saying how training ended." : ".");
+  // A full disk, mostly: no fault of the worker's.
+  if (end.exit_code == kWorkerSpoolFailed) worker.lost_reason = v1::STATE_REASON_IO_ERROR;
+  if (end.exit_code > 0 || (end.signal != 0 && end.signal != SIGKILL && end.signal != SIGTERM)) {
+    const std::string line = LastLogLine(worker.folder.LogPath(index));
+    if (!line.empty()) absl::StrAppend(&worker.lost_message, " The last line of its log: ", line);
+  }
+}
+
+// What can be repeated where the store refuses it.
+void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
   const absl::Status settled =
       SettleWorker(jobs_, worker->job_id, worker->attempt, worker->folder.SpoolPath(worker->attempt),
                    worker->lost_reason, worker->lost_message, [this] { return Stopping(); });

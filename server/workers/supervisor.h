@@ -34,6 +34,9 @@ struct SupervisedWorker;
 // and is adopted by the next one. It is known by the lock that it holds on its job's folder and by its
 // attempt number. When a worker's process ends, whatever it started is killed, the events in its spool are
 // applied, the job fails where they do not say how it ended, and then its lease is given back.
+//
+// Where several workers train a job together, the first one alone connects and has a spool. When one of them
+// ends before training does, the others get a moment to report it and to go, and are then killed.
 class WorkerSupervisor final : public WorkerStarter, public JobObserver, private WorkerSessionHost {
  public:
   struct Options {
@@ -52,6 +55,8 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
     absl::Duration cancel_grace = absl::Seconds(30);
     // How long a worker may go on after its job has ended, likewise.
     absl::Duration exit_grace = absl::Seconds(30);
+    // How long a worker may be silent to those that train a job with it before they give it up.
+    absl::Duration silence_limit = absl::Seconds(30);
     // From SIGTERM to SIGKILL.
     absl::Duration kill_grace = absl::Seconds(5);
   };
@@ -119,7 +124,11 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   absl::Time Attend();
   void Launch(const std::shared_ptr<Worker>& worker);
   void Resolve(const std::shared_ptr<Worker>& worker);
-  // The worker's process is gone: see the class.
+  // A process of the worker's, the one of this index, is gone; with the last one, End.
+  void EndProcess(const std::shared_ptr<Worker>& worker, int index);
+  // What follows from that for how its job is said to have ended, where it does not say so itself.
+  static void NoteEnd(Worker& worker, int index, const WorkerProcess::End& end, bool killed);
+  // All are gone: see the class.
   void End(const std::shared_ptr<Worker>& worker);
 
   const Options options_;

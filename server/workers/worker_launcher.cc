@@ -19,8 +19,7 @@
 #include "google/protobuf/text_format.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
-#include "server/workers/worker_lock.h"
-#include "tandem/internal/v1/worker.pb.h"
+#include "server/workers/job_locks.h"
 
 namespace tandem {
 namespace {
@@ -81,14 +80,8 @@ std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& device
   return environment;
 }
 
-absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::Launch(
+absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(
     const v1::Job& job, const std::vector<v1::Device>& devices) const {
-  const JobFolder folder(job.folder());
-  TANDEM_RETURN_IF_ERROR(MakeFolder(folder.path()));
-  TANDEM_ASSIGN_OR_RETURN(WorkerLock lock, TakeLock(folder.LockPath()));
-  TANDEM_RETURN_IF_ERROR(lock.SetHolder({.attempt = job.attempt()}));
-  TANDEM_RETURN_IF_ERROR(MakeFolder(folder.AttemptFolder(job.attempt())));
-
   internal::v1::WorkerLaunch launch;
   launch.set_job_id(JobId(job.name()));
   launch.set_attempt(job.attempt());
@@ -101,25 +94,71 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::Launch(
                             options_.find_weights(job.spec().initial_weights()));
   }
   launch.set_daemon_target(options_.daemon_target);
-  launch.set_job_folder(folder.path());
+  launch.set_job_folder(job.folder());
+  const int workers = std::max(1, job.spec().replicas().workers());
+  if (workers == 1) return launch;
+  const std::string rendezvous = JobFolder(job.folder()).RendezvousFolder(job.attempt());
+  TANDEM_RETURN_IF_ERROR(MakeFolder(rendezvous));
+  launch.mutable_group()->set_workers(workers);
+  launch.mutable_group()->set_folder(rendezvous);
+  launch.mutable_group()->set_silence_seconds(absl::ToDoubleSeconds(options_.silence_limit));
+  return launch;
+}
+
+absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::LaunchOne(
+    const internal::v1::WorkerLaunch& launch, WorkerLock& lock) const {
+  const JobFolder folder(launch.job_folder());
+  const int worker = launch.group().worker();
   std::string text;
   if (!google::protobuf::TextFormat::PrintToString(launch, &text)) {
     return absl::InternalError("cannot write the launch file as text");
   }
-  const std::string launch_path = folder.LaunchPath(job.attempt());
+  const std::string launch_path = folder.LaunchPath(launch.attempt(), worker);
   TANDEM_RETURN_IF_ERROR(
       WriteFileAtomically(Env::Real(), launch_path, [&](WritableFile& file) { return file.Append(text); }));
 
+  const int workers = std::max(1, launch.group().workers());
+  const int ranks = launch.devices_size() / workers;
   WorkerProcess::Command command;
   command.program = options_.worker_program;
   command.arguments = {"--launch", launch_path, "--lock-fd", absl::StrCat(WorkerLock::kInheritedFd)};
-  command.environment = WorkerEnvironment(devices, options_.algorithms_folder, options_.gpu_uuids);
-  command.log_path = folder.LogPath();
+  command.environment = WorkerEnvironment(
+      {launch.devices().begin() + worker * ranks, launch.devices().begin() + (worker + 1) * ranks},
+      options_.algorithms_folder, options_.gpu_uuids);
+  command.log_path = folder.LogPath(worker);
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(command, lock));
   // The worker writes the same; this is for a daemon that takes over before it comes to that. The worker runs
   // now, so that an error here must not look like one of its start.
-  lock.SetHolder({.attempt = job.attempt(), .pid = process->pid()}).IgnoreError();
+  lock.SetHolder({.attempt = launch.attempt(), .pid = process->pid()}).IgnoreError();
   return process;
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> WorkerLauncher::Launch(
+    const v1::Job& job, const std::vector<v1::Device>& devices) const {
+  const JobFolder folder(job.folder());
+  TANDEM_RETURN_IF_ERROR(MakeFolder(folder.path()));
+  const int workers = std::max(1, job.spec().replicas().workers());
+  // Those of an earlier attempt too, which may have had more.
+  std::vector<WorkerLock> locks;
+  for (int worker = 0; worker < std::max(workers, CountLocks(folder)); ++worker) {
+    TANDEM_ASSIGN_OR_RETURN(WorkerLock lock, TakeLock(folder.LockPath(worker)));
+    TANDEM_RETURN_IF_ERROR(lock.SetHolder({.attempt = job.attempt()}));
+    if (worker < workers) locks.push_back(std::move(lock));
+  }
+  TANDEM_RETURN_IF_ERROR(MakeFolder(folder.AttemptFolder(job.attempt())));
+  TANDEM_ASSIGN_OR_RETURN(internal::v1::WorkerLaunch launch, MakeLaunch(job, devices));
+
+  std::vector<std::unique_ptr<WorkerProcess>> processes;
+  for (int worker = 0; worker < workers; ++worker) {
+    if (workers > 1) launch.mutable_group()->set_worker(worker);
+    absl::StatusOr<std::unique_ptr<WorkerProcess>> process = LaunchOne(launch, locks[worker]);
+    if (!process.ok()) {
+      for (const std::unique_ptr<WorkerProcess>& started : processes) started->Kill();
+      return process.status();
+    }
+    processes.push_back(*std::move(process));
+  }
+  return processes;
 }
 
 }  // namespace tandem

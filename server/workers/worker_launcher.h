@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/workers/worker_lock.h"
 #include "server/workers/worker_process.h"
+#include "tandem/internal/v1/worker.pb.h"
 #include "tandem/v1/dataset.pb.h"
 #include "tandem/v1/device.pb.h"
 #include "tandem/v1/job.pb.h"
@@ -26,6 +29,8 @@ class WorkerLauncher {
     std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
     // The file of a job's initial weights, as WorkerLaunch.initial_weights_path.
     std::function<absl::StatusOr<std::string>(const v1::InitialWeights&)> find_weights;
+    // How long a worker may be silent to those that train a job with it, as WorkerGroup.silence_seconds.
+    absl::Duration silence_limit = absl::Seconds(30);
     // Where workers keep which algorithms are the fastest, for all later ones; empty: nowhere.
     std::string algorithms_folder = {};
     // The UUIDs of all GPUs that the daemon has, in the order of their indices.
@@ -34,13 +39,21 @@ class WorkerLauncher {
 
   explicit WorkerLauncher(Options options) : options_(std::move(options)) {}
 
-  // Starts the worker for Job.attempt on these devices, in the order of ranks. UNAVAILABLE: a worker of an
-  // earlier attempt held the job's lock and was killed; it is gone soon, so try again. Other errors: it could
-  // not be started, and will not be. Waits for nothing but the disk.
-  absl::StatusOr<std::unique_ptr<WorkerProcess>> Launch(const v1::Job& job,
-                                                        const std::vector<v1::Device>& devices) const;
+  // Starts the workers for Job.attempt on these devices, in the order of ranks: as many as the job wants.
+  // UNAVAILABLE: a worker of an earlier attempt held one of the job's locks and was killed; it is gone soon,
+  // so try again. Other errors: they could not be started, and will not be; none runs. Waits for nothing but
+  // the disk.
+  absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> Launch(
+      const v1::Job& job, const std::vector<v1::Device>& devices) const;
 
  private:
+  // What all of a job's workers are started with.
+  absl::StatusOr<internal::v1::WorkerLaunch> MakeLaunch(const v1::Job& job,
+                                                        const std::vector<v1::Device>& devices) const;
+  // Starts one, which inherits `lock`.
+  absl::StatusOr<std::unique_ptr<WorkerProcess>> LaunchOne(const internal::v1::WorkerLaunch& launch,
+                                                           WorkerLock& lock) const;
+
   const Options options_;
 };
 

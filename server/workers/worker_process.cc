@@ -18,6 +18,8 @@
 namespace tandem {
 namespace {
 
+// A killed process is gone as soon as the kernel comes to it, unless it waits for a disk.
+constexpr int kKillMilliseconds = 5000;
 constexpr char kCannotPrepare[] = "cannot prepare the start of a worker";
 
 // <sys/pidfd.h> lacks extern "C" in Debian 12's glibc.
@@ -166,6 +168,12 @@ WorkerProcess::End WorkerProcess::Reap() {
   return end;
 }
 
+void WorkerProcess::Kill() {
+  SignalGroup(SIGKILL);
+  pollfd ended = {pidfd_.get(), POLLIN, 0};
+  if (poll(&ended, 1, kKillMilliseconds) == 1) Reap();
+}
+
 std::string DescribeEnd(const WorkerProcess::End& end) {
   if (!end.known) return "ended; how is not known, as an earlier daemon had started it";
   if (end.signal != 0) {
@@ -187,6 +195,8 @@ std::string DescribeEnd(const WorkerProcess::End& end) {
       return text + ": the daemon had dismissed it";
     case kWorkerDeviceFailed:
       return text + ": CUDA failed on its GPU";
+    case kWorkerGroupFailed:
+      return text + ": training could not go on";
     default:
       return text;
   }

@@ -64,6 +64,8 @@ class WorkerProcess {
   };
   // Once pidfd() is readable: kills what is left of the group, and reaps the process.
   End Reap();
+  // Ends it at once, and waits for that, a few seconds at most.
+  void Kill();
 
  private:
   class SpawnSettings;

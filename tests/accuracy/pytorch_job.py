@@ -291,7 +291,7 @@ def main():
     normalize = make_normalize(dataset.get("normalization", {}), images)
     net = make_network(spec["model"], images.shape[1:]).to(args.device)
     replicas = spec.get("replicas", {})
-    settings(replicas, "count", "prefetch", "device_kind", "all_reduce", "parameter_averaging", replicas_per_device=1)
+    settings(replicas, "count", "prefetch", "device_kind", "all_reduce", "parameter_averaging", replicas_per_device=1, workers=1)
     count = int(replicas.get("count", 1))
     averaging = replicas.get("parameter_averaging")
     if averaging is None and count > 1 and any(isinstance(module, nn.BatchNorm2d) for module in net.modules()):

@@ -271,7 +271,11 @@ class GlooCommunicator final : public Communicator, public PeerListener {
     }
   }
 
-  std::string NameOf(int peer) const { return absl::StrCat("rank ", peer, " of ", world_size()); }
+  std::string NameOf(int peer) const {
+    const bool noted = peer < static_cast<int>(options_.notes.size());
+    return absl::StrCat("rank ", peer, " of ", world_size(),
+                        noted ? absl::StrCat(" (", options_.notes[peer], ")") : "");
+  }
 
   void PeerAborted(int, absl::Status status) override { End(std::move(status), /*tell=*/false); }
 

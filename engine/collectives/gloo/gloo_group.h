@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -16,6 +17,8 @@ struct GlooOptions {
   int world_size = 1;
   // The name or address of this host by which the other ranks reach it.
   std::string host = "127.0.0.1";
+  // What is said of each rank beside its number where it is named, such as its host; may be empty.
+  std::vector<std::string> notes = {};
   // For all ranks to come together.
   absl::Duration connect_timeout = absl::Seconds(60);
   // A rank that is not heard of for so long counts as lost, whatever it was doing: its process, its host or

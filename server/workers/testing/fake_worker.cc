@@ -13,6 +13,10 @@
 //   device       as unreported, but says by its exit code that its GPU failed
 //   exit         says something and exits with code 7
 //   unconnected  waits for its end without a word to the daemon
+//
+// Of several workers the first does that, and the others wait for their ends, but where its name is
+//   share        each as succeed: the others exit at once
+//   notice       worker 1 exits as one that has noticed that another is lost, and the first waits for its end
 
 #include <fcntl.h>
 #include <grpcpp/grpcpp.h>
@@ -145,7 +149,8 @@ int Main(int argc, char** argv) {
   WorkerLaunch launch;
   if (!google::protobuf::TextFormat::ParseFromString(text, &launch)) return kWorkerBadLaunch;
   const JobFolder folder(launch.job_folder());
-  absl::StatusOr<WorkerLock> lock = WorkerLock::Inherit(std::atoi(argv[4]), folder.LockPath());
+  const int index = launch.group().worker();
+  absl::StatusOr<WorkerLock> lock = WorkerLock::Inherit(std::atoi(argv[4]), folder.LockPath(index));
   if (!lock.ok() || !lock->SetHolder({.attempt = launch.attempt(), .pid = getpid()}).ok())
     return kWorkerLockHeld;
   file.close();
@@ -158,6 +163,12 @@ int Main(int argc, char** argv) {
   }
 
   const std::string& behaviour = launch.spec().name();
+  if (index > 0 && behaviour == "share") return kWorkerDone;
+  if (index == 1 && behaviour == "notice") {
+    std::fprintf(stderr, "rank 0 of 2 (worker 0) has been silent for 30s\n");
+    return kWorkerGroupFailed;
+  }
+  if (index > 0 || behaviour == "notice") pause();
   if (behaviour == "exit") {
     std::fprintf(stderr, "first line\nthe last words\n");
     return 7;

@@ -12,6 +12,7 @@
 #include "engine/base/clock.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
+#include "server/workers/job_locks.h"
 #include "server/workers/pending_result.h"
 #include "server/workers/worker_lock.h"
 
@@ -77,9 +78,10 @@ void SupervisingDaemon::Begin() {
   ASSERT_TRUE(begun.ok()) << begun;
 }
 
-std::string SupervisingDaemon::Create(const std::string& behaviour) {
+std::string SupervisingDaemon::Create(const std::string& behaviour, int workers) {
   JobMachine::NewJob job;
   job.spec.set_name(behaviour);
+  job.spec.mutable_replicas()->set_workers(workers);
   const PendingResult<v1::Job> created;
   jobs_->Create(job, created.Callback());
   const absl::StatusOr<v1::Job> result = created.Wait();
@@ -89,22 +91,28 @@ std::string SupervisingDaemon::Create(const std::string& behaviour) {
 
 v1::Job SupervisingDaemon::Schedule(const std::string& id) {
   const PendingResult<v1::Job> scheduled;
-  jobs_->Schedule(id, {"devices/cpu:0"}, scheduled.Callback());
+  const int workers = Get(id).spec().replicas().workers();
+  std::vector<std::string> devices;
+  for (int worker = 0; worker < workers; ++worker) devices.push_back(absl::StrCat("devices/cpu:", worker));
+  jobs_->Schedule(id, devices, scheduled.Callback());
   const absl::StatusOr<v1::Job> result = scheduled.Wait();
   EXPECT_TRUE(result.ok()) << result.status();
   return *result;
 }
 
 void SupervisingDaemon::Start(const v1::Job& job) {
-  v1::Device device;
-  device.set_name("devices/cpu:0");
-  device.set_kind(v1::DEVICE_KIND_CPU);
-  device.set_threads(1);
-  supervisor_->Start(job, {device});
+  std::vector<v1::Device> devices;
+  for (const std::string& name : job.devices()) {
+    v1::Device& device = devices.emplace_back();
+    device.set_name(name);
+    device.set_kind(v1::DEVICE_KIND_CPU);
+    device.set_threads(1);
+  }
+  supervisor_->Start(job, devices);
 }
 
-std::string SupervisingDaemon::Run(const std::string& behaviour) {
-  const std::string id = Create(behaviour);
+std::string SupervisingDaemon::Run(const std::string& behaviour, int workers) {
+  const std::string id = Create(behaviour, workers);
   Start(Schedule(id));
   return id;
 }
@@ -167,8 +175,8 @@ std::vector<std::string> SupervisingDaemon::Notices(const std::string& id) {
   return notices;
 }
 
-pid_t SupervisingDaemon::WorkerPid(const std::string& id) {
-  const auto holder = WorkerLock::FindHolder(JobFolder(Get(id).folder()).LockPath());
+pid_t SupervisingDaemon::WorkerPid(const std::string& id, int worker) {
+  const auto holder = WorkerLock::FindHolder(JobFolder(Get(id).folder()).LockPath(worker));
   EXPECT_TRUE(holder.ok()) << holder.status();
   return holder.ok() && holder->has_value() ? (*holder)->pid : 0;
 }
@@ -190,8 +198,11 @@ SupervisorFixture::SupervisorFixture() : state_folder_("/tmp/supervisor 100%_XXX
 SupervisorFixture::~SupervisorFixture() {
   // No worker outlives its test.
   for (const auto& entry : std::filesystem::directory_iterator(state_folder_ + "/jobs")) {
-    const auto holder = WorkerLock::FindHolder(JobFolder(entry.path().string()).LockPath());
-    if (holder.ok() && holder->has_value() && (*holder)->pid > 0) kill(-(*holder)->pid, SIGKILL);
+    const JobFolder folder(entry.path().string());
+    for (int worker = 0; worker < CountLocks(folder); ++worker) {
+      const auto holder = WorkerLock::FindHolder(folder.LockPath(worker));
+      if (holder.ok() && holder->has_value() && (*holder)->pid > 0) kill(-(*holder)->pid, SIGKILL);
+    }
   }
   daemon_.reset();
   std::filesystem::remove_all(scratch_);

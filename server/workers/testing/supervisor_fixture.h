@@ -34,11 +34,12 @@ class SupervisingDaemon {
 
   void Begin();
 
-  std::string Create(const std::string& behaviour);
+  // `workers`: of each, one replica.
+  std::string Create(const std::string& behaviour, int workers = 1);
   v1::Job Schedule(const std::string& id);
   void Start(const v1::Job& job);
   // Makes a job with this behaviour and starts its worker.
-  std::string Run(const std::string& behaviour);
+  std::string Run(const std::string& behaviour, int workers = 1);
 
   void Cancel(const std::string& id);
   void Pause(const std::string& id);
@@ -51,7 +52,7 @@ class SupervisingDaemon {
   v1::Job WaitForEnd(const std::string& id);
   std::vector<std::string> Notices(const std::string& id);
   // Of the job's live worker; 0 where there is none.
-  pid_t WorkerPid(const std::string& id);
+  pid_t WorkerPid(const std::string& id, int worker = 0);
 
   // "<job>/<attempt>" of the leases that are back, and " crashed" where their workers did.
   std::vector<std::string> released();

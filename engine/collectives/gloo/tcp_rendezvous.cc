@@ -1,0 +1,327 @@
+#include "engine/collectives/gloo/tcp_rendezvous.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <list>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "engine/base/mutex.h"
+#include "engine/base/status_macros.h"
+
+// A connection is one question and its answer. Question: what is wanted ('P'ublish or 'A'wait), how long an
+// answer may take (milliseconds), the key and the value. Answer: whether there is one, and the value. Numbers
+// have 32 bits, the least byte first, on the machines that this runs on; texts stand after their lengths.
+namespace tandem {
+namespace {
+
+constexpr uint32_t kLongestText = 1 << 16;
+constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
+// For what is on its way.
+constexpr absl::Duration kTransferTime = absl::Seconds(10);
+
+struct Question {
+  char wanted = 'A';
+  uint32_t milliseconds = 0;
+  std::string key;
+  std::string value;
+};
+
+// A socket that is closed with its owner.
+class Socket {
+ public:
+  explicit Socket(int fd = -1) : fd_(fd) {}
+  ~Socket() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  int fd() const { return fd_; }
+  bool open() const { return fd_ >= 0; }
+
+  // Whether a read waits no longer than that.
+  void SetPatience(absl::Duration patience) const {
+    const timeval time = absl::ToTimeval(patience);
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
+    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time));
+  }
+  bool Write(absl::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t count = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (count <= 0) return false;
+      bytes.remove_prefix(count);
+    }
+    return true;
+  }
+  bool Read(void* data, size_t bytes) const {
+    auto* free = static_cast<char*>(data);
+    while (bytes > 0) {
+      const ssize_t count = recv(fd_, free, bytes, 0);
+      if (count <= 0) return false;
+      free += count;
+      bytes -= count;
+    }
+    return true;
+  }
+  bool ReadText(std::string* text) const {
+    uint32_t length = 0;
+    if (!Read(&length, sizeof(length)) || length > kLongestText) return false;
+    text->resize(length);
+    return Read(text->data(), length);
+  }
+
+ private:
+  int fd_;
+};
+
+void AppendText(const std::string& text, std::string* bytes) {
+  const auto length = static_cast<uint32_t>(text.size());
+  bytes->append(reinterpret_cast<const char*>(&length), sizeof(length));
+  bytes->append(text);
+}
+
+// The socket's own address, as digits.
+std::string OwnAddress(int fd) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  char text[NI_MAXHOST] = {};
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
+      getnameinfo(reinterpret_cast<sockaddr*>(&address), size, text, sizeof(text), nullptr, 0,
+                  NI_NUMERICHOST) != 0) {
+    return "";
+  }
+  // IPv4, as a socket for both sees it.
+  const absl::string_view whole = text;
+  constexpr absl::string_view kMapped = "::ffff:";
+  return std::string(whole.substr(0, kMapped.size()) == kMapped ? whole.substr(kMapped.size()) : whole);
+}
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+// INVALID_ARGUMENT where `address` is no HOST:PORT; UNAVAILABLE where the host is not known.
+absl::StatusOr<Addresses> Resolve(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  uint32_t port = 0;
+  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
+      port == 0 || port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", address, "' is no HOST:PORT with a port from 1 to 65535"));
+  }
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  addrinfo wanted = {};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &wanted, &found); error != 0) {
+    return absl::UnavailableError(absl::StrCat("cannot find the host ", host, ": ", gai_strerror(error)));
+  }
+  return Addresses(found, &freeaddrinfo);
+}
+
+absl::StatusOr<Socket> ConnectOnce(const std::string& address) {
+  TANDEM_ASSIGN_OR_RETURN(const Addresses addresses, Resolve(address));
+  int error = 0;
+  for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
+    Socket connection(socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    connection.SetPatience(kTransferTime);
+    if (connection.open() && connect(connection.fd(), one->ai_addr, one->ai_addrlen) == 0) return connection;
+    error = errno;
+  }
+  return absl::UnavailableError(absl::StrCat("cannot reach ", address, ": ", strerror(error)));
+}
+
+// Until somebody listens there.
+absl::StatusOr<Socket> Connect(const std::string& address, absl::Time deadline) {
+  while (true) {
+    absl::StatusOr<Socket> connection = ConnectOnce(address);
+    if (connection.ok() || !absl::IsUnavailable(connection.status()) || absl::Now() >= deadline)
+      return connection;
+    absl::SleepFor(kRetryInterval);
+  }
+}
+
+absl::StatusOr<std::string> Ask(const std::string& address, const Question& question) {
+  const absl::Duration patience = absl::Milliseconds(question.milliseconds);
+  TANDEM_ASSIGN_OR_RETURN(const Socket connection, Connect(address, absl::Now() + patience));
+  connection.SetPatience(patience + kTransferTime);
+  std::string bytes(1, question.wanted);
+  bytes.append(reinterpret_cast<const char*>(&question.milliseconds), sizeof(question.milliseconds));
+  AppendText(question.key, &bytes);
+  AppendText(question.value, &bytes);
+  char known = 0;
+  std::string value;
+  if (!connection.Write(bytes) || !connection.Read(&known, 1) || !connection.ReadText(&value)) {
+    return absl::UnavailableError(absl::StrCat("lost the connection to ", address));
+  }
+  if (known == 0) {
+    return absl::DeadlineExceededError(absl::StrCat(question.key, " has not become known at ", address,
+                                                    " within ", absl::FormatDuration(patience)));
+  }
+  return value;
+}
+
+}  // namespace
+
+// Keeps what is published, and answers; a thread a connection.
+class TcpRendezvous::Server {
+ public:
+  explicit Server(Socket listener) : listener_(std::move(listener)) {
+    thread_ = std::thread([this] { Accept(); });
+  }
+  ~Server() {
+    {
+      MutexLock lock(&mutex_);
+      stopping_ = true;
+      shutdown(listener_.fd(), SHUT_RDWR);
+      for (const Socket& connection : connections_) shutdown(connection.fd(), SHUT_RDWR);
+    }
+    thread_.join();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  // This host's address, as the first who came reached it; empty where nobody came within `timeout`.
+  std::string AwaitHost(absl::Duration timeout) {
+    MutexLock lock(&mutex_);
+    const auto known = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !host_.empty(); };
+    mutex_.AwaitWithTimeout(absl::Condition(&known), timeout);
+    return host_;
+  }
+
+ private:
+  void Accept() {
+    while (true) {
+      Socket connection(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+      MutexLock lock(&mutex_);
+      if (stopping_) return;
+      if (!connection.open()) {
+        // Of somebody who went away, or no more files: the next one may do.
+        if (errno != EBADF && errno != EINVAL) continue;
+        return;
+      }
+      if (host_.empty()) host_ = OwnAddress(connection.fd());
+      connection.SetPatience(kTransferTime);
+      connections_.push_back(std::move(connection));
+      threads_.emplace_back([this, connection = &connections_.back()] { Answer(*connection); });
+    }
+  }
+
+  void Answer(const Socket& connection) {
+    Question question;
+    if (connection.Read(&question.wanted, 1) &&
+        connection.Read(&question.milliseconds, sizeof(question.milliseconds)) &&
+        connection.ReadText(&question.key) && connection.ReadText(&question.value)) {
+      std::string answer(1, '\0');
+      std::string value;
+      {
+        MutexLock lock(&mutex_);
+        if (question.wanted == 'P') values_.emplace(question.key, std::move(question.value));
+        const auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+          return stopping_ || values_.count(question.key) > 0;
+        };
+        mutex_.AwaitWithTimeout(absl::Condition(&known), absl::Milliseconds(question.milliseconds));
+        if (const auto found = values_.find(question.key); found != values_.end()) {
+          answer[0] = 1;
+          value = found->second;
+        }
+      }
+      AppendText(value, &answer);
+      connection.Write(answer);
+    }
+    // Closed with the server; whoever asked need not wait for that.
+    shutdown(connection.fd(), SHUT_RDWR);
+  }
+
+  const Socket listener_;
+  Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string host_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> values_ ABSL_GUARDED_BY(mutex_);
+  std::list<Socket> connections_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+  std::list<std::thread> threads_;  // Of `thread_`, until it has ended.
+};
+
+TcpRendezvous::TcpRendezvous(std::string address) : address_(std::move(address)) {}
+
+TcpRendezvous::~TcpRendezvous() = default;
+
+absl::StatusOr<std::unique_ptr<TcpRendezvous>> TcpRendezvous::Serve(const std::string& address,
+                                                                    absl::Duration timeout) {
+  TANDEM_ASSIGN_OR_RETURN(const Addresses addresses, Resolve(address));
+  // Of all families, as the others may reach this host by another name.
+  Socket listener(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 six = {};
+  sockaddr_in four = {};
+  const int on = 1, off = 0;
+  const sockaddr* own = reinterpret_cast<const sockaddr*>(&six);
+  socklen_t size = sizeof(six);
+  const sockaddr* first = addresses->ai_addr;
+  const in_port_t port = first->sa_family == AF_INET6
+                             ? reinterpret_cast<const sockaddr_in6*>(first)->sin6_port
+                             : reinterpret_cast<const sockaddr_in*>(first)->sin_port;
+  six.sin6_family = AF_INET6;
+  six.sin6_port = port;
+  four.sin_family = AF_INET;
+  four.sin_port = port;
+  if (listener.open()) {
+    setsockopt(listener.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  } else {
+    listener = Socket(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    own = reinterpret_cast<const sockaddr*>(&four);
+    size = sizeof(four);
+  }
+  setsockopt(listener.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (bind(listener.fd(), own, size) != 0 || listen(listener.fd(), SOMAXCONN) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen at the port of ", address, ": ", strerror(errno)));
+  }
+  std::unique_ptr<TcpRendezvous> rendezvous(new TcpRendezvous(address));
+  rendezvous->server_ = std::make_unique<Server>(std::move(listener));
+  rendezvous->host_ = rendezvous->server_->AwaitHost(timeout);
+  if (rendezvous->host_.empty()) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("no other worker has come to ", address, " within ", absl::FormatDuration(timeout)));
+  }
+  return rendezvous;
+}
+
+absl::StatusOr<std::unique_ptr<TcpRendezvous>> TcpRendezvous::Reach(const std::string& address,
+                                                                    absl::Duration timeout) {
+  TANDEM_ASSIGN_OR_RETURN(const Socket connection, Connect(address, absl::Now() + timeout));
+  std::unique_ptr<TcpRendezvous> rendezvous(new TcpRendezvous(address));
+  rendezvous->host_ = OwnAddress(connection.fd());
+  return rendezvous;
+}
+
+absl::Status TcpRendezvous::Publish(const std::string& key, const std::string& value) {
+  return Ask(address_, {.wanted = 'P',
+                        .milliseconds = static_cast<uint32_t>(absl::ToInt64Milliseconds(kTransferTime)),
+                        .key = key,
+                        .value = value})
+      .status();
+}
+
+absl::StatusOr<std::string> TcpRendezvous::Await(const std::string& key, absl::Duration timeout) {
+  const int64_t milliseconds = std::clamp<int64_t>(absl::ToInt64Milliseconds(timeout), 0, UINT32_MAX);
+  return Ask(address_,
+             {.wanted = 'A', .milliseconds = static_cast<uint32_t>(milliseconds), .key = key, .value = ""});
+}
+
+}  // namespace tandem

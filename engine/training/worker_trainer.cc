@@ -1,0 +1,453 @@
+#include "engine/training/worker_trainer.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
+#include "engine/base/memory_error.h"
+#include "engine/base/status_macros.h"
+#include "engine/collectives/local/local_group.h"
+#include "engine/data/augment/augmenter.h"
+#include "engine/optimizers/optimizer.h"
+#include "engine/training/gathering.h"
+#include "engine/training/initial_weights.h"
+#include "engine/training/model_file.h"
+#include "engine/training/notices.h"
+#include "engine/training/plan.h"
+#include "engine/training/replica_spec.h"
+#include "engine/training/signal_line.h"
+
+namespace tandem {
+
+void WorkerTrainer::Fail(const absl::Status& status) {
+  {
+    MutexLock lock(&mutex_);
+    if (failure_.ok()) failure_ = status;
+  }
+  failed_.store(true, std::memory_order_release);
+  if (Communicator* const group = group_.load(); group != nullptr) group->Abort(status);
+}
+
+absl::Status WorkerTrainer::Connect() {
+  if (spread()) {
+    TANDEM_ASSIGN_OR_RETURN(communicators_, options_.group.connect(first_rank_, local_count()));
+  } else {
+    communicators_ = CreateLocalGroup(count(), options_.watchdog);
+  }
+  group_.store(communicators_[0].get());
+  return failed() ? failure() : absl::OkStatus();
+}
+
+absl::Status WorkerTrainer::OpenData() {
+  absl::StatusOr<OpenedDataset> opened = OpenDataset(options_.dataset);
+  if (!opened.ok()) return absl::DataLossError(opened.status().message());
+  data_ = *std::move(opened);
+  // The job for itself was checked when the trainer was made.
+  const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
+  if (!plan.ok()) return absl::DataLossError(plan.status().message());
+  planned_bytes_ = plan->replica_memory_bytes;
+  data_.train = Augment(std::move(data_.train), options_.dataset.augmentation(), data_.info,
+                        options_.spec.training().seed());
+  return absl::OkStatus();
+}
+
+absl::Status WorkerTrainer::Resume() {
+  TANDEM_ASSIGN_OR_RETURN(
+      resumed_, OpenCheckpoint(options_.env, options_.checkpoint_path, options_.spec.replicas(), count()));
+  if (!resumed_.has_value()) return absl::OkStatus();
+  state_ = resumed_->state;
+  if (!resumed_->notice.empty()) observer_.OnNotice(resumed_->notice);
+  return absl::OkStatus();
+}
+
+void WorkerTrainer::Prepare() {
+  const v1::Training& training = options_.spec.training();
+  std::vector<std::string> devices;
+  for (const v1::Device& device : options_.devices) devices.push_back(device.name());
+  std::vector<double> loads = LoadsOf(options_.spec.replicas());
+  if (options_.spec.replicas().auto_worker_load()) {
+    if (state_.loads.size() == loads.size()) {
+      loads = state_.loads;
+    } else if (count() > 1) {
+      load_meter_ = std::make_unique<LoadMeter>(devices, state_.step);
+    }
+  }
+  Deal(std::move(loads));
+  const bool validates = dealt().validation != nullptr;
+  length_ = dealt().length;
+  learning_rate_ = std::make_unique<LearningRate>(
+      LearningRate::Options{.schedule = training.schedule(),
+                            .learning_rate = LearningRateOf(training.optimizer()),
+                            .steps_per_epoch = length_.steps_per_epoch,
+                            .steps = length_.steps,
+                            .replicas = count()});
+  schedule_ = std::make_unique<StepSchedule>(
+      options_.spec, StepSchedule::Options{.length = length_,
+                                           .replicas = local_count(),
+                                           .validates = validates,
+                                           .first_step = state_.step,
+                                           .seconds_before = state_.summary.training_seconds() +
+                                                             state_.summary.validation_seconds(),
+                                           .pause = &pause_,
+                                           .clock = options_.clock,
+                                           .reports_after = [averaging = &dealt().averaging](int64_t step) {
+                                             return averaging->ReportsAfter(step);
+                                           }});
+  reporter_ =
+      std::make_unique<Reporter>(options_.spec, length_, std::move(devices), validates, learning_rate_.get(),
+                                 &dealt().averaging, options_.clock, &observer_);
+  reporter_->SetLoads(dealt().loads);
+  if (resumed_.has_value()) reporter_->Restore(state_);
+  if (options_.group.worker != 0) return;
+  if (options_.checkpoint_path.empty() && options_.best_path.empty()) return;
+  keeper_ = std::make_unique<CheckpointKeeper>(CheckpointKeeper::Options{
+      .env = options_.env,
+      .checkpoint_path = options_.checkpoint_path,
+      .best_path = options_.best_path,
+      .replicas = count(),
+      .save_model = [this](const std::string& path,
+                           const Snapshot& snapshot) { return WriteModelOf(snapshot, path); },
+      .observer = &observer_,
+      .clock = options_.clock,
+      .last_step = state_.step});
+}
+
+absl::Status WorkerTrainer::OpenWeights() {
+  // A checkpoint has more than they are.
+  if (!options_.spec.has_initial_weights() || resumed_.has_value()) return absl::OkStatus();
+  absl::StatusOr<std::map<std::string, Tensor>> weights =
+      ReadInitialWeights(options_.spec, options_.initial_weights_path);
+  if (!weights.ok()) return absl::DataLossError(weights.status().message());
+  initial_weights_ = *std::move(weights);
+  observer_.OnNotice(WeightsNotice(options_.spec.initial_weights(), initial_weights_.size()));
+  return absl::OkStatus();
+}
+
+absl::Status WorkerTrainer::Begin() {
+  if (failed()) return failure();
+  // First, so that workers hear of each other's ends from then on.
+  TANDEM_RETURN_IF_ERROR(Connect());
+  const absl::Status opened = CatchNoMemory([this]() -> absl::Status {
+    TANDEM_RETURN_IF_ERROR(OpenData());
+    TANDEM_RETURN_IF_ERROR(Resume());
+    return OpenWeights();
+  });
+  if (opened.ok() || !spread()) return opened;
+  communicators_[0]->Abort(options_.group.worker == 0
+                               ? opened
+                               : absl::Status(opened.code(), absl::StrCat("worker ", options_.group.worker,
+                                                                          ": ", opened.message())));
+  // Whichever counts for all.
+  return communicators_[0]->Barrier();
+}
+
+absl::Status WorkerTrainer::Run() {
+  TANDEM_RETURN_IF_ERROR(Begin());
+  Prepare();
+  std::vector<std::thread> threads;
+  for (int local = 0; local < local_count(); ++local)
+    threads.emplace_back([this, local] { RunReplica(local); });
+  for (std::thread& thread : threads) thread.join();
+  if (keeper_ != nullptr) keeper_->Flush();
+  {
+    MutexLock lock(&mutex_);
+    if (!completed_) return WithCheckpoint(failure_);
+  }
+  return WithCheckpoint(CatchNoMemory([this] { return CheckModel(); }));
+}
+
+absl::Status WorkerTrainer::CheckModel() const {
+  TANDEM_ASSIGN_OR_RETURN(const Snapshot snapshot, TakeSnapshot());
+  for (const ReplicaVariables& variables : snapshot) {
+    TANDEM_RETURN_IF_ERROR(CheckFinite(variables, reporter_->Summary().steps()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WorkerTrainer::WithCheckpoint(absl::Status status) const {
+  if (!absl::IsOutOfRange(status) || keeper_ == nullptr || options_.spec.checkpoints().off()) return status;
+  const int64_t step = keeper_->last_step();
+  return absl::OutOfRangeError(absl::StrCat(
+      status.message(), step == 0 ? "; there is no checkpoint from before"
+                                  : absl::StrCat("; the last good checkpoint is that of step ", step)));
+}
+
+v1::TrainingSummary WorkerTrainer::Summary() const {
+  v1::TrainingSummary summary;
+  if (reporter_ != nullptr) summary = reporter_->Summary();
+  if (keeper_ != nullptr) summary.set_checkpoint_step(keeper_->last_step());
+  return summary;
+}
+
+void WorkerTrainer::RunReplica(int local) {
+  absl::Status status = CatchNoMemory([this, local]() -> absl::Status {
+    TANDEM_RETURN_IF_ERROR(OpenInTurn(local));
+    return Train(local);
+  });
+  if (status.ok()) return;
+  if (count() > 1 && !failed()) {
+    // Which of several devices gave trouble matters; the reports' own errors are of all of them.
+    const bool shared = absl::IsOutOfRange(status);
+    if (!shared) {
+      const int rank = first_rank_ + local;
+      status = absl::Status(
+          status.code(),
+          absl::StrCat("replica ", rank, " on ", options_.devices[rank].name(), ": ", status.message()));
+    }
+    // The first error of all counts, which may be that of another worker.
+    communicators_[local]->Abort(status);
+    status = communicators_[local]->Barrier();
+  }
+  Fail(status);
+  MutexLock lock(&mutex_);
+  completed_ = false;
+  opened_ = local_count();
+}
+
+absl::Status WorkerTrainer::OpenInTurn(int local) {
+  for (int worker = 0; worker < options_.group.workers; ++worker) {
+    if (worker == options_.group.worker) TANDEM_RETURN_IF_ERROR(OpenReplica(local));
+    if (spread()) TANDEM_RETURN_IF_ERROR(communicators_[local]->Barrier());
+  }
+  return absl::OkStatus();
+}
+
+// In the order of ranks: the first decides how variables are laid out.
+absl::Status WorkerTrainer::OpenReplica(int local) {
+  {
+    MutexLock lock(&mutex_);
+    const auto turn = [this, local]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return opened_ >= local; };
+    mutex_.Await(absl::Condition(&turn));
+    if (!failure_.ok()) return failure_;
+  }
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
+                          options_.device_factory(options_.devices[first_rank_ + local]));
+  const ReplicaContext context{.spec = &options_.spec,
+                               .data = &data_,
+                               .dealt = &dealt(),
+                               .learning_rate = learning_rate_.get(),
+                               .initial_weights = &initial_weights_,
+                               .first_step = state_.step,
+                               .steps = length_.steps};
+  replicas_[local] = std::make_unique<Replica>(context, std::move(device), communicators_[local].get());
+  TANDEM_RETURN_IF_ERROR(replicas_[local]->Open(local == 0 ? nullptr : replicas_[0].get()));
+  MutexLock lock(&mutex_);
+  replica_bytes_ = std::max(replica_bytes_, replicas_[local]->bytes());
+  ++opened_;
+  return absl::OkStatus();
+}
+
+void WorkerTrainer::TellOfStart() {
+  int64_t bytes = 0;
+  {
+    MutexLock lock(&mutex_);
+    bytes = replica_bytes_;
+  }
+  const v1::Schedule& schedule = options_.spec.training().schedule();
+  for (const std::string& notice :
+       {MemoryNotice(bytes, planned_bytes_), ScalingNotice(schedule, count(), learning_rate_->Rate(0))}) {
+    if (!notice.empty()) observer_.OnNotice(notice);
+  }
+}
+
+absl::Status WorkerTrainer::FillReplica(int local) {
+  Replica& replica = *replicas_[local];
+  if (spread() || !resumed_.has_value()) TANDEM_RETURN_IF_ERROR(replica.InitializeParameters());
+  if (spread()) {
+    TANDEM_ASSIGN_OR_RETURN(const double digest, replica.ParametersDigest());
+    TANDEM_RETURN_IF_ERROR(CheckBeginsAlike(state_.step, digest, communicators_[local].get()));
+  }
+  if (!resumed_.has_value()) return absl::OkStatus();
+  return replica.RestoreVariables(TensorsOfReplica(resumed_->tensors, first_rank_ + local));
+}
+
+absl::Status WorkerTrainer::Train(int local) {
+  TANDEM_RETURN_IF_ERROR(FillReplica(local));
+  Communicator& communicator = *communicators_[local];
+  TANDEM_RETURN_IF_ERROR(communicator.Barrier());
+  if (local == 0) {
+    // All have taken what is theirs.
+    resumed_.reset();
+    initial_weights_.clear();
+    reporter_->Start();
+    TellOfStart();
+    schedule_->Start();
+    MutexLock lock(&mutex_);
+    outcome_ = state_.end;
+    if (state_.step >= length_.steps) outcome_.reason = v1::STATE_REASON_COMPLETED;
+  }
+  TANDEM_RETURN_IF_ERROR(communicator.Barrier());
+  if (state_.end.reason == v1::STATE_REASON_UNSPECIFIED) TANDEM_RETURN_IF_ERROR(TakeSteps(local));
+  if (!spread()) return absl::OkStatus();
+  const Alike alike = dealt().averaging.AlikeAfter(reporter_->Summary().steps());
+  TANDEM_ASSIGN_OR_RETURN(const ReplicaVariables own, replicas_[local]->ReadVariables(alike));
+  TANDEM_ASSIGN_OR_RETURN(Snapshot others,
+                          GatherVariables(own, alike, count() / options_.group.workers, &communicator));
+  if (first_rank_ + local == 0) others_ = std::move(others);
+  return absl::OkStatus();
+}
+
+absl::Status WorkerTrainer::TakeSteps(int local) {
+  Replica& replica = *replicas_[local];
+  SignalLine signals({.schedule = schedule_.get(),
+                      .averaging = &dealt().averaging,
+                      .clock = options_.clock,
+                      .communicator = communicators_[local].get()});
+  for (int64_t step = state_.step; step < length_.steps; ++step) {
+    if (failed()) return failure();
+    TANDEM_RETURN_IF_ERROR(replica.TrainStep(step));
+    if (load_meter_ != nullptr) TANDEM_RETURN_IF_ERROR(MeasureLoads(local, step));
+    TANDEM_ASSIGN_OR_RETURN(const AfterStep after, spread() ? signals.After(step) : schedule_->After(step));
+    if (!after.report) continue;
+    TANDEM_ASSIGN_OR_RETURN(Measurement training, replica.TakeTraining());
+    TANDEM_RETURN_IF_ERROR(Add(&Reporter::AddTraining, local, step + 1, after, std::move(training)));
+    if (after.validate) {
+      TANDEM_ASSIGN_OR_RETURN(Measurement validation,
+                              replica.Validate(step + 1, [this] { return failed(); }));
+      TANDEM_RETURN_IF_ERROR(Add(&Reporter::AddValidation, local, step + 1, after, std::move(validation)));
+    }
+    if (after.settles()) {
+      TANDEM_ASSIGN_OR_RETURN(const bool ends, Settle(local, step + 1, after));
+      if (ends) break;
+      if (local == 0 && after.validate) schedule_->Restart();
+    }
+    // One that steps alone might report again before the others have taken note.
+    if (dealt().averaging.steps_alone()) TANDEM_RETURN_IF_ERROR(communicators_[local]->Barrier());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WorkerTrainer::Add(AddMethod add, int local, int64_t steps, const AfterStep& after,
+                                Measurement own) {
+  const int own_rank = first_rank_ + local;
+  if (!spread()) return (reporter_.get()->*add)(own_rank, steps, after, std::move(own));
+  TANDEM_ASSIGN_OR_RETURN(std::vector<Measurement> all, GatherMeasurements(own, communicators_[local].get()));
+  for (int rank = 0; rank < count(); ++rank) {
+    const bool is_elsewhere = rank < first_rank_ || rank >= first_rank_ + local_count();
+    if (rank != own_rank && (local != 0 || !is_elsewhere)) continue;
+    TANDEM_RETURN_IF_ERROR((reporter_.get()->*add)(rank, steps, after, std::move(all[rank])));
+  }
+  return absl::OkStatus();
+}
+
+TrainingOutcome WorkerTrainer::OutcomeOf(const AfterStep& after) const {
+  if (after.end == v1::STATE_REASON_COMPLETED) {
+    return {after.end,
+            options_.spec.training().steps() > 0 ? "All steps were trained." : "All epochs were trained."};
+  }
+  TrainingOutcome early = reporter_->EarlyEnd();
+  if (early.reason != v1::STATE_REASON_UNSPECIFIED) return early;
+  if (after.end == v1::STATE_REASON_TIME_LIMIT) {
+    return {after.end,
+            absl::StrCat("Training has taken the ", options_.spec.training().early_stopping().max_seconds(),
+                         " s that it was given.")};
+  }
+  return {after.end, ""};
+}
+
+absl::StatusOr<bool> WorkerTrainer::Settle(int local, int64_t steps, const AfterStep& after) {
+  // What all replicas measured decides what follows.
+  TANDEM_RETURN_IF_ERROR(communicators_[local]->Barrier());
+  const TrainingOutcome outcome = OutcomeOf(after);
+  const bool ends = outcome.reason != v1::STATE_REASON_UNSPECIFIED;
+  const bool pauses = outcome.reason == v1::STATE_REASON_PAUSE_REQUESTED;
+  if (local == 0) {
+    if (ends && !pauses && !after.ends_epoch) reporter_->CloseEpoch();
+    MutexLock lock(&mutex_);
+    outcome_ = outcome;
+  }
+  const CheckpointKeeper::Purpose purpose = {
+      .checkpoint = (after.checkpoint || ends) && !options_.spec.checkpoints().off() &&
+                    !options_.checkpoint_path.empty(),
+      .best = reporter_->Improved() && options_.spec.training().best_model().keep_weights() &&
+              !options_.best_path.empty()};
+  if (purpose.checkpoint || purpose.best) TANDEM_RETURN_IF_ERROR(Keep(local, steps, purpose));
+  return ends;
+}
+
+absl::Status WorkerTrainer::Keep(int local, int64_t steps, CheckpointKeeper::Purpose purpose) {
+  const Alike alike = dealt().averaging.AlikeAfter(steps);
+  TANDEM_ASSIGN_OR_RETURN(ReplicaVariables variables, replicas_[local]->ReadVariables(alike));
+  TANDEM_RETURN_IF_ERROR(CheckFinite(variables, steps));
+  const int rank = first_rank_ + local;
+  Snapshot others;
+  if (spread()) {
+    TANDEM_ASSIGN_OR_RETURN(others, GatherVariables(variables, alike, count() / options_.group.workers,
+                                                    communicators_[local].get()));
+  }
+  if (keeper_ == nullptr) return absl::OkStatus();
+  const auto state = [this] {
+    TrainingState state = reporter_->State();
+    // Loads that are still to be measured are none.
+    if (load_meter_ == nullptr || all_dealt_.size() > 1) state.loads = dealt().loads;
+    MutexLock lock(&mutex_);
+    state.end = outcome_.reason == v1::STATE_REASON_PAUSE_REQUESTED ? TrainingOutcome() : outcome_;
+    return state;
+  };
+  for (size_t i = 0; i < others.size(); ++i) {
+    keeper_->Add(local_count() + static_cast<int>(i), std::move(others[i]), purpose, state);
+  }
+  keeper_->Add(rank, std::move(variables), purpose, state);
+  return absl::OkStatus();
+}
+
+absl::Status WorkerTrainer::MeasureLoads(int local, int64_t step) {
+  Communicator& communicator = *communicators_[local];
+  if (!load_meter_->Measure(local, step, replicas_[local]->speed())) return absl::OkStatus();
+  TANDEM_RETURN_IF_ERROR(communicator.Barrier());
+  if (local == 0) {
+    const v1::WorkerLoads loads = load_meter_->Loads(step + 1, dealt().train->BatchSamples(0));
+    std::vector<double> values;
+    for (const v1::ReplicaLoad& replica : loads.replicas()) values.push_back(replica.load());
+    reporter_->SetLoads(values);
+    Deal(std::move(values));
+    observer_.OnWorkerLoads(loads);
+  }
+  // One after the other, as algorithms are timed while they compile.
+  for (int turn = 0; turn <= count(); ++turn) {
+    TANDEM_RETURN_IF_ERROR(communicator.Barrier());
+    if (turn == local) TANDEM_RETURN_IF_ERROR(replicas_[local]->Redeal(&dealt(), step + 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Snapshot> WorkerTrainer::TakeSnapshot() const {
+  Snapshot snapshot;
+  for (const std::unique_ptr<Replica>& replica : replicas_) {
+    if (replica == nullptr) return absl::FailedPreconditionError("there is no model before training");
+    TANDEM_ASSIGN_OR_RETURN(
+        snapshot.emplace_back(),
+        replica->ReadVariables(dealt().averaging.AlikeAfter(reporter_->Summary().steps())));
+  }
+  snapshot.insert(snapshot.end(), others_.begin(), others_.end());
+  return snapshot;
+}
+
+absl::Status WorkerTrainer::WriteModelOf(const Snapshot& snapshot, const std::string& path) const {
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::vector<NamedTensor> tensors,
+      ModelTensors(snapshot, options_.spec.training().has_weight_average(), dealt().averaging.Shares()));
+  v1::JobSpec spec = options_.spec;
+  *spec.mutable_dataset() = submitted_dataset_;
+  SettleLoads(dealt().loads, spec.mutable_replicas());
+  return WriteModel(options_.env, path, spec, tensors,
+                    {.sample_type = data_.info.sample_type,
+                     .normalization = data_.info.normalization,
+                     .class_names = data_.info.class_names,
+                     .resize = ResizeOf(options_.dataset)});
+}
+
+absl::Status WorkerTrainer::SaveModel(const std::string& path) const {
+  if (options_.group.worker != 0) {
+    return absl::FailedPreconditionError("the first of several workers has the model");
+  }
+  if (options_.spec.training().best_model().export_best() && !options_.best_path.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(const std::string best, options_.env->ReadFile(options_.best_path));
+    return WriteFileAtomically(options_.env, path, [&](WritableFile& file) { return file.Append(best); });
+  }
+  TANDEM_ASSIGN_OR_RETURN(const Snapshot snapshot, TakeSnapshot());
+  return WriteModelOf(snapshot, path);
+}
+
+}  // namespace tandem

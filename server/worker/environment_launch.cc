@@ -1,0 +1,132 @@
+#include "server/worker/environment_launch.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
+#include "engine/base/status_macros.h"
+#include "engine/training/plan.h"
+#include "engine/training/replica_spec.h"
+#include "google/protobuf/text_format.h"
+#include "google/protobuf/util/json_util.h"
+#include "server/admission/dataset_catalog.h"
+#include "server/admission/weights_finder.h"
+
+namespace tandem {
+namespace {
+
+constexpr int kMostWorkers = 1024;
+
+absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string text, Env::Real()->ReadFile(path));
+  v1::JobSpec spec;
+  if (absl::EndsWith(path, ".json")) {
+    const auto status = google::protobuf::util::JsonStringToMessage(text, &spec);
+    if (status.ok()) return spec;
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is no job in JSON: ", std::string(status.message())));
+  }
+  if (google::protobuf::TextFormat::ParseFromString(text, &spec)) return spec;
+  return absl::InvalidArgumentError(absl::StrCat(path, " is no job in text format (a JobSpec)"));
+}
+
+// The number in the first of these variables that is set; `otherwise` where none is.
+absl::StatusOr<int> NumberIn(std::initializer_list<const char*> names, int least, int most, int otherwise,
+                             const FindVariable& variable) {
+  for (const char* name : names) {
+    const std::optional<std::string> text = variable(name);
+    if (!text.has_value()) continue;
+    int number = 0;
+    if (absl::SimpleAtoi(*text, &number) && number >= least && number <= most) return number;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the environment's ", name, " is '", *text, "'; it must be from ", least, " to ", most));
+  }
+  return otherwise;
+}
+
+absl::StatusOr<std::string> MasterAddress(const FindVariable& variable) {
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT"}) {
+    if (variable(name).value_or("").empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the environment has no ", name,
+                       "; several workers meet at MASTER_ADDR and MASTER_PORT, where the first one listens"));
+    }
+  }
+  const std::string host = *variable("MASTER_ADDR");
+  const bool is_bare_ipv6 = host.find(':') != std::string::npos && host[0] != '[';
+  return absl::StrCat(is_bare_ipv6 ? absl::StrCat("[", host, "]") : host, ":", *variable("MASTER_PORT"));
+}
+
+}  // namespace
+
+absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const EnvironmentLaunchOptions& options,
+                                                                 const FindVariable& variable) {
+  TANDEM_ASSIGN_OR_RETURN(const int workers,
+                          NumberIn({"WORLD_SIZE", "SLURM_NTASKS"}, 1, kMostWorkers, 1, variable));
+  TANDEM_ASSIGN_OR_RETURN(const int worker, NumberIn({"RANK", "SLURM_PROCID"}, 0, workers - 1, 0, variable));
+  TANDEM_ASSIGN_OR_RETURN(const int here,
+                          NumberIn({"LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE"}, 1, workers, 1, variable));
+  TANDEM_ASSIGN_OR_RETURN(const int local,
+                          NumberIn({"LOCAL_RANK", "SLURM_LOCALID"}, 0, workers - 1, 0, variable));
+  internal::v1::WorkerLaunch launch;
+  TANDEM_ASSIGN_OR_RETURN(*launch.mutable_spec(), ReadJob(options.job_file));
+  v1::Replicas* replicas = launch.mutable_spec()->mutable_replicas();
+  if (replicas->workers() != 0 && replicas->workers() != workers) {
+    return absl::InvalidArgumentError(absl::StrCat("the job's replicas.workers is ", replicas->workers(),
+                                                   ", but there are ", workers,
+                                                   " workers by the environment; leave it out"));
+  }
+  replicas->set_workers(workers);
+  if (replicas->count() == 0 && replicas->worker_load().empty() && replicas->devices_size() <= 1) {
+    replicas->set_count(workers);
+  }
+  launch.set_job_id(std::string(options.job_file));
+  launch.set_attempt(1);
+  launch.set_job_folder(options.output_folder);
+
+  const DatasetCatalog catalog(options.data_folders);
+  TANDEM_ASSIGN_OR_RETURN(*launch.mutable_dataset(), catalog.Resolve(launch.spec().dataset()));
+  if (launch.spec().has_initial_weights()) {
+    const WeightsFinder finder(&catalog, [](const std::string&) -> absl::StatusOr<v1::Job> {
+      return absl::NotFoundError("jobs are a daemon's, and there is none; name a file");
+    });
+    TANDEM_ASSIGN_OR_RETURN(*launch.mutable_initial_weights_path(),
+                            finder.Find(launch.spec().initial_weights()));
+  }
+  FillDefaults(launch.mutable_spec());
+  TANDEM_RETURN_IF_ERROR(CheckJob(launch.spec()));
+
+  const int count = static_cast<int>(LoadsOf(*replicas).size()), each = count / workers;
+  const int processors = static_cast<int>(std::thread::hardware_concurrency());
+  const int threads = options.threads > 0 ? options.threads : std::max(1, processors / (here * each));
+  const bool gpus = replicas->device_kind() == v1::DEVICE_KIND_GPU;
+  const bool reference = replicas->device_kind() == v1::DEVICE_KIND_REFERENCE;
+  for (int rank = 0; rank < count; ++rank) {
+    v1::Device* device = launch.add_devices();
+    device->set_kind(gpus        ? v1::DEVICE_KIND_GPU
+                     : reference ? v1::DEVICE_KIND_REFERENCE
+                                 : v1::DEVICE_KIND_CPU);
+    // GPUs are counted anew on each host.
+    const bool is_own = rank / each == worker;
+    const int index = gpus && is_own ? local * each + rank % each : rank;
+    device->set_name(!replicas->devices().empty() ? replicas->devices(rank % replicas->devices_size())
+                                                  : absl::StrCat("devices/",
+                                                                 gpus        ? "gpu"
+                                                                 : reference ? "reference"
+                                                                             : "cpu",
+                                                                 ":", index));
+    if (!gpus) device->set_threads(threads);
+  }
+  if (workers == 1) return launch;
+  launch.mutable_group()->set_worker(worker);
+  launch.mutable_group()->set_workers(workers);
+  TANDEM_ASSIGN_OR_RETURN(*launch.mutable_group()->mutable_address(), MasterAddress(variable));
+  return launch;
+}
+
+}  // namespace tandem

@@ -1,0 +1,120 @@
+#include "server/worker/environment_launch.h"
+
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using internal::v1::WorkerLaunch;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kJob[] = R"(
+  dataset { synthetic { shape: [4] classes: 2 train_samples: 16 } }
+  model { input { shape: [4] } layers { dense { units: 2 } } }
+  training {
+    loss { softmax_cross_entropy {} }
+    optimizer { sgd { learning_rate: 0.1 } }
+    global_batch_size: 8
+    epochs: 1
+  }
+)";
+
+class EnvironmentLaunchTest : public testing::Test {
+ protected:
+  // With the job and what is to be added to it, in this environment.
+  absl::StatusOr<WorkerLaunch> Launch(const std::map<std::string, std::string>& environment,
+                                      const std::string& more = "", const std::string& name = "job.textproto",
+                                      const std::string& job = kJob) {
+    EnvironmentLaunchOptions options;
+    options.job_file = testing::TempDir() + "/" + name;
+    std::ofstream(options.job_file) << job << more;
+    options.output_folder = "/tmp/output";
+    options.threads = 1;
+    return LaunchFromEnvironment(options, [&](const char* variable) -> std::optional<std::string> {
+      const auto found = environment.find(variable);
+      if (found == environment.end()) return std::nullopt;
+      return found->second;
+    });
+  }
+
+  std::string Refused(const std::map<std::string, std::string>& environment, const std::string& more = "") {
+    const absl::StatusOr<WorkerLaunch> launch = Launch(environment, more);
+    EXPECT_EQ(launch.status().code(), absl::StatusCode::kInvalidArgument) << launch.status();
+    return std::string(launch.status().message());
+  }
+};
+
+std::vector<std::string> DevicesOf(const WorkerLaunch& launch) {
+  std::vector<std::string> names;
+  for (const v1::Device& device : launch.devices()) names.push_back(device.name());
+  return names;
+}
+
+TEST_F(EnvironmentLaunchTest, NoVariablesIsOneWorker) {
+  const absl::StatusOr<WorkerLaunch> launch = Launch({});
+  ASSERT_TRUE(launch.ok()) << launch.status();
+  EXPECT_FALSE(launch->has_group());
+  EXPECT_THAT(DevicesOf(*launch), ElementsAre("devices/cpu:0"));
+  EXPECT_EQ(launch->devices(0).threads(), 1);
+  EXPECT_EQ(launch->job_folder(), "/tmp/output");
+}
+
+TEST_F(EnvironmentLaunchTest, TorchrunsVariables) {
+  const absl::StatusOr<WorkerLaunch> launch =
+      Launch({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "node0"}, {"MASTER_PORT", "29500"}},
+             "replicas { count: 4 }");
+  ASSERT_TRUE(launch.ok()) << launch.status();
+  EXPECT_EQ(launch->group().worker(), 1);
+  EXPECT_EQ(launch->group().workers(), 2);
+  EXPECT_EQ(launch->group().address(), "node0:29500");
+  EXPECT_EQ(launch->spec().replicas().workers(), 2);
+  EXPECT_EQ(launch->devices_size(), 4);
+}
+
+TEST_F(EnvironmentLaunchTest, SlurmsVariablesAndGpus) {
+  const absl::StatusOr<WorkerLaunch> launch = Launch({{"SLURM_PROCID", "3"},
+                                                      {"SLURM_NTASKS", "4"},
+                                                      {"SLURM_LOCALID", "1"},
+                                                      {"MASTER_ADDR", "fd00::1"},
+                                                      {"MASTER_PORT", "1"}},
+                                                     "replicas { device_kind: DEVICE_KIND_GPU }");
+  ASSERT_TRUE(launch.ok()) << launch.status();
+  EXPECT_EQ(launch->group().worker(), 3);
+  EXPECT_EQ(launch->group().address(), "[fd00::1]:1");
+  ASSERT_EQ(launch->devices_size(), 4);
+  EXPECT_EQ(launch->devices(3).name(), "devices/gpu:1");
+}
+
+TEST_F(EnvironmentLaunchTest, JobsInJson) {
+  const absl::StatusOr<WorkerLaunch> launch =
+      Launch({}, "", "job.json",
+             R"({"dataset": {"synthetic": {"shape": [4], "classes": 2, "train_samples": 16}},
+                 "model": {"input": {"shape": [4]}, "layers": [{"dense": {"units": 2}}]},
+                 "training": {"loss": {"softmax_cross_entropy": {}}, "epochs": 1, "global_batch_size": 8,
+                              "optimizer": {"sgd": {"learning_rate": 0.1}}}})");
+  ASSERT_TRUE(launch.ok()) << launch.status();
+  EXPECT_EQ(launch->spec().training().global_batch_size(), 8);
+}
+
+TEST_F(EnvironmentLaunchTest, WhatIsWrong) {
+  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"RANK", "2"}}),
+              HasSubstr("RANK is '2'; it must be from 0 to 1"));
+  EXPECT_THAT(Refused({{"WORLD_SIZE", "two"}}), HasSubstr("WORLD_SIZE is 'two'"));
+  EXPECT_THAT(Refused({{"WORLD_SIZE", "0"}}), HasSubstr("WORLD_SIZE is '0'"));
+  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"MASTER_PORT", "1"}}), HasSubstr("no MASTER_ADDR"));
+  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}), HasSubstr("no MASTER_PORT"));
+  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}}, "replicas { count: 3 }"), HasSubstr("is 2 for 3 replicas"));
+  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}}, "replicas { count: 3 workers: 3 }"), HasSubstr("leave it out"));
+  EXPECT_THAT(Refused({}, "nonsense"), HasSubstr("no job in text format"));
+}
+
+}  // namespace
+}  // namespace tandem

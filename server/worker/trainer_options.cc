@@ -1,0 +1,79 @@
+#include "server/worker/trainer_options.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "engine/base/status_macros.h"
+#include "engine/collectives/gloo/folder_rendezvous.h"
+#include "engine/collectives/gloo/gloo_ranks.h"
+#include "engine/collectives/gloo/tcp_rendezvous.h"
+
+namespace tandem {
+namespace {
+
+using internal::v1::WorkerGroup;
+using Communicators = std::vector<std::unique_ptr<Communicator>>;
+
+// Workers of one daemon are started at once; those of a cluster may wait in queues of their own.
+constexpr absl::Duration kConnectHere = absl::Minutes(2);
+constexpr absl::Duration kConnectAnywhere = absl::Minutes(10);
+constexpr absl::Duration kSilenceLimit = absl::Seconds(30);
+
+GlooOptions GlooOptionsOf(const WorkerGroup& group, int first, int count, absl::Duration watchdog) {
+  GlooOptions options;
+  options.rank = first;
+  options.world_size = count * group.workers();
+  for (int rank = 0; rank < options.world_size; ++rank) {
+    options.notes.push_back(absl::StrCat("worker ", rank / count));
+  }
+  options.connect_timeout = kConnectHere;
+  options.silence_limit =
+      group.silence_seconds() > 0 ? absl::Seconds(group.silence_seconds()) : kSilenceLimit;
+  options.call_limit = watchdog;
+  return options;
+}
+
+}  // namespace
+
+Trainer::Options TrainerOptionsOf(const internal::v1::WorkerLaunch& launch, DeviceFactory device_factory) {
+  Trainer::Options options;
+  options.spec = launch.spec();
+  options.dataset = launch.dataset();
+  options.devices.assign(launch.devices().begin(), launch.devices().end());
+  options.device_factory = std::move(device_factory);
+  const auto path_of = [&launch](const char* name) { return absl::StrCat(launch.job_folder(), "/", name); };
+  if (!launch.spec().checkpoints().off()) options.checkpoint_path = path_of(kCheckpointFile);
+  options.best_path = path_of(kBestFile);
+  options.initial_weights_path = launch.initial_weights_path();
+  const WorkerGroup& group = launch.group();
+  if (group.workers() <= 1) return options;
+
+  options.group.worker = group.worker();
+  options.group.workers = group.workers();
+  if (group.has_folder()) {
+    options.group.connect = [group, watchdog = options.watchdog](int first,
+                                                                 int count) -> absl::StatusOr<Communicators> {
+      FolderRendezvous rendezvous(group.folder());
+      return ConnectGlooRanks(GlooOptionsOf(group, first, count, watchdog), count, rendezvous);
+    };
+    return options;
+  }
+  // The first one's is asked by others even when it has connected: it stays as long as these options.
+  auto rendezvous = std::make_shared<std::unique_ptr<TcpRendezvous>>();
+  options.group.connect = [group, rendezvous, watchdog = options.watchdog](
+                              int first, int count) -> absl::StatusOr<Communicators> {
+    TANDEM_ASSIGN_OR_RETURN(*rendezvous, group.worker() == 0
+                                             ? TcpRendezvous::Serve(group.address(), kConnectAnywhere)
+                                             : TcpRendezvous::Reach(group.address(), kConnectAnywhere));
+    GlooOptions gloo = GlooOptionsOf(group, first, count, watchdog);
+    gloo.host = (*rendezvous)->host();
+    gloo.connect_timeout = kConnectAnywhere;
+    return ConnectGlooRanks(gloo, count, **rendezvous);
+  };
+  return options;
+}
+
+}  // namespace tandem

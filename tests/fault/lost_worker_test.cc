@@ -1,0 +1,213 @@
+// Jobs of several workers through the real programs; and SIGKILL or SIGSTOP to one of the workers at a random
+// step: the job ends within the watchdog's time, with the rank named, and none of its workers is left.
+//
+//   bazel test //tests/fault:lost_worker_test --test_arg=--rounds=20 --test_arg=--seed=7
+#include <signal.h>
+
+#include <cstdint>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/api.h"
+#include "tests/integration/daemon_process.h"
+#include "tests/integration/job_specs.h"
+#include "tests/integration/programs.h"
+#include "tests/integration/scratch_folder.h"
+
+namespace tandem::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// --name=number on the command line.
+struct Flags {
+  // How often a worker is lost; 0: 3, and 20 where $TANDEM_WHOLE is 1.
+  int64_t rounds = 0;
+  // Of the moments, workers and signals; 0: another one each time.
+  int64_t seed = 0;
+} flags;
+
+constexpr absl::Duration kSilenceLimit = absl::Seconds(5);
+// Beside that: five seconds for the others to report and five more until they are killed, and what a busy
+// machine takes.
+constexpr absl::Duration kSlack = absl::Seconds(20);
+constexpr absl::Duration kPatience = absl::Minutes(3);
+
+class LostWorkerTest : public ::testing::Test {
+ protected:
+  LostWorkerTest()
+      : daemon_({.state_folder = scratch_.File("state"),
+                 .cpu_devices = 2,
+                 .extra_arguments = {"--worker-silence-limit", absl::FormatDuration(kSilenceLimit)}}) {
+    const int64_t seed = flags.seed != 0 ? flags.seed : std::random_device()();
+    random_.seed(seed);
+    std::cout << "Moments follow --seed=" << seed << "\n";
+  }
+
+  void SetUp() override {
+    const absl::Status started = daemon_.Start();
+    ASSERT_TRUE(started.ok()) << started;
+  }
+
+  int Random(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+
+  // Of two workers.
+  static v1::JobSpec TwoWorkers(v1::JobSpec spec) {
+    spec.mutable_replicas()->set_count(2);
+    spec.mutable_replicas()->set_workers(2);
+    return spec;
+  }
+
+  // Waits until the job has trained so many steps, or has ended.
+  v1::Job WaitForStep(const std::string& job, int64_t step) {
+    const absl::Time deadline = absl::Now() + kPatience;
+    while (absl::Now() < deadline) {
+      v1::Job now = Api(daemon_).Get(job);
+      if (now.progress().step() >= step || IsTerminal(now.state())) return now;
+      absl::SleepFor(absl::Milliseconds(20));
+    }
+    ADD_FAILURE() << job << " does not come to step " << step;
+    return v1::Job();
+  }
+
+  // Waits until the job's lease is back, which is when all of its workers are gone.
+  void WaitUntilNoneIsLeft() {
+    const absl::Time deadline = absl::Now() + kPatience;
+    while (!daemon_.Workers().empty() && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(20));
+    EXPECT_TRUE(daemon_.Workers().empty());
+  }
+
+  // The process of a job's worker, as its lock says.
+  pid_t WorkerPid(const std::string& job, int worker) {
+    const std::string lock = absl::StrCat(daemon_.JobFolder(job), "/worker",
+                                          worker == 0 ? "" : absl::StrCat("-", worker), ".lock");
+    const std::vector<std::string> parts = absl::StrSplit(ReadFile(lock), "pid=");
+    int pid = 0;
+    EXPECT_TRUE(parts.size() == 2 && absl::SimpleAtoi(parts[1], &pid)) << lock;
+    return pid;
+  }
+
+  static bool IsLost(const std::string& message, int worker) {
+    return absl::StrContains(message, absl::StrCat("rank ", worker, " of 2 (worker ", worker, ")")) ||
+           absl::StrContains(message, absl::StrCat("Worker ", worker, " of 2 (rank ", worker, ")"));
+  }
+
+  ScratchFolder scratch_;
+  DaemonProcess daemon_;
+  std::mt19937_64 random_;
+};
+
+TEST_F(LostWorkerTest, TwoWorkersTrainLikeOne) {
+  Api api(daemon_);
+  v1::JobSpec spec = SmallJob({.replicas = 2, .report_every_steps = 1});
+  const v1::Job one = api.WaitFor(api.Create(spec).name(), v1::JOB_STATE_SUCCEEDED);
+  const v1::Job two = api.WaitFor(api.Create(TwoWorkers(spec)).name(), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_EQ(two.state(), v1::JOB_STATE_SUCCEEDED) << two.message();
+  EXPECT_EQ(two.last_epoch().training().loss(), one.last_epoch().training().loss());
+  EXPECT_EQ(two.last_epoch().validation().loss(), one.last_epoch().validation().loss());
+  WaitUntilNoneIsLeft();
+}
+
+TEST_F(LostWorkerTest, PauseAndGoOn) {
+  Api api(daemon_);
+  const std::string job = api.Create(TwoWorkers(LongJob(300))).name();
+  WaitForStep(job, 20);
+  api.Pause(job);
+  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_PAUSED).state(), v1::JOB_STATE_PAUSED);
+  WaitUntilNoneIsLeft();
+  api.Resume(job);
+  const v1::Job ended = api.WaitFor(job, v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(ended.state(), v1::JOB_STATE_SUCCEEDED) << ended.message();
+  EXPECT_EQ(ended.attempt(), 2);
+}
+
+TEST_F(LostWorkerTest, CancelEndsBoth) {
+  Api api(daemon_);
+  const std::string job = api.Create(TwoWorkers(LongJob(100000))).name();
+  WaitForStep(job, 5);
+  api.Cancel(job);
+  EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_CANCELLED).state(), v1::JOB_STATE_CANCELLED);
+  WaitUntilNoneIsLeft();
+}
+
+TEST_F(LostWorkerTest, TheDaemonMayDie) {
+  Api api(daemon_);
+  const std::string job = api.Create(TwoWorkers(LongJob(300))).name();
+  WaitForStep(job, 20);
+  daemon_.Kill();
+  const absl::Status started = daemon_.Start();
+  ASSERT_TRUE(started.ok()) << started;
+  const v1::Job ended = api.WaitFor(job, v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(ended.state(), v1::JOB_STATE_SUCCEEDED) << ended.message();
+  EXPECT_EQ(ended.attempt(), 1);
+  WaitUntilNoneIsLeft();
+}
+
+TEST_F(LostWorkerTest, OneThatIsLostIsNamedInTime) {
+  Api api(daemon_);
+  const int64_t rounds = flags.rounds != 0 ? flags.rounds : RunsWhole() ? 20 : 3;
+  for (int64_t round = 0; round < rounds; ++round) {
+    const std::string job = api.Create(TwoWorkers(LongJob(100000))).name();
+    WaitForStep(job, Random(1, 60));
+    absl::SleepFor(absl::Milliseconds(Random(0, 20)));
+    const int victim = Random(0, 1);
+    const int signal = Random(0, 1) == 0 ? SIGKILL : SIGSTOP;
+    const absl::Time begin = absl::Now();
+    ASSERT_EQ(kill(WorkerPid(job, victim), signal), 0);
+    const v1::Job ended = api.WaitFor(job, v1::JOB_STATE_FAILED);
+    const absl::Duration taken = absl::Now() - begin;
+    std::cout << "round " << round << ": signal " << signal << " to worker " << victim << " after step "
+              << ended.progress().step() << ": "
+              << absl::FormatDuration(absl::Trunc(taken, absl::Milliseconds(1))) << ", " << ended.message()
+              << "\n";
+    EXPECT_EQ(ended.state(), v1::JOB_STATE_FAILED);
+    EXPECT_EQ(ended.reason(), v1::STATE_REASON_WORKER_LOST) << ended.message();
+    EXPECT_TRUE(IsLost(ended.message(), victim)) << ended.message();
+    EXPECT_LE(taken, kSilenceLimit + kSlack);
+    WaitUntilNoneIsLeft();
+    ASSERT_FALSE(HasFailure()) << daemon_.Log();
+  }
+}
+
+TEST_F(LostWorkerTest, WhatCannotBeShared) {
+  Api api(daemon_);
+  v1::JobSpec spec = SmallJob({.replicas = 2});
+  spec.mutable_replicas()->set_workers(3);
+  EXPECT_THAT(api.TryCreate(spec).error_message(), HasSubstr("replicas.workers"));
+  spec.mutable_replicas()->set_workers(2);
+  spec.mutable_replicas()->set_auto_worker_load(true);
+  EXPECT_THAT(api.TryCreate(spec).error_message(), HasSubstr("auto_worker_load"));
+}
+
+bool ParseFlags(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::vector<std::string> parts = absl::StrSplit(argv[i], '=');
+    int64_t* const flag = parts[0] == "--rounds" ? &flags.rounds
+                          : parts[0] == "--seed" ? &flags.seed
+                                                 : nullptr;
+    if (flag == nullptr || parts.size() != 2 || !absl::SimpleAtoi(parts[1], flag)) {
+      std::cerr << "what is " << argv[i] << "? There are --rounds=N and --seed=N\n";
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace tandem::testing
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleMock(&argc, argv);
+  if (!tandem::testing::ParseFlags(argc, argv)) return 2;
+  return RUN_ALL_TESTS();
+}
