@@ -69,8 +69,10 @@ absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const Environme
   TANDEM_ASSIGN_OR_RETURN(const int workers,
                           NumberIn({"WORLD_SIZE", "SLURM_NTASKS"}, 1, kMostWorkers, 1, variable));
   TANDEM_ASSIGN_OR_RETURN(const int worker, NumberIn({"RANK", "SLURM_PROCID"}, 0, workers - 1, 0, variable));
-  TANDEM_ASSIGN_OR_RETURN(const int here,
-                          NumberIn({"LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE"}, 1, workers, 1, variable));
+  // Of an allocation that may be for more than these workers.
+  TANDEM_ASSIGN_OR_RETURN(const int most_here, NumberIn({"LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE"}, 1,
+                                                        kMostWorkers, 1, variable));
+  const int here = std::min(most_here, workers);
   TANDEM_ASSIGN_OR_RETURN(const int local,
                           NumberIn({"LOCAL_RANK", "SLURM_LOCALID"}, 0, workers - 1, 0, variable));
   internal::v1::WorkerLaunch launch;
