@@ -73,16 +73,33 @@ void SynchronizeBatchNorms(google::protobuf::Message* message) {
   }
 }
 
-// A narrow ResNet-18 on 61 samples, 8 of them in a batch and 5 in the last.
-v1::JobSpec NarrowResnet() {
+// `model`, a template, on 61 images of so many pixels a side, 8 of them in a batch and 5 in the last.
+v1::JobSpec JobOfTemplate(const v1::ModelTemplate& model, int64_t side) {
   v1::JobSpec spec = SmallLenet(1);
   v1::SyntheticSource* data = spec.mutable_dataset()->mutable_synthetic();
-  for (int i = 1; i < 3; ++i) data->set_shape(i, 8);
+  for (int i = 1; i < 3; ++i) data->set_shape(i, side);
   spec.mutable_model()->Clear();
-  spec.mutable_model()->mutable_template_()->mutable_resnet18()->set_width(2);
+  *spec.mutable_model()->mutable_template_() = model;
   const absl::Status expanded =
-      ExpandTemplate({.sample = Shape({1, 8, 8}), .outputs = 4}, spec.mutable_model());
+      ExpandTemplate({.sample = Shape({1, side, side}), .outputs = 4}, spec.mutable_model());
   EXPECT_TRUE(expanded.ok()) << expanded;
+  return spec;
+}
+
+// Deeplearning4j's, of 28x28 pixels.
+v1::JobSpec WholeLenet() {
+  v1::ModelTemplate model;
+  model.mutable_lenet();
+  v1::JobSpec spec = JobOfTemplate(model, 28);
+  // More, and its losses grow without bound.
+  spec.mutable_training()->mutable_optimizer()->mutable_nesterov()->set_learning_rate(0.005);
+  return spec;
+}
+
+v1::JobSpec NarrowResnet(int64_t width = 2, int64_t side = 8) {
+  v1::ModelTemplate model;
+  model.mutable_resnet18()->set_width(width);
+  v1::JobSpec spec = JobOfTemplate(model, side);
   SynchronizeBatchNorms(spec.mutable_model());
   return spec;
 }
@@ -91,8 +108,11 @@ TEST(ReplicasTest, TheNumberOfReplicasDoesNotShowInAllReduce) {
   ExpectSameLosses(SmallLenet(1), "reference", 1e-8);
 }
 
+TEST(ReplicasTest, NorInAWholeLenet) { ExpectSameLosses(WholeLenet(), "reference", 1e-8); }
+
 TEST(ReplicasTest, NorWithSynchronizedBatchNormalization) {
   ExpectSameLosses(NarrowResnet(), "reference", 1e-8);
+  ExpectSameLosses(NarrowResnet(/*width=*/4, /*side=*/16), "reference", 1e-8);
 }
 
 TEST(ReplicasTest, SynchronizedBatchNormalizationOnTheCpu) {
