@@ -1,6 +1,5 @@
 // Residual networks: what follows a normalisation is done along with it, forward and backward, in both types.
 
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -14,26 +13,34 @@
 namespace tandem {
 namespace {
 
-// Null where the machine has no GPU, which is said.
+// Why there is none; empty where there is a GPU, which then must open.
+std::string WhyNoGpu() {
+  const absl::StatusOr<int> devices = cuda::CountDevices();
+  if (!devices.ok()) return std::string(devices.status().message());
+  return *devices == 0 ? "there is no GPU" : "";
+}
+
 std::unique_ptr<CudaDevice> Open(DType compute) {
   absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Open("gpu:0", 0, {.compute = compute});
   if (device.ok()) return *std::move(device);
-  std::printf("SKIPPED: residual networks on a GPU: %s\n", std::string(device.status().message()).c_str());
+  ADD_FAILURE() << device.status();
   return nullptr;
 }
 
 TEST(ResidualTest, TrainsAndEvaluatesLikeTheOracle) {
+  if (const std::string why = WhyNoGpu(); !why.empty()) GTEST_SKIP() << why;
   const std::unique_ptr<CudaDevice> wide = Open(DType::kFloat32);
   const std::unique_ptr<CudaDevice> narrow = Open(DType::kBFloat16);
-  if (wide == nullptr || narrow == nullptr) GTEST_SKIP();
+  ASSERT_TRUE(wide != nullptr && narrow != nullptr);
   ExpectResidualNetworksAgree(*CreateReferenceDevice(), {{wide.get()}, {narrow.get(), true}});
 }
 
 // Nothing of a normalisation's surroundings is a pass over memory of its own.
 TEST(ResidualTest, LeavesNoReluAndNoSumAlone) {
+  if (const std::string why = WhyNoGpu(); !why.empty()) GTEST_SKIP() << why;
   const CaseGraph graph = ResidualNetwork({}, DType::kFloat32);
   const std::unique_ptr<CudaDevice> device = Open(DType::kBFloat16);
-  if (device == nullptr) GTEST_SKIP();
+  ASSERT_NE(device, nullptr);
   const std::unique_ptr<Variables> variables = device->CreateVariables();
   const absl::StatusOr<std::unique_ptr<Executable>> executable =
       device->Compile(graph.graph(), variables.get());
