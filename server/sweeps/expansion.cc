@@ -1,5 +1,6 @@
 #include "server/sweeps/expansion.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -113,6 +114,12 @@ absl::Status CheckSweep(const v1::Sweep& sweep) {
                    is_grid ? "is given beside grid; give one of the two"
                            : "is required, or random: the fields and their values");
   }
+  const int fields = std::max(sweep.grid_size(), sweep.random().fields_size());
+  if (fields > kMostSweepFields) {
+    violations.Add(is_grid ? "sweep.grid" : "sweep.random.fields",
+                   absl::StrCat("has ", fields, " fields; at most ", kMostSweepFields, " may differ"));
+    return violations.ToStatus();
+  }
   if (is_grid) CheckGrid(sweep, &violations);
   if (sweep.has_random()) CheckRandom(sweep, &violations);
   if (sweep.max_running() < 0 || sweep.max_running() > kMostSweepJobs) {
@@ -221,6 +228,7 @@ absl::StatusOr<std::vector<SweepJob>> ExpandSweep(const v1::Sweep& sweep) {
       continue;
     }
     bytes += job->spec.ByteSizeLong();
+    for (const v1::SweepValue& value : job->values) bytes += value.ByteSizeLong();
     if (bytes > kMostSweepBytes) {
       return WithReason(
           absl::ResourceExhaustedError(absl::StrCat("sweep: the specs of its jobs have more than ",

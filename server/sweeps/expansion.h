@@ -18,8 +18,9 @@ struct SweepJob {
   std::vector<v1::SweepValue> values;
 };
 
-// The most jobs that a sweep makes, and the most bytes of all their specs together.
+// The most jobs that a sweep makes, the most fields in which they differ, and the most bytes of all together.
 inline constexpr int kMostSweepJobs = 1000;
+inline constexpr int kMostSweepFields = 100;
 inline constexpr size_t kMostSweepBytes = 64 << 20;
 
 // The jobs of a sweep, in their order: a grid's, the last field the fastest, or random ones, which follow

@@ -203,6 +203,21 @@ TEST(Expansion, AValueThatIsNoneOfItsFieldIsNamedOnce) {
       (std::vector<std::string>{"sweep.grid[0].values[0]: training.epochs: is 1.5; must be a whole number"}));
 }
 
+TEST(Expansion, TooManyFieldsAreRefusedBeforeTheyAreLookedAt) {
+  v1::Sweep sweep = Parse("");
+  for (int i = 0; i <= kMostSweepFields; ++i) sweep.add_grid()->set_field("no.such.field");
+  const std::vector<std::string> problems = Problems(sweep);
+  ASSERT_EQ(problems.size(), 1);
+  EXPECT_EQ(problems[0], "sweep.grid: has 101 fields; at most 100 may differ");
+}
+
+TEST(Expansion, ARangeMustHaveAWidth) {
+  v1::SweepRandomField field;
+  field.mutable_uniform()->set_min(-1e308);
+  field.mutable_uniform()->set_max(1e308);
+  EXPECT_EQ(CheckDistribution(field).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(Expansion, TooManyJobsAreRefused) {
   v1::Sweep sweep = Parse("");
   for (const char* field : {"training.epochs", "training.seed"}) {

@@ -20,6 +20,9 @@ void CheckRange(const v1::SweepRange& range, const std::string& path, FieldViola
   if (std::isfinite(range.min()) && std::isfinite(range.max()) && !(range.min() < range.max())) {
     violations->Add(path + ".max",
                     absl::StrCat("is ", range.max(), "; must be above min, which is ", range.min()));
+  } else if (std::isfinite(range.min()) && std::isfinite(range.max()) &&
+             !std::isfinite(range.max() - range.min())) {
+    violations->Add(path, "is wider than numbers go");
   }
 }
 

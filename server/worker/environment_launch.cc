@@ -59,7 +59,13 @@ absl::StatusOr<std::string> MasterAddress(const FindVariable& variable) {
   }
   const std::string host = *variable("MASTER_ADDR");
   const bool is_bare_ipv6 = host.find(':') != std::string::npos && host[0] != '[';
-  return absl::StrCat(is_bare_ipv6 ? absl::StrCat("[", host, "]") : host, ":", *variable("MASTER_PORT"));
+  std::string port = *variable("MASTER_PORT");
+  // There torchrun itself listens at the port, and so the workers meet at the next one.
+  if (int number = 0;
+      variable("TORCHELASTIC_USE_AGENT_STORE").value_or("") == "True" && absl::SimpleAtoi(port, &number)) {
+    port = absl::StrCat(number + 1);
+  }
+  return absl::StrCat(is_bare_ipv6 ? absl::StrCat("[", host, "]") : host, ":", port);
 }
 
 }  // namespace

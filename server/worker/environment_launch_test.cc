@@ -67,6 +67,17 @@ TEST_F(EnvironmentLaunchTest, NoVariablesIsOneWorker) {
   EXPECT_EQ(launch->job_folder(), "/tmp/output");
 }
 
+TEST_F(EnvironmentLaunchTest, BesideTorchrunsOwnStore) {
+  const absl::StatusOr<WorkerLaunch> launch = Launch({{"RANK", "0"},
+                                                      {"WORLD_SIZE", "2"},
+                                                      {"MASTER_ADDR", "node0"},
+                                                      {"MASTER_PORT", "29500"},
+                                                      {"TORCHELASTIC_USE_AGENT_STORE", "True"}},
+                                                     "replicas { count: 2 }");
+  ASSERT_TRUE(launch.ok()) << launch.status();
+  EXPECT_EQ(launch->group().address(), "node0:29501");
+}
+
 TEST_F(EnvironmentLaunchTest, TorchrunsVariables) {
   const absl::StatusOr<WorkerLaunch> launch =
       Launch({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "node0"}, {"MASTER_PORT", "29500"}},

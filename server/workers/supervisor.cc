@@ -514,9 +514,9 @@ void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int ind
     MutexLock lock(&mutex_);
     if (std::any_of(worker->processes.begin(), worker->processes.end(), IsRunning)) {
       // One that has done its part need not wait for the others. Of one that an earlier daemon started it is
-      // not known; without the first one nothing is reported any more.
+      // not known: the first hears of a loss from the group. Without the first nothing is reported any more.
       const bool done = end.known && end.exit_code == kWorkerDone;
-      if (index == 0 || !done) {
+      if (index == 0 || (end.known && !done)) {
         const absl::Duration grace = !end.known            ? options_.exit_grace
                                      : index == 0 && !done ? absl::ZeroDuration()
                                                            : kGroupGrace;

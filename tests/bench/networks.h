@@ -8,8 +8,8 @@
 namespace tandem {
 
 // The networks that are measured, for images of ten classes: "lenet" (Deeplearning4j's MNIST example) and
-// "resnet18" (Dive into Deep Learning, 9.3) for images [1, 28, 28], "matlab-cifar" (MATLAB's parallel CIFAR-10
-// example) for [3, 32, 32]. INVALID_ARGUMENT for another name.
+// "resnet18" (Dive into Deep Learning, 9.3) for images [1, 28, 28], "matlab-cifar" (MATLAB's parallel
+// CIFAR-10 example) for [3, 32, 32]. INVALID_ARGUMENT for another name.
 absl::StatusOr<v1::Model> NetworkNamed(absl::string_view name);
 
 // A job that trains `network` with softmax cross-entropy and plain gradient descent, or with Nesterov's

@@ -208,11 +208,16 @@ class TcpRendezvous::Server {
   void Accept() {
     while (true) {
       Socket connection(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+      const int error = errno;
+      // No more files, or memory: others may give some back.
+      if (!connection.open() && (error == EMFILE || error == ENFILE || error == ENOMEM)) {
+        absl::SleepFor(absl::Milliseconds(100));
+      }
       MutexLock lock(&mutex_);
       if (stopping_) return;
       if (!connection.open()) {
-        // Of somebody who went away, or no more files: the next one may do.
-        if (errno != EBADF && errno != EINVAL) continue;
+        // Of somebody who went away, say: the next one may do.
+        if (error != EBADF && error != EINVAL) continue;
         return;
       }
       if (host_.empty()) host_ = OwnAddress(connection.fd());

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
@@ -124,7 +125,11 @@ class CudnnDnn final : public Dnn {
         absl::StrCat("cudnn ", handle_->api.get_version(), " ", gpu_, options_.allow_tf32 ? " tf32 " : " ",
                      spec.ToString(), " within ", workspace_cap);
     auto planned = planned_.find(key);
-    if (planned == planned_.end()) planned = planned_.emplace(key, PlanNew(spec, key, workspace_cap)).first;
+    if (planned == planned_.end()) {
+      absl::StatusOr<std::shared_ptr<const Convolution>> made = PlanNew(spec, key, workspace_cap);
+      if (!made.ok() && !absl::IsUnimplemented(made.status())) return made.status();
+      planned = planned_.emplace(key, std::move(made)).first;
+    }
     TANDEM_RETURN_IF_ERROR(planned->second.status());
     return std::unique_ptr<Convolution>(new SharedConvolution(*planned->second));
   }
@@ -144,8 +149,11 @@ class CudnnDnn final : public Dnn {
     absl::optional<absl::StatusOr<Chosen>> found;
     const auto measure = [&]() -> absl::optional<std::string> {
       found = Search(spec, cap);
+      // What failed with the device, or was guessed for want of room, says nothing about the next time.
+      if (absl::Status device = stream_->Synchronize(); !device.ok()) found = device;
       if (absl::IsUnimplemented(found->status())) return std::string(kNone);
-      return found->ok() ? absl::make_optional((*found)->word) : absl::nullopt;
+      const bool guessed = found->ok() && std::isinf((*found)->seconds) && (*found)->word != kOlder;
+      return found->ok() && !guessed ? absl::make_optional((*found)->word) : absl::nullopt;
     };
     const absl::optional<std::string> remembered = RememberedPlans().Choose(key, measure);
     if (!found.has_value() && remembered.has_value()) {
@@ -287,11 +295,12 @@ class CudnnDnn final : public Dnn {
         const int64_t bytes = 2 * spec.n * spec.out_h * spec.out_w * spec.k * SizeOf(spec.type);
         alone->seconds += kPassSeconds + static_cast<double>(bytes) / kBytesPerSecond;
       }
-      if (alone->seconds < best.seconds) best = *std::move(alone);
+      if (best.convolution == nullptr || alone->seconds < best.seconds) best = *std::move(alone);
     }
     if (best.convolution != nullptr) return best;
+    if (absl::IsResourceExhausted(alone.status())) return alone.status();
     absl::StatusOr<Chosen> older = Older(spec, cap);
-    if (older.ok()) return older;
+    if (older.ok() || absl::IsResourceExhausted(older.status())) return older;
     return absl::UnimplementedError(absl::StrCat("cudnn has no way for ", spec.ToString(), ": ",
                                                  alone.status().message(), "; ", older.status().message()));
   }

@@ -148,7 +148,7 @@ class RecordedWork {
 
  private:
   explicit RecordedWork(CUgraphExec_st* graph) : graph_(graph) {}
-  CUgraphExec_st* const graph_;
+  [[maybe_unused]] CUgraphExec_st* const graph_;  // None in the emulation.
 };
 
 }  // namespace tandem::cuda
