@@ -3,15 +3,23 @@
 The repository has `defs.bzl` with CUDA_AVAILABLE, CUDA_MAJOR (its version's; 0 without), NVCC, the path of the compiler, and `if_cuda(yes, no)`, and, where CUDA is there, the library `cuda`.
 """
 
+# Of cuDNN and NCCL, which come with or without the toolkit.
+_HEADERS = ["cudnn.h", "nccl.h"]
+_SYSTEM_INCLUDES = ["/usr/include", "/usr/include/x86_64-linux-gnu"]
+
 def _cuda_configure_impl(ctx):
     home = ctx.os.environ.get("CUDA_HOME", "/usr/local/cuda")
     wanted = ctx.os.environ.get("TANDEM_CUDA", "auto")
     if wanted not in ["auto", "0", "1"]:
         fail("TANDEM_CUDA must be auto, 0 or 1, not '%s'" % wanted)
     nvcc = ctx.path(home + "/bin/nvcc")
-    found = wanted != "0" and nvcc.exists
+    missing = [] if nvcc.exists else [str(nvcc)]
+    for header in _HEADERS:
+        if not any([ctx.path(folder + "/" + header).exists for folder in [home + "/include"] + _SYSTEM_INCLUDES]):
+            missing.append(header)
+    found = wanted != "0" and not missing
     if wanted == "1" and not found:
-        fail("TANDEM_CUDA=1, but there is no %s: set CUDA_HOME to the toolkit's folder" % nvcc)
+        fail("TANDEM_CUDA=1, but there is no %s: set CUDA_HOME to the toolkit's folder, and install cuDNN and NCCL for it" % ", no ".join(missing))
 
     major = "0"
     if found:
@@ -35,7 +43,7 @@ cc_library(
 )
 """ % home)
     else:
-        why = "TANDEM_CUDA=0" if wanted == "0" else "no %s" % nvcc
+        why = "TANDEM_CUDA=0" if wanted == "0" else "no " + ", no ".join(missing)
 
         # buildifier: disable=print
         print("CUDA: left out (%s)" % why)
