@@ -125,6 +125,12 @@ void CheckCheckpoints(const v1::Checkpointing& checkpoints, FieldViolations& vio
   if (checkpoints.off() && (checkpoints.every_epochs() != 0 || checkpoints.every_steps() != 0)) {
     violations.Add("checkpoints.off", "is true, but an interval is given too; leave one of them out");
   }
+  const auto refuse = [&](absl::string_view field, bool given) {
+    if (given) violations.Add(field, "is not offered yet; leave it out");
+  };
+  refuse("checkpoints.every_minutes", checkpoints.every_minutes() != 0);
+  refuse("checkpoints.keep_last", checkpoints.keep_last() != 0 && checkpoints.keep_last() != 1);
+  refuse("checkpoints.keep_best", checkpoints.keep_best());
 }
 
 void CheckWeights(const v1::JobSpec& spec, FieldViolations& violations) {
@@ -190,6 +196,9 @@ void CheckScheduling(const v1::JobSpec& spec, FieldViolations& violations) {
   if (spec.preemptible() && spec.checkpoints().off()) {
     violations.Add("preemptible",
                    "is asked for, but checkpoints.off keeps the job from going on where it was stopped");
+  }
+  if (spec.max_restarts() != 0) {
+    violations.Add("max_restarts", "is not offered yet; leave it out, or give 0");
   }
 }
 
