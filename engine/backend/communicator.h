@@ -38,6 +38,9 @@ class Communicator {
   virtual absl::Status Barrier() = 0;
   // Ends the group with `status`, which is not OK. May be called from any thread; the first call counts.
   virtual void Abort(absl::Status status) = 0;
+  // OK until the group has ended, by Abort or because a rank was lost, and then why. Waits for nothing; from
+  // any thread.
+  virtual absl::Status status() const = 0;
 };
 
 }  // namespace tandem

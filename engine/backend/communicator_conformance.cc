@@ -374,8 +374,10 @@ TEST_P(CommunicatorConformance, AWatchdogLeavesThoseAloneWhoCome) {
 TEST_P(CommunicatorConformance, FirstAbortCounts) {
   const Group group = GetParam().make(2);
   const absl::Status reason = absl::CancelledError("first");
+  for (const auto& rank : group) EXPECT_TRUE(rank->status().ok());
   group[0]->Abort(reason);
   group[1]->Abort(absl::InternalError("second"));
+  for (const auto& rank : group) EXPECT_EQ(rank->status(), reason);
   OnEachRank(group, [&](Communicator& communicator) { EXPECT_EQ(communicator.Barrier(), reason); });
 }
 

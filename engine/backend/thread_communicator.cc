@@ -76,6 +76,11 @@ class Meeting {
     changed_.SignalAll();
   }
 
+  absl::Status aborted() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    return aborted_;
+  }
+
  private:
   bool SameSizes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (const BufferView& view : views_) {
@@ -85,7 +90,7 @@ class Meeting {
   }
 
   const int world_size_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;
   std::vector<BufferView> views_ ABSL_GUARDED_BY(mutex_);
   int arrived_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -129,6 +134,7 @@ class ThreadCommunicator final : public Communicator {
   }
 
   void Abort(absl::Status status) override { meeting_->Abort(std::move(status)); }
+  absl::Status status() const override { return meeting_->aborted(); }
 
  private:
   const int rank_;

@@ -34,7 +34,11 @@ absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view name, const
     return CudaDevice::Open(std::string(short_name), index,
                             {.compute = options.compute,
                              .allow_tf32 = options.allow_tf32,
-                             .deterministic = options.deterministic});
+                             .deterministic = options.deterministic,
+                             .memory_limit_bytes = options.memory_limit_bytes,
+                             .workspace_limit_bytes = options.workspace_limit_bytes,
+                             .max_threads_per_block = options.max_threads_per_block,
+                             .max_blocks = options.max_blocks});
   }
 #else
   if (kind == "gpu") {

@@ -1,6 +1,7 @@
 #ifndef TANDEM_ENGINE_BACKENDS_DEVICE_FACTORY_H_
 #define TANDEM_ENGINE_BACKENDS_DEVICE_FACTORY_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -17,6 +18,11 @@ struct DeviceOptions {
   // Of GPUs; see v1::Training.
   bool allow_tf32 = false;
   bool deterministic = false;
+  // Of GPUs; see v1::GpuOptions. 0: the default there.
+  int64_t memory_limit_bytes = 0;
+  int64_t workspace_limit_bytes = 0;
+  int max_threads_per_block = 0;
+  int max_blocks = 0;
 };
 
 // Opens the device "<kind>:<index>", perhaps behind "devices/": "cpu:0", "devices/gpu:1". INVALID_ARGUMENT

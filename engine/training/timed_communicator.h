@@ -25,6 +25,7 @@ class TimedCommunicator final : public Communicator {
   absl::Status Broadcast(BufferView buffer, int root) override { return inner_->Broadcast(buffer, root); }
   absl::Status Barrier() override { return inner_->Barrier(); }
   void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
+  absl::Status status() const override { return inner_->status(); }
 
   // Seconds in AllReduce so far. From the thread that reduces.
   double seconds() const { return seconds_; }

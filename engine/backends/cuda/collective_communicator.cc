@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "engine/backends/cuda/kernels/ranks.h"
 #include "engine/base/status_macros.h"
 
@@ -15,6 +17,8 @@ namespace tandem::cuda {
 namespace {
 
 constexpr absl::Duration kJoinTimeout = absl::Minutes(2);
+// Of a collective, with all that the stream was given before.
+constexpr absl::Duration kCallLimit = absl::Minutes(30);
 // A wait looks for the end so often without a pause, then with short ones.
 constexpr int kEagerLooks = 1000;
 constexpr std::chrono::microseconds kPause(20);
@@ -74,12 +78,21 @@ absl::StatusOr<bool> CollectiveCommunicator::Agree(Call call, int root, BufferVi
 }
 
 absl::Status CollectiveCommunicator::Finish(absl::Status status) {
+  const absl::Time deadline = absl::Now() + kCallLimit;
   if (status.ok()) status = done_->Record(device_->stream->get());
   for (int looks = 0; status.ok(); ++looks) {
     const absl::StatusOr<bool> reached = done_->Reached();
-    if (reached.ok() && *reached) return absl::OkStatus();
+    // An abort ends it too.
+    if (reached.ok() && *reached) return host_->status();
     status = reached.ok() ? joined_->Check() : reached.status();
-    if (looks > kEagerLooks) std::this_thread::sleep_for(kPause);
+    if (looks < kEagerLooks) continue;
+    std::this_thread::sleep_for(kPause);
+    // NCCL does not know of ranks that have failed elsewhere.
+    if (status.ok()) status = host_->status();
+    if (status.ok() && absl::Now() > deadline) {
+      status = absl::DeadlineExceededError(absl::StrCat("rank ", rank(), " has waited for its GPU for ",
+                                                        absl::FormatDuration(kCallLimit), " in a collective"));
+    }
   }
   // What came first, this or an abort, is what all ranks say.
   Abort(status);

@@ -18,8 +18,8 @@ namespace tandem::cuda {
 // agree on what they do through one for the host's memory. The order of NCCL's additions is its own. A call
 // waits for all that the device's stream was given. Used by the device's thread, but for Abort.
 //
-// A rank that is lost within a call is noticed by NCCL where it is reached over a network. Where its memory
-// is reached directly, whoever ends its process must end the others.
+// A rank that is lost, or that fails, ends the calls of the others as soon as the host's communicator knows
+// of it: a wait for NCCL looks there, and NCCL's work in the stream is aborted.
 class CollectiveCommunicator final : public Communicator {
  public:
   // `host` outlives it.
@@ -37,6 +37,7 @@ class CollectiveCommunicator final : public Communicator {
   absl::Status Broadcast(BufferView buffer, int root) override;
   absl::Status Barrier() override { return host_->Barrier(); }
   void Abort(absl::Status status) override;
+  absl::Status status() const override { return host_->status(); }
 
  private:
   enum class Call : int64_t { kSum, kAverage, kBroadcast };

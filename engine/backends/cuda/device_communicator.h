@@ -29,6 +29,7 @@ class DeviceCommunicator final : public Communicator {
   absl::Status Broadcast(BufferView buffer, int root) override;
   absl::Status Barrier() override { return host_->Barrier(); }
   void Abort(absl::Status status) override { others_.Abort(std::move(status)); }
+  absl::Status status() const override { return host_->status(); }
 
  private:
   // What a rank shows the others. Written by its own rank before they meet, and read by all until they meet

@@ -25,6 +25,7 @@ class Rank final : public Communicator {
   absl::Status Broadcast(BufferView buffer, int root) override { return wrapped_.Broadcast(buffer, root); }
   absl::Status Barrier() override { return wrapped_.Barrier(); }
   void Abort(absl::Status status) override { wrapped_.Abort(std::move(status)); }
+  absl::Status status() const override { return wrapped_.status(); }
 
  private:
   const std::unique_ptr<Communicator> host_;
@@ -60,6 +61,7 @@ class Collected final : public Communicator {
   }
   absl::Status Barrier() override { return wrapped_.Barrier(); }
   void Abort(absl::Status status) override { wrapped_.Abort(std::move(status)); }
+  absl::Status status() const override { return wrapped_.status(); }
 
  private:
   absl::Status Joined(const std::function<absl::Status()>& call) {

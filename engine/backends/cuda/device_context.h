@@ -1,6 +1,7 @@
 #ifndef TANDEM_ENGINE_BACKENDS_CUDA_DEVICE_CONTEXT_H_
 #define TANDEM_ENGINE_BACKENDS_CUDA_DEVICE_CONTEXT_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "engine/backends/cuda/driver/blas.h"
@@ -14,6 +15,11 @@ struct CudaOptions {
   DType compute = DType::kFloat32;  // Or bfloat16.
   bool allow_tf32 = false;          // Matrix units for float32, with 10 bits of fraction.
   bool deterministic = false;       // Two runs on a GPU of one kind are equal bit for bit.
+  // See v1::GpuOptions; 0: the default there.
+  int64_t memory_limit_bytes = 0;
+  int64_t workspace_limit_bytes = 0;
+  int max_threads_per_block = 0;
+  int max_blocks = 0;
 };
 
 // What a replica's work on a GPU goes through. Its variables and executables share it, and keep it alive.

@@ -25,6 +25,7 @@ class StagedCommunicator final : public Communicator {
   absl::Status Broadcast(BufferView buffer, int root) override;
   absl::Status Barrier() override { return host_->Barrier(); }
   void Abort(absl::Status status) override { host_->Abort(std::move(status)); }
+  absl::Status status() const override { return host_->status(); }
 
  private:
   // Calls `function` with the buffer's elements in memory of the host, and takes over what it makes of them.

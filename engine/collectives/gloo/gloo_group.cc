@@ -143,6 +143,11 @@ class GlooCommunicator final : public Communicator, public PeerListener {
     ForEachLine([](PeerLine& line) { line.AwaitKnown(); });
   }
 
+  absl::Status status() const override {
+    MutexLock lock(&mutex_);
+    return status_;
+  }
+
  private:
   // What is sent to a peer, or comes from it.
   struct Transfer {
@@ -327,7 +332,7 @@ class GlooCommunicator final : public Communicator, public PeerListener {
   uint64_t slot_ = 0;           // Of the caller's thread.
   std::vector<char> received_;  // Of the caller's thread: other ranks' elements of this rank's slice.
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   Transfers* current_ ABSL_GUARDED_BY(mutex_) = nullptr;  // Of the call in progress.
   int waits_for_ ABSL_GUARDED_BY(mutex_) = -1;  // The peer that the call in progress is waiting for.

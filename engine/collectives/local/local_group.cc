@@ -153,6 +153,7 @@ class LocalCommunicator final : public Communicator {
   absl::Status Barrier() override { return group_->Meet(rank_) ? absl::OkStatus() : group_->abort_status(); }
 
   void Abort(absl::Status status) override { group_->Abort(std::move(status)); }
+  absl::Status status() const override { return group_->abort_status(); }
 
  private:
   // Shows the offer to all ranks, calls `work` when all have shown theirs, and returns when all are done:
