@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_JOBS_JOB_OBSERVER_H_
 #define TANDEM_SERVER_JOBS_JOB_OBSERVER_H_
 
+#include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"
 
 namespace tandem {
@@ -10,6 +11,8 @@ namespace tandem {
 class JobObserver {
  public:
   virtual ~JobObserver() = default;
+  // An entry of a job's log, whatever it is; before what else is told of the same change.
+  virtual void OnEvent(const v1::JobEvent&) {}
   // The job waits for devices: it is new, is resumed, was preempted, or its worker never came to be.
   virtual void OnQueued(const v1::Job&) {}
   // The job's worker is to stop.
