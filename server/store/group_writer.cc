@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem {
@@ -28,6 +29,12 @@ void GroupWriter::Write(Body body, Done done) {
   done(absl::UnavailableError("the store is closed: the daemon is shutting down"));
 }
 
+void GroupWriter::SetCommitObserver(CommitObserver observer) {
+  auto shared = std::make_shared<const CommitObserver>(std::move(observer));
+  MutexLock lock(&mutex_);
+  observer_ = std::move(shared);
+}
+
 void GroupWriter::Close() {
   {
     MutexLock lock(&mutex_);
@@ -40,6 +47,7 @@ void GroupWriter::Close() {
 void GroupWriter::Run() {
   while (true) {
     std::vector<Request> group;
+    std::shared_ptr<const CommitObserver> observer;
     {
       MutexLock lock(&mutex_);
       const auto has_work = [this]()
@@ -50,8 +58,13 @@ void GroupWriter::Run() {
         group.push_back(std::move(queue_.front()));
         queue_.pop_front();
       }
+      observer = observer_;
     }
-    RunGroup(&group);
+    const absl::Duration begin = Clock::Real()->Elapsed();
+    const absl::Status status = RunGroup(&group);
+    if (observer != nullptr && *observer != nullptr) {
+      (*observer)(Clock::Real()->Elapsed() - begin, static_cast<int>(group.size()), status);
+    }
     for (Request& request : group) {
       request.body = nullptr;
       request.done(request.status);
@@ -59,17 +72,18 @@ void GroupWriter::Run() {
   }
 }
 
-void GroupWriter::RunGroup(std::vector<Request>* group) {
+absl::Status GroupWriter::RunGroup(std::vector<Request>* group) {
   const absl::Status status = [&]() -> absl::Status {
     TANDEM_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
     TANDEM_RETURN_IF_ERROR(RunBodies(group));
     return connection_->Execute("COMMIT");
   }();
-  if (status.ok()) return;
+  if (status.ok()) return status;
   if (connection_->InTransaction()) connection_->Execute("ROLLBACK").IgnoreError();
   for (Request& request : *group) {
     if (request.status.ok()) request.status = status;
   }
+  return status;
 }
 
 absl::Status GroupWriter::RunBodies(std::vector<Request>* group) {

@@ -2,12 +2,14 @@
 #define TANDEM_SERVER_STORE_GROUP_WRITER_H_
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/store/connection.h"
 #include "server/store/transaction.h"
@@ -22,12 +24,15 @@ class GroupWriter {
  public:
   using Body = absl::AnyInvocable<absl::Status(Transaction&)>;
   using Done = absl::AnyInvocable<void(absl::Status)>;
+  // See Store::SetCommitObserver.
+  using CommitObserver = std::function<void(absl::Duration duration, int writes, const absl::Status& status)>;
 
   explicit GroupWriter(std::unique_ptr<Connection> connection);
   // Close().
   ~GroupWriter();
 
   void Write(Body body, Done done);
+  void SetCommitObserver(CommitObserver observer);
   void Close();
 
  private:
@@ -38,8 +43,8 @@ class GroupWriter {
   };
 
   void Run();
-  // Runs and commits the bodies and sets each one's status.
-  void RunGroup(std::vector<Request>* group);
+  // Runs and commits the bodies and sets each one's status. An error: of the commit.
+  absl::Status RunGroup(std::vector<Request>* group);
   // Runs the bodies, each in a savepoint. An error: the database ended the transaction, and nothing of it
   // stays.
   absl::Status RunBodies(std::vector<Request>* group);
@@ -50,6 +55,7 @@ class GroupWriter {
   Mutex mutex_;
   std::deque<Request> queue_ ABSL_GUARDED_BY(mutex_);
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<const CommitObserver> observer_ ABSL_GUARDED_BY(mutex_);
 
   Mutex close_mutex_;
   std::thread thread_ ABSL_GUARDED_BY(close_mutex_);

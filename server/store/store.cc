@@ -38,6 +38,14 @@ Store::~Store() { Close(); }
 
 void Store::Write(Body body, Done done) { writer_->Write(std::move(body), std::move(done)); }
 
+void Store::SetCommitObserver(std::function<void(absl::Duration, int, const absl::Status&)> observer) {
+  writer_->SetCommitObserver(std::move(observer));
+}
+
+void Store::Probe(Done done) {
+  Write([](Transaction& transaction) { return transaction.Touch(); }, std::move(done));
+}
+
 void Store::RemoveDeleted() {
   const auto more = std::make_shared<bool>(false);
   Write(
@@ -82,6 +90,17 @@ absl::StatusOr<std::vector<StoredJob>> Store::NonTerminalJobs() {
       jobs.push_back(std::move(job));
     }
     return jobs;
+  });
+}
+
+absl::StatusOr<std::map<v1::JobState, int64_t>> Store::CountJobs() {
+  using Counts = std::map<v1::JobState, int64_t>;
+  return readers_->Read("count jobs", [&](Connection* connection) -> absl::StatusOr<Counts> {
+    Counts counts;
+    Query query(connection,
+                "SELECT state, count(*) FROM jobs WHERE NOT (id >= '/' AND id < '0') GROUP BY state");
+    while (query.Next()) counts[static_cast<v1::JobState>(query.GetInt(0))] = query.GetInt(1);
+    return counts;
   });
 }
 

@@ -2,6 +2,8 @@
 #define TANDEM_SERVER_STORE_STORE_H_
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "server/store/records.h"
 #include "server/store/scheduling_records.h"
 #include "server/store/transaction.h"
@@ -47,6 +50,15 @@ class Store {
   // on the caller's thread.
   void Write(Body body, Done done);
 
+  // Has it heard how long each commit of the writer thread took, how many writes were in it, and whether it
+  // succeeded; on that thread, so it must not block. Replaces the one before; null: none.
+  void SetCommitObserver(
+      std::function<void(absl::Duration duration, int writes, const absl::Status&)> observer);
+
+  // Writes a page with what it has already, and syncs it, so that `done` says whether the disk takes writes.
+  // As Write.
+  void Probe(Done done);
+
   // Has the events of deleted jobs removed, in pieces, between which other writes go on. What is left when
   // the store is closed goes when it is opened next.
   void RemoveDeleted();
@@ -60,6 +72,8 @@ class Store {
   absl::StatusOr<JobPage> ListJobs(const JobQuery& query);
   // Jobs that have not ended, oldest first.
   absl::StatusOr<std::vector<StoredJob>> NonTerminalJobs();
+  // How many jobs there are in each state that some are in.
+  absl::StatusOr<std::map<v1::JobState, int64_t>> CountJobs();
   // Whether there was a job of this id and is none any more.
   absl::StatusOr<bool> WasDeleted(absl::string_view id);
   // The job made for this request id, where there is one.

@@ -1,5 +1,6 @@
 #include "server/store/store.h"
 
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <set>
@@ -450,6 +451,42 @@ TEST_F(StoreTest, KeepsDataSetsOverAReopening) {
   EXPECT_EQ((*datasets)[0].request, "a request");
   EXPECT_EQ((*datasets)[1].dataset.name(), "datasets/animals");
   EXPECT_EQ((*datasets)[1].upload, "");
+}
+
+TEST_F(StoreTest, CountsJobsByState) {
+  EXPECT_THAT(*store_->CountJobs(), IsEmpty());
+  ASSERT_TRUE(Insert(MakeJob("a")).ok());
+  ASSERT_TRUE(Insert(MakeJob("b")).ok());
+  ASSERT_TRUE(Insert(MakeJob("c", 1, v1::JOB_STATE_FAILED)).ok());
+  ASSERT_TRUE(Write([](Transaction& transaction) -> absl::Status {
+                TANDEM_ASSIGN_OR_RETURN(const StoredJob job, transaction.GetJob("b"));
+                return transaction.DeleteJob(job);
+              }).ok());
+  EXPECT_THAT(*store_->CountJobs(),
+              ElementsAre(std::pair(v1::JOB_STATE_QUEUED, 1), std::pair(v1::JOB_STATE_FAILED, 1)));
+}
+
+TEST_F(StoreTest, AProbeIsWrittenAndChangesNothing) {
+  const int64_t before = std::filesystem::file_size(folder_.path() + "/tandem.db-wal");
+  Awaited<absl::Status> done;
+  store_->Probe(done.Done());
+  EXPECT_TRUE(done.Get().ok());
+  EXPECT_GT(static_cast<int64_t>(std::filesystem::file_size(folder_.path() + "/tandem.db-wal")), before);
+  EXPECT_FALSE(*store_->WasDeleted("/"));
+}
+
+TEST_F(StoreTest, ItsCommitsAreHeardOf) {
+  Awaited<int> heard;
+  store_->SetCommitObserver(
+      [done = heard.Done()](absl::Duration duration, int writes, const absl::Status& status) mutable {
+        EXPECT_GT(duration, absl::ZeroDuration());
+        EXPECT_TRUE(status.ok()) << status;
+        done(writes);
+      });
+  ASSERT_TRUE(Insert(MakeJob("a")).ok());
+  EXPECT_GE(heard.Get(), 1);
+  store_->SetCommitObserver(nullptr);
+  EXPECT_TRUE(Insert(MakeJob("b")).ok());
 }
 
 }  // namespace

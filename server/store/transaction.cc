@@ -124,6 +124,15 @@ absl::Status Transaction::DeleteJob(const StoredJob& job) {
   });
 }
 
+absl::Status Transaction::Touch() {
+  return WithoutExceptions("write", [&]() -> absl::Status {
+    // No job has this id.
+    Query(connection_, "INSERT INTO deleted_jobs (id) VALUES ('/')").Run();
+    Query(connection_, "DELETE FROM deleted_jobs WHERE id = '/'").Run();
+    return absl::OkStatus();
+  });
+}
+
 absl::StatusOr<bool> Transaction::RemoveDeleted(int limit) {
   return WithoutExceptions("remove the events of deleted jobs", [&]() -> absl::StatusOr<bool> {
     int64_t number = 0;

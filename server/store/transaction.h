@@ -44,6 +44,9 @@ class Transaction {
   // Removes at most `limit` (at least 1) events of deleted jobs. Whether there may be more.
   absl::StatusOr<bool> RemoveDeleted(int limit);
 
+  // Changes a page and changes it back, which is written like any change.
+  absl::Status Touch();
+
   // Adds an event, whose sequence must be new. Does not touch the job's row.
   absl::Status AppendEvent(const StoredJob& job, const v1::JobEvent& event);
   // Adds the event of that sequence to the log of changes; returns its cursor.
