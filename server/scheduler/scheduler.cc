@@ -277,16 +277,23 @@ absl::Time Scheduler::NextTimeLimit() const {
   return next;
 }
 
+void Scheduler::Ping(absl::AnyInvocable<void()> done) {
+  MutexLock lock(&mutex_);
+  if (!stopping_) pings_.push_back(std::move(done));
+}
+
 void Scheduler::Run() {
   while (true) {
     std::vector<v1::Job> ready;
+    std::vector<absl::AnyInvocable<void()>> pings;
     Orders orders;
     {
       MutexLock lock(&mutex_);
       // The store's answer may come while this waits: then it must wait anew, but not for ever.
       const bool retries = retry_;
       const auto has_work = [this, retries]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return !ready_.empty() || (stopping_ ? unanswered_ == 0 : wake_ || retry_ != retries);
+        return !ready_.empty() || !pings_.empty() ||
+               (stopping_ ? unanswered_ == 0 : wake_ || retry_ != retries);
       };
       absl::Duration wait = retries ? kRetryAfter : absl::InfiniteDuration();
       const absl::Time limit = NextTimeLimit();
@@ -294,6 +301,7 @@ void Scheduler::Run() {
       if (!mutex_.AwaitWithTimeout(absl::Condition(&has_work), wait) && retries) wake_ = true;
       if (stopping_ && unanswered_ == 0 && ready_.empty()) return;
       ready.swap(ready_);
+      pings.swap(pings_);
       if (!stopping_) {
         CollectTimeLimits(&orders);
         if (std::exchange(wake_, false)) {
@@ -313,6 +321,7 @@ void Scheduler::Run() {
       starter_->Start(job, devices);
     }
     CarryOut(orders);
+    for (absl::AnyInvocable<void()>& ping : pings) ping();
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/clock.h"
@@ -75,6 +76,10 @@ class Scheduler : public JobObserver, public WaitingSource {
   // Places no more jobs; those that are queued stay so. Those that are just becoming STARTING are still
   // handed to the WorkerStarter before this returns. Idempotent.
   void Stop();
+
+  // Has `done` called on the scheduler's thread when it comes round again: to see whether it does. It must
+  // not block. Not called any more once the scheduler stops.
+  void Ping(absl::AnyInvocable<void()> done);
 
   // The worker of this attempt is gone and its devices are free. No effect where the lease is another
   // attempt's. `crashed`: it ended by a signal such as SIGSEGV or an error of CUDA, which counts against its
@@ -183,6 +188,8 @@ class Scheduler : public JobObserver, public WaitingSource {
 
   // STARTING, to be handed to the WorkerStarter.
   std::vector<v1::Job> ready_ ABSL_GUARDED_BY(mutex_);
+  // See Ping.
+  std::vector<absl::AnyInvocable<void()>> pings_ ABSL_GUARDED_BY(mutex_);
   // Questions to JobMachine without an answer yet.
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
   // Something happened that the policy has not seen.

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "server/jobs/job_machine_fixture.h"
 #include "server/scheduler/backfill_policy.h"
+#include "server/store/awaited.h"
 
 namespace tandem {
 namespace {
@@ -535,6 +536,15 @@ TEST_F(SchedulerTest, ManyJobs) {
   }
   client.join();
   EXPECT_THAT(Holders(), ElementsAre("", "", ""));
+}
+
+TEST_F(SchedulerTest, APingIsAnsweredByItsThread) {
+  OpenAndStart(1);
+  Awaited<std::thread::id> answered;
+  scheduler_->Ping([done = answered.Done()]() mutable { done(std::this_thread::get_id()); });
+  EXPECT_NE(answered.Get(), std::this_thread::get_id());
+  scheduler_->Stop();
+  scheduler_->Ping([] { ADD_FAILURE() << "there is no thread any more"; });
 }
 
 }  // namespace
