@@ -13,12 +13,16 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/rpc/active_streams.h"
 #include "server/rpc/call_log.h"
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/lifecycle.h"
 #include "server/rpc/response_source.h"
+#include "server/rpc/rpc_context.h"
 
 // What all methods have in common: a call's id and its line in the log, the refusal of calls while the daemon
 // stops, and the way from absl::Status to the client. Authentication comes before this, for all services
@@ -33,10 +37,13 @@ using Reply = absl::AnyInvocable<void(absl::StatusOr<Response>)>;
 namespace internal {
 
 template <typename Request>
-CallLog StartCall(absl::string_view method, grpc::CallbackServerContext* context, const Request& request) {
-  CallLog log(method, context->peer());
+CallLog StartCall(const RpcContext& rpc, absl::string_view method, grpc::CallbackServerContext* context,
+                  const Request& request) {
+  CallLog log(method, context->peer(), &rpc.calls);
   if constexpr (requires { request.name(); }) log.SetJob(request.name());
   context->AddInitialMetadata("tandem-call-id", log.call_id());
+  // So that a client can tell how far its clock is from the daemon's.
+  context->AddInitialMetadata("tandem-time-ms", absl::StrCat(absl::ToUnixMillis(absl::Now())));
   return log;
 }
 
@@ -44,10 +51,10 @@ CallLog StartCall(absl::string_view method, grpc::CallbackServerContext* context
 
 // Serves a unary call: `handler(request, reply)` is called unless the daemon stops.
 template <typename Request, typename Response, typename Handler>
-grpc::ServerUnaryReactor* ServeUnary(const Lifecycle& lifecycle, absl::string_view method,
+grpc::ServerUnaryReactor* ServeUnary(const RpcContext& rpc, absl::string_view method,
                                      grpc::CallbackServerContext* context, const Request* request,
                                      Response* response, Handler&& handler) {
-  auto log = std::make_unique<CallLog>(internal::StartCall(method, context, *request));
+  auto log = std::make_unique<CallLog>(internal::StartCall(rpc, method, context, *request));
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   Reply<Response> reply = [reactor, response, log = std::move(log)](absl::StatusOr<Response> result) {
     if (result.ok()) {
@@ -57,7 +64,7 @@ grpc::ServerUnaryReactor* ServeUnary(const Lifecycle& lifecycle, absl::string_vi
     log->Finish(result.status());
     reactor->Finish(ToGrpcStatus(result.status()));
   };
-  if (absl::Status status = lifecycle.CheckServing(); !status.ok()) {
+  if (absl::Status status = rpc.lifecycle->CheckServing(); !status.ok()) {
     reply(std::move(status));
   } else {
     handler(*request, std::move(reply));
@@ -183,13 +190,13 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
 
 // Serves a stream of responses: `handler(request)` gives its source, or an error.
 template <typename Response, typename Request, typename Handler>
-grpc::ServerWriteReactor<Response>* ServeStream(const Lifecycle& lifecycle, ActiveStreams* streams,
+grpc::ServerWriteReactor<Response>* ServeStream(const RpcContext& rpc, ActiveStreams* streams,
                                                 absl::string_view method,
                                                 grpc::CallbackServerContext* context, const Request* request,
                                                 Handler&& handler) {
   auto reactor =
-      std::make_shared<StreamReactor<Response>>(internal::StartCall(method, context, *request), streams);
-  if (absl::Status status = lifecycle.CheckServing(); !status.ok()) {
+      std::make_shared<StreamReactor<Response>>(internal::StartCall(rpc, method, context, *request), streams);
+  if (absl::Status status = rpc.lifecycle->CheckServing(); !status.ok()) {
     reactor->Start(std::move(status));
   } else {
     reactor->Start(handler(*request));

@@ -18,17 +18,21 @@ std::string RandomCallId() {
 
 }  // namespace
 
-CallLog::CallLog(absl::string_view method, absl::string_view peer)
-    : method_(method), peer_(peer), call_id_(RandomCallId()), start_(absl::Now()) {}
+CallLog::CallLog(absl::string_view method, absl::string_view peer, const CallHooks* hooks)
+    : hooks_(hooks), method_(method), peer_(peer), call_id_(RandomCallId()), start_(absl::Now()) {
+  if (hooks_->started != nullptr) hooks_->started(method_);
+}
 
 void CallLog::SetJob(absl::string_view job) { job_ = absl::CHexEscape(job.substr(0, 100)); }
 
 void CallLog::Finish(const absl::Status& status, int64_t responses) const {
+  const absl::Duration duration = absl::Now() - start_;
+  if (hooks_->ended != nullptr) hooks_->ended(method_, status.code(), duration, responses >= 0);
   std::string line = absl::StrCat("call method=", method_, " peer=", peer_, " call=", call_id_);
   if (!job_.empty()) absl::StrAppend(&line, " job=", job_);
   absl::StrAppend(&line, " code=", absl::StatusCodeToString(status.code()));
   if (responses >= 0) absl::StrAppend(&line, " responses=", responses);
-  absl::StrAppendFormat(&line, " ms=%.1f", absl::ToDoubleMilliseconds(absl::Now() - start_));
+  absl::StrAppendFormat(&line, " ms=%.1f", absl::ToDoubleMilliseconds(duration));
   if (!status.ok())
     absl::StrAppend(&line, " message=\"", absl::CHexEscape(status.message().substr(0, 500)), "\"");
   switch (status.code()) {

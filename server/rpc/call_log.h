@@ -7,14 +7,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/rpc/call_hooks.h"
 
 namespace tandem {
 
 // What the log says about one call. Not thread-safe.
 class CallLog {
  public:
-  // `method` as "CreateJob".
-  CallLog(absl::string_view method, absl::string_view peer);
+  // `method` as "CreateJob". `hooks` hear of it, and outlive it.
+  CallLog(absl::string_view method, absl::string_view peer, const CallHooks* hooks);
 
   // For logs and for the client, who gets it as the metadata "tandem-call-id": 16 hexadecimal digits.
   const std::string& call_id() const { return call_id_; }
@@ -22,10 +23,11 @@ class CallLog {
   void SetJob(absl::string_view job);
 
   // Writes the call's one line: method, peer, call, job, code, milliseconds, and for a stream how many
-  // responses; as information, or as an error where the daemon is at fault.
+  // responses; as information, or as an error where the daemon is at fault. Once.
   void Finish(const absl::Status& status, int64_t responses = -1) const;
 
  private:
+  const CallHooks* const hooks_;
   const std::string method_;
   const std::string peer_;
   const std::string call_id_;

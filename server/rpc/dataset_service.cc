@@ -48,7 +48,7 @@ class DatasetService final : public v1::DatasetService::CallbackService {
   ServerReadReactor<v1::UploadFilesRequest>* UploadFiles(CallbackServerContext* context,
                                                          v1::Upload* response) override {
     return ServeSink<v1::UploadFilesRequest>(
-        *context_->lifecycle, streams_, "UploadFiles", context, response, [this, context] {
+        *context_, streams_, "UploadFiles", context, response, [this, context] {
           return rpc::UploadFiles(*context_, CallerOf(*context_->authenticator, *context));
         });
   }

@@ -16,7 +16,7 @@ class ModelService final : public v1::ModelService::CallbackService {
 
   ServerUnaryReactor* DescribeModel(CallbackServerContext* context, const v1::DescribeModelRequest* request,
                                     v1::ModelDescription* response) override {
-    return ServeUnary(*context_->lifecycle, "DescribeModel", context, request, response,
+    return ServeUnary(*context_, "DescribeModel", context, request, response,
                       [this](const v1::DescribeModelRequest& r, Reply<v1::ModelDescription> reply) {
                         rpc::DescribeModel(*context_, r, std::move(reply));
                       });
@@ -35,7 +35,7 @@ class ModelService final : public v1::ModelService::CallbackService {
   ServerWriteReactor<Response>* Stream(absl::string_view method, CallbackServerContext* context,
                                        const Request* request,
                                        rpc::Source<Response> (*handler)(const RpcContext&, const Request&)) {
-    return ServeStream<Response>(*context_->lifecycle, streams_, method, context, request,
+    return ServeStream<Response>(*context_, streams_, method, context, request,
                                  [this, handler](const Request& r) { return handler(*context_, r); });
   }
 

@@ -182,6 +182,12 @@ TEST_F(ReadTest, HealthNeedsNoToken) {
     EXPECT_TRUE(status.ok()) << status.error_message();
     EXPECT_EQ(answer, "\x08\x01");
   }
+  server_->SetServing(false);
+  EXPECT_TRUE(check("tandem.v1.JobService", &answer).ok());
+  EXPECT_EQ(answer, "\x08\x02");
+  server_->SetServing(true);
+  EXPECT_TRUE(check("tandem.v1.JobService", &answer).ok());
+  EXPECT_EQ(answer, "\x08\x01");
   EXPECT_EQ(check("no.such.Service", &answer).error_code(), StatusCode::NOT_FOUND);
 }
 

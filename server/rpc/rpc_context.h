@@ -14,6 +14,7 @@
 #include "server/events/event_hub.h"
 #include "server/jobs/job_machine.h"
 #include "server/rpc/blocking_pool.h"
+#include "server/rpc/call_hooks.h"
 #include "server/rpc/file_watcher.h"
 #include "server/rpc/job_drain.h"
 #include "server/rpc/lifecycle.h"
@@ -48,6 +49,7 @@ struct RpcContext {
   Uploads* uploads = nullptr;
   // Brings up to date what a GPU's status says of what changes; may take a while. Null: there are no GPUs.
   std::function<void(v1::GpuStatus*)> refresh_gpu;
+  CallHooks calls;
 };
 
 }  // namespace tandem

@@ -24,7 +24,7 @@ constexpr const char* kServices[] = {"",
                                      "tandem.v1.SweepService",
                                      "tandem.v1.DaemonService"};
 
-void SetServing(grpc::Server* server, bool serving) {
+void TellHealthChecks(grpc::Server* server, bool serving) {
   for (const char* service : kServices) {
     server->GetHealthCheckService()->SetServingStatus(service, serving);
   }
@@ -105,20 +105,31 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
         address, "the port is in use by another program, or the host is not an address of this machine");
   }
   server->address_.port = port;
-  SetServing(server->server_.get(), true);
+  server->SetServing(true);
   return server;
 }
 
 RpcServer::~RpcServer() { Stop(absl::ZeroDuration()); }
 
+void RpcServer::SetServing(bool serving) {
+  MutexLock lock(&health_mutex_);
+  if (!stopping_) TellHealthChecks(server_.get(), serving);
+}
+
+void RpcServer::EndServing() {
+  MutexLock lock(&health_mutex_);
+  stopping_ = true;
+  TellHealthChecks(server_.get(), false);
+}
+
 void RpcServer::AwaitStreams(absl::Duration timeout) {
-  SetServing(server_.get(), false);
+  EndServing();
   streams_.AwaitNone(timeout);
 }
 
 void RpcServer::Stop(absl::Duration grace) {
   if (server_ == nullptr) return;
-  SetServing(server_.get(), false);
+  EndServing();
   absl::Status status = context_.lifecycle->CheckServing();
   if (status.ok()) status = absl::UnavailableError("the server stops");
   streams_.EndAll(status);

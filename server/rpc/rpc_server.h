@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "engine/base/mutex.h"
 #include "server/auth/listen_policy.h"
 #include "server/rpc/active_streams.h"
 #include "server/rpc/rpc_context.h"
@@ -39,6 +40,9 @@ class RpcServer {
   // Where it listens, with the port that was found.
   const ListenAddress& address() const { return address_; }
 
+  // What health checks are told, but for NOT_SERVING once the server stops. SERVING from Start on.
+  void SetServing(bool serving);
+
   // Says NOT_SERVING to health checks, and waits until no stream is open, but no longer than `timeout`.
   void AwaitStreams(absl::Duration timeout);
 
@@ -51,9 +55,15 @@ class RpcServer {
   RpcServer(const ListenAddress& address, RpcContext context)
       : address_(address), context_(std::move(context)) {}
 
+  // Says NOT_SERVING to health checks from now on.
+  void EndServing();
+
   ListenAddress address_;
   const RpcContext context_;
   ActiveStreams streams_;
+  Mutex health_mutex_;
+  // It stops: health checks are told so for good.
+  bool stopping_ ABSL_GUARDED_BY(health_mutex_) = false;
   std::unique_ptr<grpc::Service> job_service_;
   std::unique_ptr<grpc::Service> model_service_;
   std::unique_ptr<grpc::Service> dataset_service_;

@@ -16,7 +16,7 @@ grpc::ServerUnaryReactor* ServeHandler(const RpcContext& rpc, absl::string_view 
                                        Response* response,
                                        void (*handler)(const RpcContext&, const Request&, Reply<Response>)) {
   return ServeUnary(
-      *rpc.lifecycle, method, context, request, response,
+      rpc, method, context, request, response,
       [&rpc, handler](const Request& r, Reply<Response> reply) { handler(rpc, r, std::move(reply)); });
 }
 
@@ -27,7 +27,7 @@ grpc::ServerUnaryReactor* ServeHandler(const RpcContext& rpc, absl::string_view 
                                        Response* response,
                                        void (*handler)(const RpcContext&, const Caller&, const Request&,
                                                        Reply<Response>)) {
-  return ServeUnary(*rpc.lifecycle, method, context, request, response,
+  return ServeUnary(rpc, method, context, request, response,
                     [&rpc, handler, context](const Request& r, Reply<Response> reply) {
                       const absl::StatusOr<Caller> caller = CallerOf(*rpc.authenticator, *context);
                       if (caller.ok()) {

@@ -124,6 +124,12 @@ void ServiceFixture::SetUp() {
   context.authenticator = authenticator_.get();
   context.tokens = tokens_.get();
   context.quota = scheduling.quota;
+  context.calls.started = [this](absl::string_view method) { NoteCall(absl::StrCat(method, " started")); };
+  context.calls.ended = [this](absl::string_view method, absl::StatusCode code, absl::Duration duration,
+                               bool is_stream) {
+    EXPECT_GE(duration, absl::ZeroDuration());
+    NoteCall(absl::StrCat(method, " ", absl::StatusCodeToString(code), is_stream ? " stream" : ""));
+  };
   auto server = RpcServer::Start({"127.0.0.1", 0}, PlainCredentials(authenticator_), std::move(context));
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);
@@ -147,6 +153,16 @@ void ServiceFixture::TearDown() {
   pool_->Stop();
   events_->Close(lifecycle_.CheckServing());
   store_->Close();
+}
+
+void ServiceFixture::NoteCall(std::string call) {
+  MutexLock lock(&calls_mutex_);
+  calls_.push_back(std::move(call));
+}
+
+std::vector<std::string> ServiceFixture::Calls() {
+  MutexLock lock(&calls_mutex_);
+  return calls_;
 }
 
 std::unique_ptr<grpc::ClientContext> ServiceFixture::Context(const std::string& token) {

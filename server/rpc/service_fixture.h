@@ -83,6 +83,9 @@ class ServiceFixture : public ::testing::Test {
   // Writes to a job's folder, which is made.
   void AppendFile(const std::string& job, const std::string& file, const std::string& content);
 
+  // What the server's CallHooks have heard: "CreateJob started", "CreateJob OK", "WatchJob NOT_FOUND stream".
+  std::vector<std::string> Calls();
+
   std::unique_ptr<StateFolder> folder_;
   std::unique_ptr<BlockingPool> pool_;
   std::unique_ptr<FileWatcher> files_;
@@ -112,6 +115,12 @@ class ServiceFixture : public ::testing::Test {
   std::unique_ptr<v1::DatasetService::Stub> dataset_stub_;
   std::unique_ptr<v1::SweepService::Stub> sweep_stub_;
   std::unique_ptr<v1::DaemonService::Stub> daemon_stub_;
+
+ private:
+  void NoteCall(std::string call);
+
+  Mutex calls_mutex_;
+  std::vector<std::string> calls_ ABSL_GUARDED_BY(calls_mutex_);
 };
 
 }  // namespace tandem

@@ -4,6 +4,9 @@
 
 #include <thread>
 
+#include "absl/strings/numbers.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "server/rpc/service_fixture.h"
@@ -69,6 +72,24 @@ TEST_F(ServiceTest, CreatesAndGetsAndRepeatsARequest) {
   get.set_name(job.name());
   ASSERT_TRUE(stub_->GetJob(Context().get(), get, &again).ok());
   EXPECT_EQ(again.spec().name(), "lenet");
+}
+
+TEST_F(ServiceTest, CallsAreHeardOf) {
+  Create("lenet");
+  v1::Job job;
+  v1::GetJobRequest get;
+  get.set_name("jobs/none");
+  auto context = Context();
+  EXPECT_EQ(stub_->GetJob(context.get(), get, &job).error_code(), StatusCode::NOT_FOUND);
+  EXPECT_THAT(Calls(),
+              ElementsAre("CreateJob started", "CreateJob OK", "GetJob started", "GetJob NOT_FOUND"));
+  // The daemon's clock.
+  const auto& metadata = context->GetServerInitialMetadata();
+  const auto time = metadata.find("tandem-time-ms");
+  ASSERT_NE(time, metadata.end());
+  int64_t milliseconds = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(absl::string_view(time->second.data(), time->second.size()), &milliseconds));
+  EXPECT_LT(absl::AbsDuration(absl::Now() - absl::FromUnixMillis(milliseconds)), absl::Minutes(5));
 }
 
 TEST_F(ServiceTest, ARepeatedRequestIsNotAdmittedAgain) {

@@ -127,12 +127,12 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
 
 // Serves a stream of requests: `handler()` gives the sink that they go to.
 template <typename Request, typename Response, typename Handler>
-grpc::ServerReadReactor<Request>* ServeSink(const Lifecycle& lifecycle, ActiveStreams* streams,
+grpc::ServerReadReactor<Request>* ServeSink(const RpcContext& rpc, ActiveStreams* streams,
                                             absl::string_view method, grpc::CallbackServerContext* context,
                                             Response* response, Handler&& handler) {
   auto reactor = std::make_shared<SinkReactor<Request, Response>>(
-      internal::StartCall(method, context, Request()), streams, response);
-  const absl::Status status = lifecycle.CheckServing();
+      internal::StartCall(rpc, method, context, Request()), streams, response);
+  const absl::Status status = rpc.lifecycle->CheckServing();
   reactor->Start(status.ok() ? handler() : nullptr, status);
   return reactor.get();
 }
