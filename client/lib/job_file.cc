@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "client/lib/file_reading.h"
 #include "client/lib/spelling.h"
+#include "client/lib/yaml_text.h"
 
 namespace tandem::client {
 namespace {
@@ -125,18 +126,17 @@ absl::Status ParseYaml(const std::string& content, const std::string& name, absl
                        google::protobuf::Message* message, std::map<std::string, TextPosition>* positions) {
   // yaml-cpp throws, also from what looks like plain access.
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(content);
-    if (documents.empty() || documents[0].IsNull())
-      return absl::InvalidArgumentError(name + ": the file is empty");
-    if (documents.size() > 1) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          name, ": ", documents.size(), " documents (parts begun by `---`); a job file has one"));
+    const YamlText text = LoadYaml(content);
+    if (text.is_empty || text.first.IsNull()) return absl::InvalidArgumentError(name + ": the file is empty");
+    if (text.has_more) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": several documents (parts begun by `---`); a job file has one"));
     }
-    if (!documents[0].IsMap()) {
-      return absl::InvalidArgumentError(absl::StrCat(Place(name, PositionOf(documents[0])), ": ", what));
+    if (!text.first.IsMap()) {
+      return absl::InvalidArgumentError(absl::StrCat(Place(name, PositionOf(text.first)), ": ", what));
     }
     MessageReader reader;
-    reader.ReadMessage(documents[0], "", message);
+    reader.ReadMessage(text.first, "", message);
     if (!reader.problems().empty()) return ProblemStatus(name, reader.problems());
     *positions = reader.positions();
   } catch (const YAML::Exception& error) {

@@ -286,7 +286,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{" \n# only a comment\n", "job.yaml: the file is empty"},
         BadCase{"~", "job.yaml: the file is empty"},
         BadCase{"name: a\n---\nname: b\n",
-                "job.yaml: 2 documents (parts begun by `---`); a job file has one"}));
+                "job.yaml: several documents (parts begun by `---`); a job file has one"},
+        // Of this yaml-cpp's LoadAll makes documents without end.
+        BadCase{", name: a\ndataset:\n",
+                "job.yaml: several documents (parts begun by `---`); a job file has one"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Syntax, BadJobFileTest,

@@ -14,6 +14,7 @@
 #include "client/lib/file_reading.h"
 #include "client/lib/scalar_text.h"
 #include "client/lib/spelling.h"
+#include "client/lib/yaml_text.h"
 #include "proto/fields/field_value.h"
 
 namespace tandem::client {
@@ -96,8 +97,8 @@ absl::Status MakeCanonical(v1::Sweep* sweep) {
 // Whether a text in YAML is a mapping with the key `base`.
 bool LooksLikeSweep(const std::string& content) {
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(content);
-    return documents.size() == 1 && documents[0].IsMap() && documents[0]["base"];
+    const YamlText text = LoadYaml(content);
+    return !text.has_more && text.first.IsMap() && text.first["base"];
   } catch (const YAML::Exception&) {
     return false;
   }

@@ -1,0 +1,23 @@
+#ifndef TANDEM_CLIENT_LIB_YAML_TEXT_H_
+#define TANDEM_CLIENT_LIB_YAML_TEXT_H_
+
+#include <yaml-cpp/yaml.h>
+
+#include <string>
+
+namespace tandem::client {
+
+// What a text holds as YAML.
+struct YamlText {
+  YAML::Node first;       // Its first document; null where there is none.
+  bool is_empty = false;  // Whether there is none.
+  bool has_more = false;  // Whether there is another after the first.
+};
+
+// Throws as yaml-cpp does. In place of YAML::LoadAll, which makes documents without end of a text that begins
+// with a comma (yaml-cpp 0.7).
+YamlText LoadYaml(const std::string& content);
+
+}  // namespace tandem::client
+
+#endif  // TANDEM_CLIENT_LIB_YAML_TEXT_H_

@@ -1,0 +1,30 @@
+"""Fuzz targets: see README.md."""
+
+load("@rules_cc//cc:defs.bzl", "cc_test")
+
+def fuzz_target(name, srcs, deps, runs = 2000, size = "small"):
+    """A test that runs the seeds, the corpus and `runs` changed inputs; with --config=fuzz, libFuzzer's program.
+
+    Args:
+      name: ends with "_fuzz"; its corpus is corpus/<name without that>.
+      srcs: the target.
+      deps: what it links.
+      runs: changed inputs in a run of the test.
+      size: of the test.
+    """
+    corpus = native.glob(["corpus/%s/**" % name[:-len("_fuzz")]], allow_empty = True)
+    cc_test(
+        name = name,
+        size = size,
+        srcs = srcs,
+        args = ["--runs=%d" % runs] + ["$(location %s)" % file for file in corpus],
+        data = corpus,
+        deps = deps + [":fuzz_target"] + select({
+            ":libfuzzer": [":libfuzzer_seeds"],
+            "//conditions:default": [":driver"],
+        }),
+        linkopts = select({
+            ":libfuzzer": ["-fsanitize=fuzzer"],
+            "//conditions:default": [],
+        }),
+    )

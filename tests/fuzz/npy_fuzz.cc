@@ -1,0 +1,40 @@
+// NPY and NPZ files. The first byte says which, and what the targets are.
+
+#include "engine/data/formats/test_files.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/input_files.h"
+
+namespace tandem {
+
+std::vector<std::string> Seeds() {
+  const std::string inputs = Npy("<f4", "(4, 3)", std::string(48, '\0'));
+  const std::string targets = Npy("<i8", "(4,)", std::string(32, '\0'));
+  const std::string bytes = Npy("|u1", "(4, 1, 2, 2)", std::string(16, '\x07'), "True");
+  const std::string values = Npy("<f8", "(4, 2)", std::string(64, '\0'));
+  return {"c" + JoinFiles({inputs, targets}), "c" + JoinFiles({bytes, targets}),
+          "v" + JoinFiles({inputs, values}), "z" + Zip({{"x.npy", inputs}, {"y.npy", targets}}, false),
+          "z" + Zip({{"x.npy", inputs}, {"y.npy", targets}}, true)};
+}
+
+}  // namespace tandem
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const absl::string_view input(reinterpret_cast<const char*>(data) + 1, size - 1);
+  tandem::v1::DatasetSpec spec;
+  tandem::v1::NpySource* npy = spec.mutable_npy();
+  if (data[0] == 'z') {
+    const std::string path = tandem::WriteInput("arrays.npz", input);
+    npy->mutable_train_inputs()->set_path(path);
+    npy->mutable_train_inputs()->set_member("x");
+    npy->mutable_train_targets()->set_path(path);
+    npy->mutable_train_targets()->set_member("y");
+  } else {
+    const std::vector<absl::string_view> files = tandem::SplitFiles(input, 2);
+    npy->mutable_train_inputs()->set_path(tandem::WriteInput("x.npy", files[0]));
+    npy->mutable_train_targets()->set_path(tandem::WriteInput("y.npy", files[1]));
+  }
+  npy->set_targets(data[0] == 'v' ? tandem::v1::TARGET_KIND_VALUES : tandem::v1::TARGET_KIND_CLASS);
+  tandem::OpenAndRead(spec);
+  return 0;
+}

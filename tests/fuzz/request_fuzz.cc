@@ -1,0 +1,198 @@
+// Requests to a daemon: a line that names the method ("tandem.v1.JobService/GetJob"), then the message as it
+// goes over the wire, or as text where "text " stands before the method. Whatever comes, the call ends with a
+// status that is not UNKNOWN or INTERNAL, and the daemon still answers.
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/dynamic_message.h>
+#include <google/protobuf/text_format.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/daemon/daemon.h"
+#include "server/rpc/lifecycle.h"
+#include "tandem/v1/daemon_service.pb.h"
+#include "tandem/v1/dataset_service.pb.h"
+#include "tandem/v1/job_service.pb.h"
+#include "tandem/v1/model_service.pb.h"
+#include "tandem/v1/sweep_service.pb.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/input_files.h"
+
+namespace tandem {
+namespace {
+
+[[noreturn]] void Wrong(const std::string& what) {
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::abort();
+}
+
+// By "<service>/<method>". Without Shutdown, which does what it says.
+std::map<std::string, const google::protobuf::MethodDescriptor*> Methods() {
+  std::map<std::string, const google::protobuf::MethodDescriptor*> methods;
+  for (const google::protobuf::Descriptor* message :
+       {v1::GetDaemonRequest::descriptor(), v1::GetDatasetRequest::descriptor(),
+        v1::GetJobRequest::descriptor(), v1::PredictRequest::descriptor(),
+        v1::GetSweepRequest::descriptor()}) {
+    const google::protobuf::FileDescriptor* file = message->file();
+    for (int s = 0; s < file->service_count(); ++s) {
+      for (int m = 0; m < file->service(s)->method_count(); ++m) {
+        const google::protobuf::MethodDescriptor* method = file->service(s)->method(m);
+        if (method->name() == "Shutdown") continue;
+        methods[absl::StrCat(file->service(s)->full_name(), "/", method->name())] = method;
+      }
+    }
+  }
+  return methods;
+}
+
+class RunningDaemon {
+ public:
+  RunningDaemon() {
+    DaemonOptions options;
+    options.state_folder = InputFolder() + "/state";
+    options.listen = "127.0.0.1:0";
+    options.cpu_devices = 1;
+    options.threads_per_cpu_device = 1;
+    options.fetch_from = {};
+    options.worker_program = "/bin/false";
+    auto daemon = Daemon::Start(options, &lifecycle_);
+    if (!daemon.ok()) Wrong(daemon.status().ToString());
+    daemon_ = *std::move(daemon);
+    std::ifstream(daemon_->token_file()) >> token_;
+    channel_ = grpc::CreateChannel(daemon_->address(), grpc::InsecureChannelCredentials());
+    stub_ = std::make_unique<grpc::GenericStub>(channel_);
+  }
+
+  // Sends the one message, reads at most two, and gives up after a moment where the call is a stream that
+  // goes on.
+  grpc::StatusCode Call(const std::string& method, const std::string& message) {
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "Bearer " + token_);
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    grpc::CompletionQueue queue;
+    auto call = stub_->PrepareCall(&context, "/" + method, &queue);
+    // Whether the operation in progress succeeded; nothing where it has not ended within `most`.
+    const auto next = [&queue](std::chrono::milliseconds most) -> std::optional<bool> {
+      void* tag = nullptr;
+      bool ok = false;
+      if (queue.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + most) !=
+          grpc::CompletionQueue::GOT_EVENT) {
+        return std::nullopt;
+      }
+      return ok;
+    };
+    // A call ends by its deadline at the latest.
+    const std::chrono::seconds plenty(30);
+    call->StartCall(nullptr);
+    if (next(plenty) == true) {
+      const grpc::Slice slice(message);
+      call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
+      next(plenty);
+    }
+    grpc::ByteBuffer answer;
+    for (int i = 0; i < 2; ++i) {
+      call->Read(&answer, nullptr);
+      const std::optional<bool> read = next(std::chrono::milliseconds(50));
+      if (read == true) continue;
+      if (!read.has_value()) {
+        // A stream without news.
+        context.TryCancel();
+        next(plenty);
+      }
+      break;
+    }
+    // One that goes on after two messages need not.
+    context.TryCancel();
+    grpc::Status status;
+    call->Finish(&status, nullptr);
+    next(plenty);
+    queue.Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue.Next(&tag, &ok)) {
+    }
+    return status.error_code();
+  }
+
+ private:
+  Lifecycle lifecycle_;
+  std::unique_ptr<Daemon> daemon_;
+  std::string token_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<grpc::GenericStub> stub_;
+};
+
+}  // namespace
+
+std::vector<std::string> Seeds() {
+  std::vector<std::string> seeds;
+  for (const auto& [name, method] : Methods()) seeds.push_back(absl::StrCat(name, "\n"));
+  const auto add = [&seeds](const std::string& method, const std::string& text) {
+    seeds.push_back(absl::StrCat("text ", method, "\n", text));
+  };
+  add("tandem.v1.JobService/GetJob", "name: \"jobs/a-123456\"");
+  add("tandem.v1.JobService/ListJobs",
+      "page_size: 3 page_token: \"x\" states: JOB_STATE_FAILED order_by: \"name desc\"");
+  add("tandem.v1.JobService/WatchJob", "name: \"jobs/a-123456\" after_sequence: 3");
+  add("tandem.v1.JobService/UpdateJob",
+      "job { name: \"jobs/a\" priority: 3 } update_mask { paths: \"priority\" }");
+  add("tandem.v1.JobService/CreateJob", R"(request_id: "1" validate_only: true spec {
+        name: "a" dataset { synthetic { shape: [1, 4, 4] classes: 3 train_samples: 8 } }
+        model { input { shape: [1, 4, 4] } layers { dense { units: 3 } } }
+        training { loss { softmax_cross_entropy {} } optimizer { sgd { learning_rate: 0.1 } } global_batch_size: 4 epochs: 1 } })");
+  add("tandem.v1.SweepService/CreateSweep", R"(sweep { base { name: "a" }
+        grid { field: "training.seed" values { number_value: 1 } values { number_value: 2 } } })");
+  add("tandem.v1.DatasetService/ListDatasets", "");
+  add("tandem.v1.ModelService/DescribeModel", "model { template { lenet {} } } classes: 10");
+  return seeds;
+}
+
+}  // namespace tandem
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace tandem;  // NOLINT: a target is the program.
+  static const auto* const methods =
+      new std::map<std::string, const google::protobuf::MethodDescriptor*>(Methods());
+  static auto* const daemon = new RunningDaemon();
+  static google::protobuf::LogSilencer silencer;
+  std::string input(reinterpret_cast<const char*>(data), size);
+  const bool text = absl::StartsWith(input, "text ");
+  if (text) input.erase(0, 5);
+  const size_t end = input.find('\n');
+  if (end == std::string::npos) return 0;
+  const auto method = methods->find(input.substr(0, end));
+  if (method == methods->end()) return 0;
+  std::string message = input.substr(end + 1);
+  if (text) {
+    static google::protobuf::DynamicMessageFactory factory;
+    const std::unique_ptr<google::protobuf::Message> request(
+        factory.GetPrototype(method->second->input_type())->New());
+    if (!google::protobuf::TextFormat::ParseFromString(message, request.get())) return 0;
+    message = request->SerializeAsString();
+  }
+  const grpc::StatusCode code = daemon->Call(method->first, message);
+  // gRPC itself says INTERNAL of bytes that are no message.
+  bool is_message = true;
+  {
+    static google::protobuf::DynamicMessageFactory factory;
+    const std::unique_ptr<google::protobuf::Message> request(
+        factory.GetPrototype(method->second->input_type())->New());
+    is_message = request->ParseFromString(message);
+  }
+  if (code == grpc::StatusCode::UNKNOWN || (code == grpc::StatusCode::INTERNAL && is_message) ||
+      code == grpc::StatusCode::UNIMPLEMENTED || code == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    Wrong(absl::StrCat(method->first, " ended with status ", static_cast<int>(code)));
+  }
+  return 0;
+}

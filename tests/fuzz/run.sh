@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Runs fuzz targets by libFuzzer (clang's) with the address sanitizer, from their seeds and kept corpora on.
+#
+#   tests/fuzz/run.sh [--runs N] [--keep] [TARGET...]
+#
+#   --runs N   executions of each target; 1000000 by default
+#   --keep     afterwards the inputs that reach something new, at their smallest, become the kept corpus
+#   TARGET     such as "csv"; all by default
+#
+# What a target finds stays in fuzz-finds/TARGET/, and the script goes on with the next one; it exits with 1 then.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+runs=1000000
+keep=0
+targets=()
+while (($#)); do
+  case "$1" in
+    --runs) runs=$2; shift ;;
+    --keep) keep=1 ;;
+    -*) echo "run.sh: unknown argument '$1'; see the first lines of this file" >&2; exit 2 ;;
+    *) targets+=("$1") ;;
+  esac
+  shift
+done
+if ((${#targets[@]} == 0)); then
+  for source in tests/fuzz/*_fuzz.cc; do
+    name=${source##*/}
+    targets+=("${name%_fuzz.cc}")
+  done
+fi
+
+# With an output base of its own: another compiler and other flags would throw away what the usual build has.
+base=$HOME/.cache/tandem/fuzz
+bazel_fuzz() { bazel --output_base="$base" "$@" --config=fuzz --experimental_convenience_symlinks=ignore; }
+labels=()
+for target in "${targets[@]}"; do labels+=("//tests/fuzz:${target}_fuzz"); done
+bazel_fuzz build --noshow_progress "${labels[@]}"
+bin=$(bazel --output_base="$base" info --config=fuzz bazel-bin 2>/dev/null)
+
+# Debian's libraries were not built with the sanitizer, so that containers that cross their border look overflown.
+export ASAN_OPTIONS=detect_container_overflow=0:allocator_may_return_null=1
+found=0
+for target in "${targets[@]}"; do
+  program=$bin/tests/fuzz/${target}_fuzz
+  work=$(mktemp -d)
+  finds=fuzz-finds/$target/
+  mkdir -p "$finds" "tests/fuzz/corpus/$target" "$work/new"
+  "$program" --write-seeds="$work/seeds"
+  echo "== $target"
+  "$program" -runs="$runs" -max_len=65536 -rss_limit_mb=4096 -timeout=30 -print_final_stats=1 -verbosity=0 \
+    -artifact_prefix="$finds" "$work/new" "$work/seeds" "tests/fuzz/corpus/$target" 2>&1 | tail -n 25 ||
+    { found=1; echo "FOUND: $finds"; }
+  if ((keep)); then
+    mkdir "$work/least"
+    "$program" -merge=1 -verbosity=0 "$work/least" "$work/new" "$work/seeds" "tests/fuzz/corpus/$target" 2>/dev/null || true
+    # Small ones alone: they are kept with the sources.
+    find "$work/least" -type f -size -4k -exec mv -t "tests/fuzz/corpus/$target" {} +
+  fi
+  rm -rf "$work"
+done
+exit $found
