@@ -127,11 +127,11 @@ absl::Status ParseYaml(const std::string& content, const std::string& name, absl
   // yaml-cpp throws, also from what looks like plain access.
   try {
     const YamlText text = LoadYaml(content);
-    if (text.is_empty || text.first.IsNull()) return absl::InvalidArgumentError(name + ": the file is empty");
     if (text.has_more) {
       return absl::InvalidArgumentError(
           absl::StrCat(name, ": several documents (parts begun by `---`); a job file has one"));
     }
+    if (text.is_empty || text.first.IsNull()) return absl::InvalidArgumentError(name + ": the file is empty");
     if (!text.first.IsMap()) {
       return absl::InvalidArgumentError(absl::StrCat(Place(name, PositionOf(text.first)), ": ", what));
     }
