@@ -1,5 +1,6 @@
 #include "engine/base/env.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -94,6 +95,22 @@ class RealEnv final : public Env {
   absl::Status RemoveFile(const std::string& path) override {
     if (::unlink(path.c_str()) != 0) return SystemError("remove", path);
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) override {
+    DIR* const folder = ::opendir(path.c_str());
+    if (folder == nullptr) return SystemError("list", path);
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent* entry = ::readdir(folder)) {
+      const absl::string_view name = entry->d_name;
+      if (name != "." && name != "..") names.emplace_back(name);
+      errno = 0;
+    }
+    const absl::Status status = errno == 0 ? absl::OkStatus() : SystemError("list", path);
+    ::closedir(folder);
+    if (!status.ok()) return status;
+    return names;
   }
 
   absl::Status SyncDirectory(const std::string& path) override {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,6 +38,8 @@ class Env {
   virtual absl::Status RemoveFile(const std::string& path) = 0;
   // Makes creations, renames and removals in a folder durable.
   virtual absl::Status SyncDirectory(const std::string& path) = 0;
+  // The names of what is in a folder, in no order. NOT_FOUND: there is no such folder.
+  virtual absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) = 0;
 
   // The machine's file system; lives for ever.
   static Env* Real();

@@ -79,6 +79,19 @@ absl::Status FaultyEnv::RemoveFile(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<std::string>> FaultyEnv::ListFolder(const std::string& path) {
+  MutexLock lock(&mutex_);
+  const std::string prefix = absl::StrCat(path, "/");
+  std::vector<std::string> names;
+  for (const auto& [name, inode] : names_) {
+    if (name.rfind(prefix, 0) != 0) continue;
+    const std::string rest = name.substr(prefix.size());
+    if (rest.find('/') == std::string::npos) names.push_back(rest);
+  }
+  if (names.empty()) return absl::NotFoundError(path);
+  return names;
+}
+
 absl::Status FaultyEnv::SyncDirectory(const std::string& path) {
   MutexLock lock(&mutex_);
   TANDEM_RETURN_IF_ERROR(Change());

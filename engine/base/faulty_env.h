@@ -21,6 +21,8 @@ class FaultyEnv : public Env {
   absl::StatusOr<std::string> ReadFile(const std::string& path) override;
   absl::Status RenameFile(const std::string& from, const std::string& to) override;
   absl::Status RemoveFile(const std::string& path) override;
+  // A folder is there when a file is in it.
+  absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) override;
   absl::Status SyncDirectory(const std::string& path) override;
 
   // Lets `count` more changes (creations, appends, syncs, closings, renames, removals) succeed; later ones

@@ -25,9 +25,12 @@ struct CheckpointContents {
 absl::StatusOr<int64_t> WriteCheckpoint(Env* env, const std::string& path, const std::string& state,
                                         absl::Span<const NamedTensor> tensors);
 
-// NOT_FOUND where there is no such file. DATA_LOSS, naming the path, where it is no whole and unchanged
-// checkpoint of a version that is known here.
+// NOT_FOUND where there is no such file. Errors name the path: DATA_LOSS where it is no whole and unchanged
+// checkpoint, FAILED_PRECONDITION where it is one of a version that is not known here.
 absl::StatusOr<CheckpointContents> ReadCheckpoint(Env* env, const std::string& path);
+
+// Reads a checkpoint that was just written, and compares its checksum. Errors as ReadCheckpoint's.
+absl::Status VerifyCheckpoint(Env* env, const std::string& path);
 
 }  // namespace tandem
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/base/faulty_env.h"
+#include "engine/base/sha256.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -23,6 +24,13 @@ std::vector<NamedTensor> Tensors(float first) {
   tensors.emplace_back("shared/dense_1.weight", Tensor::Of<float>(Shape({2}), {first, 2}));
   tensors.emplace_back("replica/0/sha256", Tensor::Of<double>(Shape(), {0.1}));
   return tensors;
+}
+
+// [0.5, -2].
+const std::string kExampleTensor("\0\0\0\x3f\0\0\0\xc0", 8);
+
+void Write(FaultyEnv* env, const std::string& content) {
+  ASSERT_TRUE(WriteFileAtomically(env, kPath, [&](WritableFile& file) { return file.Append(content); }).ok());
 }
 
 TEST(CheckpointFileTest, IsReadBack) {
@@ -46,14 +54,68 @@ TEST(CheckpointFileTest, TheExampleOfTheFormat) {
   std::vector<NamedTensor> tensors;
   tensors.emplace_back("shared/dense_1.weight", Tensor::Of<float>(Shape({2}), {0.5, -2}));
   ASSERT_TRUE(WriteCheckpoint(&env, kPath, R"({"step":3})", tensors).ok());
-  const std::string length("\xf0\0\0\0\0\0\0\0", 8);
-  const std::string header =
+  const std::string length("\x58\x01\0\0\0\0\0\0", 8);
+  const std::string header = R"({"__metadata__":{"format":"tandem-checkpoint",)"
+                             R"("sha256":"e5b3ae6be62306b86991135920d1917adf8cbb0f454d44542f14184c38409f89",)"
+                             R"("state":"{\"step\":3}",)"
+                             R"("tensors":"{\"shared/dense_1.weight\":)"
+                             R"(\"3c00f95169b7aefd7745a2b1a531e150bb2d1657a77de92dbe5fd8c303fd9066\"}",)"
+                             R"("version":"2"},)"
+                             R"("shared/dense_1.weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}  )";
+  EXPECT_EQ(*env.ReadFile(kPath), length + header + kExampleTensor);
+}
+
+TEST(CheckpointFileTest, TheFirstVersionIsReadToo) {
+  FaultyEnv env;
+  const std::string content =
+      std::string("\xf0\0\0\0\0\0\0\0", 8) +
       R"({"__metadata__":{"format":"tandem-checkpoint",)"
       R"("sha256":"45c513cfac129ca8a9a76e7bd42339e29f79a27963a47089f49ed62fb90efbfb",)"
       R"("state":"{\"step\":3}","version":"1"},)"
-      R"("shared/dense_1.weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}       )";
-  const std::string data("\0\0\0\x3f\0\0\0\xc0", 8);
-  EXPECT_EQ(*env.ReadFile(kPath), length + header + data);
+      R"("shared/dense_1.weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}       )" +
+      kExampleTensor;
+  Write(&env, content);
+  const absl::StatusOr<CheckpointContents> read = ReadCheckpoint(&env, kPath);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->state, R"({"step":3})");
+  EXPECT_THAT(read->tensors.at("shared/dense_1.weight").data<float>(), ElementsAre(0.5, -2));
+  std::string damaged = content;
+  damaged.back() ^= 1;
+  Write(&env, damaged);
+  EXPECT_EQ(ReadCheckpoint(&env, kPath).status().code(), absl::StatusCode::kDataLoss);
+}
+
+// One of a later version is no damage.
+TEST(CheckpointFileTest, AnUnknownVersionIsSaid) {
+  FaultyEnv env;
+  ASSERT_TRUE(WriteCheckpoint(&env, kPath, "{}", Tensors(1)).ok());
+  std::string content = *env.ReadFile(kPath);
+  content.replace(content.find(R"("version":"2")"), 13, R"("version":"3")");
+  const size_t digest = content.find(R"("sha256":")") + 10;
+  content.replace(digest, 64, std::string(64, '0'));
+  Sha256 hash;
+  hash.Add(content);
+  content.replace(digest, 64, *hash.Finish());
+  Write(&env, content);
+  const absl::Status status = ReadCheckpoint(&env, kPath).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("of version \"3\""));
+}
+
+TEST(CheckpointFileTest, SaysWhichTensorWasChanged) {
+  FaultyEnv env;
+  ASSERT_TRUE(WriteCheckpoint(&env, kPath, "{}", Tensors(1)).ok());
+  EXPECT_TRUE(VerifyCheckpoint(&env, kPath).ok());
+  std::string content = *env.ReadFile(kPath);
+  content.back() ^= 1;
+  Write(&env, content);
+  for (const absl::Status& status : {ReadCheckpoint(&env, kPath).status(), VerifyCheckpoint(&env, kPath)}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the tensor \"replica/0/sha256\" was changed"));
+  }
+  content.pop_back();
+  Write(&env, content);
+  EXPECT_THAT(std::string(VerifyCheckpoint(&env, kPath).message()), HasSubstr("cut off"));
 }
 
 TEST(CheckpointFileTest, ThereIsNoneAtFirst) {

@@ -6,6 +6,7 @@
 #include "engine/base/memory_error.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/checkpoint_file.h"
+#include "engine/checkpoint/checkpoint_folder.h"
 
 namespace tandem {
 
@@ -94,15 +95,24 @@ void CheckpointKeeper::Write(Work work) {
 }
 
 void CheckpointKeeper::WriteCheckpoint(Work work) {
-  const absl::StatusOr<int64_t> size =
-      tandem::WriteCheckpoint(options_.env, options_.checkpoint_path, ToJson(work.state),
-                              CheckpointTensors(std::move(work.snapshot)));
+  const std::string file = CheckpointFileName(work.state.step);
+  const std::string path = absl::StrCat(options_.checkpoint_folder, "/", file);
+  absl::StatusOr<int64_t> size = tandem::WriteCheckpoint(
+      options_.env, path, ToJson(work.state), CheckpointTensors(std::exchange(work.snapshot, Snapshot())));
+  if (size.ok()) {
+    if (const absl::Status verified = VerifyCheckpoint(options_.env, path); !verified.ok()) {
+      options_.env->RemoveFile(path).IgnoreError();
+      size = verified;
+    }
+  }
+  const int64_t best_step = work.state.summary.has_best() ? work.state.summary.best().step() : 0;
   int64_t last_step = 0;
   {
     MutexLock lock(&mutex_);
     if (size.ok()) last_step_ = work.state.step;
     last_step = last_step_;
   }
+  if (size.ok()) RemoveOthers(work.state.step, best_step);
   if (options_.observer == nullptr) return;
   if (!size.ok()) {
     options_.observer->OnNotice(absl::StrCat(
@@ -117,7 +127,27 @@ void CheckpointKeeper::WriteCheckpoint(Work work) {
   checkpoint.set_epoch(work.state.summary.epochs());
   checkpoint.set_size_bytes(*size);
   checkpoint.set_seconds(absl::ToDoubleSeconds(options_.clock->Elapsed() - work.since));
+  checkpoint.set_file(file);
+  checkpoint.set_best(best_step == work.state.step);
   options_.observer->OnCheckpoint(checkpoint);
+}
+
+void CheckpointKeeper::RemoveOthers(int64_t step, int64_t best_step) {
+  const absl::StatusOr<std::vector<std::string>> files =
+      ListCheckpointFiles(options_.env, options_.checkpoint_folder);
+  absl::Status status = files.status();
+  int newest = 0;
+  for (const std::string& file : files.ok() ? *files : std::vector<std::string>()) {
+    const int64_t other = *StepOfCheckpointFile(file);
+    // What is newer than the newest was passed by: training did not go on from it.
+    const bool is_newest = other <= step && newest++ < options_.checkpoints.keep_last();
+    if (is_newest || (options_.checkpoints.keep_best() && other == best_step)) continue;
+    status.Update(options_.env->RemoveFile(absl::StrCat(options_.checkpoint_folder, "/", file)));
+  }
+  if (!status.ok() && options_.observer != nullptr) {
+    options_.observer->OnNotice(
+        absl::StrCat("A checkpoint that is not kept any more could not be removed: ", status.message()));
+  }
 }
 
 }  // namespace tandem

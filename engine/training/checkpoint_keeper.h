@@ -15,17 +15,22 @@
 #include "engine/training/snapshot.h"
 #include "engine/training/trainer.h"
 #include "engine/training/training_state.h"
+#include "tandem/v1/job.pb.h"
 
 namespace tandem {
 
 // Writes checkpoints, and the model with the best result, while training goes on: one after the other, on a
-// thread of its own, from copies that the replicas give between two steps. What cannot be written is told the
-// observer, and training goes on. Thread-safe.
+// thread of its own, from copies that the replicas give between two steps. A checkpoint that stands, and was
+// read back, takes the place of those that are not to be kept. What cannot be written is told the observer,
+// and training goes on. Thread-safe.
 class CheckpointKeeper {
  public:
   struct Options {
     Env* env = nullptr;
-    std::string checkpoint_path;
+    // Empty: no checkpoint is written.
+    std::string checkpoint_folder;
+    // Which checkpoints are kept. Defaults filled in.
+    v1::Checkpointing checkpoints;
     std::string best_path;
     int replicas = 1;
     // Writes a model with these variables.
@@ -70,6 +75,9 @@ class CheckpointKeeper {
   void WriteAll() ABSL_LOCKS_EXCLUDED(mutex_);
   void Write(Work work) ABSL_LOCKS_EXCLUDED(mutex_);
   void WriteCheckpoint(Work work) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Removes what is not to be kept beside the checkpoint of `step`, the newest, which stands; the best result
+  // is of `best_step`.
+  void RemoveOthers(int64_t step, int64_t best_step);
   bool MayWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_ || work_.has_value(); }
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !busy_; }
 

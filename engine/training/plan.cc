@@ -33,6 +33,9 @@ namespace tandem {
 namespace {
 
 constexpr int kMaxPriority = 100;
+constexpr int kMaxKeptCheckpoints = 100;
+constexpr int kMaxRestarts = 100;
+constexpr int kDefaultRestarts = 3;
 constexpr double kMaxTimeLimitSeconds = 365.0 * 24 * 3600;
 constexpr double kMinReportSeconds = 0.05;
 constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
@@ -122,15 +125,24 @@ void CheckBestModel(const v1::Training& training, FieldViolations& violations) {
 
 void CheckCheckpoints(const v1::Checkpointing& checkpoints, FieldViolations& violations) {
   CheckInterval("checkpoints", checkpoints.every_epochs(), checkpoints.every_steps(), violations);
-  if (checkpoints.off() && (checkpoints.every_epochs() != 0 || checkpoints.every_steps() != 0)) {
+  if (checkpoints.off() && (checkpoints.every_epochs() != 0 || checkpoints.every_steps() != 0 ||
+                            checkpoints.every_minutes() != 0)) {
     violations.Add("checkpoints.off", "is true, but an interval is given too; leave one of them out");
   }
-  const auto refuse = [&](absl::string_view field, bool given) {
-    if (given) violations.Add(field, "is not offered yet; leave it out");
-  };
-  refuse("checkpoints.every_minutes", checkpoints.every_minutes() != 0);
-  refuse("checkpoints.keep_last", checkpoints.keep_last() != 0 && checkpoints.keep_last() != 1);
-  refuse("checkpoints.keep_best", checkpoints.keep_best());
+  if (checkpoints.off() && (checkpoints.keep_last() != 0 || checkpoints.keep_best())) {
+    violations.Add("checkpoints.off",
+                   "is true, so that there is nothing to keep; leave it or keep_last and "
+                   "keep_best out");
+  }
+  if (!(checkpoints.every_minutes() >= 0 && checkpoints.every_minutes() <= kMaxTimeLimitSeconds / 60)) {
+    violations.Add("checkpoints.every_minutes",
+                   absl::StrCat("is ", checkpoints.every_minutes(),
+                                "; it must be above 0 and at most 525,600 (a year)"));
+  }
+  if (!checkpoints.off() && (checkpoints.keep_last() < 1 || checkpoints.keep_last() > kMaxKeptCheckpoints)) {
+    violations.Add("checkpoints.keep_last", absl::StrCat("is ", checkpoints.keep_last(),
+                                                         "; it must be from 1 to ", kMaxKeptCheckpoints));
+  }
 }
 
 void CheckWeights(const v1::JobSpec& spec, FieldViolations& violations) {
@@ -197,9 +209,8 @@ void CheckScheduling(const v1::JobSpec& spec, FieldViolations& violations) {
     violations.Add("preemptible",
                    "is asked for, but checkpoints.off keeps the job from going on where it was stopped");
   }
-  if (spec.max_restarts() != 0) {
-    violations.Add("max_restarts", "is not offered yet; leave it out, or give 0");
-  }
+  check("max_restarts", true, spec.max_restarts() >= 0 && spec.max_restarts() <= kMaxRestarts,
+        spec.max_restarts(), "from 0 to 100");
 }
 
 // That nothing waits for a measure that training alone does not have.
@@ -367,7 +378,11 @@ void FillDefaults(v1::JobSpec* spec) {
   }
   if (training->accumulation_steps() == 0) training->set_accumulation_steps(1);
   FillIntervalDefaults(training->mutable_validation());
-  if (!spec->checkpoints().off()) FillIntervalDefaults(spec->mutable_checkpoints());
+  if (!spec->checkpoints().off()) {
+    FillIntervalDefaults(spec->mutable_checkpoints());
+    if (spec->checkpoints().keep_last() == 0) spec->mutable_checkpoints()->set_keep_last(1);
+  }
+  if (!spec->has_max_restarts()) spec->set_max_restarts(kDefaultRestarts);
   FillReplicasDefaults(spec->mutable_replicas());
 }
 

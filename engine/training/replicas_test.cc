@@ -135,7 +135,7 @@ TEST(ReplicasTest, SynchronizedStatisticsAreAlikeInReplicasWithoutSamples) {
     Recorder recorder;
     const Result result = TrainWithFiles(spec, kind, &env, &recorder);
     ASSERT_TRUE(result.status.ok()) << result.status;
-    const absl::StatusOr<SafetensorsContents> file = ParseSafetensors(*env.ReadFile(kCheckpoint));
+    const absl::StatusOr<SafetensorsContents> file = ParseSafetensors(*env.ReadFile(CheckpointPath(8)));
     ASSERT_TRUE(file.ok()) << file.status();
     for (const char* name : {"batch_norm_1.running_mean", "batch_norm_1.running_var"}) {
       const Tensor first = file->Find(absl::StrCat("replica/0/", name))->CastTo(DType::kFloat64);
@@ -294,7 +294,7 @@ TEST(ReplicasTest, CheckpointsBetweenAveragingsHaveEachReplicaWhole) {
     if (step == 4) trainer.Cancel();
   });
   EXPECT_EQ(broken.status.code(), absl::StatusCode::kCancelled);
-  absl::StatusOr<SafetensorsContents> between = ParseSafetensors(*env.ReadFile(kCheckpoint));
+  absl::StatusOr<SafetensorsContents> between = ParseSafetensors(*env.ReadFile(CheckpointPath(3)));
   ASSERT_TRUE(between.ok()) << between.status();
   EXPECT_NE(between->Find("replica/0/dense_1.weight"), nullptr);
   EXPECT_NE(between->Find("replica/1/dense_1.weight"), nullptr);
@@ -302,7 +302,7 @@ TEST(ReplicasTest, CheckpointsBetweenAveragingsHaveEachReplicaWhole) {
 
   // The end of the epoch is a point.
   ASSERT_TRUE(TrainWithFiles(spec, "cpu", &env, &recorder).status.ok());
-  between = ParseSafetensors(*env.ReadFile(kCheckpoint));
+  between = ParseSafetensors(*env.ReadFile(CheckpointPath(8)));
   ASSERT_TRUE(between.ok()) << between.status();
   EXPECT_NE(between->Find("shared/dense_1.weight"), nullptr);
   EXPECT_EQ(between->Find("replica/1/dense_1.weight"), nullptr);

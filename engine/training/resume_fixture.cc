@@ -39,7 +39,7 @@ v1::JobSpec SmallJob(int replicas, const std::string& training) {
 Result TrainWithFiles(const v1::JobSpec& spec, const std::string& kind, FaultyEnv* env, Recorder* recorder,
                       const std::function<void(Trainer&, int64_t step)>& act) {
   Trainer::Options options = OptionsFor(spec, kind, recorder);
-  options.checkpoint_path = kCheckpoint;
+  options.checkpoint_folder = kFolder;
   options.best_path = kBest;
   options.env = env;
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(options));

@@ -9,18 +9,25 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "engine/base/faulty_env.h"
+#include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/training/trainer_fixture.h"
 
 namespace tandem {
 
-inline constexpr char kCheckpoint[] = "/d/checkpoint.safetensors";
+inline constexpr char kFolder[] = "/d";
 inline constexpr char kBest[] = "/d/best.safetensors";
 inline constexpr char kModel[] = "/d/model.safetensors";
 
 // With batch normalisation, an optimizer with state, a plateau, and an odd last batch: 8 steps in an epoch.
 // `training` is more of the message.
 v1::JobSpec SmallJob(int replicas, const std::string& training = "");
+
+// The path of the checkpoint of a step.
+inline std::string CheckpointPath(int64_t step) {
+  return absl::StrCat(kFolder, "/", CheckpointFileName(step));
+}
 
 class Recorder : public TrainerObserver {
  public:
@@ -32,7 +39,10 @@ class Recorder : public TrainerObserver {
   }
   void OnEpoch(const v1::EpochSummary& epoch) override { epochs.push_back(epoch); }
   void OnValidation(const v1::ValidationResult& result) override { validations.push_back(result); }
-  void OnCheckpoint(const v1::Checkpoint& checkpoint) override { checkpoints.push_back(checkpoint.step()); }
+  void OnCheckpoint(const v1::Checkpoint& checkpoint) override {
+    checkpoints.push_back(checkpoint.step());
+    if (checkpoint.best()) best_checkpoints.push_back(checkpoint.step());
+  }
   void OnBestModel(const v1::BestResult& best) override { best_steps.push_back(best.step()); }
   void OnWorkerLoads(const v1::WorkerLoads& measured) override { loads.push_back(measured); }
   void OnNotice(absl::string_view message) override { notices.emplace_back(message); }
@@ -41,7 +51,7 @@ class Recorder : public TrainerObserver {
   std::vector<double> losses, rates;
   std::vector<v1::EpochSummary> epochs;
   std::vector<v1::ValidationResult> validations;
-  std::vector<int64_t> checkpoints, best_steps;
+  std::vector<int64_t> checkpoints, best_checkpoints, best_steps;
   std::vector<v1::WorkerLoads> loads;
   std::vector<std::string> notices;
   std::function<void(int64_t step)> on_step;

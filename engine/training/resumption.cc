@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/checkpoint/checkpoint_file.h"
+#include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/training/snapshot.h"
 
 namespace tandem {
@@ -20,10 +22,10 @@ void Join(const v1::Replicas& spec, int replicas, Resumption* resumption) {
   }
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   for (double& share : shares) share /= sum;
-  resumption->notice =
+  resumption->notices.push_back(
       absl::StrCat("The checkpoint of step ", state.step, " is of ", shares.size(),
                    shares.size() == 1 ? " replica" : " replicas", ", and this job has ", replicas,
-                   ": all of them begin with the mean of what those had of their own.");
+                   ": all of them begin with the mean of what those had of their own."));
   resumption->tensors = AverageCheckpoint(std::move(resumption->tensors), shares);
   // The epoch's sums stay whole.
   state.epoch_shares = {TotalOf(state.epoch_shares)};
@@ -31,15 +33,12 @@ void Join(const v1::Replicas& spec, int replicas, Resumption* resumption) {
   state.loads.clear();
 }
 
-}  // namespace
+// What a checkpoint is renamed to that is not to count as one.
+constexpr char kSetAside[] = ".damaged";
 
-absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::string& path,
-                                                          const v1::Replicas& spec, int replicas) {
-  if (path.empty()) return absl::optional<Resumption>();
-  absl::StatusOr<CheckpointContents> contents = ReadCheckpoint(env, path);
-  if (absl::IsNotFound(contents.status())) return absl::optional<Resumption>();
-  if (!contents.ok()) return absl::FailedPreconditionError(contents.status().message());
-  absl::StatusOr<TrainingState> state = TrainingStateFromJson(contents->state);
+absl::StatusOr<Resumption> ReadResumption(Env* env, const std::string& path) {
+  TANDEM_ASSIGN_OR_RETURN(CheckpointContents contents, ReadCheckpoint(env, path));
+  absl::StatusOr<TrainingState> state = TrainingStateFromJson(contents.state);
   if (!state.ok() || state->epoch_shares.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("the checkpoint ", path,
@@ -47,9 +46,69 @@ absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::s
   }
   Resumption resumption;
   resumption.state = *std::move(state);
-  resumption.tensors = std::move(contents->tensors);
-  if (static_cast<int>(resumption.state.epoch_shares.size()) != replicas) Join(spec, replicas, &resumption);
-  return absl::make_optional(std::move(resumption));
+  resumption.tensors = std::move(contents.tensors);
+  return resumption;
+}
+
+}  // namespace
+
+absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::string& folder,
+                                                          const v1::Replicas& spec, int replicas,
+                                                          bool sets_aside) {
+  if (folder.empty()) return absl::optional<Resumption>();
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files, ListCheckpointFiles(env, folder));
+  std::vector<std::string> damaged;
+  absl::Status first;  // What is wrong with the newest.
+  for (const std::string& file : files) {
+    const std::string path = absl::StrCat(folder, "/", file);
+    absl::StatusOr<Resumption> resumption = ReadResumption(env, path);
+    // Another worker of the job has set it aside.
+    if (absl::IsNotFound(resumption.status())) continue;
+    if (absl::IsDataLoss(resumption.status())) {
+      damaged.push_back(path);
+      first.Update(resumption.status());
+      continue;
+    }
+    if (!resumption.ok()) return absl::FailedPreconditionError(resumption.status().message());
+    if (!damaged.empty()) {
+      resumption->notices.push_back(absl::StrCat(first.message(), "; training goes on from that of step ",
+                                                 resumption->state.step, ", the one before it."));
+    }
+    for (const std::string& other : damaged) {
+      if (!sets_aside) break;
+      const absl::Status renamed = env->RenameFile(other, absl::StrCat(other, kSetAside));
+      if (!renamed.ok() && !absl::IsNotFound(renamed))
+        return absl::FailedPreconditionError(renamed.message());
+    }
+    if (static_cast<int>(resumption->state.epoch_shares.size()) != replicas) {
+      Join(spec, replicas, &*resumption);
+    }
+    return absl::make_optional(*std::move(resumption));
+  }
+  if (!first.ok()) return absl::FailedPreconditionError(first.message());
+  return absl::optional<Resumption>();
+}
+
+bool StillEnds(const TrainingState& state, const v1::Training& training, const TrainingLength& length) {
+  const v1::EarlyStopping& stopping = training.early_stopping();
+  switch (state.end.reason) {
+    case v1::STATE_REASON_UNSPECIFIED:
+      return false;
+    case v1::STATE_REASON_COMPLETED:
+      return state.step >= length.steps;
+    case v1::STATE_REASON_NO_IMPROVEMENT:
+      return stopping.has_patience() && state.early_stopping.without_improvement >= stopping.patience();
+    case v1::STATE_REASON_TIME_LIMIT:
+      return stopping.has_max_seconds() &&
+             state.summary.training_seconds() + state.summary.validation_seconds() >= stopping.max_seconds();
+    case v1::STATE_REASON_TARGET_REACHED: {
+      const v1::Evaluation& newest =
+          state.summary.has_validation() ? state.summary.validation() : state.summary.training();
+      return EarlyStopping(stopping).Observe(newest, state.step).reason == state.end.reason;
+    }
+    default:
+      return true;
+  }
 }
 
 }  // namespace tandem

@@ -25,19 +25,23 @@ absl::StatusOr<AfterStep> SignalLine::After(int64_t step) {
   if (step < next_look_ || (averaging.steps_alone() && !averaging.AveragesAfter(step))) {
     return options_.schedule->After(step, StepSignals());
   }
-  // Whether a report is due, the time is up and training is to pause; steps until the next look.
-  double told[4] = {};
+  // Whether a report is due, the time is up, training is to pause and a checkpoint is due; steps until the
+  // next look.
+  double told[5] = {};
   if (options_.communicator->rank() == 0) {
     const StepSignals signals = options_.schedule->Look();
     told[0] = signals.report_is_due ? 1 : 0;
     told[1] = signals.time_is_up ? 1 : 0;
     told[2] = signals.pause ? 1 : 0;
-    told[3] = static_cast<double>(Pace());
+    told[3] = signals.checkpoint_is_due ? 1 : 0;
+    told[4] = static_cast<double>(Pace());
   }
-  TANDEM_RETURN_IF_ERROR(options_.communicator->Broadcast({told, 4, DType::kFloat64}, 0));
-  next_look_ = step + static_cast<int64_t>(told[3]);
-  return options_.schedule->After(
-      step, {.report_is_due = told[0] != 0, .time_is_up = told[1] != 0, .pause = told[2] != 0});
+  TANDEM_RETURN_IF_ERROR(options_.communicator->Broadcast({told, 5, DType::kFloat64}, 0));
+  next_look_ = step + static_cast<int64_t>(told[4]);
+  return options_.schedule->After(step, {.report_is_due = told[0] != 0,
+                                         .checkpoint_is_due = told[3] != 0,
+                                         .time_is_up = told[1] != 0,
+                                         .pause = told[2] != 0});
 }
 
 }  // namespace tandem

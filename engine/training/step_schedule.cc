@@ -22,11 +22,12 @@ StepSchedule::StepSchedule(const v1::JobSpec& spec, Options options)
       options_(std::move(options)),
       reported_steps_(options_.first_step),
       start_time_(options_.clock->Elapsed()),
-      last_time_(start_time_) {}
+      last_time_(start_time_),
+      checkpoint_time_(start_time_) {}
 
 void StepSchedule::Start() {
   MutexLock lock(&mutex_);
-  start_time_ = last_time_ = options_.clock->Elapsed();
+  start_time_ = last_time_ = checkpoint_time_ = options_.clock->Elapsed();
 }
 
 void StepSchedule::Restart() {
@@ -43,6 +44,8 @@ StepSignals StepSchedule::LookLocked() const {
   const absl::Duration now = options_.clock->Elapsed();
   return {.report_is_due =
               report_.every_seconds() > 0 && now - last_time_ >= absl::Seconds(report_.every_seconds()),
+          .checkpoint_is_due = checkpoints_.every_minutes() > 0 &&
+                               now - checkpoint_time_ >= absl::Minutes(checkpoints_.every_minutes()),
           .time_is_up = now - start_time_ >= time_limit_,
           .pause = options_.pause->load(std::memory_order_relaxed)};
 }
@@ -84,7 +87,8 @@ AfterStep StepSchedule::Decide(int64_t step, const StepSignals& signals) {
   const bool pauses = after.end == v1::STATE_REASON_PAUSE_REQUESTED;
   after.ends_epoch = whole_epoch || (ends && !pauses);
   after.validate = options_.validates && (is_due(validation_) || (ends && !pauses));
-  after.checkpoint = !checkpoints_.off() && (is_due(checkpoints_) || ends);
+  after.checkpoint = !checkpoints_.off() && (is_due(checkpoints_) || signals.checkpoint_is_due || ends);
+  if (signals.checkpoint_is_due) checkpoint_time_ = options_.clock->Elapsed();
   after.report = after.settles() || signals.report_is_due ||
                  (report_.every_steps() > 0 && steps - reported_steps_ >= report_.every_steps()) ||
                  (options_.reports_after != nullptr && options_.reports_after(step));

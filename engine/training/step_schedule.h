@@ -44,6 +44,7 @@ struct AfterStep {
 // What depends on the clock, or on a command.
 struct StepSignals {
   bool report_is_due = false;
+  bool checkpoint_is_due = false;
   bool time_is_up = false;
   bool pause = false;
 };
@@ -104,7 +105,8 @@ class StepSchedule {
   std::map<int64_t, Decided> decided_ ABSL_GUARDED_BY(mutex_);  // By step.
   int64_t reported_steps_ ABSL_GUARDED_BY(mutex_);
   absl::Duration start_time_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration last_time_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration last_time_ ABSL_GUARDED_BY(mutex_);        // Of a report.
+  absl::Duration checkpoint_time_ ABSL_GUARDED_BY(mutex_);  // Of the last that the clock asked for.
 };
 
 }  // namespace tandem

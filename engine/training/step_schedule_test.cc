@@ -67,6 +67,21 @@ TEST_F(StepScheduleTest, EpochByEpoch) {
   EXPECT_EQ(end_, v1::STATE_REASON_COMPLETED);
 }
 
+TEST_F(StepScheduleTest, CheckpointsByTheClock) {
+  spec_.mutable_training()->set_epochs(3);
+  spec_.mutable_checkpoints()->clear_every_epochs();
+  // Steps take a second.
+  spec_.mutable_checkpoints()->set_every_minutes(3 / 60.0);
+  Take();
+  EXPECT_THAT(checkpoints_, ElementsAre(3, 6, 9, 12));
+  Take(/*first_step=*/1);
+  EXPECT_THAT(checkpoints_, ElementsAre(4, 7, 10, 12));
+  // Beside the others.
+  spec_.mutable_checkpoints()->set_every_steps(5);
+  Take();
+  EXPECT_THAT(checkpoints_, ElementsAre(3, 5, 6, 9, 10, 12));
+}
+
 TEST_F(StepScheduleTest, StepsMayCutTheLastEpochShort) {
   spec_.mutable_training()->clear_epochs();
   spec_.mutable_training()->set_steps(6);

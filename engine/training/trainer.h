@@ -75,9 +75,10 @@ class Trainer {
     const Clock* clock = Clock::Real();
     // The file that spec.initial_weights names.
     std::string initial_weights_path;
-    // Where checkpoints are written, and read when Run begins: where there is one, training goes on from it.
-    // Empty: none is written. All workers are given the same two paths, and see the same files.
-    std::string checkpoint_path;
+    // The folder where checkpoints are written, and read when Run begins: where there are any, training goes
+    // on from the newest. Empty: none is written. All workers are given this and the next path alike, and see
+    // the same files.
+    std::string checkpoint_folder;
     // Where the model with the best result is written, where spec.training.best_model.keep_weights asks for
     // it. Empty: it is not.
     std::string best_path;

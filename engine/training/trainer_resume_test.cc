@@ -119,7 +119,7 @@ TEST(TrainerResumeTest, CheckpointsWithinEpochsAndNone) {
   Recorder none;
   ASSERT_TRUE(TrainWithFiles(spec, "cpu", &empty, &none).status.ok());
   EXPECT_THAT(none.checkpoints, IsEmpty());
-  EXPECT_FALSE(empty.ReadFile(kCheckpoint).ok());
+  EXPECT_THAT(*ListCheckpointFiles(&empty, kFolder), IsEmpty());
 }
 
 TEST(TrainerResumeTest, StepsAreALengthToo) {
@@ -241,7 +241,7 @@ TEST(TrainerResumeTest, ACheckpointThatCannotBeWrittenIsToldAndTrainingGoesOn) {
   Recorder recorder;
   const Result result = TrainWithFiles(SmallJob(1), "cpu", &env, &recorder, [&](Trainer&, int64_t step) {
     // The checkpoint of the first epoch is written meanwhile.
-    while (step == 12 && !env.ReadFile(kCheckpoint).ok()) std::this_thread::yield();
+    while (step == 12 && !env.ReadFile(CheckpointPath(8)).ok()) std::this_thread::yield();
     if (step == 12) env.full = true;
   });
   ASSERT_TRUE(result.status.ok()) << result.status;
@@ -277,7 +277,7 @@ TEST(TrainerResumeTest, ACheckpointThatDoesNotFitIsRefused) {
   FaultyEnv env;
   Recorder recorder;
   ASSERT_TRUE(TrainWithFiles(SmallJob(1), "cpu", &env, &recorder).status.ok());
-  const std::string good = *env.ReadFile(kCheckpoint);
+  const std::string good = *env.ReadFile(CheckpointPath(32));
   const auto refuse = [&](const v1::JobSpec& spec) {
     Recorder ignored;
     const absl::Status status = TrainWithFiles(spec, "cpu", &env, &ignored).status;
@@ -288,10 +288,10 @@ TEST(TrainerResumeTest, ACheckpointThatDoesNotFitIsRefused) {
   v1::JobSpec other = SmallJob(1);
   other.mutable_model()->mutable_layers(0)->mutable_conv2d()->set_filters(4);
   EXPECT_THAT(refuse(other), HasSubstr("the checkpoint is of another job"));
-  ASSERT_TRUE(WriteFileAtomically(&env, kCheckpoint, [&](WritableFile& file) {
+  ASSERT_TRUE(WriteFileAtomically(&env, CheckpointPath(32), [&](WritableFile& file) {
                 return file.Append(good.substr(0, good.size() - 1));
               }).ok());
-  EXPECT_THAT(refuse(SmallJob(1)), HasSubstr(kCheckpoint));
+  EXPECT_THAT(refuse(SmallJob(1)), HasSubstr(CheckpointPath(32)));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "engine/base/env.h"
 #include "engine/base/memory_error.h"
 #include "engine/base/status_macros.h"
+#include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/collectives/local/local_group.h"
 #include "engine/data/augment/augmenter.h"
 #include "engine/optimizers/optimizer.h"
@@ -54,10 +55,20 @@ absl::Status WorkerTrainer::OpenData() {
 
 absl::Status WorkerTrainer::Resume() {
   TANDEM_ASSIGN_OR_RETURN(
-      resumed_, OpenCheckpoint(options_.env, options_.checkpoint_path, options_.spec.replicas(), count()));
+      resumed_, OpenCheckpoint(options_.env, options_.checkpoint_folder, options_.spec.replicas(), count(),
+                               /*sets_aside=*/options_.group.worker == 0));
   if (!resumed_.has_value()) return absl::OkStatus();
   state_ = resumed_->state;
-  if (!resumed_->notice.empty()) observer_.OnNotice(resumed_->notice);
+  for (const std::string& notice : resumed_->notices) observer_.OnNotice(notice);
+  if (!options_.spec.training().best_model().keep_weights() || options_.best_path.empty()) {
+    return absl::OkStatus();
+  }
+  if (state_.summary.has_best() && absl::IsNotFound(options_.env->ReadFile(options_.best_path).status())) {
+    observer_.OnNotice(absl::StrCat("The model with the best result so far, of step ",
+                                    state_.summary.best().step(),
+                                    ", is not there: the best of the results that follow is kept."));
+    state_.summary.clear_best();
+  }
   return absl::OkStatus();
 }
 
@@ -76,6 +87,7 @@ void WorkerTrainer::Prepare() {
   Deal(std::move(loads));
   const bool validates = dealt().validation != nullptr;
   length_ = dealt().length;
+  if (!StillEnds(state_, training, length_)) state_.end = {};
   learning_rate_ = std::make_unique<LearningRate>(
       LearningRate::Options{.schedule = training.schedule(),
                             .learning_rate = LearningRateOf(training.optimizer()),
@@ -100,10 +112,14 @@ void WorkerTrainer::Prepare() {
   reporter_->SetLoads(dealt().loads);
   if (resumed_.has_value()) reporter_->Restore(state_);
   if (options_.group.worker != 0) return;
-  if (options_.checkpoint_path.empty() && options_.best_path.empty()) return;
+  if (options_.checkpoint_folder.empty() && options_.best_path.empty()) return;
+  if (!options_.checkpoint_folder.empty()) {
+    RemoveUnfinishedCheckpoints(options_.env, options_.checkpoint_folder);
+  }
   keeper_ = std::make_unique<CheckpointKeeper>(CheckpointKeeper::Options{
       .env = options_.env,
-      .checkpoint_path = options_.checkpoint_path,
+      .checkpoint_folder = options_.checkpoint_folder,
+      .checkpoints = options_.spec.checkpoints(),
       .best_path = options_.best_path,
       .replicas = count(),
       .save_model = [this](const std::string& path,
@@ -357,11 +373,13 @@ absl::StatusOr<bool> WorkerTrainer::Settle(int local, int64_t steps, const After
     MutexLock lock(&mutex_);
     outcome_ = outcome;
   }
+  const v1::Checkpointing& checkpoints = options_.spec.checkpoints();
+  const bool improved = reporter_->Improved();
   const CheckpointKeeper::Purpose purpose = {
-      .checkpoint = (after.checkpoint || ends) && !options_.spec.checkpoints().off() &&
-                    !options_.checkpoint_path.empty(),
-      .best = reporter_->Improved() && options_.spec.training().best_model().keep_weights() &&
-              !options_.best_path.empty()};
+      .checkpoint = (after.checkpoint || ends || (improved && checkpoints.keep_best())) &&
+                    !checkpoints.off() && !options_.checkpoint_folder.empty(),
+      .best =
+          improved && options_.spec.training().best_model().keep_weights() && !options_.best_path.empty()};
   if (purpose.checkpoint || purpose.best) TANDEM_RETURN_IF_ERROR(Keep(local, steps, purpose));
   return ends;
 }

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/env.h"
+#include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/collectives/gloo/folder_rendezvous.h"
 #include "engine/collectives/gloo/gloo_ranks.h"
 #include "engine/training/trainer.h"
@@ -40,7 +41,7 @@ class Workers {
     for (int worker = 0; worker < workers; ++worker) {
       Trainer::Options options = OptionsFor(spec, kind, worker == 0 ? &recorder_ : nullptr);
       options.spec.mutable_replicas()->set_workers(workers);
-      options.checkpoint_path = folder + "/checkpoint.safetensors";
+      options.checkpoint_folder = folder;
       options.best_path = folder + "/best.safetensors";
       options.group.worker = worker;
       options.group.workers = workers;
@@ -128,7 +129,9 @@ class WorkersTest : public testing::Test {
       }
     }
     EXPECT_EQ(Tensors(together + "/model"), Tensors(alone + "/model"));
-    EXPECT_EQ(Tensors(together + "/checkpoint.safetensors"), Tensors(alone + "/checkpoint.safetensors"));
+    const std::string checkpoint = ListCheckpointFiles(Env::Real(), alone)->at(0);
+    EXPECT_EQ(Tensors(absl::StrCat(together, "/", checkpoint)),
+              Tensors(absl::StrCat(alone, "/", checkpoint)));
   }
 };
 
@@ -235,7 +238,7 @@ TEST_F(WorkersTest, WorkersThatSeeOtherCheckpoints) {
   const std::string folder = Folder("2");
   ASSERT_TRUE(Workers(spec, 2, "cpu", folder).Run().ok());
   Workers workers(spec, 2, "cpu", folder, [&](int worker, Trainer::Options& options) {
-    if (worker == 1) options.checkpoint_path = folder + "/elsewhere";
+    if (worker == 1) options.checkpoint_folder = folder + "/elsewhere";
   });
   const absl::Status status = workers.Run();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;

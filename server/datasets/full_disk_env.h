@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/env.h"
@@ -28,6 +29,9 @@ class FullDiskEnv : public Env {
   }
   absl::Status RenameFile(const std::string& from, const std::string& to) override {
     return Env::Real()->RenameFile(from, to);
+  }
+  absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) override {
+    return Env::Real()->ListFolder(path);
   }
   absl::Status RemoveFile(const std::string& path) override { return Env::Real()->RemoveFile(path); }
   absl::Status SyncDirectory(const std::string& path) override { return Env::Real()->SyncDirectory(path); }

@@ -44,9 +44,8 @@ Trainer::Options TrainerOptionsOf(const internal::v1::WorkerLaunch& launch, Devi
   options.dataset = launch.dataset();
   options.devices.assign(launch.devices().begin(), launch.devices().end());
   options.device_factory = std::move(device_factory);
-  const auto path_of = [&launch](const char* name) { return absl::StrCat(launch.job_folder(), "/", name); };
-  if (!launch.spec().checkpoints().off()) options.checkpoint_path = path_of(kCheckpointFile);
-  options.best_path = path_of(kBestFile);
+  options.checkpoint_folder = launch.job_folder();
+  options.best_path = absl::StrCat(launch.job_folder(), "/", kBestFile);
   options.initial_weights_path = launch.initial_weights_path();
   const WorkerGroup& group = launch.group();
   if (group.workers() <= 1) return options;

@@ -9,9 +9,8 @@
 
 namespace tandem {
 
-// The files that training makes in the job's folder.
+// The model with the best result, in the job's folder.
 inline constexpr char kBestFile[] = "best.safetensors";
-inline constexpr char kCheckpointFile[] = "checkpoint.safetensors";
 
 // What a worker trains by, without an observer. Where it is one of several, their ranks come together by TCP.
 Trainer::Options TrainerOptionsOf(const internal::v1::WorkerLaunch& launch, DeviceFactory device_factory);

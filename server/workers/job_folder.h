@@ -14,7 +14,7 @@ namespace tandem {
 //   worker-N.lock, worker-N.log   likewise of worker N, from 1, where several train the job together
 //   job.yaml, model.safetensors, best.safetensors
 //                                 what it made (artifacts)
-//   checkpoint.safetensors        its newest checkpoint (engine/checkpoint/FORMAT.md)
+//   checkpoint-N.safetensors      its checkpoints, of step N (engine/checkpoint/FORMAT.md)
 //   attempt-N/launch.textproto    what run N of the worker was started with (WorkerLaunch)
 //   attempt-N/launch-N.textproto  likewise of the other workers
 //   attempt-N/rendezvous          a folder in which they find each other

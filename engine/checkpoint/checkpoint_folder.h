@@ -1,0 +1,34 @@
+#ifndef TANDEM_ENGINE_CHECKPOINT_CHECKPOINT_FOLDER_H_
+#define TANDEM_ENGINE_CHECKPOINT_CHECKPOINT_FOLDER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/env.h"
+
+namespace tandem {
+
+// How versions that kept one checkpoint alone named it.
+inline constexpr char kUnnumberedCheckpoint[] = "checkpoint.safetensors";
+
+// "checkpoint-120.safetensors".
+std::string CheckpointFileName(int64_t step);
+
+// The step that a file's name says; -1 for kUnnumberedCheckpoint, which says none and is older than those
+// that do. NOT_FOUND: it is no checkpoint's name.
+absl::StatusOr<int64_t> StepOfCheckpointFile(absl::string_view name);
+
+// The names of the checkpoints in a folder, as their names say, the newest first; none where there is no such
+// folder.
+absl::StatusOr<std::vector<std::string>> ListCheckpointFiles(Env* env, const std::string& folder);
+
+// Removes what is left of checkpoints that were being written when their process ended.
+void RemoveUnfinishedCheckpoints(Env* env, const std::string& folder);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_CHECKPOINT_CHECKPOINT_FOLDER_H_

@@ -1,0 +1,56 @@
+#include "engine/checkpoint/checkpoint_folder.h"
+
+#include <sys/stat.h>
+
+#include <string>
+
+#include "engine/base/faulty_env.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(CheckpointFolderTest, FilesAreNamedByTheirStep) {
+  EXPECT_EQ(CheckpointFileName(120), "checkpoint-120.safetensors");
+  EXPECT_EQ(*StepOfCheckpointFile("checkpoint-120.safetensors"), 120);
+  EXPECT_EQ(*StepOfCheckpointFile("checkpoint-0.safetensors"), 0);
+  EXPECT_EQ(*StepOfCheckpointFile("checkpoint.safetensors"), -1);
+  for (const char* name :
+       {"checkpoint-.safetensors", "checkpoint--1.safetensors", "checkpoint-007.safetensors",
+        "checkpoint- 7.safetensors", "checkpoint-+7.safetensors", "checkpoint-1e3.safetensors",
+        "checkpoint-99999999999999999999.safetensors", "checkpoint-7.safetensors.tmp",
+        "checkpoint-7.safetensors.damaged", "model.safetensors", ""}) {
+    EXPECT_FALSE(StepOfCheckpointFile(name).ok()) << name;
+  }
+}
+
+TEST(CheckpointFolderTest, ThoseThatAreThereNewestFirst) {
+  for (Env* env : {static_cast<Env*>(new FaultyEnv), Env::Real()}) {
+    const std::string folder = env == Env::Real() ? ::testing::TempDir() + "/checkpoints" : "/d";
+    EXPECT_THAT(*ListCheckpointFiles(env, folder), IsEmpty());
+    if (env == Env::Real()) {
+      ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+    }
+    for (const char* name :
+         {"checkpoint-9.safetensors", "checkpoint-100.safetensors", "checkpoint.safetensors",
+          "checkpoint-20.safetensors", "checkpoint-200.safetensors.tmp", "checkpoint-3.safetensors.damaged",
+          "model.safetensors", "model.safetensors.tmp"}) {
+      ASSERT_TRUE(env->CreateFile(folder + "/" + name).ok());
+    }
+    EXPECT_THAT(*ListCheckpointFiles(env, folder),
+                ElementsAre("checkpoint-100.safetensors", "checkpoint-20.safetensors",
+                            "checkpoint-9.safetensors", "checkpoint.safetensors"));
+    RemoveUnfinishedCheckpoints(env, folder);
+    EXPECT_FALSE(env->ReadFile(folder + "/checkpoint-200.safetensors.tmp").ok());
+    EXPECT_TRUE(env->ReadFile(folder + "/model.safetensors.tmp").ok());
+    EXPECT_EQ(env->ListFolder(folder)->size(), 7);
+    if (env != Env::Real()) delete env;
+  }
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,100 @@
+#include "engine/training/checkpoint_fit.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/dealing.h"
+#include "engine/training/plan.h"
+#include "engine/training/replica_spec.h"
+#include "engine/training/step_graph.h"
+
+namespace tandem {
+namespace {
+
+// Names in a message; nobody reads more.
+constexpr size_t kNamesInMessage = 8;
+
+// What the first replica had, by its name in a graph.
+std::map<std::string, SafetensorsEntry> VariablesOf(const SafetensorsHeader& checkpoint) {
+  std::map<std::string, SafetensorsEntry> variables;
+  for (const auto& [name, entry] : checkpoint.tensors) {
+    absl::string_view variable = name;
+    if (absl::ConsumePrefix(&variable, "shared/") || absl::ConsumePrefix(&variable, "replica/0/")) {
+      variables.emplace(variable, entry);
+    }
+  }
+  return variables;
+}
+
+std::string Describe(const SafetensorsEntry& entry) {
+  return absl::StrCat(ToString(entry.dtype), " ", entry.shape.ToString());
+}
+
+void Blame(absl::string_view field, std::vector<std::string> faults, FieldViolations& violations) {
+  if (faults.empty()) return;
+  const size_t more = faults.size() - std::min(faults.size(), kNamesInMessage);
+  faults.resize(faults.size() - more);
+  violations.Add(field, absl::StrCat("does not fit the checkpoint: ", absl::StrJoin(faults, ", "),
+                                     more > 0 ? absl::StrCat(" and ", more, " more") : ""));
+}
+
+}  // namespace
+
+absl::Status CheckCheckpointFits(const v1::JobSpec& job, const DatasetInfo& data,
+                                 const SafetensorsHeader& checkpoint) {
+  v1::JobSpec spec = job;
+  FillDefaults(&spec);
+  const int64_t batch = std::min(spec.training().global_batch_size(), data.train_samples);
+  const StepShape whole{.samples = DealSamples(batch, LargestLoads(spec.replicas()))[0],
+                        .batch_samples = batch,
+                        .dtype = spec.replicas().device_kind() == v1::DEVICE_KIND_REFERENCE
+                                     ? DType::kFloat64
+                                     : DType::kFloat32};
+  TANDEM_ASSIGN_OR_RETURN(
+      const StepGraph step,
+      BuildTrainingGraph(spec, data, PartsOf(whole, spec.training().accumulation_steps()).back()));
+  std::map<std::string, SafetensorsEntry> there = VariablesOf(checkpoint);
+  std::vector<std::string> of_model, of_optimizer;
+  for (const ValueId id : step.graph.variables()) {
+    const Value& value = step.graph.value(id);
+    if (value.variable_kind == VariableKind::kMeter) continue;
+    std::vector<std::string>& faults =
+        value.variable_kind == VariableKind::kOptimizerState ? of_optimizer : of_model;
+    const auto found = there.find(value.name);
+    if (found == there.end()) {
+      faults.push_back(absl::StrCat("it has no ", value.name));
+      continue;
+    }
+    if (found->second.shape != value.shape || found->second.dtype != value.dtype) {
+      faults.push_back(absl::StrCat(value.name, " is ", Describe(found->second), " there and ",
+                                    Describe({.dtype = value.dtype, .shape = value.shape}), " here"));
+    }
+    there.erase(found);
+  }
+  // Names of what the optimizer keeps begin with what it is.
+  for (const auto& [name, entry] : there) {
+    (absl::StrContains(name, '/') ? of_optimizer : of_model).push_back(absl::StrCat("it has ", name, " too"));
+  }
+  FieldViolations violations;
+  Blame("model", std::move(of_model), violations);
+  // Of other parameters it has another state.
+  if (violations.empty()) Blame("training.optimizer", std::move(of_optimizer), violations);
+  return violations.ToStatus();
+}
+
+absl::StatusOr<TrainingState> StateOfCheckpoint(const SafetensorsHeader& checkpoint) {
+  const auto state = checkpoint.metadata.find("state");
+  if (state == checkpoint.metadata.end()) return absl::DataLossError("it has no state: it is no checkpoint");
+  return TrainingStateFromJson(state->second);
+}
+
+}  // namespace tandem

@@ -1,0 +1,98 @@
+#include "engine/training/checkpoint_fit.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/faulty_env.h"
+#include "engine/base/field_violations.h"
+#include "engine/training/resume_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+
+// As SmallJob's.
+DatasetInfo Data() {
+  DatasetInfo data;
+  data.shape = Shape({1, 8, 8});
+  data.classes = 4;
+  data.train_samples = 61;
+  data.validation_samples = 27;
+  return data;
+}
+
+// Of the job's last checkpoint.
+SafetensorsHeader CheckpointOf(const v1::JobSpec& spec) {
+  FaultyEnv env;
+  Recorder recorder;
+  EXPECT_TRUE(TrainWithFiles(spec, "cpu", &env, &recorder).status.ok());
+  const absl::StatusOr<SafetensorsContents> contents =
+      ParseSafetensors(*env.ReadFile(CheckpointPath(recorder.checkpoints.back())));
+  EXPECT_TRUE(contents.ok()) << contents.status();
+  SafetensorsHeader header;
+  header.metadata = contents->metadata;
+  for (const auto& [name, tensor] : contents->tensors) {
+    header.tensors[name] = {.dtype = tensor.dtype(), .shape = tensor.shape()};
+  }
+  return header;
+}
+
+// "field: what is wrong" of the only fault.
+std::string FaultOf(const v1::JobSpec& spec, const SafetensorsHeader& checkpoint) {
+  const absl::Status status = CheckCheckpointFits(spec, Data(), checkpoint);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  const std::vector<FieldViolation> faults = GetFieldViolations(status);
+  EXPECT_EQ(faults.size(), 1);
+  return faults.empty() ? "" : absl::StrCat(faults[0].field, ": ", faults[0].description);
+}
+
+TEST(CheckpointFitTest, OneOfTheJobFits) {
+  const v1::JobSpec spec = SmallJob(2, "epochs: 1 weight_average {} accumulation_steps: 2");
+  const SafetensorsHeader checkpoint = CheckpointOf(spec);
+  EXPECT_TRUE(CheckCheckpointFits(spec, Data(), checkpoint).ok());
+  EXPECT_EQ(StateOfCheckpoint(checkpoint)->step, 8);
+  // What does not show in it.
+  v1::JobSpec other = spec;
+  other.mutable_replicas()->set_count(5);
+  other.mutable_training()->set_epochs(9);
+  other.mutable_training()->set_global_batch_size(16);
+  other.mutable_training()->set_accumulation_steps(1);
+  other.mutable_training()->mutable_optimizer()->mutable_adam()->set_learning_rate(0.5);
+  other.mutable_training()->clear_schedule();
+  EXPECT_TRUE(CheckCheckpointFits(other, Data(), checkpoint).ok());
+  v1::JobSpec averaging = SmallJob(2, "steps: 7");
+  averaging.mutable_replicas()->mutable_parameter_averaging()->set_every_iterations(5);
+  EXPECT_TRUE(CheckCheckpointFits(averaging, Data(), CheckpointOf(averaging)).ok());
+}
+
+TEST(CheckpointFitTest, WhatDiffersIsNamed) {
+  const v1::JobSpec spec = SmallJob(1, "epochs: 1");
+  const SafetensorsHeader checkpoint = CheckpointOf(spec);
+  v1::JobSpec wider = spec;
+  wider.mutable_model()->mutable_layers(0)->mutable_conv2d()->set_filters(4);
+  EXPECT_THAT(
+      FaultOf(wider, checkpoint),
+      HasSubstr("model: does not fit the checkpoint: conv2d_1.weight is float32 [3, 1, 3, 3] there and "
+                "float32 [4, 1, 3, 3] here"));
+  v1::JobSpec longer = spec;
+  longer.mutable_model()->add_layers()->mutable_dense()->set_units(4);
+  EXPECT_THAT(FaultOf(longer, checkpoint), HasSubstr("it has no dense_2.weight"));
+  v1::JobSpec shorter = spec;
+  shorter.mutable_model()->mutable_layers()->DeleteSubrange(1, 1);
+  EXPECT_THAT(FaultOf(shorter, checkpoint), HasSubstr("it has batch_norm_1.running_mean too"));
+  v1::JobSpec other = spec;
+  other.mutable_training()->mutable_optimizer()->mutable_momentum()->set_learning_rate(0.1);
+  EXPECT_THAT(FaultOf(other, checkpoint), HasSubstr("training.optimizer: does not fit the checkpoint: "));
+  v1::JobSpec precise = spec;
+  precise.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_REFERENCE);
+  EXPECT_THAT(FaultOf(precise, checkpoint), HasSubstr("float64"));
+}
+
+TEST(CheckpointFitTest, WhatIsNone) { EXPECT_TRUE(absl::IsDataLoss(StateOfCheckpoint({}).status())); }
+
+}  // namespace
+}  // namespace tandem
