@@ -66,6 +66,7 @@ absl::Status JobEdit::Move(v1::JobState to, v1::StateReason reason, const std::s
     job.clear_end_time();
     job.clear_summary();
   }
+  if (reason != v1::STATE_REASON_RESTARTING) job.clear_restart_time();
   if (summary != nullptr) *job.mutable_summary() = *summary;
   if (to == v1::JOB_STATE_RUNNING) *job.mutable_start_time() = time;
   if (IsTerminal(to)) *job.mutable_end_time() = time;

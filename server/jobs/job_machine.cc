@@ -12,6 +12,7 @@
 #include "server/jobs/job_edit.h"
 #include "server/jobs/new_job.h"
 #include "server/jobs/worker_events.h"
+#include "server/jobs/worker_loss.h"
 
 namespace tandem {
 namespace {
@@ -98,15 +99,24 @@ absl::Status JobMachine::Insert(Transaction& transaction, const NewJob& job, con
   *made.mutable_spec() = job.spec;
   *made.mutable_create_time() = now;
   made.set_planned_memory_bytes(job.planned_memory_bytes);
+  const bool is_reserved = !job.reserved_id.empty();
+  if (is_reserved) {
+    *made.mutable_last_checkpoint() = job.checkpoint;
+    *made.mutable_forked_from() = job.forked_from;
+  }
   absl::Status inserted;
-  for (int i = 0; i < kIdAttempts; ++i) {
-    const std::string id = NewId(job.spec.name(), "job");
+  for (int i = 0; i < (is_reserved ? 1 : kIdAttempts); ++i) {
+    const std::string id = is_reserved ? job.reserved_id : NewId(job.spec.name(), "job");
     made.set_name(JobName(id));
-    made.set_folder(absl::StrCat(jobs_folder_, "/", id));
+    made.set_folder(FolderOf(id));
     inserted = transaction.InsertJob(&changes->job, job.request_id, job.submitted_spec);
     if (!absl::IsAlreadyExists(inserted)) break;
   }
   TANDEM_RETURN_IF_ERROR(inserted);
+  if (is_reserved) {
+    TANDEM_RETURN_IF_ERROR(
+        transaction.PutCheckpoint(changes->job, job.checkpoint, /*keep_last=*/1, /*keep_best=*/false));
+  }
   JobEdit edit(&transaction, changes);
   TANDEM_RETURN_IF_ERROR(edit.Begin(now));
   return edit.Finish();
@@ -128,6 +138,24 @@ void JobMachine::Create(NewJob job, Done<v1::Job> done) {
         return Insert(transaction, job, v1::Job(), &changes);
       },
       GiveJob(std::move(done)));
+}
+
+void JobMachine::Reserve(const std::string& name, Done<std::string> done) {
+  auto id = std::make_shared<std::string>();
+  store_->Write(
+      [id, name](Transaction& transaction) -> absl::Status {
+        absl::Status reserved;
+        for (int i = 0; i < kIdAttempts; ++i) {
+          *id = NewId(name, "job");
+          reserved = transaction.ReserveJobId(*id);
+          if (!absl::IsAlreadyExists(reserved)) break;
+        }
+        return reserved;
+      },
+      [id, done = std::move(done)](absl::Status status) mutable {
+        if (!status.ok()) return done(std::move(status));
+        done(*std::move(id));
+      });
 }
 
 absl::StatusOr<std::optional<v1::Job>> JobMachine::FindRepeated(const std::string& request_id,
@@ -187,6 +215,7 @@ void JobMachine::Resume(const std::string& id, int max_queued_jobs, Done<v1::Job
         if (!changes.moved) return absl::OkStatus();
         TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, job.user(), /*added=*/1, max_queued_jobs));
         job.clear_devices();
+        job.clear_restarts();
         return edit.Finish();
       },
       GiveJob(std::move(done)));
@@ -304,20 +333,11 @@ void JobMachine::WorkerLost(const std::string& id, int32_t attempt, v1::StateRea
   Write(
       [this, id, attempt, reason, message](Transaction& transaction, JobChanges& changes) -> absl::Status {
         TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
-        const v1::Job& job = changes.job.job;
-        TANDEM_RETURN_IF_ERROR(CheckAttempt(job, attempt));
-        const bool cancelling = job.state() == v1::JOB_STATE_CANCELLING;
-        const bool pausing = job.state() == v1::JOB_STATE_PAUSING;
-        const bool preempting = job.state() == v1::JOB_STATE_PREEMPTING;
-        JobEdit edit(&transaction, &changes);
+        TANDEM_RETURN_IF_ERROR(CheckAttempt(changes.job.job, attempt));
+        const Timestamp now = TimestampOf(clock_->Now());
         TANDEM_RETURN_IF_ERROR(
-            edit.Take(Trigger::kWorkerLost, cancelling || preempting ? job.reason() : reason,
-                      cancelling   ? absl::StrCat("Cancelled. ", message)
-                      : preempting ? absl::StrCat("Made room, without a new checkpoint. ", message)
-                      : pausing    ? absl::StrCat("Paused, without a new checkpoint. ", message)
-                                   : message,
-                      TimestampOf(clock_->Now())));
-        return changes.moved ? edit.Finish() : absl::OkStatus();
+            LoseWorker(&transaction, {.reason = reason, .message = message, .time = now}, now, &changes));
+        return changes.moved ? JobEdit(&transaction, &changes).Finish() : absl::OkStatus();
       },
       GiveJob(std::move(done)));
 }

@@ -50,6 +50,11 @@ class JobMachine {
     int max_queued_jobs = 0;
     // What it has in place of its sweep's base, where it is a sweep's.
     std::vector<v1::SweepValue> sweep_values;
+    // Where it goes on from another job's checkpoint: the id that Reserve gave, the checkpoint in its folder,
+    // and whose that was.
+    std::string reserved_id;
+    v1::Checkpoint checkpoint;
+    v1::CheckpointSource forked_from;
   };
 
   // What a sweep is made of.
@@ -85,6 +90,13 @@ class JobMachine {
   // ALREADY_EXISTS: the request id was used with another spec. RESOURCE_EXHAUSTED: the user has as many
   // queued jobs as may be.
   void Create(NewJob job, Done<v1::Job> done);
+
+  // An id for a job that may be made later, and that no other job gets; `name` is the job's. Until then it is
+  // one of a deleted job: a folder that stands under it is removed when a daemon starts.
+  void Reserve(const std::string& name, Done<std::string> done);
+
+  // The folder of a job of this id.
+  std::string FolderOf(const std::string& id) const { return jobs_folder_ + "/" + id; }
 
   // Makes a sweep and all its jobs, QUEUED, or nothing; or returns the sweep that this request id made
   // before. Errors are those of Create.
@@ -151,10 +163,11 @@ class JobMachine {
   void ApplyWorkerEvents(const std::string& id, int32_t attempt,
                          std::vector<internal::v1::WorkerEvent> events, Done<WorkerPosition> done);
 
-  // The worker's process is gone, or could not be started. Where the job has not ended, it becomes FAILED
-  // with this reason and message, CANCELLED where it was CANCELLING, PAUSED where it was PAUSING, or QUEUED
-  // where it was PREEMPTING. To be called when no events of the worker can come any more. NOT_FOUND: no such
-  // job. FAILED_PRECONDITION: the attempt is not the newest, or the job is QUEUED.
+  // The worker's process is gone, or could not be started. Where the job has not ended, it becomes QUEUED, to
+  // be started again after a while, or FAILED with this reason and message (see LoseWorker), CANCELLED where
+  // it was CANCELLING, PAUSED where it was PAUSING, or QUEUED where it was PREEMPTING. To be called when no
+  // events of the worker can come any more. NOT_FOUND: no such job. FAILED_PRECONDITION: the attempt is not
+  // the newest, or the job is QUEUED.
   void WorkerLost(const std::string& id, int32_t attempt, v1::StateReason reason, const std::string& message,
                   Done<v1::Job> done);
 
@@ -166,6 +179,9 @@ class JobMachine {
   absl::StatusOr<JobPage> List(const JobQuery& query);
   // Jobs that have not ended, oldest first.
   absl::StatusOr<std::vector<v1::Job>> NonTerminalJobs();
+  absl::StatusOr<std::vector<v1::Checkpoint>> Checkpoints(const std::string& id) {
+    return store_->Checkpoints(id);
+  }
   absl::StatusOr<StoredSweep> GetSweep(const std::string& id) { return store_->GetSweep(id); }
   absl::StatusOr<SweepPage> ListSweeps(int64_t before, int limit) {
     return store_->ListSweeps(before, limit);

@@ -20,6 +20,7 @@ struct Row {
   Transition finished_cancelled;
   Transition finished_paused;
   Transition worker_lost;
+  Transition restart;
   Transition cancel;
   Transition pause;
   Transition preempt;
@@ -41,6 +42,7 @@ constexpr Row kTable[] = {
      .finished_cancelled = kRefuse,
      .finished_paused = kRefuse,
      .worker_lost = kRefuse,
+     .restart = kRefuse,
      .cancel = To(v1::JOB_STATE_CANCELLED),
      .pause = To(v1::JOB_STATE_PAUSED),
      .preempt = kRefuse,
@@ -56,6 +58,7 @@ constexpr Row kTable[] = {
      .finished_cancelled = To(v1::JOB_STATE_FAILED),
      .finished_paused = To(v1::JOB_STATE_FAILED),
      .worker_lost = To(v1::JOB_STATE_FAILED),
+     .restart = To(v1::JOB_STATE_QUEUED),
      .cancel = To(v1::JOB_STATE_CANCELLING),
      .pause = To(v1::JOB_STATE_PAUSING),
      .preempt = To(v1::JOB_STATE_PREEMPTING),
@@ -71,6 +74,7 @@ constexpr Row kTable[] = {
      .finished_cancelled = To(v1::JOB_STATE_FAILED),
      .finished_paused = To(v1::JOB_STATE_FAILED),
      .worker_lost = To(v1::JOB_STATE_FAILED),
+     .restart = To(v1::JOB_STATE_QUEUED),
      .cancel = To(v1::JOB_STATE_CANCELLING),
      .pause = To(v1::JOB_STATE_PAUSING),
      .preempt = To(v1::JOB_STATE_PREEMPTING),
@@ -87,6 +91,7 @@ constexpr Row kTable[] = {
      .finished_cancelled = To(v1::JOB_STATE_CANCELLED),
      .finished_paused = To(v1::JOB_STATE_CANCELLED),
      .worker_lost = To(v1::JOB_STATE_CANCELLED),
+     .restart = kRefuse,
      .cancel = kStay,
      .pause = kRefuse,
      .preempt = kRefuse,
@@ -103,6 +108,7 @@ constexpr Row kTable[] = {
      .finished_paused = kRefuse,
      // Its process has ended, as it should.
      .worker_lost = kStay,
+     .restart = kRefuse,
      .cancel = kRefuse,
      .pause = kRefuse,
      .preempt = kRefuse,
@@ -118,6 +124,7 @@ constexpr Row kTable[] = {
      .finished_cancelled = kRefuse,
      .finished_paused = kRefuse,
      .worker_lost = kStay,
+     .restart = kRefuse,
      .cancel = kRefuse,
      .pause = kRefuse,
      .preempt = kRefuse,
@@ -133,6 +140,7 @@ constexpr Row kTable[] = {
      .finished_cancelled = kRefuse,
      .finished_paused = kRefuse,
      .worker_lost = kStay,
+     .restart = kRefuse,
      .cancel = kStay,
      .pause = kRefuse,
      .preempt = kRefuse,
@@ -149,6 +157,7 @@ constexpr Row kTable[] = {
      .finished_cancelled = To(v1::JOB_STATE_FAILED),
      .finished_paused = To(v1::JOB_STATE_PAUSED),
      .worker_lost = To(v1::JOB_STATE_PAUSED),
+     .restart = kRefuse,
      .cancel = To(v1::JOB_STATE_CANCELLING),
      .pause = kStay,
      .preempt = kRefuse,
@@ -165,6 +174,7 @@ constexpr Row kTable[] = {
      .finished_cancelled = To(v1::JOB_STATE_FAILED),
      .finished_paused = To(v1::JOB_STATE_QUEUED),
      .worker_lost = To(v1::JOB_STATE_QUEUED),
+     .restart = kRefuse,
      .cancel = To(v1::JOB_STATE_CANCELLING),
      .pause = To(v1::JOB_STATE_PAUSING),
      .preempt = kStay,
@@ -180,6 +190,7 @@ constexpr Row kTable[] = {
      .finished_cancelled = kRefuse,
      .finished_paused = kRefuse,
      .worker_lost = kStay,
+     .restart = kRefuse,
      .cancel = To(v1::JOB_STATE_CANCELLED),
      .pause = kStay,
      .preempt = kRefuse,
@@ -207,6 +218,8 @@ const Transition& Cell(const Row& row, Trigger trigger) {
       return row.finished_paused;
     case Trigger::kWorkerLost:
       return row.worker_lost;
+    case Trigger::kRestart:
+      return row.restart;
     case Trigger::kCancel:
       return row.cancel;
     case Trigger::kPause:
@@ -250,6 +263,8 @@ absl::string_view TriggerName(Trigger trigger) {
       return "finished: paused";
     case Trigger::kWorkerLost:
       return "worker lost";
+    case Trigger::kRestart:
+      return "restart";
     case Trigger::kCancel:
       return "cancel";
     case Trigger::kPause:

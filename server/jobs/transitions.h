@@ -17,6 +17,7 @@ enum class Trigger {
   kFinishedCancelled,  // the worker says that it stopped because it was told to
   kFinishedPaused,     // the worker says that it stopped for now because it was told to
   kWorkerLost,         // the worker is gone without having said how it ended, or could not be started
+  kRestart,            // the same, and the job is to go on by itself
   kCancel,             // someone asks it to stop
   kPause,              // someone asks it to stop for now
   kPreempt,            // a job of higher priority needs its devices
@@ -33,6 +34,7 @@ inline constexpr Trigger kTriggers[] = {
     Trigger::kFinishedCancelled,
     Trigger::kFinishedPaused,
     Trigger::kWorkerLost,
+    Trigger::kRestart,
     Trigger::kCancel,
     Trigger::kPause,
     Trigger::kPreempt,

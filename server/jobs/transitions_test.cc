@@ -36,6 +36,7 @@ constexpr Expected kExpected[] = {
     {Trigger::kFinishedCancelled, ".ffc...f.f"},
     {Trigger::kFinishedPaused, ".ffc...p.Q"},
     {Trigger::kWorkerLost, ".ffc===p=Q"},
+    {Trigger::kRestart, ".QQ......."},
     {Trigger::kCancel, "cCC=..=CcC"},
     {Trigger::kPause, "pPP....==P"},
     {Trigger::kPreempt, ".MM......="},

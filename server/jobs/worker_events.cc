@@ -1,10 +1,12 @@
 #include "server/jobs/worker_events.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "server/jobs/worker_loss.h"
 
 namespace tandem {
 namespace {
@@ -99,9 +101,22 @@ void SetArtifact(const v1::Artifact& artifact, v1::Job* job) {
   *job->add_artifacts() = artifact;
 }
 
+absl::Status KeepCheckpoint(const v1::Checkpoint& checkpoint, Transaction* transaction, StoredJob* job) {
+  if (!job->job.has_spec()) TANDEM_RETURN_IF_ERROR(transaction->LoadSpec(job));
+  const v1::Checkpointing& kept = job->job.spec().checkpoints();
+  return transaction->PutCheckpoint(*job, checkpoint, std::max(1, kept.keep_last()), kept.keep_best());
+}
+
+// Whether the worker, which has ended, says that another one of the job was lost, or its device.
+bool IsLoss(const WorkerEvent& event, v1::JobState state) {
+  return event.finished().state() == v1::JOB_STATE_FAILED &&
+         event.finished().reason() == v1::STATE_REASON_WORKER_LOST && state != v1::JOB_STATE_CANCELLING;
+}
+
 // Adds what the worker reports to the log, and to the job's record.
-absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp& time, v1::Job* job,
-                    JobEdit* edit) {
+absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp& time,
+                    Transaction* transaction, JobChanges* changes) {
+  v1::Job* const job = &changes->job.job;
   v1::JobEvent event;
   switch (report.kind_case()) {
     case WorkerEvent::kProgress:
@@ -112,6 +127,7 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
       *event.mutable_epoch() = report.epoch();
       *job->mutable_last_epoch() = report.epoch();
       if (report.epoch().has_best()) *job->mutable_best() = report.epoch().best();
+      job->clear_restarts();
       break;
     case WorkerEvent::kArtifact:
       *event.mutable_artifact() = report.artifact();
@@ -123,6 +139,7 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
     case WorkerEvent::kCheckpoint:
       *event.mutable_checkpoint() = report.checkpoint();
       *job->mutable_last_checkpoint() = report.checkpoint();
+      TANDEM_RETURN_IF_ERROR(KeepCheckpoint(report.checkpoint(), transaction, &changes->job));
       break;
     case WorkerEvent::kValidation:
       *event.mutable_validation() = report.validation();
@@ -134,11 +151,12 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
     default:
       return absl::InternalError("not a report");
   }
-  return edit->Append(std::move(event), time);
+  return JobEdit(transaction, changes).Append(std::move(event), time);
 }
 
-absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timestamp& now, v1::Job* job,
-                        JobEdit* edit) {
+absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timestamp& now,
+                        Transaction* transaction, JobChanges* changes) {
+  const v1::Job* const job = &changes->job.job;
   TANDEM_ASSIGN_OR_RETURN(const Trigger trigger, TriggerOf(event));
   if (NextState(job->state(), trigger).outcome == Transition::Outcome::kRefuse) {
     return absl::InvalidArgumentError(absl::StrCat("worker event ", event.worker_sequence(), " (",
@@ -146,21 +164,31 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
                                                    job->name(), "\" is ", StateName(job->state())));
   }
   const google::protobuf::Timestamp& time = event.has_time() ? event.time() : now;
+  JobEdit edit(transaction, changes);
   switch (trigger) {
     case Trigger::kReport:
-      return Report(event, time, job, edit);
+      return Report(event, time, transaction, changes);
     case Trigger::kTrainingStarted:
-      return edit->Take(trigger, v1::STATE_REASON_TRAINING_STARTED,
-                        event.started().step() == 0
-                            ? "Training began."
-                            : absl::StrCat("Training goes on from step ", event.started().step(), "."),
-                        time);
+      return edit.Take(trigger, v1::STATE_REASON_TRAINING_STARTED,
+                       event.started().step() == 0
+                           ? "Training began."
+                           : absl::StrCat("Training goes on from step ", event.started().step(), "."),
+                       time);
     default: {
+      const v1::TrainingSummary* const summary =
+          event.finished().has_summary() ? &event.finished().summary() : nullptr;
+      if (IsLoss(event, job->state())) {
+        return LoseWorker(transaction,
+                          {.reason = event.finished().reason(),
+                           .message = event.finished().message(),
+                           .time = time,
+                           .summary = summary},
+                          now, changes);
+      }
       const auto [reason, message] = WhyEnded(*job, event.finished());
       // What is preempted has come to no end.
-      const bool has_summary =
-          event.finished().has_summary() && NextState(job->state(), trigger).to != v1::JOB_STATE_QUEUED;
-      return edit->Take(trigger, reason, message, time, has_summary ? &event.finished().summary() : nullptr);
+      const bool has_ended = NextState(job->state(), trigger).to != v1::JOB_STATE_QUEUED;
+      return edit.Take(trigger, reason, message, time, has_ended ? summary : nullptr);
     }
   }
 }
@@ -177,12 +205,12 @@ absl::Status ApplyEvents(Transaction* transaction, int32_t attempt, const std::v
                          const google::protobuf::Timestamp& now, JobChanges* changes) {
   StoredJob& row = changes->job;
   TANDEM_RETURN_IF_ERROR(CheckAttempt(row.job, attempt));
-  // One that was preempted has reported its end.
-  if (row.job.state() == v1::JOB_STATE_QUEUED && row.job.reason() != v1::STATE_REASON_PREEMPTED) {
+  // One that was preempted, or lost another worker of its job, has reported its end.
+  if (row.job.state() == v1::JOB_STATE_QUEUED && row.job.reason() != v1::STATE_REASON_PREEMPTED &&
+      row.job.reason() != v1::STATE_REASON_RESTARTING) {
     return absl::FailedPreconditionError(absl::StrCat("attempt ", attempt, " of the job \"", row.job.name(),
                                                       "\" was given up: the job is QUEUED"));
   }
-  JobEdit edit(transaction, changes);
   bool changed = false;
   for (const WorkerEvent& event : events) {
     if (event.worker_sequence() < 1) {
@@ -198,11 +226,11 @@ absl::Status ApplyEvents(Transaction* transaction, int32_t attempt, const std::v
       return absl::FailedPreconditionError(
           absl::StrCat("the job \"", row.job.name(), "\" has stopped: it is ", StateName(row.job.state())));
     }
-    TANDEM_RETURN_IF_ERROR(ApplyEvent(event, now, &row.job, &edit));
+    TANDEM_RETURN_IF_ERROR(ApplyEvent(event, now, transaction, changes));
     row.last_worker_sequence = event.worker_sequence();
     changed = true;
   }
-  return changed ? edit.Finish() : absl::OkStatus();
+  return changed ? JobEdit(transaction, changes).Finish() : absl::OkStatus();
 }
 
 }  // namespace tandem

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -122,7 +123,7 @@ Decision BackfillPolicy::Decide(const Snapshot& snapshot) const {
       continue;
     }
     if (order.level() < bar) break;
-    if (job->is_held_up || !quotas.Allows(*job) || !sweeps.Allows(*job) ||
+    if (job->is_held_up || job->is_delayed || !quotas.Allows(*job) || !sweeps.Allows(*job) ||
         plan.FitOf(*job) != DevicePlan::Fit::kFits) {
       continue;
     }
@@ -180,6 +181,14 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
               absl::StrCat("Needs ", Needs(*job, kind), "; of the ", CountAll(snapshot, kind, *job),
                            " that this daemon has, ", plan.CountSuitable(*job),
                            " are in service: the others are drained or excluded."));
+      continue;
+    }
+    if (job->is_delayed) {
+      const double seconds = std::max(0.0, absl::ToDoubleSeconds(job->restart_time - snapshot.now));
+      because(v1::Waiting::REASON_RESTART_DELAY,
+              absl::StrFormat("Its worker was lost; it starts again in %.0f s, restart %d of %d.",
+                              std::ceil(seconds), job->restarts, job->max_restarts));
+      *waiting.mutable_estimated_start_time() = ToTimestamp(std::max(job->restart_time, snapshot.now));
       continue;
     }
     if (job->is_held_up) {

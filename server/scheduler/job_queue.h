@@ -29,6 +29,12 @@ struct WaitingJob {
   int sweep_max_running = 0;
   // The process of its last attempt still holds devices.
   bool is_held_up = false;
+  // Its worker was lost, and it is not to start before `restart_time`: for the `restarts`-th time of at most
+  // `max_restarts`.
+  bool is_delayed = false;
+  absl::Time restart_time = absl::InfinitePast();
+  int restarts = 0;
+  int max_restarts = 0;
 };
 
 // The jobs that wait, each user's of a priority in the order of their age. Not thread-safe.
@@ -54,7 +60,7 @@ class JobQueue {
 
   // False where there is one of this id already; then nothing is changed.
   bool Add(WaitingJob job);
-  // Null where there is none of this id. Only is_held_up and run_time may be changed through it.
+  // Null where there is none of this id. Only is_held_up, is_delayed and run_time may be changed through it.
   WaitingJob* Find(const std::string& id);
   const WaitingJob* Find(const std::string& id) const;
   // False where there is none of this id.

@@ -25,6 +25,9 @@ constexpr absl::Duration kRetryAfter = absl::Seconds(1);
 // others.
 constexpr absl::Duration kExplanationAge = absl::Seconds(1);
 
+// However the clock may have jumped while the daemon was away: no job waits longer to be started again.
+constexpr absl::Duration kLongestDelay = absl::Seconds(300);
+
 absl::Time TimeOf(const google::protobuf::Timestamp& timestamp) {
   return absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(timestamp));
 }
@@ -226,7 +229,7 @@ void Scheduler::OnEnding(const v1::Job& job) {
 void Scheduler::OnTerminal(const v1::Job& job) {
   const std::string id = JobId(job.name());
   MutexLock lock(&mutex_);
-  queue_.Remove(id);
+  Dequeue(id);
   if (const auto found = holders_.find(id); found != holders_.end() && !found->second.starting.has_value()) {
     found->second.ending = true;
     found->second.limit_at = absl::InfiniteFuture();
@@ -264,11 +267,43 @@ void Scheduler::Enqueue(const v1::Job& job) {
   const auto holder = holders_.find(waiting.id);
   waiting.is_held_up = holder != holders_.end();
   if (waiting.is_held_up) {
-    // It was preempted: its process is about to go.
+    // It was preempted, or its worker is lost: its process is about to go.
     holder->second.ending = true;
     holder->second.limit_at = absl::InfiniteFuture();
   }
+  if (job.reason() == v1::STATE_REASON_RESTARTING) {
+    waiting.restart_time = TimeOf(job.restart_time());
+    waiting.restarts = job.restarts();
+    waiting.max_restarts = job.spec().max_restarts();
+    const absl::Duration delay = std::min(waiting.restart_time - clock_->Now(), kLongestDelay);
+    waiting.is_delayed = delay > absl::ZeroDuration();
+    if (waiting.is_delayed) delayed_[waiting.id] = clock_->Elapsed() + delay;
+  }
   if (queue_.Add(std::move(waiting))) Changed();
+}
+
+void Scheduler::Dequeue(const std::string& id) {
+  queue_.Remove(id);
+  delayed_.erase(id);
+}
+
+absl::Duration Scheduler::NextRestart() const {
+  absl::Duration next = absl::InfiniteDuration();
+  for (const auto& [id, until] : delayed_) next = std::min(next, until - clock_->Elapsed());
+  return next;
+}
+
+void Scheduler::EndDelays() {
+  const absl::Duration now = clock_->Elapsed();
+  for (auto delayed = delayed_.begin(); delayed != delayed_.end();) {
+    if (delayed->second > now) {
+      ++delayed;
+      continue;
+    }
+    if (WaitingJob* waiting = queue_.Find(delayed->first); waiting != nullptr) waiting->is_delayed = false;
+    delayed = delayed_.erase(delayed);
+    Changed();
+  }
 }
 
 absl::Time Scheduler::NextTimeLimit() const {
@@ -297,13 +332,17 @@ void Scheduler::Run() {
       };
       absl::Duration wait = retries ? kRetryAfter : absl::InfiniteDuration();
       const absl::Time limit = NextTimeLimit();
-      if (!stopping_) wait = std::min(wait, std::max(absl::ZeroDuration(), limit - clock_->Now()));
+      if (!stopping_) {
+        wait = std::min({wait, std::max(absl::ZeroDuration(), limit - clock_->Now()),
+                         std::max(absl::ZeroDuration(), NextRestart())});
+      }
       if (!mutex_.AwaitWithTimeout(absl::Condition(&has_work), wait) && retries) wake_ = true;
       if (stopping_ && unanswered_ == 0 && ready_.empty()) return;
       ready.swap(ready_);
       pings.swap(pings_);
       if (!stopping_) {
         CollectTimeLimits(&orders);
+        EndDelays();
         if (std::exchange(wake_, false)) {
           retry_ = false;
           Place(&orders);
@@ -445,7 +484,7 @@ void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
   const auto found = holders_.find(id);
   if (job.ok()) {
     // It may have been paused and resumed meanwhile, and stand in the queue again.
-    queue_.Remove(id);
+    Dequeue(id);
     if (found != holders_.end()) {
       Holder& holder = found->second;
       holder.job = Trimmed(*job);

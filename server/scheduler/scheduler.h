@@ -31,8 +31,8 @@
 namespace tandem {
 
 // Starts queued jobs when their devices are free, has others make room for them, and ends those whose time is
-// up. Wakes when a job is queued, ends or changes, when a lease returns, when devices change, and at time
-// limits; never polls. Thread-safe.
+// up. Wakes when a job is queued, ends or changes, when a lease returns, when devices change, at time limits
+// and when a job that lost its worker has waited; never polls. Thread-safe.
 //
 // A lease is taken before the job becomes STARTING and is given back by ReleaseLease alone, when the worker's
 // process is gone: the end of the job does not free its devices.
@@ -162,6 +162,12 @@ class Scheduler : public JobObserver, public WaitingSource {
   void CountFault(const std::string& device, const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Charge(const Holder& holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Time NextTimeLimit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // How long until the first of the delayed jobs has waited.
+  absl::Duration NextRestart() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Lets those start that have.
+  void EndDelays() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes a job out of the queue.
+  void Dequeue(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   JobMachine* const jobs_;
   Store* const store_;
@@ -173,7 +179,10 @@ class Scheduler : public JobObserver, public WaitingSource {
 
   mutable Mutex mutex_;
   JobQueue queue_ ABSL_GUARDED_BY(mutex_);
-  // By job id; of those in the queue that were preempted while their process is there, too.
+  // Of jobs in the queue that lost their worker, by id: when they have waited, by Clock::Elapsed, which does
+  // not jump.
+  std::map<std::string, absl::Duration> delayed_ ABSL_GUARDED_BY(mutex_);
+  // By job id; of those in the queue that were preempted or restart while their process is there, too.
   absl::flat_hash_map<std::string, Holder> holders_ ABSL_GUARDED_BY(mutex_);
   FairShare usage_ ABSL_GUARDED_BY(mutex_);
   RunTimeEstimate estimate_ ABSL_GUARDED_BY(mutex_);

@@ -375,6 +375,66 @@ TEST_F(SchedulerTest, ATimeLimitNeedsNothingToWakeTheScheduler) {
   WaitForState(id, v1::JOB_STATE_CANCELLING);
 }
 
+TEST_F(SchedulerTest, AJobThatLostItsWorkerStartsAgainWhenItHasWaited) {
+  OpenAndStart(1);
+  v1::JobSpec spec;
+  spec.set_max_restarts(3);
+  const std::string id = NewJob(1, spec);
+  starter_.Take();
+  ASSERT_TRUE(jobs_.WorkerLost(id, 1).ok());
+  scheduler_->ReleaseLease(id, 1, /*crashed=*/false);
+  WaitFor(id, v1::Waiting::REASON_RESTART_DELAY, 1);
+  const v1::Waiting waiting = jobs_.machine().Get(id)->waiting();
+  EXPECT_EQ(waiting.message(), "Its worker was lost; it starts again in 1 s, restart 1 of 3.");
+  EXPECT_EQ(waiting.estimated_start_time().seconds(), jobs_.machine().Get(id)->restart_time().seconds());
+  // Others do not wait for it.
+  const std::string other = NewJob(1);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), other);
+  // As long after the daemon was started again.
+  Reopen(1);
+  ASSERT_TRUE(jobs_.machine().Get(other).ok());
+  Finish(other, 1);
+  WaitFor(id, v1::Waiting::REASON_RESTART_DELAY, 1);
+  EXPECT_TRUE(starter_.IsEmpty());
+  // Nothing else wakes the scheduler.
+  jobs_.clock().Advance(absl::Seconds(1));
+  const v1::Job again = starter_.Take().job;
+  EXPECT_EQ(JobId(again.name()), id);
+  EXPECT_EQ(again.attempt(), 2);
+  EXPECT_FALSE(again.has_restart_time());
+}
+
+TEST_F(SchedulerTest, AJobThatWaitsToBeStartedAgainMayBePaused) {
+  OpenAndStart(1);
+  v1::JobSpec spec;
+  spec.set_max_restarts(3);
+  const std::string id = NewJob(1, spec);
+  starter_.Take();
+  ASSERT_TRUE(jobs_.WorkerLost(id, 1).ok());
+  scheduler_->ReleaseLease(id, 1, /*crashed=*/false);
+  ASSERT_TRUE(jobs_.Pause(id).ok());
+  // Somebody's wish counts at once.
+  ASSERT_TRUE(jobs_.Resume(id).ok());
+  EXPECT_EQ(JobId(starter_.Take().job.name()), id);
+}
+
+TEST_F(SchedulerTest, NoClockKeepsAJobFromStartingAgain) {
+  ASSERT_TRUE(Open(1).ok());
+  v1::JobSpec spec;
+  spec.set_max_restarts(3);
+  const std::string id = NewJob(1, spec);
+  scheduler_->Start();
+  starter_.Take();
+  ASSERT_TRUE(jobs_.WorkerLost(id, 1).ok());
+  scheduler_->ReleaseLease(id, 1, /*crashed=*/false);
+  // It was a day ahead when the worker was lost.
+  jobs_.clock().Advance(-absl::Hours(24));
+  Reopen(1);
+  WaitFor(id, v1::Waiting::REASON_RESTART_DELAY, 1);
+  jobs_.clock().Advance(absl::Seconds(300));
+  EXPECT_EQ(JobId(starter_.Take().job.name()), id);
+}
+
 TEST_F(SchedulerTest, DrainedDevicesGetNothingUntilTheyAreResumed) {
   OpenAndStart(1);
   ASSERT_TRUE(SetDeviceState("devices/cpu:0", v1::DEVICE_STATE_DRAINED).ok());

@@ -82,6 +82,8 @@ class Store {
   absl::StatusOr<EventPage> ReadEvents(absl::string_view id, int64_t after_sequence, int limit);
   // At most `limit` changes after a cursor.
   absl::StatusOr<ChangePage> ReadChanges(int64_t after_cursor, int limit);
+  // Those of a job that are kept, newest first. NOT_FOUND: no such job.
+  absl::StatusOr<std::vector<v1::Checkpoint>> Checkpoints(absl::string_view id);
   // NOT_FOUND: no such sweep.
   absl::StatusOr<StoredSweep> GetSweep(absl::string_view id);
   // At most `limit` sweeps of numbers below `before` (0: all), newest first.

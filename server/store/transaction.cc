@@ -119,6 +119,7 @@ absl::Status Transaction::DeleteJob(const StoredJob& job) {
                 "record = x'' WHERE number = ?");
     if (query.Int(job.number).Run() != 1) return NoSuchJob(id);
     Query(connection_, "DELETE FROM changes WHERE job = ?").Int(job.number).Run();
+    Query(connection_, "DELETE FROM checkpoints WHERE job = ?").Int(job.number).Run();
     Query(connection_, "INSERT OR IGNORE INTO deleted_jobs (id) VALUES (?)").Text(id).Run();
     return absl::OkStatus();
   });
@@ -130,6 +131,16 @@ absl::Status Transaction::Touch() {
     Query(connection_, "INSERT INTO deleted_jobs (id) VALUES ('/')").Run();
     Query(connection_, "DELETE FROM deleted_jobs WHERE id = '/'").Run();
     return absl::OkStatus();
+  });
+}
+
+absl::Status Transaction::ReserveJobId(absl::string_view id) {
+  return WithoutExceptions("reserve a job's id", [&]() -> absl::Status {
+    Query query(connection_,
+                "INSERT OR IGNORE INTO deleted_jobs (id) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE "
+                "id = ?)");
+    if (query.Text(id).Text(id).Run() == 1) return absl::OkStatus();
+    return absl::AlreadyExistsError(absl::StrCat("there is, or was, a job \"jobs/", id, "\""));
   });
 }
 

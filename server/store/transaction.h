@@ -41,6 +41,10 @@ class Transaction {
   // then on; its events, of which there may be a million, are for Store::RemoveDeleted to remove.
   absl::Status DeleteJob(const StoredJob& job);
 
+  // Makes an id one of a deleted job, until a job of it is inserted. ALREADY_EXISTS: there is, or was, a job
+  // of the id.
+  absl::Status ReserveJobId(absl::string_view id);
+
   // Removes at most `limit` (at least 1) events of deleted jobs. Whether there may be more.
   absl::StatusOr<bool> RemoveDeleted(int limit);
 
@@ -61,6 +65,12 @@ class Transaction {
   absl::Status InsertToken(const StoredToken& token);
   // NOT_FOUND: the user has none.
   absl::Status DeleteToken(absl::string_view user);
+
+  // Adds a checkpoint to the job's, in place of those of its step and of its file, of newer ones, which
+  // training has not gone on from, and of those that are not kept beside it: the `keep_last` newest are, and
+  // with `keep_best` the newest that is of a best result.
+  absl::Status PutCheckpoint(const StoredJob& job, const v1::Checkpoint& checkpoint, int keep_last,
+                             bool keep_best);
 
   // Adds a sweep, without its jobs, and sets its `number`. `request_id` may be empty; `submitted` is kept
   // only where it is not. ALREADY_EXISTS: the sweep's id or the request id is taken.

@@ -107,6 +107,10 @@ Finished JobRun::Train() {
   }
   NoteFailure(trained);
   Finished finished = End(**trainer, trained);
+  // As a loss of this process, which cannot go on: another one may.
+  if (finished.state() == v1::JOB_STATE_FAILED && device_failed()) {
+    finished.set_reason(v1::STATE_REASON_WORKER_LOST);
+  }
   v1::TrainingSummary summary = (*trainer)->Summary();
   if (summary.steps() > 0) *finished.mutable_summary() = std::move(summary);
   return finished;

@@ -365,7 +365,7 @@ void WorkerSupervisor::OnPreempting(const v1::Job& job) { OnPausing(job); }
 
 void WorkerSupervisor::OnPaused(const v1::Job& job) { OnTerminal(job); }
 
-// Where it has a worker, that has made room for another job and is about to exit.
+// Where it has a worker, that has made room for another job, or lost another worker, and is about to exit.
 void WorkerSupervisor::OnQueued(const v1::Job& job) { OnTerminal(job); }
 
 void WorkerSupervisor::OnTerminal(const v1::Job& job) {
@@ -550,6 +550,8 @@ void WorkerSupervisor::NoteEnd(Worker& worker, int index, const WorkerProcess::E
                                      done ? " without saying how training ended." : ".");
   // A full disk, mostly: no fault of the worker's.
   if (end.exit_code == kWorkerSpoolFailed) worker.lost_reason = v1::STATE_REASON_IO_ERROR;
+  // Another one would find the same.
+  if (end.exit_code == kWorkerBadLaunch) worker.lost_reason = v1::STATE_REASON_WORKER_START_FAILED;
   if (end.exit_code > 0 || (end.signal != 0 && end.signal != SIGKILL && end.signal != SIGTERM)) {
     const std::string line = LastLogLine(worker.folder.LogPath(index));
     if (!line.empty()) absl::StrAppend(&worker.lost_message, " The last line of its log: ", line);

@@ -96,6 +96,8 @@ class SharedDaemonTest : public ::testing::Test {
         SmallJob({.epochs = 40, .train_samples = 4096, .seed = static_cast<uint64_t>(Random(1, 1000))});
     spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_CPU);
     spec.set_preemptible(Random(0, 1) == 1);
+    // The test lets it go on.
+    spec.set_max_restarts(0);
     return spec;
   }
 

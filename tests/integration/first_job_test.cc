@@ -56,6 +56,12 @@ TEST(ProgramsTest, SayOneVersion) {
   EXPECT_THAT(versions, SizeIs(1));
 }
 
+// A job that fails with its worker.
+v1::JobSpec WithoutRestarts(v1::JobSpec spec) {
+  spec.set_max_restarts(0);
+  return spec;
+}
+
 class FirstJobTest : public ::testing::Test {
  protected:
   explicit FirstJobTest(std::vector<std::string> daemon_arguments = {})
@@ -342,7 +348,7 @@ TEST_F(FirstJobTest, TerminationLeavesTheWorkerToTheNextDaemon) {
 
 TEST_F(FirstJobTest, AKilledWorkerFailsItsJobAlone) {
   Api api(daemon_);
-  const std::string victim = api.Create(LongJob(1000000)).name();
+  const std::string victim = api.Create(WithoutRestarts(LongJob(1000000))).name();
   api.WaitFor(victim, v1::JOB_STATE_RUNNING);
   const std::vector<pid_t> workers = daemon_.Workers();
   ASSERT_THAT(workers, SizeIs(1));
@@ -401,7 +407,7 @@ TEST_F(FirstJobTest, AWatcherThatDoesNotReadHoldsNothingUp) {
 
 TEST_F(FirstJobTest, AWorkerThatDiedWhileNoDaemonRanFailsItsJob) {
   Api api(daemon_);
-  const std::string job = api.Create(LongJob(1000000)).name();
+  const std::string job = api.Create(WithoutRestarts(LongJob(1000000))).name();
   api.WaitFor(job, v1::JOB_STATE_RUNNING);
   const std::vector<pid_t> workers = daemon_.Workers();
   ASSERT_THAT(workers, SizeIs(1));

@@ -27,9 +27,10 @@ using ::testing::HasSubstr;
 constexpr absl::Duration kPatience = absl::Minutes(3);
 
 // Twenty epochs of a hundred steps of some milliseconds each, on two replicas, with an optimizer that
-// remembers.
+// remembers. It does not go on by itself.
 v1::JobSpec Job() {
   v1::JobSpec spec = LongJob(2000);
+  spec.set_max_restarts(0);
   spec.mutable_training()->mutable_optimizer()->mutable_momentum()->set_learning_rate(0.01);
   spec.mutable_replicas()->set_count(2);
   return spec;

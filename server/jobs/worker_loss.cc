@@ -1,0 +1,81 @@
+#include "server/jobs/worker_loss.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "google/protobuf/util/time_util.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kMostSeconds = 300;
+// 2^9 is more than that.
+constexpr int kMostDoublings = 9;
+
+// Messages of errors have no full stop.
+std::string Sentence(const std::string& message) {
+  return absl::EndsWith(message, ".") ? message : absl::StrCat(message, ".");
+}
+
+std::string Again(const v1::Job& job) {
+  const int seconds = static_cast<int>(absl::ToInt64Seconds(RestartDelay(job.restarts())));
+  return absl::StrCat(" It starts again in ", seconds, " s, ",
+                      job.has_last_checkpoint()
+                          ? absl::StrCat("from its checkpoint of step ", job.last_checkpoint().step())
+                          : "from the beginning, as it has no checkpoint",
+                      ": restart ", job.restarts(), " of ", job.spec().max_restarts(), ".");
+}
+
+}  // namespace
+
+absl::Duration RestartDelay(int restart) {
+  const int doublings = std::clamp(restart - 1, 0, kMostDoublings);
+  return absl::Seconds(std::min(kMostSeconds, int64_t{1} << doublings));
+}
+
+bool MayRestart(const v1::Job& job, v1::StateReason reason) {
+  if (job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING) return false;
+  if (job.restarts() >= job.spec().max_restarts()) return false;
+  return reason == v1::STATE_REASON_WORKER_LOST ||
+         (reason == v1::STATE_REASON_WORKER_START_FAILED && job.restarts() == 0);
+}
+
+absl::Status LoseWorker(Transaction* transaction, const WorkerLoss& loss,
+                        const google::protobuf::Timestamp& now, JobChanges* changes) {
+  v1::Job& job = changes->job.job;
+  if (!job.has_spec()) TANDEM_RETURN_IF_ERROR(transaction->LoadSpec(&changes->job));
+  JobEdit edit(transaction, changes);
+  if (MayRestart(job, loss.reason)) {
+    using google::protobuf::util::TimeUtil;
+    job.set_restarts(job.restarts() + 1);
+    *job.mutable_restart_time() =
+        now + TimeUtil::SecondsToDuration(absl::ToInt64Seconds(RestartDelay(job.restarts())));
+    job.clear_devices();
+    return edit.Take(Trigger::kRestart, v1::STATE_REASON_RESTARTING,
+                     absl::StrCat(Sentence(loss.message), Again(job)), loss.time);
+  }
+  switch (job.state()) {
+    case v1::JOB_STATE_CANCELLING:
+      return edit.Take(Trigger::kWorkerLost, job.reason(), absl::StrCat("Cancelled. ", loss.message),
+                       loss.time, loss.summary);
+    case v1::JOB_STATE_PREEMPTING:
+      return edit.Take(Trigger::kWorkerLost, job.reason(),
+                       absl::StrCat("Made room, without a new checkpoint. ", loss.message), loss.time);
+    case v1::JOB_STATE_PAUSING:
+      return edit.Take(Trigger::kWorkerLost, loss.reason,
+                       absl::StrCat("Paused, without a new checkpoint. ", loss.message), loss.time,
+                       loss.summary);
+    default:
+      return edit.Take(Trigger::kWorkerLost, loss.reason,
+                       job.restarts() == 0
+                           ? loss.message
+                           : absl::StrCat(Sentence(loss.message), " It had been started again ",
+                                          job.restarts(), job.restarts() == 1 ? " time" : " times",
+                                          " since it last finished ", "an epoch, or began."),
+                       loss.time, loss.summary);
+  }
+}
+
+}  // namespace tandem
