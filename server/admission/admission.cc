@@ -11,6 +11,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/layers/model.h"
 #include "engine/layers/model_template.h"
+#include "engine/training/checkpoint_fit.h"
 #include "engine/training/initial_weights.h"
 #include "engine/training/model_description.h"
 #include "server/admission/template_data.h"
@@ -130,6 +131,17 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
   TANDEM_ASSIGN_OR_RETURN(job.planned_memory_bytes, devices_.Check(*plan, &job.spec));
   job.planned_operations = OperationsOf(job.spec, plan->steps);
   return job;
+}
+
+absl::Status SpecAdmission::CheckCheckpoint(const AdmittedJob& job,
+                                            const SafetensorsHeader& checkpoint) const {
+  TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec resolved, catalog_->Resolve(job.spec.dataset()));
+  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo data, catalog_->Describe(resolved));
+  const absl::Status fits = CheckCheckpointFits(job.spec, data, checkpoint);
+  if (fits.ok() || !absl::IsInvalidArgument(fits)) return fits;
+  FieldViolations violations;
+  violations.AddAll("spec", fits);
+  return WithReason(violations.ToStatus(), "INVALID_SPEC");
 }
 
 }  // namespace tandem

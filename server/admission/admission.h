@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/checkpoint/safetensors_reader.h"
 #include "engine/training/plan.h"
 #include "server/admission/dataset_catalog.h"
 #include "server/admission/device_check.h"
@@ -32,6 +33,9 @@ class Admission {
   // ("spec.model.layers[3].conv2d.kernel[0]"). FAILED_PRECONDITION: the spec is right, but could never run on
   // this machine's devices. Reads the data set's files.
   virtual absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const = 0;
+  // That a job, which was admitted, can go on from a checkpoint. INVALID_ARGUMENT as above, with what of its
+  // network or its optimizer the checkpoint does not have.
+  virtual absl::Status CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader& checkpoint) const = 0;
 };
 
 // Checks a spec as a whole: its data set, then the plan of its training, then the devices that it asks for.
@@ -42,6 +46,7 @@ class SpecAdmission : public Admission {
   SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights, std::vector<v1::Device> devices,
                 std::vector<v1::DeviceKind> priority = {v1::DEVICE_KIND_GPU, v1::DEVICE_KIND_CPU});
   absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;
+  absl::Status CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader& checkpoint) const override;
 
  private:
   const DatasetCatalog* const catalog_;

@@ -41,6 +41,10 @@ void PauseJob(const RpcContext& context, const Caller& caller, const v1::PauseJo
               Reply<v1::Job> reply);
 void ResumeJob(const RpcContext& context, const Caller& caller, const v1::ResumeJobRequest& request,
                Reply<v1::Job> reply);
+void ForkJob(const RpcContext& context, const Caller& caller, const v1::ForkJobRequest& request,
+             Reply<v1::Job> reply);
+void ListCheckpoints(const RpcContext& context, const v1::ListCheckpointsRequest& request,
+                     Reply<v1::ListCheckpointsResponse> reply);
 void DeleteJob(const RpcContext& context, const Caller& caller, const v1::DeleteJobRequest& request,
                Reply<google::protobuf::Empty> reply);
 Source<v1::JobEvent> WatchJob(const RpcContext& context, const v1::WatchJobRequest& request);

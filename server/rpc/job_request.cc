@@ -9,12 +9,15 @@
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "server/admission/remote_data.h"
+#include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
 
 namespace tandem::rpc {
 namespace {
 
 constexpr size_t kMaxRequestIdCharacters = 128;
+constexpr char kDatasetField[] = "spec.dataset";
 
 }  // namespace
 
@@ -42,6 +45,44 @@ absl::StatusOr<JobMachine::NewJob> AdmitJob(const RpcContext& context, const Cal
   job.user = caller.user;
   job.max_queued_jobs = context.quota(caller.user).max_queued_jobs;
   return job;
+}
+
+absl::Status CheckSpecSize(const v1::JobSpec& spec) {
+  const size_t bytes = spec.ByteSizeLong();
+  if (bytes <= kMaxSpecBytes) return absl::OkStatus();
+  return WithReason(absl::ResourceExhaustedError(absl::StrCat("spec: has ", bytes, " bytes; at most ",
+                                                              kMaxSpecBytes, " are accepted (1 MiB)")),
+                    "SPEC_TOO_LARGE");
+}
+
+void AdmitWithData(const RpcContext& context, const Caller& caller, const v1::JobSpec& spec,
+                   absl::AnyInvocable<void(absl::StatusOr<AdmittedRequest>)> then) {
+  if (absl::Status status = context.lifecycle->CheckAcceptsJobs(); !status.ok())
+    return then(std::move(status));
+  if (NamesUrls(spec.dataset())) {
+    if (absl::Status status = CheckWithoutData(context, spec); !status.ok()) return then(std::move(status));
+  }
+  // What the job names is there until the job is.
+  DatasetRegistry::Hold hold = context.registry->HoldFor(spec.dataset().name());
+  WithLocalData(context, spec.dataset(), kDatasetField, kFetchWait,
+                [&context, caller, spec = v1::JobSpec(spec), hold = std::move(hold),
+                 then = std::move(then)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
+                  if (!dataset.ok()) return then(dataset.status());
+                  if (spec.has_dataset()) *spec.mutable_dataset() = *std::move(dataset);
+                  absl::StatusOr<JobMachine::NewJob> job = AdmitJob(context, caller, spec);
+                  if (!job.ok()) return then(job.status());
+                  then(AdmittedRequest{.job = *std::move(job), .hold = std::move(hold)});
+                });
+}
+
+v1::Job MakeUnsubmitted(JobMachine::NewJob job) {
+  v1::Job made;
+  *made.mutable_spec() = std::move(job.spec);
+  made.set_planned_memory_bytes(job.planned_memory_bytes);
+  made.set_planned_operations(job.planned_operations);
+  made.set_priority(made.spec().priority());
+  made.set_user(job.user);
+  return made;
 }
 
 absl::Status CheckWithoutData(const RpcContext& context, const v1::JobSpec& spec) {

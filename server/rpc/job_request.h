@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/auth/token_registry.h"
+#include "server/datasets/dataset_registry.h"
+#include "server/jobs/job_machine.h"
 #include "server/rpc/rpc_context.h"
 #include "tandem/v1/job.pb.h"
 
@@ -26,6 +29,24 @@ absl::Status CheckRequestId(const std::string& id);
 // submitted spec.
 absl::StatusOr<JobMachine::NewJob> AdmitJob(const RpcContext& context, const Caller& caller,
                                             const v1::JobSpec& spec);
+
+// RESOURCE_EXHAUSTED for a spec that is larger than that.
+absl::Status CheckSpecSize(const v1::JobSpec& spec);
+
+// A job that was checked, and what keeps its registered data set from being removed until it is made.
+struct AdmittedRequest {
+  JobMachine::NewJob job;
+  DatasetRegistry::Hold hold;
+};
+
+// Has a job's data brought near, and calls `then` once, on the pool or before it returns, with the job as
+// AdmitJob gives it. Errors are AdmitJob's and WithLocalData's, and those of a daemon that takes no jobs.
+// From a thread of the pool.
+void AdmitWithData(const RpcContext& context, const Caller& caller, const v1::JobSpec& spec,
+                   absl::AnyInvocable<void(absl::StatusOr<AdmittedRequest>)> then);
+
+// What a job would be that is only checked.
+v1::Job MakeUnsubmitted(JobMachine::NewJob job);
 
 // What is wrong with a job but for its data, which is not here yet: nobody should wait for data to hear of
 // a misspelt layer.

@@ -44,6 +44,15 @@ class JobService final : public v1::JobService::CallbackService {
                                 v1::Job* response) override {
     return Unary("ResumeJob", context, request, response, &rpc::ResumeJob);
   }
+  ServerUnaryReactor* ForkJob(CallbackServerContext* context, const v1::ForkJobRequest* request,
+                              v1::Job* response) override {
+    return Unary("ForkJob", context, request, response, &rpc::ForkJob);
+  }
+  ServerUnaryReactor* ListCheckpoints(CallbackServerContext* context,
+                                      const v1::ListCheckpointsRequest* request,
+                                      v1::ListCheckpointsResponse* response) override {
+    return Unary("ListCheckpoints", context, request, response, &rpc::ListCheckpoints);
+  }
   ServerUnaryReactor* DeleteJob(CallbackServerContext* context, const v1::DeleteJobRequest* request,
                                 google::protobuf::Empty* response) override {
     return Unary("DeleteJob", context, request, response, &rpc::DeleteJob);

@@ -35,6 +35,11 @@ absl::StatusOr<AdmittedJob> FakeAdmission::Admit(const v1::JobSpec& spec) const 
   return job;
 }
 
+absl::Status FakeAdmission::CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader&) const {
+  if (job.spec.name() != "other-network") return absl::OkStatus();
+  return FieldError("spec.model", "does not fit the checkpoint");
+}
+
 void FakeWorkers::Start(const v1::Job& job, const std::vector<v1::Device>&) {
   MutexLock lock(&mutex_);
   started_.push_back(JobId(job.name()));

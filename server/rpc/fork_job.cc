@@ -1,0 +1,127 @@
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
+#include "server/rpc/forked_folder.h"
+#include "server/rpc/handlers.h"
+#include "server/rpc/job_request.h"
+
+namespace tandem::rpc {
+namespace {
+
+// The job that this request made before, where there is one. ALREADY_EXISTS: it was for something else.
+absl::StatusOr<std::optional<v1::Job>> FindRepeatedFork(const RpcContext& context,
+                                                        const v1::ForkJobRequest& request) {
+  absl::StatusOr<std::optional<v1::Job>> repeated =
+      context.jobs->FindRepeated(request.request_id(), request.spec());
+  if (!repeated.ok() || !repeated->has_value()) return repeated;
+  const v1::CheckpointSource& source = (*repeated)->forked_from();
+  if (source.job() == request.name() && (!request.has_step() || source.step() == request.step())) {
+    return repeated;
+  }
+  return absl::AlreadyExistsError(absl::StrCat("request_id: \"", request.request_id(),
+                                               "\" was used for something else, which made \"",
+                                               (*repeated)->name(), "\"; use a new one for a new job"));
+}
+
+// What there is of a fork before there is a job.
+struct Fork {
+  v1::Job from;
+  ForkSource source;
+  AdmittedRequest admitted;
+};
+
+// In the folder of `id`, which was reserved.
+void Make(const RpcContext& context, Fork fork, const std::string& id, Reply<v1::Job> reply) {
+  const std::string folder = context.jobs->FolderOf(id);
+  if (absl::Status status = MakeForkedFolder(fork.from, fork.source, folder); !status.ok()) {
+    RemoveForkedFolder(folder);
+    return reply(std::move(status));
+  }
+  fork.admitted.job.reserved_id = id;
+  context.jobs->Create(
+      std::move(fork.admitted.job), [&context, folder, hold = std::move(fork.admitted.hold),
+                                     reply = std::move(reply)](absl::StatusOr<v1::Job> made) mutable {
+        if (made.ok() && made->folder() == folder) return reply(std::move(made));
+        // The same request came twice, and the other one was first; or there is no job.
+        context.pool->Post([folder, made = std::move(made), reply = std::move(reply)]() mutable {
+          RemoveForkedFolder(folder);
+          reply(std::move(made));
+        });
+      });
+}
+
+void MakeOrCheck(const RpcContext& context, const v1::ForkJobRequest& request, Fork fork,
+                 Reply<v1::Job> reply) {
+  JobMachine::NewJob& job = fork.admitted.job;
+  const AdmittedJob admitted{.spec = job.spec};
+  if (absl::Status fits = context.admission->CheckCheckpoint(admitted, fork.source.header); !fits.ok()) {
+    return reply(std::move(fits));
+  }
+  job.checkpoint = fork.source.checkpoint;
+  job.forked_from.set_job(fork.from.name());
+  job.forked_from.set_step(fork.source.checkpoint.step());
+  if (request.validate_only()) {
+    v1::Job made = MakeUnsubmitted(job);
+    *made.mutable_forked_from() = job.forked_from;
+    return reply(std::move(made));
+  }
+  if (absl::Status status = context.lifecycle->CheckAcceptsJobs(); !status.ok()) {
+    return reply(std::move(status));
+  }
+  job.submitted_spec = request.spec();
+  job.request_id = request.request_id();
+  const std::string name = job.spec.name();
+  context.jobs->Reserve(name, [&context, fork = std::move(fork),
+                               reply = std::move(reply)](absl::StatusOr<std::string> id) mutable {
+    if (!id.ok()) return reply(id.status());
+    // It writes files.
+    context.pool->Post(
+        [&context, fork = std::move(fork), id = *std::move(id), reply = std::move(reply)]() mutable {
+          Make(context, std::move(fork), id, std::move(reply));
+        });
+  });
+}
+
+void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobRequest& request,
+           const std::string& id, Reply<v1::Job> reply) {
+  if (!request.request_id().empty() && !request.validate_only()) {
+    absl::StatusOr<std::optional<v1::Job>> repeated = FindRepeatedFork(context, request);
+    if (!repeated.ok()) return reply(repeated.status());
+    if (repeated->has_value()) return reply(**std::move(repeated));
+  }
+  absl::StatusOr<v1::Job> from = context.jobs->Get(id);
+  if (!from.ok()) return reply(ExplainJobError(from.status(), request.name()));
+  absl::StatusOr<ForkSource> source =
+      FindForkSource(*from, request.has_step() ? std::optional<int64_t>(request.step()) : std::nullopt);
+  if (!source.ok()) return reply(source.status());
+  const v1::JobSpec spec = request.has_spec() ? request.spec() : from->spec();
+  AdmitWithData(
+      context, caller, spec,
+      [&context, &request, from = *std::move(from), source = *std::move(source),
+       reply = std::move(reply)](absl::StatusOr<AdmittedRequest> admitted) mutable {
+        if (!admitted.ok()) return reply(admitted.status());
+        MakeOrCheck(context, request,
+                    {.from = std::move(from), .source = std::move(source), .admitted = *std::move(admitted)},
+                    std::move(reply));
+      });
+}
+
+}  // namespace
+
+void ForkJob(const RpcContext& context, const Caller& caller, const v1::ForkJobRequest& request,
+             Reply<v1::Job> reply) {
+  const absl::StatusOr<std::string> id = ParseJobName(request.name());
+  if (!id.ok()) return reply(id.status());
+  if (absl::Status status = CheckSpecSize(request.spec()); !status.ok()) return reply(std::move(status));
+  if (absl::Status status = CheckRequestId(request.request_id()); !status.ok()) {
+    return reply(std::move(status));
+  }
+  context.pool->Post([&context, caller, &request, id = *id, reply = std::move(reply)]() mutable {
+    Begin(context, caller, request, id, std::move(reply));
+  });
+}
+
+}  // namespace tandem::rpc

@@ -1,0 +1,42 @@
+#ifndef TANDEM_SERVER_RPC_FORKED_FOLDER_H_
+#define TANDEM_SERVER_RPC_FORKED_FOLDER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/checkpoint/safetensors_reader.h"
+#include "tandem/v1/event.pb.h"
+#include "tandem/v1/job.pb.h"
+
+// The files of jobs that go on from other jobs' checkpoints.
+
+namespace tandem::rpc {
+
+// A checkpoint of another job.
+struct ForkSource {
+  std::string path;
+  // As its file says; with the name that it has in a fork's folder.
+  v1::Checkpoint checkpoint;
+  // The step of the best result so far; 0 where there is none.
+  int64_t best_step = 0;
+  SafetensorsHeader header;
+};
+
+// The newest checkpoint in the job's folder, or the one of `step`. NOT_FOUND, with the steps of those that
+// are there. Reads files.
+absl::StatusOr<ForkSource> FindForkSource(const v1::Job& job, std::optional<int64_t> step);
+
+// Makes the folder of a fork of `job`, in which the checkpoint stands, and the best model too where it was of
+// the same result; durable on OK. What is there is not the other job's to remove. NOT_FOUND: the checkpoint
+// was removed meanwhile.
+absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, const std::string& folder);
+
+// Removes it where there is no job of it.
+void RemoveForkedFolder(const std::string& folder);
+
+}  // namespace tandem::rpc
+
+#endif  // TANDEM_SERVER_RPC_FORKED_FOLDER_H_

@@ -1,0 +1,47 @@
+#include <sys/stat.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/checkpoint/checkpoint_folder.h"
+#include "server/rpc/handlers.h"
+
+namespace tandem::rpc {
+namespace {
+
+// Those that the daemon knows of and that are there: what a worker has just removed may still be known.
+absl::StatusOr<v1::ListCheckpointsResponse> List(const RpcContext& context, const std::string& id,
+                                                 const std::string& name) {
+  const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
+  if (!job.ok()) return ExplainJobError(job.status(), name);
+  absl::StatusOr<std::vector<v1::Checkpoint>> known = context.jobs->Checkpoints(id);
+  if (!known.ok()) return ExplainJobError(known.status(), name);
+  // Versions that kept one alone noted it with the job.
+  if (known->empty() && job->has_last_checkpoint()) known->push_back(job->last_checkpoint());
+  v1::ListCheckpointsResponse response;
+  for (v1::Checkpoint& checkpoint : *known) {
+    if (checkpoint.file().empty()) checkpoint.set_file(kUnnumberedCheckpoint);
+    struct stat file;
+    const bool is_name = StepOfCheckpointFile(checkpoint.file()).ok();
+    if (!is_name || stat(absl::StrCat(job->folder(), "/", checkpoint.file()).c_str(), &file) != 0) continue;
+    *response.add_checkpoints() = std::move(checkpoint);
+  }
+  return response;
+}
+
+}  // namespace
+
+void ListCheckpoints(const RpcContext& context, const v1::ListCheckpointsRequest& request,
+                     Reply<v1::ListCheckpointsResponse> reply) {
+  const std::string id = JobId(request.job());
+  if (id.empty()) {
+    return reply(FieldError("job", "is required: the job's name, \"jobs/<id>\""));
+  }
+  context.pool->Post([&context, &request, id, reply = std::move(reply)]() mutable {
+    reply(List(context, id, request.job()));
+  });
+}
+
+}  // namespace tandem::rpc
