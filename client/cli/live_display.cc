@@ -32,6 +32,9 @@ class LiveDisplay : public JobDisplay {
           Above(absl::StrCat("paused: ", event.state_change().message(), "\ngo on with: tandem resume ", job_,
                              "\n"));
         }
+        if (event.state_change().reason() == v1::STATE_REASON_RESTARTING) {
+          Above(absl::StrCat(style_.Yellow("worker lost: "), event.state_change().message(), "\n"));
+        }
         break;
       case v1::JobEvent::kWorkerLoads:
         Above(PlainWorkerLoads(event.worker_loads()) + "\n");

@@ -117,6 +117,20 @@ absl::StatusOr<v1::Job> Client::ResumeJob(absl::string_view name) {
                        [&] { return Call(*jobs_, &v1::JobService::Stub::ResumeJob, request, timeout_); });
 }
 
+absl::StatusOr<v1::Job> Client::ForkJob(const v1::ForkJobRequest& request) {
+  return WhileFetching(fetch_observer_,
+                       [&] { return Call(*jobs_, &v1::JobService::Stub::ForkJob, request, timeout_); });
+}
+
+absl::StatusOr<std::vector<v1::Checkpoint>> Client::ListCheckpoints(absl::string_view name) {
+  v1::ListCheckpointsRequest request;
+  request.set_job(std::string(name));
+  const absl::StatusOr<v1::ListCheckpointsResponse> response =
+      Call(*jobs_, &v1::JobService::Stub::ListCheckpoints, request, timeout_);
+  if (!response.ok()) return response.status();
+  return std::vector<v1::Checkpoint>(response->checkpoints().begin(), response->checkpoints().end());
+}
+
 absl::Status Client::DeleteJob(absl::string_view name) {
   v1::DeleteJobRequest request;
   request.set_name(std::string(name));

@@ -48,9 +48,9 @@ class Client {
 
   const std::string& address() const { return address_; }
 
-  // Told while the daemon fetches data that CreateJob, ResumeJob, DescribeModel, Evaluate, CreateDataset or
-  // FetchDataset needs: these are repeated until it is there. Null: they wait unseen. Before the first call;
-  // it outlives the client.
+  // Told while the daemon fetches data that CreateJob, ForkJob, ResumeJob, DescribeModel, Evaluate,
+  // CreateDataset or FetchDataset needs: these are repeated until it is there. Null: they wait unseen. Before
+  // the first call; it outlives the client.
   void SetFetchObserver(FetchObserver* observer) { fetch_observer_ = observer; }
 
   absl::StatusOr<v1::Job> CreateJob(const v1::JobSpec& spec, absl::string_view request_id,
@@ -63,6 +63,10 @@ class Client {
   absl::StatusOr<v1::Job> CancelJob(absl::string_view name);
   absl::StatusOr<v1::Job> PauseJob(absl::string_view name);
   absl::StatusOr<v1::Job> ResumeJob(absl::string_view name);
+  // A new job from a job's checkpoint; see ForkJobRequest. Waits for data as CreateJob does.
+  absl::StatusOr<v1::Job> ForkJob(const v1::ForkJobRequest& request);
+  // Those of a job that are kept, newest first.
+  absl::StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(absl::string_view name);
   absl::Status DeleteJob(absl::string_view name);
   // The daemon checks every job of the sweep, which may take minutes.
   absl::StatusOr<v1::Sweep> CreateSweep(const v1::Sweep& sweep, absl::string_view request_id,

@@ -25,6 +25,8 @@ void AddDownload(CLI::App& app, Session& session, int& exit_code);
 void AddCancel(CLI::App& app, Session& session, int& exit_code);
 void AddPause(CLI::App& app, Session& session, int& exit_code);
 void AddResume(CLI::App& app, Session& session, int& exit_code);
+void AddCheckpoints(CLI::App& app, Session& session, int& exit_code);
+void AddFork(CLI::App& app, Session& session, int& exit_code);
 void AddDelete(CLI::App& app, Session& session, int& exit_code);
 void AddPriority(CLI::App& app, Session& session, int& exit_code);
 void AddQueue(CLI::App& app, Session& session, int& exit_code);

@@ -45,6 +45,16 @@ std::string Waiting(const v1::Job& job) {
                       job.waiting().message().empty() ? "" : ": " + job.waiting().message());
 }
 
+// "1 of 3 since it last finished an epoch, starts again in 4 s".
+std::string Restarts(const v1::Job& job, absl::Time now) {
+  if (job.restarts() == 0) return "";
+  const std::string count = absl::StrCat(job.restarts(), " of ", job.spec().max_restarts(),
+                                         " since it last finished an epoch, or began");
+  if (!job.has_restart_time()) return count;
+  const absl::Duration wait = std::max(absl::ZeroDuration(), FromProto(job.restart_time()) - now);
+  return absl::StrCat(count, "; it starts again in ", FormatElapsed(absl::Ceil(wait, absl::Seconds(1))));
+}
+
 std::string Description(Session& session, const v1::Job& job) {
   const Style& style = session.style();
   const absl::TimeZone zone = session.terminal().TimeZone();
@@ -65,6 +75,11 @@ std::string Description(Session& session, const v1::Job& job) {
     facts.Add("ended", absl::StrCat(FormatTimestamp(end, zone), " (after ", FormatElapsed(end - start), ")"));
   }
   if (job.attempt() > 1) facts.Add("attempt", absl::StrCat(job.attempt()));
+  facts.Add("restarts", Restarts(job, now));
+  if (job.has_forked_from()) {
+    facts.Add("fork", absl::StrCat("of ", JobId(job.forked_from().job()), ", from its checkpoint of step ",
+                                   FormatCount(job.forked_from().step())));
+  }
   facts.Add("replicas",
             absl::StrCat(std::max(1, job.spec().replicas().count()), job.devices().empty() ? "" : " on ",
                          absl::StrJoin(job.devices(), ", ", [](std::string* out, const std::string& name) {

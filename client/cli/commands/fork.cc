@@ -1,0 +1,94 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/follow.h"
+#include "client/cli/format.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/job_source.h"
+#include "client/cli/request_id.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  std::string job;
+  int64_t step = -1;
+  JobSource source;
+  bool follow = false;
+  bool check = false;
+  std::string request_id;
+};
+
+int Run(Session& session, const Options& options) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  const absl::StatusOr<v1::Job> from = FindJob(**client, options.job);
+  if (!from.ok()) return session.Fail(from.status());
+  v1::ForkJobRequest request;
+  request.set_name(from->name());
+  if (options.step >= 0) request.set_step(options.step);
+  client::JobFile file{.name = JobId(from->name()), .spec = from->spec(), .positions = {}};
+  if (!ApplyOverrides(session, options.source, &file.spec)) return kBadUsage;
+  // Without changes it is the job's own, as it is now.
+  if (!options.source.overrides.empty()) *request.mutable_spec() = file.spec;
+  request.set_request_id(options.request_id.empty() ? RandomRequestId() : options.request_id);
+  request.set_validate_only(options.check);
+  const absl::StatusOr<v1::Job> job = (*client)->ForkJob(request);
+  if (!job.ok()) {
+    const int code = FailJob(session, options.source, file, job.status());
+    if (!options.check && MayHaveArrived(job.status())) {
+      session.terminal().Err(
+          absl::StrCat("The job may have been accepted all the same. Fork it again with --request-id ",
+                       request.request_id(), ": that gives one job, not two.\n"));
+    }
+    return code;
+  }
+  const std::string source =
+      absl::StrCat(file.name, ", from its checkpoint of step ", FormatCount(job->forked_from().step()));
+  if (options.check) {
+    if (session.structured()) {
+      session.terminal().Out(Structured(session.options.output, *job));
+    } else {
+      session.terminal().Out(absl::StrCat("this would be a fork of ", source, "; none was submitted\n"));
+    }
+    return kSucceeded;
+  }
+  if (session.structured()) {
+    if (options.follow) return FollowJob(session, **client, job->name(), 0, /*plot=*/false);
+    session.terminal().Out(Structured(session.options.output, *job));
+    return kSucceeded;
+  }
+  const std::string id = JobId(job->name());
+  session.terminal().Out(absl::StrCat("submitted ", session.style().Bold(id), ", a fork of ", source, "\n"));
+  if (options.follow) return FollowJob(session, **client, job->name(), 0, /*plot=*/false);
+  session.terminal().Out(absl::StrCat("follow it with: tandem watch ", id, "\n"));
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddFork(CLI::App& app, Session& session, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "fork", "Submit a job that goes on from a checkpoint of another one, which stays as it is");
+  command->add_option("JOB", options->job, "Id of the other job or the beginning of it")->required();
+  command->add_option("--from-checkpoint", options->step, "Of this step; default: the newest")
+      ->type_name("STEP")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option(
+          "--set", options->source.overrides,
+          "Change a field: PATH=VALUE, such as training.epochs=20; the network and the optimizer must stay")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  command->add_flag("-f,--follow", options->follow,
+                    "Look on until the job ends; the exit code is then the job's");
+  command->add_flag("--check", options->check, "Only check whether it could be");
+  command
+      ->add_option("--request-id", options->request_id, "Repeating a fork with the same id changes nothing")
+      ->type_name("ID");
+  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+}
+
+}  // namespace tandem::cli
