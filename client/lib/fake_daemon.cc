@@ -90,6 +90,17 @@ grpc::Status FakeDaemon::ResumeJob(grpc::ServerContext* context, const v1::Resum
   return Answer(context, resume_job, *request, job);
 }
 
+grpc::Status FakeDaemon::ForkJob(grpc::ServerContext* context, const v1::ForkJobRequest* request,
+                                 v1::Job* job) {
+  return Answer(context, fork_job, *request, job);
+}
+
+grpc::Status FakeDaemon::ListCheckpoints(grpc::ServerContext* context,
+                                         const v1::ListCheckpointsRequest* request,
+                                         v1::ListCheckpointsResponse* response) {
+  return Answer(context, list_checkpoints, *request, response);
+}
+
 grpc::Status FakeDaemon::DeleteJob(grpc::ServerContext* context, const v1::DeleteJobRequest* request,
                                    google::protobuf::Empty*) {
   return Answer(context, delete_job, *request);

@@ -40,6 +40,9 @@ class FakeDaemon : public v1::JobService::Service,
   std::function<grpc::Status(const v1::CancelJobRequest&, v1::Job*)> cancel_job;
   std::function<grpc::Status(const v1::PauseJobRequest&, v1::Job*)> pause_job;
   std::function<grpc::Status(const v1::ResumeJobRequest&, v1::Job*)> resume_job;
+  std::function<grpc::Status(const v1::ForkJobRequest&, v1::Job*)> fork_job;
+  std::function<grpc::Status(const v1::ListCheckpointsRequest&, v1::ListCheckpointsResponse*)>
+      list_checkpoints;
   std::function<grpc::Status(const v1::DeleteJobRequest&)> delete_job;
   std::function<grpc::Status(const v1::WatchJobRequest&, grpc::ServerContext*,
                              grpc::ServerWriter<v1::JobEvent>*)>
@@ -77,6 +80,10 @@ class FakeDaemon : public v1::JobService::Service,
                         v1::Job* job) override;
   grpc::Status ResumeJob(grpc::ServerContext* context, const v1::ResumeJobRequest* request,
                          v1::Job* job) override;
+  grpc::Status ForkJob(grpc::ServerContext* context, const v1::ForkJobRequest* request,
+                       v1::Job* job) override;
+  grpc::Status ListCheckpoints(grpc::ServerContext* context, const v1::ListCheckpointsRequest* request,
+                               v1::ListCheckpointsResponse* response) override;
   grpc::Status DeleteJob(grpc::ServerContext* context, const v1::DeleteJobRequest* request,
                          google::protobuf::Empty* response) override;
   grpc::Status WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,

@@ -85,6 +85,27 @@ v1::Job Api::Resume(const std::string& name) {
   return job;
 }
 
+v1::Job Api::Fork(const std::string& name, int64_t step, const v1::JobSpec* spec) {
+  v1::ForkJobRequest request;
+  request.set_name(name);
+  if (step >= 0) request.set_step(step);
+  if (spec != nullptr) *request.mutable_spec() = *spec;
+  v1::Job job;
+  Expect("ForkJob", [&](grpc::ClientContext* context) { return jobs_->ForkJob(context, request, &job); });
+  return job;
+}
+
+std::vector<int64_t> Api::Checkpoints(const std::string& name) {
+  v1::ListCheckpointsRequest request;
+  request.set_job(name);
+  v1::ListCheckpointsResponse response;
+  Expect("ListCheckpoints",
+         [&](grpc::ClientContext* context) { return jobs_->ListCheckpoints(context, request, &response); });
+  std::vector<int64_t> steps;
+  for (const v1::Checkpoint& checkpoint : response.checkpoints()) steps.push_back(checkpoint.step());
+  return steps;
+}
+
 grpc::Status Api::TryResume(const std::string& name) {
   grpc::ClientContext context;
   daemon_.Prepare(context, absl::Seconds(60), token_);

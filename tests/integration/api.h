@@ -29,6 +29,10 @@ class Api {
   v1::Job Pause(const std::string& job);
   v1::Job Resume(const std::string& job);
   grpc::Status TryResume(const std::string& job);
+  // Of a step; -1: the newest. Without a spec: as the other job's.
+  v1::Job Fork(const std::string& job, int64_t step = -1, const v1::JobSpec* spec = nullptr);
+  // The steps of a job's checkpoints, newest first.
+  std::vector<int64_t> Checkpoints(const std::string& job);
   grpc::Status TryCancel(const std::string& job);
   grpc::Status TryPause(const std::string& job);
   grpc::Status TrySetPriority(const std::string& job, int priority);

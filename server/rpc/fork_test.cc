@@ -1,0 +1,162 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
+#include "engine/checkpoint/checkpoint_file.h"
+#include "engine/checkpoint/checkpoint_folder.h"
+#include "engine/training/training_state.h"
+#include "server/rpc/service_fixture.h"
+
+namespace tandem {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Checkpoints of jobs, and jobs that go on from them.
+class ForkTest : public ServiceFixture {
+ protected:
+  // Has the job's worker write a checkpoint and tell of it.
+  void WriteCheckpointOf(const std::string& job, int64_t sequence, int64_t step) {
+    AppendFile(job, "worker.log", "");
+    const std::string file = CheckpointFileName(step);
+    TrainingState state;
+    state.step = step;
+    state.epoch_shares.resize(1);
+    state.summary.set_epochs(step / 10);
+    std::vector<NamedTensor> tensors;
+    tensors.emplace_back("shared/dense_1.weight", Tensor::Of<float>(Shape({1}), {static_cast<float>(step)}));
+    ASSERT_TRUE(
+        tandem::WriteCheckpoint(Env::Real(), absl::StrCat(FolderOf(job), "/", file), ToJson(state), tensors)
+            .ok());
+    internal::v1::WorkerEvent event;
+    event.set_worker_sequence(sequence);
+    event.mutable_checkpoint()->set_step(step);
+    event.mutable_checkpoint()->set_file(file);
+    Report(job, {event});
+  }
+  std::string FolderOf(const std::string& job) const { return jobs_->FolderOf(Id(job)); }
+  size_t CountFolders() const {
+    size_t count = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_->JobsFolder())) {
+      ++count;
+    }
+    return count;
+  }
+
+  // A job that has checkpoints of these steps.
+  std::string JobWith(const std::vector<int64_t>& steps) {
+    v1::CreateJobRequest request = Request("source");
+    request.mutable_spec()->mutable_checkpoints()->set_keep_last(3);
+    v1::Job job;
+    EXPECT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
+    workers_.AwaitStarted(Id(job.name()));
+    Report(job.name(), {Started(1)});
+    int64_t sequence = 1;
+    for (const int64_t step : steps) WriteCheckpointOf(job.name(), ++sequence, step);
+    return job.name();
+  }
+
+  static v1::ForkJobRequest ForkOf(const std::string& job, int64_t step = -1) {
+    v1::ForkJobRequest request;
+    request.set_name(job);
+    if (step >= 0) request.set_step(step);
+    return request;
+  }
+  grpc::Status Fork(const v1::ForkJobRequest& request, v1::Job* job) {
+    return stub_->ForkJob(Context().get(), request, job);
+  }
+  std::vector<int64_t> Checkpoints(const std::string& job) {
+    v1::ListCheckpointsRequest request;
+    request.set_job(job);
+    v1::ListCheckpointsResponse response;
+    const grpc::Status status = stub_->ListCheckpoints(Context().get(), request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    std::vector<int64_t> steps;
+    for (const v1::Checkpoint& checkpoint : response.checkpoints()) steps.push_back(checkpoint.step());
+    return steps;
+  }
+};
+
+TEST_F(ForkTest, CheckpointsAreThoseThatAreThere) {
+  const std::string job = JobWith({10, 20, 30, 40});
+  EXPECT_THAT(Checkpoints(job), ElementsAre(40, 30, 20));
+  std::filesystem::remove(absl::StrCat(FolderOf(job), "/", CheckpointFileName(30)));
+  EXPECT_THAT(Checkpoints(job), ElementsAre(40, 20));
+  EXPECT_THAT(Checkpoints(Create("none")), IsEmpty());
+  v1::ListCheckpointsRequest request;
+  v1::ListCheckpointsResponse response;
+  EXPECT_EQ(stub_->ListCheckpoints(Context().get(), request, &response).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+  request.set_job("jobs/nobody");
+  EXPECT_EQ(stub_->ListCheckpoints(Context().get(), request, &response).error_code(), StatusCode::NOT_FOUND);
+}
+
+TEST_F(ForkTest, AForkHasItsCheckpointForItself) {
+  const std::string source = JobWith({10, 20});
+  v1::Job fork;
+  grpc::Status status = Fork(ForkOf(source), &fork);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(fork.forked_from().job(), source);
+  EXPECT_EQ(fork.forked_from().step(), 20);
+  EXPECT_EQ(fork.spec().name(), "source");
+  EXPECT_EQ(fork.last_checkpoint().epoch(), 2);
+  EXPECT_THAT(Checkpoints(fork.name()), ElementsAre(20));
+
+  v1::ForkJobRequest request = ForkOf(source, 10);
+  request.mutable_spec()->set_name("another");
+  request.set_request_id("once");
+  v1::Job other;
+  status = Fork(request, &other);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(other.spec().name(), "another");
+  v1::Job again;
+  ASSERT_TRUE(Fork(request, &again).ok());
+  EXPECT_EQ(again.name(), other.name());
+  request.set_step(20);
+  EXPECT_EQ(Fork(request, &again).error_code(), StatusCode::ALREADY_EXISTS);
+
+  // The other job goes, and its files.
+  Finish(source, 4, v1::JOB_STATE_SUCCEEDED);
+  std::filesystem::remove_all(FolderOf(source));
+  EXPECT_THAT(Checkpoints(other.name()), ElementsAre(10));
+  const absl::StatusOr<CheckpointContents> read =
+      ReadCheckpoint(Env::Real(), absl::StrCat(FolderOf(other.name()), "/", CheckpointFileName(10)));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->tensors.begin()->second.data<float>()[0], 10);
+}
+
+TEST_F(ForkTest, WhatCannotBe) {
+  const std::string source = JobWith({10, 20});
+  const size_t folders = CountFolders();
+  v1::Job fork;
+  grpc::Status status = Fork(ForkOf(source, 15), &fork);
+  EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("has no checkpoint of step 15 (any more); it has those of 20, 10"));
+  EXPECT_EQ(Fork(ForkOf("jobs/nobody"), &fork).error_code(), StatusCode::NOT_FOUND);
+  status = Fork(ForkOf(Create("none")), &fork);
+  EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(), HasSubstr("has no checkpoint yet"));
+  EXPECT_EQ(Fork(ForkOf(""), &fork).error_code(), StatusCode::INVALID_ARGUMENT);
+
+  v1::ForkJobRequest misfit = ForkOf(source);
+  misfit.mutable_spec()->set_name("other-network");
+  status = Fork(misfit, &fork);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("spec.model"));
+  // Only a question.
+  v1::ForkJobRequest question = ForkOf(source);
+  question.set_validate_only(true);
+  ASSERT_TRUE(Fork(question, &fork).ok());
+  EXPECT_EQ(fork.name(), "");
+  EXPECT_EQ(fork.forked_from().step(), 20);
+  EXPECT_EQ(CountFolders(), folders);
+}
+
+}  // namespace
+}  // namespace tandem

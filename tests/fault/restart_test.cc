@@ -1,0 +1,253 @@
+// SIGKILL to a job's worker at random moments, with dropout and augmentation, in both averaging modes: the
+// job goes on by itself and ends with the bits of one that nothing interrupted. Checkpoints that are kept,
+// damaged, and begun from.
+//
+//   bazel test //tests/fault:restart_test --test_arg=--kills=20 --test_arg=--seed=7
+#include <signal.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/api.h"
+#include "tests/integration/cli.h"
+#include "tests/integration/daemon_process.h"
+#include "tests/integration/job_specs.h"
+#include "tests/integration/processes.h"
+#include "tests/integration/programs.h"
+#include "tests/integration/scratch_folder.h"
+#include "tests/integration/watcher.h"
+
+namespace tandem::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// --name=number on the command line.
+struct Flags {
+  // How often each job's worker is killed; 0: 2, and 20 where $TANDEM_WHOLE is 1.
+  int64_t kills = 0;
+  // Of the moments; 0: another one each time.
+  int64_t seed = 0;
+} flags;
+
+constexpr absl::Duration kPatience = absl::Minutes(5);
+
+class RestartTest : public ::testing::Test {
+ protected:
+  RestartTest() : daemon_({.state_folder = scratch_.File("state"), .cpu_devices = 2}) {
+    const int64_t seed = flags.seed != 0 ? flags.seed : std::random_device()();
+    random_.seed(seed);
+    std::cout << "Moments follow --seed=" << seed << "\n";
+  }
+
+  void SetUp() override {
+    const absl::Status started = daemon_.Start();
+    ASSERT_TRUE(started.ok()) << started;
+    cli_.Use(daemon_);
+  }
+
+  int Random(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+
+  // A hundred steps an epoch of a few milliseconds each, on two replicas, with all that is random.
+  static v1::JobSpec Job(int64_t steps, bool averaging) {
+    v1::JobSpec spec = LongJob(steps);
+    spec.mutable_dataset()->add_augmentation()->mutable_horizontal_flip();
+    spec.mutable_model()->add_layers()->mutable_dropout()->set_rate(0.3);
+    const int last = spec.model().layers_size() - 1;
+    spec.mutable_model()->mutable_layers()->SwapElements(last - 1, last);
+    spec.mutable_training()->mutable_optimizer()->mutable_momentum()->set_learning_rate(0.01);
+    spec.mutable_replicas()->set_count(2);
+    if (averaging) spec.mutable_replicas()->mutable_parameter_averaging()->set_every_iterations(7);
+    spec.mutable_checkpoints()->set_every_steps(25);
+    spec.mutable_checkpoints()->set_keep_last(2);
+    // Of a random moment none of which may finish an epoch.
+    spec.set_max_restarts(100);
+    return spec;
+  }
+
+  std::string ModelOf(const std::string& job) const {
+    return ReadFile(daemon_.JobFolder(job) + "/model.safetensors");
+  }
+
+  // Waits until a worker of the job has reported a step after its start.
+  bool WaitForProgress(const std::string& job, int32_t attempt) {
+    Api api(daemon_);
+    return WaitUntil(
+        [&] {
+          const v1::Job now = api.Get(job);
+          return IsTerminal(now.state()) || (now.attempt() > attempt && now.state() == v1::JOB_STATE_RUNNING);
+        },
+        kPatience);
+  }
+
+  ScratchFolder scratch_;
+  DaemonProcess daemon_;
+  Cli cli_{scratch_};
+  std::mt19937_64 random_;
+};
+
+TEST_F(RestartTest, AJobGoesOnByItselfToTheSameBits) {
+  Api api(daemon_);
+  const int64_t kills = flags.kills != 0 ? flags.kills : RunsWhole() ? 20 : 2;
+  for (const bool averaging : {false, true}) {
+    const v1::JobSpec spec = Job(std::max<int64_t>(300, 60 * kills), averaging);
+    const std::string whole = api.Create(spec).name();
+    ASSERT_EQ(api.WaitFor(whole, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED);
+    const std::string job = api.Create(spec).name();
+    Watcher watcher(daemon_, job);
+    int64_t killed = 0;
+    for (int32_t attempt = 0; killed < kills && WaitForProgress(job, attempt); ++killed) {
+      absl::SleepFor(absl::Milliseconds(Random(0, 400)));
+      const v1::Job now = api.Get(job);
+      if (IsTerminal(now.state())) break;
+      attempt = now.attempt();
+      for (const pid_t worker : daemon_.Workers()) kill(worker, SIGKILL);
+    }
+    ASSERT_TRUE(watcher.WaitForEnd(kPatience)) << daemon_.Log();
+    const v1::Job done = api.Get(job);
+    ASSERT_EQ(done.state(), v1::JOB_STATE_SUCCEEDED) << done.ShortDebugString();
+    EXPECT_GE(killed, 1);
+    EXPECT_EQ(done.attempt(), killed + 1);
+    EXPECT_EQ(ModelOf(job), ModelOf(whole));
+    // One log without an end in it.
+    ExpectWholeLog(watcher.events(), job);
+    int restarts = 0;
+    for (const v1::JobEvent& event : watcher.events()) {
+      if (event.state_change().reason() != v1::STATE_REASON_RESTARTING) continue;
+      ++restarts;
+      EXPECT_EQ(event.state_change().to(), v1::JOB_STATE_QUEUED);
+      EXPECT_THAT(event.state_change().message(), HasSubstr("It starts again in "));
+    }
+    EXPECT_EQ(restarts, killed);
+    std::cout << (averaging ? "parameter averaging: " : "all-reduce: ") << killed << " kills, "
+              << watcher.count() << " events\n";
+  }
+}
+
+TEST_F(RestartTest, TheDelayOutlivesTheDaemon) {
+  Api api(daemon_);
+  v1::JobSpec spec = Job(100000, /*averaging=*/false);
+  const std::string job = api.Create(spec).name();
+  // Without an epoch between, the third delay is four seconds.
+  for (int32_t attempt = 0; attempt < 3; ++attempt) {
+    ASSERT_TRUE(WaitForProgress(job, attempt));
+    for (const pid_t worker : daemon_.Workers()) kill(worker, SIGKILL);
+    ASSERT_TRUE(WaitUntil([&] { return api.Get(job).state() == v1::JOB_STATE_QUEUED; }, kPatience));
+    if (api.Get(job).restarts() < attempt + 1) attempt = -1;  // It had finished an epoch.
+  }
+  EXPECT_THAT(cli_.Run({"queue"}).out, HasSubstr("Its worker was lost; it starts again in "));
+  EXPECT_THAT(cli_.Run({"describe", job}).out, HasSubstr("3 of 100 since it last finished an epoch"));
+  const v1::Job before = api.Get(job);
+  daemon_.Kill();
+  ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  const v1::Job after = api.Get(job);
+  if (after.state() == v1::JOB_STATE_QUEUED) {
+    EXPECT_EQ(after.restart_time().seconds(), before.restart_time().seconds());
+  }
+  ASSERT_TRUE(WaitForProgress(job, 3));
+  EXPECT_EQ(api.Get(job).attempt(), 4);
+  EXPECT_FALSE(api.Get(job).has_restart_time());
+  api.Cancel(job);
+  EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_CANCELLED).state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(RestartTest, ADamagedCheckpointIsPassedBy) {
+  Api api(daemon_);
+  const v1::JobSpec spec = Job(300, /*averaging=*/false);
+  const std::string whole = api.Create(spec).name();
+  const std::string job = api.Create(spec).name();
+  ASSERT_TRUE(WaitUntil([&] { return api.Checkpoints(job).size() == 2; }, kPatience));
+  api.Pause(job);
+  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_PAUSED).state(), v1::JOB_STATE_PAUSED);
+  const std::vector<int64_t> steps = api.Checkpoints(job);
+  ASSERT_EQ(steps.size(), 2);
+  {
+    std::fstream file(absl::StrCat(daemon_.JobFolder(job), "/checkpoint-", steps[0], ".safetensors"),
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);
+    file.put('\x55');
+  }
+  api.Resume(job);
+  const v1::Job done = api.WaitFor(job, v1::JOB_STATE_SUCCEEDED, kPatience);
+  ASSERT_EQ(done.state(), v1::JOB_STATE_SUCCEEDED) << done.ShortDebugString();
+  ASSERT_EQ(api.WaitFor(whole, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(ModelOf(job), ModelOf(whole));
+  std::vector<std::string> notices;
+  for (const v1::JobEvent& event : ReadEvents(daemon_, job)) {
+    if (event.has_notice()) notices.push_back(event.notice().message());
+  }
+  EXPECT_THAT(notices, Contains(HasSubstr(absl::StrCat("training goes on from that of step ", steps[1]))));
+}
+
+TEST_F(RestartTest, AForkDoesWhatTheOtherJobDid) {
+  Api api(daemon_);
+  v1::JobSpec spec = Job(200, /*averaging=*/false);
+  spec.mutable_checkpoints()->set_every_steps(75);
+  spec.mutable_checkpoints()->set_keep_last(3);
+  const std::string job = api.Create(spec).name();
+  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_THAT(api.Checkpoints(job), ElementsAre(200, 150, 75));
+  const CliResult listed = cli_.Run({"checkpoints", job});
+  EXPECT_THAT(listed.out, HasSubstr("checkpoint-150.safetensors"));
+
+  // What does not fit is named.
+  const CliResult misfit = cli_.Run({"fork", job, "--set", "model.layers[0].conv2d.filters=8"});
+  EXPECT_NE(misfit.exit_code, 0) << misfit;
+  EXPECT_THAT(misfit.err, HasSubstr("conv2d_1.weight is float32 [20, 1, 5, 5] there"));
+  EXPECT_NE(cli_.Run({"fork", job, "--from-checkpoint", "76"}).exit_code, 0);
+
+  const CliResult forked = cli_.Run({"fork", job, "--from-checkpoint", "75"});
+  ASSERT_EQ(forked.exit_code, 0) << forked;
+  const std::string fork = Cli::SubmittedJob(forked);
+  ASSERT_NE(fork, "") << forked;
+  v1::JobSpec alone = api.Get(job).spec();
+  alone.mutable_replicas()->set_count(1);
+  alone.mutable_training()->set_epochs(3);
+  const std::string other = api.Fork(job, 150, &alone).name();
+  // They have all that they need.
+  const std::string model = ModelOf(job);
+  api.Delete(job);
+  const v1::Job done = api.WaitFor(fork, v1::JOB_STATE_SUCCEEDED, kPatience);
+  ASSERT_EQ(done.state(), v1::JOB_STATE_SUCCEEDED) << done.ShortDebugString();
+  EXPECT_EQ(done.forked_from().job(), job);
+  EXPECT_EQ(done.forked_from().step(), 75);
+  EXPECT_EQ(ModelOf(fork), model);
+  const v1::Job longer = api.WaitFor(other, v1::JOB_STATE_SUCCEEDED, kPatience);
+  EXPECT_EQ(longer.state(), v1::JOB_STATE_SUCCEEDED) << longer.ShortDebugString();
+  EXPECT_EQ(longer.summary().steps(), 300);
+}
+
+bool ParseFlags(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::vector<std::string> parts = absl::StrSplit(argv[i], '=');
+    int64_t* const flag = parts[0] == "--kills" ? &flags.kills : parts[0] == "--seed" ? &flags.seed : nullptr;
+    if (flag == nullptr || parts.size() != 2 || !absl::SimpleAtoi(parts[1], flag)) {
+      std::cerr << "what is " << argv[i] << "? There are --kills=N and --seed=N\n";
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace tandem::testing
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleMock(&argc, argv);
+  if (!tandem::testing::ParseFlags(argc, argv)) return 2;
+  return RUN_ALL_TESTS();
+}
