@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -77,6 +80,45 @@ class Collected final : public Communicator {
   cuda::CollectiveCommunicator wrapped_;
   bool has_joined_ = false;
 };
+
+// A rank that fails outside the call that the others are in: only the host's group hears of it.
+TEST(CollectiveTest, ARankThatFailsElsewhereEndsTheOthersWaits) {
+  std::vector<std::unique_ptr<Communicator>> hosts = CreateThreadCommunicators(3);
+  std::vector<std::shared_ptr<cuda::DeviceContext>> devices;
+  std::vector<std::unique_ptr<cuda::CollectiveCommunicator>> ranks;
+  for (const std::unique_ptr<Communicator>& host : hosts) {
+    devices.push_back(std::make_shared<cuda::DeviceContext>());
+    devices.back()->stream = *cuda::OwnedStream::Create();
+    ranks.push_back(std::make_unique<cuda::CollectiveCommunicator>(devices.back(), host.get()));
+  }
+  const absl::Status reason = absl::DataLossError("rank 2 cannot read its data");
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      const absl::StatusOr<bool> joined = ranks[rank]->Join();
+      ASSERT_TRUE(joined.ok() && *joined);
+      std::vector<float> elements(100, 1.0f);
+      const BufferView view = {elements.data(), 100, DType::kFloat32};
+      ASSERT_TRUE(ranks[rank]->AllReduce(view, ReduceOp::kSum).ok());
+      EXPECT_EQ(elements[99], 3.0f);
+      if (rank < 2) {
+        EXPECT_EQ(ranks[rank]->AllReduce(view, ReduceOp::kSum), reason);
+        EXPECT_EQ(ranks[rank]->status(), reason);
+        EXPECT_EQ(ranks[rank]->Broadcast(view, 0), reason);
+        return;
+      }
+      // The others agree with it on a call, to which it does not come.
+      std::vector<int64_t> agreed(3 * 5, 0);
+      const int64_t card[] = {0, 0, 100, static_cast<int64_t>(DType::kFloat32), 1};
+      std::copy(std::begin(card), std::end(card), agreed.begin() + 2 * 5);
+      ASSERT_TRUE(hosts[2]->AllReduce({agreed.data(), 15, DType::kInt64}, ReduceOp::kSum).ok());
+      EXPECT_EQ(agreed,
+                std::vector<int64_t>({0, 0, 100, card[3], 1, 0, 0, 100, card[3], 1, 0, 0, 100, card[3], 1}));
+      hosts[2]->Abort(reason);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
 
 INSTANTIATE_TEST_SUITE_P(Collective, CommunicatorConformance,
                          testing::Values(CommunicatorMaker{"collective", Make<Collected>}));

@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/backends/cuda/driver/collective.h"
+#include "engine/backends/cuda/driver/emulated_stream.h"
 #include "engine/backends/cuda/kernels/ranks.h"
 #include "engine/base/mutex.h"
+#include "engine/base/status_macros.h"
 
 // Threads of one process in NCCL's place, for the emulation.
 
@@ -17,12 +19,19 @@ namespace tandem::cuda {
 namespace {
 
 struct Group {
-  explicit Group(int world_size) : data(world_size) {}
+  explicit Group(int world_size) : ranks(world_size) {}
+  // What a rank brings to the call that is going on.
+  struct Rank {
+    void* data = nullptr;
+    std::shared_ptr<PendingWork> pending;
+    bool aborted = false;
+  };
   Mutex mutex;
-  std::vector<void*> data ABSL_GUARDED_BY(mutex);  // By rank, of the call that is going on.
+  std::vector<Rank> ranks ABSL_GUARDED_BY(mutex);
+  int joined ABSL_GUARDED_BY(mutex) = 0;
   int arrived ABSL_GUARDED_BY(mutex) = 0;
-  int64_t calls ABSL_GUARDED_BY(mutex) = 0;  // Of those that are over.
-  bool aborted ABSL_GUARDED_BY(mutex) = false;
+  // A rank was aborted: no call ends any more, as the others are not told.
+  bool broken ABSL_GUARDED_BY(mutex) = false;
 };
 
 // Groups that not all ranks have joined yet, by id.
@@ -58,46 +67,64 @@ class ThreadCollective final : public Collective {
   ThreadCollective(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), rank_(rank) {}
 
   absl::Status AllReduce(void* data, int64_t elements, DType dtype, bool average, Stream stream) override {
-    return Meet(data, [&](const std::vector<void*>& all) {
+    return Put(data, stream, [&](const std::vector<Group::Rank>& all) {
       RankBuffers buffers;
-      for (void* one : all) buffers.data[buffers.count++] = one;
+      for (const Group::Rank& one : all) buffers.data[buffers.count++] = one.data;
       SumRanks(buffers, dtype, 0, elements, average ? 1.0 / static_cast<double>(all.size()) : 1.0, stream);
     });
   }
-  absl::Status Broadcast(void* data, int64_t elements, DType dtype, int root, Stream /*stream*/) override {
-    return Meet(data, [&](const std::vector<void*>& all) {
-      for (void* one : all) {
-        if (one != all[root]) std::memcpy(one, all[root], elements * SizeOf(dtype));
+  absl::Status Broadcast(void* data, int64_t elements, DType dtype, int root, Stream stream) override {
+    return Put(data, stream, [&](const std::vector<Group::Rank>& all) {
+      for (const Group::Rank& one : all) {
+        if (one.data != all[root].data) std::memcpy(one.data, all[root].data, elements * SizeOf(dtype));
       }
     });
   }
-  absl::Status Check() override { return absl::OkStatus(); }
+  absl::Status Check() override {
+    MutexLock lock(&group_->mutex);
+    return group_->ranks[rank_].aborted ? Aborted() : absl::OkStatus();
+  }
   void Abort() override {
     MutexLock lock(&group_->mutex);
-    group_->aborted = true;
+    group_->broken = true;
+    Group::Rank& own = group_->ranks[rank_];
+    own.aborted = true;
+    if (own.pending != nullptr) own.pending->End();
   }
 
-  // Returns when all ranks are here; the last of them does `work`.
-  template <typename Work>
-  absl::Status Meet(void* data, const Work& work, absl::Duration timeout = absl::InfiniteDuration()) {
+  // Returns when all ranks have called it.
+  absl::Status Join(absl::Duration timeout) {
     Group& group = *group_;
     MutexLock lock(&group.mutex);
-    const int64_t call = group.calls;
-    group.data[rank_] = data;
-    if (++group.arrived == static_cast<int>(group.data.size()) && !group.aborted) {
-      work(group.data);
-      group.arrived = 0;
-      ++group.calls;
-      return absl::OkStatus();
-    }
-    const auto over = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return group.calls > call || group.aborted; };
-    const bool met = group.mutex.AwaitWithTimeout(absl::Condition(&over), timeout);
-    if (group.calls > call) return absl::OkStatus();
-    return met ? absl::AbortedError("the group was aborted")
-               : absl::DeadlineExceededError("not all ranks have come");
+    ++group.joined;
+    const auto all_here = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      return group.joined == static_cast<int>(group.ranks.size());
+    };
+    if (group.mutex.AwaitWithTimeout(absl::Condition(&all_here), timeout)) return absl::OkStatus();
+    return absl::DeadlineExceededError("not all ranks have come");
   }
 
  private:
+  // Puts a call into the stream; the last rank to come does `work` for all.
+  template <typename Work>
+  absl::Status Put(void* data, Stream stream, const Work& work) {
+    stream->Await();
+    Group& group = *group_;
+    MutexLock lock(&group.mutex);
+    Group::Rank& own = group.ranks[rank_];
+    if (own.aborted) return Aborted();
+    own.data = data;
+    own.pending = std::make_shared<PendingWork>();
+    stream->pending = own.pending;
+    if (++group.arrived < static_cast<int>(group.ranks.size()) || group.broken) return absl::OkStatus();
+    work(group.ranks);
+    group.arrived = 0;
+    for (const Group::Rank& one : group.ranks) one.pending->End();
+    return absl::OkStatus();
+  }
+
+  static absl::Status Aborted() { return absl::AbortedError("the group was aborted"); }
+
   const std::shared_ptr<Group> group_;
   const int rank_;
 };
@@ -114,11 +141,7 @@ absl::StatusOr<std::unique_ptr<Collective>> JoinCollective(const std::string& id
     return absl::UnimplementedError(absl::StrCat("the emulation of a group of ", world_size));
   }
   auto collective = std::make_unique<ThreadCollective>(Lobby::OfProcess().Enter(id, world_size), rank);
-  if (absl::Status status = collective->Meet(
-          nullptr, [](const std::vector<void*>&) {}, timeout);
-      !status.ok()) {
-    return status;
-  }
+  TANDEM_RETURN_IF_ERROR(collective->Join(timeout));
   return std::unique_ptr<Collective>(std::move(collective));
 }
 

@@ -3,8 +3,15 @@
 #include <cstring>
 
 #include "engine/backends/cuda/driver/driver.h"
+#include "engine/backends/cuda/driver/emulated_stream.h"
 
 // The host in a GPU's place: see driver.h.
+
+// What an event is here: when it was recorded, and what its stream waited for then.
+struct CUevent_st {
+  double time = 0;
+  std::shared_ptr<const tandem::cuda::PendingWork> pending;
+};
 
 namespace tandem::cuda {
 
@@ -68,36 +75,44 @@ absl::StatusOr<PinnedMemory> PinnedMemory::Allocate(int64_t bytes) {
   return memory;
 }
 
-absl::Status Copy(void* target, const void* source, int64_t bytes, Stream /*stream*/) {
+absl::Status Copy(void* target, const void* source, int64_t bytes, Stream stream) {
+  if (stream != nullptr) stream->Await();
   if (bytes > 0) std::memcpy(target, source, static_cast<size_t>(bytes));
   return absl::OkStatus();
 }
 
-absl::Status Zero(void* target, int64_t bytes, Stream /*stream*/) {
+absl::Status Zero(void* target, int64_t bytes, Stream stream) {
+  if (stream != nullptr) stream->Await();
   if (bytes > 0) std::memset(target, 0, static_cast<size_t>(bytes));
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<OwnedStream>> OwnedStream::Create() {
-  return std::unique_ptr<OwnedStream>(new OwnedStream(nullptr));
+  return std::unique_ptr<OwnedStream>(new OwnedStream(new CUstream_st));
 }
-OwnedStream::~OwnedStream() = default;
-absl::Status OwnedStream::Synchronize() const { return absl::OkStatus(); }
-
-// What an event is here: when it was recorded.
-absl::StatusOr<std::unique_ptr<Event>> Event::Create(bool /*timed*/) {
-  return std::unique_ptr<Event>(new Event(reinterpret_cast<CUevent_st*>(new double(0))));
-}
-Event::~Event() { delete reinterpret_cast<double*>(event_); }
-absl::Status Event::Record(Stream /*stream*/) {
-  *reinterpret_cast<double*>(event_) = Now();
+OwnedStream::~OwnedStream() { delete stream_; }
+absl::Status OwnedStream::Synchronize() const {
+  stream_->Await();
   return absl::OkStatus();
 }
-absl::Status Event::Hold(Stream /*stream*/) const { return absl::OkStatus(); }
-absl::Status Event::Synchronize() const { return absl::OkStatus(); }
-absl::StatusOr<bool> Event::Reached() const { return true; }
+
+absl::StatusOr<std::unique_ptr<Event>> Event::Create(bool /*timed*/) {
+  return std::unique_ptr<Event>(new Event(new CUevent_st));
+}
+Event::~Event() { delete event_; }
+absl::Status Event::Record(Stream stream) {
+  event_->time = Now();
+  event_->pending = stream == nullptr ? nullptr : stream->pending;
+  return absl::OkStatus();
+}
+absl::Status Event::Hold(Stream /*stream*/) const { return Synchronize(); }
+absl::Status Event::Synchronize() const {
+  if (event_->pending != nullptr) event_->pending->Await();
+  return absl::OkStatus();
+}
+absl::StatusOr<bool> Event::Reached() const { return event_->pending == nullptr || event_->pending->ended(); }
 absl::StatusOr<double> Event::SecondsBetween(const Event& from, const Event& to) {
-  return *reinterpret_cast<const double*>(to.event_) - *reinterpret_cast<const double*>(from.event_);
+  return to.event_->time - from.event_->time;
 }
 
 absl::Status RecordedWork::Begin(Stream /*stream*/) {
