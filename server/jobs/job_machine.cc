@@ -255,6 +255,24 @@ void JobMachine::SetPriority(const std::string& id, int priority, Done<v1::Job> 
       GiveJob(std::move(done)));
 }
 
+void JobMachine::AddNotice(const std::string& id, const std::string& message, Done<v1::Job> done) {
+  Write(
+      [this, id, message](Transaction& transaction, JobChanges& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
+        const v1::JobState state = changes.job.job.state();
+        if (IsTerminal(state)) {
+          return absl::FailedPreconditionError(
+              absl::StrCat("the job \"jobs/", id, "\" is ", StateName(state)));
+        }
+        v1::JobEvent event;
+        event.mutable_notice()->set_message(message);
+        JobEdit edit(&transaction, &changes);
+        TANDEM_RETURN_IF_ERROR(edit.Append(std::move(event), TimestampOf(clock_->Now())));
+        return edit.Finish();
+      },
+      GiveJob(std::move(done)));
+}
+
 void JobMachine::Delete(const std::string& id, absl::AnyInvocable<void(absl::Status)> done) {
   Write(
       [id](Transaction& transaction, JobChanges& changes) -> absl::Status {

@@ -142,6 +142,9 @@ class JobMachine {
   // FAILED_PRECONDITION: it has ended.
   void SetPriority(const std::string& id, int priority, Done<v1::Job> done);
 
+  // Adds a sentence to a job's log. NOT_FOUND: no such job. FAILED_PRECONDITION: it has ended.
+  void AddNotice(const std::string& id, const std::string& message, Done<v1::Job> done);
+
   // Removes a job in a terminal state with its log; its folder is for an observer to remove.
   // NOT_FOUND: no such job. FAILED_PRECONDITION: it has not ended.
   void Delete(const std::string& id, absl::AnyInvocable<void(absl::Status)> done);

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "google/protobuf/util/time_util.h"
 #include "server/scheduler/visible_gpus.h"
+#include "server/scheduler/xid.h"
 
 namespace tandem {
 namespace {
@@ -104,9 +107,56 @@ void GpuMonitor::Choose(std::vector<Nvml::Gpu> all, const Options& options) {
     handles_.push_back(gpu.handle);
     gpus_.push_back({std::move(gpu.model), std::move(gpu.status)});
   }
+  DescribeLinks();
+}
+
+void GpuMonitor::DescribeLinks() {
+  if (gpus_.size() < 2) return;
+  std::vector<Nvml::NvLinks> links;
+  for (const NvmlHandle gpu : handles_) links.push_back(nvml_->LinksOf(gpu));
+  for (size_t i = 0; i < gpus_.size(); ++i) {
+    for (size_t j = 0; j < gpus_.size(); ++j) {
+      if (i == j) continue;
+      v1::GpuLink& link = *gpus_[i].status.add_links();
+      link.set_device(absl::StrCat("devices/gpu:", j));
+      link.set_path(nvml_->PathBetween(handles_[i], handles_[j]));
+      const std::string& place = gpus_[j].status.pci_bus_id();
+      const auto direct = std::count_if(
+          links[i].to_gpus.begin(), links[i].to_gpus.end(),
+          [&place](const std::string& remote) { return absl::EqualsIgnoreCase(remote, place); });
+      // Switches of NVLink join all that lead to them.
+      link.set_nvlinks(static_cast<int>(direct) + (links[j].to_switches > 0 ? links[i].to_switches : 0));
+      link.set_peer_access(nvml_->ReadsMemoryOf(handles_[i], handles_[j]) &&
+                           nvml_->ReadsMemoryOf(handles_[j], handles_[i]));
+    }
+  }
+}
+
+void GpuMonitor::WatchErrors(std::function<void(const Error&)> on_error) {
+  if (gpus_.empty()) return;
+  watch_ = std::make_unique<GpuErrorWatch>(
+      nvml_.get(), handles_, [this, on_error = std::move(on_error)](int gpu, int64_t xid) {
+        Error error;
+        error.uuid = gpus_[gpu].status.uuid();
+        const XidMeaning meaning = MeaningOfXid(xid);
+        error.is_of_hardware = meaning.is_of_hardware;
+        error.error.set_xid(xid);
+        error.error.set_message(meaning.text);
+        *error.error.mutable_time() = google::protobuf::util::TimeUtil::GetCurrentTime();
+        {
+          MutexLock lock(&mutex_);
+          errors_[error.uuid] = error.error;
+        }
+        on_error(error);
+      });
 }
 
 absl::Status GpuMonitor::Refresh(v1::GpuStatus* status) const {
+  {
+    MutexLock lock(&mutex_);
+    const auto error = errors_.find(status->uuid());
+    if (error != errors_.end()) *status->mutable_last_error() = error->second;
+  }
   for (size_t i = 0; i < gpus_.size(); ++i) {
     if (gpus_[i].status.uuid() == status->uuid()) return nvml_->Refresh(handles_[i], status);
   }

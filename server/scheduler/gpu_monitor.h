@@ -1,13 +1,18 @@
 #ifndef TANDEM_SERVER_SCHEDULER_GPU_MONITOR_H_
 #define TANDEM_SERVER_SCHEDULER_GPU_MONITOR_H_
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/mutex.h"
+#include "server/scheduler/gpu_error_watch.h"
 #include "server/scheduler/host_resources.h"
 #include "server/scheduler/nvml.h"
 #include "tandem/v1/device.pb.h"
@@ -42,11 +47,26 @@ class GpuMonitor {
   // not answer, and why. May take a while.
   absl::Status Refresh(v1::GpuStatus* status) const;
 
+  // An error that the driver reports of a GPU.
+  struct Error {
+    std::string uuid;
+    v1::GpuError error;
+    // No job should have the GPU until someone has looked.
+    bool is_of_hardware = false;
+  };
+  // Has `on_error` called, on a thread of its own, with every error that the driver reports from now on;
+  // Refresh tells of the last. Once.
+  void WatchErrors(std::function<void(const Error&)> on_error);
+  // Returns when it is called no more, about half a second later. Idempotent.
+  void StopWatching() { watch_ = nullptr; }
+
  private:
   GpuMonitor() = default;
   void Look(const Options& options);
   // Those of all GPUs that are used.
   void Choose(std::vector<Nvml::Gpu> all, const Options& options);
+  // Says how they are connected.
+  void DescribeLinks();
   void AddNote(bool is_warning, absl::string_view text);
 
   // Null where there is no driver.
@@ -55,6 +75,11 @@ class GpuMonitor {
   // As gpus_.
   std::vector<NvmlHandle> handles_;
   std::vector<Note> notes_;
+  mutable Mutex mutex_;
+  // By UUID, the last of each.
+  std::map<std::string, v1::GpuError> errors_ ABSL_GUARDED_BY(mutex_);
+  // Its thread uses the rest. Null while nobody watches.
+  std::unique_ptr<GpuErrorWatch> watch_;
 };
 
 }  // namespace tandem

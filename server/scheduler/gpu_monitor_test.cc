@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/mutex.h"
+#include "server/scheduler/xid.h"
 
 namespace tandem {
 namespace {
@@ -33,7 +36,11 @@ class GpuMonitorTest : public ::testing::Test {
     options_.cuda_major = 13;
   }
 
-  void Machine(const std::string& text) const { std::ofstream(file_) << text; }
+  // Whole, for whoever reads it meanwhile.
+  void Machine(const std::string& text) const {
+    std::ofstream(file_ + ".new") << text;
+    ASSERT_EQ(std::rename((file_ + ".new").c_str(), file_.c_str()), 0);
+  }
   static std::vector<std::string> Uuids(const GpuMonitor& monitor) {
     std::vector<std::string> uuids;
     for (const HostGpu& gpu : monitor.gpus()) uuids.push_back(gpu.status.uuid());
@@ -114,6 +121,123 @@ TEST_F(GpuMonitorTest, ADriverThatSaysNoVersionOfCudaIsTrusted) {
   EXPECT_THAT(Uuids(*GpuMonitor::Open(options_)), ElementsAre("GPU-bb"));
 }
 
+// "path nvlinks peer" of each link of a GPU.
+std::vector<std::string> LinksOf(const HostGpu& gpu) {
+  std::vector<std::string> links;
+  for (const v1::GpuLink& link : gpu.status.links()) {
+    links.push_back(absl::StrCat(link.device(), " ", v1::GpuLink::Path_Name(link.path()), " ", link.nvlinks(),
+                                 link.peer_access() ? " peer" : ""));
+  }
+  return links;
+}
+
+TEST_F(GpuMonitorTest, SaysHowGpusAreConnected) {
+  constexpr char kRest[] = ";name=NVIDIA H100;cc=9.0;memory=1";
+  const std::string machine = absl::StrCat(
+      kDriver, "gpu uuid=GPU-0", kRest, ";pci=00000000:0A:00.0;links=00000000:0b:00.0,down,",
+      "00000000:0B:00.0\n", "gpu uuid=GPU-1", kRest, ";pci=00000000:0B:00.0;links=00000000:0A:00.0\n",
+      "gpu uuid=GPU-2", kRest, ";pci=00000000:1A:00.0;links=switch,switch,switch\n", "gpu uuid=GPU-3", kRest,
+      ";pci=00000000:1B:00.0;links=switch,down,switch\n",
+      "pair 0 1 path=10;peer=0\npair 0 2 path=50;peer=4\npair 0 3 path=30\npair 1 2 path=40\n",
+      "pair 1 3 path=20\npair 2 3 path=0;peer=0\n");
+  Machine(machine);
+  {
+    const auto monitor = GpuMonitor::Open(options_);
+    ASSERT_EQ(monitor->gpus().size(), 4u);
+    EXPECT_THAT(LinksOf(monitor->gpus()[0]),
+                ElementsAre("devices/gpu:1 PATH_PCIE_SWITCH 2 peer", "devices/gpu:2 PATH_SYSTEM 0",
+                            "devices/gpu:3 PATH_HOST_BRIDGE 0"));
+    EXPECT_THAT(LinksOf(monitor->gpus()[1]),
+                ElementsAre("devices/gpu:0 PATH_PCIE_SWITCH 1 peer", "devices/gpu:2 PATH_NUMA_NODE 0",
+                            "devices/gpu:3 PATH_PCIE_SWITCHES 0"));
+    EXPECT_THAT(LinksOf(monitor->gpus()[2]),
+                ElementsAre("devices/gpu:0 PATH_SYSTEM 0", "devices/gpu:1 PATH_NUMA_NODE 0",
+                            "devices/gpu:3 PATH_SAME_BOARD 3 peer"));
+    EXPECT_THAT(LinksOf(monitor->gpus()[3]),
+                ElementsAre("devices/gpu:0 PATH_HOST_BRIDGE 0", "devices/gpu:1 PATH_PCIE_SWITCHES 0",
+                            "devices/gpu:2 PATH_SAME_BOARD 2 peer"));
+  }
+  // Numbers are those that the environment gives.
+  options_.visible_devices = "3,2";
+  EXPECT_THAT(LinksOf(GpuMonitor::Open(options_)->gpus().at(1)),
+              ElementsAre("devices/gpu:0 PATH_SAME_BOARD 3 peer"));
+  options_.visible_devices.reset();
+  options_.nvml_path =
+      absl::StrCat(getenv("TEST_SRCDIR"), "/tandem/server/scheduler/testing/libfake-old-nvml.so");
+  EXPECT_THAT(LinksOf(GpuMonitor::Open(options_)->gpus().at(0)),
+              ElementsAre("devices/gpu:1 PATH_UNSPECIFIED 0", "devices/gpu:2 PATH_UNSPECIFIED 0",
+                          "devices/gpu:3 PATH_UNSPECIFIED 0"));
+}
+
+// What a monitor tells of errors.
+class Errors {
+ public:
+  explicit Errors(GpuMonitor* monitor) : monitor_(monitor) {
+    monitor->WatchErrors([this](const GpuMonitor::Error& error) {
+      MutexLock lock(&mutex_);
+      errors_.push_back(error);
+    });
+  }
+  ~Errors() { monitor_->StopWatching(); }
+  // "uuid xid", and whether it is of hardware; when there are so many.
+  std::vector<std::string> Await(size_t count) {
+    MutexLock lock(&mutex_);
+    const auto all_there = [this, count]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return errors_.size() >= count; };
+    mutex_.AwaitWithTimeout(absl::Condition(&all_there), absl::Minutes(1));
+    std::vector<std::string> texts;
+    for (const GpuMonitor::Error& one : errors_) {
+      texts.push_back(absl::StrCat(one.uuid, " ", one.error.xid(), one.is_of_hardware ? " hardware" : ""));
+    }
+    return texts;
+  }
+
+ private:
+  GpuMonitor* const monitor_;
+  Mutex mutex_;
+  std::vector<GpuMonitor::Error> errors_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(GpuMonitorTest, TellsOfErrors) {
+  const std::string machine =
+      absl::StrCat(kDriver, "gpu uuid=GPU-0;name=NVIDIA H100;cc=9.0;memory=1;used=0;events=1\n",
+                   "gpu uuid=GPU-1;name=NVIDIA H100;cc=9.0;memory=1;used=0;events=1\n");
+  Machine(machine);
+  const auto monitor = GpuMonitor::Open(options_);
+  v1::GpuStatus status = monitor->gpus().at(1).status;
+  {
+    Errors errors(monitor.get());
+    ASSERT_TRUE(monitor->Refresh(&status).ok());
+    EXPECT_FALSE(status.has_last_error());
+    Machine(absl::StrCat(machine, "xid 1 13 a\nxid 0 94 a\n"));
+    EXPECT_THAT(errors.Await(2), ElementsAre("GPU-1 13", "GPU-0 94 hardware"));
+    ASSERT_TRUE(monitor->Refresh(&status).ok());
+    EXPECT_EQ(status.last_error().xid(), 13);
+    EXPECT_THAT(status.last_error().message(), HasSubstr("beyond a tensor"));
+    EXPECT_GT(status.last_error().time().seconds(), 0);
+    Machine(absl::StrCat(machine, "xid 1 13 a\nxid 0 94 a\nxid 1 4711 b\n"));
+    EXPECT_EQ(errors.Await(3).back(), "GPU-1 4711");
+    ASSERT_TRUE(monitor->Refresh(&status).ok());
+    EXPECT_THAT(status.last_error().message(), HasSubstr("XID"));
+    // One that is gone reports nothing any more.
+    Machine(absl::StrCat(kDriver, "gpu uuid=GPU-0;lost=1\n", "gpu uuid=GPU-1;memory=1;used=0;events=1\n"));
+    EXPECT_EQ(errors.Await(4).back(), "GPU-0 79 hardware");
+  }
+  // Nobody listens.
+  EXPECT_TRUE(monitor->Refresh(&status).ok());
+}
+
+TEST_F(GpuMonitorTest, ADriverThatReportsNoErrorsIsNotListenedTo) {
+  Machine(absl::StrCat(kDriver, kH200, "xid 0 79 c\n"));
+  for (const char* library : {"libfake-nvml.so", "libfake-old-nvml.so"}) {
+    options_.nvml_path = absl::StrCat(getenv("TEST_SRCDIR"), "/tandem/server/scheduler/testing/", library);
+    const auto monitor = GpuMonitor::Open(options_);
+    ASSERT_EQ(monitor->gpus().size(), 1u);
+    Errors errors(monitor.get());
+    monitor->StopWatching();
+    EXPECT_THAT(errors.Await(0), IsEmpty());
+  }
+}
+
 TEST_F(GpuMonitorTest, GpusThatCannotBeUsedAreLeftOut) {
   Machine(absl::StrCat(kDriver, "gpu uuid=GPU-1;name=NVIDIA V100;cc=7.0;memory=1\n",
                        "gpu uuid=GPU-2;name=NVIDIA H100;cc=9.0;memory=1;mig=1\n",
@@ -145,6 +269,14 @@ TEST_F(GpuMonitorTest, NoGpuIsNoErrorAndABrokenDriverAWarning) {
               AllOf(HasSubstr("warning: 1 GPU not used"), HasSubstr("without CUDA")));
   options_.nvml_path = "/does/not/exist.so";
   EXPECT_THAT(WhyNone(""), AllOf(HasSubstr("warning: "), HasSubstr("/does/not/exist.so")));
+}
+
+TEST(XidTest, SaysWhoIsAtFault) {
+  for (const int64_t xid : {13, 31, 43, 45}) EXPECT_FALSE(MeaningOfXid(xid).is_of_hardware) << xid;
+  for (const int64_t xid : {48, 63, 64, 74, 79, 94, 95, 119})
+    EXPECT_TRUE(MeaningOfXid(xid).is_of_hardware) << xid;
+  EXPECT_THAT(MeaningOfXid(74).text, HasSubstr("NVLink"));
+  EXPECT_THAT(MeaningOfXid(100000).text, HasSubstr("dmesg"));
 }
 
 }  // namespace

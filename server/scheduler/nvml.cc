@@ -80,6 +80,15 @@ absl::StatusOr<NvmlFunctions> FunctionsOf(void* library) {
   symbols.FindIfThere("nvmlDeviceGetPowerUsage", &functions.DeviceGetPowerUsage);
   symbols.FindIfThere("nvmlDeviceGetEnforcedPowerLimit", &functions.DeviceGetEnforcedPowerLimit);
   symbols.FindIfThere("nvmlDeviceGetTotalEccErrors", &functions.DeviceGetTotalEccErrors);
+  symbols.FindIfThere("nvmlEventSetCreate", &functions.EventSetCreate);
+  symbols.FindIfThere("nvmlEventSetFree", &functions.EventSetFree);
+  symbols.FindIfThere("nvmlEventSetWait_v2", &functions.EventSetWait_v2);
+  symbols.FindIfThere("nvmlDeviceRegisterEvents", &functions.DeviceRegisterEvents);
+  symbols.FindIfThere("nvmlDeviceGetTopologyCommonAncestor", &functions.DeviceGetTopologyCommonAncestor);
+  symbols.FindIfThere("nvmlDeviceGetP2PStatus", &functions.DeviceGetP2PStatus);
+  symbols.FindIfThere("nvmlDeviceGetNvLinkState", &functions.DeviceGetNvLinkState);
+  symbols.FindIfThere("nvmlDeviceGetNvLinkRemotePciInfo_v2", &functions.DeviceGetNvLinkRemotePciInfo_v2);
+  symbols.FindIfThere("nvmlDeviceGetNvLinkRemoteDeviceType", &functions.DeviceGetNvLinkRemoteDeviceType);
   if (symbols.missing().empty()) return functions;
   return absl::FailedPreconditionError(
       absl::StrCat("the driver's library has no ", symbols.missing(), ": install a newer driver"));
@@ -203,6 +212,77 @@ absl::Status Nvml::Refresh(NvmlHandle gpu, v1::GpuStatus* status) const {
     status->set_ecc_uncorrected_errors(static_cast<int64_t>(errors));
   }
   return absl::OkStatus();
+}
+
+Nvml::NvLinks Nvml::LinksOf(NvmlHandle gpu) const {
+  NvLinks links;
+  for (unsigned link = 0; link < kNvmlMostLinks; ++link) {
+    int is_active = 0;
+    if (!Ask(functions_.DeviceGetNvLinkState, gpu, link, &is_active) || is_active == 0) continue;
+    int type = 0;
+    NvmlPciInfo remote = {};
+    if (Ask(functions_.DeviceGetNvLinkRemoteDeviceType, gpu, link, &type) && type == kNvmlRemoteIsSwitch) {
+      ++links.to_switches;
+    } else if (Ask(functions_.DeviceGetNvLinkRemotePciInfo_v2, gpu, link, &remote)) {
+      links.to_gpus.emplace_back(remote.bus_id);
+    }
+  }
+  return links;
+}
+
+v1::GpuLink::Path Nvml::PathBetween(NvmlHandle gpu, NvmlHandle other) const {
+  int level = 0;
+  if (!Ask(functions_.DeviceGetTopologyCommonAncestor, gpu, other, &level)) {
+    return v1::GpuLink::PATH_UNSPECIFIED;
+  }
+  switch (level) {
+    case kNvmlSameBoard:
+      return v1::GpuLink::PATH_SAME_BOARD;
+    case kNvmlOneSwitch:
+      return v1::GpuLink::PATH_PCIE_SWITCH;
+    case kNvmlSwitches:
+      return v1::GpuLink::PATH_PCIE_SWITCHES;
+    case kNvmlHostBridge:
+      return v1::GpuLink::PATH_HOST_BRIDGE;
+    case kNvmlNumaNode:
+      return v1::GpuLink::PATH_NUMA_NODE;
+    case kNvmlSystem:
+      return v1::GpuLink::PATH_SYSTEM;
+    default:
+      return v1::GpuLink::PATH_UNSPECIFIED;
+  }
+}
+
+bool Nvml::ReadsMemoryOf(NvmlHandle gpu, NvmlHandle other) const {
+  int status = 0;
+  return Ask(functions_.DeviceGetP2PStatus, gpu, other, kNvmlReadsOfPeers, &status) &&
+         status == kNvmlPeerIsReached;
+}
+
+absl::StatusOr<std::unique_ptr<Nvml::ErrorEvents>> Nvml::ListenForErrors(
+    const std::vector<NvmlHandle>& gpus) const {
+  NvmlEventSet set = nullptr;
+  if (functions_.EventSetWait_v2 == nullptr || functions_.EventSetFree == nullptr ||
+      !Ask(functions_.EventSetCreate, &set)) {
+    return absl::UnimplementedError("the driver's library reports no errors");
+  }
+  std::unique_ptr<ErrorEvents> events(new ErrorEvents(this, set));
+  bool any = false;
+  for (const NvmlHandle gpu : gpus) any = Ask(functions_.DeviceRegisterEvents, gpu, kNvmlXid, set) || any;
+  if (!any) return absl::UnimplementedError("the driver reports no errors of these GPUs");
+  return events;
+}
+
+Nvml::ErrorEvents::~ErrorEvents() { nvml_->functions_.EventSetFree(set_); }
+
+absl::StatusOr<std::optional<Nvml::ErrorEvents::Error>> Nvml::ErrorEvents::Await(absl::Duration limit) const {
+  NvmlEvent event = {};
+  const NvmlReturn result = nvml_->functions_.EventSetWait_v2(
+      set_, &event, static_cast<unsigned>(absl::ToInt64Milliseconds(limit)));
+  if (result == kNvmlTimeout) return std::nullopt;
+  TANDEM_RETURN_IF_ERROR(nvml_->ToStatus(result));
+  if (event.type != kNvmlXid) return std::nullopt;
+  return Error{event.device, static_cast<int64_t>(event.data)};
 }
 
 }  // namespace tandem

@@ -1,11 +1,15 @@
 #ifndef TANDEM_SERVER_SCHEDULER_NVML_H_
 #define TANDEM_SERVER_SCHEDULER_NVML_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "server/scheduler/nvml_functions.h"
 #include "tandem/v1/device.pb.h"
 
@@ -49,6 +53,41 @@ class Nvml {
   // Brings up to date what changes; what the driver does not say is cleared. An error where the GPU does not
   // answer any more.
   absl::Status Refresh(NvmlHandle gpu, v1::GpuStatus* status) const;
+
+  // A GPU's NVLinks that are up.
+  struct NvLinks {
+    // Of those that lead to another GPU, its place on the PCI bus, as GpuStatus.pci_bus_id; once for each.
+    std::vector<std::string> to_gpus;
+    // Those that lead to a switch.
+    int to_switches = 0;
+  };
+  NvLinks LinksOf(NvmlHandle gpu) const;
+  v1::GpuLink::Path PathBetween(NvmlHandle gpu, NvmlHandle other) const;
+  // Whether `gpu` may read the memory of `other`; false where the driver does not say.
+  bool ReadsMemoryOf(NvmlHandle gpu, NvmlHandle other) const;
+
+  // Errors ("XIDs") of GPUs, as the driver reports them. For one thread; no longer than its Nvml.
+  class ErrorEvents {
+   public:
+    struct Error {
+      NvmlHandle gpu = nullptr;
+      int64_t xid = 0;
+    };
+    ~ErrorEvents();
+    ErrorEvents(const ErrorEvents&) = delete;
+    ErrorEvents& operator=(const ErrorEvents&) = delete;
+    // Waits for the next one; nothing where none comes within `limit`. UNAVAILABLE: a GPU does not answer any
+    // more, and none is heard of until they are asked for anew.
+    absl::StatusOr<std::optional<Error>> Await(absl::Duration limit) const;
+
+   private:
+    friend class Nvml;
+    ErrorEvents(const Nvml* nvml, NvmlEventSet set) : nvml_(nvml), set_(set) {}
+    const Nvml* const nvml_;
+    const NvmlEventSet set_;
+  };
+  // Those of `gpus` that report any. UNIMPLEMENTED where none does, or the library is too old.
+  absl::StatusOr<std::unique_ptr<ErrorEvents>> ListenForErrors(const std::vector<NvmlHandle>& gpus) const;
 
  private:
   Nvml(void* library, const NvmlFunctions& functions) : library_(library), functions_(functions) {}

@@ -15,6 +15,7 @@ constexpr NvmlReturn kNvmlSuccess = 0;
 constexpr NvmlReturn kNvmlNotSupported = 3;
 constexpr NvmlReturn kNvmlNoPermission = 4;
 constexpr NvmlReturn kNvmlDriverNotLoaded = 9;
+constexpr NvmlReturn kNvmlTimeout = 10;
 constexpr NvmlReturn kNvmlGpuIsLost = 15;
 constexpr NvmlReturn kNvmlVersionMismatch = 18;
 constexpr NvmlReturn kNvmlGpuNotFound = 28;
@@ -54,6 +55,32 @@ constexpr int kNvmlComputeProhibited = 2;         // NVML_COMPUTEMODE_PROHIBITED
 constexpr int kNvmlCorrectedErrors = 0;           // NVML_MEMORY_ERROR_TYPE_CORRECTED
 constexpr int kNvmlUncorrectedErrors = 1;         // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
 constexpr int kNvmlErrorsSinceTheDriverCame = 0;  // NVML_VOLATILE_ECC
+constexpr int kNvmlReadsOfPeers = 0;              // NVML_P2P_CAPS_INDEX_READ
+constexpr int kNvmlPeerIsReached = 0;             // NVML_P2P_STATUS_OK
+constexpr int kNvmlRemoteIsSwitch = 2;            // NVML_NVLINK_DEVICE_TYPE_SWITCH
+constexpr unsigned kNvmlMostLinks = 36;           // NVML_NVLINK_MAX_LINKS, of the newest
+
+// nvmlGpuTopologyLevel_t.
+constexpr int kNvmlSameBoard = 0;
+constexpr int kNvmlOneSwitch = 10;
+constexpr int kNvmlSwitches = 20;
+constexpr int kNvmlHostBridge = 30;
+constexpr int kNvmlNumaNode = 40;
+constexpr int kNvmlSystem = 50;
+
+// nvmlEventSet_t.
+using NvmlEventSet = struct NvmlEventSetState*;
+
+constexpr unsigned long long kNvmlXid = 8;  // nvmlEventTypeXidCriticalError
+
+// nvmlEventData_t.
+struct NvmlEvent {
+  NvmlHandle device;
+  unsigned long long type;
+  unsigned long long data;  // Of an XID, its number.
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
 
 }  // extern "C"
 
@@ -80,6 +107,15 @@ struct NvmlFunctions {
   NvmlReturn (*DeviceGetPowerUsage)(NvmlHandle device, unsigned* milliwatts);
   NvmlReturn (*DeviceGetEnforcedPowerLimit)(NvmlHandle device, unsigned* milliwatts);
   NvmlReturn (*DeviceGetTotalEccErrors)(NvmlHandle device, int type, int counter, unsigned long long* errors);
+  NvmlReturn (*EventSetCreate)(NvmlEventSet* set);
+  NvmlReturn (*EventSetFree)(NvmlEventSet set);
+  NvmlReturn (*EventSetWait_v2)(NvmlEventSet set, NvmlEvent* event, unsigned milliseconds);
+  NvmlReturn (*DeviceRegisterEvents)(NvmlHandle device, unsigned long long types, NvmlEventSet set);
+  NvmlReturn (*DeviceGetTopologyCommonAncestor)(NvmlHandle device, NvmlHandle other, int* level);
+  NvmlReturn (*DeviceGetP2PStatus)(NvmlHandle device, NvmlHandle other, int capability, int* status);
+  NvmlReturn (*DeviceGetNvLinkState)(NvmlHandle device, unsigned link, int* is_active);
+  NvmlReturn (*DeviceGetNvLinkRemotePciInfo_v2)(NvmlHandle device, unsigned link, NvmlPciInfo* info);
+  NvmlReturn (*DeviceGetNvLinkRemoteDeviceType)(NvmlHandle device, unsigned link, int* type);
 };
 
 }  // namespace tandem

@@ -3,15 +3,25 @@
 //   driver 580.95.05
 //   cuda 13000
 //   gpu uuid=GPU-1;name=NVIDIA H200;cc=9.0;memory=1000;used=10;utilization=37;temperature=41;power=126500
+//   pair 0 1 path=20;peer=0
+//   xid 0 79 first
 // A line "init 9" lets nvmlInit_v2 fail so, "lost=1" makes a GPU answer no more, and what a GPU's line leaves
-// out it does not support.
+// out it does not support. In "links=switch,00000000:3B:00.0,down" a GPU's NVLinks follow each other. A pair
+// of GPUs has its path and the status of their access to each other. A line of an XID is an error of a GPU,
+// told once, to sets of events that the GPU is registered with, if its own line has "events=1"; the last word
+// keeps lines apart. With TANDEM_OLD_NVML defined, the library is one from before all that.
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "server/scheduler/nvml_functions.h"
@@ -26,7 +36,21 @@ using Gpu = std::map<std::string, std::string>;
 struct Machine {
   std::map<std::string, std::string> system;
   std::vector<Gpu> gpus;
+  // By positions, the smaller first.
+  std::map<std::pair<unsigned, unsigned>, Gpu> pairs;
+  // Lines of errors, without their first word.
+  std::vector<std::string> xids;
 };
+
+Gpu ReadFields(const std::string& text) {
+  Gpu gpu;
+  std::istringstream fields(text);
+  std::string field;
+  while (std::getline(fields, field, ';')) {
+    gpu[field.substr(0, field.find('='))] = field.substr(field.find('=') + 1);
+  }
+  return gpu;
+}
 
 Machine ReadMachine() {
   Machine machine;
@@ -36,15 +60,20 @@ Machine ReadMachine() {
   while (std::getline(file, line)) {
     const size_t space = line.find(' ');
     if (space == std::string::npos) continue;
-    if (line.substr(0, space) != "gpu") {
-      machine.system[line.substr(0, space)] = line.substr(space + 1);
-      continue;
-    }
-    Gpu& gpu = machine.gpus.emplace_back();
-    std::istringstream fields(line.substr(space + 1));
-    std::string field;
-    while (std::getline(fields, field, ';')) {
-      gpu[field.substr(0, field.find('='))] = field.substr(field.find('=') + 1);
+    const std::string kind = line.substr(0, space);
+    const std::string rest = line.substr(space + 1);
+    if (kind == "gpu") {
+      machine.gpus.push_back(ReadFields(rest));
+    } else if (kind == "pair") {
+      std::istringstream words(rest);
+      std::pair<unsigned, unsigned> pair;
+      std::string fields;
+      words >> pair.first >> pair.second >> fields;
+      machine.pairs[pair] = ReadFields(fields);
+    } else if (kind == "xid") {
+      machine.xids.push_back(rest);
+    } else {
+      machine.system[kind] = rest;
     }
   }
   return machine;
@@ -79,6 +108,37 @@ NvmlReturn FindNumber(NvmlHandle device, const char* field, Number* number) {
   if (result == tandem::kNvmlSuccess) *number = static_cast<Number>(std::stoll(text));
   return result;
 }
+
+#ifndef TANDEM_OLD_NVML
+
+// What the file says of `field` of two GPUs.
+NvmlReturn FindOfPair(NvmlHandle device, NvmlHandle other, const char* field, int* number) {
+  const auto index = [](NvmlHandle handle) {
+    return static_cast<unsigned>(reinterpret_cast<std::size_t>(handle) - 1);
+  };
+  const Machine machine = ReadMachine();
+  const auto pair = machine.pairs.find(std::minmax(index(device), index(other)));
+  if (pair == machine.pairs.end() || pair->second.count(field) == 0) return tandem::kNvmlNotSupported;
+  *number = std::stoi(pair->second.at(field));
+  return tandem::kNvmlSuccess;
+}
+
+// Where an NVLink leads.
+NvmlReturn FindLink(NvmlHandle device, unsigned link, std::string* remote) {
+  std::string text;
+  const NvmlReturn result = Find(device, "links", &text);
+  std::istringstream links(text);
+  for (unsigned i = 0; i <= link; ++i) {
+    if (!std::getline(links, *remote, ',')) return tandem::kNvmlNotSupported;
+  }
+  return result;
+}
+
+struct EventSet {
+  std::set<NvmlHandle> gpus;
+};
+
+#endif  // TANDEM_OLD_NVML
 
 }  // namespace
 
@@ -183,5 +243,81 @@ NvmlReturn nvmlDeviceGetEnforcedPowerLimit(NvmlHandle device, unsigned* milliwat
 NvmlReturn nvmlDeviceGetTotalEccErrors(NvmlHandle device, int type, int, unsigned long long* errors) {
   return FindNumber(device, type == tandem::kNvmlCorrectedErrors ? "corrected" : "uncorrected", errors);
 }
+
+#ifndef TANDEM_OLD_NVML
+
+NvmlReturn nvmlDeviceGetTopologyCommonAncestor(NvmlHandle device, NvmlHandle other, int* level) {
+  return FindOfPair(device, other, "path", level);
+}
+
+NvmlReturn nvmlDeviceGetP2PStatus(NvmlHandle device, NvmlHandle other, int capability, int* status) {
+  if (capability != tandem::kNvmlReadsOfPeers) return tandem::kNvmlNotSupported;
+  return FindOfPair(device, other, "peer", status);
+}
+
+NvmlReturn nvmlDeviceGetNvLinkState(NvmlHandle device, unsigned link, int* is_active) {
+  std::string remote;
+  const NvmlReturn result = FindLink(device, link, &remote);
+  *is_active = remote == "down" ? 0 : 1;
+  return result;
+}
+
+NvmlReturn nvmlDeviceGetNvLinkRemotePciInfo_v2(NvmlHandle device, unsigned link, tandem::NvmlPciInfo* info) {
+  std::string remote;
+  const NvmlReturn result = FindLink(device, link, &remote);
+  return Copy(result, remote, info->bus_id, sizeof(info->bus_id));
+}
+
+NvmlReturn nvmlDeviceGetNvLinkRemoteDeviceType(NvmlHandle device, unsigned link, int* type) {
+  std::string remote;
+  const NvmlReturn result = FindLink(device, link, &remote);
+  *type = remote == "switch" ? tandem::kNvmlRemoteIsSwitch : 0;
+  return result;
+}
+
+NvmlReturn nvmlEventSetCreate(tandem::NvmlEventSet* set) {
+  *set = reinterpret_cast<tandem::NvmlEventSet>(new EventSet);
+  return tandem::kNvmlSuccess;
+}
+
+NvmlReturn nvmlEventSetFree(tandem::NvmlEventSet set) {
+  delete reinterpret_cast<EventSet*>(set);
+  return tandem::kNvmlSuccess;
+}
+
+NvmlReturn nvmlDeviceRegisterEvents(NvmlHandle device, unsigned long long types, tandem::NvmlEventSet set) {
+  std::string events;
+  const NvmlReturn result = Find(device, "events", &events);
+  if (result == tandem::kNvmlSuccess && types == tandem::kNvmlXid) {
+    reinterpret_cast<EventSet*>(set)->gpus.insert(device);
+  }
+  return result;
+}
+
+NvmlReturn nvmlEventSetWait_v2(tandem::NvmlEventSet set, tandem::NvmlEvent* event, unsigned milliseconds) {
+  static std::set<std::string>& told = *new std::set<std::string>();
+  const std::set<NvmlHandle>& gpus = reinterpret_cast<EventSet*>(set)->gpus;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  while (true) {
+    const Machine machine = ReadMachine();
+    for (const std::string& line : machine.xids) {
+      std::istringstream words(line);
+      unsigned index = 0;
+      unsigned long long xid = 0;
+      words >> index >> xid;
+      if (gpus.count(HandleOf(index)) == 0 || !told.insert(line).second) continue;
+      *event = {HandleOf(index), tandem::kNvmlXid, xid, 0, 0};
+      return tandem::kNvmlSuccess;
+    }
+    for (const NvmlHandle gpu : gpus) {
+      std::string uuid;
+      if (Find(gpu, "uuid", &uuid) == tandem::kNvmlGpuIsLost) return tandem::kNvmlGpuIsLost;
+    }
+    if (std::chrono::steady_clock::now() >= end) return tandem::kNvmlTimeout;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+#endif  // TANDEM_OLD_NVML
 
 }  // extern "C"
