@@ -211,6 +211,10 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   model_options.time_limit = options.model_time_limit;
   model_options.algorithms_folder = state_folder_->path();
   models_ = std::make_unique<ModelWorkers>(std::move(model_options));
+  GpuProber::Options prober_options;
+  prober_options.worker_program = worker_options.worker_program;
+  prober_options.gpu_uuids = worker_options.gpu_uuids;
+  prober_ = std::make_unique<GpuProber>(std::move(prober_options));
   TANDEM_ASSIGN_OR_RETURN(workers_, WorkerSupervisor::Create(std::move(worker_options), jobs_.get()));
   Scheduler::Options scheduler_options;
   scheduler_options.fair_share_half_life = options.fair_share_half_life;
@@ -236,27 +240,71 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
     spdlog::warn("some leases of jobs that go on could not be restored: {}", std::string(status.message()));
   }
   TANDEM_RETURN_IF_ERROR(workers_->Begin(left, [this](const std::string& id, int32_t attempt, bool crashed) {
-    if (crashed) ExcludeLostGpus(id);
-    scheduler_->ReleaseLease(id, attempt, crashed);
+    if (crashed) return CheckGpusOf(id, attempt);
+    scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
   }));
   if (!left.empty()) spdlog::info("took over jobs={}", left.size());
   scheduler_->Start();
+  gpus_->WatchErrors([this](const GpuMonitor::Error& error) { OnGpuError(error); });
   return absl::OkStatus();
 }
 
-void Daemon::ExcludeLostGpus(const std::string& job_id) {
+void Daemon::ExcludeGpu(const std::string& device, const std::string& reason) {
+  const std::string message =
+      absl::StrCat(reason, " When it is mended: tandem devices resume ", device.substr(device.find('/') + 1));
+  spdlog::error("device excluded device={}: {}", device, message);
+  scheduler_->SetDeviceState(device, v1::DEVICE_STATE_EXCLUDED, message,
+                             [](const absl::StatusOr<v1::Device>& excluded) {
+                               if (!excluded.ok())
+                                 spdlog::warn("this is not recorded: {}", excluded.status().ToString());
+                             });
+}
+
+void Daemon::CheckGpusOf(const std::string& job_id, int32_t attempt) {
+  std::vector<v1::Device> answering;
   for (v1::Device& device : inventory_->Devices()) {
     const auto& jobs = device.jobs();
     if (!device.has_gpu() || std::find(jobs.begin(), jobs.end(), JobName(job_id)) == jobs.end()) continue;
     const absl::Status answers = gpus_->Refresh(device.mutable_gpu());
-    if (answers.ok()) continue;
-    spdlog::error("device excluded device={}: {}", device.name(), answers.ToString());
-    scheduler_->SetDeviceState(
-        device.name(), v1::DEVICE_STATE_EXCLUDED,
-        absl::StrCat("A worker failed on it, and now its driver says: ", answers.message(), ". See dmesg."),
-        [](const absl::StatusOr<v1::Device>& excluded) {
-          if (!excluded.ok()) spdlog::warn("this is not recorded: {}", excluded.status().ToString());
-        });
+    if (answers.ok()) {
+      answering.push_back(std::move(device));
+    } else if (device.state() != v1::DEVICE_STATE_EXCLUDED) {
+      ExcludeGpu(device.name(), absl::StrCat("A worker failed on it, and now its driver says: ",
+                                             answers.message(), ". See dmesg."));
+    }
+  }
+  prober_->Post(answering, [this, job_id, attempt, answering](const std::vector<absl::Status>& found) {
+    for (size_t i = 0; i < found.size(); ++i) {
+      const std::string& device = answering[i].name();
+      if (found[i].ok()) {
+        spdlog::info("device={} passed its check after the worker of job={} failed on it", device, job_id);
+      } else if (!absl::IsCancelled(found[i])) {
+        ExcludeGpu(device, absl::StrCat("The worker of \"", JobName(job_id), "\" failed on it, and ",
+                                        found[i].message(), "."));
+      }
+    }
+    scheduler_->ReleaseLease(job_id, attempt, /*crashed=*/true);
+  });
+}
+
+void Daemon::OnGpuError(const GpuMonitor::Error& error) {
+  for (const v1::Device& device : inventory_->Devices()) {
+    if (device.gpu().uuid() != error.uuid) continue;
+    const std::string text = absl::StrCat("XID ", error.error.xid(), ": ", error.error.message());
+    spdlog::log(error.is_of_hardware ? spdlog::level::err : spdlog::level::warn,
+                "the driver reports an error of device={}: {}", device.name(), text);
+    if (!error.is_of_hardware || device.state() == v1::DEVICE_STATE_EXCLUDED) return;
+    ExcludeGpu(device.name(),
+               absl::StrCat("Its driver reported XID ", error.error.xid(), ". ", error.error.message()));
+    for (const std::string& job : device.jobs()) {
+      jobs_->AddNotice(JobId(job),
+                       absl::StrCat("The driver reports an error of ", device.name(), ", ", text,
+                                    " No other job gets the device; this one's results may be wrong."),
+                       [job](const absl::StatusOr<v1::Job>& told) {
+                         // It may just have ended.
+                         if (!told.ok()) spdlog::info("{} is not told: {}", job, told.status().ToString());
+                       });
+    }
   }
 }
 
@@ -343,10 +391,13 @@ void Daemon::Stop() {
     server_->Stop(kCallGrace);
   }
   if (models_ != nullptr) models_->Stop();
+  if (gpus_ != nullptr) gpus_->StopWatching();
   if (scheduler_ != nullptr) scheduler_->Stop();
   // Workers that were told to stop say their last words soon after their jobs' ends.
   if (workers_ != nullptr && drained) workers_->WaitUntilIdle(kWorkerGrace);
   if (workers_ != nullptr) workers_->Stop();
+  // What is still to be checked then keeps no lease.
+  if (prober_ != nullptr) prober_->Stop();
   if (pool_ != nullptr) pool_->Stop();
   if (events_ != nullptr) events_->Close(lifecycle_->CheckServing());
   // Parts that observe jobs go after the store's writer.

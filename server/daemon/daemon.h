@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_DAEMON_DAEMON_H_
 #define TANDEM_SERVER_DAEMON_DAEMON_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,6 +32,7 @@
 #include "server/scheduler/scheduler.h"
 #include "server/store/state_folder.h"
 #include "server/store/store.h"
+#include "server/workers/gpu_prober.h"
 #include "server/workers/model_workers.h"
 #include "server/workers/supervisor.h"
 
@@ -66,8 +68,12 @@ class Daemon {
   absl::Status TakeOverJobs(const DaemonOptions& options);
   absl::Status Serve(const DaemonOptions& options, const ListenAddress& address,
                      std::shared_ptr<grpc::ServerCredentials> credentials);
-  // Of the job whose worker crashed: those that do not answer any more must not be the next job's.
-  void ExcludeLostGpus(const std::string& job_id);
+  // The worker of the job's attempt crashed: what of its GPUs does not work any more must not be the next
+  // job's, so they are checked before its lease goes.
+  void CheckGpusOf(const std::string& job_id, int32_t attempt);
+  void ExcludeGpu(const std::string& device, const std::string& reason);
+  // What the driver says of itself: the log has it, and where a GPU should not be used any more, its jobs.
+  void OnGpuError(const GpuMonitor::Error& error);
   // What each user may have, by the user's token and the options.
   std::function<UserQuota(const std::string&)> Quotas(const DaemonOptions& options) const;
   std::string AddressFile() const { return state_folder_->path() + "/address"; }
@@ -95,6 +101,7 @@ class Daemon {
   const BackfillPolicy policy_;
   std::unique_ptr<WorkerSupervisor> workers_;
   std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<GpuProber> prober_;
   std::unique_ptr<JobDrain> drain_;
   std::unique_ptr<WeightsFinder> weights_;
   std::unique_ptr<Admission> admission_;

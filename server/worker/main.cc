@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "engine/backend/device_probe.h"
 #include "engine/backends/device_factory.h"
 #include "engine/base/env.h"
 #include "engine/base/memory_error.h"
@@ -227,6 +228,31 @@ int RunModelWorker() {
   return kWorkerSpoolFailed;
 }
 
+// Checks a device for the daemon, after a worker failed on it. Why it is not well is the last line of the
+// log.
+int RunProbe(const std::string& name) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  DeviceOptions options;
+  options.deterministic = true;
+  const absl::Status status = CatchNoMemory([&]() -> absl::Status {
+    TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, OpenDevice(name, options));
+    return ProbeDevice(*device);
+  });
+  if (absl::IsInvalidArgument(status) || absl::IsUnimplemented(status)) {
+    spdlog::error("{}", std::string(status.message()));
+    return kWorkerBadLaunch;
+  }
+  if (absl::IsResourceExhausted(status)) {
+    // Others share it.
+    spdlog::warn("{} has no room for a check: {}", name, std::string(status.message()));
+    return kWorkerDone;
+  }
+  if (status.ok()) return kWorkerDone;
+  spdlog::error("{}", std::string(status.message()));
+  // Destructors would speak to it once more.
+  std::_Exit(kWorkerDeviceFailed);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app(
       "Trains one job and reports to the daemon, which starts it; by hand only with --job, which trains "
@@ -247,6 +273,11 @@ int Main(int argc, char** argv) {
       "Predict or evaluate instead, as a ModelTask on standard input says; the model's file stands "
       "here for whoever lists processes");
   launch_option->excludes(model_option);
+  std::string probe;
+  CLI::Option* const probe_option =
+      app.add_option("--probe", probe, "Check instead whether a device, such as gpu:0, does what it should")
+          ->type_name("DEVICE");
+  probe_option->excludes(launch_option)->excludes(model_option);
   EnvironmentLaunchOptions alone;
   alone.data_folders = {"/usr/share/datasets"};
   CLI::Option* const job_option =
@@ -256,7 +287,8 @@ int Main(int argc, char** argv) {
                      "torchrun sets them, or Slurm's variables, say which this one is and where they meet")
           ->type_name("FILE")
           ->excludes(launch_option)
-          ->excludes(model_option);
+          ->excludes(model_option)
+          ->excludes(probe_option);
   CLI::Option* const output_option =
       app.add_option(
              "--output", alone.output_folder,
@@ -285,6 +317,7 @@ int Main(int argc, char** argv) {
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
 
   if (!model.empty()) return RunModelWorker();
+  if (!probe.empty()) return RunProbe(probe);
   const bool is_alone = !alone.job_file.empty();
   if (is_alone) SetOpenMpEnvironment(argv);
   const absl::StatusOr<WorkerLaunch> launch =

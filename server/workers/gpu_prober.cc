@@ -1,0 +1,124 @@
+#include "server/workers/gpu_prober.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/workers/exit_codes.h"
+#include "server/workers/worker_launcher.h"
+#include "server/workers/worker_log.h"
+#include "server/workers/worker_process.h"
+
+namespace tandem {
+namespace {
+
+// What a device's state says where it could not be found out.
+absl::Status NotKnown(const v1::Device& device, absl::string_view why) {
+  spdlog::warn("device={} is taken to be well, as it could not be checked: {}", device.name(),
+               std::string(why));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+GpuProber::GpuProber(Options options)
+    : options_(std::move(options)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  MutexLock lock(&stop_mutex_);
+  thread_ = std::thread([this] { Run(); });
+}
+
+GpuProber::~GpuProber() { Stop(); }
+
+bool GpuProber::Stopping() const {
+  MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+void GpuProber::Post(std::vector<v1::Device> devices, Done done) {
+  {
+    MutexLock lock(&mutex_);
+    if (!stopping_) {
+      tasks_.push_back({std::move(devices), std::move(done)});
+      return;
+    }
+  }
+  done(std::vector<absl::Status>(devices.size(), absl::CancelledError("the daemon shuts down")));
+}
+
+void GpuProber::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  const uint64_t one = 1;
+  // It can only fail where it is readable already.
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+  MutexLock lock(&stop_mutex_);
+  if (thread_.joinable()) thread_.join();
+}
+
+void GpuProber::Run() {
+  while (true) {
+    Task task;
+    {
+      MutexLock lock(&mutex_);
+      const auto work = [this]()
+                            ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !tasks_.empty(); };
+      mutex_.Await(absl::Condition(&work));
+      if (tasks_.empty()) return;
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    std::vector<absl::Status> found;
+    for (const v1::Device& device : task.devices) found.push_back(Probe(device));
+    task.done(found);
+  }
+}
+
+absl::Status GpuProber::Probe(const v1::Device& device) {
+  if (Stopping()) return absl::CancelledError("the daemon shuts down");
+  const UniqueFd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
+  const UniqueFd errors(memfd_create("gpu-probe", MFD_CLOEXEC));
+  if (!nothing.valid() || !errors.valid()) return NotKnown(device, "no files for a process");
+  WorkerProcess::Command command;
+  command.program = options_.worker_program;
+  command.arguments = {"--probe", device.name()};
+  command.environment = WorkerEnvironment({device}, /*algorithms_folder=*/"", options_.gpu_uuids);
+  const absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
+      WorkerProcess::StartWith(command, {nothing.get(), nothing.get(), errors.get()});
+  if (!process.ok()) return NotKnown(device, process.status().message());
+  const absl::Time deadline = absl::Now() + options_.time_limit;
+  pollfd events[] = {{(*process)->pidfd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  int ready = 0;
+  do {
+    const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    ready = poll(events, 2, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
+  } while (ready < 0 && errno == EINTR);
+  if ((events[0].revents & POLLIN) == 0) {
+    // A process whose GPU hangs may not go at once; it is not waited for.
+    (*process)->Kill();
+    if (events[1].revents != 0) return absl::CancelledError("the daemon shuts down");
+    return absl::UnavailableError(
+        absl::StrCat("a check of it did not end within ", absl::FormatDuration(options_.time_limit)));
+  }
+  const WorkerProcess::End end = (*process)->Reap();
+  if (end.exit_code == kWorkerDone) return absl::OkStatus();
+  const std::string line = LastLogLine(absl::StrCat("/proc/self/fd/", errors.get()));
+  if (end.exit_code == kWorkerBadLaunch) return NotKnown(device, line);
+  return absl::UnavailableError(absl::StrCat(
+      "a check of it failed: ", line.empty() ? absl::StrCat("its process ", DescribeEnd(end)) : line));
+}
+
+}  // namespace tandem
