@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
@@ -40,6 +43,119 @@ std::vector<std::string> GpuColumns(const v1::GpuStatus& gpu) {
           gpu.uuid().empty() ? "-" : gpu.uuid()};
 }
 
+// "gpu:0".
+std::string ShortName(const std::string& name) { return name.substr(name.find('/') + 1); }
+
+// "XID 79, 3 min ago: The GPU has ..."; empty where there was none.
+std::string LastError(Session& session, const v1::GpuStatus& gpu) {
+  if (!gpu.has_last_error()) return "";
+  const v1::GpuError& error = gpu.last_error();
+  return absl::StrCat("XID ", error.xid(), ", ",
+                      FormatAge(session.terminal().Now() - FromProto(error.time())),
+                      " ago: ", error.message());
+}
+
+// "18 NVLinks, peer access; over a PCIe switch".
+std::string Describe(const v1::GpuLink& link) {
+  std::vector<std::string> parts;
+  if (link.nvlinks() > 0)
+    parts.push_back(absl::StrCat(link.nvlinks(), link.nvlinks() == 1 ? " NVLink" : " NVLinks"));
+  parts.emplace_back(link.peer_access() ? "peer access" : "no peer access");
+  const std::string text = absl::StrJoin(parts, ", ");
+  switch (link.path()) {
+    case v1::GpuLink::PATH_SAME_BOARD:
+      return text + "; on the same board";
+    case v1::GpuLink::PATH_PCIE_SWITCH:
+      return text + "; over a PCIe switch";
+    case v1::GpuLink::PATH_PCIE_SWITCHES:
+      return text + "; over several PCIe switches";
+    case v1::GpuLink::PATH_HOST_BRIDGE:
+      return text + "; over a host bridge";
+    case v1::GpuLink::PATH_NUMA_NODE:
+      return text + "; on the same NUMA node";
+    case v1::GpuLink::PATH_SYSTEM:
+      return text + "; across NUMA nodes";
+    default:
+      return text;
+  }
+}
+
+// All that is known of a device, a line for each thing.
+std::string Facts(Session& session, const v1::Device& device) {
+  const Style& style = session.style();
+  std::string text;
+  const auto add = [&](absl::string_view name, absl::string_view value) {
+    if (!value.empty()) absl::StrAppend(&text, style.Dim(PadRight(name, 11)), "  ", value, "\n");
+  };
+  const v1::GpuStatus& gpu = device.gpu();
+  add("device", style.Bold(ShortName(device.name())));
+  add("kind", client::ShortEnumName(device.kind()));
+  add("model", device.model());
+  add("job", Use(device, style));
+  add("message", device.state_message());
+  if (device.faults() > 0) add("faults", absl::StrCat(device.faults()));
+  add("memory", absl::StrCat(FormatBytes(device.memory_bytes()), " for jobs",
+                             gpu.has_used_memory_bytes()
+                                 ? absl::StrCat(", ", FormatBytes(gpu.used_memory_bytes()), " in use")
+                                 : ""));
+  if (device.threads() > 0) add("threads", absl::StrCat(device.threads()));
+  add("precisions", absl::StrJoin(device.precisions(), ", ", [](std::string* out, int precision) {
+        out->append(client::ShortEnumName(static_cast<v1::Precision>(precision)));
+      }));
+  if (!device.has_gpu()) return text;
+  add("capability", gpu.compute_capability());
+  add("uuid", gpu.uuid());
+  add("pci bus", gpu.pci_bus_id());
+  add("driver", gpu.driver_version());
+  if (gpu.has_utilization_percent()) add("busy", absl::StrCat(gpu.utilization_percent(), "%"));
+  if (gpu.has_temperature_celsius()) add("temperature", absl::StrCat(gpu.temperature_celsius(), " C"));
+  if (gpu.has_power_watts()) {
+    add("power", absl::StrCat(std::lround(gpu.power_watts()), " W",
+                              gpu.has_power_limit_watts()
+                                  ? absl::StrCat(" of ", std::lround(gpu.power_limit_watts()), " W")
+                                  : ""));
+  }
+  if (gpu.has_ecc_uncorrected_errors()) {
+    add("ecc errors", absl::StrCat(gpu.ecc_corrected_errors(), " corrected, ", gpu.ecc_uncorrected_errors(),
+                                   " not corrected"));
+  }
+  add("last error", LastError(session, gpu));
+  for (const v1::GpuLink& link : gpu.links()) {
+    add(absl::StrCat("to ", ShortName(link.device())), Describe(link));
+  }
+  return text;
+}
+
+int Show(Session& session, const std::vector<std::string>& names) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  absl::StatusOr<std::vector<v1::Device>> devices = (*client)->ListDevices();
+  if (!devices.ok()) return session.Fail(devices.status());
+  std::vector<v1::Device> shown;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(devices->begin(), devices->end(), [&name](const v1::Device& device) {
+      return ShortName(device.name()) == absl::StripPrefix(name, "devices/");
+    });
+    if (found == devices->end()) {
+      return session.Fail(absl::NotFoundError(
+          absl::StrCat("there is no device \"", name, "\"; the daemon has ",
+                       absl::StrJoin(*devices, ", ", [](std::string* out, const v1::Device& device) {
+                         out->append(ShortName(device.name()));
+                       }))));
+    }
+    shown.push_back(*found);
+    session.MakeShowable(&shown.back());
+  }
+  if (session.structured()) {
+    session.terminal().Out(Structured(session.options.output, Pointers(shown)));
+    return kSucceeded;
+  }
+  for (size_t i = 0; i < shown.size(); ++i) {
+    session.terminal().Out(absl::StrCat(i == 0 ? "" : "\n", Facts(session, shown[i])));
+  }
+  return kSucceeded;
+}
+
 int Run(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
@@ -64,7 +180,7 @@ int Run(Session& session) {
   if (session.wide()) columns.push_back({"MESSAGE"});
   Table table(columns);
   for (const v1::Device& device : *devices) {
-    std::vector<std::string> row = {device.name().substr(device.name().find('/') + 1),
+    std::vector<std::string> row = {ShortName(device.name()),
                                     client::ShortEnumName(device.kind()),
                                     device.model().empty() ? "-" : device.model(),
                                     FormatBytes(device.memory_bytes()),
@@ -81,6 +197,11 @@ int Run(Session& session) {
     table.AddRow(std::move(row));
   }
   session.terminal().Out(table.Render(session.style()));
+  for (const v1::Device& device : *devices) {
+    const std::string error = LastError(session, device.gpu());
+    if (error.empty()) continue;
+    session.terminal().Out(absl::StrCat(session.style().Yellow(ShortName(device.name())), "  ", error, "\n"));
+  }
   return kSucceeded;
 }
 
@@ -107,8 +228,8 @@ int RunChange(Session& session, const Change& change, const Request& request) {
     }
     session.MakeShowable(&*device);
     if (!session.structured()) {
-      session.terminal().Out(absl::StrCat(device->name().substr(device->name().find('/') + 1), " ",
-                                          Use(*device, session.style()), "\n"));
+      session.terminal().Out(
+          absl::StrCat(ShortName(device->name()), " ", Use(*device, session.style()), "\n"));
     }
     changed.push_back(*std::move(device));
   }
@@ -141,6 +262,11 @@ void AddDevices(CLI::App& app, Session& session, int& exit_code) {
   command->add_subcommand("list", "List them, as without a word")->callback([&session, &exit_code] {
     exit_code = Run(session);
   });
+  auto names = std::make_shared<std::vector<std::string>>();
+  CLI::App* show = command->add_subcommand(
+      "show", "Show all that is known of devices: state, memory, and of GPUs their health and connections");
+  show->add_option("DEVICE", *names, "Devices, such as gpu:0")->required();
+  show->callback([names, &session, &exit_code] { exit_code = Show(session, *names); });
   AddChange(
       *command, "drain", "Let devices take no new jobs for now; those on them go on", /*has_reason=*/true,
       [](client::Client& client, const std::string& device, const Change& change) {
