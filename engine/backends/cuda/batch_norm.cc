@@ -319,7 +319,7 @@ absl::StatusOr<std::vector<Region>> ChannelVectors(Lowering& lowering, const Nod
   }
   for (const int i : node.op->MutatedInputs()) {
     TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[i]));
-    if (!home.layout.plain()) return absl::InternalError("cuda: running statistics do not lie plain");
+    if (!home.layout.plain()) return absl::InternalError("running statistics do not lie plain");
   }
   return regions;
 }

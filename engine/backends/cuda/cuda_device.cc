@@ -16,7 +16,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(std::string name, i
   TANDEM_ASSIGN_OR_RETURN(const int count, cuda::CountDevices());
   if (ordinal < 0 || ordinal >= count) {
     return absl::UnavailableError(
-        absl::StrCat(name, ": this process sees ", count, " GPUs, counted from 0 (CUDA_VISIBLE_DEVICES)"));
+        absl::StrCat(name, ": CUDA sees ", count, count == 1 ? " GPU" : " GPUs",
+                     " in this process, counted from 0; CUDA_VISIBLE_DEVICES may hide others"));
   }
   auto context = std::make_shared<cuda::DeviceContext>();
   context->ordinal = ordinal;

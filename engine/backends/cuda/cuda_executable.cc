@@ -173,6 +173,7 @@ absl::Status CudaExecutable::RunSteps(const RunContext& context, size_t begin, s
     if (absl::Status status = steps_[i].run(context); !status.ok()) {
       // What a communicator says is passed on as it is.
       if (steps_[i].on_host) return status;
+      if (absl::IsInternal(status)) status = WithFault(std::move(status));
       return absl::Status(status.code(), absl::StrCat(status.message(), " (in \"", steps_[i].name, "\")"));
     }
   }

@@ -82,7 +82,7 @@ absl::Status LowerMuon(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(lowering.SettleVariable(node.inputs[4], plain));
   TANDEM_ASSIGN_OR_RETURN(const Place momentum, lowering.Home(node.inputs[4]));
   if (!(home.layout == plain && momentum.layout == plain)) {
-    return absl::InternalError("cuda: muon of a matrix that is not row-major");
+    return absl::InternalError("muon of a matrix that is not row-major");
   }
   TANDEM_ASSIGN_OR_RETURN(const ChangeSource grad, ChangeSourceOf(lowering, node.inputs[1], plain));
   TANDEM_ASSIGN_OR_RETURN(const Region rate, lowering.GetPlain(node.inputs[2]));

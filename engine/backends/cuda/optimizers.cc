@@ -69,7 +69,7 @@ absl::StatusOr<TensorChanges::Change> ChangeOf(Lowering& lowering, const Node& n
     TANDEM_RETURN_IF_ERROR(lowering.SettleVariable(id, wanted));
     TANDEM_ASSIGN_OR_RETURN(const Place state, lowering.Home(id));
     if (!(state.layout == wanted)) {
-      return absl::InternalError("cuda: an optimizer's state lies in another layout than its parameter");
+      return absl::InternalError("an optimizer's state lies in another layout than its parameter");
     }
     if (kept[i].scalar) {
       change.number = state.region;

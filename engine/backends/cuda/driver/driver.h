@@ -20,8 +20,8 @@ namespace tandem::cuda {
 // What the backend needs of a GPU's driver. There are two of them, and a program links one: `driver_nvidia`,
 // over the CUDA runtime, and `driver_emulated`, where device memory is the host's, streams do everything at
 // once and kernels run thread after thread: slow, but it runs the kernels' own code wherever C++ compiles.
-// Errors of the device are INTERNAL, "cuda: ..."; no driver or no device is UNAVAILABLE; no memory is
-// RESOURCE_EXHAUSTED.
+// No driver or no device is UNAVAILABLE, no memory RESOURCE_EXHAUSTED, all else INTERNAL: "cuda: ..." where
+// nothing works any more in the process.
 
 // Whether kernels run on a GPU.
 bool IsEmulated();
@@ -35,7 +35,7 @@ struct DeviceProperties {
   int64_t memory_bytes = 0;
 };
 
-// How many GPUs the process sees.
+// How many GPUs the process sees. UNAVAILABLE where it sees none: why, and what mends it.
 absl::StatusOr<int> CountDevices();
 absl::StatusOr<DeviceProperties> GetProperties(int device);
 // Makes `device` the one that the calling thread's calls mean.
@@ -47,6 +47,9 @@ absl::StatusOr<bool> ReachPeer(int device, int peer);
 
 // Of launches of the thread since the last call: the first error.
 absl::Status CheckLaunches();
+// What a library failed with, or the fault of the thread's device that it came from, where there is one.
+// Waits for the device.
+absl::Status WithFault(absl::Status status);
 
 // Memory of the thread's device, 256-byte aligned, not initialised. A value that owns it.
 class DeviceMemory {

@@ -1,7 +1,10 @@
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "engine/backends/cuda/driver/cuda_errors.h"
 #include "engine/backends/cuda/driver/driver.h"
 #include "engine/base/status_macros.h"
 
@@ -9,21 +12,12 @@ namespace tandem::cuda {
 
 namespace {
 
+CudaFailure FailureOf(cudaError_t error, absl::string_view call) {
+  return {error, cudaGetErrorName(error), cudaGetErrorString(error), call};
+}
+
 absl::Status ToStatus(cudaError_t error, absl::string_view call) {
-  if (error == cudaSuccess) return absl::OkStatus();
-  const std::string message =
-      absl::StrCat("cuda: ", call, ": ", cudaGetErrorName(error), ": ", cudaGetErrorString(error));
-  switch (error) {
-    case cudaErrorMemoryAllocation:
-      return absl::ResourceExhaustedError(message);
-    case cudaErrorNoDevice:
-      return absl::UnavailableError(absl::StrCat(message, "; is a GPU visible (CUDA_VISIBLE_DEVICES)?"));
-    case cudaErrorInsufficientDriver:
-      return absl::UnavailableError(absl::StrCat(message, "; install a driver of NVIDIA's for CUDA ",
-                                                 CUDART_VERSION / 1000, " or newer"));
-    default:
-      return absl::InternalError(message);
-  }
+  return error == cudaSuccess ? absl::OkStatus() : StatusOf(FailureOf(error, call));
 }
 
 #define TANDEM_CUDA(call) TANDEM_RETURN_IF_ERROR(ToStatus(call, #call))
@@ -35,11 +29,15 @@ bool IsEmulated() { return false; }
 absl::StatusOr<int> CountDevices() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error != cudaSuccess) {
-    cudaGetLastError();
-    return ToStatus(error, "cudaGetDeviceCount");
+  if (error == cudaSuccess && count > 0) return count;
+  cudaGetLastError();
+  CudaSystem system;
+  cudaDriverGetVersion(&system.driver_version);
+  cudaRuntimeGetVersion(&system.runtime_version);
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
+    system.visible_devices = visible;
   }
-  return count;
+  return WhyNoGpu(FailureOf(error, "cudaGetDeviceCount"), system);
 }
 
 absl::StatusOr<DeviceProperties> GetProperties(int device) {
@@ -90,6 +88,13 @@ absl::StatusOr<bool> ReachPeer(int device, int peer) {
 }
 
 absl::Status CheckLaunches() { return ToStatus(cudaGetLastError(), "a kernel's launch"); }
+
+absl::Status WithFault(absl::Status status) {
+  const cudaError_t fault = cudaDeviceSynchronize();
+  if (!LeavesProcessUnusable(fault)) return status;
+  const absl::Status found = ToStatus(fault, "cudaDeviceSynchronize");
+  return absl::Status(found.code(), absl::StrCat(found.message(), " (seen as ", status.message(), ")"));
+}
 
 DeviceMemory::~DeviceMemory() {
   if (data_ != nullptr) cudaFree(data_);

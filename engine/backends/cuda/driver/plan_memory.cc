@@ -16,7 +16,8 @@ AlgorithmMemory& RememberedPlans() {
 absl::StatusOr<std::string> NameOfGpu() {
   int device = 0;
   if (const cudaError_t error = cudaGetDevice(&device); error != cudaSuccess) {
-    return absl::InternalError(absl::StrCat("cuda: cudaGetDevice: ", cudaGetErrorString(error)));
+    return absl::InternalError(
+        absl::StrCat("a call of CUDA failed: cudaGetDevice: ", cudaGetErrorString(error)));
   }
   TANDEM_ASSIGN_OR_RETURN(const DeviceProperties properties, GetProperties(device));
   return properties.name;
