@@ -213,6 +213,20 @@ void CheckScheduling(const v1::JobSpec& spec, FieldViolations& violations) {
         spec.max_restarts(), "from 0 to 100");
 }
 
+// What a job may take of GPUs.
+void CheckGpuLimits(const v1::GpuOptions& gpu, FieldViolations& violations) {
+  const auto check = [&](absl::string_view field, int64_t value, bool right, absl::string_view wanted) {
+    if (value != 0 && !right)
+      violations.Add(absl::StrCat("gpu.", field), absl::StrCat("is ", value, "; it must be ", wanted));
+  };
+  check("memory_limit_bytes", gpu.memory_limit_bytes(), gpu.memory_limit_bytes() > 0, "at least 1");
+  check("workspace_limit_bytes", gpu.workspace_limit_bytes(), gpu.workspace_limit_bytes() > 0, "at least 1");
+  const int threads = gpu.max_threads_per_block();
+  check("max_threads_per_block", threads,
+        threads == 128 || threads == 256 || threads == 512 || threads == 1024, "128, 256, 512 or 1024");
+  check("max_blocks", gpu.max_blocks(), gpu.max_blocks() > 0, "at least 1");
+}
+
 // That nothing waits for a measure that training alone does not have.
 void CheckWatchedInTraining(const v1::Training& training, FieldViolations& violations) {
   const v1::Metric plateau = training.schedule().plateau().metric();
@@ -277,35 +291,55 @@ std::vector<Shape> CheckFilled(const v1::JobSpec& spec, FieldViolations& violati
   CheckTraining(spec, violations);
   CheckReplicas(spec, violations);
   CheckScheduling(spec, violations);
+  CheckGpuLimits(spec.gpu(), violations);
   return outputs.ok() ? *std::move(outputs) : std::vector<Shape>();
 }
 
 // Adds up what the graphs of one replica take.
 class MemoryTally {
  public:
+  // `most_workspace` is the most that a step may have.
+  explicit MemoryTally(int64_t most_workspace) : most_workspace_(most_workspace) {}
+
   void Add(const Graph& graph) {
     const int64_t arena_bytes = PlanMemory(graph).arena_bytes;
-    other_bytes_ += arena_bytes + WorkspaceShareBytes(arena_bytes);
-    for (const ValueId id : graph.variables()) variables_[graph.value(id).name] = DenseBytes(graph.value(id));
+    others_.activations += arena_bytes;
+    others_.workspace += std::min(WorkspaceShareBytes(arena_bytes), most_workspace_);
+    for (const ValueId id : graph.variables()) variables_[graph.value(id).name] = graph.value(id);
     for (const Node& node : graph.nodes()) ops_.insert(std::string(node.op->kind()));
   }
 
   // A loader's batches: those that it keeps ready and the one that is read, each as large as the largest.
-  void AddBatches(int64_t batch_bytes, int prefetch) { other_bytes_ += batch_bytes * (1 + prefetch); }
+  void AddBatches(int64_t batch_bytes, int prefetch) { others_.data += batch_bytes * (1 + prefetch); }
 
   int64_t variable_bytes() const {
     int64_t total = 0;
-    for (const auto& [name, bytes] : variables_) total += bytes;
+    for (const auto& [name, value] : variables_) total += DenseBytes(value);
     return total;
   }
-  int64_t bytes() const { return other_bytes_ + variable_bytes(); }
+  MemoryGroups groups() const {
+    MemoryGroups groups = others_;
+    groups.workspace += kWorkspaceCapBytes;
+    for (const auto& [name, value] : variables_) {
+      groups.*MemoryGroups::GroupOf(value.variable_kind) += DenseBytes(value);
+    }
+    return groups;
+  }
   std::vector<std::string> ops() const { return {ops_.begin(), ops_.end()}; }
 
  private:
-  int64_t other_bytes_ = 0;
-  std::map<std::string, int64_t> variables_;
+  const int64_t most_workspace_;
+  MemoryGroups others_;  // Of all but variables.
+  std::map<std::string, Value> variables_;
   std::set<std::string> ops_;
 };
+
+// Of an executable, beside its share of kWorkspaceCapBytes.
+int64_t MostWorkspace(const v1::JobSpec& spec) {
+  if (spec.replicas().device_kind() != v1::DEVICE_KIND_GPU) return std::numeric_limits<int64_t>::max();
+  return spec.gpu().workspace_limit_bytes() > 0 ? spec.gpu().workspace_limit_bytes()
+                                                : kGpuWorkspaceLimitBytes;
+}
 
 int64_t InputBytes(const Graph& graph) {
   int64_t bytes = 0;
@@ -410,7 +444,7 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   const std::vector<double> loads = LargestLoads(spec.replicas());
   const int replicas = steps_alone ? 1 : static_cast<int>(loads.size());
   JobPlan plan;
-  MemoryTally tally;
+  MemoryTally tally(MostWorkspace(spec));
   int64_t batch_bytes = 0;
   for (const int64_t batch : BatchSizes(dataset.train_samples, training.global_batch_size())) {
     const std::vector<int64_t> shares = DealSamples(batch, loads);
@@ -457,7 +491,8 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
       (dataset.train_samples + training.global_batch_size() - 1) / training.global_batch_size();
   const TrainingLength length = TrainingLength::Of(training, plan.steps_per_epoch);
   plan.steps = length.steps;
-  plan.replica_memory_bytes = tally.bytes() + kWorkspaceCapBytes;
+  plan.memory = tally.groups();
+  plan.replica_memory_bytes = plan.memory.total();
   // Each worker has its own.
   plan.host_memory_bytes =
       spec.replicas().workers() *

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/backend/memory_groups.h"
 #include "engine/backend/workspace.h"
 #include "engine/data/dataset.h"
 #include "engine/tensor/dtype.h"
@@ -20,6 +21,7 @@ struct JobPlan {
   int64_t steps_per_epoch = 0;       // Optimizer steps, a last short batch included.
   int64_t steps = 0;                 // Of all epochs.
   int64_t replica_memory_bytes = 0;  // The most that a replica needs on its device; see kWorkspaceCapBytes.
+  MemoryGroups memory;               // What it is for.
   int64_t host_memory_bytes = 0;  // Of all replicas together, on the host: data, its order, a copy to write.
   std::vector<std::string> ops;   // Kinds of op that a device must offer, sorted, each once.
 };

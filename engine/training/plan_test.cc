@@ -71,6 +71,38 @@ TEST(PlanTest, KnowsWhatAJobTakes) {
   EXPECT_LT(plan->replica_memory_bytes, int64_t{256} << 20);
 }
 
+TEST(PlanTest, SaysWhatMemoryIsFor) {
+  const MemoryGroups memory = PlanJob(Lenet(), kFashion)->memory;
+  EXPECT_EQ(memory.total(), PlanJob(Lenet(), kFashion)->replica_memory_bytes);
+  EXPECT_EQ(memory.parameters, 4 * 431080);
+  EXPECT_EQ(memory.optimizer_state, 4 * 431080);
+  EXPECT_GT(memory.activations, 4 * 64 * 20 * 24 * 24);
+  EXPECT_GT(memory.workspace, kWorkspaceCapBytes);
+  EXPECT_GE(memory.data, 3 * (64 + 128) * (28 * 28 + 4));
+  EXPECT_EQ(memory.statistics, 0);
+  EXPECT_THAT(memory.ToString(), testing::StartsWith("workspace "));
+  EXPECT_THAT(memory.ToString(),
+              testing::EndsWith(", parameters 1.6 MiB, optimizer state 1.6 MiB, data 0.4 MiB"));
+}
+
+TEST(PlanTest, WorkspacesOfGpusAreLimited) {
+  const auto workspace = [](const char* more) { return PlanJob(Lenet(more), kFashion)->memory.workspace; };
+  const int64_t usual = workspace("replicas { device_kind: DEVICE_KIND_GPU }");
+  EXPECT_EQ(usual, workspace(""));
+  // A thousand bytes for each of four graphs: of whole and of last batches, for training and for validation.
+  EXPECT_EQ(workspace("replicas { device_kind: DEVICE_KIND_GPU } gpu { workspace_limit_bytes: 1000 }"),
+            kWorkspaceCapBytes + 4 * 1000);
+  EXPECT_EQ(workspace("gpu { workspace_limit_bytes: 1000 }"), usual);
+}
+
+TEST(PlanTest, LimitsOfGpusAreChecked) {
+  ExpectViolation(Lenet("gpu { memory_limit_bytes: -1 }"), "gpu.memory_limit_bytes", "at least 1");
+  ExpectViolation(Lenet("gpu { workspace_limit_bytes: -1 }"), "gpu.workspace_limit_bytes", "at least 1");
+  ExpectViolation(Lenet("gpu { max_threads_per_block: 100 }"), "gpu.max_threads_per_block", "128, 256, 512");
+  ExpectViolation(Lenet("gpu { max_blocks: -3 }"), "gpu.max_blocks", "at least 1");
+  EXPECT_TRUE(PlanJob(Lenet("gpu { max_threads_per_block: 128 max_blocks: 1 }"), kFashion).ok());
+}
+
 TEST(PlanTest, OneReplicaNeedsNoReduction) {
   v1::JobSpec spec = Lenet();
   spec.mutable_replicas()->set_count(1);

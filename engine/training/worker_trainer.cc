@@ -20,6 +20,16 @@
 #include "engine/training/signal_line.h"
 
 namespace tandem {
+namespace {
+
+// Where there is too little memory, with what was planned.
+absl::Status WithPlan(const absl::Status& status, const MemoryGroups& planned) {
+  if (!absl::IsResourceExhausted(status)) return status;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      status.message(), "; planned were ", MebibytesOf(planned.total()), " (", planned.ToString(), ")"));
+}
+
+}  // namespace
 
 void WorkerTrainer::Fail(const absl::Status& status) {
   {
@@ -48,6 +58,7 @@ absl::Status WorkerTrainer::OpenData() {
   const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
   if (!plan.ok()) return absl::DataLossError(plan.status().message());
   planned_bytes_ = plan->replica_memory_bytes;
+  planned_memory_ = plan->memory;
   data_.train = Augment(std::move(data_.train), options_.dataset.augmentation(), data_.info,
                         options_.spec.training().seed());
   return absl::OkStatus();
@@ -223,7 +234,8 @@ void WorkerTrainer::RunReplica(int local) {
 
 absl::Status WorkerTrainer::OpenInTurn(int local) {
   for (int worker = 0; worker < options_.group.workers; ++worker) {
-    if (worker == options_.group.worker) TANDEM_RETURN_IF_ERROR(OpenReplica(local));
+    if (worker == options_.group.worker)
+      TANDEM_RETURN_IF_ERROR(WithPlan(OpenReplica(local), planned_memory_));
     if (spread()) TANDEM_RETURN_IF_ERROR(communicators_[local]->Barrier());
   }
   return absl::OkStatus();

@@ -12,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/types/optional.h"
 #include "engine/backend/communicator.h"
+#include "engine/backend/memory_groups.h"
 #include "engine/base/mutex.h"
 #include "engine/data/dataset.h"
 #include "engine/schedules/learning_rate.h"
@@ -123,6 +124,7 @@ class WorkerTrainer final : public Trainer {
   OpenedDataset data_;
   std::map<std::string, Tensor> initial_weights_;  // By name; those that a checkpoint does not stand for.
   int64_t planned_bytes_ = 0;                      // Of one replica.
+  MemoryGroups planned_memory_;                    // The same, by what it is for.
   // The last one holds; the one before it did until loads were measured.
   std::vector<std::unique_ptr<DealtSamples>> all_dealt_;
   std::atomic<const DealtSamples*> dealt_{nullptr};

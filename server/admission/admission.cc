@@ -90,8 +90,9 @@ double OperationsOf(const v1::JobSpec& spec, int64_t steps) {
 }  // namespace
 
 SpecAdmission::SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights,
-                             std::vector<v1::Device> devices, std::vector<v1::DeviceKind> priority)
-    : catalog_(catalog), weights_(weights), devices_(std::move(devices), std::move(priority)) {}
+                             std::vector<v1::Device> devices, std::vector<v1::DeviceKind> priority,
+                             GpuLimits gpu_limits)
+    : catalog_(catalog), weights_(weights), devices_(std::move(devices), std::move(priority), gpu_limits) {}
 
 absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const {
   AdmittedJob job;
@@ -112,6 +113,7 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
   if (!expanded.ok()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
   violations.AddAll("spec.replicas", devices_.ResolveAll(job.spec.mutable_replicas()));
   FillDefaults(&job.spec);
+  violations.AddAll("spec.gpu", devices_.FillGpuLimits(&job.spec));
   const absl::StatusOr<JobPlan> plan = PlanJob(job.spec, data.ok() ? *data : FittingData(job.spec));
   const std::vector<FieldViolation> found = GetFieldViolations(plan.status());
   if (!plan.ok() && found.empty()) return plan.status();

@@ -42,9 +42,10 @@ class Admission {
 class SpecAdmission : public Admission {
  public:
   // `catalog` and `weights` outlive this; `devices` are all that the machine has, `priority` the kinds that a
-  // job without a wish is given, the best first.
+  // job without a wish is given, the best first, `gpu_limits` what the owner says of GPUs.
   SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights, std::vector<v1::Device> devices,
-                std::vector<v1::DeviceKind> priority = {v1::DEVICE_KIND_GPU, v1::DEVICE_KIND_CPU});
+                std::vector<v1::DeviceKind> priority = {v1::DEVICE_KIND_GPU, v1::DEVICE_KIND_CPU},
+                GpuLimits gpu_limits = {});
   absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;
   absl::Status CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader& checkpoint) const override;
 

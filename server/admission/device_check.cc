@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "engine/backend/memory_groups.h"
 #include "engine/backend/op_table.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
@@ -66,8 +67,26 @@ absl::StatusOr<std::vector<v1::DeviceKind>> ParseDevicePriority(absl::string_vie
   return kinds;
 }
 
-DeviceCheck::DeviceCheck(std::vector<v1::Device> devices, std::vector<v1::DeviceKind> priority)
-    : devices_(std::move(devices)), priority_(std::move(priority)) {}
+DeviceCheck::DeviceCheck(std::vector<v1::Device> devices, std::vector<v1::DeviceKind> priority,
+                         GpuLimits gpu_limits)
+    : devices_(std::move(devices)), priority_(std::move(priority)), gpu_limits_(gpu_limits) {}
+
+absl::Status DeviceCheck::FillGpuLimits(v1::JobSpec* spec) const {
+  if (KindFor(spec->replicas()) != v1::DEVICE_KIND_GPU) return absl::OkStatus();
+  const int64_t wanted = spec->gpu().memory_limit_bytes();
+  if (gpu_limits_.memory_bytes > 0 && wanted > gpu_limits_.memory_bytes) {
+    return FieldError("memory_limit_bytes",
+                      absl::StrCat("is ", wanted, ", above the ", gpu_limits_.memory_bytes,
+                                   " that this daemon lets a replica take (--gpu-memory-limit)"));
+  }
+  if (gpu_limits_.memory_bytes > 0 && wanted == 0) {
+    spec->mutable_gpu()->set_memory_limit_bytes(gpu_limits_.memory_bytes);
+  }
+  if (gpu_limits_.workspace_bytes > 0 && spec->gpu().workspace_limit_bytes() == 0) {
+    spec->mutable_gpu()->set_workspace_limit_bytes(gpu_limits_.workspace_bytes);
+  }
+  return absl::OkStatus();
+}
 
 int DeviceCheck::Count(v1::DeviceKind kind) const {
   return static_cast<int>(std::count_if(devices_.begin(), devices_.end(),
@@ -123,7 +142,18 @@ absl::StatusOr<int64_t> DeviceCheck::Check(const JobPlan& plan, v1::JobSpec* spe
   // Devices of these kinds are shares of the host's memory, so each gives its part to what the job has there.
   const int64_t count = static_cast<int64_t>(LoadsOf(*replicas).size());
   if (kind != v1::DEVICE_KIND_GPU) memory_bytes += (plan.host_memory_bytes + count - 1) / count;
-  TANDEM_RETURN_IF_ERROR(CheckMemory(*replicas, kind, memory_bytes));
+  const int64_t limit = spec->gpu().memory_limit_bytes();
+  const std::string groups = plan.memory.ToString();
+  const std::string what_for = groups.empty() ? "" : absl::StrCat(" (", groups, ")");
+  if (kind == v1::DEVICE_KIND_GPU && limit > 0 && memory_bytes > limit) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "spec.gpu.memory_limit_bytes: is ", limit, " (", MebibytesOf(limit),
+                          "), and a replica needs ", MebibytesOf(memory_bytes), what_for,
+                          ": the job could never run. Raise it, or use a smaller global_batch_size, more "
+                          "replicas, a smaller network, or a smaller gpu.workspace_limit_bytes")),
+                      "TOO_LITTLE_MEMORY");
+  }
+  TANDEM_RETURN_IF_ERROR(CheckMemory(*replicas, kind, memory_bytes, what_for));
   replicas->set_device_kind(kind);
   return memory_bytes;
 }
@@ -160,7 +190,7 @@ absl::Status DeviceCheck::CheckNames(const v1::Replicas& replicas) const {
 }
 
 absl::Status DeviceCheck::CheckMemory(const v1::Replicas& replicas, v1::DeviceKind kind,
-                                      int64_t replica_bytes) const {
+                                      int64_t replica_bytes, const std::string& what_for) const {
   const int wanted = DeviceCountOf(replicas);
   const int64_t count = static_cast<int64_t>(LoadsOf(replicas).size());
   const int64_t on_each = (count + wanted - 1) / wanted;
@@ -180,10 +210,10 @@ absl::Status DeviceCheck::CheckMemory(const v1::Replicas& replicas, v1::DeviceKi
       on_each == 1 ? absl::StrCat("each of ", count, count == 1 ? " replica needs " : " replicas needs ")
                    : absl::StrCat("the ", on_each, " replicas that share a device need ");
   return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                        "spec: ", who, absl::StrFormat("%.1f MiB of memory, and ", memory_bytes / 1048576.0),
-                        fitting, " of ", named.empty() ? "the daemon's " : "the named ", KindName(kind),
-                        fitting == 1 ? " devices has" : " devices have",
-                        absl::StrFormat(" that much (the largest has %.1f MiB)", largest / 1048576.0),
+                        "spec: ", who, MebibytesOf(memory_bytes), " of memory", on_each == 1 ? what_for : "",
+                        ", and ", fitting, " of ", named.empty() ? "the daemon's " : "the named ",
+                        KindName(kind), fitting == 1 ? " devices has" : " devices have",
+                        " that much (the largest has ", MebibytesOf(largest), ")",
                         ": the job could never run. Use a smaller global_batch_size, more replicas",
                         on_each == 1 ? "" : " on more devices",
                         ", a smaller network or data set, or start the daemon with more memory a device")),

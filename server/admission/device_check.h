@@ -2,6 +2,7 @@
 #define TANDEM_SERVER_ADMISSION_DEVICE_CHECK_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,11 +18,24 @@ namespace tandem {
 // where `text` is empty. INVALID_ARGUMENT for any other word, and for one that comes twice.
 absl::StatusOr<std::vector<v1::DeviceKind>> ParseDevicePriority(absl::string_view text);
 
+// What a machine's owner lets a job take of GPUs; 0: as v1::GpuOptions says.
+struct GpuLimits {
+  // The most that one replica may take, and what jobs get that do not say.
+  int64_t memory_bytes = 0;
+  // The scratch memory of jobs that do not say.
+  int64_t workspace_bytes = 0;
+};
+
 // What a machine's devices say to jobs. Immutable.
 class DeviceCheck {
  public:
   // `devices` are all that the machine has, `priority` the kinds for jobs without a wish.
-  DeviceCheck(std::vector<v1::Device> devices, std::vector<v1::DeviceKind> priority);
+  DeviceCheck(std::vector<v1::Device> devices, std::vector<v1::DeviceKind> priority,
+              GpuLimits gpu_limits = {});
+
+  // Puts the owner's limits into a job that gets GPUs and does not say. Before it is planned, after defaults
+  // are filled in. INVALID_ARGUMENT for the field "memory_limit_bytes" where the job wants more.
+  absl::Status FillGpuLimits(v1::JobSpec* spec) const;
 
   // Puts the names of all devices of the kind in place of "all", and their count where it is left out. Before
   // defaults are filled in. INVALID_ARGUMENT for the field "devices" where there are none.
@@ -39,11 +53,14 @@ class DeviceCheck {
   absl::Status CheckNames(const v1::Replicas& replicas) const;
   // That the devices of the kind compute in this precision.
   absl::Status CheckPrecision(v1::Precision precision, v1::DeviceKind kind) const;
-  // That as many devices as the job needs, or those that it names, have the memory.
-  absl::Status CheckMemory(const v1::Replicas& replicas, v1::DeviceKind kind, int64_t replica_bytes) const;
+  // That as many devices as the job needs, or those that it names, have the memory. `what_for` says what it
+  // is for, or nothing.
+  absl::Status CheckMemory(const v1::Replicas& replicas, v1::DeviceKind kind, int64_t replica_bytes,
+                           const std::string& what_for) const;
 
   const std::vector<v1::Device> devices_;
   const std::vector<v1::DeviceKind> priority_;
+  const GpuLimits gpu_limits_;
 };
 
 }  // namespace tandem

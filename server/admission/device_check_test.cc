@@ -47,6 +47,42 @@ JobPlan Plan(int64_t replica_bytes) {
   return plan;
 }
 
+TEST(DeviceCheckTest, AGpusMemoryIsLimitedByTheJob) {
+  const DeviceCheck check(Devices(1, 1), kGpuFirst);
+  JobPlan plan = Plan(1000);
+  plan.memory.activations = 700;
+  plan.memory.parameters = 300;
+  v1::JobSpec spec = Job("", check);
+  spec.mutable_gpu()->set_memory_limit_bytes(999);
+  const absl::Status refused = check.Check(plan, &spec).status();
+  EXPECT_EQ(GetReason(refused), "TOO_LITTLE_MEMORY");
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("spec.gpu.memory_limit_bytes: is 999"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("(activations 0.0 MiB, parameters 0.0 MiB)"));
+  spec.mutable_gpu()->set_memory_limit_bytes(1000);
+  EXPECT_TRUE(check.Check(plan, &spec).ok());
+  // It says nothing of other devices.
+  v1::JobSpec cpu = Job("device_kind: DEVICE_KIND_CPU", check);
+  cpu.mutable_gpu()->set_memory_limit_bytes(1);
+  EXPECT_TRUE(check.Check(plan, &cpu).ok());
+}
+
+TEST(DeviceCheckTest, TheOwnersLimitsOfGpusHold) {
+  const DeviceCheck check(Devices(1, 1), kGpuFirst, {.memory_bytes = 5000, .workspace_bytes = 70});
+  const auto filled = [&](const std::string& replicas, int64_t memory, int64_t workspace) {
+    v1::JobSpec spec = Job(replicas, check);
+    spec.mutable_gpu()->set_memory_limit_bytes(memory);
+    spec.mutable_gpu()->set_workspace_limit_bytes(workspace);
+    const absl::Status status = check.FillGpuLimits(&spec);
+    return status.ok()
+               ? absl::StrCat(spec.gpu().memory_limit_bytes(), " ", spec.gpu().workspace_limit_bytes())
+               : std::string(status.message());
+  };
+  EXPECT_EQ(filled("", 0, 0), "5000 70");
+  EXPECT_EQ(filled("", 4000, 80), "4000 80");
+  EXPECT_THAT(filled("", 5001, 0), HasSubstr("above the 5000"));
+  EXPECT_EQ(filled("device_kind: DEVICE_KIND_CPU", 0, 0), "0 0");
+}
+
 TEST(DeviceCheckTest, PriorityIsWords) {
   EXPECT_THAT(*ParseDevicePriority(""), ElementsAre(v1::DEVICE_KIND_GPU, v1::DEVICE_KIND_CPU));
   EXPECT_THAT(*ParseDevicePriority(" CPU, gpu"), ElementsAre(v1::DEVICE_KIND_CPU, v1::DEVICE_KIND_GPU));

@@ -194,8 +194,9 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
                                                return jobs_->Get(id);
                                              });
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::DeviceKind> priority, DevicePriority());
-  admission_ = std::make_unique<SpecAdmission>(datasets_.get(), weights_.get(), std::move(devices),
-                                               std::move(priority));
+  admission_ = std::make_unique<SpecAdmission>(
+      datasets_.get(), weights_.get(), std::move(devices), std::move(priority),
+      GpuLimits{.memory_bytes = options.gpu_memory_limit, .workspace_bytes = options.gpu_workspace_limit});
 
   WorkerSupervisor::Options worker_options;
   worker_options.worker_program = std::filesystem::absolute(options.worker_program).string();

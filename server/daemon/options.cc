@@ -235,6 +235,21 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str()
       ->group("Devices");
+  app->add_option(
+         "--gpu-memory-limit", options->gpu_memory_limit,
+         "The most of its GPU's memory that one replica may take, such as 20GiB, and what jobs get that do "
+         "not say (gpu.memory_limit_bytes); 0: all that is free")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str()
+      ->group("Devices");
+  app->add_option("--gpu-workspace-limit", options->gpu_workspace_limit,
+                  "Scratch memory of a convolution or product on a GPU, at most, in jobs that do not say "
+                  "(gpu.workspace_limit_bytes); 0: 256MiB")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str()
+      ->group("Devices");
   app->add_option("--worker-program", options->worker_program, "The tandem-worker program")
       ->type_name("FILE")
       ->capture_default_str()
@@ -381,6 +396,9 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   }
   if (options.tls_cert.empty() != options.tls_key.empty()) {
     return absl::InvalidArgumentError("--tls-cert and --tls-key must be given together");
+  }
+  if (options.gpu_memory_limit < 0 || options.gpu_workspace_limit < 0) {
+    return absl::InvalidArgumentError("--gpu-memory-limit and --gpu-workspace-limit must not be below 0");
   }
   if (absl::Status status = CheckFetchOptions(options); !status.ok()) return status;
   return parsed;

@@ -27,6 +27,8 @@ struct DaemonOptions {
   int threads_per_cpu_device = 0;
   int reference_devices = 0;
   int64_t memory_bytes = 0;
+  int64_t gpu_memory_limit = 0;
+  int64_t gpu_workspace_limit = 0;
   std::string worker_program;
   absl::Duration cancel_grace = absl::Seconds(30);
   absl::Duration worker_silence_limit = absl::Seconds(30);

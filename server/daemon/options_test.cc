@@ -49,11 +49,30 @@ TEST(DaemonOptionsTest, TakesTheStateFolderFromTheEnvironment) {
 }
 
 TEST(DaemonOptionsTest, ReadsFlags) {
-  const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions(
-      {"--state-folder", "/s", "--data-folder", "/a", "--data-folder", "/b", "--cpu-devices=3",
-       "--threads-per-cpu-device", "2", "--memory", "2GiB", "--listen", "[::1]:0", "--reference-devices", "1",
-       "--insecure-listen-beyond-loopback", "--log-format", "json"});
+  const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions({"--state-folder",
+                                                                   "/s",
+                                                                   "--data-folder",
+                                                                   "/a",
+                                                                   "--data-folder",
+                                                                   "/b",
+                                                                   "--cpu-devices=3",
+                                                                   "--threads-per-cpu-device",
+                                                                   "2",
+                                                                   "--memory",
+                                                                   "2GiB",
+                                                                   "--listen",
+                                                                   "[::1]:0",
+                                                                   "--reference-devices",
+                                                                   "1",
+                                                                   "--gpu-memory-limit",
+                                                                   "20GiB",
+                                                                   "--gpu-workspace-limit=64MiB",
+                                                                   "--insecure-listen-beyond-loopback",
+                                                                   "--log-format",
+                                                                   "json"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->options.gpu_memory_limit, int64_t{20} << 30);
+  EXPECT_EQ(parsed->options.gpu_workspace_limit, int64_t{64} << 20);
   EXPECT_EQ(parsed->options.state_folder, "/s");
   EXPECT_THAT(parsed->options.data_folders, ElementsAre("/a", "/b"));
   EXPECT_EQ(parsed->options.cpu_devices, 3);

@@ -19,9 +19,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(std::string name, i
         absl::StrCat(name, ": CUDA sees ", count, count == 1 ? " GPU" : " GPUs",
                      " in this process, counted from 0; CUDA_VISIBLE_DEVICES may hide others"));
   }
-  auto context = std::make_shared<cuda::DeviceContext>();
+  auto context = std::make_shared<cuda::DeviceContext>(options);
   context->ordinal = ordinal;
-  context->options = options;
   TANDEM_ASSIGN_OR_RETURN(context->properties, cuda::GetProperties(ordinal));
   if (context->properties.major < 8) {
     return absl::FailedPreconditionError(

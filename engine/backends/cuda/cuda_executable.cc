@@ -103,9 +103,9 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
       input_bytes += Align(buffer.bytes);
     }
   }
-  TANDEM_ASSIGN_OR_RETURN(arena_, DeviceMemory::Allocate(plan.bytes));
-  TANDEM_ASSIGN_OR_RETURN(constants_, DeviceMemory::Allocate(constant_bytes));
-  TANDEM_ASSIGN_OR_RETURN(inputs_, DeviceMemory::Allocate(input_bytes));
+  TANDEM_ASSIGN_OR_RETURN(arena_, device_->memory.Allocate(&MemoryGroups::activations, plan.bytes));
+  TANDEM_ASSIGN_OR_RETURN(constants_, device_->memory.Allocate(&MemoryGroups::data, constant_bytes));
+  TANDEM_ASSIGN_OR_RETURN(inputs_, device_->memory.Allocate(&MemoryGroups::data, input_bytes));
   for (Slot& slot : slots_) {
     TANDEM_ASSIGN_OR_RETURN(slot.memory, PinnedMemory::Allocate(input_bytes));
     TANDEM_ASSIGN_OR_RETURN(slot.copied, Event::Create());

@@ -65,9 +65,9 @@ class CudaExecutable final : public Executable {
   std::vector<Step> steps_;
   std::vector<Segment> segments_;
   std::vector<Place> outputs_;
-  DeviceMemory arena_;
-  DeviceMemory constants_;
-  DeviceMemory inputs_;
+  BudgetedMemory arena_;
+  BudgetedMemory constants_;
+  BudgetedMemory inputs_;
   std::vector<std::byte*> buffers_;  // By buffer.
   struct Input {
     int64_t offset = 0;

@@ -73,7 +73,7 @@ absl::Status CudaVariables::Declare(const Value& value) {
   const auto found = variables_.find(value.name);
   if (found == variables_.end()) {
     names_.push_back(value.name);
-    variables_[value.name] = {value.variable_kind, value.dtype, value.shape, nullptr, DeviceMemory()};
+    variables_[value.name] = {value.variable_kind, value.dtype, value.shape, nullptr, BudgetedMemory()};
     return absl::OkStatus();
   }
   if (found->second.dtype != value.dtype || found->second.shape != value.shape) {
@@ -90,7 +90,8 @@ absl::StatusOr<Layout> CudaVariables::Settle(const std::string& name, const Layo
     Layout layout = layouts_->Settle(name, wanted);
     // A set that was made like another, for a model with other shapes, keeps its own.
     if (layout.shape() != variable.shape || layout.dtype() != variable.dtype) layout = wanted;
-    absl::StatusOr<DeviceMemory> memory = DeviceMemory::Allocate(layout.bytes());
+    absl::StatusOr<BudgetedMemory> memory =
+        device_->memory.Allocate(MemoryGroups::GroupOf(variable.kind), layout.bytes());
     if (!memory.ok()) {
       return absl::Status(memory.status().code(),
                           absl::StrCat("variable \"", name, "\": ", memory.status().message()));

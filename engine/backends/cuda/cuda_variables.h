@@ -55,7 +55,7 @@ class CudaVariables final : public Variables {
     DType dtype;
     Shape shape;
     std::unique_ptr<Layout> layout;  // Null until settled.
-    DeviceMemory memory;
+    BudgetedMemory memory;
   };
   // Of a variable without a layout, left by a graph that did not compile, nobody knows.
   absl::StatusOr<const Variable*> Find(absl::string_view name) const;

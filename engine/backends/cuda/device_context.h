@@ -7,6 +7,7 @@
 #include "engine/backends/cuda/driver/blas.h"
 #include "engine/backends/cuda/driver/dnn.h"
 #include "engine/backends/cuda/driver/driver.h"
+#include "engine/backends/cuda/memory_budget.h"
 #include "engine/tensor/dtype.h"
 
 namespace tandem::cuda {
@@ -25,9 +26,13 @@ struct CudaOptions {
 // What a replica's work on a GPU goes through. Its variables and executables share it, and keep it alive.
 // Used by one thread at a time.
 struct DeviceContext {
+  DeviceContext() = default;
+  explicit DeviceContext(const CudaOptions& options) : options(options), memory(options.memory_limit_bytes) {}
+
   int ordinal = 0;
   CudaOptions options;
   DeviceProperties properties;
+  MemoryBudget memory;
   std::unique_ptr<OwnedStream> stream;
   std::unique_ptr<Blas> blas;
   std::unique_ptr<Dnn> dnn;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/backend/memory_groups.h"
 #include "engine/backend/workspace.h"
 #include "engine/backends/cuda/kernels/convert.h"
 #include "engine/backends/cuda/narrowing.h"
@@ -20,11 +21,12 @@ int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kA
 
 // Of graphs that share variables there are a few: of whole batches, of the last one, for validation. A power
 // of two, so that what is remembered of one network serves its likes.
-int64_t WorkspaceCapOf(const Graph& graph) {
+int64_t WorkspaceCapOf(const Graph& graph, const CudaOptions& options) {
   const int64_t bytes = kWorkspaceCapBytes / 4 + WorkspaceShareBytes(PlanMemory(graph).arena_bytes);
   int64_t cap = 1;
   while (cap <= bytes / 2) cap *= 2;
-  return cap;
+  return std::min(
+      cap, options.workspace_limit_bytes > 0 ? options.workspace_limit_bytes : kGpuWorkspaceLimitBytes);
 }
 
 }  // namespace
@@ -33,7 +35,7 @@ Lowering::Lowering(const Graph& graph, CudaVariables* variables, DeviceContext* 
     : graph_(graph),
       variables_(variables),
       device_(device),
-      workspace_cap_(WorkspaceCapOf(graph)),
+      workspace_cap_(WorkspaceCapOf(graph, device->options)),
       readers_(graph.values().size()),
       is_output_(graph.values().size(), false),
       absorbed_(graph.nodes().size(), false),

@@ -1,0 +1,59 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_MEMORY_BUDGET_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_MEMORY_BUDGET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "engine/backend/memory_groups.h"
+#include "engine/backends/cuda/driver/driver.h"
+
+namespace tandem::cuda {
+
+class MemoryBudget;
+
+// Memory of a device that counts in a budget, which outlives it. A value that owns it.
+class BudgetedMemory {
+ public:
+  BudgetedMemory() = default;
+  ~BudgetedMemory();
+  BudgetedMemory(BudgetedMemory&& other) noexcept { *this = std::move(other); }
+  BudgetedMemory& operator=(BudgetedMemory&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(budget_, other.budget_);
+    std::swap(group_, other.group_);
+    return *this;
+  }
+  std::byte* data() const { return memory_.data(); }
+  int64_t bytes() const { return memory_.bytes(); }
+
+ private:
+  friend class MemoryBudget;
+  DeviceMemory memory_;
+  MemoryBudget* budget_ = nullptr;
+  int64_t MemoryGroups::*group_ = nullptr;
+};
+
+// What a replica has of its GPU's memory, and the most that it may have. Used by one thread at a time.
+class MemoryBudget {
+ public:
+  // 0: as much as there is.
+  explicit MemoryBudget(int64_t limit_bytes = 0) : limit_bytes_(limit_bytes) {}
+  MemoryBudget(const MemoryBudget&) = delete;
+  MemoryBudget& operator=(const MemoryBudget&) = delete;
+
+  // Memory of the thread's device. RESOURCE_EXHAUSTED where it is more than the limit or than the GPU has:
+  // what is had, and what is free.
+  absl::StatusOr<BudgetedMemory> Allocate(int64_t MemoryGroups::*group, int64_t bytes);
+  const MemoryGroups& held() const { return held_; }
+
+ private:
+  friend class BudgetedMemory;
+  const int64_t limit_bytes_;
+  MemoryGroups held_;
+};
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_MEMORY_BUDGET_H_
