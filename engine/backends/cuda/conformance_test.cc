@@ -12,23 +12,26 @@
 namespace tandem {
 namespace {
 
-DeviceMaker Maker(DType compute) {
-  return {.backend = BackendKind::kCuda,
-          .make = [=](int index) -> std::unique_ptr<Device> {
-            auto device = CudaDevice::Open("gpu:" + std::to_string(index), 0, {.compute = compute});
-            if (device.ok()) return *std::move(device);
-            ADD_FAILURE() << device.status();
-            return nullptr;
-          },
-          .make_reference = [] { return CreateReferenceDevice(); },
-          .tolerance = compute == DType::kBFloat16 ? 2e-2 : 1e-5,
-          .host_memory = cuda::IsEmulated()};
+DeviceMaker Maker(DType compute, bool limited) {
+  return {
+      .backend = BackendKind::kCuda,
+      .make = [=](int index) -> std::unique_ptr<Device> {
+        auto device = CudaDevice::Open(
+            "gpu:" + std::to_string(index), 0,
+            {.compute = compute, .max_threads_per_block = limited ? 128 : 0, .max_blocks = limited ? 3 : 0});
+        if (device.ok()) return *std::move(device);
+        ADD_FAILURE() << device.status();
+        return nullptr;
+      },
+      .make_reference = [] { return CreateReferenceDevice(); },
+      .tolerance = compute == DType::kBFloat16 ? 2e-2 : 1e-5,
+      .host_memory = cuda::IsEmulated()};
 }
 
 // None where the machine has no GPU, which is said.
-std::vector<DeviceMaker> Makers(DType compute) {
+std::vector<DeviceMaker> Makers(DType compute, bool limited = false) {
   const absl::StatusOr<int> devices = cuda::CountDevices();
-  if (devices.ok() && *devices > 0) return {Maker(compute)};
+  if (devices.ok() && *devices > 0) return {Maker(compute, limited)};
   std::printf("SKIPPED: DeviceConformance on a GPU (%s): %s\n", std::string(ToString(compute)).c_str(),
               devices.ok() ? "there is none" : std::string(devices.status().message()).c_str());
   return {};
@@ -37,6 +40,9 @@ std::vector<DeviceMaker> Makers(DType compute) {
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceConformance);
 INSTANTIATE_TEST_SUITE_P(Float32, DeviceConformance, testing::ValuesIn(Makers(DType::kFloat32)));
 INSTANTIATE_TEST_SUITE_P(BFloat16, DeviceConformance, testing::ValuesIn(Makers(DType::kBFloat16)));
+// With as few threads a block as a job may ask for, and hardly any blocks.
+INSTANTIATE_TEST_SUITE_P(Limited, DeviceConformance,
+                         testing::ValuesIn(Makers(DType::kFloat32, /*limited=*/true)));
 
 }  // namespace
 }  // namespace tandem

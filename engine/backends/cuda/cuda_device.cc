@@ -6,6 +6,7 @@
 #include "engine/backends/cuda/cuda_executable.h"
 #include "engine/backends/cuda/cuda_variables.h"
 #include "engine/backends/cuda/device_communicator.h"
+#include "engine/backends/cuda/kernels/launch_limits.h"
 #include "engine/backends/cuda/lowering.h"
 #include "engine/base/status_macros.h"
 
@@ -27,6 +28,10 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(std::string name, i
         absl::StrCat(name, ": ", context->properties.name, " has compute capability ",
                      context->properties.major, ".", context->properties.minor, "; 8.0 or newer is needed"));
   }
+  cuda::LaunchLimits limits;
+  if (options.max_threads_per_block > 0) limits.threads = options.max_threads_per_block;
+  if (options.max_blocks > 0) limits.blocks = static_cast<uint64_t>(options.max_blocks);
+  cuda::launch_limits = limits;
   TANDEM_RETURN_IF_ERROR(cuda::UseDevice(ordinal));
   TANDEM_ASSIGN_OR_RETURN(context->stream, cuda::OwnedStream::Create());
   const cuda::LibraryOptions libraries = {.allow_tf32 = options.allow_tf32,

@@ -61,66 +61,72 @@ TANDEM_KERNEL BiasPlainKernel(int64_t elements, int64_t channels, int64_t inner,
 }
 
 Grid BlocksUpTo(int64_t threads) {
-  return {static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, 1 << 16))};
+  const int64_t blocks = (threads + Threads() - 1) / Threads();
+  return WithinLimits({static_cast<unsigned>(std::min<int64_t>(blocks, 1 << 16))});
 }
 
 // Sums over the rows of [rows, columns of kWidth channels] into [pieces, channels]: a block takes a piece of
-// the rows, and up to kThreads columns; its threads stand side by side over as many rows as there is room
-// for.
+// the rows, and up to as many columns as it has threads; its threads stand side by side over as many rows as
+// there is room for.
 template <typename T, int kWidth>
-TANDEM_KERNEL SumRowsKernel(int64_t rows, int64_t columns, int64_t piece, const T* x, float* sums) {
+TANDEM_KERNEL SumRowsKernel(Grid grid, int64_t rows, int64_t columns, int64_t piece, const T* x,
+                            float* sums) {
   __shared__ float shared[kThreads * kWidth];
-  using Items = Pack<T, kWidth>;
-  const int64_t first_column = static_cast<int64_t>(blockIdx.y) * kThreads;
-  const int width = static_cast<int>(min(columns - first_column, static_cast<int64_t>(kThreads)));
-  const int lines = kThreads / width;
-  const int line = static_cast<int>(threadIdx.x) / width;
-  const int column = static_cast<int>(threadIdx.x) % width;
-  const int64_t begin = static_cast<int64_t>(blockIdx.x) * piece;
-  const int64_t end = min(begin + piece, rows);
-  float own[kWidth] = {};
-  if (line < lines) {
-    for (int64_t row = begin + line; row < end; row += lines) {
-      const Items items = reinterpret_cast<const Items*>(x)[row * columns + first_column + column];
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    using Items = Pack<T, kWidth>;
+    const int64_t first_column = static_cast<int64_t>(block.y) * blockDim.x;
+    const int width = static_cast<int>(min(columns - first_column, static_cast<int64_t>(blockDim.x)));
+    const int lines = static_cast<int>(blockDim.x) / width;
+    const int line = static_cast<int>(threadIdx.x) / width;
+    const int column = static_cast<int>(threadIdx.x) % width;
+    const int64_t begin = static_cast<int64_t>(block.x) * piece;
+    const int64_t end = min(begin + piece, rows);
+    float own[kWidth] = {};
+    if (line < lines) {
+      for (int64_t row = begin + line; row < end; row += lines) {
+        const Items items = reinterpret_cast<const Items*>(x)[row * columns + first_column + column];
 #pragma unroll
-      for (int j = 0; j < kWidth; ++j) own[j] += ToFloat(items.items[j]);
-    }
-  }
-#pragma unroll
-  for (int j = 0; j < kWidth; ++j) shared[j * kThreads + threadIdx.x] = own[j];
-  for (int left = lines; left > 1;) {
-    const int half = (left + 1) / 2;
-    __syncthreads();
-    if (line < left - half) {
-#pragma unroll
-      for (int j = 0; j < kWidth; ++j) {
-        own[j] += shared[j * kThreads + threadIdx.x + half * width];
-        shared[j * kThreads + threadIdx.x] = own[j];
+        for (int j = 0; j < kWidth; ++j) own[j] += ToFloat(items.items[j]);
       }
     }
-    left = half;
-  }
-  if (line == 0) {
-    float* to = sums + (static_cast<int64_t>(blockIdx.x) * columns + first_column + column) * kWidth;
 #pragma unroll
-    for (int j = 0; j < kWidth; ++j) to[j] = own[j];
+    for (int j = 0; j < kWidth; ++j) shared[j * kThreads + threadIdx.x] = own[j];
+    for (int left = lines; left > 1;) {
+      const int half = (left + 1) / 2;
+      __syncthreads();
+      if (line < left - half) {
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j) {
+          own[j] += shared[j * kThreads + threadIdx.x + half * width];
+          shared[j * kThreads + threadIdx.x] = own[j];
+        }
+      }
+      left = half;
+    }
+    if (line == 0) {
+      float* to = sums + (static_cast<int64_t>(block.x) * columns + first_column + column) * kWidth;
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) to[j] = own[j];
+    }
   }
 }
 
 // Sums over the positions of [outer, channels, inner] into [outer pieces, channels].
 template <typename T>
-TANDEM_KERNEL SumPlanesKernel(int64_t outer, int64_t channels, int64_t inner, int64_t piece, const T* x,
-                              float* sums) {
-  const int64_t channel = blockIdx.y;
-  const int64_t begin = static_cast<int64_t>(blockIdx.x) * piece;
-  const int64_t end = min(begin + piece, outer);
-  float own = 0;
-  for (int64_t n = begin; n < end; ++n) {
-    const T* plane = x + (n * channels + channel) * inner;
-    for (int64_t i = threadIdx.x; i < inner; i += kThreads) own += ToFloat(plane[i]);
+TANDEM_KERNEL SumPlanesKernel(Grid grid, int64_t outer, int64_t channels, int64_t inner, int64_t piece,
+                              const T* x, float* sums) {
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    const int64_t channel = block.y;
+    const int64_t begin = static_cast<int64_t>(block.x) * piece;
+    const int64_t end = min(begin + piece, outer);
+    float own = 0;
+    for (int64_t n = begin; n < end; ++n) {
+      const T* plane = x + (n * channels + channel) * inner;
+      for (int64_t i = threadIdx.x; i < inner; i += blockDim.x) own += ToFloat(plane[i]);
+    }
+    own = ReduceBlock(own, 0.0f, Sum());
+    if (threadIdx.x == 0) sums[static_cast<int64_t>(block.x) * channels + channel] = own;
   }
-  own = ReduceBlock(own, 0.0f, Sum());
-  if (threadIdx.x == 0) sums[static_cast<int64_t>(blockIdx.x) * channels + channel] = own;
 }
 
 constexpr int64_t kMostPieces = 256;
@@ -159,8 +165,8 @@ void SumRows(int64_t rows, int64_t channels, const Pieces& pieces, DType type, c
       const int64_t columns = channels / kWidth;
       Launch(
           SumRowsKernel<T, kWidth>,
-          {static_cast<unsigned>(pieces.count), static_cast<unsigned>((columns + kThreads - 1) / kThreads)},
-          kThreads, stream, rows, columns, pieces.piece, static_cast<const T*>(x), sums);
+          {static_cast<unsigned>(pieces.count), static_cast<unsigned>((columns + Threads() - 1) / Threads())},
+          Threads(), stream, rows, columns, pieces.piece, static_cast<const T*>(x), sums);
     }
   });
 }
@@ -172,7 +178,7 @@ void AddBias(const ChannelSizes& sizes, bool rows, DType type, const void* x, co
   T* to = static_cast<T*>(y);
   const int64_t elements = sizes.elements();
   if (!rows) {
-    Launch(BiasPlainKernel<T>, BlocksUpTo(elements), kThreads, stream, elements, sizes.channels, sizes.inner,
+    Launch(BiasPlainKernel<T>, BlocksUpTo(elements), Threads(), stream, elements, sizes.channels, sizes.inner,
            from, bias, relu, to);
     return;
   }
@@ -180,7 +186,7 @@ void AddBias(const ChannelSizes& sizes, bool rows, DType type, const void* x, co
     constexpr int kWidth = decltype(width)::value;
     if constexpr (kWidth * sizeof(T) <= 16) {
       const int64_t packs = elements / kWidth;
-      Launch(BiasLastKernel<T, kWidth>, BlocksUpTo(packs), kThreads, stream, packs, sizes.channels / kWidth,
+      Launch(BiasLastKernel<T, kWidth>, BlocksUpTo(packs), Threads(), stream, packs, sizes.channels / kWidth,
              from, bias, relu, to);
     }
   });
@@ -212,7 +218,7 @@ void SumChannels(const ChannelSizes& sizes, bool channels_last, DType type, cons
       SumRows<T>(sizes.outer * sizes.inner, sizes.channels, pieces, type, x, first, stream);
     } else {
       Launch(SumPlanesKernel<T>, {static_cast<unsigned>(pieces.count), static_cast<unsigned>(sizes.channels)},
-             kThreads, stream, sizes.outer, sizes.channels, sizes.inner, pieces.piece,
+             Threads(), stream, sizes.outer, sizes.channels, sizes.inner, pieces.piece,
              static_cast<const T*>(x), first);
     }
   });

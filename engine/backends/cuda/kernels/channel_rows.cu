@@ -10,7 +10,8 @@ Division DivideSums(const ChannelRows& sizes) {
   Division division;
   WithPackOf(sizes, [&](auto pack) {
     constexpr int kPack = sizeof(pack.items) / sizeof(pack.items[0]);
-    division = Divide(sizes.rows, sizes.channels, kPack, kSumThreads, kSumBlocks * sizes.multiprocessors);
+    division =
+        Divide(sizes.rows, sizes.channels, kPack, Threads(kSumThreads), kSumBlocks * sizes.multiprocessors);
   });
   return division;
 }

@@ -42,11 +42,11 @@ inline Division Divide(int64_t rows, int64_t channels, int pack, int threads, in
 // What a thread of a block has.
 template <int kPack>
 struct ShareOf {
-  __device__ ShareOf(const Division& division, int64_t all_rows, int64_t channels)
+  __device__ ShareOf(const BlockLoop& block, const Division& division, int64_t all_rows, int64_t channels)
       : column(threadIdx.x % division.tile),
         row(threadIdx.x / division.tile),
-        channel((static_cast<int64_t>(blockIdx.y) * division.tile + column) * kPack),
-        begin(blockIdx.x * division.piece),
+        channel((static_cast<int64_t>(block.y) * division.tile + column) * kPack),
+        begin(block.x * division.piece),
         end(begin + division.piece < all_rows ? begin + division.piece : all_rows),
         works(row < division.rows && channel < channels) {}
 
@@ -90,11 +90,15 @@ __device__ const float* SumRows(const float (&sums)[kCount], const Division& div
   float* own = all + threadIdx.x;
 #pragma unroll
   for (int j = 0; j < kCount; ++j) own[j * kSumThreads] = sums[j];
+  // Of threads that a limit has left out.
+  for (int i = threadIdx.x + blockDim.x; i < kSumThreads; i += blockDim.x) {
+    for (int j = 0; j < kCount; ++j) all[j * kSumThreads + i] = 0;
+  }
   __syncthreads();
   if (kWarpSize % division.tile == 0) {
     // A warp for each sum: a lane's numbers are all of one column.
     const int lane = threadIdx.x % kWarpSize;
-    for (int j = threadIdx.x / kWarpSize; j < kCount; j += kSumThreads / kWarpSize) {
+    for (int j = threadIdx.x / kWarpSize; j < kCount; j += blockDim.x / kWarpSize) {
       float sum = 0;
 #pragma unroll
       for (int i = 0; i < kSumThreads; i += kWarpSize) sum += all[j * kSumThreads + i + lane];
@@ -122,8 +126,8 @@ __device__ const float* SumRows(const float (&sums)[kCount], const Division& div
 // says what is added: its Channels are what a thread keeps of channels, Load(first) is what it needs of a
 // row, and Add adds that up.
 template <int kPack, typename Terms>
-__device__ void SumPiece(const ShareOf<kPack>& share, const Division& division, int64_t channels,
-                         const Terms& terms, float* partials) {
+__device__ void SumPiece(const BlockLoop& block, const ShareOf<kPack>& share, const Division& division,
+                         int64_t channels, const Terms& terms, float* partials) {
   float sums[2 * kPack] = {};
   if (share.works) {
     const typename Terms::Channels of(terms, share.channel, share.begin * channels + share.channel);
@@ -144,12 +148,12 @@ __device__ void SumPiece(const ShareOf<kPack>& share, const Division& division, 
   }
   const float* all = SumRows(sums, division, share.row);
   const int width = division.tile * kPack;
-  const int64_t first = static_cast<int64_t>(blockIdx.y) * width;
-  for (int i = threadIdx.x; i < 2 * width; i += kSumThreads) {
+  const int64_t first = static_cast<int64_t>(block.y) * width;
+  for (int i = threadIdx.x; i < 2 * width; i += blockDim.x) {
     const int which = i / width;
     const int channel = i % width;
     if (first + channel < channels) {
-      partials[(blockIdx.x * 2 + which) * channels + first + channel] =
+      partials[(block.x * 2 + which) * channels + first + channel] =
           all[(which * kPack + channel % kPack) * kSumThreads + channel / kPack];
     }
   }
@@ -158,47 +162,53 @@ __device__ void SumPiece(const ShareOf<kPack>& share, const Division& division, 
 // Of each piece by itself.
 template <int kPack, typename Terms>
 TANDEM_KERNEL __launch_bounds__(kSumThreads)
-    SumPiecesKernel(int64_t rows, int64_t channels, Division division, Terms terms, float* partials) {
-  SumPiece(ShareOf<kPack>(division, rows, channels), division, channels, terms, partials);
+    SumPiecesKernel(Grid grid, int64_t rows, int64_t channels, Division division, Terms terms,
+                    float* partials) {
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    SumPiece(block, ShareOf<kPack>(block, division, rows, channels), division, channels, terms, partials);
+  }
 }
 
 // Over all rows. finish(channel, sums) is called once.
 template <int kPack, typename Terms, typename Finish>
-TANDEM_KERNEL __launch_bounds__(kSumThreads) SumKernel(int64_t rows, int64_t channels, Division division,
-                                                       Terms terms, SumScratch scratch, Finish finish) {
-  const ShareOf<kPack> share(division, rows, channels);
-  SumPiece(share, division, channels, terms, scratch.partials);
+TANDEM_KERNEL __launch_bounds__(kSumThreads)
+    SumKernel(Grid grid, int64_t rows, int64_t channels, Division division, Terms terms, SumScratch scratch,
+              Finish finish) {
   __shared__ bool is_last;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    is_last = atomicAdd(scratch.tickets + blockIdx.y, 1u) == gridDim.x - 1;
-    if (is_last) scratch.tickets[blockIdx.y] = 0;
-  }
-  __syncthreads();
-  if (!is_last) return;
-  __threadfence();
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    const ShareOf<kPack> share(block, division, rows, channels);
+    SumPiece(block, share, division, channels, terms, scratch.partials);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      is_last = atomicAdd(scratch.tickets + block.y, 1u) == grid.x - 1;
+      if (is_last) scratch.tickets[block.y] = 0;
+    }
+    __syncthreads();
+    if (!is_last) continue;
+    __threadfence();
 
-  float totals[2 * kPack] = {};
-  if (share.works) {
+    float totals[2 * kPack] = {};
+    if (share.works) {
 #pragma unroll 4
-    for (unsigned piece = share.row; piece < gridDim.x; piece += division.rows) {
-      const float* partial = scratch.partials + piece * 2 * channels + share.channel;
-      const auto one = LoadPack<float, kPack>(partial, 0);
-      const auto other = LoadPack<float, kPack>(partial, channels);
+      for (unsigned piece = share.row; piece < grid.x; piece += division.rows) {
+        const float* partial = scratch.partials + piece * 2 * channels + share.channel;
+        const auto one = LoadPack<float, kPack>(partial, 0);
+        const auto other = LoadPack<float, kPack>(partial, channels);
 #pragma unroll
-      for (int j = 0; j < kPack; ++j) {
-        totals[j] += one.items[j];
-        totals[kPack + j] += other.items[j];
+        for (int j = 0; j < kPack; ++j) {
+          totals[j] += one.items[j];
+          totals[kPack + j] += other.items[j];
+        }
       }
     }
-  }
-  const float* all = SumRows(totals, division, share.row);
-  const int width = division.tile * kPack;
-  const int64_t first = static_cast<int64_t>(blockIdx.y) * width;
-  for (int i = threadIdx.x; i < width; i += kSumThreads) {
-    const float* sum = all + i % kPack * kSumThreads + i / kPack;
-    if (first + i < channels) finish(first + i, sum[0], sum[kPack * kSumThreads]);
+    const float* all = SumRows(totals, division, share.row);
+    const int width = division.tile * kPack;
+    const int64_t first = static_cast<int64_t>(block.y) * width;
+    for (int i = threadIdx.x; i < width; i += blockDim.x) {
+      const float* sum = all + i % kPack * kSumThreads + i / kPack;
+      if (first + i < channels) finish(first + i, sum[0], sum[kPack * kSumThreads]);
+    }
   }
 }
 
@@ -206,20 +216,20 @@ template <int kPack, typename Terms, typename Finish>
 void RunSums(const ChannelRows& sizes, const Terms& terms, const SumScratch& scratch, const Finish& finish,
              Stream stream) {
   const Division division =
-      Divide(sizes.rows, sizes.channels, kPack, kSumThreads, kSumBlocks * sizes.multiprocessors);
-  Launch(SumKernel<kPack, Terms, Finish>, division.grid, kSumThreads, stream, sizes.rows, sizes.channels,
-         division, terms, scratch, finish);
+      Divide(sizes.rows, sizes.channels, kPack, Threads(kSumThreads), kSumBlocks * sizes.multiprocessors);
+  Launch(SumKernel<kPack, Terms, Finish>, division.grid, Threads(kSumThreads), stream, sizes.rows,
+         sizes.channels, division, terms, scratch, finish);
 }
 
 // Of pieces of so many rows each, to partials [pieces, 2, channels].
 template <int kPack, typename Terms>
 void RunPieceSums(const ChannelRows& sizes, int64_t piece, const Terms& terms, float* partials,
                   Stream stream) {
-  Division division = Divide(sizes.rows, sizes.channels, kPack, kSumThreads, 1);
+  Division division = Divide(sizes.rows, sizes.channels, kPack, Threads(kSumThreads), 1);
   division.piece = piece;
   division.grid.x = static_cast<unsigned>(sizes.rows / piece);
-  Launch(SumPiecesKernel<kPack, Terms>, division.grid, kSumThreads, stream, sizes.rows, sizes.channels,
-         division, terms, partials);
+  Launch(SumPiecesKernel<kPack, Terms>, division.grid, Threads(kSumThreads), stream, sizes.rows,
+         sizes.channels, division, terms, partials);
 }
 
 // Calls `function(pack)` with a pack of the type, as wide as the channels allow.

@@ -31,22 +31,24 @@ constexpr int kTile = 32;
 constexpr int kTileThreads = 256;
 
 template <typename X, typename Y>
-TANDEM_KERNEL TransposeKernel(int64_t rows, int64_t columns, const X* x, Y* y) {
+TANDEM_KERNEL TransposeKernel(Grid grid, int64_t rows, int64_t columns, const X* x, Y* y) {
   __shared__ X tile[kTile][kTile + 1];
-  const int64_t base = static_cast<int64_t>(blockIdx.z) * rows * columns;
-  const int64_t first_row = static_cast<int64_t>(blockIdx.y) * kTile;
-  const int64_t first_column = static_cast<int64_t>(blockIdx.x) * kTile;
-  const int lane = threadIdx.x % kTile;
-  for (int i = threadIdx.x / kTile; i < kTile; i += kTileThreads / kTile) {
-    const int64_t row = first_row + i;
-    const int64_t column = first_column + lane;
-    if (row < rows && column < columns) tile[i][lane] = x[base + row * columns + column];
-  }
-  __syncthreads();
-  for (int i = threadIdx.x / kTile; i < kTile; i += kTileThreads / kTile) {
-    const int64_t column = first_column + i;
-    const int64_t row = first_row + lane;
-    if (row < rows && column < columns) y[base + column * rows + row] = Cast<X, Y>()(tile[lane][i]);
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    const int64_t base = static_cast<int64_t>(block.z) * rows * columns;
+    const int64_t first_row = static_cast<int64_t>(block.y) * kTile;
+    const int64_t first_column = static_cast<int64_t>(block.x) * kTile;
+    const int lane = threadIdx.x % kTile;
+    for (int i = threadIdx.x / kTile; i < kTile; i += static_cast<int>(blockDim.x) / kTile) {
+      const int64_t row = first_row + i;
+      const int64_t column = first_column + lane;
+      if (row < rows && column < columns) tile[i][lane] = x[base + row * columns + column];
+    }
+    __syncthreads();
+    for (int i = threadIdx.x / kTile; i < kTile; i += static_cast<int>(blockDim.x) / kTile) {
+      const int64_t column = first_column + i;
+      const int64_t row = first_row + lane;
+      if (row < rows && column < columns) y[base + column * rows + row] = Cast<X, Y>()(tile[lane][i]);
+    }
   }
 }
 
@@ -97,8 +99,8 @@ void Convert(const ChannelSizes& sizes, const void* x_data, bool x_last, void* y
   constexpr int64_t kLayers = 65535;
   for (int64_t outer = 0; outer < sizes.outer; outer += kLayers) {
     const auto layers = static_cast<unsigned>(std::min(kLayers, sizes.outer - outer));
-    Launch(TransposeKernel<X, Y>, {tiles(columns), tiles(rows), layers}, kTileThreads, stream, rows, columns,
-           x + outer * rows * columns, y + outer * rows * columns);
+    Launch(TransposeKernel<X, Y>, {tiles(columns), tiles(rows), layers}, Threads(kTileThreads), stream, rows,
+           columns, x + outer * rows * columns, y + outer * rows * columns);
   }
 }
 

@@ -23,29 +23,31 @@ void RunGather(int64_t count, int64_t rows, int64_t width, const int32_t* indice
 // A block has a place i in `indices`. Where it is the first of its row, the block finds all others of that
 // row and adds them up in their order; no two blocks have the same row.
 template <typename T>
-TANDEM_KERNEL GatherGradKernel(int64_t count, int64_t rows, int64_t width, int64_t padding_index,
+TANDEM_KERNEL GatherGradKernel(Grid grid, int64_t count, int64_t rows, int64_t width, int64_t padding_index,
                                const int32_t* indices, const T* grad_y, float* grad_weight) {
   __shared__ uint32_t votes[kThreads / kWarpSize];
-  const int64_t place = blockIdx.x;
-  const int32_t row = indices[place];
-  if (row < 0 || row >= rows || row == padding_index) return;
-  int before = 0;
-  for (int64_t i = threadIdx.x; i < place; i += kThreads) before += indices[i] == row ? 1 : 0;
-  if (ReduceBlock(before, 0, Sum()) != 0) return;
-  float* sum = grad_weight + row * width;
-  for (int64_t first = place; first < count; first += kThreads) {
-    const int64_t i = first + threadIdx.x;
-    const uint32_t vote = __ballot_sync(0xffffffffu, i < count && indices[i] == row);
-    if (threadIdx.x % kWarpSize == 0) votes[threadIdx.x / kWarpSize] = vote;
-    __syncthreads();
-    for (int warp = 0; warp < kThreads / kWarpSize; ++warp) {
-      for (uint32_t rest = votes[warp]; rest != 0; rest &= rest - 1) {
-        const int lane = __ffs(static_cast<int>(rest)) - 1;
-        const T* grad = grad_y + (first + warp * kWarpSize + lane) * width;
-        for (int64_t d = threadIdx.x; d < width; d += kThreads) sum[d] += ToFloat(grad[d]);
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    const int64_t place = block.x;
+    const int32_t row = indices[place];
+    if (row < 0 || row >= rows || row == padding_index) continue;
+    int before = 0;
+    for (int64_t i = threadIdx.x; i < place; i += blockDim.x) before += indices[i] == row ? 1 : 0;
+    if (ReduceBlock(before, 0, Sum()) != 0) continue;
+    float* sum = grad_weight + row * width;
+    for (int64_t first = place; first < count; first += blockDim.x) {
+      const int64_t i = first + threadIdx.x;
+      const uint32_t vote = __ballot_sync(0xffffffffu, i < count && indices[i] == row);
+      if (threadIdx.x % kWarpSize == 0) votes[threadIdx.x / kWarpSize] = vote;
+      __syncthreads();
+      for (int warp = 0; warp < static_cast<int>(blockDim.x) / kWarpSize; ++warp) {
+        for (uint32_t rest = votes[warp]; rest != 0; rest &= rest - 1) {
+          const int lane = __ffs(static_cast<int>(rest)) - 1;
+          const T* grad = grad_y + (first + warp * kWarpSize + lane) * width;
+          for (int64_t d = threadIdx.x; d < width; d += blockDim.x) sum[d] += ToFloat(grad[d]);
+        }
       }
+      __syncthreads();
     }
-    __syncthreads();
   }
 }
 
@@ -79,7 +81,7 @@ void GatherRowsGrad(int64_t count, int64_t rows, int64_t width, int64_t padding_
   ForEach(rows * width, stream, [=] __device__(int64_t i) { grad_weight[i] = 0; });
   WithNumber(type, [&](auto number) {
     using T = decltype(number);
-    Launch(GatherGradKernel<T>, {static_cast<unsigned>(count)}, kThreads, stream, count, rows, width,
+    Launch(GatherGradKernel<T>, {static_cast<unsigned>(count)}, Threads(), stream, count, rows, width,
            padding_index, indices, static_cast<const T*>(grad_y), grad_weight);
   });
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "engine/backends/cuda/driver/stream.h"
+#include "engine/backends/cuda/kernels/launch_limits.h"
 
 #ifndef __CUDACC__
 #include "engine/backends/cuda/kernels/emulator.h"
@@ -19,12 +20,35 @@
 
 namespace tandem::cuda {
 
-inline constexpr int kThreads = 256;  // Of a block, unless a kernel has a reason for others.
+// The blocks of a grid that one block of its launch does, one after the other: where launches are not
+// limited, its own alone. A kernel whose first parameter is a Grid is given the whole one, and goes
+//   for (BlockLoop block(grid); block.exists(); block.Next()) { ... block.x, block.y, block.z ... }
+// All threads of a block go through all of them.
+class BlockLoop {
+ public:
+  __device__ __forceinline__ explicit BlockLoop(const Grid& grid)
+      : x(blockIdx.x), y(blockIdx.y), z(blockIdx.z), grid_(grid) {}
+  __device__ __forceinline__ bool exists() const { return z < grid_.z; }
+  __device__ __forceinline__ void Next() {
+    x += gridDim.x;
+    if (x >= grid_.x) {
+      x = blockIdx.x;
+      y += gridDim.y;
+    }
+    if (y >= grid_.y) {
+      y = blockIdx.y;
+      z += gridDim.z;
+    }
+    // What the block shares is used again.
+    if (exists()) __syncthreads();
+  }
 
-struct Grid {
-  unsigned x = 1;
-  unsigned y = 1;
-  unsigned z = 1;
+  unsigned x;
+  unsigned y;
+  unsigned z;
+
+ private:
+  const Grid grid_;
 };
 
 #ifdef __CUDACC__
@@ -33,6 +57,15 @@ template <typename... Parameters, typename... Arguments>
 void Launch(void (*kernel)(Parameters...), Grid grid, int threads, Stream stream, Arguments... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   kernel<<<dim3(grid.x, grid.y, grid.z), threads, 0, stream>>>(static_cast<Parameters>(arguments)...);
+}
+
+// Of a kernel with a BlockLoop.
+template <typename... Parameters, typename... Arguments>
+void Launch(void (*kernel)(Grid, Parameters...), Grid grid, int threads, Stream stream,
+            Arguments... arguments) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  const Grid part = WithinLimits(grid);
+  kernel<<<dim3(part.x, part.y, part.z), threads, 0, stream>>>(grid, static_cast<Parameters>(arguments)...);
 }
 
 template <typename Function>
@@ -46,9 +79,10 @@ TANDEM_KERNEL EachKernel(int64_t n, Function function) {
 template <typename Function>
 void ForEach(int64_t n, Stream stream, Function function) {
   if (n <= 0) return;
-  const int64_t blocks = (n + kThreads - 1) / kThreads;
-  EachKernel<<<static_cast<unsigned>(blocks < (1 << 20) ? blocks : 1 << 20), kThreads, 0, stream>>>(n,
-                                                                                                    function);
+  const int threads = Threads();
+  const int64_t blocks = (n + threads - 1) / threads;
+  const Grid grid = WithinLimits({static_cast<unsigned>(blocks < (1 << 20) ? blocks : 1 << 20)});
+  EachKernel<<<grid.x, threads, 0, stream>>>(n, function);
 }
 
 #else
@@ -56,6 +90,15 @@ void ForEach(int64_t n, Stream stream, Function function) {
 template <typename... Parameters, typename... Arguments>
 void Launch(void (*kernel)(Parameters...), Grid grid, int threads, Stream, Arguments... arguments) {
   emulator::Run({grid.x, grid.y, grid.z}, threads, [&] { kernel(static_cast<Parameters>(arguments)...); });
+}
+
+// Of a kernel with a BlockLoop.
+template <typename... Parameters, typename... Arguments>
+void Launch(void (*kernel)(Grid, Parameters...), Grid grid, int threads, Stream, Arguments... arguments) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  const Grid part = WithinLimits(grid);
+  emulator::Run({part.x, part.y, part.z}, threads,
+                [&] { kernel(grid, static_cast<Parameters>(arguments)...); });
 }
 
 template <typename Function>
@@ -66,7 +109,7 @@ void ForEach(int64_t n, Stream, Function function) {
 #endif
 
 // Of a one-dimensional grid with so many threads in all.
-inline Grid BlocksFor(int64_t threads_in_all, int threads = kThreads) {
+inline Grid BlocksFor(int64_t threads_in_all, int threads = Threads()) {
   return {static_cast<unsigned>((threads_in_all + threads - 1) / threads)};
 }
 

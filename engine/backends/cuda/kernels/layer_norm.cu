@@ -13,58 +13,62 @@ __device__ __forceinline__ float InvStdOf(const LayerNormGradIn& in, int64_t row
 }
 
 template <typename T, bool kWholeBlock>
-TANDEM_KERNEL LayerNormKernel(int64_t rows, int64_t channels, const T* x, const float* weight,
-                              const float* bias, float epsilon, T* y, float* means, float* variances) {
-  const RowThreads<kWholeBlock> own(rows);
-  if (!own.exists) return;
-  x += own.row * channels;
-  y += own.row * channels;
-  const float count = static_cast<float>(channels);
-  // About the first number, so that a large mean costs no digits.
-  const float shift = ToFloat(x[0]);
-  float sum = 0;
-  for (int64_t i = own.index; i < channels; i += own.kCount) sum += ToFloat(x[i]) - shift;
-  const float mean = shift + own.Reduce(sum, 0, Sum()) / count;
-  float squares = 0;
-  for (int64_t i = own.index; i < channels; i += own.kCount) {
-    const float difference = ToFloat(x[i]) - mean;
-    squares += difference * difference;
-  }
-  const float variance = own.Reduce(squares, 0, Sum()) / count;
-  const float inv_std = 1.0f / sqrtf(variance + epsilon);
-  // y may be x: nobody reads x[0] any more.
-  for (int64_t i = own.index; i < channels; i += own.kCount) {
-    y[i] = To<T>((ToFloat(x[i]) - mean) * inv_std * weight[i] + bias[i]);
-  }
-  if (own.index == 0) {
-    means[own.row] = mean;
-    variances[own.row] = variance;
+TANDEM_KERNEL LayerNormKernel(Grid grid, int64_t rows, int64_t channels, const T* all_x, const float* weight,
+                              const float* bias, float epsilon, T* all_y, float* means, float* variances) {
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    const RowThreads<kWholeBlock> own(block, rows);
+    if (!own.exists) continue;
+    const T* const x = all_x + own.row * channels;
+    T* const y = all_y + own.row * channels;
+    const float count = static_cast<float>(channels);
+    // About the first number, so that a large mean costs no digits.
+    const float shift = ToFloat(x[0]);
+    float sum = 0;
+    for (int64_t i = own.index; i < channels; i += own.count) sum += ToFloat(x[i]) - shift;
+    const float mean = shift + own.Reduce(sum, 0, Sum()) / count;
+    float squares = 0;
+    for (int64_t i = own.index; i < channels; i += own.count) {
+      const float difference = ToFloat(x[i]) - mean;
+      squares += difference * difference;
+    }
+    const float variance = own.Reduce(squares, 0, Sum()) / count;
+    const float inv_std = 1.0f / sqrtf(variance + epsilon);
+    // y may be x: nobody reads x[0] any more.
+    for (int64_t i = own.index; i < channels; i += own.count) {
+      y[i] = To<T>((ToFloat(x[i]) - mean) * inv_std * weight[i] + bias[i]);
+    }
+    if (own.index == 0) {
+      means[own.row] = mean;
+      variances[own.row] = variance;
+    }
   }
 }
 
 template <typename T, bool kWholeBlock>
-TANDEM_KERNEL LayerNormGradKernel(int64_t rows, int64_t channels, LayerNormGradIn in, T* dx) {
-  const RowThreads<kWholeBlock> own(rows);
-  if (!own.exists) return;
-  const T* x = static_cast<const T*>(in.x) + own.row * channels;
-  const T* dy = static_cast<const T*>(in.dy) + own.row * channels;
-  dx += own.row * channels;
-  const float mean = in.mean[own.row];
-  const float inv_std = InvStdOf(in, own.row);
-  // Means over the row of the gradient of the normal values, and of that times them.
-  float grads = 0;
-  float products = 0;
-  for (int64_t i = own.index; i < channels; i += own.kCount) {
-    const float grad = ToFloat(dy[i]) * in.weight[i];
-    grads += grad;
-    products += grad * (ToFloat(x[i]) - mean) * inv_std;
-  }
-  const float count = static_cast<float>(channels);
-  grads = own.Reduce(grads, 0, Sum()) / count;
-  products = own.Reduce(products, 0, Sum()) / count;
-  for (int64_t i = own.index; i < channels; i += own.kCount) {
-    const float normal = (ToFloat(x[i]) - mean) * inv_std;
-    dx[i] = To<T>(inv_std * (ToFloat(dy[i]) * in.weight[i] - grads - normal * products));
+TANDEM_KERNEL LayerNormGradKernel(Grid grid, int64_t rows, int64_t channels, LayerNormGradIn in, T* all_dx) {
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    const RowThreads<kWholeBlock> own(block, rows);
+    if (!own.exists) continue;
+    const T* x = static_cast<const T*>(in.x) + own.row * channels;
+    const T* dy = static_cast<const T*>(in.dy) + own.row * channels;
+    T* const dx = all_dx + own.row * channels;
+    const float mean = in.mean[own.row];
+    const float inv_std = InvStdOf(in, own.row);
+    // Means over the row of the gradient of the normal values, and of that times them.
+    float grads = 0;
+    float products = 0;
+    for (int64_t i = own.index; i < channels; i += own.count) {
+      const float grad = ToFloat(dy[i]) * in.weight[i];
+      grads += grad;
+      products += grad * (ToFloat(x[i]) - mean) * inv_std;
+    }
+    const float count = static_cast<float>(channels);
+    grads = own.Reduce(grads, 0, Sum()) / count;
+    products = own.Reduce(products, 0, Sum()) / count;
+    for (int64_t i = own.index; i < channels; i += own.count) {
+      const float normal = (ToFloat(x[i]) - mean) * inv_std;
+      dx[i] = To<T>(inv_std * (ToFloat(dy[i]) * in.weight[i] - grads - normal * products));
+    }
   }
 }
 
@@ -118,7 +122,7 @@ void LayerNorm(const ChannelRows& sizes, const void* x, const float* weight, con
   WithNumber(sizes.type, [&](auto number) {
     using T = decltype(number);
     WithRowThreads(sizes.rows, sizes.channels, [&](auto whole_block, Grid grid) {
-      Launch(LayerNormKernel<T, decltype(whole_block)::value>, grid, kRowThreads, stream, sizes.rows,
+      Launch(LayerNormKernel<T, decltype(whole_block)::value>, grid, Threads(kRowThreads), stream, sizes.rows,
              sizes.channels, static_cast<const T*>(x), weight, bias, epsilon, static_cast<T*>(y), mean,
              variance);
     });
@@ -134,8 +138,8 @@ void LayerNormGrad(const ChannelRows& sizes, const LayerNormGradIn& in, const Su
   WithNumber(sizes.type, [&](auto number) {
     using T = decltype(number);
     WithRowThreads(sizes.rows, sizes.channels, [&](auto whole_block, Grid grid) {
-      Launch(LayerNormGradKernel<T, decltype(whole_block)::value>, grid, kRowThreads, stream, sizes.rows,
-             sizes.channels, in, static_cast<T*>(dx));
+      Launch(LayerNormGradKernel<T, decltype(whole_block)::value>, grid, Threads(kRowThreads), stream,
+             sizes.rows, sizes.channels, in, static_cast<T*>(dx));
     });
   });
 }

@@ -36,9 +36,10 @@ template <typename T, typename Function>
 void MapPairs(int64_t elements, const void* a, const void* b, void* y, Function function, Stream stream) {
   if (elements == 0) return;
   const int64_t packs = elements / (16 / static_cast<int64_t>(sizeof(T))) + 1;
-  const int64_t blocks = std::min<int64_t>((packs + kThreads - 1) / kThreads, 1 << 16);
-  Launch(MapPairsKernel<T, Function>, {static_cast<unsigned>(blocks)}, kThreads, stream, elements,
-         static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(y), function);
+  const int threads = Threads();
+  const int64_t blocks = std::min<int64_t>((packs + threads - 1) / threads, 1 << 16);
+  Launch(MapPairsKernel<T, Function>, WithinLimits({static_cast<unsigned>(blocks)}), threads, stream,
+         elements, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(y), function);
 }
 
 }  // namespace tandem::cuda

@@ -162,45 +162,50 @@ void RunAveragePool(const PoolSizes& s, const T* x, T* y, Stream stream) {
 // y [outer][lanes]: the mean over all pixels. A lane of a warp has a pack of channels, and the block's warps
 // share the pixels.
 template <typename T, int kPack>
-TANDEM_KERNEL MeanOfLanesKernel(int64_t pixels, int lanes, float divisor, const T* x, T* y) {
+TANDEM_KERNEL MeanOfLanesKernel(Grid grid, int64_t pixels, int lanes, float divisor, const T* x, T* y) {
   __shared__ float of_warps[kThreads / kWarpSize][kWarpSize][kPack];
-  const int in_warp = threadIdx.x % kWarpSize;
-  const int warp = threadIdx.x / kWarpSize;
-  const int64_t lane = (static_cast<int64_t>(blockIdx.y) * kWarpSize + in_warp) * kPack;
-  float sums[kPack] = {};
-  if (lane < lanes) {
-    const T* image = x + static_cast<int64_t>(blockIdx.x) * pixels * lanes + lane;
-    for (int64_t pixel = warp; pixel < pixels; pixel += kThreads / kWarpSize) {
-      const auto items = *reinterpret_cast<const Pack<T, kPack>*>(image + pixel * lanes);
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    const int in_warp = threadIdx.x % kWarpSize;
+    const int warp = threadIdx.x / kWarpSize;
+    const int64_t lane = (static_cast<int64_t>(block.y) * kWarpSize + in_warp) * kPack;
+    float sums[kPack] = {};
+    if (lane < lanes) {
+      const T* image = x + static_cast<int64_t>(block.x) * pixels * lanes + lane;
+      for (int64_t pixel = warp; pixel < pixels; pixel += blockDim.x / kWarpSize) {
+        const auto items = *reinterpret_cast<const Pack<T, kPack>*>(image + pixel * lanes);
 #pragma unroll
-      for (int k = 0; k < kPack; ++k) sums[k] += ToFloat(items.items[k]);
+        for (int k = 0; k < kPack; ++k) sums[k] += ToFloat(items.items[k]);
+      }
     }
-  }
 #pragma unroll
-  for (int k = 0; k < kPack; ++k) of_warps[warp][in_warp][k] = sums[k];
-  __syncthreads();
-  if (warp != 0 || lane >= lanes) return;
-  Pack<T, kPack> result;
+    for (int k = 0; k < kPack; ++k) of_warps[warp][in_warp][k] = sums[k];
+    __syncthreads();
+    if (warp != 0 || lane >= lanes) continue;
+    Pack<T, kPack> result;
 #pragma unroll
-  for (int k = 0; k < kPack; ++k) {
-    for (int other = 1; other < kThreads / kWarpSize; ++other) sums[k] += of_warps[other][in_warp][k];
-    result.items[k] = To<T>(sums[k] / divisor);
+    for (int k = 0; k < kPack; ++k) {
+      for (int other = 1; other < static_cast<int>(blockDim.x) / kWarpSize; ++other)
+        sums[k] += of_warps[other][in_warp][k];
+      result.items[k] = To<T>(sums[k] / divisor);
+    }
+    *reinterpret_cast<Pack<T, kPack>*>(y + static_cast<int64_t>(block.x) * lanes + lane) = result;
   }
-  *reinterpret_cast<Pack<T, kPack>*>(y + static_cast<int64_t>(blockIdx.x) * lanes + lane) = result;
 }
 
 // y [planes]: the mean over all pixels of each; a warp has a plane.
 template <typename T>
-TANDEM_KERNEL MeanOfPlanesKernel(int64_t planes, int64_t pixels, float divisor, const T* x, T* y) {
-  const int64_t plane = static_cast<int64_t>(blockIdx.x) * (kThreads / kWarpSize) + threadIdx.x / kWarpSize;
-  float sum = 0;
-  if (plane < planes) {
-    for (int64_t pixel = threadIdx.x % kWarpSize; pixel < pixels; pixel += kWarpSize) {
-      sum += ToFloat(x[plane * pixels + pixel]);
+TANDEM_KERNEL MeanOfPlanesKernel(Grid grid, int64_t planes, int64_t pixels, float divisor, const T* x, T* y) {
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    const int64_t plane = static_cast<int64_t>(block.x) * (blockDim.x / kWarpSize) + threadIdx.x / kWarpSize;
+    float sum = 0;
+    if (plane < planes) {
+      for (int64_t pixel = threadIdx.x % kWarpSize; pixel < pixels; pixel += kWarpSize) {
+        sum += ToFloat(x[plane * pixels + pixel]);
+      }
     }
+    sum = ReduceWarp(sum, Sum());
+    if (plane < planes && threadIdx.x % kWarpSize == 0) y[plane] = To<T>(sum / divisor);
   }
-  sum = ReduceWarp(sum, Sum());
-  if (plane < planes && threadIdx.x % kWarpSize == 0) y[plane] = To<T>(sum / divisor);
 }
 
 // Where one window covers the image, and so many pixels are summed.
@@ -209,14 +214,14 @@ void RunMean(const PoolSizes& s, const T* x, T* y, Stream stream) {
   const int64_t pixels = s.x.pixels();
   const auto divisor = static_cast<float>(pixels);
   if (s.x.lanes == 1) {
-    Launch(MeanOfPlanesKernel<T>, BlocksFor(s.x.outer * kWarpSize), kThreads, stream, s.x.outer, pixels,
+    Launch(MeanOfPlanesKernel<T>, BlocksFor(s.x.outer * kWarpSize), Threads(), stream, s.x.outer, pixels,
            divisor, x, y);
     return;
   }
   constexpr int kLanes = kWarpSize * kPack;
   const Grid grid = {static_cast<unsigned>(s.x.outer),
                      static_cast<unsigned>((s.x.lanes + kLanes - 1) / kLanes)};
-  Launch(MeanOfLanesKernel<T, kPack>, grid, kThreads, stream, pixels, s.x.lanes, divisor, x, y);
+  Launch(MeanOfLanesKernel<T, kPack>, grid, Threads(), stream, pixels, s.x.lanes, divisor, x, y);
 }
 
 template <typename T, int kPack>

@@ -9,18 +9,17 @@
 
 namespace tandem::cuda {
 
-inline constexpr int kRowThreads = 256;  // Of a block.
+inline constexpr int kRowThreads = 256;  // Of a block, at most.
 
 // The threads that share one row of a matrix: a warp, or where rows are long a block.
 template <bool kWholeBlock>
 struct RowThreads {
-  __device__ explicit RowThreads(int64_t rows)
+  __device__ RowThreads(const BlockLoop& block, int64_t rows)
       : index(kWholeBlock ? threadIdx.x : threadIdx.x % kWarpSize),
-        row(kWholeBlock
-                ? static_cast<int64_t>(blockIdx.x)
-                : static_cast<int64_t>(blockIdx.x) * (kRowThreads / kWarpSize) + threadIdx.x / kWarpSize),
+        count(kWholeBlock ? static_cast<int>(blockDim.x) : kWarpSize),
+        row(kWholeBlock ? static_cast<int64_t>(block.x)
+                        : static_cast<int64_t>(block.x) * (blockDim.x / kWarpSize) + threadIdx.x / kWarpSize),
         exists(row < rows) {}
-  static constexpr int kCount = kWholeBlock ? kRowThreads : kWarpSize;
 
   template <typename Combine>
   __device__ float Reduce(float value, float identity, Combine combine) const {
@@ -28,18 +27,20 @@ struct RowThreads {
   }
 
   int index;  // Of the thread.
+  int count;  // Of the row's threads.
   int64_t row;
   bool exists;  // Of the row: alike in all of its threads.
 };
 
-// Calls `function(whole block, grid)` with a std::bool_constant, as suits rows of so many elements.
+// Calls `function(whole block, grid)` with a std::bool_constant, as suits rows of so many elements; blocks
+// are to have Threads(kRowThreads).
 template <typename Function>
 void WithRowThreads(int64_t rows, int64_t elements, const Function& function) {
-  constexpr int64_t kOfBlock = kRowThreads / kWarpSize;
+  const int64_t of_block = Threads(kRowThreads) / kWarpSize;
   if (elements > 1024) {
     function(std::true_type(), Grid{static_cast<unsigned>(rows)});
   } else {
-    function(std::false_type(), Grid{static_cast<unsigned>((rows + kOfBlock - 1) / kOfBlock)});
+    function(std::false_type(), Grid{static_cast<unsigned>((rows + of_block - 1) / of_block)});
   }
 }
 

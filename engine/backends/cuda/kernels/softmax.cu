@@ -15,47 +15,52 @@ __device__ __forceinline__ int64_t SeenOf(const SoftmaxKind& kind, int64_t line,
 
 // Lines whose elements lie together.
 template <typename T, bool kWholeBlock>
-TANDEM_KERNEL SoftmaxKernel(int64_t lines, int64_t extent, SoftmaxKind kind, const T* x, T* y) {
-  const RowThreads<kWholeBlock> own(lines);
-  if (!own.exists) return;
-  x += own.row * extent;
-  y += own.row * extent;
-  const int64_t seen = SeenOf(kind, own.row, extent);
-  float largest = -INFINITY;
-  for (int64_t i = own.index; i < seen; i += own.kCount) {
-    largest = Maximum()(kind.scale * ToFloat(x[i]), largest);
-  }
-  largest = own.Reduce(largest, -INFINITY, Maximum());
-  float sum = 0;
-  for (int64_t i = own.index; i < seen; i += own.kCount) sum += expf(kind.scale * ToFloat(x[i]) - largest);
-  sum = own.Reduce(sum, 0, Sum());
-  const float log_sum = logf(sum);
-  const float inverse = 1.0f / sum;
-  for (int64_t i = own.index; i < extent; i += own.kCount) {
-    const float shifted = kind.scale * ToFloat(x[i]) - largest;
-    y[i] = To<T>(i >= seen ? 0 : kind.log ? shifted - log_sum : expf(shifted) * inverse);
+TANDEM_KERNEL SoftmaxKernel(Grid grid, int64_t lines, int64_t extent, SoftmaxKind kind, const T* all_x,
+                            T* all_y) {
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    const RowThreads<kWholeBlock> own(block, lines);
+    if (!own.exists) continue;
+    const T* const x = all_x + own.row * extent;
+    T* const y = all_y + own.row * extent;
+    const int64_t seen = SeenOf(kind, own.row, extent);
+    float largest = -INFINITY;
+    for (int64_t i = own.index; i < seen; i += own.count) {
+      largest = Maximum()(kind.scale * ToFloat(x[i]), largest);
+    }
+    largest = own.Reduce(largest, -INFINITY, Maximum());
+    float sum = 0;
+    for (int64_t i = own.index; i < seen; i += own.count) sum += expf(kind.scale * ToFloat(x[i]) - largest);
+    sum = own.Reduce(sum, 0, Sum());
+    const float log_sum = logf(sum);
+    const float inverse = 1.0f / sum;
+    for (int64_t i = own.index; i < extent; i += own.count) {
+      const float shifted = kind.scale * ToFloat(x[i]) - largest;
+      y[i] = To<T>(i >= seen ? 0 : kind.log ? shifted - log_sum : expf(shifted) * inverse);
+    }
   }
 }
 
 template <typename T, bool kWholeBlock>
-TANDEM_KERNEL SoftmaxGradKernel(int64_t lines, int64_t extent, SoftmaxKind kind, const T* y, const T* dy,
-                                T* dx) {
-  const RowThreads<kWholeBlock> own(lines);
-  if (!own.exists) return;
-  y += own.row * extent;
-  dy += own.row * extent;
-  dx += own.row * extent;
-  const int64_t seen = SeenOf(kind, own.row, extent);
-  float sum = 0;
-  for (int64_t i = own.index; i < seen; i += own.kCount) {
-    sum += kind.log ? ToFloat(dy[i]) : ToFloat(dy[i]) * ToFloat(y[i]);
-  }
-  sum = own.Reduce(sum, 0, Sum());
-  for (int64_t i = own.index; i < extent; i += own.kCount) {
-    const float output = ToFloat(y[i]);
-    const float grad = ToFloat(dy[i]);
-    const float result = kind.log ? grad - expf(output) * sum : output * (grad - sum);
-    dx[i] = To<T>(i < seen ? kind.scale * result : 0);
+TANDEM_KERNEL SoftmaxGradKernel(Grid grid, int64_t lines, int64_t extent, SoftmaxKind kind, const T* all_y,
+                                const T* all_dy, T* all_dx) {
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    const RowThreads<kWholeBlock> own(block, lines);
+    if (!own.exists) continue;
+    const T* const y = all_y + own.row * extent;
+    const T* const dy = all_dy + own.row * extent;
+    T* const dx = all_dx + own.row * extent;
+    const int64_t seen = SeenOf(kind, own.row, extent);
+    float sum = 0;
+    for (int64_t i = own.index; i < seen; i += own.count) {
+      sum += kind.log ? ToFloat(dy[i]) : ToFloat(dy[i]) * ToFloat(y[i]);
+    }
+    sum = own.Reduce(sum, 0, Sum());
+    for (int64_t i = own.index; i < extent; i += own.count) {
+      const float output = ToFloat(y[i]);
+      const float grad = ToFloat(dy[i]);
+      const float result = kind.log ? grad - expf(output) * sum : output * (grad - sum);
+      dx[i] = To<T>(i < seen ? kind.scale * result : 0);
+    }
   }
 }
 
@@ -108,7 +113,7 @@ void Softmax(const SoftmaxLines& lines, const SoftmaxKind& kind, const void* x, 
     T* to = static_cast<T*>(y);
     if (lines.stride > 1) return SoftmaxOfStrided(lines, kind.log, from, to, stream);
     WithRowThreads(lines.count, lines.extent, [&](auto whole_block, Grid grid) {
-      Launch(SoftmaxKernel<T, decltype(whole_block)::value>, grid, kRowThreads, stream, lines.count,
+      Launch(SoftmaxKernel<T, decltype(whole_block)::value>, grid, Threads(kRowThreads), stream, lines.count,
              lines.extent, kind, from, to);
     });
   });
@@ -123,8 +128,8 @@ void SoftmaxGrad(const SoftmaxLines& lines, const SoftmaxKind& kind, const void*
     T* to = static_cast<T*>(dx);
     if (lines.stride > 1) return SoftmaxGradOfStrided(lines, kind.log, output, grad, to, stream);
     WithRowThreads(lines.count, lines.extent, [&](auto whole_block, Grid grid) {
-      Launch(SoftmaxGradKernel<T, decltype(whole_block)::value>, grid, kRowThreads, stream, lines.count,
-             lines.extent, kind, output, grad, to);
+      Launch(SoftmaxGradKernel<T, decltype(whole_block)::value>, grid, Threads(kRowThreads), stream,
+             lines.count, lines.extent, kind, output, grad, to);
     });
   });
 }

@@ -35,14 +35,15 @@ struct Sums {
 };
 
 template <int kSums, typename Finish>
-__device__ __forceinline__ void FinishBlock(Sums<kSums> sums, Sums<kSums>* pieces, const Finish& finish) {
+__device__ __forceinline__ void FinishBlock(const BlockLoop& block, const Grid& grid, Sums<kSums> sums,
+                                            Sums<kSums>* pieces, const Finish& finish) {
 #pragma unroll
   for (int i = 0; i < kSums; ++i) sums.of[i] = ReduceBlock(sums.of[i], 0.0, Sum());
   if (threadIdx.x != 0) return;
-  if (gridDim.x == 1) {
+  if (grid.x == 1) {
     finish(sums);
   } else {
-    pieces[blockIdx.x] = sums;
+    pieces[block.x] = sums;
   }
 }
 
@@ -50,41 +51,47 @@ __device__ __forceinline__ void FinishBlock(Sums<kSums> sums, Sums<kSums>* piece
 // row's first thread; the others give anything. Where `counts` is false it takes part in reductions, and
 // writes nothing.
 template <int kLanes, typename Row, typename Finish>
-TANDEM_KERNEL __launch_bounds__(1024)
-    SumRowsKernel(int64_t rows, int64_t rows_of_block, Row row, Sums<Row::kSums>* pieces, Finish finish) {
-  const int lane = threadIdx.x % kLanes;
-  const int group = threadIdx.x / kLanes;
-  const int groups = blockDim.x / kLanes;
-  const int64_t begin = blockIdx.x * rows_of_block;
-  const int64_t end = begin + rows_of_block < rows ? begin + rows_of_block : rows;
-  Sums<Row::kSums> sums;
-  for (double& sum : sums.of) sum = 0;
-  for (int64_t first = begin; first < end; first += groups) {
-    const int64_t n = first + group;
-    const bool counts = n < end;
-    const Sums<Row::kSums> brought = row(counts ? n : end - 1, Lanes<kLanes>{lane}, counts);
-    if (!counts || lane != 0) continue;
-    for (int i = 0; i < Row::kSums; ++i) sums.of[i] += brought.of[i];
+TANDEM_KERNEL __launch_bounds__(1024) SumRowsKernel(Grid grid, int64_t rows, int64_t rows_of_block, Row row,
+                                                    Sums<Row::kSums>* pieces, Finish finish) {
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    const int lane = threadIdx.x % kLanes;
+    const int group = threadIdx.x / kLanes;
+    const int groups = blockDim.x / kLanes;
+    const int64_t begin = block.x * rows_of_block;
+    const int64_t end = begin + rows_of_block < rows ? begin + rows_of_block : rows;
+    Sums<Row::kSums> sums;
+    for (double& sum : sums.of) sum = 0;
+    for (int64_t first = begin; first < end; first += groups) {
+      const int64_t n = first + group;
+      const bool counts = n < end;
+      const Sums<Row::kSums> brought = row(counts ? n : end - 1, Lanes<kLanes>{lane}, counts);
+      if (!counts || lane != 0) continue;
+      for (int i = 0; i < Row::kSums; ++i) sums.of[i] += brought.of[i];
+    }
+    FinishBlock(block, grid, sums, pieces, finish);
   }
-  FinishBlock(sums, pieces, finish);
 }
 
 // The same where there is nothing to add up.
 template <int kLanes, typename Row>
-TANDEM_KERNEL EachRowKernel(int64_t rows, Row row) {
-  const int64_t n = static_cast<int64_t>(blockIdx.x) * (blockDim.x / kLanes) + threadIdx.x / kLanes;
-  const bool counts = n < rows;
-  row(counts ? n : rows - 1, Lanes<kLanes>{static_cast<int>(threadIdx.x % kLanes)}, counts);
+TANDEM_KERNEL EachRowKernel(Grid grid, int64_t rows, Row row) {
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    const int64_t n = static_cast<int64_t>(block.x) * (blockDim.x / kLanes) + threadIdx.x / kLanes;
+    const bool counts = n < rows;
+    row(counts ? n : rows - 1, Lanes<kLanes>{static_cast<int>(threadIdx.x % kLanes)}, counts);
+  }
 }
 
 template <int kSums, typename Finish>
-TANDEM_KERNEL SumPiecesKernel(int count, Sums<kSums>* pieces, Finish finish) {
-  Sums<kSums> sums;
-  for (double& sum : sums.of) sum = 0;
-  for (int i = threadIdx.x; i < count; i += blockDim.x) {
-    for (int j = 0; j < kSums; ++j) sums.of[j] += pieces[i].of[j];
+TANDEM_KERNEL SumPiecesKernel(Grid grid, int count, Sums<kSums>* pieces, Finish finish) {
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    Sums<kSums> sums;
+    for (double& sum : sums.of) sum = 0;
+    for (int i = threadIdx.x; i < count; i += blockDim.x) {
+      for (int j = 0; j < kSums; ++j) sums.of[j] += pieces[i].of[j];
+    }
+    FinishBlock(block, grid, sums, pieces, finish);
   }
-  FinishBlock(sums, pieces, finish);
 }
 
 // Sums what `rows` rows of `width` elements bring, and calls `finish(Sums)` on one thread. `pieces` is memory
@@ -95,10 +102,10 @@ void SumRowsBy(int64_t rows, int64_t width, const Row& row, void* pieces, const 
   // So little is done by one block, in one launch.
   constexpr int64_t kLittle = 16384;
   const bool alone = kLanes <= kWarpSize && rows * width <= kLittle;
-  int64_t threads = kLanes > kWarpSize ? kLanes : kThreads;
+  int64_t threads = Threads();
   if (alone) {
     threads = (rows * kLanes + kWarpSize - 1) / kWarpSize * kWarpSize;
-    if (threads > 1024) threads = 1024;
+    if (threads > Threads(1024)) threads = Threads(1024);
   }
   const int64_t groups = threads / kLanes;
   int64_t blocks = alone ? 1 : (rows + groups - 1) / groups;
@@ -109,7 +116,7 @@ void SumRowsBy(int64_t rows, int64_t width, const Row& row, void* pieces, const 
   Launch(SumRowsKernel<kLanes, Row, Finish>, {static_cast<unsigned>(blocks)}, static_cast<int>(threads),
          stream, rows, rows_of_block, row, sums, finish);
   if (blocks == 1) return;
-  Launch(SumPiecesKernel<Row::kSums, Finish>, {1}, kThreads, stream, static_cast<int>(blocks), sums, finish);
+  Launch(SumPiecesKernel<Row::kSums, Finish>, {1}, Threads(), stream, static_cast<int>(blocks), sums, finish);
 }
 
 // The same with as many threads a row as suit its width.
@@ -117,10 +124,10 @@ template <typename Row, typename Finish>
 void SumRows(int64_t rows, int64_t width, const Row& row, void* pieces, const Finish& finish, Stream stream) {
   if (width <= 32) {
     SumRowsBy<8>(rows, width, row, pieces, finish, stream);
-  } else if (width <= 1024) {
+  } else if (width <= 1024 || Threads() < kThreads) {
     SumRowsBy<32>(rows, width, row, pieces, finish, stream);
   } else {
-    SumRowsBy<256>(rows, width, row, pieces, finish, stream);
+    SumRowsBy<kThreads>(rows, width, row, pieces, finish, stream);
   }
 }
 
@@ -132,9 +139,9 @@ void SumEach(int64_t rows, const Row& row, void* pieces, const Finish& finish, S
 
 template <int kLanes, typename Row>
 void EachRowBy(int64_t rows, const Row& row, Stream stream) {
-  constexpr int kRows = kThreads / kLanes;
-  Launch(EachRowKernel<kLanes, Row>, {static_cast<unsigned>((rows + kRows - 1) / kRows)}, kThreads, stream,
-         rows, row);
+  const int of_block = Threads() / kLanes;
+  Launch(EachRowKernel<kLanes, Row>, {static_cast<unsigned>((rows + of_block - 1) / of_block)}, Threads(),
+         stream, rows, row);
 }
 
 // Calls `row(n, lanes, counts)` for all rows.
@@ -142,10 +149,10 @@ template <typename Row>
 void EachRow(int64_t rows, int64_t width, const Row& row, Stream stream) {
   if (width <= 32) {
     EachRowBy<8>(rows, row, stream);
-  } else if (width <= 1024) {
+  } else if (width <= 1024 || Threads() < kThreads) {
     EachRowBy<32>(rows, row, stream);
   } else {
-    EachRowBy<256>(rows, row, stream);
+    EachRowBy<kThreads>(rows, row, stream);
   }
 }
 

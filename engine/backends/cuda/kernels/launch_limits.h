@@ -1,0 +1,46 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_LAUNCH_LIMITS_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_LAUNCH_LIMITS_H_
+
+#include <cstdint>
+
+namespace tandem::cuda {
+
+inline constexpr int kThreads = 256;  // Of a block, unless a kernel has a reason for others.
+
+struct Grid {
+  unsigned x = 1;
+  unsigned y = 1;
+  unsigned z = 1;
+};
+
+// What launches have at most. Of the whole process, whose GPUs are all one job's; set before the first
+// launch.
+struct LaunchLimits {
+  int threads = 1024;              // Of a block: at least 128, which every kernel can do with.
+  uint64_t blocks = ~uint64_t{0};  // Of a launch.
+};
+inline LaunchLimits launch_limits;
+
+// The threads of a block that is to have so many.
+inline int Threads(int wanted = kThreads) {
+  return wanted < launch_limits.threads ? wanted : launch_limits.threads;
+}
+
+// The part of the grid that is launched.
+inline Grid WithinLimits(const Grid& grid) {
+  uint64_t left = launch_limits.blocks;
+  const auto take = [&left](unsigned wanted) {
+    const unsigned taken = wanted < left ? wanted : left > 0 ? static_cast<unsigned>(left) : 1;
+    left /= taken;
+    return taken;
+  };
+  Grid part;
+  part.x = take(grid.x);
+  part.y = take(grid.y);
+  part.z = take(grid.z);
+  return part;
+}
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_LAUNCH_LIMITS_H_
