@@ -35,6 +35,7 @@
 #include "google/protobuf/text_format.h"
 #include "server/worker/environment_launch.h"
 #include "server/worker/event_reporter.h"
+#include "server/worker/gpu_topology.h"
 #include "server/worker/job_run.h"
 #include "server/worker/model_run.h"
 #include "server/worker/trainer_options.h"
@@ -348,6 +349,10 @@ int Main(int argc, char** argv) {
     return RunGroupMember(*launch);
   }
   spdlog::info("worker begins job={} attempt={} pid={}", launch->job_id(), launch->attempt(), getpid());
+  if (const std::string topology = DescribeGpuTopology({launch->devices().begin(), launch->devices().end()});
+      !topology.empty()) {
+    spdlog::info("GPUs: {}", topology);
+  }
   const int code = RunWorker(*launch, *std::move(lock));
   spdlog::info("worker ends job={} attempt={} code={}", launch->job_id(), launch->attempt(), code);
   return code;
