@@ -4,7 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "engine/backends/device_factory.h"
+#include "engine/backends/cpu/cpu_device.h"
+#include "engine/backends/reference/reference_device.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -14,12 +15,9 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(DeviceProbeTest, WhatWorksPasses) {
-  for (const char* name : {"cpu:0", "reference:0"}) {
-    auto device = OpenDevice(name);
-    ASSERT_TRUE(device.ok()) << device.status();
-    const absl::Status status = ProbeDevice(**device, 1 << 16);
-    EXPECT_TRUE(status.ok()) << name << ": " << status;
-  }
+  CpuDevice cpu("cpu:0", 1);
+  EXPECT_TRUE(ProbeDevice(cpu, 1 << 16).ok());
+  EXPECT_TRUE(ProbeDevice(*CreateReferenceDevice(), 1 << 16).ok());
 }
 
 // One of whose runs, or whose memory, spoils an element.
@@ -76,7 +74,7 @@ class Faulty final : public Device {
     int runs = 0;
   };
 
-  const std::unique_ptr<Device> inner_ = *OpenDevice("cpu:0");
+  const std::unique_ptr<Device> inner_ = std::make_unique<CpuDevice>("cpu:0", 1);
   const int bad_run_;
   const bool bad_memory_;
 };

@@ -120,42 +120,40 @@ __device__ Moments Merge(int64_t replicas, int64_t channels, const float* moment
 
 template <typename T, int kPack>
 TANDEM_KERNEL __launch_bounds__(kApplyThreads)
-    ApplyKernel(Grid grid, int64_t rows, int64_t channels, Division division, ChannelNorm norm, const T* x,
+    ApplyKernel(int64_t rows, int64_t channels, Division division, ChannelNorm norm, const T* x,
                 const T* addend, bool relu, T* y) {
-  for (BlockLoop block(grid); block.exists(); block.Next()) {
-    const ShareOf<kPack> share(block, division, rows, channels);
-    if (!share.works) continue;
-    float mean[kPack], factor[kPack], bias[kPack];
+  const ShareOf<kPack> share(division, blockIdx.x, division.first_tile + blockIdx.y, rows, channels);
+  if (!share.works) return;
+  float mean[kPack], factor[kPack], bias[kPack];
 #pragma unroll
-    for (int j = 0; j < kPack; ++j) {
-      mean[j] = norm.mean[share.channel + j];
-      factor[j] = FactorOf(norm, share.channel + j);
-      bias[j] = norm.bias[share.channel + j];
+  for (int j = 0; j < kPack; ++j) {
+    mean[j] = norm.mean[share.channel + j];
+    factor[j] = FactorOf(norm, share.channel + j);
+    bias[j] = norm.bias[share.channel + j];
+  }
+  // From the last row back: those were read last when sums were taken, and are near still.
+  for (int64_t row = share.end - 1 - share.row; row >= share.begin; row -= kRowsInFlight * division.rows) {
+    Pack<T, kPack> items[kRowsInFlight];
+    Pack<T, kPack> others[kRowsInFlight];
+#pragma unroll
+    for (int i = 0; i < kRowsInFlight; ++i) {
+      const int64_t at = row - i * division.rows;
+      if (at < share.begin) continue;
+      items[i] = LoadPack<T, kPack>(x, at * channels + share.channel);
+      if (addend != nullptr) others[i] = LoadPack<T, kPack>(addend, at * channels + share.channel);
     }
-    // From the last row back: those were read last when sums were taken, and are near still.
-    for (int64_t row = share.end - 1 - share.row; row >= share.begin; row -= kRowsInFlight * division.rows) {
-      Pack<T, kPack> items[kRowsInFlight];
-      Pack<T, kPack> others[kRowsInFlight];
 #pragma unroll
-      for (int i = 0; i < kRowsInFlight; ++i) {
-        const int64_t at = row - i * division.rows;
-        if (at < share.begin) continue;
-        items[i] = LoadPack<T, kPack>(x, at * channels + share.channel);
-        if (addend != nullptr) others[i] = LoadPack<T, kPack>(addend, at * channels + share.channel);
+    for (int i = 0; i < kRowsInFlight; ++i) {
+      const int64_t at = row - i * division.rows;
+      if (at < share.begin) continue;
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) {
+        float number = Normalized(ToFloat(items[i].items[j]), mean[j], factor[j], bias[j]);
+        if (addend != nullptr) number += ToFloat(others[i].items[j]);
+        if (relu && number < 0) number = 0;
+        items[i].items[j] = To<T>(number);
       }
-#pragma unroll
-      for (int i = 0; i < kRowsInFlight; ++i) {
-        const int64_t at = row - i * division.rows;
-        if (at < share.begin) continue;
-#pragma unroll
-        for (int j = 0; j < kPack; ++j) {
-          float number = Normalized(ToFloat(items[i].items[j]), mean[j], factor[j], bias[j]);
-          if (addend != nullptr) number += ToFloat(others[i].items[j]);
-          if (relu && number < 0) number = 0;
-          items[i].items[j] = To<T>(number);
-        }
-        StorePack(items[i], y, at * channels + share.channel);
-      }
+      StorePack(items[i], y, at * channels + share.channel);
     }
   }
 }
@@ -226,49 +224,47 @@ struct FinishGrad {
 
 template <typename T, int kPack, bool kRepeated>
 TANDEM_KERNEL __launch_bounds__(kApplyThreads)
-    GradKernel(Grid grid, int64_t rows, int64_t channels, Division division, ChannelNorm norm, const T* x,
-               const T* dy, const float* dweight, const float* dbias, T* dx) {
-  for (BlockLoop block(grid); block.exists(); block.Next()) {
-    const ShareOf<kPack> share(block, division, rows, channels);
-    if (!share.works) continue;
-    float mean[kPack], factor[kPack], slope[kPack], offset[kPack], bias[kPack];
+    GradKernel(int64_t rows, int64_t channels, Division division, ChannelNorm norm, const T* x, const T* dy,
+               const float* dweight, const float* dbias, T* dx) {
+  const ShareOf<kPack> share(division, blockIdx.x, division.first_tile + blockIdx.y, rows, channels);
+  if (!share.works) return;
+  float mean[kPack], factor[kPack], slope[kPack], offset[kPack], bias[kPack];
 #pragma unroll
-    for (int j = 0; j < kPack; ++j) {
-      const int64_t channel = share.channel + j;
-      mean[j] = norm.mean[channel];
-      const float inv_std = InvStdOf(norm, channel);
-      factor[j] = norm.weight[channel] * inv_std;
-      slope[j] = offset[j] = 0;
-      if (dweight != nullptr) {
-        const float share_of_row = -factor[j] / static_cast<float>(rows);
-        slope[j] = share_of_row * inv_std * dweight[channel];
-        offset[j] = share_of_row * dbias[channel];
-      }
-      if (kRepeated) bias[j] = norm.bias[channel];
+  for (int j = 0; j < kPack; ++j) {
+    const int64_t channel = share.channel + j;
+    mean[j] = norm.mean[channel];
+    const float inv_std = InvStdOf(norm, channel);
+    factor[j] = norm.weight[channel] * inv_std;
+    slope[j] = offset[j] = 0;
+    if (dweight != nullptr) {
+      const float share_of_row = -factor[j] / static_cast<float>(rows);
+      slope[j] = share_of_row * inv_std * dweight[channel];
+      offset[j] = share_of_row * dbias[channel];
     }
-    for (int64_t row = share.end - 1 - share.row; row >= share.begin; row -= kRowsInFlight * division.rows) {
-      Pack<T, kPack> items[kRowsInFlight];
-      Pack<T, kPack> grads[kRowsInFlight];
+    if (kRepeated) bias[j] = norm.bias[channel];
+  }
+  for (int64_t row = share.end - 1 - share.row; row >= share.begin; row -= kRowsInFlight * division.rows) {
+    Pack<T, kPack> items[kRowsInFlight];
+    Pack<T, kPack> grads[kRowsInFlight];
 #pragma unroll
-      for (int i = 0; i < kRowsInFlight; ++i) {
-        const int64_t at = row - i * division.rows;
-        if (at < share.begin) continue;
-        items[i] = LoadPack<T, kPack>(x, at * channels + share.channel);
-        grads[i] = LoadPack<T, kPack>(dy, at * channels + share.channel);
+    for (int i = 0; i < kRowsInFlight; ++i) {
+      const int64_t at = row - i * division.rows;
+      if (at < share.begin) continue;
+      items[i] = LoadPack<T, kPack>(x, at * channels + share.channel);
+      grads[i] = LoadPack<T, kPack>(dy, at * channels + share.channel);
+    }
+#pragma unroll
+    for (int i = 0; i < kRowsInFlight; ++i) {
+      const int64_t at = row - i * division.rows;
+      if (at < share.begin) continue;
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) {
+        const float number = ToFloat(items[i].items[j]);
+        float grad = ToFloat(grads[i].items[j]);
+        if (kRepeated && !(Normalized(number, mean[j], factor[j], bias[j]) > 0)) grad = 0;
+        items[i].items[j] = To<T>(fmaf(factor[j], grad, fmaf(slope[j], number - mean[j], offset[j])));
       }
-#pragma unroll
-      for (int i = 0; i < kRowsInFlight; ++i) {
-        const int64_t at = row - i * division.rows;
-        if (at < share.begin) continue;
-#pragma unroll
-        for (int j = 0; j < kPack; ++j) {
-          const float number = ToFloat(items[i].items[j]);
-          float grad = ToFloat(grads[i].items[j]);
-          if (kRepeated && !(Normalized(number, mean[j], factor[j], bias[j]) > 0)) grad = 0;
-          items[i].items[j] = To<T>(fmaf(factor[j], grad, fmaf(slope[j], number - mean[j], offset[j])));
-        }
-        StorePack(items[i], dx, at * channels + share.channel);
-      }
+      StorePack(items[i], dx, at * channels + share.channel);
     }
   }
 }
@@ -297,9 +293,10 @@ void RunMoments(Pack<T, kPack>, const ChannelRows& sizes, const void* x, const S
 template <typename T, int kPack>
 void RunApply(Pack<T, kPack>, const ChannelRows& sizes, const ChannelNorm& norm, const void* x,
               const void* addend, bool relu, void* y, Stream stream) {
-  const Division division = DivideApply(sizes, kPack);
-  Launch(ApplyKernel<T, kPack>, division.grid, Threads(kApplyThreads), stream, sizes.rows, sizes.channels,
-         division, norm, static_cast<const T*>(x), static_cast<const T*>(addend), relu, static_cast<T*>(y));
+  ForTiles(DivideApply(sizes, kPack), [&](const Division& division) {
+    Launch(ApplyKernel<T, kPack>, division.grid, Threads(kApplyThreads), stream, sizes.rows, sizes.channels,
+           division, norm, static_cast<const T*>(x), static_cast<const T*>(addend), relu, static_cast<T*>(y));
+  });
 }
 
 template <Mask kMask, typename T, int kPack>
@@ -312,10 +309,11 @@ void RunGradSums(Pack<T, kPack>, const ChannelRows& sizes, const ChannelNorm& no
 template <bool kRepeated, typename T, int kPack>
 void RunGrad(Pack<T, kPack>, const ChannelRows& sizes, const ChannelNorm& norm, const BatchNormGradIn& in,
              const float* dweight, const float* dbias, void* dx, Stream stream) {
-  const Division division = DivideApply(sizes, kPack);
-  Launch(GradKernel<T, kPack, kRepeated>, division.grid, Threads(kApplyThreads), stream, sizes.rows,
-         sizes.channels, division, norm, static_cast<const T*>(in.x), static_cast<const T*>(in.dy), dweight,
-         dbias, static_cast<T*>(dx));
+  ForTiles(DivideApply(sizes, kPack), [&](const Division& division) {
+    Launch(GradKernel<T, kPack, kRepeated>, division.grid, Threads(kApplyThreads), stream, sizes.rows,
+           sizes.channels, division, norm, static_cast<const T*>(in.x), static_cast<const T*>(in.dy), dweight,
+           dbias, static_cast<T*>(dx));
+  });
 }
 
 }  // namespace

@@ -78,7 +78,11 @@ TANDEM_KERNEL ChangeKernel(Rule rule, ChangeTable table) {
 
 template <typename Rule>
 void Change(const Rule& rule, const ChangeTable& table, Stream stream) {
-  Launch(ChangeKernel<Rule>, {static_cast<unsigned>(table.piece_count)}, kThreads, stream, rule, table);
+  InParts(table.piece_count, launch_limits.blocks, [&](unsigned first, unsigned count) {
+    ChangeTable part = table;
+    part.pieces += first;
+    Launch(ChangeKernel<Rule>, {count}, Threads(), stream, rule, part);
+  });
 }
 
 }  // namespace tandem::cuda

@@ -18,6 +18,7 @@ struct Division {
   int tile = 1;  // Packs.
   int rows = 1;  // At once.
   int64_t piece = 1;
+  unsigned first_tile = 0;  // Of the launch.
   Grid grid;
 };
 
@@ -33,25 +34,43 @@ inline Division Divide(int64_t rows, int64_t channels, int pack, int threads, in
   division.tile = static_cast<int>(parts(packs, tiles));
   division.rows = threads / division.tile;
   const int64_t most = parts(rows, int64_t{division.rows} * kRowsInFlight);
-  division.piece = parts(rows, std::clamp<int64_t>(blocks / tiles, 1, most));
+  const int64_t pieces =
+      std::min<uint64_t>(std::clamp<int64_t>(blocks / tiles, 1, most), launch_limits.blocks);
+  division.piece = parts(rows, pieces);
   division.grid = {static_cast<unsigned>(parts(rows, division.piece)),
                    static_cast<unsigned>(parts(packs, division.tile))};
   return division;
 }
 
+// Calls `launch(division)` for each launch that takes it, with tiles of its own.
+template <typename Function>
+void ForTiles(const Division& whole, const Function& launch) {
+  InParts(whole.grid.y, launch_limits.blocks / whole.grid.x, [&](unsigned first, unsigned tiles) {
+    Division part = whole;
+    part.first_tile = first;
+    part.grid.y = tiles;
+    launch(part);
+  });
+}
+
 // What a thread of a block has.
 template <int kPack>
 struct ShareOf {
-  __device__ ShareOf(const BlockLoop& block, const Division& division, int64_t all_rows, int64_t channels)
+  __device__ ShareOf(const Division& division, unsigned piece, unsigned tile, int64_t all_rows,
+                     int64_t channels)
       : column(threadIdx.x % division.tile),
         row(threadIdx.x / division.tile),
-        channel((static_cast<int64_t>(block.y) * division.tile + column) * kPack),
-        begin(block.x * division.piece),
+        piece(piece),
+        first(static_cast<int64_t>(tile) * division.tile * kPack),
+        channel(first + column * kPack),
+        begin(piece * division.piece),
         end(begin + division.piece < all_rows ? begin + division.piece : all_rows),
         works(row < division.rows && channel < channels) {}
 
   int column;       // Of the block's tile.
   int row;          // Of those at once.
+  unsigned piece;   // The block's.
+  int64_t first;    // Channel of the block's tile.
   int64_t channel;  // The first.
   int64_t begin;    // Of the block's rows.
   int64_t end;
@@ -126,8 +145,8 @@ __device__ const float* SumRows(const float (&sums)[kCount], const Division& div
 // says what is added: its Channels are what a thread keeps of channels, Load(first) is what it needs of a
 // row, and Add adds that up.
 template <int kPack, typename Terms>
-__device__ void SumPiece(const BlockLoop& block, const ShareOf<kPack>& share, const Division& division,
-                         int64_t channels, const Terms& terms, float* partials) {
+__device__ void SumPiece(const ShareOf<kPack>& share, const Division& division, int64_t channels,
+                         const Terms& terms, float* partials) {
   float sums[2 * kPack] = {};
   if (share.works) {
     const typename Terms::Channels of(terms, share.channel, share.begin * channels + share.channel);
@@ -148,12 +167,12 @@ __device__ void SumPiece(const BlockLoop& block, const ShareOf<kPack>& share, co
   }
   const float* all = SumRows(sums, division, share.row);
   const int width = division.tile * kPack;
-  const int64_t first = static_cast<int64_t>(block.y) * width;
+  const int64_t first = share.first;
   for (int i = threadIdx.x; i < 2 * width; i += blockDim.x) {
     const int which = i / width;
     const int channel = i % width;
     if (first + channel < channels) {
-      partials[(block.x * 2 + which) * channels + first + channel] =
+      partials[(share.piece * 2 + which) * channels + first + channel] =
           all[(which * kPack + channel % kPack) * kSumThreads + channel / kPack];
     }
   }
@@ -165,60 +184,60 @@ TANDEM_KERNEL __launch_bounds__(kSumThreads)
     SumPiecesKernel(Grid grid, int64_t rows, int64_t channels, Division division, Terms terms,
                     float* partials) {
   for (BlockLoop block(grid); block.exists(); block.Next()) {
-    SumPiece(block, ShareOf<kPack>(block, division, rows, channels), division, channels, terms, partials);
+    SumPiece(ShareOf<kPack>(division, block.x, block.y, rows, channels), division, channels, terms, partials);
   }
 }
 
 // Over all rows. finish(channel, sums) is called once.
 template <int kPack, typename Terms, typename Finish>
-TANDEM_KERNEL __launch_bounds__(kSumThreads)
-    SumKernel(Grid grid, int64_t rows, int64_t channels, Division division, Terms terms, SumScratch scratch,
-              Finish finish) {
+TANDEM_KERNEL __launch_bounds__(kSumThreads) SumKernel(int64_t rows, int64_t channels, Division division,
+                                                       Terms terms, SumScratch scratch, Finish finish) {
+  const unsigned tile = division.first_tile + blockIdx.y;
+  const ShareOf<kPack> share(division, blockIdx.x, tile, rows, channels);
+  SumPiece(share, division, channels, terms, scratch.partials);
   __shared__ bool is_last;
-  for (BlockLoop block(grid); block.exists(); block.Next()) {
-    const ShareOf<kPack> share(block, division, rows, channels);
-    SumPiece(block, share, division, channels, terms, scratch.partials);
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      is_last = atomicAdd(scratch.tickets + block.y, 1u) == grid.x - 1;
-      if (is_last) scratch.tickets[block.y] = 0;
-    }
-    __syncthreads();
-    if (!is_last) continue;
-    __threadfence();
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    is_last = atomicAdd(scratch.tickets + tile, 1u) == gridDim.x - 1;
+    if (is_last) scratch.tickets[tile] = 0;
+  }
+  __syncthreads();
+  if (!is_last) return;
+  __threadfence();
 
-    float totals[2 * kPack] = {};
-    if (share.works) {
+  float totals[2 * kPack] = {};
+  if (share.works) {
 #pragma unroll 4
-      for (unsigned piece = share.row; piece < grid.x; piece += division.rows) {
-        const float* partial = scratch.partials + piece * 2 * channels + share.channel;
-        const auto one = LoadPack<float, kPack>(partial, 0);
-        const auto other = LoadPack<float, kPack>(partial, channels);
+    for (unsigned piece = share.row; piece < gridDim.x; piece += division.rows) {
+      const float* partial = scratch.partials + piece * 2 * channels + share.channel;
+      const auto one = LoadPack<float, kPack>(partial, 0);
+      const auto other = LoadPack<float, kPack>(partial, channels);
 #pragma unroll
-        for (int j = 0; j < kPack; ++j) {
-          totals[j] += one.items[j];
-          totals[kPack + j] += other.items[j];
-        }
+      for (int j = 0; j < kPack; ++j) {
+        totals[j] += one.items[j];
+        totals[kPack + j] += other.items[j];
       }
     }
-    const float* all = SumRows(totals, division, share.row);
-    const int width = division.tile * kPack;
-    const int64_t first = static_cast<int64_t>(block.y) * width;
-    for (int i = threadIdx.x; i < width; i += blockDim.x) {
-      const float* sum = all + i % kPack * kSumThreads + i / kPack;
-      if (first + i < channels) finish(first + i, sum[0], sum[kPack * kSumThreads]);
-    }
+  }
+  const float* all = SumRows(totals, division, share.row);
+  const int width = division.tile * kPack;
+  const int64_t first = static_cast<int64_t>(tile) * width;
+  for (int i = threadIdx.x; i < width; i += blockDim.x) {
+    const float* sum = all + i % kPack * kSumThreads + i / kPack;
+    if (first + i < channels) finish(first + i, sum[0], sum[kPack * kSumThreads]);
   }
 }
 
 template <int kPack, typename Terms, typename Finish>
 void RunSums(const ChannelRows& sizes, const Terms& terms, const SumScratch& scratch, const Finish& finish,
              Stream stream) {
-  const Division division =
+  const Division whole =
       Divide(sizes.rows, sizes.channels, kPack, Threads(kSumThreads), kSumBlocks * sizes.multiprocessors);
-  Launch(SumKernel<kPack, Terms, Finish>, division.grid, Threads(kSumThreads), stream, sizes.rows,
-         sizes.channels, division, terms, scratch, finish);
+  ForTiles(whole, [&](const Division& division) {
+    Launch(SumKernel<kPack, Terms, Finish>, division.grid, Threads(kSumThreads), stream, sizes.rows,
+           sizes.channels, division, terms, scratch, finish);
+  });
 }
 
 // Of pieces of so many rows each, to partials [pieces, 2, channels].

@@ -158,7 +158,11 @@ void ConvertLayout(const ChannelSizes& sizes, const void* x, DType x_type, bool 
 }
 
 void NarrowTensors(const NarrowTable& table, Stream stream) {
-  Launch(NarrowKernel, {static_cast<unsigned>(table.piece_count)}, kThreads, stream, table);
+  InParts(table.piece_count, launch_limits.blocks, [&](unsigned first, unsigned count) {
+    NarrowTable part = table;
+    part.pieces += first;
+    Launch(NarrowKernel, {count}, Threads(), stream, part);
+  });
 }
 
 }  // namespace tandem::cuda

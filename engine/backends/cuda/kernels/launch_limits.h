@@ -41,6 +41,16 @@ inline Grid WithinLimits(const Grid& grid) {
   return part;
 }
 
+// Calls `launch(first, count)` for each launch that so many blocks, or lines of blocks, take, where one has
+// at most so many.
+template <typename Function>
+void InParts(unsigned blocks, uint64_t most, const Function& launch) {
+  const unsigned step = most == 0 ? 1 : most < blocks ? static_cast<unsigned>(most) : blocks;
+  for (unsigned first = 0; first < blocks; first += step) {
+    launch(first, blocks - first < step ? blocks - first : step);
+  }
+}
+
 }  // namespace tandem::cuda
 
 #endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_LAUNCH_LIMITS_H_

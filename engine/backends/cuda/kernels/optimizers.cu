@@ -397,8 +397,11 @@ void RunUpdate(const LambUpdate& update, const ChangeTable& table, UpdateTime ti
                Stream stream) {
   auto* trust = static_cast<double*>(scratch);
   double* squares = trust + table.tensor_count;
-  Launch(LambMomentsKernel, {static_cast<unsigned>(table.piece_count)}, kThreads, stream, update, table, time,
-         squares);
+  InParts(table.piece_count, launch_limits.blocks, [&](unsigned first, unsigned count) {
+    ChangeTable part = table;
+    part.pieces += first;
+    Launch(LambMomentsKernel, {count}, Threads(), stream, update, part, time, squares + 2 * first);
+  });
   LambTrust(table, squares, trust, stream);
   Change(LambRule{update, time, trust}, table, stream);
 }

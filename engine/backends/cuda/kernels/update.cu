@@ -92,8 +92,12 @@ void ClampTensors(const ChangeTable& table, float limit, Stream stream) {
 void ClipTensors(const ChangeTable& table, double limit, double epsilon, void* scratch, Stream stream) {
   auto* factor = static_cast<double*>(scratch);
   double* squares = factor + 1;
-  Launch(SquaresKernel, {static_cast<unsigned>(table.piece_count)}, kThreads, stream, table, squares);
-  Launch(ClipFactorKernel, {1}, kThreads, stream, table.piece_count, squares, limit, epsilon, factor);
+  InParts(table.piece_count, launch_limits.blocks, [&](unsigned first, unsigned count) {
+    ChangeTable part = table;
+    part.pieces += first;
+    Launch(SquaresKernel, {count}, Threads(), stream, part, squares + first);
+  });
+  Launch(ClipFactorKernel, {1}, Threads(), stream, table.piece_count, squares, limit, epsilon, factor);
   Change(FactorRule{factor}, table, stream);
 }
 
