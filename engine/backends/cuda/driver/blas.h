@@ -1,12 +1,14 @@
 #ifndef TANDEM_ENGINE_BACKENDS_CUDA_DRIVER_BLAS_H_
 #define TANDEM_ENGINE_BACKENDS_CUDA_DRIVER_BLAS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "engine/backends/cuda/driver/driver.h"
 #include "engine/tensor/dtype.h"
 
@@ -68,6 +70,9 @@ struct LibraryOptions {
   bool allow_tf32 = false;     // For float32 products and convolutions.
   bool deterministic = false;  // Only algorithms that give the same bits every time.
 };
+// What a library's choice for a problem is remembered by: all that it depends on, in one line.
+std::string PlanKey(absl::string_view library, size_t version, absl::string_view gpu,
+                    const LibraryOptions& options, absl::string_view spec, int64_t workspace_cap);
 
 // UNAVAILABLE where the library is not found, with where it was looked for.
 absl::StatusOr<std::unique_ptr<Blas>> CreateBlas(const LibraryOptions& options);

@@ -289,8 +289,7 @@ class LtBlas final : public Blas {
       return std::unique_ptr<Gemm>(std::move(gemm));
     }
     const std::string key =
-        absl::StrCat("cublasLt ", handle_->api.version(), " ", gpu_, options_.allow_tf32 ? " tf32 " : " ",
-                     spec.ToString(), " within ", workspace_cap);
+        PlanKey("cublasLt", handle_->api.version(), gpu_, options_, spec.ToString(), workspace_cap);
     if (const auto known = chosen_.find(key); known != chosen_.end()) {
       if (gemm->Reuse(known->second, workspace_cap)) return std::unique_ptr<Gemm>(std::move(gemm));
     }

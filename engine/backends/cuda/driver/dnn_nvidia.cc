@@ -122,8 +122,7 @@ class CudnnDnn final : public Dnn {
                                                     int64_t workspace_cap) override {
     TANDEM_RETURN_IF_ERROR(CheckSpec(spec));
     const std::string key =
-        absl::StrCat("cudnn ", handle_->api.get_version(), " ", gpu_, options_.allow_tf32 ? " tf32 " : " ",
-                     spec.ToString(), " within ", workspace_cap);
+        PlanKey("cudnn", handle_->api.get_version(), gpu_, options_, spec.ToString(), workspace_cap);
     auto planned = planned_.find(key);
     if (planned == planned_.end()) {
       absl::StatusOr<std::shared_ptr<const Convolution>> made = PlanNew(spec, key, workspace_cap);

@@ -31,4 +31,10 @@ std::string ConvolutionSpec::ToString() const {
                       groups, bias ? " bias" : "", relu ? " relu" : "", " ", tandem::ToString(type));
 }
 
+std::string PlanKey(absl::string_view library, size_t version, absl::string_view gpu,
+                    const LibraryOptions& options, absl::string_view spec, int64_t workspace_cap) {
+  return absl::StrCat(library, " ", version, " ", gpu, options.allow_tf32 ? " tf32 " : " ", spec, " within ",
+                      workspace_cap);
+}
+
 }  // namespace tandem::cuda
