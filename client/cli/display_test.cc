@@ -179,6 +179,21 @@ cancelled after 10.0 s: cancelled by a user
 )");
 }
 
+TEST(PlainDisplayTest, AScaledLossShowsItsScaleAndWhatWasLeftOut) {
+  FakeTerminal terminal;
+  Story story(terminal);
+  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  v1::JobEvent progress = story.Progress(10);
+  progress.mutable_progress()->set_loss_scale(65536);
+  display->OnEvent(progress);
+  v1::JobEvent epoch = story.Epoch(1, 0.85);
+  epoch.mutable_epoch()->set_skipped_steps(2);
+  display->OnEvent(epoch);
+  EXPECT_THAT(terminal.out(), AllOf(HasSubstr("12,100 images/s  loss scale 65536"),
+                                    HasSubstr("learning rate 0.02  2 steps skipped\n")));
+}
+
 TEST(PlainDisplayTest, AJobGoesOnAfterAPauseAndAFailureAndReportsAtItsEnd) {
   FakeTerminal terminal;
   Story story(terminal);

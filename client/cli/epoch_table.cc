@@ -47,6 +47,13 @@ std::vector<Cell> Cells(const v1::EpochSummary& epoch) {
   };
 }
 
+// "  3 steps skipped"; empty where there were none.
+std::string Skipped(const v1::EpochSummary& epoch) {
+  const int64_t steps = epoch.skipped_steps();
+  return steps == 0 ? ""
+                    : absl::StrCat("  ", FormatCount(steps), steps == 1 ? " step" : " steps", " skipped");
+}
+
 }  // namespace
 
 std::string EpochTable::Row(const v1::EpochSummary& epoch, int width) {
@@ -65,6 +72,10 @@ std::string EpochTable::Row(const v1::EpochSummary& epoch, int width) {
     const std::string padded = PadLeft(cell.value, column);
     absl::StrAppend(&row, gap, marked ? style_.Green(padded) : padded);
   }
+  // Beside the columns, as hardly any epoch has some.
+  if (const std::string skipped = Skipped(epoch); used + skipped.size() <= static_cast<size_t>(width)) {
+    absl::StrAppend(&row, style_.Dim(skipped));
+  }
   std::string text = began_ ? "" : style_.Dim(headings) + "\n";
   began_ = true;
   return absl::StrCat(text, row, "\n");
@@ -76,7 +87,7 @@ std::string PlainEpoch(const v1::EpochSummary& epoch) {
   if (epoch.has_validation()) AppendMeasures("val", epoch.validation(), &text);
   absl::StrAppend(&text, absl::StrFormat("  %.2f s  ", epoch.training_seconds() + epoch.validation_seconds()),
                   FormatRate(epoch.images_per_second()), " images/s  learning rate ",
-                  FormatSetting(epoch.learning_rate()));
+                  FormatSetting(epoch.learning_rate()), Skipped(epoch));
   return text;
 }
 

@@ -83,6 +83,9 @@ std::string ProgressLine(const JobProgress& job, absl::Time now, int width, bool
     for (std::string& measure : Measures(progress.training())) facts.push_back(std::move(measure));
     facts.push_back(FormatRate(progress.images_per_second()) + " img/s");
     facts.push_back(absl::StrCat("step ", FormatCount(progress.step()), "/", FormatCount(progress.steps())));
+    if (progress.loss_scale() != 0) {
+      facts.push_back(absl::StrCat("loss scale ", FormatSetting(progress.loss_scale())));
+    }
   }
   std::string tail;
   int bar = width - DisplayWidth(head) - 4;
@@ -106,6 +109,9 @@ std::string PlainProgress(const JobProgress& job, absl::Time now) {
                    Percent(job.Fraction()), "%)")};
   for (std::string& measure : Measures(progress.training())) facts.push_back(std::move(measure));
   facts.push_back(FormatRate(progress.images_per_second()) + " images/s");
+  if (progress.loss_scale() != 0) {
+    facts.push_back(absl::StrCat("loss scale ", FormatSetting(progress.loss_scale())));
+  }
   if (const auto left = job.TimeLeft(now)) facts.push_back(FormatClock(*left) + " left");
   return absl::StrJoin(facts, "  ");
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/backend/layer_cases.h"
 #include "engine/backend/loss_cases.h"
+#include "engine/backend/loss_scaling_cases.h"
 #include "engine/backend/optimizer_cases.h"
 #include "engine/backend/sequence_cases.h"
 #include "engine/base/status_macros.h"
@@ -325,6 +326,7 @@ std::vector<OpCase> MakeOpCases() {
   for (OpCase& loss_case : LossCases()) cases.push_back(std::move(loss_case));
   for (OpCase& layer_case : LayerCases()) cases.push_back(std::move(layer_case));
   for (OpCase& optimizer_case : OptimizerCases()) cases.push_back(std::move(optimizer_case));
+  for (OpCase& scaling_case : LossScalingCases()) cases.push_back(std::move(scaling_case));
   for (OpCase& sequence_case : SequenceCases()) cases.push_back(std::move(sequence_case));
   cases.push_back(AnyOutput());
   return cases;

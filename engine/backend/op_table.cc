@@ -94,6 +94,7 @@ constexpr Row kTable[] = {
     {"split", kByReference | kByCpu | kByCuda},
     {"split_heads", kByReference | kByCpu | kByCuda},
     {"sum_of_each", kByReference | kByCpu | kByCuda},
+    {"unscale_gradients", kByReference | kByCuda},
     {"upsample", kByReference | kByCpu | kByCuda},
     {"upsample_grad", kByReference | kByCpu | kByCuda},
     {"value_loss", kByReference | kByCpu | kByCuda},

@@ -13,8 +13,8 @@ namespace tandem {
 // How a device is used.
 struct DeviceOptions {
   int threads = 1;  // Where its kind has threads; below 1 counts as 1.
-  DType compute =
-      DType::kFloat32;  // Or bfloat16: what networks are computed in. The reference backend has its own.
+  // What networks are computed in: float32, bfloat16 or float16. The reference backend has its own.
+  DType compute = DType::kFloat32;
   // Of GPUs; see v1::Training.
   bool allow_tf32 = false;
   bool deterministic = false;

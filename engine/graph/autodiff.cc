@@ -50,11 +50,18 @@ class Gradients {
   std::vector<std::vector<ValueId>> terms_;
 };
 
-absl::Status CheckArguments(const Graph& graph, ValueId loss, absl::Span<const ValueId> targets) {
+absl::Status CheckArguments(const Graph& graph, ValueId loss, absl::Span<const ValueId> targets,
+                            ValueId scale) {
   const Value& value = graph.value(loss);
   if (value.shape.rank() != 0 || !IsFloatingPoint(value.dtype)) {
     return absl::InvalidArgumentError(absl::StrCat("the loss must be a floating-point scalar, not ",
                                                    TensorType{value.dtype, value.shape}.ToString()));
+  }
+  if (scale != kNoValue &&
+      (graph.value(scale).dtype != value.dtype || graph.value(scale).shape != value.shape)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the loss is scaled by ", TensorType{graph.value(scale).dtype, graph.value(scale).shape}.ToString(),
+        ", which is not of its type"));
   }
   for (const ValueId target : targets) {
     if (!IsFloatingPoint(graph.value(target).dtype)) {
@@ -114,11 +121,12 @@ std::map<NodeId, std::vector<size_t>> TargetsByFirstReader(const Graph& graph,
 
 absl::StatusOr<std::vector<ValueId>> AppendGradients(Graph& graph, ValueId loss,
                                                      absl::Span<const ValueId> targets,
-                                                     const GradientReady& on_ready) {
-  TANDEM_RETURN_IF_ERROR(CheckArguments(graph, loss, targets));
+                                                     const GradientReady& on_ready, ValueId scale) {
+  TANDEM_RETURN_IF_ERROR(CheckArguments(graph, loss, targets, scale));
   const std::vector<bool> leads = LeadsFrom(graph, targets);
   Gradients gradients(graph, graph.values().size());
-  gradients.Contribute(loss, graph.AddConstant(1, graph.value(loss).dtype, Shape()));
+  gradients.Contribute(loss,
+                       scale == kNoValue ? graph.AddConstant(1, graph.value(loss).dtype, Shape()) : scale);
 
   const std::map<NodeId, std::vector<size_t>> ready = TargetsByFirstReader(graph, targets);
   std::vector<ValueId> result(targets.size(), kNoValue);

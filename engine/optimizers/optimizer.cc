@@ -317,7 +317,7 @@ bool IsFrozen(const v1::Optimizer& optimizer, const Value& parameter) {
 
 absl::Status AddUpdates(const v1::Optimizer& optimizer, absl::Span<const ValueId> parameters,
                         absl::Span<const ValueId> gradients, ValueId learning_rate, ValueId step,
-                        Graph& graph) {
+                        Graph& graph, ValueId apply) {
   if (KindOf(optimizer) == nullptr) return absl::InvalidArgumentError("the optimizer names no kind");
   TANDEM_RETURN_IF_ERROR(CheckNames(optimizer, parameters, graph));
   std::vector<ValueId> changed;
@@ -351,6 +351,7 @@ absl::Status AddUpdates(const v1::Optimizer& optimizer, absl::Span<const ValueId
           absl::StrCat(state.name, "/", parameter.name), VariableKind::kOptimizerState,
           state.scalar ? DType::kFloat64 : parameter.dtype, state.scalar ? Shape() : parameter.shape));
     }
+    if (apply != kNoValue) inputs.push_back(apply);
     TANDEM_RETURN_IF_ERROR(graph.AddNode(update.op, std::move(inputs)).status());
   }
   return absl::OkStatus();

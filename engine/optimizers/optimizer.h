@@ -24,11 +24,12 @@ bool IsFrozen(const v1::Optimizer& optimizer, const Value& parameter);
 // Appends the clipping of `gradients`, if it is asked for, and the update of each of the variables
 // `parameters` by its gradient, with the state that the optimizer keeps for it, variables named
 // "<optimizer's quantity>/<parameter>". `learning_rate` is float64 [], `step` int64 [], the steps taken
-// before this one. A parameter that stays as it is has kNoValue for its gradient. INVALID_ARGUMENT, as
-// CheckOptimizer's, for a group's name that no parameter has.
+// before this one. A parameter that stays as it is has kNoValue for its gradient. `apply`, if given, is
+// float64 []: where it is 0, nothing changes. INVALID_ARGUMENT, as CheckOptimizer's, for a group's name that
+// no parameter has.
 absl::Status AddUpdates(const v1::Optimizer& optimizer, absl::Span<const ValueId> parameters,
                         absl::Span<const ValueId> gradients, ValueId learning_rate, ValueId step,
-                        Graph& graph);
+                        Graph& graph, ValueId apply = kNoValue);
 
 }  // namespace tandem
 

@@ -66,7 +66,7 @@ absl::Status CheckCheckpointFits(const v1::JobSpec& job, const DatasetInfo& data
   std::vector<std::string> of_model, of_optimizer;
   for (const ValueId id : step.graph.variables()) {
     const Value& value = step.graph.value(id);
-    if (value.variable_kind == VariableKind::kMeter) continue;
+    if (value.variable_kind == VariableKind::kMeter || IsOfLossScaling(value.name)) continue;
     std::vector<std::string>& faults =
         value.variable_kind == VariableKind::kOptimizerState ? of_optimizer : of_model;
     const auto found = there.find(value.name);
@@ -82,6 +82,7 @@ absl::Status CheckCheckpointFits(const v1::JobSpec& job, const DatasetInfo& data
   }
   // Names of what the optimizer keeps begin with what it is.
   for (const auto& [name, entry] : there) {
+    if (IsOfLossScaling(name)) continue;
     (absl::StrContains(name, '/') ? of_optimizer : of_model).push_back(absl::StrCat("it has ", name, " too"));
   }
   FieldViolations violations;

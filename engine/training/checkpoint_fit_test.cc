@@ -64,6 +64,12 @@ TEST(CheckpointFitTest, OneOfTheJobFits) {
   other.mutable_training()->mutable_optimizer()->mutable_adam()->set_learning_rate(0.5);
   other.mutable_training()->clear_schedule();
   EXPECT_TRUE(CheckCheckpointFits(other, Data(), checkpoint).ok());
+  // The scale of a loss may begin anew, or end.
+  other.mutable_training()->set_precision(v1::PRECISION_FLOAT16);
+  EXPECT_TRUE(CheckCheckpointFits(other, Data(), checkpoint).ok());
+  SafetensorsHeader scaled = checkpoint;
+  scaled.tensors["shared/loss_scaling/scale"] = {.dtype = DType::kFloat32, .shape = Shape()};
+  EXPECT_TRUE(CheckCheckpointFits(spec, Data(), scaled).ok());
   v1::JobSpec averaging = SmallJob(2, "steps: 7");
   averaging.mutable_replicas()->mutable_parameter_averaging()->set_every_iterations(5);
   EXPECT_TRUE(CheckCheckpointFits(averaging, Data(), CheckpointOf(averaging)).ok());

@@ -43,7 +43,11 @@ absl::StatusOr<std::vector<std::vector<double>>> GatherNumbers(const std::vector
 
 absl::StatusOr<std::vector<Measurement>> GatherMeasurements(const Measurement& own,
                                                             Communicator* communicator) {
-  std::vector<double> numbers = {static_cast<double>(own.samples), own.data_wait_seconds, own.reduce_seconds,
+  std::vector<double> numbers = {static_cast<double>(own.samples),
+                                 own.data_wait_seconds,
+                                 own.reduce_seconds,
+                                 own.loss_scale,
+                                 static_cast<double>(own.skipped_steps),
                                  static_cast<double>(own.sums.size())};
   const size_t head = numbers.size();
   numbers.insert(numbers.end(), own.sums.begin(), own.sums.end());
@@ -58,7 +62,9 @@ absl::StatusOr<std::vector<Measurement>> GatherMeasurements(const Measurement& o
     measurement.samples = static_cast<int64_t>(given[0]);
     measurement.data_wait_seconds = given[1];
     measurement.reduce_seconds = given[2];
-    const auto sums = static_cast<size_t>(given[3]);
+    measurement.loss_scale = given[3];
+    measurement.skipped_steps = static_cast<int64_t>(given[4]);
+    const auto sums = static_cast<size_t>(given[5]);
     const absl::Span<const double> rest = absl::MakeConstSpan(given).subspan(head);
     measurement.sums.assign(rest.begin(), rest.begin() + sums);
     if (own.evaluator == nullptr) continue;

@@ -12,6 +12,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/data/dealing.h"
 #include "engine/graph/memory_plan.h"
+#include "engine/graph/ops/unscale_gradients.h"
 #include "engine/layers/model.h"
 #include "engine/losses/loss.h"
 #include "engine/metrics/evaluator.h"
@@ -361,6 +362,14 @@ void FillIntervalDefaults(Interval* interval) {
   if (interval->every_epochs() == 0 && interval->every_steps() == 0) interval->set_every_epochs(1);
 }
 
+void FillScalingDefaults(v1::LossScaling* scaling) {
+  const LossScalingSettings defaults;
+  if (!scaling->has_initial_scale()) scaling->set_initial_scale(65536);
+  if (!scaling->has_growth_factor()) scaling->set_growth_factor(defaults.growth_factor);
+  if (!scaling->has_backoff_factor()) scaling->set_backoff_factor(defaults.backoff_factor);
+  if (scaling->growth_interval() == 0) scaling->set_growth_interval(defaults.growth_interval);
+}
+
 // After the metrics' defaults.
 void FillStoppingDefaults(v1::Training* training) {
   if (training->has_early_stopping()) FillEarlyStoppingDefaults(training->mutable_early_stopping());
@@ -388,7 +397,14 @@ std::vector<int64_t> BatchSizes(int64_t samples, int64_t batch) {
 }  // namespace
 
 DType ComputeTypeOf(const v1::Training& training) {
-  return training.precision() == v1::PRECISION_BFLOAT16 ? DType::kBFloat16 : DType::kFloat32;
+  switch (training.precision()) {
+    case v1::PRECISION_BFLOAT16:
+      return DType::kBFloat16;
+    case v1::PRECISION_FLOAT16:
+      return DType::kFloat16;
+    default:
+      return DType::kFloat32;
+  }
 }
 
 void FillDefaults(v1::JobSpec* spec) {
@@ -409,6 +425,9 @@ void FillDefaults(v1::JobSpec* spec) {
   FillStoppingDefaults(training);
   if (training->has_weight_average() && !training->weight_average().has_decay()) {
     training->mutable_weight_average()->set_decay(0.999);
+  }
+  if (training->precision() == v1::PRECISION_FLOAT16) {
+    FillScalingDefaults(training->mutable_loss_scaling());
   }
   if (training->accumulation_steps() == 0) training->set_accumulation_steps(1);
   FillIntervalDefaults(training->mutable_validation());

@@ -26,7 +26,8 @@ struct JobPlan {
   std::vector<std::string> ops;   // Kinds of op that a device must offer, sorted, each once.
 };
 
-// The type in which devices that keep float32 parameters compute the network: float32 or bfloat16.
+// The type in which devices that keep float32 parameters compute the network: float32, bfloat16 or
+// float16.
 DType ComputeTypeOf(const v1::Training& training);
 
 // Sets every field that has a default and that `spec` leaves out to that default: names of layers and of the

@@ -150,7 +150,17 @@ absl::Status Replica::InitializeParameters() {
     TANDEM_ASSIGN_OR_RETURN(const Tensor value, variables_->Read(parameter.name));
     TANDEM_RETURN_IF_ERROR(variables_->Write(AverageName(parameter.name), value));
   }
-  return absl::OkStatus();
+  return InitializeLossScale();
+}
+
+absl::Status Replica::InitializeLossScale() {
+  if (!ScalesLoss()) return absl::OkStatus();
+  double scale = context_.spec->training().loss_scaling().initial_scale();
+  if (device_->dtype() == DType::kFloat32) {
+    using Limits = std::numeric_limits<float>;
+    scale = std::clamp<double>(scale, Limits::min(), Limits::max());
+  }
+  return variables_->Write(kLossScale, Tensor::Of<double>({}, {scale}));
 }
 
 absl::StatusOr<double> Replica::ParametersDigest() const {
@@ -237,6 +247,12 @@ absl::StatusOr<Measurement> Replica::TakeTraining() {
   measurement.data_wait_seconds = waited - std::exchange(wait_seconds_, waited);
   const double reduced = communicator_.seconds();
   measurement.reduce_seconds = reduced - std::exchange(reduce_seconds_, reduced);
+  if (ScalesLoss()) {
+    TANDEM_ASSIGN_OR_RETURN(const Tensor scale, variables_->Read(kLossScale));
+    measurement.loss_scale = scale.CastTo(DType::kFloat64).data<double>()[0];
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<double> skipped, TakeMeter(kSkippedMeter));
+    measurement.skipped_steps = static_cast<int64_t>(skipped[0]);
+  }
   return measurement;
 }
 
@@ -319,12 +335,20 @@ absl::StatusOr<ReplicaVariables> Replica::ReadVariables(const Alike& alike) cons
 }
 
 absl::Status Replica::RestoreVariables(const std::map<std::string, const Tensor*>& values) {
+  // What the loss is scaled by may begin anew, and is left where the loss is not scaled any more.
+  TANDEM_RETURN_IF_ERROR(InitializeLossScale());
+  const size_t given = std::count_if(values.begin(), values.end(),
+                                     [&](const auto& value) { return !IsOfLossScaling(value.first); });
   size_t wanted = 0;
   for (const std::string& name : variables_->names()) {
     TANDEM_ASSIGN_OR_RETURN(const VariableKind kind, variables_->kind(name));
     if (kind == VariableKind::kMeter) continue;
-    ++wanted;
     const auto found = values.find(name);
+    if (IsOfLossScaling(name)) {
+      if (found == values.end()) continue;
+    } else {
+      ++wanted;
+    }
     if (found == values.end()) {
       return absl::FailedPreconditionError(absl::StrCat("the checkpoint has no \"", name, "\""));
     }
@@ -334,10 +358,9 @@ absl::Status Replica::RestoreVariables(const std::map<std::string, const Tensor*
           absl::StrCat("the checkpoint is of another job: ", written.message()));
     }
   }
-  if (wanted == values.size()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("the checkpoint is of another job: it has ",
-                                                    values.size(), " variables for a replica that has ",
-                                                    wanted));
+  if (wanted == given) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("the checkpoint is of another job: it has ", given,
+                                                    " variables for a replica that has ", wanted));
 }
 
 }  // namespace tandem

@@ -100,6 +100,9 @@ class Replica {
   absl::Status RunStep(int64_t step);
   // What parameter_averaging averages after `step`.
   absl::Status Average(int64_t step);
+  bool ScalesLoss() const { return variables_->kind(kLossScale).ok(); }
+  // Where it does: the scale that it begins with.
+  absl::Status InitializeLossScale();
   // The meter's sums; cleared.
   absl::StatusOr<std::vector<double>> TakeMeter(const char* name);
 

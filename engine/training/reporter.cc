@@ -90,6 +90,7 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, const AfterStep& aft
   progress.set_images_per_second(Rate(total.samples, seconds));
   progress.set_learning_rate(learning_rate_->Rate(steps - 1));
   progress.set_averagings(averaging_->Averagings(steps));
+  progress.set_loss_scale(LossScaleOf(training_.measurements));
   if (!std::isfinite(progress.training().loss())) {
     return absl::OutOfRangeError(absl::StrCat(
         "the training loss is ", progress.training().loss(), " at step ", steps,
@@ -128,6 +129,7 @@ v1::EpochSummary Reporter::TakeEpoch(int64_t steps) {
   epoch.set_images_per_second(Rate(total.samples, seconds));
   epoch.set_learning_rate(learning_rate_->Rate(steps - 1));
   epoch.set_averagings(averaging_->Averagings(steps));
+  epoch.set_skipped_steps(SkippedStepsOf(epoch_shares_));
   const double loads = std::accumulate(loads_.begin(), loads_.end(), 0.0);
   for (size_t r = 0; r < devices_.size(); ++r) {
     v1::ReplicaShare* share = epoch.add_replicas();

@@ -16,6 +16,7 @@
 #include "engine/graph/ops/batch_norm_sync.h"
 #include "engine/graph/ops/moving_average.h"
 #include "engine/graph/ops/normalize.h"
+#include "engine/graph/ops/unscale_gradients.h"
 #include "engine/layers/model.h"
 #include "engine/losses/loss.h"
 #include "engine/metrics/evaluator.h"
@@ -173,7 +174,41 @@ struct Backward {
   ValueId learning_rate = kNoValue;
   ValueId steps = kNoValue;
   absl::optional<GradientSums> sums;  // None where the share is one part.
+  // Whether the step counts, where that is known by running it alone.
+  ValueId apply = kNoValue;
 };
+
+bool ScalesLoss(const v1::JobSpec& spec) { return spec.training().precision() == v1::PRECISION_FLOAT16; }
+
+ValueId AddLossScale(DType dtype, Graph& graph) {
+  return graph.AddVariable(kLossScale, VariableKind::kOptimizerState, dtype, Shape());
+}
+
+// Brings the gradients back to their size, and says whether the step counts.
+absl::Status AddUnscaling(const v1::LossScaling& scaling, DType dtype, Backward& backward, Graph& graph) {
+  if (backward.gradients.empty()) return absl::OkStatus();
+  ValueId scale = graph.FindVariable(kLossScale);
+  if (scale == kNoValue) scale = AddLossScale(dtype, graph);
+  const auto number = [&](const char* name) {
+    return graph.AddVariable(name, VariableKind::kOptimizerState, DType::kFloat64, Shape());
+  };
+  const ValueId good = number(kGoodSteps);
+  const ValueId skipped = number(kSkippedSteps);
+  const ValueId meter = graph.AddVariable(kSkippedMeter, VariableKind::kMeter, DType::kFloat64, Shape({1}));
+  std::vector<ValueId> inputs = {scale, good, skipped, meter, backward.steps};
+  inputs.insert(inputs.end(), backward.gradients.begin(), backward.gradients.end());
+  const LossScalingSettings settings = {.growth_factor = scaling.growth_factor(),
+                                        .backoff_factor = scaling.backoff_factor(),
+                                        .growth_interval = scaling.growth_interval()};
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                          graph.AddNode(std::make_shared<UnscaleGradientsOp>(
+                                            settings, static_cast<int>(backward.gradients.size())),
+                                        std::move(inputs)));
+  backward.apply = outputs[0];
+  backward.steps = outputs[1];
+  backward.gradients.assign(outputs.begin() + UnscaleGradientsOp::kFirstResult, outputs.end());
+  return absl::OkStatus();
+}
 
 // For a replica with samples.
 absl::StatusOr<Backward> AddBackward(const v1::JobSpec& spec, const DatasetInfo& data, const StepShape& shape,
@@ -204,7 +239,9 @@ absl::StatusOr<Backward> AddBackward(const v1::JobSpec& spec, const DatasetInfo&
     }
     return reduction.has_value() ? reduction->Add(i, gradient) : absl::OkStatus();
   };
-  TANDEM_ASSIGN_OR_RETURN(backward.gradients, AppendGradients(graph, forward.loss, backward.targets, take));
+  const ValueId scale = ScalesLoss(spec) ? AddLossScale(shape.dtype, graph) : kNoValue;
+  TANDEM_ASSIGN_OR_RETURN(backward.gradients,
+                          AppendGradients(graph, forward.loss, backward.targets, take, scale));
   if (backward.sums.has_value()) backward.gradients = summed;
   if (reduction.has_value()) backward.gradients = reduction->reduced();
   return backward;
@@ -262,14 +299,17 @@ absl::StatusOr<Backward> AddIdleBackward(const v1::JobSpec& spec, const DatasetI
   return backward;
 }
 
-absl::Status AddAverages(const v1::WeightAverage& spec, absl::Span<const ValueId> parameters, Graph& graph) {
+absl::Status AddAverages(const v1::WeightAverage& spec, absl::Span<const ValueId> parameters, ValueId apply,
+                         Graph& graph) {
   for (const ValueId parameter : parameters) {
     const std::string name = absl::StrCat(kAveragePrefix, graph.value(parameter).name);
     const DType dtype = graph.value(parameter).dtype;
     const Shape shape = graph.value(parameter).shape;
     const ValueId average = graph.AddVariable(name, VariableKind::kOptimizerState, dtype, shape);
+    std::vector<ValueId> inputs = {average, parameter};
+    if (apply != kNoValue) inputs.push_back(apply);
     TANDEM_RETURN_IF_ERROR(
-        graph.AddNode(std::make_shared<MovingAverageOp>(spec.decay()), {average, parameter}).status());
+        graph.AddNode(std::make_shared<MovingAverageOp>(spec.decay()), std::move(inputs)).status());
   }
   return absl::OkStatus();
 }
@@ -303,6 +343,9 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
   if (targets.empty() && !step.parameters.empty()) {
     return FieldError("training.optimizer.groups", "freeze every parameter; leave one that learns");
   }
+  if (ScalesLoss(spec)) {
+    TANDEM_RETURN_IF_ERROR(AddUnscaling(spec.training().loss_scaling(), shape.dtype, backward, graph));
+  }
   std::vector<ValueId> parameters;
   std::vector<ValueId> gradients_or_none;
   for (const Parameter& parameter : step.parameters) {
@@ -312,7 +355,7 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
                                                         : backward.gradients[target - targets.begin()]);
   }
   const absl::Status updates = AddUpdates(spec.training().optimizer(), parameters, gradients_or_none,
-                                          backward.learning_rate, backward.steps, graph);
+                                          backward.learning_rate, backward.steps, graph, backward.apply);
   if (!updates.ok()) {
     FieldViolations violations;
     violations.AddAll("training.optimizer", updates);
@@ -320,7 +363,7 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
   }
   if (backward.sums.has_value()) TANDEM_RETURN_IF_ERROR(backward.sums->Clear());
   if (spec.training().has_weight_average()) {
-    TANDEM_RETURN_IF_ERROR(AddAverages(spec.training().weight_average(), targets, graph));
+    TANDEM_RETURN_IF_ERROR(AddAverages(spec.training().weight_average(), targets, backward.apply, graph));
   }
   return step;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "engine/data/dataset.h"
 #include "engine/graph/graph.h"
@@ -57,9 +58,24 @@ inline constexpr char kGradientSumPrefix[] = "gradient_sum/";
 // Where the moving average of a parameter is kept, as the optimizer's state: "ema/<parameter>".
 inline constexpr char kAveragePrefix[] = "ema/";
 
+// Where the loss is scaled (PRECISION_FLOAT16), in the optimizer's state: the scale, and the good steps since
+// it was changed; the steps that were left out, which the optimizer does not count. See UnscaleGradientsOp.
+inline constexpr char kLossScale[] = "loss_scaling/scale";
+inline constexpr char kGoodSteps[] = "loss_scaling/good_steps";
+inline constexpr char kSkippedSteps[] = "loss_scaling/skipped_steps";
+// Whether a variable is one of these: a training may go on from a checkpoint of one without them, or the
+// other way round.
+inline bool IsOfLossScaling(absl::string_view variable) {
+  return absl::StartsWith(variable, "loss_scaling/");
+}
+// The steps that were left out since somebody read it: float64 [1].
+inline constexpr char kSkippedMeter[] = "meter/skipped_steps";
+
 // Normalise, forward, loss, backward with the all-reduce of each bucket in it (see gradient_reduction.h)
 // where there are several replicas, update, moving average, meter. With no samples: reduce zeros, as often as
-// the others reduce something, and update.
+// the others reduce something, and update. Where the loss is scaled, gradients are brought back to their size
+// when they are those of the whole batch, and where they are not finite no parameter, state of the optimizer
+// or moving average changes: all replicas that reduce together find the same.
 // An early part: the same up to the gradients, which are added up; the last part reduces the sum. `spec` has
 // its defaults and was checked against `data`. INVALID_ARGUMENT with fields relative to the JobSpec where a
 // tensor would be too large.

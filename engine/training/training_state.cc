@@ -31,7 +31,8 @@ json FromMeasurement(const Measurement& measurement) {
   return {{"sums", std::move(sums)},
           {"samples", measurement.samples},
           {"data_wait_seconds", measurement.data_wait_seconds},
-          {"reduce_seconds", measurement.reduce_seconds}};
+          {"reduce_seconds", measurement.reduce_seconds},
+          {"skipped_steps", measurement.skipped_steps}};
 }
 
 // Reads members of an object, and remembers the first that is not there or not as it should be.
@@ -92,6 +93,10 @@ absl::StatusOr<Measurement> ToMeasurement(const json& value) {
   measurement.samples = reader.Int("samples");
   measurement.data_wait_seconds = reader.Double("data_wait_seconds");
   measurement.reduce_seconds = reader.Double("reduce_seconds");
+  // Older checkpoints have none.
+  if (value.is_object() && value.contains("skipped_steps")) {
+    measurement.skipped_steps = reader.Int("skipped_steps");
+  }
   TANDEM_RETURN_IF_ERROR(reader.status());
   return measurement;
 }

@@ -129,6 +129,8 @@ absl::StatusOr<int64_t> DeviceCheck::Check(const JobPlan& plan, v1::JobSpec* spe
   v1::Replicas* replicas = spec->mutable_replicas();
   const v1::DeviceKind kind = KindFor(*replicas);
   TANDEM_RETURN_IF_ERROR(replicas->devices().empty() ? CheckNumber(*replicas, kind) : CheckNames(*replicas));
+  // First, as a precision may bring ops of its own.
+  TANDEM_RETURN_IF_ERROR(CheckPrecision(spec->training().precision(), kind));
   for (const std::string& op : plan.ops) {
     if (OffersOp(BackendOf(kind), op)) continue;
     return WithReason(
@@ -137,7 +139,6 @@ absl::StatusOr<int64_t> DeviceCheck::Check(const JobPlan& plan, v1::JobSpec* spe
             "', which this network needs: the job could never run. Ask for another device_kind")),
         "OP_NOT_OFFERED");
   }
-  TANDEM_RETURN_IF_ERROR(CheckPrecision(spec->training().precision(), kind));
   int64_t memory_bytes = plan.replica_memory_bytes;
   // Devices of these kinds are shares of the host's memory, so each gives its part to what the job has there.
   const int64_t count = static_cast<int64_t>(LoadsOf(*replicas).size());
@@ -234,8 +235,7 @@ absl::Status DeviceCheck::CheckPrecision(v1::Precision precision, v1::DeviceKind
   if (precision == v1::PRECISION_BFLOAT16 && kind == v1::DEVICE_KIND_CPU) {
     why = ", since this processor has no instructions for it (AVX512_BF16)";
   } else if (precision == v1::PRECISION_FLOAT16) {
-    why =
-        ", which no device offers yet; PRECISION_BFLOAT16 is as fast on GPUs, and its loss needs no scaling";
+    why = ", which GPUs alone do";
   }
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(

@@ -44,6 +44,7 @@ absl::StatusOr<internal::v1::ModelTask> MakeModelTask(const RpcContext& context,
   if (std::find(offered.begin(), offered.end(), job->spec().training().precision()) == offered.end()) {
     // Trained on a GPU, in what this processor has not.
     task.mutable_spec()->mutable_training()->clear_precision();
+    task.mutable_spec()->mutable_training()->clear_loss_scaling();
   }
   return task;
 }

@@ -62,6 +62,7 @@ absl::StatusOr<std::vector<v1::Device>> MakeDevices(const DeviceOptions& options
     device.set_memory_bytes(total - std::min(kGpuOverheadBytes, total / 10));
     device.add_precisions(v1::PRECISION_FLOAT32);
     device.add_precisions(v1::PRECISION_BFLOAT16);
+    device.add_precisions(v1::PRECISION_FLOAT16);
     *device.mutable_gpu() = gpu.status;
   }
   for (int i = 0; i < options.reference_devices; ++i) {

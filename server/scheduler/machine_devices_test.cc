@@ -59,7 +59,8 @@ TEST(MachineDevicesTest, GpusHaveTheirOwnMemory) {
   EXPECT_EQ(gpu.gpu().uuid(), "GPU-a");
   EXPECT_EQ(gpu.threads(), 0);
   EXPECT_EQ(gpu.memory_bytes(), int64_t{98} << 30);
-  EXPECT_THAT(gpu.precisions(), ElementsAre(v1::PRECISION_FLOAT32, v1::PRECISION_BFLOAT16));
+  EXPECT_THAT(gpu.precisions(),
+              ElementsAre(v1::PRECISION_FLOAT32, v1::PRECISION_BFLOAT16, v1::PRECISION_FLOAT16));
   EXPECT_EQ((*devices)[2].name(), "devices/gpu:1");
   EXPECT_EQ((*devices)[2].memory_bytes(), int64_t{9} << 30);
   EXPECT_EQ((*devices)[3].name(), "devices/reference:0");

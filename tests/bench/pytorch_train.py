@@ -3,7 +3,7 @@
 The peer to measure against, on the CPU or a GPU, in the same run as our own:
 
   python3 pytorch_train.py --net lenet|resnet18|matlab-cifar --data DIR --batch 128 \
-      --device cpu|cuda --dtype float32|bfloat16 --channels-last --compile --threads 2 --steps 60
+      --device cpu|cuda --dtype float32|bfloat16|float16 --channels-last --compile --threads 2 --steps 60
   python3 pytorch_train.py ... --ddp 2 --threads 1     # DistributedDataParallel over gloo (nccl on GPUs)
 
 On the CPU set OMP_WAIT_POLICY=passive: without it PyTorch's threads spin against each other on small
@@ -133,13 +133,15 @@ def main(rank, a):
     dtype = getattr(torch, a.dtype)
     amp = torch.autocast(a.device, dtype=torch.bfloat16 if dtype == torch.float32 else dtype,
                          enabled=dtype != torch.float32)
+    scaler = torch.amp.GradScaler(a.device, enabled=dtype == torch.float16)
 
     def step(x, y):
         with amp:
             loss = F.cross_entropy(net(x), y)
         opt.zero_grad(set_to_none=True)
-        loss.backward()
-        opt.step()
+        scaler.scale(loss).backward()
+        scaler.step(opt)
+        scaler.update()
         return loss
 
     if a.compile:

@@ -197,8 +197,11 @@ absl::Status RunBench(const Settings& settings) {
   TANDEM_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJob(settings));
   if (settings.dtype == "bfloat16") {
     spec.mutable_training()->set_precision(v1::PRECISION_BFLOAT16);
+  } else if (settings.dtype == "float16") {
+    spec.mutable_training()->set_precision(v1::PRECISION_FLOAT16);
   } else if (settings.dtype != "float32") {
-    return absl::InvalidArgumentError(absl::StrCat("--dtype=", settings.dtype, ": give float32 or bfloat16"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--dtype=", settings.dtype, ": give float32, bfloat16 or float16"));
   }
   if (settings.tf32) spec.mutable_training()->set_allow_tf32(true);
   const bool by_epoch = settings.epochs > 0 || (!settings.job.empty() && settings.steps == 0);
@@ -269,7 +272,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", settings.batch, "samples in a step, over all replicas");
   app.add_option("--device", settings.device,
                  "cpu, gpu or reference, a device for each replica; or one for all, as gpu:0");
-  app.add_option("--dtype", settings.dtype, "float32 or bfloat16");
+  app.add_option("--dtype", settings.dtype, "float32, bfloat16 or float16");
   app.add_flag("--tf32", settings.tf32, "let a GPU compute float32 with TF32");
   app.add_option("--replicas,--ddp", settings.replicas, "replicas, each on a device of its own");
   app.add_option("--threads", settings.threads, "threads of a replica");

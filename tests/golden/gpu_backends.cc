@@ -26,7 +26,8 @@ std::vector<GoldenBackend> GpuBackends() {
     return {};
   }
   return {{"gpu", [](int) { return OpenGpu(DType::kFloat32); }, 1e-4},
-          {"gpu-bfloat16", [](int) { return OpenGpu(DType::kBFloat16); }, 2e-2, true}};
+          {"gpu-bfloat16", [](int) { return OpenGpu(DType::kBFloat16); }, 2e-2, true},
+          {"gpu-float16", [](int) { return OpenGpu(DType::kFloat16); }, 2e-2, true}};
 }
 
 }  // namespace tandem

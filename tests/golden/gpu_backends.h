@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-// "gpu" and "gpu-bfloat16", on GPU 0 or on the emulation, as the program was linked; none, and a line that
+// "gpu", "gpu-bfloat16" and "gpu-float16", on GPU 0 or on the emulation, as the program was linked; none, and a line that
 // says so, where there is no GPU.
 std::vector<GoldenBackend> GpuBackends();
 

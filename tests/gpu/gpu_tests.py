@@ -57,9 +57,9 @@ def conformance(setting, report):
 
 
 def golden(setting, report):
-    """Golden cases on the GPU in float32 and bfloat16."""
+    """Golden cases on the GPU in float32, bfloat16 and float16."""
     program = setting.program("tests/golden/golden_test")
-    for backend in ("gpu", "gpu-bfloat16"):
+    for backend in ("gpu", "gpu-bfloat16", "gpu-float16"):
         run_tests(setting, report, "golden", program, [f"--backend={backend}", f"--dir={setting.golden_data}"], 240,
                   backend)
 

@@ -70,15 +70,26 @@ TEST_P(ParityTest, AStepOnTheGpuIsAStepOnTheCpu) {
   spec->mutable_training()->set_epochs(1);
   FillDefaults(&*spec);
   DatasetInfo data = {.shape = parity.image, .classes = 10, .train_samples = parity.batch};
-  const absl::StatusOr<StepGraph> step =
-      BuildTrainingGraph(*spec, data, {.samples = parity.batch, .batch_samples = parity.batch});
+  const StepShape shape = {.samples = parity.batch, .batch_samples = parity.batch};
+  const absl::StatusOr<StepGraph> step = BuildTrainingGraph(*spec, data, shape);
   ASSERT_TRUE(step.ok()) << step.status();
+  // The GPU's scales the loss, where it computes in float16.
+  if (parity.compute == DType::kFloat16) {
+    spec->mutable_training()->set_precision(v1::PRECISION_FLOAT16);
+    FillDefaults(&*spec);
+  }
+  const absl::StatusOr<StepGraph> gpu_step = BuildTrainingGraph(*spec, data, shape);
+  ASSERT_TRUE(gpu_step.ok()) << gpu_step.status();
   Side cpu;
   Side gpu;
   ASSERT_NO_FATAL_FAILURE(Open(std::make_unique<CpuDevice>("cpu:0", 2), *step, cpu));
   auto opened = CudaDevice::Open("gpu:0", 0, {.compute = parity.compute});
   ASSERT_TRUE(opened.ok()) << opened.status();
-  ASSERT_NO_FATAL_FAILURE(Open(*std::move(opened), *step, gpu));
+  ASSERT_NO_FATAL_FAILURE(Open(*std::move(opened), *gpu_step, gpu));
+  if (parity.compute == DType::kFloat16) {
+    // Where nothing overflows in the first steps, whose gradients are the largest.
+    ASSERT_TRUE(gpu.variables->Write(kLossScale, Tensor::Of<double>({}, {128})).ok());
+  }
   for (const Parameter& parameter : step->parameters) {
     ASSERT_TRUE(cpu.variables
                     ->Write(parameter.name, Initialize(parameter.initializer, parameter.shape, parameter.fans,
@@ -149,11 +160,14 @@ std::vector<ParityCase> Cases() {
                 count.ok() ? "there is no GPU" : std::string(count.status().message()).c_str());
     return {};
   }
-  if (cuda::IsEmulated()) return {{"lenet", {1, 28, 28}, 3, 2}};
+  if (cuda::IsEmulated()) {
+    return {{"lenet", {1, 28, 28}, 3, 2}, {"lenet", {1, 28, 28}, 12, 1, DType::kFloat16, 1e-1}};
+  }
   return {{"lenet", {1, 28, 28}, 64, 50},
           {"resnet18", {1, 28, 28}, 16, 50, DType::kFloat32, 2e-3},
           {"matlab-cifar", {3, 32, 32}, 16, 50, DType::kFloat32, 2e-3},
-          {"lenet", {1, 28, 28}, 64, 50, DType::kBFloat16, 5e-2}};
+          {"lenet", {1, 28, 28}, 64, 50, DType::kBFloat16, 5e-2},
+          {"lenet", {1, 28, 28}, 64, 50, DType::kFloat16, 5e-2}};
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ParityTest);

@@ -12,7 +12,7 @@
 #   --described DIR    jobs as `tests/accuracy/examples.sh --describe` writes them: accuracy needs no bundle then
 #   --limit SECONDS    begins no step after this time, and ends the one that runs
 #   --networks LIST    of bench, kernels and the peers (default: lenet,resnet18,matlab-cifar)
-#   --dtypes LIST      likewise (default: float32,bfloat16)
+#   --dtypes LIST      likewise: float32, bfloat16, float16 (default: float32,bfloat16)
 #   --no-tf32          float32 without TF32 there, on both sides
 #   --jobs N           of many-jobs (default: 1000)
 #   --filter PATTERN   GoogleTest's, for conformance and sanitize

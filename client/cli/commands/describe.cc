@@ -90,16 +90,24 @@ std::string Description(Session& session, const v1::Job& job) {
   }
   if (job.has_progress()) {
     const v1::Progress& progress = job.progress();
-    facts.Add("progress", absl::StrCat("epoch ", progress.epoch(), "/", progress.epochs(), ", step ",
-                                       FormatCount(progress.step()), "/", FormatCount(progress.steps()), ", ",
-                                       Measures(progress.training()), ", ",
-                                       FormatRate(progress.images_per_second()), " images/s"));
+    facts.Add("progress",
+              absl::StrCat("epoch ", progress.epoch(), "/", progress.epochs(), ", step ",
+                           FormatCount(progress.step()), "/", FormatCount(progress.steps()), ", ",
+                           Measures(progress.training()), ", ", FormatRate(progress.images_per_second()),
+                           " images/s",
+                           progress.loss_scale() == 0
+                               ? ""
+                               : absl::StrCat(", loss scale ", FormatSetting(progress.loss_scale()))));
   }
   if (job.has_last_epoch()) {
     const v1::EpochSummary& epoch = job.last_epoch();
     facts.Add("epoch",
               absl::StrCat(epoch.epoch(), "/", epoch.epochs(), ": training ", Measures(epoch.training()),
-                           epoch.has_validation() ? "; validation " + Measures(epoch.validation()) : ""));
+                           epoch.has_validation() ? "; validation " + Measures(epoch.validation()) : "",
+                           epoch.skipped_steps() == 0
+                               ? ""
+                               : absl::StrCat("; ", FormatCount(epoch.skipped_steps()),
+                                              " steps left out, whose gradients were not finite")));
     if (session.wide()) {
       for (const v1::ReplicaShare& share : epoch.replicas()) {
         facts.Add(absl::StrCat("replica ", share.rank()),

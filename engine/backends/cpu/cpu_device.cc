@@ -58,6 +58,10 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Compile(const Graph& grap
     return absl::FailedPreconditionError(
         absl::StrCat(name_, ": this processor has no instructions for bfloat16 (AVX512_BF16)"));
   }
+  if (compute_ == DType::kFloat16) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name_, ": processors do not compute in float16; give float32 or bfloat16"));
+  }
   auto* cpu_variables = static_cast<cpu::CpuVariables*>(variables);
   for (const Node& node : graph.nodes()) {
     if (cpu::FindLower(node.op->kind()) == nullptr) {

@@ -74,8 +74,8 @@ absl::StatusOr<Terms> TermsOf(Lowering& lowering, const Node& node) {
 const Node* GradOf(const Lowering& lowering, const Node& node) {
   const Node* grad = lowering.OnlyReader(node.outputs[1], "softmax_cross_entropy_grad");
   if (grad == nullptr || grad->inputs[1] != node.inputs[1]) return nullptr;
-  const ValueRole role = lowering.value(grad->inputs[2]).role;
-  return role == ValueRole::kConstant || role == ValueRole::kInput ? grad : nullptr;
+  const bool is_there = lowering.value(grad->inputs[2]).role != ValueRole::kIntermediate;
+  return is_there && !lowering.ChangesBetween(grad->inputs[2], node.id, grad->id) ? grad : nullptr;
 }
 
 // A count_correct of the same rows after `node`.

@@ -49,7 +49,7 @@ absl::Status LowerConcat(Lowering& lowering, const Node& node) {
   bool last = false;
   for (const ValueId input : node.inputs) {
     TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(input));
-    // Bfloat16 where all are.
+    // Of a narrow type where all are.
     if (home.layout.dtype() != type) type = DType::kFloat32;
     last = last || home.layout.channels_last();
   }

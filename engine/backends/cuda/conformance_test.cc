@@ -24,7 +24,7 @@ DeviceMaker Maker(DType compute, bool limited) {
         return nullptr;
       },
       .make_reference = [] { return CreateReferenceDevice(); },
-      .tolerance = compute == DType::kBFloat16 ? 2e-2 : 1e-5,
+      .tolerance = compute == DType::kFloat32 ? 1e-5 : 2e-2,
       .host_memory = cuda::IsEmulated()};
 }
 
@@ -40,6 +40,7 @@ std::vector<DeviceMaker> Makers(DType compute, bool limited = false) {
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceConformance);
 INSTANTIATE_TEST_SUITE_P(Float32, DeviceConformance, testing::ValuesIn(Makers(DType::kFloat32)));
 INSTANTIATE_TEST_SUITE_P(BFloat16, DeviceConformance, testing::ValuesIn(Makers(DType::kBFloat16)));
+INSTANTIATE_TEST_SUITE_P(Float16, DeviceConformance, testing::ValuesIn(Makers(DType::kFloat16)));
 // With as few threads a block as a job may ask for, and hardly any blocks.
 INSTANTIATE_TEST_SUITE_P(Limited, DeviceConformance,
                          testing::ValuesIn(Makers(DType::kFloat32, /*limited=*/true)));

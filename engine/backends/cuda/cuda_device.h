@@ -12,8 +12,8 @@ namespace tandem {
 
 // A GPU of NVIDIA's: cuDNN's convolutions and cuBLASLt's products, own kernels for all else, on one stream,
 // which from the second run of an executable on is given a whole run at once, as a CUDA graph. Images lie
-// channels last. Computes in float32, or what passes between layers and goes into products in bfloat16 with
-// sums in float32; variables are float32.
+// channels last. Computes in float32, or what passes between layers and goes into products in bfloat16 or
+// float16 with sums in float32; variables are float32.
 // TANDEM_CUDA_GRAPHS=0 in the environment gives kernels one by one, for debuggers.
 class CudaDevice final : public Device {
  public:

@@ -13,7 +13,7 @@
 namespace tandem::cuda {
 
 struct CudaOptions {
-  DType compute = DType::kFloat32;  // Or bfloat16.
+  DType compute = DType::kFloat32;  // Or bfloat16, or float16.
   bool allow_tf32 = false;          // Matrix units for float32, with 10 bits of fraction.
   bool deterministic = false;       // Two runs on a GPU of one kind are equal bit for bit.
   // See v1::GpuOptions; 0: the default there.

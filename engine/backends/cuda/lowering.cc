@@ -101,8 +101,8 @@ absl::StatusOr<Region> Lowering::Get(ValueId id, const Layout& layout) {
     if (place.layout == layout) return place.region;
   }
   Region region;
-  if (graph_.value(id).role == ValueRole::kVariable && !changed_[id] &&
-      home.layout.dtype() == DType::kFloat32 && layout == home.layout.WithType(DType::kBFloat16)) {
+  if (graph_.value(id).role == ValueRole::kVariable && !changed_[id] && compute() != DType::kFloat32 &&
+      home.layout.dtype() == DType::kFloat32 && layout == home.layout.WithType(compute())) {
     region = Narrow(home, layout);
   } else {
     TANDEM_ASSIGN_OR_RETURN(region, Convert(home, layout));
@@ -121,8 +121,8 @@ absl::StatusOr<Region> Lowering::GetPlainCompute(ValueId id) {
 }
 
 absl::StatusOr<Region> Lowering::Convert(const Place& from, const Layout& to) {
-  const auto convertible = [](DType dtype) {
-    return dtype == DType::kFloat32 || dtype == DType::kBFloat16 || dtype == DType::kUInt8;
+  const auto convertible = [this](DType dtype) {
+    return dtype == DType::kFloat32 || dtype == compute() || dtype == DType::kUInt8;
   };
   if (from.layout.dtype() != to.dtype() && !(convertible(from.layout.dtype()) && convertible(to.dtype()))) {
     return absl::UnimplementedError(absl::StrCat("cuda: ", ToString(from.layout.dtype()),
@@ -149,7 +149,7 @@ absl::StatusOr<Region> Lowering::Convert(const Place& from, const Layout& to) {
 // All variables together, where the first of them is needed: before that, none of them has changed.
 Region Lowering::Narrow(const Place& from, const Layout& to) {
   if (narrowing_ == nullptr) {
-    narrowing_ = std::make_shared<Narrowing>();
+    narrowing_ = std::make_shared<Narrowing>(to.dtype());
     narrowing_step_ = steps_.size();
     Emit({.name = "convert parameters",
           .run =
@@ -221,6 +221,12 @@ const Node* Lowering::MakerOf(ValueId id, absl::string_view kind) const {
   return &graph_.node(producer);
 }
 
+bool Lowering::InBucket(Region region) const {
+  return std::any_of(bucket_slots_.begin(), bucket_slots_.end(), [&](const auto& bucket) {
+    return !bucket.second.empty() && bucket.second[0].region.buffer == region.buffer;
+  });
+}
+
 const Node* Lowering::OnlyReader(ValueId id, absl::string_view kind) const {
   if (is_output_[id] || readers_[id].size() != 1) return nullptr;
   const Node& node = graph_.node(readers_[id][0]);
@@ -228,9 +234,9 @@ const Node* Lowering::OnlyReader(ValueId id, absl::string_view kind) const {
   return once && node.op->kind() == kind ? &node : nullptr;
 }
 
-bool Lowering::ChangesAfter(ValueId id, NodeId after) const {
+bool Lowering::ChangesBetween(ValueId id, NodeId first, NodeId last) const {
   for (const NodeId reader : readers_[id]) {
-    if (reader <= after) continue;
+    if (reader <= first || reader >= last) continue;
     const Node& node = graph_.node(reader);
     for (const int i : node.op->MutatedInputs()) {
       if (node.inputs[i] == id) return true;
@@ -260,9 +266,12 @@ ValueId Lowering::ParameterOf(ValueId grad) const {
     const Node& node = graph_.node(id);
     const bool updates = dynamic_cast<const UpdateOp*>(node.op.get()) != nullptr;
     if (updates && node.inputs[1] == grad) return node.inputs[0];
-    if (node.op->kind() == "all_reduce" || node.op->kind() == "clip_gradients") {
-      const size_t i = std::find(node.inputs.begin(), node.inputs.end(), grad) - node.inputs.begin();
-      const ValueId parameter = ParameterOf(node.outputs[i]);
+    if (node.op->kind() != "all_reduce" && node.op->kind() != "unscale_gradients" &&
+        node.op->kind() != "clip_gradients")
+      continue;
+    for (const auto& [output, input] : node.op->InPlace()) {
+      if (node.inputs[input] != grad) continue;
+      const ValueId parameter = ParameterOf(node.outputs[output]);
       if (parameter != kNoValue) return parameter;
     }
   }

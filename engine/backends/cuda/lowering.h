@@ -78,8 +78,9 @@ struct Buffer {
 
 // A graph on its way to an executable: nodes are taken in order, and each adds steps and says where its
 // outputs lie. A value is made in one layout and type and converted, once, where a reader needs another.
-// Float32 values that pass between layers may be made in the compute type, float32 or bfloat16; parameters,
-// their gradients when they reach the update, statistics, losses and meters are in the graph's own types.
+// Float32 values that pass between layers may be made in the compute type, float32 or a narrow one;
+// parameters, their gradients when they reach the update, statistics, losses and meters are in the graph's
+// own types.
 class Lowering {
  public:
   Lowering(const Graph& graph, CudaVariables* variables, DeviceContext* device);
@@ -130,12 +131,18 @@ class Lowering {
   bool IsMade(ValueId id) const { return value(id).producer == kNoNode || !places_[id].empty(); }
   // The node that makes the value, of this kind; null if it is another.
   const Node* MakerOf(ValueId id, absl::string_view kind) const;
-  // Whether a node after `node` changes the value, a variable, in place.
-  bool ChangesAfter(ValueId id, NodeId node) const;
+  // Whether it is of what an all_reduce reduces together.
+  bool InBucket(Region region) const;
+  // Whether a node after `first` and before `last` changes the value, a variable, in place.
+  bool ChangesBetween(ValueId id, NodeId first, NodeId last) const;
+  // The same of any node after `node`.
+  bool ChangesAfter(ValueId id, NodeId node) const {
+    return ChangesBetween(id, node, static_cast<NodeId>(graph_.nodes().size()));
+  }
   // The one node that reads the value, of this kind; null if there are others, or if the host reads it.
   const Node* OnlyReader(ValueId id, absl::string_view kind) const;
-  // The parameter that an optimizer changes by this gradient, reduced and clipped or not; kNoValue where
-  // there is none.
+  // The parameter that an optimizer changes by this gradient, reduced, unscaled and clipped or not; kNoValue
+  // where there is none.
   ValueId ParameterOf(ValueId grad) const;
   // Says that another node's steps do what this one asks for too.
   void Absorb(NodeId id) { absorbed_[id] = true; }

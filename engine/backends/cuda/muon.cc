@@ -98,29 +98,31 @@ absl::Status LowerMuon(Lowering& lowering, const Node& node) {
   const Region sums = lowering.Scratch(kRowSumBytes);
   const Region parameter = home.region;
   const Region buffer = momentum.region;
-  lowering.Emit({.name = "muon",
-                 .reads = {parameter, grad.region, rate, buffer},
-                 .writes = {parameter, buffer, x, next, gram, mixed, workspace, factor, sums},
-                 .run = [=, s = op.settings, scale = op.Scale(shape[0], shape[1]),
-                         elements = shape.elements()](const RunContext& run) -> absl::Status {
-                   MuonStart start;
-                   start.elements = elements;
-                   start.grad = run.At(grad.region);
-                   start.grad_is_bfloat16 = grad.is_bfloat16;
-                   start.momentum_buffer = run.At<float>(buffer);
-                   start.x = run.At<float>(x);
-                   start.momentum = s.momentum;
-                   start.nesterov = s.nesterov;
-                   start.epsilon = s.epsilon;
-                   StartMuon(start, run.At<float>(factor), run.At(sums), run.stream);
-                   TANDEM_ASSIGN_OR_RETURN(
-                       const float* direction,
-                       iterations->Run(run.At<float>(x), run.At<float>(next), run.At<float>(gram),
-                                       run.At<float>(mixed), run.At(workspace), run.stream));
-                   FinishMuon(elements, direction, run.At<const double>(rate), s.weight_decay, scale,
-                              run.At<float>(parameter), run.stream);
-                   return absl::OkStatus();
-                 }});
+  Step step = {.name = "muon",
+               .reads = {parameter, grad.region, rate, buffer},
+               .writes = {parameter, buffer, x, next, gram, mixed, workspace, factor, sums}};
+  TANDEM_ASSIGN_OR_RETURN(const ApplyFlag apply, ApplyFlag::Of(lowering, ApplyOf(node), step));
+  step.run = [=, s = op.settings, scale = op.Scale(shape[0], shape[1]),
+              elements = shape.elements()](const RunContext& run) -> absl::Status {
+    MuonStart start;
+    start.elements = elements;
+    start.grad = run.At(grad.region);
+    start.grad_type = grad.type;
+    start.momentum_buffer = run.At<float>(buffer);
+    start.x = run.At<float>(x);
+    start.momentum = s.momentum;
+    start.nesterov = s.nesterov;
+    start.epsilon = s.epsilon;
+    start.apply = apply.At(run);
+    StartMuon(start, run.At<float>(factor), run.At(sums), run.stream);
+    TANDEM_ASSIGN_OR_RETURN(const float* direction,
+                            iterations->Run(run.At<float>(x), run.At<float>(next), run.At<float>(gram),
+                                            run.At<float>(mixed), run.At(workspace), run.stream));
+    FinishMuon(elements, direction, run.At<const double>(rate), s.weight_decay, scale, apply.At(run),
+               run.At<float>(parameter), run.stream);
+    return absl::OkStatus();
+  };
+  lowering.Emit(std::move(step));
   for (const int i : op.MutatedInputs()) lowering.Changed(node.inputs[i]);
   return absl::OkStatus();
 }

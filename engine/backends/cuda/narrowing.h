@@ -12,13 +12,14 @@
 
 namespace tandem::cuda {
 
-// Float32 tensors, such as parameters, of which one launch makes bfloat16 ones, element by element. Shared by
-// the functions of a step.
+// Float32 tensors, such as parameters, of which one launch makes ones of a narrow type, element by element.
+// Shared by the functions of a step.
 class Narrowing {
  public:
+  explicit Narrowing(DType type) : type_(type) {}
   void Add(Region source, Region target, int64_t elements) { tensors_.push_back({source, target, elements}); }
   absl::Status Bind(const RunContext& run);
-  void Run(Stream stream) const { NarrowTensors(table_, stream); }
+  void Run(Stream stream) const { NarrowTensors(table_, type_, stream); }
 
  private:
   struct Tensor {
@@ -26,6 +27,7 @@ class Narrowing {
     Region target;
     int64_t elements = 0;
   };
+  const DType type_;
   std::vector<Tensor> tensors_;
   std::unique_ptr<DeviceTable<NarrowedTensor>> tensor_table_;
   std::unique_ptr<DeviceTable<ChangePiece>> piece_table_;

@@ -33,7 +33,7 @@ absl::Status LowerNormalize(Lowering& lowering, const Node& node) {
   const Shape& shape = lowering.shape(node.outputs[0]);
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
   const DType x_type = home.layout.dtype();
-  if (x_type != DType::kUInt8 && x_type != DType::kFloat32 && x_type != DType::kBFloat16) {
+  if (x_type != DType::kUInt8 && x_type != DType::kFloat32 && x_type != lowering.compute()) {
     return absl::UnimplementedError(absl::StrCat("cuda: normalize of ", ToString(x_type), shape.ToString()));
   }
   const bool is_image = shape.rank() == 4 && !IsFlattened(lowering, node.outputs[0]);

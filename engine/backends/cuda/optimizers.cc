@@ -86,7 +86,8 @@ absl::Status LowerUpdate(Lowering& lowering, const Node& node) {
   const auto update = UpdateOf(static_cast<const Op&>(*node.op));
   const auto alike = [&](const Node& other) {
     return other.op->kind() == node.op->kind() && other.inputs[2] == node.inputs[2] &&
-           other.inputs[3] == node.inputs[3] && UpdateOf(static_cast<const Op&>(*other.op)) == update;
+           other.inputs[3] == node.inputs[3] && ApplyOf(other) == ApplyOf(node) &&
+           UpdateOf(static_cast<const Op&>(*other.op)) == update;
   };
   const std::vector<const Node*> nodes = TakeTogether(lowering, node, alike);
   TensorChanges changes;
@@ -97,6 +98,7 @@ absl::Status LowerUpdate(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Region rate, lowering.GetPlain(node.inputs[2]));
   TANDEM_ASSIGN_OR_RETURN(const Region step_number, lowering.GetPlain(node.inputs[3]));
   Step step = {.name = std::string(node.op->kind()), .reads = {rate, step_number}};
+  TANDEM_ASSIGN_OR_RETURN(const ApplyFlag apply, ApplyFlag::Of(lowering, ApplyOf(node), step));
   Region scratch;
   if (const int64_t bytes = UpdateScratchBytes(update, changes.tensors(), changes.pieces()); bytes > 0) {
     scratch = lowering.Scratch(bytes);
@@ -104,7 +106,8 @@ absl::Status LowerUpdate(Lowering& lowering, const Node& node) {
   }
   const auto bound = std::move(changes).Bind(step);
   step.run = [=](const RunContext& run) {
-    RunUpdate(update, bound->table, {run.At<const double>(rate), run.At<const int64_t>(step_number)},
+    RunUpdate(update, apply.On(bound->table, run),
+              {run.At<const double>(rate), run.At<const int64_t>(step_number)},
               scratch.buffer < 0 ? nullptr : run.At(scratch), run.stream);
     return absl::OkStatus();
   };

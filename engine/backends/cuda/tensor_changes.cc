@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/graph/ops/update.h"
 
 namespace tandem::cuda {
 namespace {
@@ -49,9 +50,24 @@ bool MayMove(const Lowering& lowering, const Node& node, NodeId first) {
 
 absl::StatusOr<ChangeSource> ChangeSourceOf(Lowering& lowering, ValueId id, const Layout& layout) {
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(id));
-  if (home.layout == layout.WithType(DType::kBFloat16)) return ChangeSource{home.region, true};
+  if (home.layout == layout.WithType(lowering.compute())) {
+    return ChangeSource{home.region, lowering.compute()};
+  }
   TANDEM_ASSIGN_OR_RETURN(const Region region, lowering.Get(id, layout.WithType(DType::kFloat32)));
-  return ChangeSource{region, false};
+  return ChangeSource{region, DType::kFloat32};
+}
+
+absl::StatusOr<ApplyFlag> ApplyFlag::Of(Lowering& lowering, ValueId id, Step& step) {
+  ApplyFlag flag;
+  if (id == kNoValue) return flag;
+  TANDEM_ASSIGN_OR_RETURN(flag.region, lowering.GetPlain(id));
+  step.reads.push_back(flag.region);
+  return flag;
+}
+
+ValueId ApplyOf(const Node& update) {
+  const int input = static_cast<const UpdateOp&>(*update.op).ApplyInput(update.inputs.size());
+  return input < 0 ? kNoValue : update.inputs[input];
 }
 
 int64_t TensorChanges::pieces() const {
@@ -69,7 +85,7 @@ absl::Status TensorChanges::Fill(const std::vector<Change>& changes, const RunCo
     TensorChange tensor;
     tensor.target = run.At<float>(change.target);
     tensor.source = run.At(change.source.region);
-    tensor.source_is_bfloat16 = change.source.is_bfloat16;
+    tensor.source_type = change.source.type;
     for (size_t i = 0; i < change.states.size(); ++i) tensor.states[i] = run.At<float>(change.states[i]);
     if (change.number.buffer >= 0) tensor.number = run.At<double>(change.number);
     tensor.elements = change.elements;
@@ -95,7 +111,7 @@ std::shared_ptr<const TensorChanges::Bound> TensorChanges::Bind(Step& step) && {
     std::vector<Region> changed = change.states;
     if (change.number.buffer >= 0) changed.push_back(change.number);
     if (change.is_new) {
-      if (change.may_replace && !change.source.is_bfloat16) {
+      if (change.may_replace && change.source.type == DType::kFloat32) {
         step.in_place.emplace_back(static_cast<int>(step.writes.size()), static_cast<int>(step.reads.size()));
       }
       step.writes.push_back(change.target);

@@ -16,9 +16,10 @@ namespace tandem::cuda {
 // Numbers that a tensor is changed by, as they were made.
 struct ChangeSource {
   Region region;
-  bool is_bfloat16 = false;
+  DType type = DType::kFloat32;
 };
-// Those of a float32 value for a tensor in `layout`: bfloat16 where they were made so in the same places.
+// Those of a float32 value for a tensor in `layout`: in the compute type where they were made so in the same
+// places.
 absl::StatusOr<ChangeSource> ChangeSourceOf(Lowering& lowering, ValueId id, const Layout& layout);
 
 // Tensors that one launch is to change. A value, while nodes are lowered.
@@ -52,6 +53,25 @@ class TensorChanges {
 
   std::vector<Change> changes_;
 };
+
+// A number on the device that says whether a launch changes anything; one that is not there says yes.
+struct ApplyFlag {
+  // That of a float64 [] value, which `step` reads from then on; of kNoValue it is not there.
+  static absl::StatusOr<ApplyFlag> Of(Lowering& lowering, ValueId id, Step& step);
+  const double* At(const RunContext& run) const {
+    return region.buffer < 0 ? nullptr : run.At<const double>(region);
+  }
+  // The table, for a launch that obeys.
+  ChangeTable On(ChangeTable table, const RunContext& run) const {
+    table.apply = At(run);
+    return table;
+  }
+
+  Region region;  // None where its buffer is below 0.
+};
+
+// The value that says whether an optimizer's step counts; kNoValue where it does in any case.
+ValueId ApplyOf(const Node& update);
 
 // `node`, and the nodes after it that are `alike` and may as well be done together with it: nothing between
 // makes, reads or changes what they work on. The others are absorbed.

@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backends/cuda/kernels/unscale.h"
 #include "engine/backends/cuda/kernels/update.h"
 #include "engine/backends/cuda/offered.h"
 #include "engine/backends/cuda/tensor_changes.h"
@@ -10,6 +11,7 @@
 #include "engine/graph/ops/all_reduce.h"
 #include "engine/graph/ops/clip_gradients.h"
 #include "engine/graph/ops/moving_average.h"
+#include "engine/graph/ops/unscale_gradients.h"
 
 namespace tandem::cuda {
 namespace {
@@ -55,7 +57,10 @@ absl::Status LowerAllReduce(Lowering& lowering, const Node& node) {
   return absl::OkStatus();
 }
 
-// Changes input 0, a variable, by input 1, and so for the nodes `together`. `launch(table, stream)`.
+ValueId ThirdInput(const Node& node) { return node.inputs.size() > 2 ? node.inputs[2] : kNoValue; }
+
+// Changes input 0, a variable, by input 1, and so for the nodes `together`, where input 2, if there is one,
+// does not say otherwise. `launch(table, stream)`.
 template <typename Launch>
 absl::Status LowerChanges(Lowering& lowering, const std::vector<const Node*>& together, Launch launch) {
   TensorChanges changes;
@@ -70,9 +75,10 @@ absl::Status LowerChanges(Lowering& lowering, const std::vector<const Node*>& to
     changes.Add(std::move(change));
   }
   Step step = {.name = std::string(together[0]->op->kind())};
+  TANDEM_ASSIGN_OR_RETURN(const ApplyFlag apply, ApplyFlag::Of(lowering, ThirdInput(*together[0]), step));
   const auto bound = std::move(changes).Bind(step);
   step.run = [=](const RunContext& run) {
-    launch(bound->table, run.stream);
+    launch(apply.On(bound->table, run), run.stream);
     return absl::OkStatus();
   };
   lowering.Emit(std::move(step));
@@ -101,7 +107,7 @@ absl::Status LowerAccumulateGradient(Lowering& lowering, const Node& node) {
 absl::Status LowerMovingAverage(Lowering& lowering, const Node& node) {
   const double decay = static_cast<const MovingAverageOp&>(*node.op).decay;
   const auto alike = [&](const Node& other) {
-    return other.op->kind() == node.op->kind() &&
+    return other.op->kind() == node.op->kind() && ThirdInput(other) == ThirdInput(node) &&
            static_cast<const MovingAverageOp&>(*other.op).decay == decay;
   };
   return LowerChanges(lowering, TakeTogether(lowering, node, alike),
@@ -110,28 +116,37 @@ absl::Status LowerMovingAverage(Lowering& lowering, const Node& node) {
                       });
 }
 
+// Makes output `output` of its input `input`, a gradient: in its place where that is a bucket, which is
+// nobody else's once it is reduced.
+absl::Status AddNewGradient(Lowering& lowering, const Node& node, int input, int output,
+                            TensorChanges& changes) {
+  const ValueId from = node.inputs[input];
+  const ValueId to = node.outputs[output];
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, from));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(from));
+  const Layout layout = home.layout.WithType(DType::kFloat32);
+  TANDEM_ASSIGN_OR_RETURN(const ChangeSource source, ChangeSourceOf(lowering, from, layout));
+  const bool in_bucket = lowering.InBucket(home.region);
+  const bool reduced = in_bucket && lowering.OnlyReader(from, node.op->kind()) != nullptr;
+  Region target = home.region;
+  if (reduced) {
+    lowering.Alias(to, home);
+  } else {
+    target = lowering.Define(to, layout);
+  }
+  changes.Add({.target = target,
+               .source = source,
+               .elements = layout.elements(),
+               .is_new = true,
+               .may_replace = !in_bucket});
+  return absl::OkStatus();
+}
+
 absl::Status LowerClipGradients(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const ClipGradientsOp&>(*node.op);
   TensorChanges changes;
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[i]));
-    TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[i]));
-    const Layout layout = home.layout.WithType(DType::kFloat32);
-    TANDEM_ASSIGN_OR_RETURN(const ChangeSource source, ChangeSourceOf(lowering, node.inputs[i], layout));
-    // A bucket is nobody else's once it is reduced.
-    const bool reduced = lowering.MakerOf(node.inputs[i], "all_reduce") != nullptr &&
-                         lowering.OnlyReader(node.inputs[i], "clip_gradients") != nullptr;
-    Region target = home.region;
-    if (reduced) {
-      lowering.Alias(node.outputs[i], home);
-    } else {
-      target = lowering.Define(node.outputs[i], layout);
-    }
-    changes.Add({.target = target,
-                 .source = source,
-                 .elements = layout.elements(),
-                 .is_new = true,
-                 .may_replace = !reduced});
+  for (int i = 0; i < op.count; ++i) {
+    TANDEM_RETURN_IF_ERROR(AddNewGradient(lowering, node, i, i, changes));
   }
   Step step = {.name = "clip_gradients"};
   const bool by_norm = op.mode == ClipGradientsOp::Mode::kByNorm;
@@ -150,14 +165,52 @@ absl::Status LowerClipGradients(Lowering& lowering, const Node& node) {
   return absl::OkStatus();
 }
 
+// All the gradients, then what follows from their being finite.
+absl::Status LowerUnscaleGradients(Lowering& lowering, const Node& node) {
+  using Op = UnscaleGradientsOp;
+  const auto& op = static_cast<const Op&>(*node.op);
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  std::vector<Region> numbers;
+  for (int i = 0; i < Op::kFirstGradient; ++i) {
+    TANDEM_ASSIGN_OR_RETURN(numbers.emplace_back(), lowering.GetPlain(node.inputs[i]));
+  }
+  TensorChanges changes;
+  for (int i = 0; i < op.count; ++i) {
+    TANDEM_RETURN_IF_ERROR(
+        AddNewGradient(lowering, node, Op::kFirstGradient + i, Op::kFirstResult + i, changes));
+  }
+  const Region apply = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat64, Shape()));
+  const Region taken = lowering.Define(node.outputs[1], Layout::Plain(DType::kInt64, Shape()));
+  const Region scratch = lowering.Scratch(UnscaleScratchBytes(changes.pieces()));
+  Step step = {.name = "unscale_gradients", .reads = numbers, .writes = {scratch, apply, taken}};
+  for (const int i : op.MutatedInputs()) step.writes.push_back(numbers[i]);
+  const auto bound = std::move(changes).Bind(step);
+  LossScaleRule rule;
+  rule.growth_factor = op.settings.growth_factor;
+  rule.backoff_factor = op.settings.backoff_factor;
+  rule.growth_interval = op.settings.growth_interval;
+  rule.least = Op::kLeastScale;
+  rule.most = Op::kMostScale;
+  step.run = [=](const RunContext& run) {
+    const LossScaleState state = {
+        run.At<float>(numbers[0]),  run.At<double>(numbers[1]),        run.At<double>(numbers[2]),
+        run.At<double>(numbers[3]), run.At<const int64_t>(numbers[4]), run.At<double>(apply),
+        run.At<int64_t>(taken)};
+    UnscaleTensors(bound->table, rule, state, run.At(scratch), run.stream);
+    return absl::OkStatus();
+  };
+  lowering.Emit(std::move(step));
+  for (const int i : op.MutatedInputs()) lowering.Changed(node.inputs[i]);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Span<const Offered> UpdateOps() {
   static constexpr Offered kOps[] = {
-      {"accumulate_gradient", LowerAccumulateGradient},
-      {"all_reduce", LowerAllReduce},
-      {"clip_gradients", LowerClipGradients},
-      {"moving_average", LowerMovingAverage},
+      {"accumulate_gradient", LowerAccumulateGradient}, {"all_reduce", LowerAllReduce},
+      {"clip_gradients", LowerClipGradients},           {"moving_average", LowerMovingAverage},
+      {"unscale_gradients", LowerUnscaleGradients},
   };
   return kOps;
 }

@@ -1,7 +1,16 @@
 #include "engine/backends/reference/kernel.h"
 
+#include "engine/graph/ops/update.h"
+
 namespace tandem::reference {
 namespace {
+
+// An update that its last input may say to leave out.
+template <Kernel kUpdate>
+absl::Status IfApplied(const KernelCall& call) {
+  const int apply = call.op<UpdateOp>().ApplyInput(call.inputs.size());
+  return apply >= 0 && Numbers(call.inputs[apply])[0] == 0 ? absl::OkStatus() : kUpdate(call);
+}
 
 struct Entry {
   absl::string_view kind;
@@ -13,10 +22,10 @@ constexpr Entry kKernels[] = {
     {"accumulate_gradient", AccumulateGradient},
     {"activation", Activation},
     {"activation_grad", ActivationGrad},
-    {"adadelta", Adadelta},
-    {"adagrad", Adagrad},
-    {"adam", Adam},
-    {"adamax", Adamax},
+    {"adadelta", IfApplied<Adadelta>},
+    {"adagrad", IfApplied<Adagrad>},
+    {"adam", IfApplied<Adam>},
+    {"adamax", IfApplied<Adamax>},
     {"add", Add},
     {"add_sinusoids", AddSinusoids},
     {"add_to_each", AddToEach},
@@ -54,13 +63,13 @@ constexpr Entry kKernels[] = {
     {"gather_rows_grad", GatherRowsGrad},
     {"group_norm", GroupNorm},
     {"group_norm_grad", GroupNormGrad},
-    {"lamb", Lamb},
+    {"lamb", IfApplied<Lamb>},
     {"layer_norm", LayerNorm},
     {"layer_norm_grad", LayerNormGrad},
     {"linear", Linear},
     {"linear_grad_input", LinearGradInput},
     {"linear_grad_weight", LinearGradWeight},
-    {"lion", Lion},
+    {"lion", IfApplied<Lion>},
     {"lstm", Lstm},
     {"lstm_grad", LstmGrad},
     {"matmul", Matmul},
@@ -69,16 +78,16 @@ constexpr Entry kKernels[] = {
     {"merge_heads", MergeHeads},
     {"moving_average", MovingAverage},
     {"multiply", Multiply},
-    {"muon", Muon},
-    {"nadam", Nadam},
+    {"muon", IfApplied<Muon>},
+    {"nadam", IfApplied<Nadam>},
     {"normalize", Normalize},
     {"pad2d", Pad2d},
     {"relu", Relu},
     {"relu_grad", ReluGrad},
     {"reshape", Reshape},
-    {"rmsprop", Rmsprop},
+    {"rmsprop", IfApplied<Rmsprop>},
     {"scale", Scale},
-    {"sgd", Sgd},
+    {"sgd", IfApplied<Sgd>},
     {"softmax", Softmax},
     {"softmax_cross_entropy", SoftmaxCrossEntropy},
     {"softmax_cross_entropy_grad", SoftmaxCrossEntropyGrad},
@@ -86,6 +95,7 @@ constexpr Entry kKernels[] = {
     {"split", Split},
     {"split_heads", SplitHeads},
     {"sum_of_each", SumOfEach},
+    {"unscale_gradients", UnscaleGradients},
     {"upsample", Upsample},
     {"upsample_grad", UpsampleGrad},
     {"value_loss", ValueLoss},

@@ -140,6 +140,7 @@ absl::Status Lion(const KernelCall& call);
 absl::Status Muon(const KernelCall& call);
 absl::Status Nadam(const KernelCall& call);
 absl::Status Rmsprop(const KernelCall& call);
+absl::Status UnscaleGradients(const KernelCall& call);
 
 }  // namespace tandem::reference
 

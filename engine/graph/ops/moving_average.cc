@@ -9,10 +9,13 @@ namespace tandem {
 std::string MovingAverageOp::attributes() const { return absl::StrCat("decay=", decay); }
 
 absl::StatusOr<std::vector<TensorType>> MovingAverageOp::Infer(absl::Span<const TensorType> inputs) const {
-  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 3));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 1));
   if (inputs[0].shape != inputs[1].shape) {
     return InputError(*this, inputs, "the average must have the parameter's shape");
+  }
+  if (inputs.size() == 3 && inputs[2] != TensorType{DType::kFloat64, Shape()}) {
+    return InputError(*this, inputs, "apply must be float64[]");
   }
   if (!(decay >= 0 && decay < 1)) {
     return InputError(*this, inputs, absl::StrCat("decay is ", decay, ", not in [0, 1)"));

@@ -8,10 +8,10 @@
 
 namespace tandem {
 
-// moving_average(average, parameter), no outputs: average = decay average + (1 - decay) parameter, computed
-// as average + (1 - decay) (parameter - average). The average is a variable of the parameter's type and
-// shape, which the op changes in place (Polyak and Juditsky 1992, with exponential weights). Not
-// differentiable.
+// moving_average(average, parameter[, apply float64 []]), no outputs: average = decay average + (1 - decay)
+// parameter, computed as average + (1 - decay) (parameter - average). The average is a variable of the
+// parameter's type and shape, which the op changes in place (Polyak and Juditsky 1992, with exponential
+// weights). Where `apply` is given and 0, it stays. Not differentiable.
 class MovingAverageOp final : public Op {
  public:
   explicit MovingAverageOp(double decay) : decay(decay) {}

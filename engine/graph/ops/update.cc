@@ -17,7 +17,7 @@ absl::StatusOr<std::vector<TensorType>> UpdateOp::Infer(absl::Span<const TensorT
   if (const std::string fault = Fault(); !fault.empty()) return InputError(*this, inputs, fault);
   const std::vector<OptimizerState> kept = states();
   const size_t count = kFirstState + kept.size();
-  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, count, count));
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, count, count + 1));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 1));
   if (const std::string fault = FaultOf(inputs[0].shape); !fault.empty()) {
     return InputError(*this, inputs, fault);
@@ -37,7 +37,15 @@ absl::StatusOr<std::vector<TensorType>> UpdateOp::Infer(absl::Span<const TensorT
       return InputError(*this, inputs, absl::StrCat(kept[i].name, " must be ", wanted.ToString()));
     }
   }
+  if (ApplyInput(inputs.size()) >= 0 && inputs.back() != TensorType{DType::kFloat64, Shape()}) {
+    return InputError(*this, inputs, "apply must be float64[]");
+  }
   return std::vector<TensorType>{};
+}
+
+int UpdateOp::ApplyInput(size_t inputs) const {
+  const size_t own = kFirstState + states().size();
+  return inputs > own ? static_cast<int>(own) : -1;
 }
 
 std::vector<int> UpdateOp::MutatedInputs() const {

@@ -1,6 +1,7 @@
 #ifndef TANDEM_ENGINE_GRAPH_OPS_UPDATE_H_
 #define TANDEM_ENGINE_GRAPH_OPS_UPDATE_H_
 
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -18,12 +19,15 @@ struct OptimizerState {
 };
 
 // One step of an optimizer for one parameter: op(parameter, grad, learning_rate float64 [], step int64 [],
-// state...), no outputs. `step` counts the steps taken before this one; t = step + 1. Parameter and state are
-// variables, which the op changes in place; state is zero before step 0. Not differentiable.
+// state...[, apply float64 []]), no outputs. `step` counts the steps taken before this one; t = step + 1.
+// Parameter and state are variables, which the op changes in place; state is zero before step 0. Where
+// `apply` is given and 0, nothing changes, whatever the gradient is. Not differentiable.
 class UpdateOp : public Op {
  public:
   // In the order of the inputs that they are.
   virtual std::vector<OptimizerState> states() const = 0;
+  // The input of a node of `inputs` inputs that `apply` is; below 0 where it has none.
+  int ApplyInput(size_t inputs) const;
 
   absl::StatusOr<std::vector<TensorType>> Infer(absl::Span<const TensorType> inputs) const final;
   std::vector<int> MutatedInputs() const final;

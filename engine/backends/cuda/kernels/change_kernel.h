@@ -59,21 +59,37 @@ __device__ __forceinline__ void ChangePieceBy(const typename Rule::Numbers numbe
   for (int s = 0; s < kWritten; ++s) at[s][rest] = own[s];
 }
 
+// Whether a launch is to change anything.
+__device__ __forceinline__ bool Applies(const double* apply) { return apply == nullptr || *apply != 0; }
+
+// Calls `function(X())` with the type of the tensor's source.
+template <typename Function>
+__device__ __forceinline__ void WithSource(const TensorChange& tensor, const Function& function) {
+  switch (tensor.source_type) {
+    case DType::kBFloat16:
+      return function(Bf16());
+    case DType::kFloat16:
+      return function(Half());
+    default:
+      return function(float());
+  }
+}
+
 // A rule has a number kStates, a plain type Numbers, which `At(const double* number, int tensor)` makes once
 // a block, and a static Change(numbers, float& target, float source, float* states); kChangesStates says
 // whether the latter are written.
 template <typename Rule>
 TANDEM_KERNEL ChangeKernel(Rule rule, ChangeTable table) {
+  if (!Applies(table.apply)) return;
   __shared__ typename Rule::Numbers numbers;
   const ChangePiece piece = table.pieces[blockIdx.x];
   const TensorChange& tensor = table.tensors[piece.tensor];
   if (threadIdx.x == 0) numbers = rule.At(tensor.number, piece.tensor);
   __syncthreads();
-  if (tensor.source_is_bfloat16) {
-    ChangePieceBy<Bf16, Rule>(numbers, tensor, PieceRange(table, tensor, piece));
-  } else {
-    ChangePieceBy<float, Rule>(numbers, tensor, PieceRange(table, tensor, piece));
-  }
+  const typename Rule::Numbers own = numbers;
+  WithSource(tensor, [&](auto number) {
+    ChangePieceBy<decltype(number), Rule>(own, tensor, PieceRange(table, tensor, piece));
+  });
 }
 
 template <typename Rule>

@@ -7,8 +7,8 @@
 
 namespace tandem::cuda {
 
-// Tensors with their channels last: [rows, channels] of `type`, float32 or bfloat16. Rows are the positions
-// of all samples.
+// Tensors with their channels last: [rows, channels] of `type`, float32, bfloat16 or float16. Rows are the
+// positions of all samples.
 struct ChannelRows {
   int64_t rows = 0;
   int64_t channels = 0;

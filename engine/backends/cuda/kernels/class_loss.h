@@ -21,7 +21,7 @@ struct ClassLoss {
 
   int64_t rows = 0;
   int64_t classes = 0;
-  DType type = DType::kFloat32;  // Of the scores, float32 or bfloat16.
+  DType type = DType::kFloat32;  // Of the scores, float32, bfloat16 or float16.
   const void* scores = nullptr;
   const int32_t* labels = nullptr;  // Null where there are shares.
   const float* shares = nullptr;    // Null where there are labels.

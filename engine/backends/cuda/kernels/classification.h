@@ -11,7 +11,8 @@
 
 namespace tandem::cuda {
 
-// Of rows of scores [rows, classes], float32 or bfloat16 as `type` says. `sums` is memory of kRowSumBytes.
+// Of rows of scores [rows, classes], float32, bfloat16 or float16 as `type` says. `sums` is memory of
+// kRowSumBytes.
 
 // No row's target is it.
 inline constexpr int64_t kNoClass = std::numeric_limits<int64_t>::min();

@@ -104,28 +104,29 @@ void Convert(const ChannelSizes& sizes, const void* x_data, bool x_last, void* y
   }
 }
 
+template <typename T>
 TANDEM_KERNEL NarrowKernel(NarrowTable table) {
   constexpr int kPack = 8;
   const ChangePiece piece = table.pieces[blockIdx.x];
   const NarrowedTensor tensor = table.tensors[piece.tensor];
   const int64_t begin = piece.index * table.piece_size;
   const int64_t end = begin + table.piece_size < tensor.elements ? begin + table.piece_size : tensor.elements;
-  Bf16* target = static_cast<Bf16*>(tensor.target);
+  T* target = static_cast<T*>(tensor.target);
   const int64_t packs_end = begin + (end - begin) / kPack * kPack;
   for (int64_t i = begin + threadIdx.x * kPack; i < packs_end; i += blockDim.x * kPack) {
     const Pack<float, kPack / 2> low = *reinterpret_cast<const Pack<float, kPack / 2>*>(tensor.source + i);
     const Pack<float, kPack / 2> high =
         *reinterpret_cast<const Pack<float, kPack / 2>*>(tensor.source + i + kPack / 2);
-    Pack<Bf16, kPack> result;
+    Pack<T, kPack> result;
 #pragma unroll
     for (int j = 0; j < kPack / 2; ++j) {
-      result.items[j] = To<Bf16>(low.items[j]);
-      result.items[kPack / 2 + j] = To<Bf16>(high.items[j]);
+      result.items[j] = To<T>(low.items[j]);
+      result.items[kPack / 2 + j] = To<T>(high.items[j]);
     }
-    *reinterpret_cast<Pack<Bf16, kPack>*>(target + i) = result;
+    *reinterpret_cast<Pack<T, kPack>*>(target + i) = result;
   }
   const int64_t rest = packs_end + threadIdx.x;
-  if (rest < end) target[rest] = To<Bf16>(tensor.source[rest]);
+  if (rest < end) target[rest] = To<T>(tensor.source[rest]);
 }
 
 }  // namespace
@@ -136,13 +137,13 @@ void ConvertLayout(const ChannelSizes& sizes, const void* x, DType x_type, bool 
     Convert<decltype(from), decltype(to)>(sizes, x, x_channels_last, y, y_channels_last, stream);
   };
   if (x_type != y_type) {
-    WithNumber(y_type, [&](auto to) {
-      if (x_type == DType::kUInt8) {
-        convert(uint8_t(), to);
-      } else {
-        WithNumber(x_type, [&](auto from) { convert(from, to); });
-      }
-    });
+    if (x_type == DType::kUInt8) {
+      WithNumber(y_type, [&](auto to) { convert(uint8_t(), to); });
+    } else if (x_type == DType::kFloat32) {
+      WithNumber(y_type, [&](auto to) { convert(float(), to); });
+    } else {
+      WithNumber(x_type, [&](auto from) { convert(from, float()); });
+    }
     return;
   }
   switch (SizeOf(x_type)) {
@@ -157,11 +158,15 @@ void ConvertLayout(const ChannelSizes& sizes, const void* x, DType x_type, bool 
   }
 }
 
-void NarrowTensors(const NarrowTable& table, Stream stream) {
+void NarrowTensors(const NarrowTable& table, DType type, Stream stream) {
   InParts(table.piece_count, launch_limits.blocks, [&](unsigned first, unsigned count) {
     NarrowTable part = table;
     part.pieces += first;
-    Launch(NarrowKernel, {count}, Threads(), stream, part);
+    if (type == DType::kBFloat16) {
+      Launch(NarrowKernel<Bf16>, {count}, Threads(), stream, part);
+    } else {
+      Launch(NarrowKernel<Half>, {count}, Threads(), stream, part);
+    }
   });
 }
 

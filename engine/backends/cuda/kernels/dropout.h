@@ -20,7 +20,7 @@ struct DropoutRule {
   float scale = 1;
 };
 
-// x and y are of `type`, float32 or bfloat16, and lie alike. y may be x. `step` is on the device.
+// x and y are of `type`, float32, bfloat16 or float16, and lie alike. y may be x. `step` is on the device.
 void Dropout(const DropoutRule& rule, DType type, const int64_t* step, const void* x, void* y, Stream stream);
 
 }  // namespace tandem::cuda

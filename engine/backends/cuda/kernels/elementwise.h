@@ -8,7 +8,7 @@
 
 namespace tandem::cuda {
 
-// y[i] from a[i] and b[i], all of `type`, float32 or bfloat16. y may be a or b.
+// y[i] from a[i] and b[i], all of `type`, float32, bfloat16 or float16. y may be a or b.
 enum class Elementwise : uint8_t {
   kRelu,      // a where it is not below 0; NaN stays.
   kReluGrad,  // b where a, the ReLU's output, is above 0 or NaN.

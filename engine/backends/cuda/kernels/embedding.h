@@ -8,7 +8,7 @@
 
 namespace tandem::cuda {
 
-// `type` is float32 or bfloat16; tensors are plain.
+// `type` is float32, bfloat16 or float16; tensors are plain.
 
 // y [count, width] of `type`: row indices[i] of weight [rows, width]; NaN where there is no such row, since a
 // kernel cannot fail by itself.

@@ -14,7 +14,7 @@ struct GroupSizes {
   int64_t positions = 0;
   int64_t channels = 0;
   int64_t groups = 1;
-  DType type = DType::kFloat32;  // Or bfloat16.
+  DType type = DType::kFloat32;  // Or bfloat16, or float16.
 };
 // Of the scratch below: sums of each sample's channels and groups.
 int64_t GroupScratchBytes(const GroupSizes& sizes);

@@ -15,7 +15,7 @@ struct LstmSizes {
 };
 
 // One step at `position`, as graph/ops/lstm.h has it. Tensors are plain; those without a type of their own
-// here are of `type`, float32 or bfloat16.
+// here are of `type`, float32, bfloat16 or float16.
 struct LstmStep {
   LstmSizes sizes;
   int64_t position = 0;

@@ -1,7 +1,6 @@
 #include "engine/backends/cuda/kernels/muon.h"
 
-#include "engine/backends/cuda/kernels/launch.h"
-#include "engine/backends/cuda/kernels/number.h"
+#include "engine/backends/cuda/kernels/change_kernel.h"
 #include "engine/backends/cuda/kernels/sum_rows.h"
 
 namespace tandem::cuda {
@@ -21,7 +20,7 @@ struct MomentumRows {
     const float g = ToFloat(static_cast<const G*>(start.grad)[n]);
     const float m = keep * start.momentum_buffer[n] + fresh * g;
     const float u = start.nesterov ? fresh * g + keep * m : m;
-    start.momentum_buffer[n] = m;
+    if (Applies(start.apply)) start.momentum_buffer[n] = m;
     start.x[n] = u;
     return {{static_cast<double>(u) * u}};
   }
@@ -42,18 +41,17 @@ void StartMuon(const MuonStart& start, float* factor, void* sums, Stream stream)
   const auto keep = static_cast<float>(start.momentum);
   const auto fresh = static_cast<float>(1 - start.momentum);
   const FinishNorm finish = {start.epsilon, factor};
-  if (start.grad_is_bfloat16) {
-    SumEach(start.elements, MomentumRows<Bf16>{start, keep, fresh}, sums, finish, stream);
-  } else {
-    SumEach(start.elements, MomentumRows<float>{start, keep, fresh}, sums, finish, stream);
-  }
+  WithNumber(start.grad_type, [&](auto number) {
+    SumEach(start.elements, MomentumRows<decltype(number)>{start, keep, fresh}, sums, finish, stream);
+  });
   float* x = start.x;
   ForEach(start.elements, stream, [=] __device__(int64_t i) { x[i] *= *factor; });
 }
 
 void FinishMuon(int64_t elements, const float* x, const double* rate, double weight_decay, double scale,
-                float* parameter, Stream stream) {
+                const double* apply, float* parameter, Stream stream) {
   ForEach(elements, stream, [=] __device__(int64_t i) {
+    if (!Applies(apply)) return;
     const auto keep = static_cast<float>(1 - *rate * weight_decay);
     const auto step = static_cast<float>(*rate * scale);
     parameter[i] = keep * parameter[i] - step * x[i];

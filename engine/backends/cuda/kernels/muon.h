@@ -5,6 +5,7 @@
 
 #include "engine/backends/cuda/driver/stream.h"
 #include "engine/backends/cuda/kernels/row_sums.h"
+#include "engine/tensor/dtype.h"
 
 namespace tandem::cuda {
 
@@ -12,19 +13,20 @@ namespace tandem::cuda {
 // momentum m : m. `factor` is memory for one number, `sums` of kRowSumBytes.
 struct MuonStart {
   int64_t elements = 0;
-  const void* grad = nullptr;  // Float32, or bfloat16.
-  bool grad_is_bfloat16 = false;
+  const void* grad = nullptr;
+  DType grad_type = DType::kFloat32;  // Or bfloat16, or float16.
   float* momentum_buffer = nullptr;
   float* x = nullptr;
   double momentum = 0;
   bool nesterov = false;
   double epsilon = 0;
+  const double* apply = nullptr;  // On the device: where it is there and 0, m stays.
 };
 void StartMuon(const MuonStart& start, float* factor, void* sums, Stream stream);
 
-// parameter = (1 - rate weight_decay) parameter - rate scale x.
+// parameter = (1 - rate weight_decay) parameter - rate scale x, where `apply` does not say otherwise.
 void FinishMuon(int64_t elements, const float* x, const double* rate, double weight_decay, double scale,
-                float* parameter, Stream stream);
+                const double* apply, float* parameter, Stream stream);
 
 }  // namespace tandem::cuda
 

@@ -7,8 +7,10 @@ namespace tandem::cuda {
 namespace {
 
 __device__ __forceinline__ float NumberOf(uint8_t x) { return static_cast<float>(x); }
-__device__ __forceinline__ float NumberOf(float x) { return x; }
-__device__ __forceinline__ float NumberOf(Bf16 x) { return ToFloat(x); }
+template <typename X>
+__device__ __forceinline__ float NumberOf(X x) {
+  return ToFloat(x);
+}
 
 // Elements in their order, `kPack` a thread.
 template <typename X, typename Y, int kPack>

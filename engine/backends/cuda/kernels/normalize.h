@@ -16,7 +16,7 @@ struct Normalization {
   const float* pairs = nullptr;  // On the device: factor, shift.
 };
 
-// x is uint8, float32 or bfloat16, y float32 or bfloat16.
+// x is uint8 or a number, y a number: float32, bfloat16 or float16.
 void Normalize(const Normalization& how, DType x_type, const void* x, DType y_type, void* y, Stream stream);
 
 }  // namespace tandem::cuda

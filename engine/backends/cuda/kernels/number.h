@@ -6,12 +6,16 @@
 
 #include "engine/backends/cuda/kernels/launch.h"
 #include "engine/tensor/dtype.h"
+#include "engine/tensor/half.h"
 
 namespace tandem::cuda {
 
-// bfloat16 as memory holds it, on the device and on the host. Arithmetic is done in float: ToFloat is exact,
-// From rounds to the nearest, ties to even.
+// bfloat16 and float16 as memory holds them, on the device and on the host. Arithmetic is done in float:
+// ToFloat is exact, To rounds to the nearest, ties to even; what is too large for float16 becomes infinite.
 struct Bf16 {
+  uint16_t bits;
+};
+struct Half {
   uint16_t bits;
 };
 
@@ -24,6 +28,18 @@ __host__ __device__ __forceinline__ float ToFloat(Bf16 x) {
   float value;
   memcpy(&value, &wide, sizeof(value));
   return value;
+#endif
+}
+
+__host__ __device__ __forceinline__ float ToFloat(Half x) {
+#ifdef __CUDA_ARCH__
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(x.bits));
+  return value;
+#else
+  Float16 number;
+  number.bits = x.bits;
+  return static_cast<float>(number);
 #endif
 }
 
@@ -46,11 +62,24 @@ __host__ __device__ __forceinline__ Bf16 To<Bf16>(float x) {
 #endif
 }
 
-// Calls `function(T())` with T float or Bf16, as `dtype`, one of the two, says.
+template <>
+__host__ __device__ __forceinline__ Half To<Half>(float x) {
+#ifdef __CUDA_ARCH__
+  uint16_t bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return {bits};
+#else
+  return {Float16(x).bits};
+#endif
+}
+
+// Calls `function(T())` with T float, Bf16 or Half, as `dtype`, one of the three, says.
 template <typename Function>
 void WithNumber(DType dtype, const Function& function) {
   if (dtype == DType::kBFloat16) {
     function(Bf16());
+  } else if (dtype == DType::kFloat16) {
+    function(Half());
   } else {
     function(float());
   }

@@ -181,32 +181,43 @@ __device__ MomentNumbers LambNumbers(const LambUpdate& update, UpdateTime time) 
   return k;
 }
 
-// The new moments, and a piece's sums of squares of the parameter and of r.
-TANDEM_KERNEL LambMomentsKernel(LambUpdate update, ChangeTable table, UpdateTime time, double* squares) {
-  __shared__ MomentNumbers k;
-  if (threadIdx.x == 0) k = LambNumbers(update, time);
-  __syncthreads();
-  const TensorChange& tensor = table.tensors[table.pieces[blockIdx.x].tensor];
-  const PieceRange range(table, tensor, table.pieces[blockIdx.x]);
+// A piece's new moments, and the thread's share of the sums of squares of the parameter and of r.
+struct LambSums {
   double parameters = 0;
   double ratios = 0;
+};
+template <typename X>
+__device__ LambSums LambPiece(const MomentNumbers& k, const TensorChange& tensor, PieceRange range) {
+  const X* source = static_cast<const X*>(tensor.source);
+  LambSums sums;
   for (int64_t i = range.begin + threadIdx.x; i < range.end; i += blockDim.x) {
-    const float g = tensor.source_is_bfloat16 ? ToFloat(static_cast<const Bf16*>(tensor.source)[i])
-                                              : static_cast<const float*>(tensor.source)[i];
+    const float g = ToFloat(source[i]);
     const float m = k.beta1 * tensor.states[0][i] + k.fresh1 * g;
     const float v = k.beta2 * tensor.states[1][i] + k.fresh2 * g * g;
     tensor.states[0][i] = m;
     tensor.states[1][i] = v;
     const float p = tensor.target[i];
     const float r = LambRatio(k, p, m, v);
-    parameters += static_cast<double>(p) * p;
-    ratios += static_cast<double>(r) * r;
+    sums.parameters += static_cast<double>(p) * p;
+    sums.ratios += static_cast<double>(r) * r;
   }
-  parameters = ReduceBlock(parameters, 0.0, Sum());
-  ratios = ReduceBlock(ratios, 0.0, Sum());
+  return sums;
+}
+
+TANDEM_KERNEL LambMomentsKernel(LambUpdate update, ChangeTable table, UpdateTime time, double* squares) {
+  if (!Applies(table.apply)) return;
+  __shared__ MomentNumbers k;
+  if (threadIdx.x == 0) k = LambNumbers(update, time);
+  __syncthreads();
+  const TensorChange& tensor = table.tensors[table.pieces[blockIdx.x].tensor];
+  const PieceRange range(table, tensor, table.pieces[blockIdx.x]);
+  LambSums sums;
+  WithSource(tensor, [&](auto number) { sums = LambPiece<decltype(number)>(k, tensor, range); });
+  sums.parameters = ReduceBlock(sums.parameters, 0.0, Sum());
+  sums.ratios = ReduceBlock(sums.ratios, 0.0, Sum());
   if (threadIdx.x != 0) return;
-  squares[2 * blockIdx.x] = parameters;
-  squares[2 * blockIdx.x + 1] = ratios;
+  squares[2 * blockIdx.x] = sums.parameters;
+  squares[2 * blockIdx.x + 1] = sums.ratios;
 }
 
 // |parameter| / |r| of each tensor.
@@ -382,6 +393,7 @@ void RunUpdate(const AdamUpdate& update, const ChangeTable& table, UpdateTime ti
 
 void RunUpdate(const NadamUpdate& update, const ChangeTable& table, UpdateTime time, void*, Stream stream) {
   ForEach(table.tensor_count, stream, [=] __device__(int64_t tensor) {
+    if (!Applies(table.apply)) return;
     double* product = table.tensors[tensor].number;
     const double mu = NadamMu(update, TimeOf(time));
     *product = *time.step == 0 ? mu : *product * mu;

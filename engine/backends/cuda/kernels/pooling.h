@@ -26,7 +26,8 @@ struct PoolSizes {
   ImageSizes y() const { return {x.outer, out_height, out_width, x.lanes}; }
 };
 
-// x, y, dx and dy are of `type`, float32 or bfloat16. Semantics are those of the ops (graph/ops/pooling.h).
+// x, y, dx and dy are of `type`, float32, bfloat16 or float16. Semantics are those of the ops
+// (graph/ops/pooling.h).
 void MaxPool(const PoolSizes& sizes, DType type, const void* x, void* y, uint8_t* index, Stream stream);
 void MaxPoolGrad(const PoolSizes& sizes, DType type, const uint8_t* index, const void* dy, void* dx,
                  Stream stream);

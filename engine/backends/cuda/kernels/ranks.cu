@@ -26,7 +26,8 @@ void SumDoubles(const RankBuffers& buffers, int64_t begin, int64_t end, double s
 }  // namespace
 
 bool CanSumRanks(DType dtype) {
-  return dtype == DType::kFloat32 || dtype == DType::kFloat64 || dtype == DType::kBFloat16;
+  return dtype == DType::kFloat32 || dtype == DType::kFloat64 || dtype == DType::kBFloat16 ||
+         dtype == DType::kFloat16;
 }
 
 void SumRanks(const RankBuffers& buffers, DType dtype, int64_t begin, int64_t end, double scale,

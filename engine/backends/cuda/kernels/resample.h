@@ -36,7 +36,7 @@ struct Resizing {
   const TapRange* column_ranges = nullptr;  // By column of x; of the gradient.
 };
 
-// Tensors are of `type`, float32 or bfloat16.
+// Tensors are of `type`, float32, bfloat16 or float16.
 void Resize(const Resizing& how, DType type, const void* x, void* y, Stream stream);
 void ResizeGrad(const Resizing& how, DType type, const void* dy, void* dx, Stream stream);
 

@@ -14,7 +14,7 @@ struct SoftmaxLines {
   int64_t count = 0;
   int64_t extent = 0;
   int64_t stride = 1;
-  DType type = DType::kFloat32;  // Or bfloat16.
+  DType type = DType::kFloat32;  // Or bfloat16, or float16.
 };
 
 // Of each line by itself.

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "engine/tensor/dtype.h"
+
 namespace tandem::cuda {
 
 // One of the tensors that a launch changes, element by element: a parameter by its gradient, say.
@@ -10,10 +12,10 @@ struct TensorChange {
   static constexpr int kMostStates = 3;
 
   float* target = nullptr;
-  const void* source = nullptr;  // Float32, or bfloat16.
-  bool source_is_bfloat16 = false;
-  float* states[kMostStates] = {};  // They change too.
-  double* number = nullptr;         // Of the whole tensor.
+  const void* source = nullptr;
+  DType source_type = DType::kFloat32;  // Or bfloat16, or float16.
+  float* states[kMostStates] = {};      // They change too.
+  double* number = nullptr;             // Of the whole tensor.
   int64_t elements = 0;
 };
 
@@ -34,6 +36,8 @@ struct ChangeTable {
   int tensor_count = 0;
   int piece_count = 0;
   int64_t piece_size = 0;
+  // On the device: where it is there and 0, nothing changes.
+  const double* apply = nullptr;
 };
 
 }  // namespace tandem::cuda

@@ -55,8 +55,8 @@ __device__ double SumOfSquares(const TensorChange& tensor, PieceRange range) {
 TANDEM_KERNEL SquaresKernel(ChangeTable table, double* squares) {
   const TensorChange& tensor = table.tensors[table.pieces[blockIdx.x].tensor];
   const PieceRange range(table, tensor, table.pieces[blockIdx.x]);
-  const double sum =
-      tensor.source_is_bfloat16 ? SumOfSquares<Bf16>(tensor, range) : SumOfSquares<float>(tensor, range);
+  double sum = 0;
+  WithSource(tensor, [&](auto number) { sum = SumOfSquares<decltype(number)>(tensor, range); });
   const double whole = ReduceBlock(sum, 0.0, Sum());
   if (threadIdx.x == 0) squares[blockIdx.x] = whole;
 }

@@ -25,7 +25,7 @@ struct ValueLoss {
   RepeatedNumbers weights;
 
   int64_t elements = 0;
-  DType type = DType::kFloat32;  // Of x, float32 or bfloat16.
+  DType type = DType::kFloat32;  // Of x, float32, bfloat16 or float16.
   const void* x = nullptr;
   const int32_t* labels = nullptr;  // Null where there are numbers.
   const float* numbers = nullptr;   // Null where there are labels.
@@ -47,7 +47,7 @@ struct CosineLoss {
   double margin = 0;
   bool sum = false;
 
-  DType type = DType::kFloat32;    // Of the first vectors, float32 or bfloat16.
+  DType type = DType::kFloat32;    // Of the first vectors, float32, bfloat16 or float16.
   const void* first = nullptr;     // The second ones too, where `alike` is given.
   const float* second = nullptr;   // Null where `alike` is given.
   const int32_t* alike = nullptr;  // Null where all pairs are.

@@ -1,0 +1,15 @@
+#ifndef TANDEM_ENGINE_BACKEND_LOSS_SCALING_CASES_H_
+#define TANDEM_ENGINE_BACKEND_LOSS_SCALING_CASES_H_
+
+#include <vector>
+
+#include "engine/backend/op_cases.h"
+
+namespace tandem {
+
+// Cases of scaled losses and of steps that are left out, a part of OpCases.
+std::vector<OpCase> LossScalingCases();
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_BACKEND_LOSS_SCALING_CASES_H_
