@@ -63,9 +63,9 @@ TEST_F(CheckpointCommandsTest, CheckpointsAreATable) {
   };
   EXPECT_EQ(Run({"checkpoints", "lenet-1"}), 0) << terminal_.err();
   EXPECT_EQ(terminal_.out(),
-            " STEP  EPOCHS     SIZE  BEST  FILE\n"
-            "1,200       3  2.0 KiB  -     checkpoint-1200.safetensors\n"
-            "  400       1  2.0 KiB  yes   checkpoint-400.safetensors\n");
+            " STEP  EPOCHS    SIZE  BEST  FILE\n"
+            "1,200       3  2.0 kB  -     checkpoint-1200.safetensors\n"
+            "  400       1  2.0 kB  yes   checkpoint-400.safetensors\n");
   EXPECT_EQ(Run({"checkpoints", "lenet-1", "-o", "json"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(), HasSubstr("\"file\":\"checkpoint-1200.safetensors\""));
 }
@@ -81,15 +81,14 @@ TEST_F(CheckpointCommandsTest, AForkIsOfTheJobAsItIsOrChanged) {
   };
   EXPECT_EQ(Run({"fork", "lenet-1"}), 0) << terminal_.err();
   EXPECT_EQ(terminal_.out(),
-            "submitted lenet-2, a fork of lenet-1, from its checkpoint of step 1,200\n"
+            "submitted lenet-2\nit will go on from lenet-1's checkpoint of step 1,200\n"
             "follow it with: tandem watch lenet-2\n");
   EXPECT_FALSE(asked.has_spec());
   EXPECT_FALSE(asked.has_step());
   EXPECT_NE(asked.request_id(), "");
   EXPECT_EQ(Run({"fork", "lenet-1", "--from-checkpoint", "400", "--set", "training.epochs=20", "--check"}), 0)
       << terminal_.err();
-  EXPECT_EQ(terminal_.out(),
-            "this would be a fork of lenet-1, from its checkpoint of step 400; none was submitted\n");
+  EXPECT_EQ(terminal_.out(), "it would go on from lenet-1's checkpoint of step 400; none was submitted\n");
   EXPECT_EQ(asked.step(), 400);
   EXPECT_EQ(asked.spec().name(), "lenet");
   EXPECT_EQ(asked.spec().training().epochs(), 20);

@@ -44,13 +44,13 @@ int Run(Session& session, const Options& options) {
     }
     return code;
   }
-  const std::string source =
-      absl::StrCat(file.name, ", from its checkpoint of step ", FormatCount(job->forked_from().step()));
+  const std::string source = absl::StrCat("go on from ", file.name, "'s checkpoint of step ",
+                                          FormatCount(job->forked_from().step()));
   if (options.check) {
     if (session.structured()) {
       session.terminal().Out(Structured(session.options.output, *job));
     } else {
-      session.terminal().Out(absl::StrCat("this would be a fork of ", source, "; none was submitted\n"));
+      session.terminal().Out(absl::StrCat("it would ", source, "; none was submitted\n"));
     }
     return kSucceeded;
   }
@@ -60,7 +60,7 @@ int Run(Session& session, const Options& options) {
     return kSucceeded;
   }
   const std::string id = JobId(job->name());
-  session.terminal().Out(absl::StrCat("submitted ", session.style().Bold(id), ", a fork of ", source, "\n"));
+  session.terminal().Out(absl::StrCat("submitted ", session.style().Bold(id), "\nit will ", source, "\n"));
   if (options.follow) return FollowJob(session, **client, job->name(), 0, /*plot=*/false);
   session.terminal().Out(absl::StrCat("follow it with: tandem watch ", id, "\n"));
   return kSucceeded;
