@@ -1,37 +1,41 @@
 #include "engine/data/loader.h"
 
 #include <algorithm>
-#include <chrono>
 #include <new>
 
 namespace tandem {
+namespace {
+
+// Gathering is cheap where it takes less than this part of the time between calls.
+constexpr int kCheapPart = 100;
+// Steps in a row that say the same: one may have been held up by whatever else runs.
+constexpr int kStepsToChange = 16;
+
+}  // namespace
 
 Loader::Loader(const Dataset* dataset, Sampler* sampler, int rank, int64_t first_step, int64_t steps,
-               int depth)
+               int depth, const Clock* clock)
     : dataset_(dataset),
       sampler_(sampler),
       rank_(rank),
-      first_step_(first_step),
       steps_(steps),
       depth_(depth),
+      clock_(clock),
       slots_(depth + 1),
       prepared_(first_step),
       taken_(first_step - 1),
-      next_(first_step_) {
+      next_(first_step) {
   const int64_t samples =
       std::max(sampler->ShareSamples(0, rank), sampler->ShareSamples(sampler->steps_per_epoch() - 1, rank));
   for (Slot& slot : slots_) {
     slot.input = Tensor(DType::kUInt8, Shape({samples * dataset->sample_bytes()}));
     slot.target = Tensor(DType::kUInt8, Shape({samples * dataset->target_bytes()}));
   }
-  if (depth > 0) thread_ = std::thread([this] { PrepareAhead(); });
+  if (depth > 0) StartThread(first_step);
 }
 
 Loader::~Loader() {
-  {
-    MutexLock lock(&mutex_);
-    stop_ = true;
-  }
+  StopThread();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -42,47 +46,88 @@ int64_t Loader::bytes() const {
 }
 
 void Loader::Fill(int64_t step) {
+  const absl::Duration begin = clock_->Elapsed();
   const int64_t epoch = 1 + step / sampler_->steps_per_epoch();
   const Sampler::Share share = sampler_->ShareOf(epoch, step % sampler_->steps_per_epoch(), rank_);
   Slot& slot = SlotOf(step);
   slot.samples = share.count;
   dataset_->GatherEpoch(epoch, share.indices(), slot.input.raw_data(), slot.target.raw_data());
+  slot.gathering = clock_->Elapsed() - begin;
 }
 
-void Loader::PrepareAhead() {
-  for (int64_t step = first_step_; step < steps_; ++step) {
+void Loader::StartThread(int64_t step) {
+  {
+    MutexLock lock(&mutex_);
+    prepared_ = step;
+    taken_ = step - 1;
+    stop_ = ended_ = false;
+  }
+  thread_ = std::thread([this, step] { PrepareAhead(step); });
+}
+
+void Loader::StopThread() {
+  MutexLock lock(&mutex_);
+  stop_ = true;
+}
+
+void Loader::PrepareAhead(int64_t step) {
+  for (; step < steps_; ++step) {
     {
       MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(this, &Loader::MayPrepare));
-      if (stop_) return;
+      if (stop_) break;
     }
     try {
       Fill(step);
     } catch (const std::bad_alloc&) {
       MutexLock lock(&mutex_);
       out_of_memory_ = true;
-      return;
+      break;
     }
     MutexLock lock(&mutex_);
     ++prepared_;
   }
+  MutexLock lock(&mutex_);
+  ended_ = true;
+}
+
+bool Loader::AwaitPrepared(int64_t step) {
+  MutexLock lock(&mutex_);
+  taken_ = step;
+  mutex_.Await(absl::Condition(this, &Loader::MayTake));
+  if (prepared_ > step) return true;
+  // As it would be without a thread.
+  if (out_of_memory_) throw std::bad_alloc();
+  return false;
 }
 
 Batch Loader::Next() {
-  const auto begin = std::chrono::steady_clock::now();
+  const absl::Duration begin = clock_->Elapsed();
   const int64_t step = next_++;
-  if (depth_ == 0) {
+  if (!thread_.joinable()) {
     Fill(step);
-  } else {
-    MutexLock lock(&mutex_);
-    taken_ = step;
-    mutex_.Await(absl::Condition(this, &Loader::MayTake));
-    // As it would be without a thread.
-    if (prepared_ <= taken_) throw std::bad_alloc();
+  } else if (!AwaitPrepared(step)) {
+    thread_.join();
+    Fill(step);
   }
-  wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const Slot& slot = SlotOf(step);
+  if (depth_ > 0 && last_end_ != absl::InfiniteDuration()) Judge(slot, begin - last_end_);
+  last_end_ = clock_->Elapsed();
+  waited_ += last_end_ - begin;
   return {.samples = slot.samples, .input = slot.input.raw_data(), .target = slot.target.raw_data()};
+}
+
+void Loader::Judge(const Slot& slot, absl::Duration between) {
+  const bool is_cheap = slot.gathering * kCheapPart < between;
+  const bool has_thread = thread_.joinable();
+  contrary_steps_ = is_cheap == has_thread ? contrary_steps_ + 1 : 0;
+  if (contrary_steps_ < kStepsToChange) return;
+  contrary_steps_ = 0;
+  if (has_thread) {
+    StopThread();
+  } else {
+    StartThread(next_);
+  }
 }
 
 }  // namespace tandem

@@ -3,7 +3,11 @@
 #include <atomic>
 #include <new>
 #include <numeric>
+#include <thread>
+#include <vector>
 
+#include "absl/time/time.h"
+#include "engine/base/clock.h"
 #include "engine/base/mutex.h"
 #include "gtest/gtest.h"
 
@@ -116,6 +120,78 @@ TEST(LoaderTest, KeepsAsManyStepsReadyAsItsDepthWhileOneIsRead) {
       EXPECT_EQ(static_cast<const int32_t*>(batch.target)[0], step);
     }
   }
+}
+
+// Every thread has a time of its own, which it moves by hand.
+class OwnTime final : public Clock {
+ public:
+  absl::Time Now() const override { return absl::UnixEpoch() + time_; }
+  absl::Duration Elapsed() const override { return time_; }
+  static void Advance(absl::Duration by) { time_ += by; }
+
+ private:
+  static thread_local absl::Duration time_;
+};
+thread_local absl::Duration OwnTime::time_;
+
+// Takes as much time for a step as it is told to, and says which thread took it.
+class SlowDataset final : public Dataset {
+ public:
+  int64_t size() const override { return samples_.size(); }
+  int64_t sample_bytes() const override { return samples_.sample_bytes(); }
+  int64_t target_bytes() const override { return samples_.target_bytes(); }
+  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+    samples_.Gather(indices, samples, targets);
+    MutexLock lock(&mutex_);
+    OwnTime::Advance(cost_);
+    last_ = std::this_thread::get_id();
+  }
+
+  void set_cost(absl::Duration cost) {
+    MutexLock lock(&mutex_);
+    cost_ = cost;
+  }
+  bool CallerWasLast() const {
+    MutexLock lock(&mutex_);
+    return last_ == std::this_thread::get_id();
+  }
+
+ private:
+  CountingDataset samples_;
+  mutable Mutex mutex_;
+  absl::Duration cost_ ABSL_GUARDED_BY(mutex_);
+  mutable std::thread::id last_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST(LoaderTest, CallersGatherWhatIsCheapThemselves) {
+  const OwnTime clock;
+  SlowDataset dataset;
+  Sampler sampler({.samples = 10, .batch = 1, .loads = {1}, .shuffle = true, .seed = 5});
+  constexpr int kEpochs = 100;
+  Loader loader(&dataset, &sampler, 0, 0, kEpochs * sampler.steps_per_epoch(), /*depth=*/2, &clock);
+  std::vector<uint32_t> order;
+  for (int epoch = 1; epoch <= kEpochs; ++epoch) {
+    for (const uint32_t index : ShuffledOrder(10, 5, epoch)) order.push_back(index);
+  }
+  int step = 0;
+  // Takes steps, with a second of computing behind each, until it is the caller who gathers, or not.
+  const auto becomes = [&](bool caller) {
+    for (const int last = step + 40; step < last;) {
+      const Batch batch = loader.Next();
+      EXPECT_EQ(*static_cast<const int32_t*>(batch.target), static_cast<int32_t>(order[step++]));
+      if (dataset.CallerWasLast() == caller) return true;
+      OwnTime::Advance(absl::Seconds(1));
+    }
+    return false;
+  };
+  dataset.set_cost(absl::Milliseconds(50));
+  EXPECT_FALSE(becomes(true)) << "dear samples are for a thread to prepare";
+  dataset.set_cost(absl::Milliseconds(1));
+  EXPECT_TRUE(becomes(true));
+  dataset.set_cost(absl::Milliseconds(50));
+  EXPECT_TRUE(becomes(false));
+  dataset.set_cost(absl::Milliseconds(1));
+  EXPECT_TRUE(becomes(true));
 }
 
 TEST(LoaderTest, MayBeLeftInTheMiddle) {

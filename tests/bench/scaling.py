@@ -3,7 +3,11 @@
 
   bazel build -c opt //tests/bench:train_bench && tests/bench/scaling.py
 
-Runs of one and of several replicas take turns, and the best of each counts. Wants as many free cores as replicas.
+They train on Fashion-MNIST, data loading included; with --data= on random images, whose making is then part of what several
+replicas have to share the cores with, and one has not. Runs of one and of several replicas take turns, and the best of each
+counts. Wants as many free cores as replicas. The ceiling is what as many processes of one replica each come to at once,
+pinned to a core each, which is measured beside it with --ceiling: cores that share caches and memory are slower together,
+and replicas that keep step go at the pace of the slowest.
 """
 
 import argparse
@@ -16,10 +20,18 @@ import sys
 NETWORKS = {"lenet": (64, 200), "resnet18": (32, 10)}
 
 
-def run(bench, network, batch, steps, replicas):
-    command = [bench, f"--network={network}", f"--batch={batch * replicas}", f"--replicas={replicas}",
-               "--threads=1", f"--steps={steps}", f"--warmup={max(2, steps // 10)}"]
-    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+def start(options, network, replicas, core=None):
+    batch, steps = NETWORKS[network]
+    command = [] if core is None else ["taskset", "-c", str(core)]
+    command += [options.bench, f"--network={network}", f"--batch={batch * replicas}", f"--replicas={replicas}", "--threads=1",
+                f"--steps={steps}", f"--warmup={max(2, steps // 10)}", f"--data={options.data}", "--lr=0.01"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    out, _ = process.communicate()
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(process.args)} ended with {process.returncode}")
     return json.loads(out.strip().splitlines()[-1])["images_per_second"]
 
 
@@ -27,18 +39,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", default=os.path.join(os.path.dirname(__file__), "../../bazel-bin/tests/bench/train_bench"))
     parser.add_argument("--network", action="append", choices=sorted(NETWORKS), help="default: all")
+    parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist", help="a folder of IDX .gz files")
+    parser.add_argument("--ceiling", action="store_true", help="measure separate processes at once, too")
     parser.add_argument("--replicas", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     for network in options.network or list(NETWORKS):
-        batch, steps = NETWORKS[network]
-        one, several = [], []
+        one, several, apart = [], [], []
         for _ in range(options.rounds):
-            one.append(run(options.bench, network, batch, steps, 1))
-            several.append(run(options.bench, network, batch, steps, options.replicas))
-        print(json.dumps({"bench": "scaling", "network": network, "batch_of_each": batch, "replicas": options.replicas,
-                          "images_per_second_one": max(one), "images_per_second": max(several),
-                          "speedup": max(several) / max(one)}), flush=True)
+            one.append(finish(start(options, network, 1)))
+            several.append(finish(start(options, network, options.replicas)))
+            if options.ceiling:
+                processes = [start(options, network, 1, core) for core in range(options.replicas)]
+                apart.append([finish(process) for process in processes])
+        result = {"bench": "scaling", "network": network, "batch_of_each": NETWORKS[network][0], "replicas": options.replicas,
+                  "images_per_second_one": max(one), "images_per_second": max(several), "speedup": max(several) / max(one)}
+        if options.ceiling:
+            result["speedup_of_processes"] = max(sum(rates) for rates in apart) / max(one)
+            result["speedup_at_the_slowest"] = max(min(rates) for rates in apart) * options.replicas / max(one)
+        print(json.dumps(result), flush=True)
     return 0
 
 

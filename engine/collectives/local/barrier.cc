@@ -1,5 +1,6 @@
 #include "engine/collectives/local/barrier.h"
 
+#include <chrono>
 #include <thread>
 
 namespace tandem {
@@ -9,6 +10,10 @@ constexpr uint32_t kBroken = 1;
 constexpr uint32_t kMeeting = 2;
 // About 20 microseconds, the order of a wake-up by the system. Pointless with more threads than cores.
 constexpr int kSpins = 1000;
+// Then a thread that waits offers its core to others until so much time has passed, and sleeps only after
+// that. A step's threads differ by up to a few hundred microseconds; who sleeps for those is late itself by
+// the time of its wake-up, and its idle core draws the others' threads to it, away from their caches.
+constexpr std::chrono::microseconds kYields(1000);
 
 void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -27,6 +32,14 @@ uint32_t Barrier::WaitForChange(uint32_t seen) {
     const uint32_t word = word_.load(std::memory_order_acquire);
     if (word != seen) return word;
     Pause();
+  }
+  if (spins_ > 0) {
+    const auto end = std::chrono::steady_clock::now() + kYields;
+    do {
+      std::this_thread::yield();
+      const uint32_t word = word_.load(std::memory_order_acquire);
+      if (word != seen) return word;
+    } while (std::chrono::steady_clock::now() < end);
   }
   word_.wait(seen, std::memory_order_acquire);
   return word_.load(std::memory_order_acquire);
