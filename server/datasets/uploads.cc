@@ -194,6 +194,14 @@ absl::Status Uploads::CheckSpace(int64_t bytes, int64_t files) {
   return absl::OkStatus();
 }
 
+int64_t Uploads::used_bytes() {
+  MutexLock lock(&mutex_);
+  int64_t used = 0;
+  for (const auto& [id, owned] : owned_) used += owned;
+  for (const auto& [id, entry] : uploads_) used += entry->declared.bytes();
+  return used;
+}
+
 absl::StatusOr<v1::Upload> Uploads::Create(const v1::Upload& wanted) {
   FieldViolations violations;
   if (wanted.manifest_sha256().size() != kDigestBytes) {

@@ -75,6 +75,9 @@ class Uploads {
   // Removes what has expired; done from time to time in any case.
   void RemoveExpired();
 
+  // Bytes that uploads take, or will when they are whole, those of data sets included.
+  int64_t used_bytes();
+
   // Where an upload's files are, absolute.
   std::string FilesFolder(const std::string& id) const { return UploadFolder::FilesFolder(FolderOf(id)); }
   const std::string& folder() const { return options_.folder; }

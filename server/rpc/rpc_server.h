@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_RPC_RPC_SERVER_H_
 #define TANDEM_SERVER_RPC_RPC_SERVER_H_
 
+#include <grpcpp/impl/service_type.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 

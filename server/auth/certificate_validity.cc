@@ -1,0 +1,46 @@
+#include "server/auth/certificate_validity.h"
+
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+namespace {
+
+absl::StatusOr<absl::Time> TimeOf(const ASN1_TIME* time, const std::string& path) {
+  std::tm parts = {};
+  if (time == nullptr || ASN1_TIME_to_tm(time, &parts) != 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the TLS certificate ", path, " does not say when it is valid"));
+  }
+  return absl::FromTimeT(timegm(&parts));
+}
+
+}  // namespace
+
+absl::StatusOr<CertificateValidity> ReadCertificateValidity(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+  if (file == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot read the TLS certificate ", path, ": ", strerror(errno)));
+  }
+  const std::unique_ptr<X509, void (*)(X509*)> certificate(
+      PEM_read_X509(file.get(), nullptr, nullptr, nullptr), X509_free);
+  if (certificate == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("the TLS certificate ", path, " holds none in PEM"));
+  }
+  CertificateValidity validity;
+  TANDEM_ASSIGN_OR_RETURN(validity.begin, TimeOf(X509_get0_notBefore(certificate.get()), path));
+  TANDEM_ASSIGN_OR_RETURN(validity.end, TimeOf(X509_get0_notAfter(certificate.get()), path));
+  return validity;
+}
+
+}  // namespace tandem

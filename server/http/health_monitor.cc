@@ -1,0 +1,72 @@
+#include "server/http/health_monitor.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace tandem {
+
+HealthMonitor::HealthMonitor(Options options, std::vector<Part> parts)
+    : options_(std::move(options)), parts_(std::move(parts)) {
+  for (size_t i = 0; i < parts_.size(); ++i) states_.push_back(std::make_shared<State>());
+  thread_ = std::thread([this] { Run(); });
+}
+
+HealthMonitor::~HealthMonitor() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void HealthMonitor::Run() {
+  while (true) {
+    Ask();
+    if (options_.on_round != nullptr) options_.on_round(Now());
+    MutexLock lock(&mutex_);
+    if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), options_.interval)) return;
+  }
+}
+
+void HealthMonitor::Ask() {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const std::shared_ptr<State> state = states_[i];
+    {
+      MutexLock lock(&state->mutex);
+      if (state->asked != absl::InfiniteDuration()) continue;
+      state->asked = options_.clock->Elapsed();
+    }
+    // Without the lock: it may answer at once.
+    parts_[i].ask([state](const absl::Status& answer) {
+      MutexLock lock(&state->mutex);
+      state->asked = absl::InfiniteDuration();
+      state->answer = answer;
+    });
+  }
+}
+
+Health HealthMonitor::Now() const {
+  Health health;
+  const absl::Duration now = options_.clock->Elapsed();
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    State& state = *states_[i];
+    MutexLock lock(&state.mutex);
+    if (state.asked != absl::InfiniteDuration() && now - state.asked > options_.patience) {
+      health.alive.Update(absl::UnavailableError(
+          absl::StrCat(parts_[i].name, " has not answered for ", absl::ToInt64Seconds(now - state.asked),
+                       " seconds; the daemon must be restarted, and jobs that run will go on")));
+    }
+    if (!state.answer.ok()) {
+      health.ready.Update(absl::UnavailableError(absl::StrCat(parts_[i].name, ": ", state.answer.message())));
+    }
+  }
+  if (options_.serving != nullptr) {
+    // What stops the daemon says more than what stops with it.
+    if (absl::Status serving = options_.serving(); !serving.ok()) health.ready = std::move(serving);
+  }
+  if (!health.alive.ok()) health.ready = health.alive;
+  return health;
+}
+
+}  // namespace tandem
