@@ -26,6 +26,7 @@
 #include "absl/time/time.h"
 #include "engine/backend/device_probe.h"
 #include "engine/backends/device_factory.h"
+#include "engine/base/crash_report.h"
 #include "engine/base/env.h"
 #include "engine/base/memory_error.h"
 #include "engine/base/status_macros.h"
@@ -339,6 +340,9 @@ int Main(int argc, char** argv) {
     spdlog::error("{}", lock.status().ToString());
     return kWorkerLockHeld;
   }
+  SetCrashReportFile(JobFolder(launch->job_folder()).CrashReportPath(launch->attempt(), worker),
+                     absl::StrCat("tandem-worker ", kVersion, ", job ", launch->job_id(), ", attempt ",
+                                  launch->attempt(), ", worker ", worker, ", process ", getpid()));
   if (is_alone) return RunAlone(*launch);
   SetOomScore(kTrainingOomScore);
   if (worker > 0) {
@@ -361,4 +365,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace tandem
 
-int main(int argc, char** argv) { return tandem::Main(argc, argv); }
+int main(int argc, char** argv) {
+  tandem::InstallCrashReports(argv[0]);
+  return tandem::Main(argc, argv);
+}

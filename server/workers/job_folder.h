@@ -11,6 +11,8 @@ namespace tandem {
 // Where the files of one job stand:
 //   worker.lock                   locked by the job's live worker (see WorkerLock)
 //   worker.log                    what its workers wrote to stdout and stderr, appended
+//   crash-attempt-N.txt           where run N crashed (engine/base/crash_report.h); crash-attempt-N-M.txt: its
+//                                 worker M
 //   worker-N.lock, worker-N.log   likewise of worker N, from 1, where several train the job together
 //   job.yaml, model.safetensors, best.safetensors
 //                                 what it made (artifacts)
@@ -32,6 +34,9 @@ class JobFolder {
   }
   std::string RendezvousFolder(int attempt) const {
     return absl::StrCat(AttemptFolder(attempt), "/rendezvous");
+  }
+  std::string CrashReportPath(int attempt, int worker = 0) const {
+    return absl::StrCat(path_, "/crash-attempt-", attempt, Of(worker), ".txt");
   }
   std::string SpoolPath(int attempt) const { return absl::StrCat(AttemptFolder(attempt), "/spool"); }
 

@@ -14,6 +14,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/store/records.h"
@@ -555,6 +556,11 @@ void WorkerSupervisor::NoteEnd(Worker& worker, int index, const WorkerProcess::E
   if (end.exit_code > 0 || (end.signal != 0 && end.signal != SIGKILL && end.signal != SIGTERM)) {
     const std::string line = LastLogLine(worker.folder.LogPath(index));
     if (!line.empty()) absl::StrAppend(&worker.lost_message, " The last line of its log: ", line);
+    const std::string report = worker.folder.CrashReportPath(worker.attempt, index);
+    if (end.signal != 0 && access(report.c_str(), F_OK) == 0) {
+      absl::StrAppend(&worker.lost_message, line.empty() || absl::EndsWith(line, ".") ? "" : ".",
+                      " Its stack is in ", report, ".");
+    }
   }
 }
 

@@ -69,6 +69,9 @@ TEST_F(SupervisorTest, ACrashIsNamedAfterTheEventsBeforeIt) {
   EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
   EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
   EXPECT_TRUE(absl::StrContains(job.message(), "SIGABRT")) << job.message();
+  EXPECT_TRUE(absl::StrContains(job.message(), "of its log: why it crashed. Its stack is in "))
+      << job.message();
+  EXPECT_TRUE(absl::StrContains(job.message(), "/crash-attempt-1.txt.")) << job.message();
   EXPECT_EQ(daemon_->Notices(id), std::vector<std::string>{"1"});
   EXPECT_EQ(daemon_->released().back(), absl::StrCat(id, "/1 crashed"));
 }

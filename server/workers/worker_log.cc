@@ -10,13 +10,19 @@
 namespace tandem {
 
 std::string LastLogLine(const std::string& path) {
-  constexpr std::streamoff kTail = 4096;
+  constexpr std::streamoff kTail = 32768;
   constexpr size_t kMaxLine = 300;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return "";
   file.seekg(std::max<std::streamoff>(0, file.tellg() - kTail));
   const std::string tail(std::istreambuf_iterator<char>(file), {});
-  absl::string_view text = absl::StripTrailingAsciiWhitespace(tail);
+  absl::string_view text = tail;
+  // A crash's stack is long and last; what the worker said before tells more in a line.
+  if (const size_t crash = text.rfind("*** SIG");
+      crash != text.npos && (crash == 0 || text[crash - 1] == '\n')) {
+    text = text.substr(0, crash);
+  }
+  text = absl::StripTrailingAsciiWhitespace(text);
   text.remove_prefix(text.find_last_of('\n') + 1);
   std::string line(text.substr(0, kMaxLine));
   std::replace_if(

@@ -5,8 +5,8 @@
 
 namespace tandem {
 
-// The last line of a log with something in it, shortened to 300 characters, what is not printable ASCII
-// replaced. Empty where there is none.
+// The last line of a log with something in it, before a crash's stack where the log ends with one, shortened
+// to 300 characters, what is not printable ASCII replaced. Empty where there is none.
 std::string LastLogLine(const std::string& path);
 
 }  // namespace tandem

@@ -9,7 +9,7 @@
 //   stubborn     as wait, but neither a cancel nor SIGTERM moves it
 //   lingering    as succeed, but does not exit
 //   unreported   leaves all the events of succeed in its spool, and exits
-//   crash        starts, leaves a notice in its spool, and aborts
+//   crash        starts, leaves a notice in its spool, writes a crash report, and aborts
 //   device       as unreported, but says by its exit code that its GPU failed
 //   exit         says something and exits with code 7
 //   unconnected  waits for its end without a word to the daemon
@@ -189,7 +189,12 @@ int Main(int argc, char** argv) {
   FakeWorker worker(launch);
   if (behaviour == "unreported" || behaviour == "crash" || behaviour == "device") {
     if (!worker.Spool()) return kWorkerSpoolFailed;
-    if (behaviour == "crash") std::abort();
+    if (behaviour == "crash") {
+      // As engine/base/crash_report.h.
+      std::ofstream(JobFolder(launch.job_folder()).CrashReportPath(launch.attempt())) << "a stack\n";
+      std::fputs("why it crashed\n*** SIGABRT received at time=1 on cpu 0 ***\nPC: @ 0x1 a stack\n", stderr);
+      std::abort();
+    }
     return behaviour == "device" ? kWorkerDeviceFailed : kWorkerDone;
   }
   return worker.Serve();
