@@ -25,6 +25,7 @@
 #include "server/auth/listen_policy.h"
 #include "server/auth/server_credentials.h"
 #include "server/auth/token.h"
+#include "server/daemon/crash_folder.h"
 #include "server/fetch/curl_transport.h"
 #include "server/scheduler/host_resources.h"
 #include "server/scheduler/machine_devices.h"
@@ -98,16 +99,22 @@ absl::StatusOr<std::vector<v1::DeviceKind>> DevicePriority() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& options, Lifecycle* lifecycle) {
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& options, Lifecycle* lifecycle,
+                                                      const ServiceManager* service_manager) {
   TANDEM_ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
   TANDEM_RETURN_IF_ERROR(
       CheckListenPolicy(address, !options.tls_cert.empty(), options.insecure_listen_beyond_loopback));
+  std::optional<ListenAddress> metrics;
+  if (!options.metrics_listen.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(metrics, ParseListenAddress(options.metrics_listen));
+    TANDEM_RETURN_IF_ERROR(CheckMetricsListenPolicy(*metrics, options.metrics_beyond_loopback));
+  }
   if (access(options.worker_program.c_str(), X_OK) != 0) {
     return absl::FailedPreconditionError(absl::StrCat("cannot run the worker program ",
                                                       options.worker_program, ": ", strerror(errno),
                                                       "; name it with --worker-program"));
   }
-  std::unique_ptr<Daemon> daemon(new Daemon(lifecycle));
+  std::unique_ptr<Daemon> daemon(new Daemon(lifecycle, service_manager));
   TANDEM_RETURN_IF_ERROR(daemon->OpenState(options));
   // Whatever can fail does so before the first worker is started.
   TANDEM_ASSIGN_OR_RETURN(std::string token, LoadOrCreateToken(daemon->token_file()));
@@ -117,14 +124,19 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(address));
   TANDEM_RETURN_IF_ERROR(daemon->TakeOverJobs(options));
   TANDEM_RETURN_IF_ERROR(daemon->Serve(options, address, std::move(credentials)));
+  TANDEM_RETURN_IF_ERROR(daemon->Monitor(options, metrics.has_value() ? &*metrics : nullptr));
+  // Whoever finds the address finds all of the daemon.
+  TANDEM_RETURN_IF_ERROR(WriteWhole(daemon->AddressFile(), absl::StrCat(daemon->address(), "\n")));
   return daemon;
 }
 
 absl::Status Daemon::OpenState(const DaemonOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(state_folder_, StateFolder::Lock(options.state_folder));
+  NoteCrashReports(state_folder_->path());
   // One that was killed leaves it.
   unlink(AddressFile().c_str());
   TANDEM_ASSIGN_OR_RETURN(store_, Store::Open(state_folder_->DatabasePath()));
+  monitoring_.Observe(store_.get());
   tokens_ = std::make_unique<TokenRegistry>(store_.get(), Clock::Real());
   TANDEM_RETURN_IF_ERROR(tokens_->Load());
   events_ = std::make_unique<EventHub>(store_.get());
@@ -224,6 +236,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   scheduler_ = std::make_unique<Scheduler>(jobs_.get(), store_.get(), inventory_.get(), &policy_,
                                            workers_.get(), Clock::Real(), std::move(scheduler_options));
   drain_ = std::make_unique<JobDrain>(jobs_.get());
+  jobs_->AddObserver(monitoring_.jobs());
   jobs_->AddObserver(workers_.get());
   jobs_->AddObserver(scheduler_.get());
   jobs_->AddObserver(drain_.get());
@@ -231,6 +244,8 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
 
   TANDEM_RETURN_IF_ERROR(scheduler_->RestoreRecords());
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Job> left, jobs_->NonTerminalJobs());
+  TANDEM_ASSIGN_OR_RETURN(const auto counts, store_->CountJobs());
+  monitoring_.jobs()->Restore(counts, left);
   // Paused jobs have no worker, and hold no devices, unless theirs lingers.
   left.erase(
       std::remove_if(left.begin(), left.end(), [](const v1::Job& job) { return IsAtRest(job.state()); }),
@@ -363,6 +378,7 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.authenticator = authenticator_.get();
   context.tokens = tokens_.get();
   context.quota = Quotas(options);
+  context.calls = monitoring_.call_hooks();
   if (!gpus_->gpus().empty()) {
     context.refresh_gpu = [this](v1::GpuStatus* status) {
       // One that does not answer shows nothing.
@@ -374,7 +390,32 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.daemon.set_state_folder(state_folder_->path());
   for (const std::string& folder : options.data_folders) context.daemon.add_data_folders(folder);
   TANDEM_ASSIGN_OR_RETURN(server_, RpcServer::Start(address, std::move(credentials), std::move(context)));
-  return WriteWhole(AddressFile(), absl::StrCat(this->address(), "\n"));
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::Monitor(const DaemonOptions& options, const ListenAddress* address) {
+  Monitoring::Parts parts;
+  parts.store = store_.get();
+  parts.scheduler = scheduler_.get();
+  parts.service_manager = service_manager_;
+  parts.serving = [this] { return lifecycle_->CheckServing(); };
+  parts.set_serving = [this](bool serving) { server_->SetServing(serving); };
+  parts.devices = [this] { return RefreshedDevices(); };
+  parts.cache_bytes = [this] { return static_cast<double>(cache_->used_bytes()); };
+  parts.upload_bytes = [this] { return static_cast<double>(uploads_->used_bytes()); };
+  parts.state_folder = state_folder_->path();
+  parts.tls_certificate = options.tls_cert;
+  parts.cuda_major = TANDEM_CUDA_MAJOR;
+  return monitoring_.Start(std::move(parts), address);
+}
+
+std::vector<v1::Device> Daemon::RefreshedDevices() {
+  std::vector<v1::Device> devices = scheduler_->ListDevices();
+  for (v1::Device& device : devices) {
+    // One that does not answer shows nothing.
+    if (device.has_gpu()) gpus_->Refresh(device.mutable_gpu()).IgnoreError();
+  }
+  return devices;
 }
 
 Daemon::~Daemon() { Stop(); }
@@ -401,6 +442,8 @@ void Daemon::Stop() {
   if (prober_ != nullptr) prober_->Stop();
   if (pool_ != nullptr) pool_->Stop();
   if (events_ != nullptr) events_->Close(lifecycle_->CheckServing());
+  // Until here it says that it is not ready any more.
+  monitoring_.Stop();
   // Parts that observe jobs go after the store's writer.
   if (store_ != nullptr) store_->Close();
 }

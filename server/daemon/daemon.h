@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,8 +13,11 @@
 #include "server/admission/dataset_catalog.h"
 #include "server/admission/weights_finder.h"
 #include "server/auth/authenticator.h"
+#include "server/auth/listen_policy.h"
 #include "server/auth/token_registry.h"
+#include "server/daemon/monitoring.h"
 #include "server/daemon/options.h"
+#include "server/daemon/service_manager.h"
 #include "server/datasets/dataset_registry.h"
 #include "server/datasets/uploads.h"
 #include "server/events/event_hub.h"
@@ -44,8 +48,9 @@ namespace tandem {
 // on.
 class Daemon {
  public:
-  // `lifecycle` outlives the daemon. Errors name the option, file or address at fault.
-  static absl::StatusOr<std::unique_ptr<Daemon>> Start(const DaemonOptions& options, Lifecycle* lifecycle);
+  // `lifecycle` and `service_manager` outlive the daemon. Errors name the option, file or address at fault.
+  static absl::StatusOr<std::unique_ptr<Daemon>> Start(const DaemonOptions& options, Lifecycle* lifecycle,
+                                                       const ServiceManager* service_manager);
   // Stop().
   ~Daemon();
   Daemon(const Daemon&) = delete;
@@ -54,13 +59,16 @@ class Daemon {
   // "127.0.0.1:7447", with the port that was found.
   std::string address() const { return server_->address().ToString(); }
   const std::string& state_folder() const { return state_folder_->path(); }
+  // Where metrics are served; null: nowhere.
+  const ListenAddress* metrics_address() const { return monitoring_.address(); }
   std::string token_file() const { return state_folder_->path() + "/token"; }
 
   // Refuses new work, ends streams with UNAVAILABLE, and closes everything, within 5 seconds. Idempotent.
   void Stop();
 
  private:
-  explicit Daemon(Lifecycle* lifecycle) : lifecycle_(lifecycle) {}
+  Daemon(Lifecycle* lifecycle, const ServiceManager* service_manager)
+      : lifecycle_(lifecycle), service_manager_(service_manager) {}
 
   absl::Status OpenState(const DaemonOptions& options);
   absl::Status OpenDatasets(const DaemonOptions& options);
@@ -74,11 +82,18 @@ class Daemon {
   void ExcludeGpu(const std::string& device, const std::string& reason);
   // What the driver says of itself: the log has it, and where a GPU should not be used any more, its jobs.
   void OnGpuError(const GpuMonitor::Error& error);
+  // Serves metrics at `address`, where it is not null.
+  absl::Status Monitor(const DaemonOptions& options, const ListenAddress* address);
+  // All devices, with what their drivers say of them.
+  std::vector<v1::Device> RefreshedDevices();
   // What each user may have, by the user's token and the options.
   std::function<UserQuota(const std::string&)> Quotas(const DaemonOptions& options) const;
   std::string AddressFile() const { return state_folder_->path() + "/address"; }
 
   Lifecycle* const lifecycle_;
+  const ServiceManager* const service_manager_;
+  // Hears of all that follow.
+  Monitoring monitoring_;
   // In the order in which they come up.
   std::unique_ptr<StateFolder> state_folder_;
   std::unique_ptr<GpuMonitor> gpus_;

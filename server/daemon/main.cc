@@ -7,15 +7,33 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "engine/base/crash_report.h"
 #include "engine/base/version.h"
+#include "server/daemon/check.h"
 #include "server/daemon/daemon.h"
 #include "server/daemon/logging.h"
 #include "server/daemon/options.h"
+#include "server/daemon/service_manager.h"
 #include "server/daemon/stop_signals.h"
 #include "server/rpc/lifecycle.h"
 
 namespace tandem {
 namespace {
+
+// What was found, a line each with what mends it; the exit status.
+int PrintChecks(const std::vector<Check>& checks) {
+  int problems = 0;
+  for (const Check& check : checks) {
+    const char* const sign = check.verdict == Check::Verdict::kFine      ? "ok     "
+                             : check.verdict == Check::Verdict::kWarning ? "warning"
+                                                                         : "PROBLEM";
+    if (check.verdict == Check::Verdict::kProblem) ++problems;
+    std::printf("%s  %s: %s\n", sign, check.subject.c_str(), check.message.c_str());
+  }
+  std::printf(problems == 0 ? "tandemd could run so\n" : "tandemd could not run so\n");
+  return problems == 0 ? 0 : 1;
+}
 
 int Main(const std::vector<std::string>& arguments) {
   const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions(arguments);
@@ -30,6 +48,8 @@ int Main(const std::vector<std::string>& arguments) {
   }
   // What jobs are about is nobody else's business.
   umask(077);
+  if (parsed->check) return PrintChecks(CheckDaemon(parsed->options));
+  const ServiceManager service_manager = ServiceManager::FromEnvironment();
   SetUpLogging(parsed->options.log_level, parsed->options.log_format);
   Lifecycle lifecycle;
   const StopSignals signals([&lifecycle](const char* name) {
@@ -37,18 +57,24 @@ int Main(const std::vector<std::string>& arguments) {
     lifecycle.Stop();
   });
 
-  absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(parsed->options, &lifecycle);
+  absl::StatusOr<std::unique_ptr<Daemon>> daemon =
+      Daemon::Start(parsed->options, &lifecycle, &service_manager);
   if (!daemon.ok()) {
     std::fprintf(stderr, "tandemd: %s\n", std::string(daemon.status().message()).c_str());
     return 1;
   }
   spdlog::info("ready version={} address={} state={}", kVersion, (*daemon)->address(),
                (*daemon)->state_folder());
+  if (const ListenAddress* metrics = (*daemon)->metrics_address(); metrics != nullptr) {
+    spdlog::info("serves metrics address={}", metrics->ToString());
+  }
+  service_manager.Ready(absl::StrCat("serves on ", (*daemon)->address()));
   std::printf("tandemd is ready: address %s, state folder %s, token file %s\n", (*daemon)->address().c_str(),
               (*daemon)->state_folder().c_str(), (*daemon)->token_file().c_str());
   std::fflush(stdout);
 
   lifecycle.WaitForStop();
+  service_manager.Stopping();
   (*daemon)->Stop();
   spdlog::info("stopped");
   return 0;
@@ -57,4 +83,7 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace
 }  // namespace tandem
 
-int main(int argc, char** argv) { return tandem::Main(std::vector<std::string>(argv + 1, argv + argc)); }
+int main(int argc, char** argv) {
+  tandem::InstallCrashReports(argv[0]);
+  return tandem::Main(std::vector<std::string>(argv + 1, argv + argc));
+}

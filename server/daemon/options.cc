@@ -31,7 +31,8 @@ Examples:
   tandemd --state-folder /srv/tandem --data-folder /usr/share/datasets --data-folder /srv/data --cpu-devices 4
   tandemd --listen 0.0.0.0:7447 --tls-cert server.pem --tls-key server.key
       For other machines. Clients need the token (--token-file) and, for a certificate of one's own, its authority.
-  tandemd --config /etc/tandem/tandemd.yaml
+  tandemd --config /etc/tandem/tandemd.yaml --check
+      Is all as it must be? Without --check: run.
       A file such as:
         state-folder: /srv/tandem
         listen: 127.0.0.1:7447
@@ -49,7 +50,10 @@ AWS_ENDPOINT_URL (paths are then endpoint/bucket/key), AWS_CA_BUNDLE; or the pro
 
 SIGTERM or SIGINT stops the daemon within 5 seconds and leaves workers running: the next daemon on the same state folder
 takes them over. 'tandem shutdown --cancel-jobs' stops everything.
-Exit status: 0 stopped when asked to; 1 could not start or failed; 2 wrong options.)";
+A crash leaves its stack in crash-*.txt in the state folder, that of a worker in its job's folder. Under systemd the daemon
+says when it is ready and that it still works (deploy/systemd/tandem.service in the sources).
+Exit status: 0 stopped when asked to; 1 could not start or failed; 2 wrong options.
+With --check: 0 it could run; 1 something is to be mended.)";
 
 // The command line looks in the same places.
 std::string DefaultStateFolder() {
@@ -207,6 +211,17 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
                 "Allow --listen on an address that other machines reach, without TLS: the token and all data "
                 "can then "
                 "be read on the way")
+      ->group("Network");
+
+  app->add_option(
+         "--metrics-listen", options->metrics_listen,
+         "HOST:PORT to serve /metrics (for Prometheus), /healthz and /readyz on, over plain HTTP and "
+         "without a token, such as 127.0.0.1:7448; port 0 takes any that is free. Default: nowhere")
+      ->type_name("ADDRESS")
+      ->group("Network");
+  app->add_flag("--metrics-beyond-loopback", options->metrics_beyond_loopback,
+                "Allow --metrics-listen on an address that other machines reach: all who do can read the "
+                "names of jobs and devices and how busy they are")
       ->group("Network");
 
   app->add_option("--cpu-devices", options->cpu_devices,
@@ -374,6 +389,10 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   app.set_config("--config", "",
                  "YAML file with any of these options by their names; a flag counts more than the file")
       ->type_name("FILE");
+  app.add_flag("--check", parsed.check,
+               "Say whether a daemon could run with these options, and what is to be mended; start none, and "
+               "change nothing")
+      ->configurable(false);
   app.config_formatter(std::make_shared<YamlConfig>(names));
   app.allow_config_extras(CLI::config_extras_mode::error);
 

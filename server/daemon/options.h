@@ -17,6 +17,9 @@ struct DaemonOptions {
   std::string tls_cert;
   std::string tls_key;
   bool insecure_listen_beyond_loopback = false;
+  // Empty: no metrics are served.
+  std::string metrics_listen;
+  bool metrics_beyond_loopback = false;
   std::vector<std::string> data_folders;
   int64_t upload_limit = int64_t{256} << 30;
   int64_t upload_space = 0;
@@ -47,6 +50,8 @@ struct ParsedOptions {
   DaemonOptions options;
   // Set where the command line asked for --help or --version: this is to be printed, and that is all.
   std::string text;
+  // --check: say whether a daemon could run so, and start none.
+  bool check = false;
 };
 
 // Reads the command line and the YAML file that --config names; a flag counts more than the file.

@@ -1,0 +1,215 @@
+#include "server/daemon/check.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/auth/certificate_validity.h"
+#include "server/auth/listen_policy.h"
+#include "server/auth/server_credentials.h"
+#include "server/daemon/crash_folder.h"
+#include "server/daemon/monitoring.h"
+#include "server/rpc/rpc_server.h"
+
+namespace tandem {
+namespace {
+
+using Verdict = Check::Verdict;
+
+// Below this a state folder's disk is soon full.
+constexpr int64_t kLittleSpace = int64_t{1} << 30;
+constexpr absl::Duration kExpiresSoon = absl::Hours(24 * 14);
+
+class Checks {
+ public:
+  void Fine(std::string subject, std::string message) { Add(Verdict::kFine, subject, message); }
+  void Warn(std::string subject, std::string message) { Add(Verdict::kWarning, subject, message); }
+  void Fail(std::string subject, std::string message) { Add(Verdict::kProblem, subject, message); }
+  // Fails with the status' message where it is no OK.
+  bool Require(const std::string& subject, const absl::Status& status) {
+    if (!status.ok()) Fail(subject, std::string(status.message()));
+    return status.ok();
+  }
+  std::vector<Check> Take() && { return std::move(checks_); }
+
+ private:
+  void Add(Verdict verdict, std::string subject, std::string message) {
+    checks_.push_back({verdict, std::move(subject), std::move(message)});
+  }
+  std::vector<Check> checks_;
+};
+
+// Whether a daemon holds the state folder. Its lock is tried, and given back at once.
+bool IsHeld(const std::string& state_folder) {
+  const int file = open((state_folder + "/daemon.lock").c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool held = flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(file);
+  return held;
+}
+
+void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks) {
+  const std::string subject = absl::StrCat("state folder ", folder);
+  std::error_code error;
+  std::filesystem::path existing = std::filesystem::absolute(folder, error);
+  while (!std::filesystem::exists(existing, error) && existing.has_relative_path()) {
+    existing = existing.parent_path();
+  }
+  const bool is_there = std::filesystem::is_directory(folder, error);
+  if (!std::filesystem::is_directory(existing, error)) {
+    checks->Fail(subject, absl::StrCat(existing.string(), " is not a folder"));
+    return;
+  }
+  if (access(existing.c_str(), W_OK | X_OK) != 0) {
+    checks->Fail(subject, absl::StrCat("user ", geteuid(), " may not write to ", existing.string(), ": ",
+                                       strerror(errno), "; give it to the user that the daemon runs as"));
+    return;
+  }
+  struct stat info = {};
+  if (is_there && stat(folder.c_str(), &info) == 0 && (info.st_mode & 022) != 0) {
+    checks->Warn(subject, absl::StrFormat("others than its owner may write to it (mode %04o): chmod 700 %s",
+                                          info.st_mode & 07777, folder));
+  }
+  struct statvfs disk = {};
+  if (statvfs(existing.c_str(), &disk) == 0) {
+    const int64_t free = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
+    const std::string left =
+        absl::StrFormat("%.1f GiB of its disk are free", static_cast<double>(free) / (int64_t{1} << 30));
+    if (free < kLittleSpace) {
+      checks->Warn(subject, absl::StrCat(left, ", which checkpoints and events soon fill; make room"));
+    } else {
+      checks->Fine(subject, absl::StrCat(is_running ? "a daemon runs on it; "
+                                         : is_there ? ""
+                                                    : "will be made; ",
+                                         left));
+    }
+  }
+  char magic[16] = "";
+  std::ifstream database(folder + "/tandem.db", std::ios::binary);
+  if (database && (!database.read(magic, sizeof(magic)) || memcmp(magic, "SQLite format 3", 16) != 0)) {
+    checks->Fail(absl::StrCat(folder, "/tandem.db"), "is no database: restore it from a backup");
+  }
+  if (const std::vector<std::string> reports = FindCrashReports(folder); !reports.empty()) {
+    checks->Warn(subject, absl::StrCat("daemons have crashed here ", reports.size(), " times, last as ",
+                                       reports.front(), " says; report it, and remove the files"));
+  }
+}
+
+void CheckToken(const std::string& state_folder, Checks* checks) {
+  const std::string path = state_folder + "/token";
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0) return;
+  if ((info.st_mode & 077) != 0) {
+    checks->Fail(
+        absl::StrCat("token file ", path),
+        absl::StrFormat("has mode %04o, so others than its owner may use it: chmod 600 %s, or remove it "
+                        "if somebody may have read it",
+                        info.st_mode & 07777, path));
+  } else if (access(path.c_str(), R_OK) != 0) {
+    checks->Fail(absl::StrCat("token file ", path),
+                 absl::StrCat("user ", geteuid(), " may not read it: ", strerror(errno)));
+  } else {
+    checks->Fine(absl::StrCat("token file ", path), "for its owner alone");
+  }
+}
+
+void CheckTls(const DaemonOptions& options, Checks* checks) {
+  if (options.tls_cert.empty()) return;
+  const std::string subject = absl::StrCat("TLS certificate ", options.tls_cert);
+  // Nothing is served with these.
+  if (!checks->Require(subject, TlsCredentials({options.tls_cert, options.tls_key}, nullptr).status()))
+    return;
+  const absl::StatusOr<CertificateValidity> validity = ReadCertificateValidity(options.tls_cert);
+  if (!checks->Require(subject, validity.status())) return;
+  const absl::Time now = absl::Now();
+  const std::string end = absl::FormatTime("%Y-%m-%d %H:%M", validity->end, absl::UTCTimeZone());
+  if (validity->end <= now) {
+    checks->Fail(subject, absl::StrCat("has expired on ", end, " UTC: clients refuse it; renew it"));
+  } else if (validity->begin > now) {
+    checks->Fail(subject,
+                 absl::StrCat("is valid from ",
+                              absl::FormatTime("%Y-%m-%d %H:%M", validity->begin, absl::UTCTimeZone()),
+                              " UTC on only: is this machine's clock right?"));
+  } else if (validity->end - now < kExpiresSoon) {
+    checks->Warn(subject, absl::StrCat("expires on ", end, " UTC; renew it"));
+  } else {
+    checks->Fine(subject, absl::StrCat("with its key, valid until ", end, " UTC"));
+  }
+}
+
+void CheckListening(const DaemonOptions& options, bool is_running, Checks* checks) {
+  const std::string subject = absl::StrCat("--listen ", options.listen);
+  const absl::StatusOr<ListenAddress> address = ParseListenAddress(options.listen);
+  if (checks->Require(subject, address.status()) &&
+      checks->Require(subject, CheckListenPolicy(*address, !options.tls_cert.empty(),
+                                                 options.insecure_listen_beyond_loopback))) {
+    // The daemon that runs listens there, most likely.
+    const absl::Status free = is_running ? absl::OkStatus() : RpcServer::CheckAddress(*address);
+    if (checks->Require(subject, free)) {
+      if (options.insecure_listen_beyond_loopback && !address->IsLoopback() && options.tls_cert.empty()) {
+        checks->Warn(subject, "without TLS, as was asked for: tokens and data can be read on the way");
+      } else {
+        checks->Fine(subject, is_running ? "allowed" : "free");
+      }
+    }
+  }
+  if (options.metrics_listen.empty()) return;
+  const std::string metrics = absl::StrCat("--metrics-listen ", options.metrics_listen);
+  const absl::StatusOr<ListenAddress> metrics_address = ParseListenAddress(options.metrics_listen);
+  if (checks->Require(metrics, metrics_address.status()) &&
+      checks->Require(metrics, CheckMetricsListenPolicy(*metrics_address, options.metrics_beyond_loopback)) &&
+      (is_running || checks->Require(metrics, RpcServer::CheckAddress(*metrics_address)))) {
+    checks->Fine(metrics, is_running ? "allowed" : "free");
+  }
+}
+
+void CheckFolders(const DaemonOptions& options, Checks* checks) {
+  if (access(options.worker_program.c_str(), X_OK) == 0) {
+    checks->Fine("--worker-program", options.worker_program);
+  } else {
+    checks->Fail("--worker-program",
+                 absl::StrCat("cannot run ", options.worker_program, ": ", strerror(errno)));
+  }
+  for (const std::string& folder : options.data_folders) {
+    const std::string subject = absl::StrCat("data folder ", folder);
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder, error)) {
+      checks->Warn(subject, "does not exist; no data is found there until it does");
+    } else if (access(folder.c_str(), R_OK | X_OK) != 0) {
+      checks->Warn(subject, absl::StrCat("user ", geteuid(), " may not read it: ", strerror(errno)));
+    } else {
+      checks->Fine(subject, "readable");
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Check> CheckDaemon(const DaemonOptions& options) {
+  Checks checks;
+  const bool is_running = IsHeld(options.state_folder);
+  CheckStateFolder(options.state_folder, is_running, &checks);
+  CheckToken(options.state_folder, &checks);
+  CheckListening(options, is_running, &checks);
+  CheckTls(options, &checks);
+  CheckFolders(options, &checks);
+  return std::move(checks).Take();
+}
+
+}  // namespace tandem

@@ -1,0 +1,34 @@
+#ifndef TANDEM_SERVER_DAEMON_CHECK_H_
+#define TANDEM_SERVER_DAEMON_CHECK_H_
+
+#include <string>
+#include <vector>
+
+#include "server/daemon/options.h"
+
+namespace tandem {
+
+// What was found of one thing that a daemon needs.
+struct Check {
+  enum class Verdict {
+    kFine,
+    // A daemon would start, but somebody may be surprised.
+    kWarning,
+    // It would not start.
+    kProblem,
+  };
+  Verdict verdict = Verdict::kFine;
+  // "state folder /var/lib/tandem".
+  std::string subject;
+  // What there is, or what is wrong and what mends it.
+  std::string message;
+};
+
+// Whether a daemon with these options could start: its addresses, TLS files, programs and folders. Makes,
+// changes and starts nothing; a daemon that runs already is no problem, and keeps its state folder and
+// address.
+std::vector<Check> CheckDaemon(const DaemonOptions& options);
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_DAEMON_CHECK_H_

@@ -1,0 +1,93 @@
+#include "server/daemon/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "server/store/state_folder.h"
+#include "server/store/temporary_folder.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+using Verdict = Check::Verdict;
+
+class CheckTest : public testing::Test {
+ protected:
+  CheckTest() {
+    options_.state_folder = folder_.path() + "/state";
+    options_.listen = "127.0.0.1:0";
+    options_.worker_program = "/bin/sh";
+    options_.data_folders = {folder_.path()};
+  }
+  // All that is not fine: "PROBLEM subject: message", a line each.
+  std::string Wrong() {
+    std::string text;
+    for (const Check& check : CheckDaemon(options_)) {
+      if (check.verdict == Verdict::kFine) continue;
+      absl::StrAppend(&text, check.verdict == Verdict::kProblem ? "PROBLEM " : "warning ", check.subject,
+                      ": ", check.message, "\n");
+    }
+    return text;
+  }
+
+  TemporaryFolder folder_;
+  DaemonOptions options_;
+};
+
+TEST_F(CheckTest, ANewDaemonCouldRun) {
+  EXPECT_EQ(Wrong(), "");
+  EXPECT_FALSE(std::filesystem::exists(options_.state_folder)) << "it was made";
+}
+
+TEST_F(CheckTest, OneThatRunsIsNoProblem) {
+  const auto state = StateFolder::Lock(options_.state_folder);
+  ASSERT_TRUE(state.ok()) << state.status();
+  options_.listen = "127.0.0.1:1";
+  EXPECT_EQ(Wrong(), "");
+  EXPECT_THAT(CheckDaemon(options_).front().message, HasSubstr("a daemon runs on it"));
+}
+
+TEST_F(CheckTest, AddressesThatMustNotBe) {
+  options_.listen = "0.0.0.0:0";
+  options_.metrics_listen = "0.0.0.0:0";
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --listen 0.0.0.0:0: refusing to listen"));
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --metrics-listen 0.0.0.0:0: refusing to serve metrics"));
+  options_.insecure_listen_beyond_loopback = true;
+  options_.metrics_beyond_loopback = true;
+  EXPECT_THAT(Wrong(), HasSubstr("warning --listen 0.0.0.0:0: without TLS"));
+  options_.listen = "nowhere";
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --listen nowhere: "));
+}
+
+TEST_F(CheckTest, FilesThatAreNotAsTheyMustBe) {
+  std::filesystem::create_directories(options_.state_folder);
+  chmod(options_.state_folder.c_str(), 0700);
+  std::ofstream(options_.state_folder + "/token") << "0123456789abcdef0123456789abcdef\n";
+  chmod((options_.state_folder + "/token").c_str(), 0644);
+  std::ofstream(options_.state_folder + "/tandem.db") << "this is no database at all";
+  std::ofstream(options_.state_folder + "/crash-1.txt") << "a stack";
+  options_.worker_program = "/no/such/worker";
+  options_.data_folders = {"/no/such/data"};
+  options_.tls_cert = options_.tls_key = "/no/such/cert.pem";
+  const std::string wrong = Wrong();
+  for (const char* part : {"token: has mode 0644", "tandem.db: is no database", "crash-1.txt says",
+                           "PROBLEM --worker-program: cannot run /no/such/worker",
+                           "warning data folder /no/such/data: does not exist",
+                           "PROBLEM TLS certificate /no/such/cert.pem: cannot read"}) {
+    EXPECT_THAT(wrong, HasSubstr(part));
+  }
+}
+
+TEST_F(CheckTest, AFileInTheStateFoldersPlace) {
+  std::ofstream(options_.state_folder) << "x";
+  EXPECT_THAT(Wrong(), HasSubstr("is not a folder"));
+}
+
+}  // namespace
+}  // namespace tandem

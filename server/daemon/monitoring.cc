@@ -1,0 +1,115 @@
+#include "server/daemon/monitoring.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "server/auth/certificate_validity.h"
+#include "server/http/daemon_gauges.h"
+#include "server/http/health_pages.h"
+
+namespace tandem {
+namespace {
+
+// Between two questions to each part; a disk syncs once for each.
+constexpr absl::Duration kInterval = absl::Seconds(5);
+// A part that owes an answer for longer hangs. Disks that are flooded have stood still for ten seconds and
+// more.
+constexpr absl::Duration kPatience = absl::Seconds(30);
+constexpr char kServes[] = "serves";
+
+}  // namespace
+
+absl::Status CheckMetricsListenPolicy(const ListenAddress& address, bool beyond_loopback) {
+  if (beyond_loopback || address.IsLoopback()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "refusing to serve metrics on ", address.ToString(),
+      ": other machines can reach it, and whoever does could read the names of jobs and devices and how busy "
+      "they are. Listen on 127.0.0.1; if all who can reach it may know, say --metrics-beyond-loopback"));
+}
+
+Monitoring::Monitoring() : jobs_(&metrics_), service_(&metrics_) {}
+
+Monitoring::~Monitoring() { Stop(); }
+
+void Monitoring::Observe(Store* store) {
+  store->SetCommitObserver([this](absl::Duration duration, int writes, const absl::Status& status) {
+    service_.OnCommit(duration, writes, status);
+  });
+}
+
+CallHooks Monitoring::call_hooks() {
+  CallHooks hooks;
+  hooks.started = [this](absl::string_view method) { service_.OnCallStarted(method); };
+  hooks.ended = [this](absl::string_view method, absl::StatusCode code, absl::Duration duration,
+                       bool is_stream) { service_.OnCallEnded(method, code, duration, is_stream); };
+  return hooks;
+}
+
+absl::Status Monitoring::Start(Parts parts, const ListenAddress* address) {
+  parts_ = std::move(parts);
+  shown_ = kServes;
+  HealthMonitor::Options options;
+  options.interval = std::min(kInterval, parts_.service_manager->watchdog() / 4);
+  options.patience = kPatience;
+  options.serving = parts_.serving;
+  options.on_round = [this](const Health& health) { OnRound(health); };
+  health_ = std::make_unique<HealthMonitor>(
+      std::move(options),
+      std::vector<HealthMonitor::Part>{
+          {"the store",
+           [store = parts_.store](HealthMonitor::Answer answer) { store->Probe(std::move(answer)); }},
+          {"the scheduler", [scheduler = parts_.scheduler](HealthMonitor::Answer answer) {
+             scheduler->Ping([answer = std::move(answer)] { answer(absl::OkStatus()); });
+           }}});
+  if (address == nullptr) return absl::OkStatus();
+
+  devices_ = std::make_unique<DeviceMetrics>(parts_.devices);
+  process_ = std::make_unique<ProcessMetrics>(parts_.cuda_major);
+  metrics_.Add(devices_.get());
+  metrics_.Add(process_.get());
+  DaemonGauges gauges;
+  gauges.ready = [this] { return health_->Now().ready.ok(); };
+  gauges.cache_bytes = parts_.cache_bytes;
+  gauges.upload_bytes = parts_.upload_bytes;
+  gauges.state_folder = parts_.state_folder;
+  if (!parts_.tls_certificate.empty()) {
+    gauges.certificate_expiry = [path = parts_.tls_certificate] {
+      const absl::StatusOr<CertificateValidity> validity = ReadCertificateValidity(path);
+      return validity.ok() ? validity->end : absl::InfiniteFuture();
+    };
+  }
+  AddDaemonGauges(gauges, &metrics_);
+  TANDEM_ASSIGN_OR_RETURN(
+      http_, HttpServer::Start(*address, {{"/metrics", [this] { return metrics_.Page(); }},
+                                          {"/healthz", [this] { return HealthPage(health_->Now().alive); }},
+                                          {"/readyz", [this] { return HealthPage(health_->Now().ready); }}}));
+  return absl::OkStatus();
+}
+
+void Monitoring::OnRound(const Health& health) {
+  // Where one of them hangs nothing is said, and the service manager restarts the daemon in the end.
+  if (health.alive.ok()) parts_.service_manager->Alive();
+  parts_.set_serving(health.ready.ok());
+  // Of its stopping the daemon tells by itself.
+  if (!parts_.serving().ok()) return;
+  const std::string show = health.ready.ok() ? kServes : absl::StrCat("not ready: ", health.ready.message());
+  if (show == shown_) return;
+  shown_ = show;
+  parts_.service_manager->Show(show);
+  if (health.ready.ok()) {
+    spdlog::info("ready again");
+  } else {
+    spdlog::error("{}", show);
+  }
+}
+
+void Monitoring::Stop() {
+  http_ = nullptr;
+  health_ = nullptr;
+}
+
+}  // namespace tandem
