@@ -70,9 +70,13 @@ std::string Session::Address() {
   return client::kDefaultAddress;
 }
 
+std::string Session::TokenFile() const {
+  return options.token_file.empty() ? StateFolder() + "/token" : options.token_file;
+}
+
 absl::StatusOr<std::string> Session::Token() {
   const bool given = !options.token_file.empty();
-  token_file_ = given ? options.token_file : StateFolder() + "/token";
+  token_file_ = TokenFile();
   const absl::StatusOr<std::string> content = client::ReadWholeFile(token_file_, kLargestSmallFile);
   if (!content.ok()) {
     token_problem_ = std::string(content.status().message());
@@ -121,6 +125,11 @@ int Session::Fail(const absl::Status& status) {
     terminal_.Err("tandem: the daemon goes on fetching the data; the same command joins it\n");
     return kDetached;
   }
+  terminal_.Err("tandem: " + Printable(Explain(status)));
+  return ExitCodeOf(status);
+}
+
+std::string Session::Explain(const absl::Status& status) {
   const std::string address = client_ == nullptr ? Address() : client_->address();
   std::string text;
   switch (status.code()) {
@@ -150,8 +159,7 @@ int Session::Fail(const absl::Status& status) {
     default:
       text = absl::StrCat(status.message(), "\n");
   }
-  terminal_.Err("tandem: " + Printable(text));
-  return ExitCodeOf(status);
+  return text;
 }
 
 }  // namespace tandem::cli

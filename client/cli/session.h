@@ -52,6 +52,9 @@ class Session {
   // The client. INVALID_ARGUMENT: the options allow none.
   absl::StatusOr<client::Client*> Connect();
 
+  // An error in a line, and below it what can be done about it, where something can; a newline at the end.
+  std::string Explain(const absl::Status& status);
+
   // Says an error on standard error, with what can be done about it, and gives its exit code.
   int Fail(const absl::Status& status);
 
@@ -62,10 +65,12 @@ class Session {
 
   // The address in use: as given, else what the daemon on this machine wrote, else the default.
   std::string Address();
-
- private:
   // The folder of this machine's daemon.
   std::string StateFolder() const;
+  // The file that the token is read from.
+  std::string TokenFile() const;
+
+ private:
   // The daemon's token, or "" and why in token_problem_.
   absl::StatusOr<std::string> Token();
 

@@ -186,6 +186,26 @@ absl::StatusOr<v1::Daemon> Client::GetDaemon() {
   return Call(*daemon_, &v1::DaemonService::Stub::GetDaemon, v1::GetDaemonRequest(), timeout_);
 }
 
+absl::StatusOr<DaemonAnswer> Client::AskDaemon() {
+  grpc::ClientContext context;
+  Prepare(&context);
+  const absl::Time begin = absl::Now();
+  context.set_deadline(absl::ToChronoTime(begin + timeout_));
+  DaemonAnswer answer;
+  if (grpc::Status status = daemon_->GetDaemon(&context, v1::GetDaemonRequest(), &answer.daemon);
+      !status.ok())
+    return FromGrpcStatus(status);
+  answer.round_trip = absl::Now() - begin;
+  const auto& metadata = context.GetServerInitialMetadata();
+  const auto time = metadata.find("tandem-time-ms");
+  int64_t milliseconds = 0;
+  if (time != metadata.end() &&
+      absl::SimpleAtoi(absl::string_view(time->second.data(), time->second.size()), &milliseconds)) {
+    answer.clock_lead = absl::FromUnixMillis(milliseconds) - (begin + answer.round_trip / 2);
+  }
+  return answer;
+}
+
 absl::StatusOr<std::vector<v1::Device>> Client::ListDevices() {
   absl::StatusOr<v1::ListDevicesResponse> response =
       Call(*daemon_, &v1::DaemonService::Stub::ListDevices, v1::ListDevicesRequest(), timeout_);

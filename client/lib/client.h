@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "client/lib/connection.h"
 #include "client/lib/resumable_stream.h"
 #include "client/lib/upload_plan.h"
@@ -31,6 +32,16 @@ struct ListJobsOptions {
   std::string order_by;
   // At most so many; 0: all.
   int limit = 0;
+};
+
+// What a daemon is, and how it answered.
+struct DaemonAnswer {
+  v1::Daemon daemon;
+  // From the question to the answer, the connection's being made included.
+  absl::Duration round_trip;
+  // How far the daemon's clock is before this machine's, within half of round_trip; none: the daemon is too
+  // old to tell the time.
+  absl::optional<absl::Duration> clock_lead;
 };
 
 // A connection to a daemon: each method is a call of the API. Errors are the daemon's, with its details as
@@ -78,6 +89,8 @@ class Client {
   absl::StatusOr<v1::Sweep> CancelSweep(absl::string_view name);
   absl::Status DeleteSweep(absl::string_view name);
   absl::StatusOr<v1::Daemon> GetDaemon();
+  // The same, with what the call itself tells.
+  absl::StatusOr<DaemonAnswer> AskDaemon();
   absl::StatusOr<std::vector<v1::Device>> ListDevices();
   // Of a device, "devices/<kind>:<index>".
   absl::StatusOr<v1::Device> DrainDevice(absl::string_view name, absl::string_view reason);

@@ -141,9 +141,16 @@ grpc::Status FakeDaemon::Evaluate(grpc::ServerContext* context, const v1::Evalua
   return Answer(context, evaluate, *request, writer);
 }
 
-grpc::Status FakeDaemon::GetDaemon(grpc::ServerContext*, const v1::GetDaemonRequest*, v1::Daemon* daemon) {
+grpc::Status FakeDaemon::GetDaemon(grpc::ServerContext* context, const v1::GetDaemonRequest*,
+                                   v1::Daemon* daemon) {
+  if (get_daemon != nullptr) return get_daemon(context, daemon);
   daemon->set_version("9.9.9");
   return grpc::Status::OK;
+}
+
+grpc::Status FakeDaemon::ListQueue(grpc::ServerContext* context, const v1::ListQueueRequest*,
+                                   v1::ListQueueResponse* response) {
+  return Answer(context, list_queue, response);
 }
 
 grpc::Status FakeDaemon::ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest*,

@@ -56,6 +56,9 @@ class FakeDaemon : public v1::JobService::Service,
   std::function<grpc::Status(const v1::DescribeModelRequest&, v1::ModelDescription*)> describe_model;
   std::function<grpc::Status(const v1::PredictRequest&, grpc::ServerWriter<v1::PredictResponse>*)> predict;
   std::function<grpc::Status(const v1::EvaluateRequest&, grpc::ServerWriter<v1::EvaluateResponse>*)> evaluate;
+  // Default: version 9.9.9.
+  std::function<grpc::Status(grpc::ServerContext*, v1::Daemon*)> get_daemon;
+  std::function<grpc::Status(v1::ListQueueResponse*)> list_queue;
   std::function<grpc::Status(v1::ListDevicesResponse*)> list_devices;
   std::function<grpc::Status(v1::ListDatasetsResponse*)> list_datasets;
   std::function<grpc::Status(const v1::CreateDatasetRequest&, v1::Dataset*)> create_dataset;
@@ -102,6 +105,8 @@ class FakeDaemon : public v1::JobService::Service,
                         grpc::ServerWriter<v1::EvaluateResponse>* writer) override;
   grpc::Status GetDaemon(grpc::ServerContext* context, const v1::GetDaemonRequest* request,
                          v1::Daemon* daemon) override;
+  grpc::Status ListQueue(grpc::ServerContext* context, const v1::ListQueueRequest* request,
+                         v1::ListQueueResponse* response) override;
   grpc::Status ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,
                            v1::ListDevicesResponse* response) override;
   grpc::Status ListDatasets(grpc::ServerContext* context, const v1::ListDatasetsRequest* request,

@@ -1,0 +1,139 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/daemon_checks.h"
+#include "client/cli/machine_checks.h"
+#include "client/cli/printable.h"
+
+namespace tandem::cli {
+namespace {
+
+// A call that hangs is a finding, and not to be waited for long.
+constexpr absl::Duration kLongestCall = absl::Seconds(10);
+constexpr int kMostQueued = 10'000;
+
+void Append(Findings more, Findings* findings) {
+  findings->insert(findings->end(), std::make_move_iterator(more.begin()),
+                   std::make_move_iterator(more.end()));
+}
+
+// An error in a line, and what mends it behind.
+void AddError(Session& session, const char* subject, const absl::Status& status, Findings* findings) {
+  const std::string text(absl::StripAsciiWhitespace(session.Explain(status)));
+  const size_t end = text.find('\n');
+  AddProblem(findings, subject, text.substr(0, end),
+             end == std::string::npos ? "the daemon's log says more" : text.substr(end + 1));
+}
+
+Findings Examine(Session& session) {
+  session.options.timeout = std::min(session.options.timeout, kLongestCall);
+  Findings findings = CheckConnection(session);
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) {
+    AddError(session, "connection", client.status(), &findings);
+    return findings;
+  }
+  const absl::StatusOr<client::DaemonAnswer> answer = (*client)->AskDaemon();
+  if (!answer.ok()) {
+    AddError(session, "daemon", answer.status(), &findings);
+    return findings;
+  }
+  Append(CheckAnswer(session, *answer), &findings);
+  const absl::StatusOr<std::vector<v1::Device>> devices = (*client)->ListDevices();
+  if (devices.ok()) {
+    Append(CheckDevices(*devices), &findings);
+  } else {
+    AddError(session, "devices", devices.status(), &findings);
+  }
+  if (const auto queue = (*client)->ListQueue(kMostQueued); queue.ok()) {
+    Append(CheckQueue(*queue), &findings);
+  } else {
+    AddError(session, "queue", queue.status(), &findings);
+  }
+  if (const auto datasets = (*client)->ListDatasets(); datasets.ok()) {
+    Append(CheckDatasets(*datasets), &findings);
+  } else {
+    AddError(session, "data sets", datasets.status(), &findings);
+  }
+  if (IsDaemonHere(answer->daemon)) {
+    Append(CheckMachine(answer->daemon, devices.ok() ? *devices : std::vector<v1::Device>(), ""), &findings);
+  } else {
+    AddNote(&findings, "machine",
+            "not looked at: the daemon runs on another, or its state folder is another user's",
+            "run `tandem doctor` there, as its user");
+  }
+  return findings;
+}
+
+const char* NameOf(Finding::Level level) {
+  switch (level) {
+    case Finding::Level::kFine:
+      return "ok";
+    case Finding::Level::kNote:
+      return "note";
+    case Finding::Level::kProblem:
+      break;
+  }
+  return "problem";
+}
+
+std::string Json(const Findings& findings, int64_t problems) {
+  nlohmann::ordered_json json;
+  json["problems"] = problems;
+  json["findings"] = nlohmann::ordered_json::array();
+  for (const Finding& finding : findings) {
+    nlohmann::ordered_json one;
+    one["level"] = NameOf(finding.level);
+    one["subject"] = finding.subject;
+    one["message"] = finding.message;
+    if (!finding.mend.empty()) one["mend"] = finding.mend;
+    json["findings"].push_back(std::move(one));
+  }
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string Text(const Findings& findings, int64_t problems, const Style& style) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    const std::string name =
+        absl::StrCat(NameOf(finding.level), std::string(9 - strlen(NameOf(finding.level)), ' '));
+    const std::string level = finding.level == Finding::Level::kFine   ? style.Green(name)
+                              : finding.level == Finding::Level::kNote ? style.Yellow(name)
+                                                                       : style.Red(name);
+    absl::StrAppend(&text, level, finding.subject, ": ", Printable(finding.message), "\n");
+    if (!finding.mend.empty()) absl::StrAppend(&text, "         ", style.Dim(Printable(finding.mend)), "\n");
+  }
+  absl::StrAppend(&text, problems == 0   ? "nothing is to be mended\n"
+                         : problems == 1 ? "one thing is to be mended\n"
+                                         : absl::StrCat(problems, " things are to be mended\n"));
+  return text;
+}
+
+int Run(Session& session, bool as_json) {
+  const Findings findings = Examine(session);
+  const int64_t problems = std::count_if(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.level == Finding::Level::kProblem;
+  });
+  session.terminal().Out(as_json || session.structured() ? Json(findings, problems)
+                                                         : Text(findings, problems, session.style()));
+  return problems == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void AddDoctor(CLI::App& app, Session& session, int& exit_code) {
+  auto as_json = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand(
+      "doctor", "Check all that usually goes wrong, from the connection to the disk, and say what mends it");
+  command->add_flag("--json", *as_json, "Print JSON, as --output json does");
+  command->footer("Exit codes: 0 nothing is to be mended, 1 something is.");
+  command->callback([as_json, &session, &exit_code] { exit_code = Run(session, *as_json); });
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,24 @@
+#ifndef TANDEM_CLIENT_LIB_TLS_CERTIFICATE_H_
+#define TANDEM_CLIENT_LIB_TLS_CERTIFICATE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace tandem::client {
+
+// From when and until when a server's certificate is valid, and whose it is.
+struct TlsCertificate {
+  std::string subject;
+  absl::Time begin;
+  absl::Time end;
+};
+
+// The certificate that the server at "host:port" shows, whoever vouches for it: to say what is wrong with it,
+// never to trust it. UNAVAILABLE: nobody there speaks TLS, within `timeout`.
+absl::StatusOr<TlsCertificate> FetchTlsCertificate(const std::string& address, absl::Duration timeout);
+
+}  // namespace tandem::client
+
+#endif  // TANDEM_CLIENT_LIB_TLS_CERTIFICATE_H_
