@@ -14,7 +14,7 @@ struct Check {
     kFine,
     // A daemon would start, but somebody may be surprised.
     kWarning,
-    // It would not start.
+    // It would not start, or no client could use it.
     kProblem,
   };
   Verdict verdict = Verdict::kFine;

@@ -12,6 +12,7 @@ listener.bind(sys.argv[1])
 while True:
     print(listener.recv(4096).decode().replace("\n", "|"), flush=True)
 END
+disown
 await 10 test -S "$scratch/notify"
 
 # get PATH FILE: the page's body; the status is in $status.
@@ -25,7 +26,7 @@ get() {
   sed '1,/^\r$/d' "$2.whole" >"$2"
 }
 # value METRIC: as the last scrape had it.
-value() { grep -F -- "$1 " "$scratch/metrics" | head -n 1 | sed 's/.* //'; }
+value() { grep -v '^#' "$scratch/metrics" | grep -F -- "$1 " | sed 's/.* //'; }
 scrape() { get /metrics "$scratch/metrics" && [[ $status == 200 ]]; }
 is() { scrape && [[ $(value "$1") == "$2" ]]; }
 
@@ -54,7 +55,7 @@ get /etc/passwd "$scratch/page" && [[ $status == 404 ]] || die "a file was serve
 
 echo "-- a job shows in them, and is gone from them when it has ended"
 "$tandem" init synthetic >"$scratch/job.yaml"
-"$tandem" submit "$scratch/job.yaml" --set training.epochs=100000 --set training.report_every_seconds=0.2 >"$scratch/submitted"
+"$tandem" submit "$scratch/job.yaml" --set max_restarts=0 --set training.epochs=100000 --set training.report.every_seconds=0.2 >"$scratch/submitted"
 job=$("$tandem" list -o json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["name"].split("/")[1])')
 await 60 is 'tandem_jobs{state="running"}' 1 || die "the job does not run"
 await 60 eval 'scrape && grep -q "^tandem_job_images_per_second{job=\"$job\"} [1-9]" "$scratch/metrics"' || die "no images a second"
