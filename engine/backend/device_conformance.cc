@@ -1,5 +1,6 @@
 #include "engine/backend/device_conformance.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -17,6 +18,7 @@
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/linear.h"
 #include "engine/graph/ops/pooling.h"
+#include "engine/graph/ops/sgd.h"
 
 namespace tandem {
 namespace {
@@ -215,6 +217,49 @@ TEST_P(DeviceConformance, TrainsLikeTheOracle) {
     ExpectNear(*actual, *expected, 20 * GetParam().tolerance);
   }
   for (const std::unique_ptr<Executable>& executable : session.executables) EXPECT_GT(executable->bytes(), 0);
+}
+
+TEST_P(DeviceConformance, SeveralRunsAreAsManySingleOnes) {
+  constexpr int kRuns = 12;
+  std::vector<CaseGraph> graphs;
+  std::vector<std::vector<const void*>> inputs;
+  Session session(GetParam().make(0));
+  for (int run = 0; run < kRuns; ++run) {
+    CaseGraph& graph = graphs.emplace_back(session.device->dtype());
+    const ValueId x = graph.Input("x", {5, 7});
+    const ValueId rate = graph.Number<double>("learning_rate", 0.01 * (1 + run));
+    const ValueId step = graph.Number<int64_t>("step", run);
+    const ValueId grad = graph.AddHidden(std::make_shared<ScaleOp>(2), {x})[0];
+    graph.AddHidden(std::make_shared<SgdOp>(0.9, 0, true, 0.01),
+                    {graph.Variable("weight", {5, 7}), grad, rate, step,
+                     graph.Variable("momentum", {5, 7}, -1, 1, VariableKind::kOptimizerState)});
+    auto* numbers = static_cast<std::byte*>(graph.inputs()[0].raw_data());
+    std::rotate(numbers, numbers + run * SizeOf(graph.dtype()), numbers + graph.inputs()[0].bytes());
+  }
+  for (const CaseGraph& graph : graphs) {
+    std::vector<const void*>& of_run = inputs.emplace_back();
+    for (const Tensor& input : graph.inputs()) of_run.push_back(input.raw_data());
+  }
+  const auto read = [&] {
+    RunResult result;
+    for (const std::string& name : session.variables->names()) {
+      absl::StatusOr<Tensor> value = session.variables->Read(name);
+      EXPECT_TRUE(value.ok()) << value.status();
+      if (value.ok()) result.variables.emplace(name, *std::move(value));
+    }
+    return result;
+  };
+  Executable* executable = session.Compile(graphs[0]);
+  ASSERT_NE(executable, nullptr);
+  ASSERT_TRUE(WriteVariables(graphs[0], *session.variables).ok());
+  for (int run = 0; run < kRuns; ++run) ASSERT_TRUE(executable->Run(inputs[run], nullptr).ok());
+  const RunResult single = read();
+  ASSERT_TRUE(WriteVariables(graphs[0], *session.variables).ok());
+  int next = 0;
+  const auto inputs_of = [&](int64_t) { return absl::MakeConstSpan(inputs[next++]); };
+  // One alone in between.
+  for (const int64_t runs : {7, 1, 4}) ASSERT_TRUE(executable->RunSeveral(runs, inputs_of, nullptr).ok());
+  ExpectSameBits(read(), single);
 }
 
 TEST_P(DeviceConformance, ReducesOverOneRank) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/backend/data_cases.h"
 #include "engine/backend/layer_cases.h"
 #include "engine/backend/loss_cases.h"
 #include "engine/backend/loss_scaling_cases.h"
@@ -325,6 +326,7 @@ std::vector<OpCase> MakeOpCases() {
   cases.push_back(ReshapeBeforeDescent());
   for (OpCase& loss_case : LossCases()) cases.push_back(std::move(loss_case));
   for (OpCase& layer_case : LayerCases()) cases.push_back(std::move(layer_case));
+  for (OpCase& data_case : DataCases()) cases.push_back(std::move(data_case));
   for (OpCase& optimizer_case : OptimizerCases()) cases.push_back(std::move(optimizer_case));
   for (OpCase& scaling_case : LossScalingCases()) cases.push_back(std::move(scaling_case));
   for (OpCase& sequence_case : SequenceCases()) cases.push_back(std::move(sequence_case));

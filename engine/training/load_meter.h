@@ -31,6 +31,9 @@ class LoadMeter {
   // once: when it has been measured.
   bool Measure(int rank, int64_t step, ReplicaSpeed* speed) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Steps until it has measured.
+  static constexpr int64_t kSteps = 13;
+
   // The loads, when all replicas have been measured: in proportion to their speeds, 1 for the fastest, at
   // least kLeastMeasuredLoad, in steps of a twentieth, so that devices that are alike get the same. All 1
   // where otherwise one would get nothing of a batch of `batch` samples. `step` is the next one, from 0.
@@ -38,7 +41,7 @@ class LoadMeter {
 
  private:
   static constexpr int64_t kWarmUpSteps = 3;
-  static constexpr int64_t kMeasuredSteps = 10;
+  static constexpr int64_t kMeasuredSteps = kSteps - kWarmUpSteps;
 
   const std::vector<std::string> devices_;
   const int64_t first_step_;

@@ -1,6 +1,7 @@
 #include "engine/training/notices.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/training/resident_data.h"
 
 namespace tandem {
 
@@ -19,6 +20,15 @@ std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double fir
   if (!schedule.linear_scaling() || replicas == 1) return "";
   return absl::StrCat("the schedule's rates are multiplied by ", replicas,
                       ", the number of replicas; the first step's is ", first_rate);
+}
+
+std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, const std::string& no_memory) {
+  if (spec.replicas().device_kind() != v1::DEVICE_KIND_GPU ||
+      spec.gpu().data() == v1::GpuOptions::DATA_PLACEMENT_HOST_MEMORY) {
+    return "";
+  }
+  const std::string why = no_memory.empty() ? WhyNotResident(spec, data) : no_memory;
+  return why.empty() ? "" : absl::StrCat("the samples stay in the host's memory: ", why);
 }
 
 }  // namespace tandem

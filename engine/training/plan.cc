@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
@@ -24,6 +25,7 @@
 #include "engine/training/job_name.h"
 #include "engine/training/layer_selection.h"
 #include "engine/training/replica_spec.h"
+#include "engine/training/resident_data.h"
 #include "engine/training/sample_type.h"
 #include "engine/training/step_graph.h"
 #include "engine/training/step_schedule.h"
@@ -280,6 +282,28 @@ void CheckAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outputs
                  absl::StrCat("the last layer, \"", model.layers(last).name(), "\", ", fault));
 }
 
+// Where samples are, and how steps are given to GPUs.
+void CheckPlacement(const v1::GpuOptions& gpu, FieldViolations& violations) {
+  if (!v1::GpuOptions::DataPlacement_IsValid(gpu.data())) {
+    violations.Add("gpu.data", absl::StrCat("is ", static_cast<int>(gpu.data()), ", which is no placement"));
+  }
+  if (gpu.steps_per_launch() < 0 || gpu.steps_per_launch() > kMostStepsPerLaunch) {
+    violations.Add("gpu.steps_per_launch", absl::StrCat("is ", gpu.steps_per_launch(),
+                                                        "; it must be from 1 to ", kMostStepsPerLaunch));
+  }
+}
+
+// That samples which must be on a GPU can be.
+void CheckResident(const v1::JobSpec& spec, const DatasetInfo& dataset, FieldViolations& violations) {
+  if (spec.replicas().device_kind() != v1::DEVICE_KIND_GPU ||
+      spec.gpu().data() != v1::GpuOptions::DATA_PLACEMENT_GPU_MEMORY) {
+    return;
+  }
+  if (const std::string why = WhyNotResident(spec, dataset); !why.empty()) {
+    violations.Add("gpu.data", absl::StrCat("is DATA_PLACEMENT_GPU_MEMORY, but ", why, "; leave it out"));
+  }
+}
+
 // All that needs no data. Returns the shapes of the layers' outputs, empty where the model is wrong.
 std::vector<Shape> CheckFilled(const v1::JobSpec& spec, FieldViolations& violations) {
   if (const std::string why = WhyNoJobName(spec.name()); !why.empty()) violations.Add("name", why);
@@ -293,6 +317,7 @@ std::vector<Shape> CheckFilled(const v1::JobSpec& spec, FieldViolations& violati
   CheckReplicas(spec, violations);
   CheckScheduling(spec, violations);
   CheckGpuLimits(spec.gpu(), violations);
+  CheckPlacement(spec.gpu(), violations);
   return outputs.ok() ? *std::move(outputs) : std::vector<Shape>();
 }
 
@@ -316,6 +341,13 @@ class MemoryTally {
   int64_t variable_bytes() const {
     int64_t total = 0;
     for (const auto& [name, value] : variables_) total += DenseBytes(value);
+    return total;
+  }
+  int64_t resident_bytes() const {
+    int64_t total = 0;
+    for (const auto& [name, value] : variables_) {
+      if (absl::StartsWith(name, kDataPrefix)) total += DenseBytes(value);
+    }
     return total;
   }
   MemoryGroups groups() const {
@@ -447,14 +479,10 @@ absl::Status CheckJob(const v1::JobSpec& job) {
   return violations.ToStatus();
 }
 
-absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& dataset) {
-  v1::JobSpec spec = job;
-  FillDefaults(&spec);
-  FieldViolations violations;
-  const std::vector<Shape> outputs = CheckFilled(spec, violations);
-  CheckAgainstData(spec, outputs, dataset, violations);
-  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+namespace {
 
+// Of a job that was checked.
+absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& dataset, bool resident) {
   const v1::Training& training = spec.training();
   const bool steps_alone = spec.replicas().has_parameter_averaging();
   const DType dtype =
@@ -467,7 +495,11 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   int64_t batch_bytes = 0;
   for (const int64_t batch : BatchSizes(dataset.train_samples, training.global_batch_size())) {
     const std::vector<int64_t> shares = DealSamples(batch, loads);
-    StepShape whole{.samples = shares[0], .batch_samples = batch, .replicas = replicas, .dtype = dtype};
+    StepShape whole{.samples = shares[0],
+                    .batch_samples = batch,
+                    .replicas = replicas,
+                    .dtype = dtype,
+                    .resident = resident};
     int64_t share_bytes = 0;
     int64_t part_bytes = 0;
     int64_t samples_before = 0;  // Of the early part before; those of one size share an executable.
@@ -501,7 +533,8 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   batch_bytes = 0;
   for (const int64_t batch : BatchSizes(dataset.validation_samples, training.validation_batch_size())) {
     TANDEM_ASSIGN_OR_RETURN(const StepGraph step,
-                            BuildValidationGraph(spec, dataset, DealSamples(batch, loads)[0], dtype));
+                            BuildValidationGraph(spec, dataset, DealSamples(batch, loads)[0], dtype,
+                                                 resident && ValidatesResident(spec)));
     tally.Add(step.graph);
     batch_bytes = std::max(batch_bytes, InputBytes(step.graph));
   }
@@ -512,6 +545,7 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   plan.steps = length.steps;
   plan.memory = tally.groups();
   plan.replica_memory_bytes = plan.memory.total();
+  plan.resident_bytes = tally.resident_bytes();
   // Each worker has its own.
   plan.host_memory_bytes =
       spec.replicas().workers() *
@@ -519,9 +553,32 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
        Evaluator::HostBytes(training, ValidationTargetOf(dataset), dataset.validation_samples));
   // A copy of the variables, from which a checkpoint is written; of each replica's where they differ.
   const int64_t copies = steps_alone ? static_cast<int64_t>(loads.size()) : 1;
-  if (!spec.checkpoints().off()) plan.host_memory_bytes += copies * tally.variable_bytes();
+  if (!spec.checkpoints().off()) {
+    plan.host_memory_bytes += copies * (tally.variable_bytes() - plan.resident_bytes);
+  }
+  // What is copied to a device is put together before.
+  plan.host_memory_bytes += plan.resident_bytes;
   plan.ops = tally.ops();
   return plan;
+}
+
+}  // namespace
+
+absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& dataset) {
+  v1::JobSpec spec = job;
+  FillDefaults(&spec);
+  FieldViolations violations;
+  const std::vector<Shape> outputs = CheckFilled(spec, violations);
+  CheckAgainstData(spec, outputs, dataset, violations);
+  CheckResident(spec, dataset, violations);
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+
+  const bool resident = WantsResidentData(spec, dataset);
+  TANDEM_ASSIGN_OR_RETURN(JobPlan plan, PlanChecked(spec, dataset, resident));
+  const int64_t limit = spec.gpu().memory_limit_bytes();
+  const bool must = spec.gpu().data() == v1::GpuOptions::DATA_PLACEMENT_GPU_MEMORY;
+  if (!resident || must || limit <= 0 || plan.replica_memory_bytes <= limit) return plan;
+  return PlanChecked(spec, dataset, /*resident=*/false);
 }
 
 }  // namespace tandem

@@ -15,6 +15,9 @@
 
 namespace tandem {
 
+// Steps that are given to a device at a time, at most.
+inline constexpr int kMostStepsPerLaunch = 64;
+
 // What a job will take, known before any device is opened.
 struct JobPlan {
   int64_t parameters = 0;            // Learned numbers of one replica.
@@ -22,6 +25,7 @@ struct JobPlan {
   int64_t steps = 0;                 // Of all epochs.
   int64_t replica_memory_bytes = 0;  // The most that a replica needs on its device; see kWorkspaceCapBytes.
   MemoryGroups memory;               // What it is for.
+  int64_t resident_bytes = 0;  // Of those: of samples that lie on the device; 0 where they are on the host.
   int64_t host_memory_bytes = 0;  // Of all replicas together, on the host: data, its order, a copy to write.
   std::vector<std::string> ops;   // Kinds of op that a device must offer, sorted, each once.
 };
@@ -41,7 +45,9 @@ absl::Status CheckJob(const v1::JobSpec& spec);
 // Checks a job as a whole against its data and plans it: every layer's shape, the loss, the optimizer, the
 // replicas, and the step graph. Links no backend. `spec` may have its defaults filled in or not.
 // INVALID_ARGUMENT with all fields at fault, relative to the JobSpec ("model.layers[3].conv2d.kernel[0]").
-// spec.dataset's source is not looked at.
+// spec.dataset's source is not looked at. Samples lie on the device where spec.replicas.device_kind is GPU
+// and spec.gpu has them there, or says nothing and they fit below its memory_limit_bytes; whether a device
+// has so much is for the caller to see.
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec, const DatasetInfo& dataset);
 
 }  // namespace tandem

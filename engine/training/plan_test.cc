@@ -299,6 +299,52 @@ TEST(PlanTest, AnEmptyJobIsRefusedWithoutHarm) {
   EXPECT_GE(GetFieldViolations(status).size(), 5);
 }
 
+TEST(PlanTest, SamplesLieOnTheGpuWhereTheyAreOffered) {
+  constexpr int64_t kBytes = int64_t{70000} * (784 + 4);
+  const auto plan = [](const std::string& more, const DatasetInfo& data = kFashion) {
+    const absl::StatusOr<JobPlan> plan = PlanJob(Lenet(more), data);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? *plan : JobPlan();
+  };
+  const std::string gpu = "replicas { device_kind: DEVICE_KIND_GPU }";
+  const JobPlan resident = plan(gpu);
+  EXPECT_EQ(resident.resident_bytes, kBytes);
+  EXPECT_THAT(resident.ops, Contains("gather_samples"));
+  const JobPlan host = plan(gpu + "gpu { data: DATA_PLACEMENT_HOST_MEMORY }");
+  EXPECT_EQ(host.resident_bytes, 0);
+  EXPECT_THAT(host.ops, Not(Contains("gather_samples")));
+  EXPECT_GT(resident.replica_memory_bytes, host.replica_memory_bytes + kBytes / 2);
+  // What a checkpoint is written from has no samples.
+  EXPECT_EQ(resident.host_memory_bytes, host.host_memory_bytes + kBytes);
+  EXPECT_EQ(plan("replicas { device_kind: DEVICE_KIND_CPU }").resident_bytes, 0);
+  // Those of training alone, where validation's metrics are computed on the host.
+  EXPECT_EQ(plan(gpu + "training { metrics: METRIC_F1 }").resident_bytes, kBytes / 7 * 6);
+  EXPECT_THAT(
+      plan(gpu + "dataset { augmentation { crop { padding: 2 } } augmentation { rotation { degrees: 9 } } }")
+          .ops,
+      IsSupersetOf({"translate_images", "resample_images"}));
+
+  EXPECT_LT(host.replica_memory_bytes, int64_t{128} << 20);
+  EXPECT_EQ(plan(gpu + "gpu { memory_limit_bytes: 134217728 }").resident_bytes, 0);
+  EXPECT_EQ(
+      plan(gpu + "gpu { memory_limit_bytes: 134217728 data: DATA_PLACEMENT_GPU_MEMORY }").resident_bytes,
+      kBytes);
+}
+
+TEST(PlanTest, SamplesThatMustLieOnTheGpuAreOffered) {
+  const std::string must =
+      "replicas { device_kind: DEVICE_KIND_GPU } gpu { data: DATA_PLACEMENT_GPU_MEMORY }";
+  DatasetInfo mixed = kFashion;
+  mixed.mixes_classes = true;
+  ExpectViolation(Lenet(must), "gpu.data", "mixup and cutmix", mixed);
+  DatasetInfo floats = kFashion;
+  floats.sample_type = SampleType::kFloats;
+  ExpectViolation(Lenet(must + "dataset { augmentation { crop { padding: 2 } } }"), "gpu.data",
+                  "other numbers than bytes", floats);
+  EXPECT_TRUE(PlanJob(Lenet(must), floats).ok());
+  ExpectViolation(Lenet("gpu { steps_per_launch: 65 }"), "gpu.steps_per_launch", "from 1 to 64");
+}
+
 TEST(PlanTest, TokensAreForEmbeddings) {
   v1::JobSpec spec = Lenet();
   spec.mutable_model()->clear_layers();

@@ -32,7 +32,8 @@ Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, 
       replicas_(communicator->world_size()),
       device_(std::move(device)),
       device_communicator_(device_->WrapCommunicator(communicator)),
-      communicator_(device_communicator_ == nullptr ? communicator : device_communicator_.get()) {}
+      communicator_(device_communicator_ == nullptr ? communicator : device_communicator_.get()),
+      resident_(context.resident) {}
 
 StepShape Replica::ShapeOf(int64_t step_of_epoch, int rank) const {
   const Sampler& sampler = *context_.dealt->train;
@@ -42,7 +43,8 @@ StepShape Replica::ShapeOf(int64_t step_of_epoch, int rank) const {
           .batch_samples = sampler.BatchSamples(step_of_epoch),
           .replicas = alone ? 1 : replicas_,
           .rank = alone ? 0 : rank,
-          .dtype = device_->dtype()};
+          .dtype = device_->dtype(),
+          .resident = resident_};
 }
 
 absl::Status Replica::LayOutAsFirst() {
@@ -73,6 +75,25 @@ absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
 }
 
 absl::Status Replica::Open(const Replica* like) {
+  const absl::Status opened = OpenAsPlaced(like);
+  const bool may_stay = context_.spec->gpu().data() != v1::GpuOptions::DATA_PLACEMENT_GPU_MEMORY;
+  if (!resident_ || !may_stay || !absl::IsResourceExhausted(opened)) return opened;
+  why_not_resident_ = std::string(opened.message());
+  resident_ = false;
+  DropExecutables();
+  train_picks_.reset();
+  validation_picks_.reset();
+  uploaded_.clear();
+  return OpenAsPlaced(like);
+}
+
+absl::Status Replica::OpenAsPlaced(const Replica* like) {
+  if (resident_) {
+    train_picks_ = MakePicks(*context_.spec, context_.data->info, DataSplit::kTraining);
+    if (ValidatesResident(*context_.spec)) {
+      validation_picks_ = MakePicks(*context_.spec, context_.data->info, DataSplit::kValidation);
+    }
+  }
   variables_ = device_->CreateVariables(like == nullptr ? nullptr : like->variables_.get());
   if (like == nullptr) TANDEM_RETURN_IF_ERROR(LayOutAsFirst());
   return TakeShares(context_.first_step);
@@ -81,12 +102,16 @@ absl::Status Replica::Open(const Replica* like) {
 absl::Status Replica::Redeal(const DealtSamples* dealt, int64_t next_step) {
   context_.dealt = dealt;
   earlier_wait_seconds_ += train_loader_->wait_seconds();
+  DropExecutables();
+  return TakeShares(next_step);
+}
+
+void Replica::DropExecutables() {
   train_loader_.reset();
   validation_loader_.reset();
   steps_.clear();
   training_.clear();
   validation_.clear();
-  return TakeShares(next_step);
 }
 
 absl::Status Replica::TakeShares(int64_t first_step) {
@@ -94,21 +119,42 @@ absl::Status Replica::TakeShares(int64_t first_step) {
   TANDEM_RETURN_IF_ERROR(CompileTraining(0));
   TANDEM_RETURN_IF_ERROR(CompileTraining(sampler.steps_per_epoch() - 1));
   const int prefetch = context_.spec->replicas().prefetch();
-  train_loader_ = std::make_unique<Loader>(context_.data->train.get(), &sampler, rank_, first_step,
-                                           context_.steps, prefetch);
+  // To say which samples takes less than to hand that from one thread to another.
+  const auto depth_of = [prefetch](const Dataset& data, bool picks) {
+    return picks && data.target_bytes() == 0 ? 0 : prefetch;
+  };
+  train_loader_ = std::make_unique<Loader>(train_data(), &sampler, rank_, first_step, context_.steps,
+                                           depth_of(*train_data(), resident_));
   Sampler* const validation = context_.dealt->validation.get();
-  if (validation == nullptr) return absl::OkStatus();
+  if (validation == nullptr) return UploadSamples();
 
   for (const int64_t step : {int64_t{0}, validation->steps_per_epoch() - 1}) {
     const int64_t samples = validation->ShareSamples(step, rank_);
     if (samples == 0 || validation_.count(samples) != 0) continue;
-    TANDEM_ASSIGN_OR_RETURN(const StepGraph graph, BuildValidationGraph(*context_.spec, context_.data->info,
-                                                                        samples, device_->dtype()));
+    TANDEM_ASSIGN_OR_RETURN(const StepGraph graph,
+                            BuildValidationGraph(*context_.spec, context_.data->info, samples,
+                                                 device_->dtype(), validation_picks_ != nullptr));
     TANDEM_ASSIGN_OR_RETURN(validation_[samples], device_->Compile(graph.graph, variables_.get()));
   }
-  validation_loader_ = std::make_unique<Loader>(context_.data->validation.get(), validation, rank_,
-                                                /*first_step=*/0, kAnyNumberOfSteps, prefetch);
-  return absl::OkStatus();
+  validation_loader_ =
+      std::make_unique<Loader>(validation_data(), validation, rank_, /*first_step=*/0, kAnyNumberOfSteps,
+                               depth_of(*validation_data(), validation_picks_ != nullptr));
+  return UploadSamples();
+}
+
+absl::Status Replica::UploadSamples() {
+  const auto upload = [this](DataSplit split, const Dataset* samples) {
+    if (!HasData(*variables_, split) || !uploaded_.insert(split).second) return absl::OkStatus();
+    return UploadData(*samples, context_.data->info, split, variables_.get());
+  };
+  TANDEM_RETURN_IF_ERROR(upload(DataSplit::kTraining, context_.unchanged_samples));
+  return upload(DataSplit::kValidation, context_.data->validation.get());
+}
+
+std::vector<const void*> Replica::InputsOf(const Dataset& data, const void* samples, const void* targets) {
+  // Where nothing is drawn for samples on the device, their graphs have no second input.
+  if (data.target_bytes() == 0) return {samples};
+  return {samples, targets};
 }
 
 int64_t Replica::bytes() const {
@@ -178,13 +224,47 @@ absl::StatusOr<double> Replica::ParametersDigest() const {
   return static_cast<double>(digest >> 12);
 }
 
-absl::Status Replica::TrainStep(int64_t step) {
+absl::Status Replica::TrainSteps(int64_t first, int64_t count) {
   const auto begin = std::chrono::steady_clock::now();
   const double waited = train_loader_->wait_seconds() + communicator_.seconds();
-  TANDEM_RETURN_IF_ERROR(RunStep(step));
+  const int64_t end = first + count;
+  for (int64_t step = first; step < end;) {
+    const int64_t alike = StepsAlike(step, end - step);
+    TANDEM_RETURN_IF_ERROR(alike == 1 ? RunStep(step) : RunStepsAlike(step, alike));
+    step += alike;
+  }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   speed_.seconds += taken.count() - (train_loader_->wait_seconds() + communicator_.seconds() - waited);
-  return context_.dealt->averaging.AveragesAfter(step) ? Average(step) : absl::OkStatus();
+  return context_.dealt->averaging.AveragesAfter(end - 1) ? Average(end - 1) : absl::OkStatus();
+}
+
+int64_t Replica::StepsAlike(int64_t step, int64_t count) const {
+  const Sampler& sampler = *context_.dealt->train;
+  const auto batch_of = [&](int64_t of) { return sampler.BatchSamples(of % sampler.steps_per_epoch()); };
+  const std::vector<Part>& parts = steps_.at(batch_of(step));
+  if (!resident_ || parts.size() != 1 || parts[0].samples == 0) return 1;
+  int64_t alike = 1;
+  while (alike < count && batch_of(step + alike) == batch_of(step)) ++alike;
+  return alike;
+}
+
+absl::Status Replica::RunStepsAlike(int64_t step, int64_t count) {
+  double learning_rate = 0;
+  int64_t number = 0;
+  std::vector<const void*> inputs;
+  const auto inputs_of = [&](int64_t run) {
+    const Batch batch = train_loader_->Next();
+    samples_ += batch.samples;
+    speed_.samples += batch.samples;
+    number = step + run;
+    learning_rate = context_.learning_rate->Rate(number);
+    inputs = InputsOf(*train_data(), batch.input, batch.target);
+    inputs.insert(inputs.end(), {&learning_rate, &number});
+    return absl::MakeConstSpan(inputs);
+  };
+  const int64_t step_of_epoch = step % context_.dealt->train->steps_per_epoch();
+  Executable& executable = *steps_[context_.dealt->train->BatchSamples(step_of_epoch)][0].executable;
+  return executable.RunSeveral(count, inputs_of, &communicator_);
 }
 
 absl::Status Replica::Average(int64_t step) {
@@ -224,10 +304,11 @@ absl::Status Replica::RunStep(int64_t step) {
     // The random numbers of an early part follow from a number of its own in place of the step.
     const int64_t random_step =
         i + 1 < parts.size() ? step + static_cast<int64_t>(i + 1) * kPartStride : step;
-    TANDEM_RETURN_IF_ERROR(
-        parts[i].executable->Run({input, target, &learning_rate, &random_step}, &communicator_));
-    input += parts[i].samples * context_.data->train->sample_bytes();
-    target += parts[i].samples * context_.data->train->target_bytes();
+    std::vector<const void*> inputs = InputsOf(*train_data(), input, target);
+    inputs.insert(inputs.end(), {&learning_rate, &random_step});
+    TANDEM_RETURN_IF_ERROR(parts[i].executable->Run(inputs, &communicator_));
+    input += parts[i].samples * train_data()->sample_bytes();
+    target += parts[i].samples * train_data()->target_bytes();
   }
   return absl::OkStatus();
 }
@@ -297,7 +378,7 @@ absl::StatusOr<Measurement> Replica::RunValidation(const std::function<bool()>& 
     if (batch.samples == 0) continue;
     measurement.samples += batch.samples;
     Executable& executable = *validation_[batch.samples];
-    TANDEM_RETURN_IF_ERROR(executable.Run({batch.input, batch.target}, nullptr));
+    TANDEM_RETURN_IF_ERROR(executable.Run(InputsOf(*validation_data(), batch.input, batch.target), nullptr));
     if (measurement.evaluator == nullptr) continue;
     TANDEM_ASSIGN_OR_RETURN(const Tensor outputs, executable.Output(0));
     measurement.evaluator->Add(outputs, batch.target);

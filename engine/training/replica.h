@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "engine/training/dealt_samples.h"
 #include "engine/training/load_meter.h"
 #include "engine/training/measurement.h"
+#include "engine/training/resident_data.h"
 #include "engine/training/snapshot.h"
 #include "engine/training/step_graph.h"
 #include "engine/training/timed_communicator.h"
@@ -31,6 +33,10 @@ namespace tandem {
 struct ReplicaContext {
   const v1::JobSpec* spec = nullptr;  // With its defaults.
   const OpenedDataset* data = nullptr;
+  // Its training samples as the source has them.
+  const Dataset* unchanged_samples = nullptr;
+  // Whether samples lie on the devices: see resident_data.h.
+  bool resident = false;
   const DealtSamples* dealt = nullptr;
   const LearningRate* learning_rate = nullptr;
   // Parameters and statistics that do not begin by their initializers, float32, by name.
@@ -49,6 +55,11 @@ class Replica {
   // Where that is null, as those of rank 0 are, in whichever process that is.
   absl::Status Open(const Replica* like);
 
+  // Whether samples lie on its device. After Open.
+  bool resident() const { return resident_; }
+  // Why they do not though they were to: the device has no memory for them. Empty otherwise.
+  const std::string& why_not_resident() const { return why_not_resident_; }
+
   // Takes its shares by `dealt` from step `next_step` on, which is the next.
   absl::Status Redeal(const DealtSamples* dealt, int64_t next_step);
 
@@ -59,10 +70,10 @@ class Replica {
   // them call this together.
   absl::Status InitializeParameters();
 
-  // Takes the next step of training, which is step `step` from 0 over all epochs, and the averaging that
-  // follows it: all replicas take the same steps. One that takes steps of its own and gets nothing of the
-  // batch takes none.
-  absl::Status TrainStep(int64_t step);
+  // Takes the next steps of training, `count` from step `first` on, from 0 over all epochs, and the averaging
+  // that follows the last of them; none follows another. All replicas take the same steps. One that takes
+  // steps of its own and gets nothing of a batch takes none.
+  absl::Status TrainSteps(int64_t first, int64_t count);
 
   // Runs the replica's share of the whole validation set after `steps` steps, with the means of what replicas
   // have of their own, and says what it measured: all of them call this together. The replica's own variables
@@ -87,6 +98,21 @@ class Replica {
   absl::Status RestoreVariables(const std::map<std::string, const Tensor*>& values);
 
  private:
+  // Opens it with samples on the device or not, as resident_ says.
+  absl::Status OpenAsPlaced(const Replica* like);
+  // Writes what samples on the device there are variables for and is not there yet.
+  absl::Status UploadSamples();
+  // Loaders, too.
+  void DropExecutables();
+  // The first inputs of a graph, as a loader over `data` gives them.
+  static std::vector<const void*> InputsOf(const Dataset& data, const void* samples, const void* targets);
+  // What loaders give: samples, or which ones.
+  const Dataset* train_data() const {
+    return train_picks_ == nullptr ? context_.data->train.get() : train_picks_.get();
+  }
+  const Dataset* validation_data() const {
+    return validation_picks_ == nullptr ? context_.data->validation.get() : validation_picks_.get();
+  }
   // Runs the replica's share with the statistics as they are.
   absl::StatusOr<Measurement> RunValidation(const std::function<bool()>& cancelled);
   // Compiles what the shares by which samples are dealt need, and begins to load them.
@@ -98,6 +124,10 @@ class Replica {
   absl::Status LayOutAsFirst();
   // Runs the executables of a step.
   absl::Status RunStep(int64_t step);
+  // How many steps, `step` the first of at most `count`, are runs of one executable.
+  int64_t StepsAlike(int64_t step, int64_t count) const;
+  // Runs such an executable so often, as few launches as the device can make of it.
+  absl::Status RunStepsAlike(int64_t step, int64_t count);
   // What parameter_averaging averages after `step`.
   absl::Status Average(int64_t step);
   bool ScalesLoss() const { return variables_->kind(kLossScale).ok(); }
@@ -113,6 +143,12 @@ class Replica {
   // For the device's memory; null where that is the host's.
   const std::unique_ptr<Communicator> device_communicator_;
   TimedCommunicator communicator_;
+  bool resident_;
+  std::string why_not_resident_;
+  // Of samples on the device; null otherwise.
+  std::unique_ptr<const Dataset> train_picks_;
+  std::unique_ptr<const Dataset> validation_picks_;
+  std::set<DataSplit> uploaded_;
   std::unique_ptr<Variables> variables_;
   std::vector<Parameter> parameters_;
   std::vector<Statistic> statistics_;

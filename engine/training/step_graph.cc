@@ -24,6 +24,7 @@
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/gradient_reduction.h"
 #include "engine/training/layer_selection.h"
+#include "engine/training/resident_data.h"
 
 namespace tandem {
 namespace {
@@ -84,12 +85,22 @@ absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& d
                                    const StepShape& shape, Graph& graph) {
   const int64_t samples = shape.samples;
   const DType dtype = shape.dtype;
-  ValueId input =
-      graph.AddInput(kSamplesInput, DTypeOfSamples(data.sample_type), Batched(samples, SampleShape(spec)));
-  const TargetType target_type = training ? data.train_target_type() : data.target_type;
-  const ValueId target =
-      graph.AddInput(kTargetInput, DTypeOfTargets(target_type),
-                     Batched(samples, training ? data.train_target_shape() : data.target_shape));
+  ValueId input = kNoValue;
+  ValueId target = kNoValue;
+  if (shape.resident) {
+    TANDEM_ASSIGN_OR_RETURN(
+        const ResidentBatch batch,
+        AddResidentBatch(spec, data, training ? DataSplit::kTraining : DataSplit::kValidation, samples,
+                         graph));
+    input = batch.samples;
+    target = batch.targets;
+  } else {
+    input =
+        graph.AddInput(kSamplesInput, DTypeOfSamples(data.sample_type), Batched(samples, SampleShape(spec)));
+    const TargetType target_type = training ? data.train_target_type() : data.target_type;
+    target = graph.AddInput(kTargetInput, DTypeOfTargets(target_type),
+                            Batched(samples, training ? data.train_target_shape() : data.target_shape));
+  }
   Forward forward;
   RandomSource random = {.seed = spec.training().seed(), .first_sample = shape.first_sample};
   if (training) {
@@ -369,11 +380,12 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
 }
 
 absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, const DatasetInfo& data,
-                                               int64_t samples, DType dtype) {
+                                               int64_t samples, DType dtype, bool resident) {
   StepGraph step;
   TANDEM_ASSIGN_OR_RETURN(
       Forward forward,
-      AddForward(spec, data, /*training=*/false, StepShape{.samples = samples, .dtype = dtype}, step.graph));
+      AddForward(spec, data, /*training=*/false,
+                 StepShape{.samples = samples, .dtype = dtype, .resident = resident}, step.graph));
   step.parameters = std::move(forward.network.parameters);
   step.statistics = std::move(forward.network.statistics);
   return step;

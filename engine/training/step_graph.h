@@ -16,8 +16,8 @@
 namespace tandem {
 
 // Inputs of step graphs, in this order: samples and targets, [samples, ...], of the types that DatasetInfo
-// says, which a graph of no samples does not have; then, for training, float64 [] and int64 [], the steps
-// taken before.
+// says, which a graph of no samples does not have, or, in their place, what resident_data.h says; then, for
+// training, float64 [] and int64 [], the steps taken before.
 inline constexpr char kSamplesInput[] = "input";
 inline constexpr char kTargetInput[] = "target";
 inline constexpr char kLearningRateInput[] = "learning_rate";
@@ -47,6 +47,8 @@ struct StepShape {
   int64_t share_samples = 0;
   // Another part follows: gradients are added up, and no more.
   bool is_early = false;
+  // Samples are gathered on the device: see resident_data.h.
+  bool resident = false;
 };
 
 // The parts in which a replica computes its share of a batch, `whole`, in their order: at most `count`, of
@@ -82,10 +84,11 @@ inline constexpr char kSkippedMeter[] = "meter/skipped_steps";
 absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const DatasetInfo& data,
                                              const StepShape& shape);
 
-// Normalise, forward, loss, meter, for `samples` samples, at least 1. The graph's first output is the
-// network's where metrics need an Evaluator; otherwise it has none.
+// Normalise, forward, loss, meter, for `samples` samples, at least 1, which with `resident` are gathered on
+// the device. The graph's first output is the network's where metrics need an Evaluator; otherwise it has
+// none.
 absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, const DatasetInfo& data,
-                                               int64_t samples, DType dtype);
+                                               int64_t samples, DType dtype, bool resident = false);
 
 }  // namespace tandem
 

@@ -50,6 +50,19 @@ StepSignals StepSchedule::LookLocked() const {
           .pause = options_.pause->load(std::memory_order_relaxed)};
 }
 
+int64_t StepSchedule::StepsFrom(int64_t step, int64_t most) {
+  MutexLock lock(&mutex_);
+  const auto [found, is_first] = groups_.try_emplace(step);
+  Group& group = found->second;
+  if (is_first) {
+    group.left = options_.replicas;
+    while (group.steps < most && !SettlesAfter(step + group.steps)) ++group.steps;
+  }
+  const int64_t steps = group.steps;
+  if (--group.left == 0) groups_.erase(found);
+  return steps;
+}
+
 AfterStep StepSchedule::After(int64_t step) { return Take(step, nullptr); }
 
 AfterStep StepSchedule::After(int64_t step, const StepSignals& signals) { return Take(step, &signals); }
@@ -66,15 +79,29 @@ AfterStep StepSchedule::Take(int64_t step, const StepSignals* signals) {
   return after;
 }
 
+template <typename Interval>
+bool StepSchedule::IsDue(const Interval& interval, int64_t steps) const {
+  const int64_t in_epoch = options_.length.steps_per_epoch;
+  return (interval.every_steps() > 0 && steps % interval.every_steps() == 0) ||
+         (interval.every_epochs() > 0 && steps % in_epoch == 0 &&
+          steps / in_epoch % interval.every_epochs() == 0);
+}
+
+bool StepSchedule::ReportsAfter(int64_t steps) const {
+  return (report_.every_steps() > 0 && steps - reported_steps_ >= report_.every_steps()) ||
+         (options_.reports_after != nullptr && options_.reports_after(steps - 1));
+}
+
+bool StepSchedule::SettlesAfter(int64_t steps) const {
+  return steps >= options_.length.steps || steps % options_.length.steps_per_epoch == 0 ||
+         (options_.validates && IsDue(validation_, steps)) ||
+         (!checkpoints_.off() && IsDue(checkpoints_, steps)) || ReportsAfter(steps);
+}
+
 AfterStep StepSchedule::Decide(int64_t step, const StepSignals& signals) {
   const TrainingLength& length = options_.length;
   const int64_t steps = step + 1;
   const bool whole_epoch = steps % length.steps_per_epoch == 0;
-  const int64_t epoch = steps / length.steps_per_epoch;  // Where it is whole.
-  const auto is_due = [&](const auto& interval) {
-    return (interval.every_steps() > 0 && steps % interval.every_steps() == 0) ||
-           (interval.every_epochs() > 0 && whole_epoch && epoch % interval.every_epochs() == 0);
-  };
   AfterStep after;
   if (steps == length.steps) {
     after.end = v1::STATE_REASON_COMPLETED;
@@ -86,12 +113,10 @@ AfterStep StepSchedule::Decide(int64_t step, const StepSignals& signals) {
   const bool ends = after.end != v1::STATE_REASON_UNSPECIFIED;
   const bool pauses = after.end == v1::STATE_REASON_PAUSE_REQUESTED;
   after.ends_epoch = whole_epoch || (ends && !pauses);
-  after.validate = options_.validates && (is_due(validation_) || (ends && !pauses));
-  after.checkpoint = !checkpoints_.off() && (is_due(checkpoints_) || signals.checkpoint_is_due || ends);
+  after.validate = options_.validates && (IsDue(validation_, steps) || (ends && !pauses));
+  after.checkpoint = !checkpoints_.off() && (IsDue(checkpoints_, steps) || signals.checkpoint_is_due || ends);
   if (signals.checkpoint_is_due) checkpoint_time_ = options_.clock->Elapsed();
-  after.report = after.settles() || signals.report_is_due ||
-                 (report_.every_steps() > 0 && steps - reported_steps_ >= report_.every_steps()) ||
-                 (options_.reports_after != nullptr && options_.reports_after(step));
+  after.report = after.settles() || signals.report_is_due || ReportsAfter(steps);
   if (after.report) {
     reported_steps_ = steps;
     last_time_ = options_.clock->Elapsed();

@@ -78,7 +78,13 @@ class StepSchedule {
   // What the clock and commands say now.
   StepSignals Look() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What follows `step`. Each replica asks once for each step, in their order, when it has taken it.
+  // How many steps from `step` on a replica takes before it asks what follows: from 1 to `most`, and none
+  // beyond one after which something follows in any case. Each replica asks before it takes them; the `most`
+  // of the first one counts for all.
+  int64_t StepsFrom(int64_t step, int64_t most) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What follows `step`. Each replica asks once for each last step that StepsFrom gives, in their order, when
+  // it has taken it.
   AfterStep After(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
   // The same with signals that all replicas were given alike, in place of those that the first one sees.
   AfterStep After(int64_t step, const StepSignals& signals) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -90,6 +96,13 @@ class StepSchedule {
     int left = 0;
   };
 
+  // Whether an interval ends with step number `steps`, from 1.
+  template <typename Interval>
+  bool IsDue(const Interval& interval, int64_t steps) const;
+  // Whether there is a report after it whatever the clock says, and nothing else follows.
+  bool ReportsAfter(int64_t steps) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether something follows step number `steps` whatever the clock and commands say.
+  bool SettlesAfter(int64_t steps) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StepSignals LookLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // `signals` are null where the first replica is to look.
   AfterStep Take(int64_t step, const StepSignals* signals) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -103,6 +116,12 @@ class StepSchedule {
 
   Mutex mutex_;
   std::map<int64_t, Decided> decided_ ABSL_GUARDED_BY(mutex_);  // By step.
+  // How many steps are taken from a step on, and by how many replicas that is still to be asked for.
+  struct Group {
+    int64_t steps = 1;
+    int left = 0;
+  };
+  std::map<int64_t, Group> groups_ ABSL_GUARDED_BY(mutex_);  // By their first step.
   int64_t reported_steps_ ABSL_GUARDED_BY(mutex_);
   absl::Duration start_time_ ABSL_GUARDED_BY(mutex_);
   absl::Duration last_time_ ABSL_GUARDED_BY(mutex_);        // Of a report.

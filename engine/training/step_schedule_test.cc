@@ -48,6 +48,29 @@ class StepScheduleTest : public testing::Test {
     }
   }
 
+  // Takes all steps of epochs of 4 steps, up to `most` at a time: the last ones of each group.
+  std::vector<int64_t> Groups(int64_t most) {
+    const TrainingLength length = TrainingLength::Of(spec_.training(), 4);
+    StepSchedule schedule(spec_, {.length = length,
+                                  .replicas = 2,
+                                  .validates = validates_,
+                                  .pause = &pause_,
+                                  .clock = &clock_,
+                                  .reports_after = nullptr});
+    schedule.Start();
+    std::vector<int64_t> ends;
+    for (int64_t step = 0; step < length.steps;) {
+      const int64_t steps = schedule.StepsFrom(step, most);
+      // The first one's wish counts.
+      EXPECT_EQ(schedule.StepsFrom(step, 1), steps);
+      step += steps;
+      schedule.After(step - 1);
+      schedule.After(step - 1);
+      ends.push_back(step);
+    }
+    return ends;
+  }
+
   v1::JobSpec spec_;
   bool validates_ = true;
   std::atomic<bool> pause_{false};
@@ -57,6 +80,25 @@ class StepScheduleTest : public testing::Test {
   v1::StateReason end_ = v1::STATE_REASON_UNSPECIFIED;
   int64_t ended_ = 0;
 };
+
+TEST_F(StepScheduleTest, GroupsOfStepsEndWhereSomethingFollows) {
+  spec_.mutable_training()->mutable_report()->set_every_seconds(1000);
+  EXPECT_THAT(Groups(1), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(Groups(3), ElementsAre(3, 4, 7, 8));
+  EXPECT_THAT(Groups(64), ElementsAre(4, 8));
+  spec_.mutable_training()->mutable_validation()->set_every_steps(3);
+  EXPECT_THAT(Groups(64), ElementsAre(3, 4, 6, 8));
+  validates_ = false;
+  EXPECT_THAT(Groups(64), ElementsAre(4, 8));
+  spec_.mutable_checkpoints()->set_every_steps(5);
+  EXPECT_THAT(Groups(64), ElementsAre(4, 5, 8));
+  spec_.mutable_training()->set_epochs(0);
+  spec_.mutable_training()->set_steps(7);
+  EXPECT_THAT(Groups(64), ElementsAre(4, 5, 7));
+  // Reports count from the last one, whatever it was for.
+  spec_.mutable_training()->mutable_report()->set_every_steps(2);
+  EXPECT_THAT(Groups(64), ElementsAre(2, 4, 5, 7));
+}
 
 TEST_F(StepScheduleTest, EpochByEpoch) {
   Take();

@@ -13,6 +13,7 @@
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/gathering.h"
 #include "engine/training/initial_weights.h"
+#include "engine/training/launch_size.h"
 #include "engine/training/model_file.h"
 #include "engine/training/notices.h"
 #include "engine/training/plan.h"
@@ -59,6 +60,8 @@ absl::Status WorkerTrainer::OpenData() {
   if (!plan.ok()) return absl::DataLossError(plan.status().message());
   planned_bytes_ = plan->replica_memory_bytes;
   planned_memory_ = plan->memory;
+  resident_ = plan->resident_bytes > 0;
+  unchanged_samples_ = data_.train.get();
   data_.train = Augment(std::move(data_.train), options_.dataset.augmentation(), data_.info,
                         options_.spec.training().seed());
   return absl::OkStatus();
@@ -253,6 +256,8 @@ absl::Status WorkerTrainer::OpenReplica(int local) {
                           options_.device_factory(options_.devices[first_rank_ + local]));
   const ReplicaContext context{.spec = &options_.spec,
                                .data = &data_,
+                               .unchanged_samples = unchanged_samples_,
+                               .resident = resident_,
                                .dealt = &dealt(),
                                .learning_rate = learning_rate_.get(),
                                .initial_weights = &initial_weights_,
@@ -273,8 +278,13 @@ void WorkerTrainer::TellOfStart() {
     bytes = replica_bytes_;
   }
   const v1::Schedule& schedule = options_.spec.training().schedule();
+  std::string no_memory;
+  for (const std::unique_ptr<Replica>& replica : replicas_) {
+    if (no_memory.empty()) no_memory = replica->why_not_resident();
+  }
   for (const std::string& notice :
-       {MemoryNotice(bytes, planned_bytes_), ScalingNotice(schedule, count(), learning_rate_->Rate(0))}) {
+       {MemoryNotice(bytes, planned_bytes_), ScalingNotice(schedule, count(), learning_rate_->Rate(0)),
+        DataNotice(options_.spec, data_.info, no_memory)}) {
     if (!notice.empty()) observer_.OnNotice(notice);
   }
 }
@@ -316,17 +326,33 @@ absl::Status WorkerTrainer::Train(int local) {
   return absl::OkStatus();
 }
 
+int64_t WorkerTrainer::MostStepsFrom(int64_t step, int64_t size) const {
+  if (!resident_ || (load_meter_ != nullptr && step < state_.step + LoadMeter::kSteps)) return 1;
+  int64_t most = 1;
+  while (most < size && !dealt().averaging.AveragesAfter(step + most - 1)) ++most;
+  return most;
+}
+
 absl::Status WorkerTrainer::TakeSteps(int local) {
   Replica& replica = *replicas_[local];
   SignalLine signals({.schedule = schedule_.get(),
                       .averaging = &dealt().averaging,
                       .clock = options_.clock,
                       .communicator = communicators_[local].get()});
-  for (int64_t step = state_.step; step < length_.steps; ++step) {
+  // Several workers are to come to the same without a word.
+  const int64_t given = options_.spec.gpu().steps_per_launch();
+  LaunchSize launch(spread() ? std::max<int64_t>(1, given) : given, options_.clock);
+  bool looked = true;  // Whether there was a report after the steps before.
+  for (int64_t next = state_.step; next < length_.steps;) {
     if (failed()) return failure();
-    TANDEM_RETURN_IF_ERROR(replica.TrainStep(step));
+    const int64_t steps = schedule_->StepsFrom(next, MostStepsFrom(next, launch.size()));
+    TANDEM_RETURN_IF_ERROR(replica.TrainSteps(next, steps));
+    launch.Took(steps, looked);
+    next += steps;
+    const int64_t step = next - 1;
     if (load_meter_ != nullptr) TANDEM_RETURN_IF_ERROR(MeasureLoads(local, step));
     TANDEM_ASSIGN_OR_RETURN(const AfterStep after, spread() ? signals.After(step) : schedule_->After(step));
+    looked = after.report;
     if (!after.report) continue;
     TANDEM_ASSIGN_OR_RETURN(Measurement training, replica.TakeTraining());
     TANDEM_RETURN_IF_ERROR(Add(&Reporter::AddTraining, local, step + 1, after, std::move(training)));

@@ -84,6 +84,8 @@ class WorkerTrainer final : public Trainer {
   void TellOfStart();
   absl::Status Train(int local);
   absl::Status TakeSteps(int local);
+  // How many steps may be taken from `step` on before anybody looks, `size` of them being given at a time.
+  int64_t MostStepsFrom(int64_t step, int64_t size) const;
   using AddMethod = absl::Status (Reporter::*)(int rank, int64_t steps, const AfterStep& after,
                                                Measurement measurement);
   // Gives the reporter what this replica measured, and, by one of this worker's, what those of others did.
@@ -125,6 +127,9 @@ class WorkerTrainer final : public Trainer {
   std::map<std::string, Tensor> initial_weights_;  // By name; those that a checkpoint does not stand for.
   int64_t planned_bytes_ = 0;                      // Of one replica.
   MemoryGroups planned_memory_;                    // The same, by what it is for.
+  // The training samples as the source has them: data_.train's, or data_.train itself.
+  const Dataset* unchanged_samples_ = nullptr;
+  bool resident_ = false;  // Whether samples are planned to lie on the devices.
   // The last one holds; the one before it did until loads were measured.
   std::vector<std::unique_ptr<DealtSamples>> all_dealt_;
   std::atomic<const DealtSamples*> dealt_{nullptr};

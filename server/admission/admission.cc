@@ -114,6 +114,8 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
   violations.AddAll("spec.replicas", devices_.ResolveAll(job.spec.mutable_replicas()));
   FillDefaults(&job.spec);
   violations.AddAll("spec.gpu", devices_.FillGpuLimits(&job.spec));
+  // Where samples lie, and so the plan, depends on it.
+  job.spec.mutable_replicas()->set_device_kind(devices_.KindFor(job.spec.replicas()));
   const absl::StatusOr<JobPlan> plan = PlanJob(job.spec, data.ok() ? *data : FittingData(job.spec));
   const std::vector<FieldViolation> found = GetFieldViolations(plan.status());
   if (!plan.ok() && found.empty()) return plan.status();
@@ -130,7 +132,16 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
     violations.AddAll("spec", fits);
   }
   if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
-  TANDEM_ASSIGN_OR_RETURN(job.planned_memory_bytes, devices_.Check(*plan, &job.spec));
+  absl::StatusOr<int64_t> memory_bytes = devices_.Check(*plan, &job.spec);
+  if (!memory_bytes.ok() && plan->resident_bytes > 0 &&
+      job.spec.gpu().data() == v1::GpuOptions::DATA_PLACEMENT_UNSPECIFIED) {
+    // With the samples on the GPU it does not fit.
+    job.spec.mutable_gpu()->set_data(v1::GpuOptions::DATA_PLACEMENT_HOST_MEMORY);
+    TANDEM_ASSIGN_OR_RETURN(const JobPlan on_host, PlanJob(job.spec, *data));
+    memory_bytes = devices_.Check(on_host, &job.spec);
+  }
+  TANDEM_RETURN_IF_ERROR(memory_bytes.status());
+  job.planned_memory_bytes = *memory_bytes;
   job.planned_operations = OperationsOf(job.spec, plan->steps);
   return job;
 }

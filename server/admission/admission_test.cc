@@ -160,6 +160,33 @@ TEST_F(AdmissionTest, DataInMemoryCountsOnceForAllReplicas) {
   EXPECT_EQ(GetReason(Refused(spec)), "TOO_LITTLE_MEMORY");
 }
 
+TEST_F(AdmissionTest, SamplesLieOnTheGpuWhereTheyFit) {
+  v1::Device device;
+  device.set_kind(v1::DEVICE_KIND_GPU);
+  device.set_memory_bytes(int64_t{1} << 30);
+  device.add_precisions(v1::PRECISION_FLOAT32);
+  const SpecAdmission admission(&catalog_, &weights_, {device});
+  v1::JobSpec spec = Good();
+  spec.mutable_replicas()->set_count(1);
+  spec.clear_dataset();
+  v1::SyntheticSource* synthetic = spec.mutable_dataset()->mutable_synthetic();
+  for (const int64_t extent : Good().model().input().shape()) synthetic->add_shape(extent);
+  synthetic->set_classes(Good().model().layers().rbegin()->dense().units());
+  synthetic->set_train_samples(1000000);
+  const absl::StatusOr<AdmittedJob> fits = admission.Admit(spec);
+  ASSERT_TRUE(fits.ok()) << fits.status();
+  EXPECT_FALSE(fits->spec.has_gpu());
+  EXPECT_GT(fits->planned_memory_bytes, 1000000 * (16 + 4));
+
+  synthetic->set_train_samples(100000000);
+  const absl::StatusOr<AdmittedJob> large = admission.Admit(spec);
+  ASSERT_TRUE(large.ok()) << large.status();
+  EXPECT_EQ(large->spec.gpu().data(), v1::GpuOptions::DATA_PLACEMENT_HOST_MEMORY);
+  EXPECT_LT(large->planned_memory_bytes, fits->planned_memory_bytes);
+  spec.mutable_gpu()->set_data(v1::GpuOptions::DATA_PLACEMENT_GPU_MEMORY);
+  EXPECT_EQ(GetReason(admission.Admit(spec).status()), "TOO_LITTLE_MEMORY");
+}
+
 TEST_F(AdmissionTest, NamesTheFieldOfEachMistake) {
   const auto with = [](auto change) {
     v1::JobSpec spec = Good();

@@ -41,13 +41,15 @@ class DeviceCheck {
   // defaults are filled in. INVALID_ARGUMENT for the field "devices" where there are none.
   absl::Status ResolveAll(v1::Replicas* replicas) const;
 
+  // The kind of devices that a job gets. `replicas` has its defaults.
+  v1::DeviceKind KindFor(const v1::Replicas& replicas) const;
+
   // Settles the kind of devices that the job gets, and returns what a replica needs on one, with its part of
   // what the job has in the host's memory where that is the device's. `spec` has its defaults.
   // FAILED_PRECONDITION, with a reason, where it could never run here.
   absl::StatusOr<int64_t> Check(const JobPlan& plan, v1::JobSpec* spec) const;
 
  private:
-  v1::DeviceKind KindFor(const v1::Replicas& replicas) const;
   int Count(v1::DeviceKind kind) const;
   absl::Status CheckNumber(const v1::Replicas& replicas, v1::DeviceKind kind) const;
   absl::Status CheckNames(const v1::Replicas& replicas) const;

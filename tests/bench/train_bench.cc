@@ -42,6 +42,8 @@ struct Settings {
   std::string device = "cpu";
   std::string dtype = "float32";
   std::string save;
+  std::string samples = "gpu";
+  int steps_per_launch = 0;
   int64_t batch = 128;
   int replicas = 1;
   int threads = 1;
@@ -151,6 +153,8 @@ class Watch final : public TrainerObserver {
     done_ = true;
   }
 
+  void OnNotice(absl::string_view message) override { std::cerr << message << std::endl; }
+
   void OnEpoch(const v1::EpochSummary& epoch) override {
     if (!by_epoch_) return;
     epoch_seconds_.push_back(epoch.training_seconds());
@@ -204,6 +208,15 @@ absl::Status RunBench(const Settings& settings) {
         absl::StrCat("--dtype=", settings.dtype, ": give float32, bfloat16 or float16"));
   }
   if (settings.tf32) spec.mutable_training()->set_allow_tf32(true);
+  if (absl::StartsWith(settings.device, "gpu")) {
+    spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_GPU);
+    spec.mutable_gpu()->set_steps_per_launch(settings.steps_per_launch);
+    if (settings.samples == "host") {
+      spec.mutable_gpu()->set_data(v1::GpuOptions::DATA_PLACEMENT_HOST_MEMORY);
+    } else if (settings.samples != "gpu") {
+      return absl::InvalidArgumentError(absl::StrCat("--samples=", settings.samples, ": give gpu or host"));
+    }
+  }
   const bool by_epoch = settings.epochs > 0 || (!settings.job.empty() && settings.steps == 0);
   if (!by_epoch) TANDEM_RETURN_IF_ERROR(LimitToSteps(settings, &spec));
   FillDefaults(&spec);
@@ -236,6 +249,7 @@ absl::Status RunBench(const Settings& settings) {
       {"device", settings.device},
       {"dtype", settings.dtype},
       {"tf32", spec.training().allow_tf32()},
+      {"samples", spec.replicas().device_kind() == v1::DEVICE_KIND_GPU ? settings.samples : "host"},
       {"channels_last", false},
       {"compile", false},
       {"threads", settings.threads},
@@ -274,6 +288,10 @@ int main(int argc, char** argv) {
                  "cpu, gpu or reference, a device for each replica; or one for all, as gpu:0");
   app.add_option("--dtype", settings.dtype, "float32, bfloat16 or float16");
   app.add_flag("--tf32", settings.tf32, "let a GPU compute float32 with TF32");
+  app.add_option("--samples", settings.samples,
+                 "where a GPU has them: gpu, in its memory as far as that goes, or host");
+  app.add_option("--steps-per-launch", settings.steps_per_launch,
+                 "steps that a GPU is given at a time; 0: measured");
   app.add_option("--replicas,--ddp", settings.replicas, "replicas, each on a device of its own");
   app.add_option("--threads", settings.threads, "threads of a replica");
   app.add_option("--steps", settings.steps, "steps to time; 0 with --job: the whole job");

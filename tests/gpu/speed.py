@@ -25,18 +25,19 @@ def measure(report, part, name, command, limit, environment):
         report.run(part, name, command, limit, environment, judge=judge)
 
 
-def bench_command(setting, network, dtype, steps, warmup):
+def bench_command(setting, network, dtype, steps, warmup, options=()):
     return [setting.program("tests/bench/train_bench"), f"--network={network}", f"--dtype={dtype}",
             f"--batch={BATCHES[network]}", "--device=gpu:0", f"--steps={steps}", f"--warmup={warmup}",
-            *(["--tf32"] if dtype == "float32" and setting.args.tf32 else []), *setting.args.bench_option]
+            *(["--tf32"] if dtype == "float32" and setting.args.tf32 else []), *options, *setting.args.bench_option]
 
 
 def bench(setting, report):
-    """Our images per second, on random data and on one GPU."""
-    for network in setting.networks:
-        for dtype in setting.dtypes:
-            measure(report, "bench", f"{network} {dtype}", bench_command(setting, network, dtype, *STEPS[network]), 120,
-                    setting.plans)
+    """Our images per second, on random data and on one GPU: samples in its memory and, as bench-host, in the host's."""
+    for part, options in (("bench", []), ("bench-host", ["--samples=host"])):
+        for network in setting.networks:
+            for dtype in setting.dtypes:
+                measure(report, part, f"{network} {dtype}",
+                        bench_command(setting, network, dtype, *STEPS[network], options), 120, setting.plans)
 
 
 def judge_kernels(step):

@@ -14,6 +14,8 @@ namespace tandem::cuda {
 namespace {
 
 constexpr int64_t kAlignment = 256;
+// Runs that are given to the device at a time, at most; a power of two.
+constexpr int64_t kMostTogether = 64;
 
 int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -66,6 +68,20 @@ absl::StatusOr<ArenaPlan> PlanArenaOf(Lowering& lowering, const std::vector<Plac
   return PlanArena(bytes, uses, kept);
 }
 
+// What `give` gives the stream, recorded.
+absl::StatusOr<std::unique_ptr<RecordedWork>> RecordOf(Stream stream,
+                                                       absl::FunctionRef<absl::Status()> give) {
+  absl::Status status = RecordedWork::Begin(stream);
+  if (status.ok()) {
+    status = give();
+    absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordedWork::End(stream);
+    if (status.ok()) status = work.status();
+    if (status.ok()) return work;
+  }
+  (void)CheckLaunches();
+  return status;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Create(
@@ -91,26 +107,21 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
   input_places_.resize(lowering.graph().inputs().size());
   std::vector<int64_t> offsets(buffers.size(), 0);
   int64_t constant_bytes = 0;
-  int64_t input_bytes = 0;
   for (size_t i = 0; i < buffers.size(); ++i) {
     const Buffer& buffer = buffers[i];
     if (buffer.source == Buffer::Source::kConstant) {
       offsets[i] = constant_bytes;
       constant_bytes += Align(buffer.bytes);
     } else if (buffer.source == Buffer::Source::kInput) {
-      offsets[i] = input_bytes;
-      input_places_[buffer.input] = {input_bytes, buffer.bytes};
-      input_bytes += Align(buffer.bytes);
+      offsets[i] = input_bytes_;
+      input_places_[buffer.input] = {input_bytes_, buffer.bytes};
+      input_bytes_ += Align(buffer.bytes);
     }
   }
   TANDEM_ASSIGN_OR_RETURN(arena_, device_->memory.Allocate(&MemoryGroups::activations, plan.bytes));
   TANDEM_ASSIGN_OR_RETURN(constants_, device_->memory.Allocate(&MemoryGroups::data, constant_bytes));
-  TANDEM_ASSIGN_OR_RETURN(inputs_, device_->memory.Allocate(&MemoryGroups::data, input_bytes));
-  for (Slot& slot : slots_) {
-    TANDEM_ASSIGN_OR_RETURN(slot.memory, PinnedMemory::Allocate(input_bytes));
-    TANDEM_ASSIGN_OR_RETURN(slot.copied, Event::Create());
-  }
-  bytes_ = plan.bytes + constant_bytes + input_bytes;
+  TANDEM_RETURN_IF_ERROR(inputs_.Allocate(device_->memory, input_bytes_));
+  bytes_ = plan.bytes + constant_bytes + input_bytes_;
 
   std::vector<std::byte> constants(constant_bytes);
   buffers_.assign(buffers.size(), nullptr);
@@ -121,7 +132,7 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
         if (plan.offsets[i] >= 0) buffers_[i] = arena_.data() + plan.offsets[i];
         break;
       case Buffer::Source::kInput:
-        buffers_[i] = inputs_.data() + offsets[i];
+        buffers_[i] = inputs_.memory.data() + offsets[i];
         break;
       case Buffer::Source::kVariable:
         buffers_[i] = buffer.memory;
@@ -140,6 +151,10 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
       segments_.push_back({.begin = i, .on_host = steps_[i].on_host, .work = nullptr});
     }
     segments_.back().end = i + 1;
+    if (steps_[i].on_host) may_run_together_ = false;
+    for (const Region& region : steps_[i].bound) {
+      if (buffers[region.buffer].source == Buffer::Source::kInput) may_run_together_ = false;
+    }
   }
   const char* asked = std::getenv("TANDEM_CUDA_GRAPHS");
   records_ = !IsEmulated() && (asked == nullptr || std::strcmp(asked, "0") != 0);
@@ -155,17 +170,31 @@ absl::Status CudaExecutable::Bind() {
   return device_->stream->Synchronize();
 }
 
-absl::Status CudaExecutable::CopyInputs(absl::Span<const void* const> inputs) {
-  if (inputs_.bytes() == 0) return absl::OkStatus();
-  Slot& slot = slots_[next_slot_];
-  next_slot_ = (next_slot_ + 1) % slots_.size();
-  TANDEM_RETURN_IF_ERROR(slot.copied->Synchronize());
-  for (size_t i = 0; i < input_places_.size(); ++i) {
-    const Input& place = input_places_[i];
-    if (place.bytes > 0) std::memcpy(slot.memory.data() + place.offset, inputs[i], place.bytes);
+absl::Status CudaExecutable::InputRows::Allocate(MemoryBudget& budget, int64_t bytes) {
+  TANDEM_ASSIGN_OR_RETURN(memory, budget.Allocate(&MemoryGroups::data, bytes));
+  for (Slot& slot : slots) {
+    TANDEM_ASSIGN_OR_RETURN(slot.memory, PinnedMemory::Allocate(bytes));
+    TANDEM_ASSIGN_OR_RETURN(slot.copied, Event::Create());
   }
-  TANDEM_RETURN_IF_ERROR(Copy(inputs_.data(), slot.memory.data(), inputs_.bytes(), device_->stream->get()));
-  return slot.copied->Record(device_->stream->get());
+  return absl::OkStatus();
+}
+
+absl::Status CudaExecutable::CopyInputs(int64_t runs, InputsOfRun inputs_of, InputRows& rows) {
+  Slot& slot = rows.slots[rows.next_slot];
+  rows.next_slot = (rows.next_slot + 1) % rows.slots.size();
+  TANDEM_RETURN_IF_ERROR(slot.copied->Synchronize());
+  for (int64_t run = 0; run < runs; ++run) {
+    const absl::Span<const void* const> inputs = inputs_of(run);
+    std::byte* const row = slot.memory.data() + run * input_bytes_;
+    for (size_t i = 0; i < input_places_.size(); ++i) {
+      const Input& place = input_places_[i];
+      if (place.bytes > 0) std::memcpy(row + place.offset, inputs[i], place.bytes);
+    }
+  }
+  if (input_bytes_ == 0) return absl::OkStatus();
+  const Stream stream = device_->stream->get();
+  TANDEM_RETURN_IF_ERROR(Copy(rows.memory.data(), slot.memory.data(), runs * input_bytes_, stream));
+  return slot.copied->Record(stream);
 }
 
 absl::Status CudaExecutable::RunSteps(const RunContext& context, size_t begin, size_t end) {
@@ -181,19 +210,16 @@ absl::Status CudaExecutable::RunSteps(const RunContext& context, size_t begin, s
 }
 
 void CudaExecutable::Record(const RunContext& context) {
+  is_recorded_ = true;
   for (Segment& segment : segments_) {
     if (segment.on_host) continue;
-    absl::Status status = RecordedWork::Begin(context.stream);
-    if (status.ok()) {
-      status = RunSteps(context, segment.begin, segment.end);
-      absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordedWork::End(context.stream);
-      if (status.ok()) status = work.status();
-      if (status.ok()) segment.work = *std::move(work);
-    }
-    if (!status.ok()) {
+    absl::StatusOr<std::unique_ptr<RecordedWork>> work =
+        RecordOf(context.stream, [&] { return RunSteps(context, segment.begin, segment.end); });
+    if (work.ok()) {
+      segment.work = *std::move(work);
+    } else {
       // It can still be given step by step.
-      (void)CheckLaunches();
-      why_not_recorded_ = std::string(status.message());
+      why_not_recorded_ = std::string(work.status().message());
       for (Segment& other : segments_) other.work = nullptr;
       return;
     }
@@ -218,18 +244,78 @@ absl::Status CudaExecutable::RunProfiled(const RunContext& context) {
 
 absl::Status CudaExecutable::Run(absl::Span<const void* const> inputs, Communicator* communicator) {
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
-  TANDEM_RETURN_IF_ERROR(CopyInputs(inputs));
+  TANDEM_RETURN_IF_ERROR(CopyInputs(
+      1, [&](int64_t) { return inputs; }, inputs_));
   const RunContext context = {
       .buffers = buffers_.data(), .stream = device_->stream->get(), .communicator = communicator};
   ++runs_;
   if (!profile_events_.empty()) return RunProfiled(context);
   // The first run lets libraries load what they must not load while work is recorded.
-  if (records_ && runs_ == 2) Record(context);
+  if (records_ && runs_ > 1 && !is_recorded_) Record(context);
   for (const Segment& segment : segments_) {
     TANDEM_RETURN_IF_ERROR(segment.work != nullptr ? segment.work->Launch(context.stream)
                                                    : RunSteps(context, segment.begin, segment.end));
   }
   return CheckLaunches();
+}
+
+absl::Status CudaExecutable::MakeRows() {
+  if (!row_buffers_.empty()) return absl::OkStatus();
+  TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
+  TANDEM_RETURN_IF_ERROR(rows_.Allocate(device_->memory, kMostTogether * input_bytes_));
+  bytes_ += kMostTogether * input_bytes_;
+  for (int64_t run = 0; run < kMostTogether; ++run) {
+    std::vector<std::byte*>& buffers = row_buffers_.emplace_back(buffers_);
+    for (std::byte*& buffer : buffers) {
+      const std::byte* const inputs = inputs_.memory.data();
+      if (input_bytes_ == 0 || buffer < inputs || buffer >= inputs + input_bytes_) continue;
+      buffer = rows_.memory.data() + run * input_bytes_ + (buffer - inputs);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaExecutable::RunTogether(int64_t runs, InputsOfRun inputs_of) {
+  TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
+  TANDEM_RETURN_IF_ERROR(CopyInputs(runs, inputs_of, rows_));
+  const Stream stream = device_->stream->get();
+  const auto run_all = [&]() -> absl::Status {
+    for (int64_t run = 0; run < runs; ++run) {
+      const RunContext context = {.buffers = row_buffers_[run].data(), .stream = stream};
+      TANDEM_RETURN_IF_ERROR(RunSteps(context, 0, steps_.size()));
+    }
+    return absl::OkStatus();
+  };
+  runs_ += runs;
+  std::unique_ptr<RecordedWork>& work = together_[runs];
+  if (work == nullptr && records_ && why_not_recorded_.empty()) {
+    if (absl::StatusOr<std::unique_ptr<RecordedWork>> recorded = RecordOf(stream, run_all); recorded.ok()) {
+      work = *std::move(recorded);
+    } else {
+      why_not_recorded_ = std::string(recorded.status().message());
+    }
+  }
+  TANDEM_RETURN_IF_ERROR(work != nullptr ? work->Launch(stream) : run_all());
+  return CheckLaunches();
+}
+
+absl::Status CudaExecutable::RunSeveral(int64_t runs, InputsOfRun inputs_of, Communicator* communicator) {
+  for (int64_t done = 0; done < runs;) {
+    const auto inputs_from = [&](int64_t run) { return inputs_of(done + run); };
+    int64_t together = 1;
+    // The first run lets libraries load what they load; one by one is how runs are profiled.
+    if (may_run_together_ && runs_ > 0 && profile_events_.empty()) {
+      while (2 * together <= std::min(runs - done, kMostTogether)) together *= 2;
+    }
+    if (together > 1 && !MakeRows().ok()) {
+      may_run_together_ = false;  // For want of memory.
+      together = 1;
+    }
+    TANDEM_RETURN_IF_ERROR(together == 1 ? Run(inputs_from(0), communicator)
+                                         : RunTogether(together, inputs_from));
+    done += together;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Tensor> CudaExecutable::Output(int i) const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ class CudaExecutable final : public Executable {
   // Returns when the inputs are copied and the work is in the stream; what fails there comes out of a later
   // call, or of Output.
   absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) override;
+  // Several runs at a time, a power of two of them: one copy to the device and one launch.
+  absl::Status RunSeveral(int64_t runs, InputsOfRun inputs_of, Communicator* communicator) override;
   absl::StatusOr<Tensor> Output(int i) const override;
   int64_t bytes() const override { return bytes_; }
 
@@ -45,6 +48,14 @@ class CudaExecutable final : public Executable {
     PinnedMemory memory;
     std::unique_ptr<Event> copied;
   };
+  // The inputs of runs that are given at a time, one behind the other.
+  struct InputRows {
+    BudgetedMemory memory;
+    std::array<Slot, 4> slots;
+    size_t next_slot = 0;
+
+    absl::Status Allocate(MemoryBudget& budget, int64_t bytes);
+  };
   // Steps that follow each other and are all for the stream, or one on the host.
   struct Segment {
     size_t begin = 0;
@@ -56,7 +67,10 @@ class CudaExecutable final : public Executable {
   explicit CudaExecutable(std::shared_ptr<DeviceContext> device) : device_(std::move(device)) {}
   absl::Status Plan(Lowering& lowering);
   absl::Status Bind();
-  absl::Status CopyInputs(absl::Span<const void* const> inputs);
+  // The inputs of so many runs on their way to the device.
+  absl::Status CopyInputs(int64_t runs, InputsOfRun inputs_of, InputRows& rows);
+  absl::Status RunTogether(int64_t runs, InputsOfRun inputs_of);
+  absl::Status MakeRows();
   absl::Status RunSteps(const RunContext& context, size_t begin, size_t end);
   absl::Status RunProfiled(const RunContext& context);
   void Record(const RunContext& context);
@@ -67,18 +81,24 @@ class CudaExecutable final : public Executable {
   std::vector<Place> outputs_;
   BudgetedMemory arena_;
   BudgetedMemory constants_;
-  BudgetedMemory inputs_;
+  InputRows inputs_;                 // Of one run.
+  int64_t input_bytes_ = 0;          // Of a run.
   std::vector<std::byte*> buffers_;  // By buffer.
   struct Input {
     int64_t offset = 0;
     int64_t bytes = 0;
   };
   std::vector<Input> input_places_;  // By input: where in inputs_.
-  std::array<Slot, 4> slots_;
-  size_t next_slot_ = 0;
+  // Whether several runs may be given at a time: nothing must happen on the host, and no step keeps the
+  // address of an input.
+  bool may_run_together_ = true;
+  InputRows rows_;  // Of the most runs that are given at a time; empty before the first.
+  std::vector<std::vector<std::byte*>> row_buffers_;           // By run: as buffers_.
+  std::map<int64_t, std::unique_ptr<RecordedWork>> together_;  // By the number of runs.
   int64_t bytes_ = 0;
   int64_t runs_ = 0;
   bool records_ = true;
+  bool is_recorded_ = false;  // Single runs; or it was tried.
   std::string why_not_recorded_;
   std::vector<std::unique_ptr<Event>> profile_events_;  // Empty where it does not profile.
   std::vector<StepTime> profile_;                       // By step.

@@ -36,7 +36,7 @@ struct Place {
 
 // What a step computes with.
 struct RunContext {
-  std::byte* const* buffers = nullptr;  // By buffer; the same in all runs.
+  std::byte* const* buffers = nullptr;  // By buffer; the same in all runs, but for inputs.
   Stream stream = nullptr;
   // Of steps on the host. It takes memory of the device as all work that the stream was given before left it.
   Communicator* communicator = nullptr;
@@ -60,6 +60,8 @@ struct Step {
   // Called once, when all buffers have their memory; may put work into the stream. What `run` captures and
   // bind sets is shared through a pointer.
   std::function<absl::Status(const RunContext&)> bind = {};
+  // What bind keeps the addresses of. Of all else `run` asks in every run: a graph's inputs may lie elsewhere.
+  std::vector<Region> bound = {};
   // It waits for the stream and does something on the host, in every run.
   bool on_host = false;
 };

@@ -15,6 +15,7 @@ struct Offered {
 
 // Those of each family, which stands in a file of its own.
 absl::Span<const Offered> ActivationOps();
+absl::Span<const Offered> AugmentationOps();
 absl::Span<const Offered> BatchNormOps();
 absl::Span<const Offered> BatchNormSyncOps();
 absl::Span<const Offered> BiasOps();

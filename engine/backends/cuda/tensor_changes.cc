@@ -118,6 +118,8 @@ std::shared_ptr<const TensorChanges::Bound> TensorChanges::Bind(Step& step) && {
     } else {
       changed.push_back(change.target);
     }
+    step.bound.insert(step.bound.end(), {change.source.region, change.target});
+    step.bound.insert(step.bound.end(), changed.begin(), changed.end());
     step.reads.push_back(change.source.region);
     step.reads.insert(step.reads.end(), changed.begin(), changed.end());
     step.writes.insert(step.writes.end(), changed.begin(), changed.end());

@@ -15,6 +15,14 @@ struct Matrix {
   double xx, xy, yx, yy;
 };
 
+void Keep(const Matrix& matrix, double* drawn) {
+  drawn[0] = matrix.xx;
+  drawn[1] = matrix.xy;
+  drawn[2] = matrix.yx;
+  drawn[3] = matrix.yy;
+}
+Matrix MatrixOf(const double* drawn) { return {drawn[0], drawn[1], drawn[2], drawn[3]}; }
+
 template <typename T>
 T Rounded(float value) {
   if constexpr (std::is_same_v<T, uint8_t>) {
@@ -59,12 +67,16 @@ class Rotation final : public Transform<T> {
  public:
   Rotation(double degrees, v1::FillMode fill, const ImageShape& shape)
       : radians_(degrees * 0.017453292519943295), fill_(fill), shape_(shape) {}
-  void Apply(RandomStream& random, T* image, T* scratch) const override {
+  int numbers() const override { return 4; }
+  void Draw(RandomStream& random, double* drawn) const override {
     const double angle = (2 * random.NextUniform() - 1) * radians_;
     const double cosine = std::cos(angle), sine = std::sin(angle);
-    std::memcpy(scratch, image, shape_.elements() * sizeof(T));
     // Rows count downwards.
-    Resample({cosine, -sine, sine, cosine}, fill_, shape_, scratch, image);
+    Keep({cosine, -sine, sine, cosine}, drawn);
+  }
+  void Apply(const double* drawn, T* image, T* scratch) const override {
+    std::memcpy(scratch, image, shape_.elements() * sizeof(T));
+    Resample(MatrixOf(drawn), fill_, shape_, scratch, image);
   }
 
  private:
@@ -78,10 +90,14 @@ class Scale final : public Transform<T> {
  public:
   Scale(double min, double max, v1::FillMode fill, const ImageShape& shape)
       : min_(min), max_(max), fill_(fill), shape_(shape) {}
-  void Apply(RandomStream& random, T* image, T* scratch) const override {
+  int numbers() const override { return 4; }
+  void Draw(RandomStream& random, double* drawn) const override {
     const double factor = min_ + (max_ - min_) * random.NextUniform();
+    Keep({1 / factor, 0, 0, 1 / factor}, drawn);
+  }
+  void Apply(const double* drawn, T* image, T* scratch) const override {
     std::memcpy(scratch, image, shape_.elements() * sizeof(T));
-    Resample({1 / factor, 0, 0, 1 / factor}, fill_, shape_, scratch, image);
+    Resample(MatrixOf(drawn), fill_, shape_, scratch, image);
   }
 
  private:

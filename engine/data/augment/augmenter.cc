@@ -158,7 +158,11 @@ class AugmentedDataset final : public Dataset {
               T* sample) const {
     if (transforms_.empty()) return;
     RandomStream random(seed_, purpose, epoch, index);
-    for (const auto& transform : transforms_) transform->Apply(random, sample, scratch.data());
+    double drawn[kMostDrawn];
+    for (const auto& transform : transforms_) {
+      transform->Draw(random, drawn);
+      transform->Apply(drawn, sample, scratch.data());
+    }
   }
 
   const std::unique_ptr<const Dataset> train_;
@@ -167,6 +171,31 @@ class AugmentedDataset final : public Dataset {
   const int64_t classes_;
   std::vector<std::unique_ptr<const Transform<T>>> transforms_;
   std::unique_ptr<const Mixing<T>> mixing_;
+};
+
+// What transforms draw for the samples of an epoch.
+class Draws final : public AugmentationDraws {
+ public:
+  Draws(const Augmentations& augmentations, const DatasetInfo& info, uint64_t seed) : seed_(seed) {
+    const ImageShape shape = ImageShapeOf(info.shape);
+    for (const v1::Augmentation& augmentation : augmentations) {
+      transforms_.push_back(MakeTransform<uint8_t>(augmentation, shape));
+      columns_ += transforms_.back()->numbers();
+    }
+  }
+  int64_t columns() const override { return columns_; }
+  void Draw(int64_t epoch, uint32_t index, double* drawn) const override {
+    RandomStream random(seed_, RandomPurpose::kAugmentation, epoch, index);
+    for (const auto& transform : transforms_) {
+      transform->Draw(random, drawn);
+      drawn += transform->numbers();
+    }
+  }
+
+ private:
+  const uint64_t seed_;
+  int64_t columns_ = 0;
+  std::vector<std::unique_ptr<const Transform<uint8_t>>> transforms_;
 };
 
 }  // namespace
@@ -215,6 +244,11 @@ std::unique_ptr<const Dataset> Augment(std::unique_ptr<const Dataset> train,
     return std::make_unique<AugmentedDataset<uint8_t>>(std::move(train), augmentations, info, seed);
   }
   return std::make_unique<AugmentedDataset<float>>(std::move(train), augmentations, info, seed);
+}
+
+std::unique_ptr<const AugmentationDraws> DrawFor(const Augmentations& augmentations, const DatasetInfo& info,
+                                                 uint64_t seed) {
+  return std::make_unique<Draws>(augmentations, info, seed);
 }
 
 }  // namespace tandem

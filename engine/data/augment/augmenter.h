@@ -29,6 +29,21 @@ std::unique_ptr<const Dataset> Augment(std::unique_ptr<const Dataset> train,
                                        const Augmentations& augmentations, const DatasetInfo& info,
                                        uint64_t seed);
 
+// What Augment's changes draw, without any change: for a device that makes them by the ops of
+// engine/graph/ops/augmentation.h. Thread-safe.
+class AugmentationDraws {
+ public:
+  virtual ~AugmentationDraws() = default;
+  // Numbers that are drawn for a sample: those of the first change, then those of the second, and so on.
+  virtual int64_t columns() const = 0;
+  // Draws those of sample `index` in epoch `epoch`.
+  virtual void Draw(int64_t epoch, uint32_t index, double* drawn) const = 0;
+};
+
+// As Augment draws for images of bytes; `augmentations` mix no classes.
+std::unique_ptr<const AugmentationDraws> DrawFor(const Augmentations& augmentations, const DatasetInfo& info,
+                                                 uint64_t seed);
+
 }  // namespace tandem
 
 #endif  // TANDEM_ENGINE_DATA_AUGMENT_AUGMENTER_H_

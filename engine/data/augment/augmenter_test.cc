@@ -17,6 +17,7 @@
 #include "engine/data/augment/mixup.h"
 #include "engine/data/augment/translation.h"
 #include "engine/data/loader.h"
+#include "engine/data/memory_dataset.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -58,7 +59,9 @@ std::vector<uint8_t> Counting() {
 template <typename T = uint8_t>
 std::vector<T> Applied(const Transform<T>& transform, RandomStream random, std::vector<T> image) {
   std::vector<T> scratch(image.size());
-  transform.Apply(random, image.data(), scratch.data());
+  std::vector<double> drawn(transform.numbers());
+  transform.Draw(random, drawn.data());
+  transform.Apply(drawn.data(), image.data(), scratch.data());
   return image;
 }
 
@@ -281,6 +284,49 @@ TEST(AugmentTest, FollowsFromTheSeed) {
   EXPECT_EQ(a, b);
   EXPECT_NE(a, c);
   EXPECT_THAT(labels, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+}
+
+// What is drawn apart from the changes is what they draw: a transform that is given it makes the same image.
+TEST(AugmentTest, DrawsAreThoseOfTheChanges) {
+  const Augmentations augmentations = Parsed(R"(
+    augmentation { erase { probability: 0.5 height: 1 width: 2 } }
+    augmentation { translation { x: 2 y: 1 } }
+    augmentation { rotation { degrees: 90 } }
+    augmentation { contrast { strength: 0.3 } })");
+  const DatasetInfo info = {.shape = Shape({2, 2, 3}), .classes = 2, .train_samples = 9};
+  const auto draws = DrawFor(augmentations, info, /*seed=*/3);
+  ASSERT_EQ(draws->columns(), 4 + 2 + 4 + 1);
+  const std::vector<std::unique_ptr<const Transform<uint8_t>>> transforms = [&] {
+    std::vector<std::unique_ptr<const Transform<uint8_t>>> made;
+    made.push_back(MakeErase<uint8_t>(augmentations[0].erase(), kShape));
+    made.push_back(MakeTranslation<uint8_t>(augmentations[1].translation(), kShape));
+    made.push_back(MakeRotation<uint8_t>(augmentations[2].rotation(), kShape));
+    made.push_back(MakeContrast<uint8_t>(augmentations[3].contrast(), kShape));
+    return made;
+  }();
+  const std::vector<uint8_t> images = [] {
+    std::vector<uint8_t> all;
+    for (int i = 0; i < 9; ++i) {
+      const std::vector<uint8_t> image = Counting();
+      all.insert(all.end(), image.begin(), image.end());
+    }
+    return all;
+  }();
+  const auto train = Augment(std::make_unique<MemoryDataset>(12, images, 4, BytesOf(std::vector<int32_t>(9))),
+                             augmentations, info, /*seed=*/3);
+  for (uint32_t index = 0; index < 9; ++index) {
+    std::vector<uint8_t> expected(12), actual = Counting(), scratch(12);
+    int32_t label = 0;
+    train->GatherEpoch(5, {index}, expected.data(), &label);
+    std::vector<double> drawn(draws->columns());
+    draws->Draw(5, index, drawn.data());
+    const double* at = drawn.data();
+    for (const auto& transform : transforms) {
+      transform->Apply(at, actual.data(), scratch.data());
+      at += transform->numbers();
+    }
+    EXPECT_EQ(actual, expected) << index;
+  }
 }
 
 TEST(AugmentTest, WithoutAnyTheSamplesStayAsTheyAre) {

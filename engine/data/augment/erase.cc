@@ -13,12 +13,23 @@ class Erase final : public Transform<T> {
  public:
   Erase(double probability, int64_t height, int64_t width, const ImageShape& shape)
       : probability_(probability), height_(height), width_(width), shape_(shape) {}
-  void Apply(RandomStream& random, T* image, T* /*scratch*/) const override {
+  int numbers() const override { return 4; }
+  void Draw(RandomStream& random, double* drawn) const override {
+    std::fill(drawn, drawn + 4, 0.0);
     if (random.NextUniform() >= probability_) return;
     const int64_t left = random.NextBelow(static_cast<uint32_t>(shape_.width)) - width_ / 2;
     const int64_t top = random.NextBelow(static_cast<uint32_t>(shape_.height)) - height_ / 2;
     const int64_t begin = std::max<int64_t>(0, left), end = std::min(shape_.width, left + width_);
     const int64_t first = std::max<int64_t>(0, top), last = std::min(shape_.height, top + height_);
+    drawn[0] = static_cast<double>(begin);
+    drawn[1] = static_cast<double>(end);
+    drawn[2] = static_cast<double>(first);
+    drawn[3] = static_cast<double>(last);
+  }
+  void Apply(const double* drawn, T* image, T* /*scratch*/) const override {
+    const auto begin = static_cast<int64_t>(drawn[0]), end = static_cast<int64_t>(drawn[1]);
+    const auto first = static_cast<int64_t>(drawn[2]), last = static_cast<int64_t>(drawn[3]);
+    if (begin >= end) return;
     for (int64_t c = 0; c < shape_.channels; ++c, image += shape_.height * shape_.width) {
       for (int64_t row = first; row < last; ++row) {
         std::fill(image + row * shape_.width + begin, image + row * shape_.width + end, T{0});

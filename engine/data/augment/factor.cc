@@ -30,8 +30,12 @@ class Factor final : public Transform<T> {
  public:
   Factor(bool about_mean, double strength, const ImageShape& shape)
       : about_mean_(about_mean), strength_(strength), elements_(shape.elements()) {}
-  void Apply(RandomStream& random, T* image, T* /*scratch*/) const override {
-    const auto factor = static_cast<float>(1 + (2 * random.NextUniform() - 1) * strength_);
+  int numbers() const override { return 1; }
+  void Draw(RandomStream& random, double* drawn) const override {
+    *drawn = 1 + (2 * random.NextUniform() - 1) * strength_;
+  }
+  void Apply(const double* drawn, T* image, T* /*scratch*/) const override {
+    const auto factor = static_cast<float>(*drawn);
     float mean = 0;
     if (about_mean_) {
       using Sum = std::conditional_t<std::is_same_v<T, uint8_t>, int64_t, double>;

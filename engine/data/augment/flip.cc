@@ -14,8 +14,12 @@ template <typename T>
 class HorizontalFlip final : public Transform<T> {
  public:
   HorizontalFlip(double probability, const ImageShape& shape) : probability_(probability), shape_(shape) {}
-  void Apply(RandomStream& random, T* image, T* /*scratch*/) const override {
-    if (random.NextUniform() >= probability_) return;
+  int numbers() const override { return 1; }
+  void Draw(RandomStream& random, double* drawn) const override {
+    *drawn = random.NextUniform() < probability_ ? 1 : 0;
+  }
+  void Apply(const double* drawn, T* image, T* /*scratch*/) const override {
+    if (*drawn == 0) return;
     const int64_t width = shape_.width;
     for (int64_t row = 0; row < shape_.channels * shape_.height; ++row, image += width) {
       std::reverse(image, image + width);
@@ -31,8 +35,12 @@ template <typename T>
 class VerticalFlip final : public Transform<T> {
  public:
   VerticalFlip(double probability, const ImageShape& shape) : probability_(probability), shape_(shape) {}
-  void Apply(RandomStream& random, T* image, T* /*scratch*/) const override {
-    if (random.NextUniform() >= probability_) return;
+  int numbers() const override { return 1; }
+  void Draw(RandomStream& random, double* drawn) const override {
+    *drawn = random.NextUniform() < probability_ ? 1 : 0;
+  }
+  void Apply(const double* drawn, T* image, T* /*scratch*/) const override {
+    if (*drawn == 0) return;
     const int64_t width = shape_.width;
     for (int64_t c = 0; c < shape_.channels; ++c, image += shape_.height * width) {
       for (int64_t top = 0, bottom = shape_.height - 1; top < bottom; ++top, --bottom) {

@@ -16,13 +16,21 @@ struct ImageShape {
   int64_t elements() const { return channels * height * width; }
 };
 
+// The most numbers that a transform draws.
+inline constexpr int kMostDrawn = 4;
+
 // A random change of one image. T is uint8_t or float. Immutable, so any number of threads may use it.
 template <typename T>
 class Transform {
  public:
   virtual ~Transform() = default;
-  // Changes `image` by what it draws from `random`. `scratch` has room for another image.
-  virtual void Apply(RandomStream& random, T* image, T* scratch) const = 0;
+  // How many numbers it draws, at most kMostDrawn: those of the op in engine/graph/ops/augmentation.h that
+  // does the same on a device.
+  virtual int numbers() const = 0;
+  // Draws them.
+  virtual void Draw(RandomStream& random, double* drawn) const = 0;
+  // Changes `image` by what was drawn. `scratch` has room for another image.
+  virtual void Apply(const double* drawn, T* image, T* scratch) const = 0;
 };
 
 // Where the pixel at `i` of a line of `n` is read, i being anywhere; -1 where zero stands instead.

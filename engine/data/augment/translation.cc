@@ -15,9 +15,13 @@ class Translation final : public Transform<T> {
   Translation(int64_t x, int64_t y, v1::FillMode fill, const ImageShape& shape)
       : x_(x), y_(y), fill_(fill), shape_(shape) {}
 
-  void Apply(RandomStream& random, T* image, T* scratch) const override {
-    const int64_t right = Draw(random, x_);
-    const int64_t down = Draw(random, y_);
+  int numbers() const override { return 2; }
+  void Draw(RandomStream& random, double* drawn) const override {
+    drawn[0] = static_cast<double>(DrawPixels(random, x_));
+    drawn[1] = static_cast<double>(DrawPixels(random, y_));
+  }
+  void Apply(const double* drawn, T* image, T* scratch) const override {
+    const auto right = static_cast<int64_t>(drawn[0]), down = static_cast<int64_t>(drawn[1]);
     if (right == 0 && down == 0) return;
     const int64_t height = shape_.height, width = shape_.width;
     std::memcpy(scratch, image, shape_.elements() * sizeof(T));
@@ -39,7 +43,7 @@ class Translation final : public Transform<T> {
   }
 
  private:
-  static int64_t Draw(RandomStream& random, int64_t most) {
+  static int64_t DrawPixels(RandomStream& random, int64_t most) {
     return most == 0 ? 0 : static_cast<int64_t>(random.NextBelow(static_cast<uint32_t>(2 * most + 1))) - most;
   }
   T At(const T* row, int64_t column) const {

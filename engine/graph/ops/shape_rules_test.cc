@@ -11,6 +11,7 @@
 #include "engine/graph/ops/adam.h"
 #include "engine/graph/ops/all_reduce.h"
 #include "engine/graph/ops/attention.h"
+#include "engine/graph/ops/augmentation.h"
 #include "engine/graph/ops/batch_norm.h"
 #include "engine/graph/ops/channel_bias.h"
 #include "engine/graph/ops/classification.h"
@@ -20,6 +21,7 @@
 #include "engine/graph/ops/dropout.h"
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/gather.h"
+#include "engine/graph/ops/gather_samples.h"
 #include "engine/graph/ops/group_norm.h"
 #include "engine/graph/ops/heads.h"
 #include "engine/graph/ops/layer_norm.h"
@@ -330,6 +332,27 @@ TEST(ShapeRules, GatherRows) {
   ExpectTypes(GatherRowsGradOp(11, -1), {I32({2, 5}), F32({2, 5, 8})}, {F32({11, 8})});
   ExpectRefused(GatherRowsGradOp(11, -1), {I32({2, 5}), F32({5, 2, 8})});
   ExpectRefused(GatherRowsGradOp(11, -1), {I32({2, 5}), F32({2, 5})});
+}
+
+TEST(ShapeRules, GatherSamples) {
+  ExpectTypes(GatherSamplesOp(), {I32({5}), U8({11, 3, 4, 4}), I32({11})}, {U8({5, 3, 4, 4}), I32({5})});
+  ExpectTypes(GatherSamplesOp(), {I32({5}), F32({1, 7})}, {F32({5, 7})});
+  ExpectRefused(GatherSamplesOp(), {I32({5})});
+  ExpectRefused(GatherSamplesOp(), {I64({5}), U8({11, 3})});
+  ExpectRefused(GatherSamplesOp(), {I32({5, 1}), U8({11, 3})});
+  ExpectRefused(GatherSamplesOp(), {I32({5}), U8({11, 3}), I32({12})});
+  ExpectRefused(GatherSamplesOp(), {I32({5}), U8({})});
+}
+
+TEST(ShapeRules, AugmentationKeepsImages) {
+  ExpectTypes(FlipImagesOp(0, false), {U8({2, 3, 4, 5}), F64({2, 1})}, {U8({2, 3, 4, 5})});
+  ExpectTypes(ResampleImagesOp(2, ImageFill::kEdge), {U8({2, 3, 4, 5}), F64({2, 6})}, {U8({2, 3, 4, 5})});
+  ExpectRefused(ResampleImagesOp(3, ImageFill::kEdge), {U8({2, 3, 4, 5}), F64({2, 6})});
+  ExpectRefused(TranslateImagesOp(-1, ImageFill::kZero), {U8({2, 3, 4, 5}), F64({2, 6})});
+  ExpectRefused(EraseImagesOp(0), {U8({2, 3, 4, 5}), F64({3, 6})});
+  ExpectRefused(EraseImagesOp(0), {U8({2, 3, 4}), F64({2, 6})});
+  ExpectRefused(SpreadImagesOp(0, true), {F32({2, 3, 4, 5}), F64({2, 1})});
+  ExpectRefused(SpreadImagesOp(0, true), {U8({2, 3, 4, 5}), F32({2, 1})});
 }
 
 TEST(ShapeRules, Positions) {

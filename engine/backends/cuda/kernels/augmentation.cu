@@ -1,0 +1,178 @@
+#include "engine/backends/cuda/kernels/augmentation.h"
+
+#include "engine/backends/cuda/kernels/launch.h"
+#include "engine/backends/cuda/kernels/number.h"
+
+namespace tandem::cuda {
+namespace {
+
+// In units of T, which divide all rows.
+template <typename T>
+void Gather(const SampleRows& rows, int64_t samples, const int32_t* indices, Stream stream) {
+  int64_t units = 0;
+  for (int i = 0; i < rows.count; ++i) units += rows.data[i].bytes / static_cast<int64_t>(sizeof(T));
+  ForEach(samples * units, stream, [=] __device__(int64_t i) {
+    const int64_t sample = i / units;
+    int64_t unit = i - sample * units;
+    const int64_t index = indices[sample];
+#pragma unroll
+    for (int d = 0; d < SampleRows::kMost; ++d) {
+      if (d >= rows.count) return;
+      const int64_t of_row = rows.data[d].bytes / static_cast<int64_t>(sizeof(T));
+      if (unit < of_row) {
+        static_cast<T*>(rows.data[d].batch)[sample * of_row + unit] =
+            static_cast<const T*>(rows.data[d].data)[index * of_row + unit];
+        return;
+      }
+      unit -= of_row;
+    }
+  });
+}
+
+// Where a byte of an image is.
+struct BytePlace {
+  int64_t image;
+  int64_t plane;  // Where its plane begins.
+  int row;
+  int column;
+};
+
+__device__ __forceinline__ BytePlace PlaceOf(const ImageBytes& images, int64_t i) {
+  const int64_t of_plane = static_cast<int64_t>(images.height) * images.width;
+  const int64_t plane = i / of_plane;
+  const int rest = static_cast<int>(i - plane * of_plane);
+  const int row = rest / images.width;
+  return {plane / images.channels, plane * of_plane, row, rest - row * images.width};
+}
+
+// Where the pixel at `i` of a line of `n` is read; -1 where zero stands instead.
+__device__ __forceinline__ int64_t FillIndex(int64_t i, int n, Beyond fill) {
+  if (i >= 0 && i < n) return i;
+  if (fill == Beyond::kZero) return -1;
+  if (fill == Beyond::kEdge) return i < 0 ? 0 : n - 1;
+  if (n == 1) return 0;
+  const int64_t period = 2 * static_cast<int64_t>(n) - 2;
+  const int64_t within = ((i % period) + period) % period;
+  return within < n ? within : period - within;
+}
+
+__device__ __forceinline__ uint8_t ByteAt(const ImageBytes& images, int64_t plane, int64_t row,
+                                          int64_t column) {
+  return row < 0 || column < 0 ? 0 : images.x[plane + row * images.width + column];
+}
+
+// a + part (b - a) as a sum of two products, none of them fused: the host's rounding.
+__device__ __forceinline__ float Between(float a, float b, float part) {
+  return __fadd_rn(__fmul_rn(a, 1 - part), __fmul_rn(b, part));
+}
+
+__device__ __forceinline__ double Mapped(double a, double x, double b, double y, double centre) {
+  return __dadd_rn(__dadd_rn(__dmul_rn(a, x), __dmul_rn(b, y)), centre);
+}
+
+// A block an image of so many bytes: the mean of them all, then each byte's distance from it times a factor.
+TANDEM_KERNEL SpreadKernel(Grid grid, ImageBytes images, int64_t bytes, bool about_mean) {
+  __shared__ uint64_t sums[kThreads];
+  for (BlockLoop block(grid); block.exists(); block.Next()) {
+    const int64_t image = block.x;
+    const uint8_t* x = images.x + image * bytes;
+    float mean = 0;
+    if (about_mean) {
+      uint64_t sum = 0;
+      for (int64_t i = threadIdx.x; i < bytes; i += blockDim.x) sum += x[i];
+      sums[threadIdx.x] = sum;
+      __syncthreads();
+      // There are a power of two of them.
+      for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+        __syncthreads();
+      }
+      mean = static_cast<float>(static_cast<double>(sums[0]) / static_cast<double>(bytes));
+    }
+    const auto factor = static_cast<float>(images.drawn[image * images.stride]);
+    for (int64_t i = threadIdx.x; i < bytes; i += blockDim.x) {
+      const float spread = __fadd_rn(mean, __fmul_rn(factor, static_cast<float>(x[i]) - mean));
+      images.y[image * bytes + i] = static_cast<uint8_t>(min(max(spread, 0.0f), 255.0f) + 0.5f);
+    }
+  }
+}
+
+}  // namespace
+
+void GatherSamples(const SampleRows& rows, int64_t samples, const int32_t* indices, Stream stream) {
+  // The lowest bit that any of them has says what divides all.
+  uint64_t bits = 0;
+  for (int i = 0; i < rows.count; ++i) {
+    bits |= static_cast<uint64_t>(rows.data[i].bytes) | reinterpret_cast<uintptr_t>(rows.data[i].data) |
+            reinterpret_cast<uintptr_t>(rows.data[i].batch);
+  }
+  if (bits % 16 == 0) return Gather<Pack<uint32_t, 4>>(rows, samples, indices, stream);
+  if (bits % 4 == 0) return Gather<uint32_t>(rows, samples, indices, stream);
+  Gather<uint8_t>(rows, samples, indices, stream);
+}
+
+void FlipImages(const ImageBytes& images, bool vertical, Stream stream) {
+  ForEach(images.outer * images.of_image(), stream, [=] __device__(int64_t i) {
+    BytePlace at = PlaceOf(images, i);
+    if (images.drawn[at.image * images.stride] != 0) {
+      if (vertical) {
+        at.row = images.height - 1 - at.row;
+      } else {
+        at.column = images.width - 1 - at.column;
+      }
+    }
+    images.y[i] = ByteAt(images, at.plane, at.row, at.column);
+  });
+}
+
+void TranslateImages(const ImageBytes& images, Beyond fill, Stream stream) {
+  ForEach(images.outer * images.of_image(), stream, [=] __device__(int64_t i) {
+    const BytePlace at = PlaceOf(images, i);
+    const double* drawn = images.drawn + at.image * images.stride;
+    const auto right = static_cast<int64_t>(drawn[0]);
+    const auto down = static_cast<int64_t>(drawn[1]);
+    images.y[i] = ByteAt(images, at.plane, FillIndex(at.row - down, images.height, fill),
+                         FillIndex(at.column - right, images.width, fill));
+  });
+}
+
+void ResampleImages(const ImageBytes& images, Beyond fill, Stream stream) {
+  ForEach(images.outer * images.of_image(), stream, [=] __device__(int64_t i) {
+    const BytePlace at = PlaceOf(images, i);
+    const double* drawn = images.drawn + at.image * images.stride;
+    const double centre_x = 0.5 * (images.width - 1);
+    const double centre_y = 0.5 * (images.height - 1);
+    const double x = at.column - centre_x;
+    const double y = at.row - centre_y;
+    const double at_x = Mapped(drawn[0], x, drawn[1], y, centre_x);
+    const double at_y = Mapped(drawn[2], x, drawn[3], y, centre_y);
+    const double floor_x = floor(at_x);
+    const double floor_y = floor(at_y);
+    const auto part_x = static_cast<float>(at_x - floor_x);
+    const auto part_y = static_cast<float>(at_y - floor_y);
+    const int64_t x0 = FillIndex(static_cast<int64_t>(floor_x), images.width, fill);
+    const int64_t x1 = FillIndex(static_cast<int64_t>(floor_x) + 1, images.width, fill);
+    const int64_t y0 = FillIndex(static_cast<int64_t>(floor_y), images.height, fill);
+    const int64_t y1 = FillIndex(static_cast<int64_t>(floor_y) + 1, images.height, fill);
+    const float upper = Between(ByteAt(images, at.plane, y0, x0), ByteAt(images, at.plane, y0, x1), part_x);
+    const float lower = Between(ByteAt(images, at.plane, y1, x0), ByteAt(images, at.plane, y1, x1), part_x);
+    images.y[i] = static_cast<uint8_t>(Between(upper, lower, part_y) + 0.5f);
+  });
+}
+
+void EraseImages(const ImageBytes& images, Stream stream) {
+  ForEach(images.outer * images.of_image(), stream, [=] __device__(int64_t i) {
+    const BytePlace at = PlaceOf(images, i);
+    const double* drawn = images.drawn + at.image * images.stride;
+    const bool erased =
+        at.column >= drawn[0] && at.column < drawn[1] && at.row >= drawn[2] && at.row < drawn[3];
+    images.y[i] = erased ? 0 : images.x[i];
+  });
+}
+
+void SpreadImages(const ImageBytes& images, bool about_mean, Stream stream) {
+  Launch(SpreadKernel, {static_cast<unsigned>(images.outer)}, Threads(), stream, images, images.of_image(),
+         about_mean);
+}
+
+}  // namespace tandem::cuda
