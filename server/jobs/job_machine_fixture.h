@@ -106,6 +106,11 @@ class JobMachineFixture {
     machine_->SetPriority(id, priority, done.Done());
     return done.Get();
   }
+  absl::StatusOr<v1::Job> AddNotice(const std::string& id, const std::string& message) {
+    Awaited<absl::StatusOr<v1::Job>> done;
+    machine_->AddNotice(id, message, done.Done());
+    return done.Get();
+  }
   absl::Status Delete(const std::string& id) {
     Awaited<absl::Status> done;
     machine_->Delete(id, done.Done());

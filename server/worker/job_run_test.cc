@@ -165,6 +165,8 @@ TEST_F(JobRunTest, FailuresOfCudaAreTheDevices) {
   EXPECT_EQ(events_.back().finished().reason(), v1::STATE_REASON_TRAINING_ERROR);
   EXPECT_FALSE(device_failed(absl::ResourceExhaustedError("cuda: out of memory")));
   EXPECT_FALSE(device_failed(absl::InternalError("barracuda")));
+  EXPECT_FALSE(
+      device_failed(absl::InternalError("a call of CUDA failed: cudaMalloc: cudaErrorInvalidValue")));
   EXPECT_FALSE(device_failed(absl::OkStatus()));
 }
 

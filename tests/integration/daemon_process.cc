@@ -34,6 +34,7 @@ absl::Status DaemonProcess::Launch() {
                            options_.extra_arguments.end());
   // These tests are of CPUs.
   options.environment["CUDA_VISIBLE_DEVICES"] = "";
+  for (const auto& [name, value] : options_.environment) options.environment[name] = value;
   options.stdout_path = LogPath();
   options.stderr_path = LogPath();
   absl::StatusOr<std::unique_ptr<Subprocess>> process = Subprocess::Start(options);

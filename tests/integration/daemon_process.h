@@ -4,6 +4,7 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,8 @@ class DaemonProcess {
     int cpu_devices = 2;
     // Added to the command line, such as {"--data-folder", "/data"}.
     std::vector<std::string> extra_arguments = {};
+    // Added to its environment, which hides all GPUs.
+    std::map<std::string, std::string> environment = {};
   };
 
   explicit DaemonProcess(Options options) : options_(std::move(options)) {}
