@@ -457,15 +457,6 @@ TEST_F(JobMachineTest, PrioritiesChangeWithAnEvent) {
   EXPECT_EQ(jobs_.SetPriority("none", 1).status().code(), kNotFound);
 }
 
-TEST_F(JobMachineTest, ANoticeOfTheDaemonStandsInTheLog) {
-  const std::string id = jobs_.NewJob();
-  ASSERT_TRUE(jobs_.AddNotice(id, "the GPU smells").ok());
-  EXPECT_EQ(jobs_.Log(id).back().notice().message(), "the GPU smells");
-  ASSERT_TRUE(jobs_.Cancel(id).ok());
-  EXPECT_EQ(jobs_.AddNotice(id, "late").status().code(), kFailedPrecondition);
-  EXPECT_EQ(jobs_.AddNotice("none", "nobody").status().code(), kNotFound);
-}
-
 TEST_F(JobMachineTest, AUserHasNoMoreQueuedJobsThanMayBe) {
   const auto create = [&](const std::string& user) {
     JobMachine::NewJob job;
