@@ -93,6 +93,18 @@ TEST(Autodiff, GradientOfTheLossItselfIsOne) {
   EXPECT_EQ(graph.value((*grads)[0]).constant, 1);
 }
 
+TEST(Autodiff, GradientsBeginWithTheScaleWhereThereIsOne) {
+  Graph graph;
+  const Classifier c(graph);
+  const ValueId scale = graph.AddVariable("scale", VariableKind::kOptimizerState, DType::kFloat32, {});
+  const size_t forward = graph.nodes().size();
+  ASSERT_TRUE(AppendGradients(graph, c.loss, {c.weight}, nullptr, scale).ok());
+  EXPECT_EQ(graph.nodes()[forward].inputs.back(), scale);
+  const ValueId wide = graph.AddVariable("wide", VariableKind::kOptimizerState, DType::kFloat64, {});
+  EXPECT_EQ(AppendGradients(graph, c.loss, {c.weight}, nullptr, wide).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(Autodiff, NamesTheOpThatIsNotDifferentiable) {
   Graph graph;
   const ValueId x = graph.AddVariable("x", VariableKind::kParameter, DType::kFloat32, {1, 1});

@@ -29,6 +29,7 @@
 #include "engine/graph/ops/lion.h"
 #include "engine/graph/ops/lstm.h"
 #include "engine/graph/ops/matmul.h"
+#include "engine/graph/ops/moving_average.h"
 #include "engine/graph/ops/normalize.h"
 #include "engine/graph/ops/pad.h"
 #include "engine/graph/ops/pooling.h"
@@ -36,6 +37,7 @@
 #include "engine/graph/ops/reshape.h"
 #include "engine/graph/ops/sgd.h"
 #include "engine/graph/ops/softmax.h"
+#include "engine/graph/ops/unscale_gradients.h"
 #include "engine/graph/ops/upsample.h"
 #include "gtest/gtest.h"
 
@@ -320,6 +322,32 @@ TEST(ShapeRules, ClippingKeepsTypes) {
   ExpectRefused(ClipGradientsOp(Mode::kByNorm, 1, 2), {F32({3}), F64({2, 2})});
   ExpectRefused(ClipGradientsOp(Mode::kByValue, 0, 1), {F32({3})});
   ExpectRefused(ClipGradientsOp(Mode::kByValue, 1, 0), {});
+}
+
+TEST(ShapeRules, UnscalingKeepsTypes) {
+  const TensorType number = F64({});
+  const TensorType step = I64({});
+  const auto inputs = [&](TensorType scale, TensorType second) {
+    return std::vector<TensorType>{scale, number, number, F64({1}), step, F32({3}), second};
+  };
+  ExpectTypes(UnscaleGradientsOp({}, 2), inputs(F32({}), F32({2, 2})), {number, step, F32({3}), F32({2, 2})});
+  ExpectRefused(UnscaleGradientsOp({}, 2), inputs(F64({}), F32({2, 2})));
+  ExpectRefused(UnscaleGradientsOp({}, 2), inputs(F32({}), F64({2, 2})));
+  ExpectRefused(UnscaleGradientsOp({}, 3), inputs(F32({}), F32({2, 2})));
+  ExpectRefused(UnscaleGradientsOp({.growth_factor = 1}, 2), inputs(F32({}), F32({2, 2})));
+  ExpectRefused(UnscaleGradientsOp({.backoff_factor = 1}, 2), inputs(F32({}), F32({2, 2})));
+  ExpectRefused(UnscaleGradientsOp({.growth_interval = 0}, 2), inputs(F32({}), F32({2, 2})));
+}
+
+TEST(ShapeRules, AnUpdateMayBeToldWhetherItCounts) {
+  std::vector<TensorType> inputs = {F32({3}), F32({3}), F64({}), I64({}), F64({})};
+  ExpectTypes(SgdOp(0, 0, false, 0), inputs, {});
+  EXPECT_EQ(SgdOp(0, 0, false, 0).ApplyInput(5), 4);
+  EXPECT_LT(SgdOp(0, 0, false, 0).ApplyInput(4), 0);
+  inputs.back() = F32({});
+  ExpectRefused(SgdOp(0, 0, false, 0), inputs);
+  ExpectTypes(MovingAverageOp(0.5), {F32({3}), F32({3}), F64({})}, {});
+  ExpectRefused(MovingAverageOp(0.5), {F32({3}), F32({3}), F32({})});
 }
 
 TEST(ShapeRules, GatherRows) {
