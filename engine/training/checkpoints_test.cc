@@ -6,6 +6,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,7 @@
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/training/resume_fixture.h"
+#include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -168,6 +170,39 @@ TEST(CheckpointsTest, OneThatHasEndedGoesOnWithMoreEpochs) {
   EXPECT_EQ(recorder.started, 24);
   EXPECT_EQ(more.outcome.reason, v1::STATE_REASON_NO_IMPROVEMENT);
   EXPECT_EQ(more.summary.steps(), 40);
+}
+
+// At each creation, write, sync, rename and removal: whatever was durable then is a checkpoint to go on from.
+TEST(CheckpointsTest, WhereverTheDiskGoesTrainingGoesOnFromAWholeCheckpoint) {
+  v1::JobSpec spec = SmallJob(1, "steps: 8 best_model {}");
+  spec.mutable_checkpoints()->set_every_steps(2);
+  spec.mutable_checkpoints()->set_keep_last(2);
+  Whole whole(spec, "cpu");
+  bool completed = false;
+  int points = 0;
+  for (; !completed; ++points) {
+    FaultyEnv env;
+    env.FailAfter(points);
+    Recorder first;
+    Trainer::Options options = OptionsFor(spec, "cpu", &first);
+    options.checkpoint_folder = kFolder;
+    options.best_path = kBest;
+    options.env = &env;
+    absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(options));
+    ASSERT_TRUE(trainer.ok()) << trainer.status();
+    // It goes on to its end, and tells of what could not be written.
+    ASSERT_TRUE((*trainer)->Run().ok());
+    completed = first.notices.empty();
+    env.CutPower();
+    Recorder second;
+    const Result result = TrainWithFiles(spec, "cpu", &env, &second);
+    ASSERT_TRUE(result.status.ok()) << points << ": " << result.status;
+    // What was told of stands.
+    EXPECT_GE(second.started, first.checkpoints.empty() ? 0 : first.checkpoints.back()) << points;
+    EXPECT_EQ(*env.ReadFile(kModel), whole.model) << points;
+    EXPECT_EQ(*env.ReadFile(kBest), *whole.env.ReadFile(kBest)) << points;
+  }
+  EXPECT_GT(points, 30);
 }
 
 // Dropout, augmentation, batch normalisation and an odd last batch; the disk goes a few changes after each
