@@ -86,8 +86,9 @@ JobMetrics::JobMetrics(Metrics* metrics)
       checkpoint_seconds_(NewHistogram(
           metrics, "tandem_checkpoint_seconds",
           "From the copy of a training's state to its checkpoint's being durable.", Buckets(0.01, 4, 10))),
-      worker_losses_(
-          Counters(metrics, "tandem_worker_losses_total", "Workers that ended without saying why.").Add({})),
+      worker_losses_(Counters(metrics, "tandem_worker_losses_total",
+                              "Workers that jobs lost: killed, crashed or not started.")
+                         .Add({})),
       restarts_(Counters(metrics, "tandem_job_restarts_total",
                          "Times that a job went on by itself after it lost its worker.")
                     .Add({})),
