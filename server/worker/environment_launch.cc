@@ -49,6 +49,16 @@ absl::StatusOr<int> NumberIn(std::initializer_list<const char*> names, int least
   return otherwise;
 }
 
+// The first of a worker's own GPUs among those that its process sees, which are `each` for every replica of
+// it. Where they are fewer than it and the workers before it on the host need, they are its own, as Slurm's
+// --gpus-per-task has it, rather than the host's.
+int FirstGpu(int local, int each, const FindVariable& variable) {
+  const std::string visible = variable("CUDA_VISIBLE_DEVICES").value_or("");
+  if (visible.empty()) return local * each;
+  const int count = static_cast<int>(std::count(visible.begin(), visible.end(), ',')) + 1;
+  return (local + 1) * each <= count ? local * each : 0;
+}
+
 absl::StatusOr<std::string> MasterAddress(const FindVariable& variable) {
   for (const char* name : {"MASTER_ADDR", "MASTER_PORT"}) {
     if (variable(name).value_or("").empty()) {
@@ -114,6 +124,7 @@ absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const Environme
   const int threads = options.threads > 0 ? options.threads : std::max(1, processors / (here * each));
   const bool gpus = replicas->device_kind() == v1::DEVICE_KIND_GPU;
   const bool reference = replicas->device_kind() == v1::DEVICE_KIND_REFERENCE;
+  const int first_gpu = FirstGpu(local, each, variable);
   for (int rank = 0; rank < count; ++rank) {
     v1::Device* device = launch.add_devices();
     device->set_kind(gpus        ? v1::DEVICE_KIND_GPU
@@ -121,7 +132,7 @@ absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const Environme
                                  : v1::DEVICE_KIND_CPU);
     // GPUs are counted anew on each host.
     const bool is_own = rank / each == worker;
-    const int index = gpus && is_own ? local * each + rank % each : rank;
+    const int index = gpus && is_own ? first_gpu + rank % each : rank;
     device->set_name(!replicas->devices().empty() ? replicas->devices(rank % replicas->devices_size())
                                                   : absl::StrCat("devices/",
                                                                  gpus        ? "gpu"

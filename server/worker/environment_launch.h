@@ -28,8 +28,9 @@ using FindVariable = std::function<std::optional<std::string>(const char* name)>
 // What such a worker trains, and its place in the group, by the variables that torchrun and Slurm set: RANK
 // and WORLD_SIZE, or SLURM_PROCID and SLURM_NTASKS, and for more than one worker MASTER_ADDR and MASTER_PORT,
 // where the first one listens; LOCAL_RANK and LOCAL_WORLD_SIZE, or SLURM_LOCALID and SLURM_NTASKS_PER_NODE,
-// for threads and GPUs. A worker is one process here: where the job does not say how many replicas there are,
-// each has one. INVALID_ARGUMENT for what is wrong with any of these.
+// for threads and GPUs, and CUDA_VISIBLE_DEVICES, which may show a worker its own GPUs alone. A worker is one
+// process here: where the job does not say how many replicas there are, each has one. INVALID_ARGUMENT for
+// what is wrong with any of these.
 absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const EnvironmentLaunchOptions& options,
                                                                  const FindVariable& variable);
 

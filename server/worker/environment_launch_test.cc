@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -102,6 +103,32 @@ TEST_F(EnvironmentLaunchTest, SlurmsVariablesAndGpus) {
   EXPECT_EQ(launch->group().address(), "[fd00::1]:1");
   ASSERT_EQ(launch->devices_size(), 4);
   EXPECT_EQ(launch->devices(3).name(), "devices/gpu:1");
+}
+
+TEST_F(EnvironmentLaunchTest, GpusThatAreATasksOwnOrTheHosts) {
+  struct Case {
+    const char* visible;  // Null where all of the host's are.
+    int replicas_each;
+    std::vector<std::string> own;  // Of the second task on its host.
+  };
+  for (const Case& c : {Case{nullptr, 1, {"devices/gpu:1"}}, Case{"0,1", 1, {"devices/gpu:1"}},
+                        Case{"0", 1, {"devices/gpu:0"}}, Case{"GPU-8a5b", 1, {"devices/gpu:0"}},
+                        Case{"2,3", 2, {"devices/gpu:0", "devices/gpu:1"}},
+                        Case{"0,1,2,3", 2, {"devices/gpu:2", "devices/gpu:3"}}}) {
+    SCOPED_TRACE(c.visible == nullptr ? "all" : c.visible);
+    std::map<std::string, std::string> environment = {{"SLURM_PROCID", "1"},
+                                                      {"SLURM_NTASKS", "2"},
+                                                      {"SLURM_LOCALID", "1"},
+                                                      {"MASTER_ADDR", "node0"},
+                                                      {"MASTER_PORT", "1"}};
+    if (c.visible != nullptr) environment["CUDA_VISIBLE_DEVICES"] = c.visible;
+    const absl::StatusOr<WorkerLaunch> launch =
+        Launch(environment,
+               absl::StrCat("replicas { device_kind: DEVICE_KIND_GPU count: ", 2 * c.replicas_each, " }"));
+    ASSERT_TRUE(launch.ok()) << launch.status();
+    const std::vector<std::string> names = DevicesOf(*launch);
+    EXPECT_EQ(std::vector<std::string>(names.begin() + c.replicas_each, names.end()), c.own);
+  }
 }
 
 TEST_F(EnvironmentLaunchTest, JobsInJson) {

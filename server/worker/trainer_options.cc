@@ -64,9 +64,10 @@ Trainer::Options TrainerOptionsOf(const internal::v1::WorkerLaunch& launch, Devi
   auto rendezvous = std::make_shared<std::unique_ptr<TcpRendezvous>>();
   options.group.connect = [group, rendezvous, watchdog = options.watchdog](
                               int first, int count) -> absl::StatusOr<Communicators> {
-    TANDEM_ASSIGN_OR_RETURN(*rendezvous, group.worker() == 0
-                                             ? TcpRendezvous::Serve(group.address(), kConnectAnywhere)
-                                             : TcpRendezvous::Reach(group.address(), kConnectAnywhere));
+    TANDEM_ASSIGN_OR_RETURN(*rendezvous,
+                            group.worker() == 0
+                                ? TcpRendezvous::Serve(group.address(), group.workers() - 1, kConnectAnywhere)
+                                : TcpRendezvous::Reach(group.address(), kConnectAnywhere));
     GlooOptions gloo = GlooOptionsOf(group, first, count, watchdog);
     gloo.host = (*rendezvous)->host();
     gloo.connect_timeout = kConnectAnywhere;

@@ -14,8 +14,10 @@
 #include <map>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -23,9 +25,10 @@
 #include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
 
-// A connection is one question and its answer. Question: what is wanted ('P'ublish or 'A'wait), how long an
-// answer may take (milliseconds), the key and the value. Answer: whether there is one, and the value. Numbers
-// have 32 bits, the least byte first, on the machines that this runs on; texts stand after their lengths.
+// A connection is one question and its answer. Question: what is wanted ('J'oin, 'P'ublish or 'A'wait), how
+// long an answer may take (milliseconds), the key and the value. Answer: whether there is one, and the value.
+// Numbers have 32 bits, the least byte first, on the machines that this runs on; texts stand after their
+// lengths.
 namespace tandem {
 namespace {
 
@@ -34,12 +37,20 @@ constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
 // For what is on its way.
 constexpr absl::Duration kTransferTime = absl::Seconds(10);
 
+uint32_t Milliseconds(absl::Duration time) {
+  return static_cast<uint32_t>(std::clamp<int64_t>(absl::ToInt64Milliseconds(time), 0, UINT32_MAX));
+}
+
 struct Question {
   char wanted = 'A';
   uint32_t milliseconds = 0;
   std::string key;
   std::string value;
 };
+
+// What whoever serves publishes when all have come: its address by which other hosts reached it; empty where
+// all are on this host.
+constexpr char kOuterHost[] = "outer-host";
 
 // A socket that is closed with its owner.
 class Socket {
@@ -113,6 +124,9 @@ std::string OwnAddress(int fd) {
   return std::string(whole.substr(0, kMapped.size()) == kMapped ? whole.substr(kMapped.size()) : whole);
 }
 
+// Whether only this host reaches it.
+bool IsLoopback(const std::string& host) { return host == "::1" || absl::StartsWith(host, "127."); }
+
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
 // INVALID_ARGUMENT where `address` is no HOST:PORT; UNAVAILABLE where the host is not known.
@@ -157,9 +171,12 @@ absl::StatusOr<Socket> Connect(const std::string& address, absl::Time deadline) 
   }
 }
 
-absl::StatusOr<std::string> Ask(const std::string& address, const Question& question) {
+// `own_host`, where it is given, gets this host's address by which that one was reached.
+absl::StatusOr<std::string> Ask(const std::string& address, const Question& question,
+                                std::string* own_host = nullptr) {
   const absl::Duration patience = absl::Milliseconds(question.milliseconds);
   TANDEM_ASSIGN_OR_RETURN(const Socket connection, Connect(address, absl::Now() + patience));
+  if (own_host != nullptr) *own_host = OwnAddress(connection.fd());
   connection.SetPatience(patience + kTransferTime);
   std::string bytes(1, question.wanted);
   bytes.append(reinterpret_cast<const char*>(&question.milliseconds), sizeof(question.milliseconds));
@@ -196,12 +213,14 @@ class TcpRendezvous::Server {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  // This host's address, as the first who came reached it; empty where nobody came within `timeout`.
-  std::string AwaitHost(absl::Duration timeout) {
+  // Waits until so many have joined, and then tells those on this host, too, how others reach it. Returns
+  // this host's address, or how many joined where they did not all come within `timeout`.
+  std::variant<std::string, int> AwaitHost(int others, absl::Duration timeout) {
     MutexLock lock(&mutex_);
-    const auto known = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !host_.empty(); };
-    mutex_.AwaitWithTimeout(absl::Condition(&known), timeout);
-    return host_;
+    const auto complete = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return joined_ >= others; };
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&complete), timeout)) return joined_;
+    values_.emplace(kOuterHost, outer_host_);
+    return outer_host_.empty() ? host_ : outer_host_;
   }
 
  private:
@@ -220,7 +239,6 @@ class TcpRendezvous::Server {
         if (error != EBADF && error != EINVAL) continue;
         return;
       }
-      if (host_.empty()) host_ = OwnAddress(connection.fd());
       connection.SetPatience(kTransferTime);
       connections_.push_back(std::move(connection));
       threads_.emplace_back([this, connection = &connections_.back()] { Answer(*connection); });
@@ -236,15 +254,17 @@ class TcpRendezvous::Server {
       std::string value;
       {
         MutexLock lock(&mutex_);
+        if (question.wanted == 'J') Join(OwnAddress(connection.fd()));
         if (question.wanted == 'P') values_.emplace(question.key, std::move(question.value));
         const auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-          return stopping_ || values_.count(question.key) > 0;
+          return stopping_ || question.wanted == 'J' || values_.count(question.key) > 0;
         };
         mutex_.AwaitWithTimeout(absl::Condition(&known), absl::Milliseconds(question.milliseconds));
         if (const auto found = values_.find(question.key); found != values_.end()) {
           answer[0] = 1;
           value = found->second;
         }
+        if (question.wanted == 'J') answer[0] = 1;
       }
       AppendText(value, &answer);
       connection.Write(answer);
@@ -253,10 +273,20 @@ class TcpRendezvous::Server {
     shutdown(connection.fd(), SHUT_RDWR);
   }
 
+  // One more has come, which reached this host by `address`.
+  void Join(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ++joined_;
+    if (host_.empty()) host_ = address;
+    if (outer_host_.empty() && !IsLoopback(address)) outer_host_ = address;
+  }
+
   const Socket listener_;
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  int joined_ ABSL_GUARDED_BY(mutex_) = 0;
+  // This host's address, as the first who joined reached it, and as the first from another host did.
   std::string host_ ABSL_GUARDED_BY(mutex_);
+  std::string outer_host_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> values_ ABSL_GUARDED_BY(mutex_);
   std::list<Socket> connections_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
@@ -267,7 +297,7 @@ TcpRendezvous::TcpRendezvous(std::string address) : address_(std::move(address))
 
 TcpRendezvous::~TcpRendezvous() = default;
 
-absl::StatusOr<std::unique_ptr<TcpRendezvous>> TcpRendezvous::Serve(const std::string& address,
+absl::StatusOr<std::unique_ptr<TcpRendezvous>> TcpRendezvous::Serve(const std::string& address, int others,
                                                                     absl::Duration timeout) {
   TANDEM_ASSIGN_OR_RETURN(const Addresses addresses, Resolve(address));
   // Of all families, as the others may reach this host by another name.
@@ -299,34 +329,37 @@ absl::StatusOr<std::unique_ptr<TcpRendezvous>> TcpRendezvous::Serve(const std::s
   }
   std::unique_ptr<TcpRendezvous> rendezvous(new TcpRendezvous(address));
   rendezvous->server_ = std::make_unique<Server>(std::move(listener));
-  rendezvous->host_ = rendezvous->server_->AwaitHost(timeout);
-  if (rendezvous->host_.empty()) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("no other worker has come to ", address, " within ", absl::FormatDuration(timeout)));
+  const std::variant<std::string, int> host = rendezvous->server_->AwaitHost(others, timeout);
+  if (const int* const came = std::get_if<int>(&host); came != nullptr) {
+    return absl::DeadlineExceededError(absl::StrCat(*came, " of ", others, " other workers came to ", address,
+                                                    " within ", absl::FormatDuration(timeout)));
   }
+  rendezvous->host_ = std::get<std::string>(host);
   return rendezvous;
 }
 
 absl::StatusOr<std::unique_ptr<TcpRendezvous>> TcpRendezvous::Reach(const std::string& address,
                                                                     absl::Duration timeout) {
-  TANDEM_ASSIGN_OR_RETURN(const Socket connection, Connect(address, absl::Now() + timeout));
+  const absl::Time deadline = absl::Now() + timeout;
   std::unique_ptr<TcpRendezvous> rendezvous(new TcpRendezvous(address));
-  rendezvous->host_ = OwnAddress(connection.fd());
+  TANDEM_RETURN_IF_ERROR(Ask(address,
+                             {.wanted = 'J', .milliseconds = Milliseconds(timeout), .key = "", .value = ""},
+                             &rendezvous->host_)
+                             .status());
+  if (!IsLoopback(rendezvous->host_)) return rendezvous;
+  TANDEM_ASSIGN_OR_RETURN(const std::string outer, rendezvous->Await(kOuterHost, deadline - absl::Now()));
+  if (!outer.empty()) rendezvous->host_ = outer;
   return rendezvous;
 }
 
 absl::Status TcpRendezvous::Publish(const std::string& key, const std::string& value) {
-  return Ask(address_, {.wanted = 'P',
-                        .milliseconds = static_cast<uint32_t>(absl::ToInt64Milliseconds(kTransferTime)),
-                        .key = key,
-                        .value = value})
+  return Ask(address_,
+             {.wanted = 'P', .milliseconds = Milliseconds(kTransferTime), .key = key, .value = value})
       .status();
 }
 
 absl::StatusOr<std::string> TcpRendezvous::Await(const std::string& key, absl::Duration timeout) {
-  const int64_t milliseconds = std::clamp<int64_t>(absl::ToInt64Milliseconds(timeout), 0, UINT32_MAX);
-  return Ask(address_,
-             {.wanted = 'A', .milliseconds = static_cast<uint32_t>(milliseconds), .key = key, .value = ""});
+  return Ask(address_, {.wanted = 'A', .milliseconds = Milliseconds(timeout), .key = key, .value = ""});
 }
 
 }  // namespace tandem

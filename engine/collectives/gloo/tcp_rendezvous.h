@@ -15,18 +15,20 @@ namespace tandem {
 // networks whose hosts trust each other, as the groups that meet there are.
 class TcpRendezvous final : public Rendezvous {
  public:
-  // Serves at `address`, HOST:PORT, on all of this host's addresses, and waits until another process has
-  // reached it. UNAVAILABLE where the port is taken; DEADLINE_EXCEEDED where nobody comes within `timeout`;
-  // INVALID_ARGUMENT for an address that is none.
-  static absl::StatusOr<std::unique_ptr<TcpRendezvous>> Serve(const std::string& address,
+  // Serves at `address`, HOST:PORT, on all of this host's addresses, and waits until `others` processes have
+  // reached it. UNAVAILABLE where the port is taken; DEADLINE_EXCEEDED where they do not come within
+  // `timeout`; INVALID_ARGUMENT for an address that is none.
+  static absl::StatusOr<std::unique_ptr<TcpRendezvous>> Serve(const std::string& address, int others,
                                                               absl::Duration timeout);
   // Reaches the process that serves at `address`, which may come later. UNAVAILABLE where it is not reached
-  // within `timeout`.
+  // within `timeout`; DEADLINE_EXCEEDED where this host is to be reached by others, and they have not come.
   static absl::StatusOr<std::unique_ptr<TcpRendezvous>> Reach(const std::string& address,
                                                               absl::Duration timeout);
   ~TcpRendezvous() override;
 
-  // This host's address on the network on which they reached each other.
+  // This host's address by which all others reach it: of the loopback interface only where all are on this
+  // host. (Where a host's own name stands for its loopback interface, as 127.0.1.1 does on Debian, processes
+  // there reach each other by that and others by another address.)
   const std::string& host() const { return host_; }
 
   absl::Status Publish(const std::string& key, const std::string& value) override;

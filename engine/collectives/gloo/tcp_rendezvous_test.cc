@@ -1,5 +1,8 @@
 #include "engine/collectives/gloo/tcp_rendezvous.h"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -46,7 +49,7 @@ TEST(TcpRendezvousTest, WhatOnePublishesTheOthersKnow) {
     EXPECT_EQ((*reached)->Await("nobody's", absl::Milliseconds(50)).status().code(),
               absl::StatusCode::kDeadlineExceeded);
   });
-  const auto served = TcpRendezvous::Serve(address, kLong);
+  const auto served = TcpRendezvous::Serve(address, 1, kLong);
   ASSERT_TRUE(served.ok()) << served.status();
   EXPECT_EQ((*served)->host(), "127.0.0.1");
   EXPECT_EQ((*served)->Await("theirs", kLong).value_or("none"), std::string("\0two", 4));
@@ -61,7 +64,8 @@ TEST(TcpRendezvousTest, SeveralRanksOfSeveralWorkersConnect) {
   std::vector<std::thread> workers;
   for (int worker = 0; worker < kWorkers; ++worker) {
     workers.emplace_back([&, worker] {
-      auto made = worker == 0 ? TcpRendezvous::Serve(address, kLong) : TcpRendezvous::Reach(address, kLong);
+      auto made = worker == 0 ? TcpRendezvous::Serve(address, kWorkers - 1, kLong)
+                              : TcpRendezvous::Reach(address, kLong);
       ASSERT_TRUE(made.ok()) << made.status();
       rendezvous[worker] = *std::move(made);
       GlooOptions options;
@@ -86,9 +90,46 @@ TEST(TcpRendezvousTest, SeveralRanksOfSeveralWorkersConnect) {
   for (std::thread& worker : workers) worker.join();
 }
 
+// An address of this host that others reach; empty where there is none.
+std::string OuterAddress() {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return "";
+  std::string found;
+  for (const ifaddrs* one = all; one != nullptr && found.empty(); one = one->ifa_next) {
+    const bool serves = (one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_LOOPBACK) == 0;
+    if (!serves || one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    char text[INET_ADDRSTRLEN] = {};
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, text, sizeof(text));
+    found = text;
+  }
+  freeifaddrs(all);
+  return found;
+}
+
+// As where a host's own name is that of its loopback interface, and there are other hosts.
+TEST(TcpRendezvousTest, LoopbackAddressesAreNotForOtherHosts) {
+  const std::string outer = OuterAddress();
+  if (outer.empty()) GTEST_SKIP() << "this machine has no network";
+  const std::string address = FreeAddress();
+  const std::string port = address.substr(address.find(':'));
+  std::vector<std::thread> others;
+  for (const std::string& seen : {"127.0.0.1" + port, "127.0.1.1" + port, outer + port}) {
+    others.emplace_back([seen, &outer] {
+      const auto reached = TcpRendezvous::Reach(seen, kLong);
+      ASSERT_TRUE(reached.ok()) << reached.status();
+      EXPECT_EQ((*reached)->host(), outer) << "by " << seen;
+      EXPECT_TRUE((*reached)->Publish(absl::StrCat("done-", seen), "").ok());
+    });
+  }
+  const auto served = TcpRendezvous::Serve("127.0.1.1" + port, 3, kLong);
+  EXPECT_EQ(served.ok() ? (*served)->host() : served.status().ToString(), outer);
+  // Who serves stays until all have found what they wait for.
+  for (std::thread& other : others) other.join();
+}
+
 TEST(TcpRendezvousTest, AddressesThatAreNone) {
   for (const char* address : {"", "localhost", "localhost:", "localhost:0", "localhost:65536", ":29500"}) {
-    EXPECT_EQ(TcpRendezvous::Serve(address, kLong).status().code(), absl::StatusCode::kInvalidArgument)
+    EXPECT_EQ(TcpRendezvous::Serve(address, 1, kLong).status().code(), absl::StatusCode::kInvalidArgument)
         << address;
     EXPECT_EQ(TcpRendezvous::Reach(address, kLong).status().code(), absl::StatusCode::kInvalidArgument)
         << address;
@@ -99,9 +140,9 @@ TEST(TcpRendezvousTest, NobodyComes) {
   const std::string address = FreeAddress();
   EXPECT_EQ(TcpRendezvous::Reach(address, absl::Milliseconds(10)).status().code(),
             absl::StatusCode::kUnavailable);
-  const absl::Status status = TcpRendezvous::Serve(address, absl::Milliseconds(10)).status();
+  const absl::Status status = TcpRendezvous::Serve(address, 2, absl::Milliseconds(10)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
-  EXPECT_THAT(status.message(), HasSubstr("no other worker has come"));
+  EXPECT_THAT(status.message(), HasSubstr("0 of 2 other workers came"));
 }
 
 }  // namespace
