@@ -17,6 +17,7 @@ constexpr char kFormatVersion[] = "1";
 constexpr char kSamples[] = "samples";
 constexpr char kNormalization[] = "normalization";
 constexpr char kClassNames[] = "class_names";
+constexpr char kFeatureNames[] = "feature_names";
 constexpr char kImageResize[] = "image_resize";
 constexpr std::pair<SampleType, const char*> kSampleTypes[] = {
     {SampleType::kBytes, "bytes"}, {SampleType::kFloats, "floats"}, {SampleType::kTokens, "tokens"}};
@@ -31,6 +32,28 @@ absl::Status AddJson(const char* key, const google::protobuf::Message& message,
   }
   metadata[key] = std::move(text);
   return absl::OkStatus();
+}
+
+absl::Status AddNames(const char* key, const std::vector<std::string>& names,
+                      std::map<std::string, std::string>& metadata) {
+  if (names.empty()) return absl::OkStatus();
+  google::protobuf::ListValue list;
+  for (const std::string& name : names) list.add_values()->set_string_value(name);
+  return AddJson(key, list, metadata);
+}
+
+// None where the metadata has no such key. `what` is for errors.
+absl::StatusOr<std::vector<std::string>> NamesIn(const std::map<std::string, std::string>& metadata,
+                                                 const char* key, absl::string_view what) {
+  std::vector<std::string> names;
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return names;
+  google::protobuf::ListValue list;
+  if (!google::protobuf::util::JsonStringToMessage(found->second, &list).ok()) {
+    return absl::DataLossError(absl::StrCat("its names of ", what, " cannot be read"));
+  }
+  for (const google::protobuf::Value& name : list.values()) names.push_back(name.string_value());
+  return names;
 }
 
 }  // namespace
@@ -55,11 +78,8 @@ absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& sp
     normalization.add_standard_deviation(deviation);
   }
   TANDEM_RETURN_IF_ERROR(AddJson(kNormalization, normalization, metadata));
-  if (!trained_on.class_names.empty()) {
-    google::protobuf::ListValue names;
-    for (const std::string& name : trained_on.class_names) names.add_values()->set_string_value(name);
-    TANDEM_RETURN_IF_ERROR(AddJson(kClassNames, names, metadata));
-  }
+  TANDEM_RETURN_IF_ERROR(AddNames(kClassNames, trained_on.class_names, metadata));
+  TANDEM_RETURN_IF_ERROR(AddNames(kFeatureNames, trained_on.feature_names, metadata));
   if (trained_on.resize.has_value()) metadata[kImageResize] = v1::ImageResize_Name(*trained_on.resize);
   return WriteSafetensors(env, path, tensors, metadata);
 }
@@ -88,15 +108,8 @@ absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>
     if (!resolved.ok()) return absl::DataLossError(resolved.status().message());
     trained_on.normalization = *std::move(resolved);
   }
-  if (const auto found = metadata.find(kClassNames); found != metadata.end()) {
-    google::protobuf::ListValue names;
-    if (!google::protobuf::util::JsonStringToMessage(found->second, &names).ok()) {
-      return absl::DataLossError("its names of classes cannot be read");
-    }
-    for (const google::protobuf::Value& name : names.values()) {
-      trained_on.class_names.push_back(name.string_value());
-    }
-  }
+  TANDEM_ASSIGN_OR_RETURN(trained_on.class_names, NamesIn(metadata, kClassNames, "classes"));
+  TANDEM_ASSIGN_OR_RETURN(trained_on.feature_names, NamesIn(metadata, kFeatureNames, "columns"));
   // The job's own, for a file that does not say it.
   trained_on.resize = ResizeOf(spec.dataset());
   if (const auto found = metadata.find(kImageResize); found != metadata.end()) {

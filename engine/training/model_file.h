@@ -21,11 +21,14 @@ namespace tandem {
 
 // What a model file says of the samples that the model was trained on, so that others can be prepared
 // alike: by its metadata "samples" ("bytes", "floats" or "tokens"), "normalization" (a v1::Normalization as
-// JSON), "class_names" (a list as JSON) and "image_resize" (the name of a v1::ImageResize).
+// JSON), "class_names" and "feature_names" (lists as JSON) and "image_resize" (the name of a
+// v1::ImageResize).
 struct TrainedOn {
   SampleType sample_type = SampleType::kBytes;
   ResolvedNormalization normalization;
-  std::vector<std::string> class_names;                  // In the order of the labels; may be empty.
+  std::vector<std::string> class_names;  // In the order of the labels; may be empty.
+  // Of the columns of a table, in the order of the sample's numbers; may be empty.
+  std::vector<std::string> feature_names = {};
   std::optional<v1::ImageResize> resize = std::nullopt;  // Of images that were brought to one size.
 };
 

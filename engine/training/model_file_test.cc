@@ -22,6 +22,7 @@ TEST(ModelFileTest, SaysHowSamplesWerePrepared) {
   TrainedOn trained_on{.sample_type = SampleType::kBytes,
                        .normalization = {.scale = 0.5, .mean = {1}, .standard_deviation = {2}},
                        .class_names = {"cat", "dog"},
+                       .feature_names = {"a", "b, \"c\""},
                        .resize = v1::IMAGE_RESIZE_PAD};
   ASSERT_TRUE(WriteModel(Env::Real(), path, spec, {}, trained_on).ok());
   absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(path);
@@ -32,6 +33,7 @@ TEST(ModelFileTest, SaysHowSamplesWerePrepared) {
   EXPECT_EQ(read->sample_type, SampleType::kBytes);
   EXPECT_EQ(read->normalization.scale, 0.5);
   EXPECT_THAT(read->class_names, ElementsAre("cat", "dog"));
+  EXPECT_THAT(read->feature_names, ElementsAre("a", "b, \"c\""));
   EXPECT_EQ(read->resize, v1::IMAGE_RESIZE_PAD);
 
   header->metadata[kResize] = "IMAGE_RESIZE_FOLD";

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/formats/csv_reader.h"
@@ -20,6 +22,9 @@
 
 namespace tandem {
 namespace {
+
+// Names of columns in an error.
+constexpr size_t kShownNames = 20;
 
 Shape SampleShape(const TrainedModel& model) {
   const auto& shape = model.spec.model().input().shape();
@@ -175,8 +180,67 @@ bool IsHeader(const std::vector<absl::string_view>& cells) {
   });
 }
 
+// Where a table's first row has the model's columns, by its names for them.
+absl::StatusOr<std::vector<size_t>> FindColumns(const std::vector<absl::string_view>& header,
+                                                const std::vector<std::string>& wanted) {
+  std::map<absl::string_view, std::vector<size_t>> positions;
+  for (size_t i = 0; i < header.size(); ++i) positions[absl::StripAsciiWhitespace(header[i])].push_back(i);
+  std::vector<size_t> columns;
+  std::vector<std::string> missing;
+  for (const std::string& name : wanted) {
+    const std::vector<size_t>& found = positions[name];
+    if (found.size() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat("row 1: there are ", found.size(), " columns \"",
+                                                     absl::CHexEscape(name.substr(0, 40)), "\""));
+    }
+    if (!found.empty()) {
+      columns.push_back(found[0]);
+    } else if (missing.size() < kShownNames) {
+      missing.push_back(absl::StrCat("\"", absl::CHexEscape(name.substr(0, 40)), "\""));
+    } else if (missing.size() == kShownNames) {
+      missing.emplace_back("others");
+    }
+  }
+  if (missing.empty()) return columns;
+  return absl::InvalidArgumentError(
+      absl::StrCat("row 1 names no column ", absl::StrJoin(missing, ", "),
+                   ", by which the model was trained; columns are matched by their names, in any order"));
+}
+
+absl::StatusOr<Tensor> ReadNamedTable(CsvReader& reader, const std::vector<absl::string_view>& header,
+                                      const TrainedModel& model) {
+  const std::vector<std::string>& names = model.trained_on.feature_names;
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<size_t> columns, FindColumns(header, names));
+  const size_t width = header.size();
+  std::vector<double> numbers;
+  std::vector<absl::string_view> cells;
+  int64_t samples = 0;
+  while (true) {
+    TANDEM_ASSIGN_OR_RETURN(const bool more, reader.Next(&cells));
+    if (!more) break;
+    const std::string row = absl::StrCat("row ", reader.row());
+    if (cells.size() != width) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(row, " has ", cells.size(), " columns, but the first one names ", width));
+    }
+    for (size_t i = 0; i < columns.size(); ++i) {
+      const absl::string_view cell = cells[columns[i]];
+      if (!absl::SimpleAtod(absl::StripAsciiWhitespace(cell), &numbers.emplace_back())) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(row, ": column \"", absl::CHexEscape(names[i].substr(0, 40)), "\" holds \"",
+                         absl::CHexEscape(cell.substr(0, 40)), "\", which is no number"));
+      }
+    }
+    ++samples;
+  }
+  if (samples == 0) return absl::InvalidArgumentError("has no row of numbers");
+  return AsSamples(numbers, Batched(samples, SampleShape(model)), model);
+}
+
 absl::StatusOr<Tensor> ReadTable(absl::string_view text, const TrainedModel& model) {
   const Shape sample = SampleShape(model);
+  const bool named = static_cast<int64_t>(model.trained_on.feature_names.size()) == sample.elements() &&
+                     sample.elements() > 0;
   std::vector<double> numbers;
   int64_t samples = 0;
   CsvReader reader(text, ',');
@@ -185,7 +249,10 @@ absl::StatusOr<Tensor> ReadTable(absl::string_view text, const TrainedModel& mod
     TANDEM_ASSIGN_OR_RETURN(const bool more, reader.Next(&cells));
     if (!more) break;
     const std::string row = absl::StrCat("row ", reader.row());
-    if (reader.row() == 1 && IsHeader(cells)) continue;
+    if (reader.row() == 1 && IsHeader(cells)) {
+      if (named) return ReadNamedTable(reader, cells, model);
+      continue;
+    }
     const std::vector<double> read = LeadingNumbers(cells);
     if (read.size() < cells.size()) {
       return absl::InvalidArgumentError(absl::StrCat(row, ": column ", read.size() + 1, " holds \"",

@@ -83,6 +83,31 @@ TEST(PredictionInputTest, ReadsTables) {
   EXPECT_THAT(FaultOf(Csv("0,1,2,3,4,0.5\n"), Images()), HasSubstr("whole numbers from 0 to 255"));
 }
 
+TEST(PredictionInputTest, MatchesColumnsByTheirNames) {
+  TrainedModel model = Rows();
+  model.trained_on.feature_names = {"height", "width, in m", "age"};
+  const auto expect = [&](const std::string& text) {
+    const auto read = ReadPredictInput(Csv(text), model);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->shape(), Shape({2, 3}));
+    EXPECT_THAT(read->data<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
+  };
+  expect("height,\"width, in m\",age\n1,2,3\n4,5,6\n");
+  // In another order, and with more, such as the target.
+  expect("price,age, height ,\"width, in m\"\nten,3,1,2\n,6,4,5\n");
+  // Without names they are in the order of the training table.
+  expect("1,2,3\n4,5,6\n");
+  EXPECT_THAT(FaultOf(Csv("a,height,c\n1,2,3\n"), model),
+              HasSubstr("row 1 names no column \"width, in m\", \"age\""));
+  EXPECT_THAT(FaultOf(Csv("height,age,age,\"width, in m\"\n1,2,3,4\n"), model),
+              HasSubstr("there are 2 columns \"age\""));
+  EXPECT_THAT(FaultOf(Csv("age,height,\"width, in m\"\n1,2\n"), model),
+              HasSubstr("row 2 has 2 columns, but the first one names 3"));
+  EXPECT_THAT(FaultOf(Csv("age,height,\"width, in m\"\n1,2,x\n"), model),
+              HasSubstr("row 2: column \"width, in m\" holds \"x\""));
+  EXPECT_THAT(FaultOf(Csv("age,height,\"width, in m\"\n"), model), HasSubstr("no row of numbers"));
+}
+
 TEST(PredictionInputTest, TokensAreOfTheVocabulary) {
   const TrainedModel model =
       Model("model { input { shape: 3 } layers { embedding { vocabulary_size: 5 dimension: 2 } } }",

@@ -27,6 +27,7 @@ namespace tandem {
 namespace {
 
 constexpr int64_t kMaxTableBytes = int64_t{4} << 30;
+constexpr int64_t kHeaderBytes = 1 << 20;
 constexpr size_t kMaxColumns = 1 << 20;
 constexpr size_t kShownColumns = 20;
 constexpr size_t kMostViolations = 100;
@@ -167,6 +168,17 @@ absl::Status AddRow(const std::vector<absl::string_view>& fields, int64_t row, T
   return absl::OkStatus();
 }
 
+bool HasHeader(const v1::CsvSource& source) { return !source.has_header() || source.header(); }
+
+// What columns are called, by the fields of the first row.
+std::vector<std::string> NamesOf(const std::vector<absl::string_view>& fields, bool header) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    names.push_back(header ? std::string(absl::StripAsciiWhitespace(fields[i])) : absl::StrCat(i));
+  }
+  return names;
+}
+
 // `like` is the training table, whose columns the validation table must have; null for the training table.
 absl::StatusOr<Table> ReadTable(const v1::CsvSource& source, const std::string& path, char delimiter,
                                 const Table* like) {
@@ -182,15 +194,12 @@ absl::StatusOr<Table> ReadTable(const v1::CsvSource& source, const std::string& 
     if (!more.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", more.status().message()));
     return more;
   };
-  const bool header = !source.has_header() || source.header();
+  const bool header = HasHeader(source);
   TANDEM_ASSIGN_OR_RETURN(bool more, next());
   if (!more) return file->Error("has no rows");
   if (fields.size() > kMaxColumns)
     return file->Error(absl::StrCat("has ", fields.size(), " columns, more than can be read"));
-  std::vector<std::string> names;
-  for (size_t i = 0; i < fields.size(); ++i) {
-    names.push_back(header ? std::string(absl::StripAsciiWhitespace(fields[i])) : absl::StrCat(i));
-  }
+  std::vector<std::string> names = NamesOf(fields, header);
   if (like == nullptr) {
     TANDEM_ASSIGN_OR_RETURN(table.columns, ChooseColumns(source, std::move(names)));
   } else {
@@ -388,6 +397,36 @@ absl::StatusOr<OpenedDataset> OpenCsv(const v1::CsvSource& source) {
                                                         target_bytes, std::move(tables.validation_targets));
   }
   return opened;
+}
+
+absl::StatusOr<std::vector<std::string>> CsvFeatureNames(const v1::CsvSource& source) {
+  if (!HasHeader(source)) return std::vector<std::string>();
+  TANDEM_ASSIGN_OR_RETURN(const char delimiter, DelimiterOf(source));
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<CompressedFile> file, CompressedFile::Open(source.train()));
+  std::string text;
+  std::vector<std::string> names;
+  for (bool whole = false; names.empty();) {
+    const size_t before = text.size();
+    text.resize(before + kHeaderBytes);
+    TANDEM_ASSIGN_OR_RETURN(const int64_t more, file->Read(text.data() + before, kHeaderBytes));
+    text.resize(before + more);
+    whole = more < kHeaderBytes;
+    CsvReader reader(text, delimiter);
+    std::vector<absl::string_view> fields;
+    const absl::StatusOr<bool> row = reader.Next(&fields);
+    if (whole && (!row.ok() || !*row)) return file->Error("has no row that names its columns");
+    if (!row.ok() || !*row) continue;
+    std::vector<std::string> found = NamesOf(fields, /*header=*/true);
+    // Where no other row begins, this one may go on.
+    const absl::StatusOr<bool> another = reader.Next(&fields);
+    if (whole || (another.ok() && *another)) names = std::move(found);
+  }
+  TANDEM_ASSIGN_OR_RETURN(const Columns columns, ChooseColumns(source, std::move(names)));
+  std::vector<std::string> features;
+  for (const size_t column : columns.features) features.push_back(columns.names[column]);
+  const std::set<absl::string_view> different(features.begin(), features.end());
+  if (different.size() < features.size()) features.clear();
+  return features;
 }
 
 }  // namespace tandem

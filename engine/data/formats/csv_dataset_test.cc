@@ -1,3 +1,5 @@
+#include "engine/data/formats/csv_dataset.h"
+
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@ namespace tandem {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 class CsvTest : public ::testing::Test {
  protected:
@@ -48,6 +51,21 @@ TEST_F(CsvTest, ColumnsAreChosenByNameOrPosition) {
   opened = Open(Spec("1;2;3\n4;5;6\n", "header: false delimiter: ';' target_columns: '0'"));
   EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(2, 3, 5, 6));
   EXPECT_THAT(Targets<float>(*opened.train), ElementsAre(1, 4));
+}
+
+TEST_F(CsvTest, FeaturesHaveNames) {
+  const auto names = [this](const std::string& table, const std::string& more = "") {
+    return *CsvFeatureNames(Spec(table, more).csv());
+  };
+  EXPECT_THAT(names("size, rooms ,price\n1,2,3\n"), ElementsAre("size", "rooms"));
+  EXPECT_THAT(names("a,\"b\n2\",c\n1,2,x\n", "target_columns: 'a' feature_columns: ['c', 'b\\n2']"),
+              ElementsAre("c", "b\n2"));
+  EXPECT_THAT(names("1,2,3\n", "header: false"), IsEmpty());
+  // They would not tell which is which.
+  EXPECT_THAT(names("x,x,y\n1,2,3\n"), IsEmpty());
+  // Longer than what is read at a time.
+  const std::string longest(3 << 20, 'n');
+  EXPECT_THAT(names(longest + ",m,y\n1,2,3\n"), ElementsAre(longest, "m"));
 }
 
 TEST_F(CsvTest, ClassesAreTextOrNumbers) {
