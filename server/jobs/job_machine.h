@@ -186,8 +186,8 @@ class JobMachine {
     return store_->Checkpoints(id);
   }
   absl::StatusOr<StoredSweep> GetSweep(const std::string& id) { return store_->GetSweep(id); }
-  absl::StatusOr<SweepPage> ListSweeps(int64_t before, int limit) {
-    return store_->ListSweeps(before, limit);
+  absl::StatusOr<SweepPage> ListSweeps(int64_t before, int limit, int64_t most_jobs = kMostListedJobs) {
+    return store_->ListSweeps(before, limit, most_jobs);
   }
   absl::StatusOr<bool> WasDeleted(const std::string& id) { return store_->WasDeleted(id); }
 

@@ -7,6 +7,7 @@
 namespace tandem {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class JobMachineSweepsTest : public testing::Test {
@@ -112,6 +113,22 @@ TEST_F(JobMachineSweepsTest, OneThatHasEndedIsNotCancelled) {
   const auto made = Create(1);
   ASSERT_TRUE(jobs_.Cancel(JobId(made->jobs[0].job.name())).ok());
   EXPECT_EQ(Cancel(SweepId(made->sweep.name())).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(JobMachineSweepsTest, PagesEndWhereSweepsHaveManyJobs) {
+  std::vector<std::string> names;
+  for (const int jobs : {1, 4, 2, 3}) names.push_back(Create(jobs)->sweep.name());
+  std::vector<std::vector<std::string>> pages;
+  for (int64_t before = 0; pages.empty() || before != 0;) {
+    const auto page = jobs_.machine().ListSweeps(before, 10, /*most_jobs=*/4);
+    ASSERT_TRUE(page.ok()) << page.status();
+    pages.emplace_back();
+    for (const StoredSweep& sweep : page->sweeps) pages.back().push_back(sweep.sweep.name());
+    before = page->next_before;
+  }
+  EXPECT_THAT(pages, ElementsAre(ElementsAre(names[3], names[2]), ElementsAre(names[1], names[0])));
+  // The one that is over the limit by itself is a page.
+  EXPECT_EQ(jobs_.machine().ListSweeps(0, 10, /*most_jobs=*/1)->sweeps.size(), 1);
 }
 
 TEST_F(JobMachineSweepsTest, PagesGoFromTheNewestOn) {

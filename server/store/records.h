@@ -61,6 +61,9 @@ struct StoredSweepRequest {
   v1::Sweep submitted;
 };
 
+// How many jobs a page of sweeps has, about: each of them is read, and a sweep may have 1,000.
+inline constexpr int64_t kMostListedJobs = 10000;
+
 // A page of sweeps.
 struct SweepPage {
   std::vector<StoredSweep> sweeps;

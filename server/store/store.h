@@ -86,8 +86,9 @@ class Store {
   absl::StatusOr<std::vector<v1::Checkpoint>> Checkpoints(absl::string_view id);
   // NOT_FOUND: no such sweep.
   absl::StatusOr<StoredSweep> GetSweep(absl::string_view id);
-  // At most `limit` sweeps of numbers below `before` (0: all), newest first.
-  absl::StatusOr<SweepPage> ListSweeps(int64_t before, int limit);
+  // At most `limit` sweeps of numbers below `before` (0: all), newest first; fewer where they have more than
+  // `most_jobs` jobs together, but at least one.
+  absl::StatusOr<SweepPage> ListSweeps(int64_t before, int limit, int64_t most_jobs = kMostListedJobs);
   // The sweep made for this request id, where there is one.
   absl::StatusOr<std::optional<StoredSweepRequest>> FindSweepRequest(absl::string_view request_id);
   // All that is kept, by name.

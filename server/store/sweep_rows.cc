@@ -112,7 +112,7 @@ absl::StatusOr<std::optional<StoredSweepRequest>> Store::FindSweepRequest(absl::
   });
 }
 
-absl::StatusOr<SweepPage> Store::ListSweeps(int64_t before, int limit) {
+absl::StatusOr<SweepPage> Store::ListSweeps(int64_t before, int limit, int64_t most_jobs) {
   return readers_->Read("list sweeps", [&](Connection* connection) -> absl::StatusOr<SweepPage> {
     SweepPage page;
     {
@@ -128,7 +128,16 @@ absl::StatusOr<SweepPage> Store::ListSweeps(int64_t before, int limit) {
         TANDEM_RETURN_IF_ERROR(ReadRow(&query, &page.sweeps.emplace_back()));
       }
     }
-    for (StoredSweep& sweep : page.sweeps) TANDEM_RETURN_IF_ERROR(ReadJobs(connection, &sweep));
+    int64_t jobs = 0;
+    for (size_t i = 0; i < page.sweeps.size(); ++i) {
+      StoredSweep& sweep = page.sweeps[i];
+      TANDEM_RETURN_IF_ERROR(ReadJobs(connection, &sweep));
+      jobs += static_cast<int64_t>(sweep.jobs.size());
+      if (jobs <= most_jobs || i + 1 == page.sweeps.size()) continue;
+      // The rest is the next page's.
+      page.next_before = sweep.number;
+      page.sweeps.resize(i + 1);
+    }
     return page;
   });
 }
