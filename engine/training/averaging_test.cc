@@ -97,19 +97,23 @@ TEST(ReplicaAverageTest, MeansByShares) {
 }
 
 TEST(LoadMeterTest, LoadsFollowFromSpeeds) {
-  LoadMeter meter({"devices/cpu:0", "devices/cpu:1", "devices/cpu:2"}, /*first_step=*/100);
+  const LoadMeter meter({"devices/cpu:0", "devices/cpu:1", "devices/cpu:2"}, /*first_step=*/100);
   std::vector<ReplicaSpeed> speeds(3);
+  std::vector<double> measured(3);
   int64_t measured_after = 0;
   for (int64_t step = 100; step < 120 && measured_after == 0; ++step) {
     for (int rank = 0; rank < 3; ++rank) {
       // The first steps are slow; the third replica takes eight times as long as the first.
       speeds[rank].samples += 10;
       speeds[rank].seconds += step < 103 ? 100 : rank == 2 ? 0.8 : rank == 1 ? 0.196 : 0.1;
-      if (meter.Measure(rank, step, &speeds[rank])) measured_after = step;
+      if (const std::optional<double> speed = meter.Measure(step, &speeds[rank]); speed.has_value()) {
+        measured[rank] = *speed;
+        measured_after = step;
+      }
     }
   }
   EXPECT_EQ(measured_after, 112);
-  const v1::WorkerLoads loads = meter.Loads(113, 30);
+  const v1::WorkerLoads loads = meter.Loads(measured, 113, 30);
   EXPECT_EQ(loads.step(), 113);
   ASSERT_EQ(loads.replicas_size(), 3);
   EXPECT_EQ(loads.replicas(0).load(), 1);
@@ -118,7 +122,7 @@ TEST(LoadMeterTest, LoadsFollowFromSpeeds) {
   EXPECT_EQ(loads.replicas(2).device(), "devices/cpu:2");
   EXPECT_NEAR(loads.replicas(0).samples_per_second(), 100, 1e-6);
   // Nobody is left with nothing.
-  const v1::WorkerLoads few = meter.Loads(113, 3);
+  const v1::WorkerLoads few = meter.Loads(measured, 113, 3);
   for (const v1::ReplicaLoad& replica : few.replicas()) EXPECT_EQ(replica.load(), 1);
 }
 

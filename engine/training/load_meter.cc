@@ -13,20 +13,17 @@ constexpr double kGrain = 20;
 
 }  // namespace
 
-bool LoadMeter::Measure(int rank, int64_t step, ReplicaSpeed* speed) {
+std::optional<double> LoadMeter::Measure(int64_t step, ReplicaSpeed* speed) const {
   const int64_t steps = step + 1 - first_step_;
   if (steps == kWarmUpSteps) *speed = {};
-  if (steps != kWarmUpSteps + kMeasuredSteps) return false;
-  MutexLock lock(&mutex_);
-  speeds_[rank] = speed->seconds > 0 ? static_cast<double>(speed->samples) / speed->seconds : 0;
-  return true;
+  if (steps != kWarmUpSteps + kMeasuredSteps) return std::nullopt;
+  return speed->seconds > 0 ? static_cast<double>(speed->samples) / speed->seconds : 0;
 }
 
-v1::WorkerLoads LoadMeter::Loads(int64_t step, int64_t batch) const {
-  MutexLock lock(&mutex_);
-  const double fastest = *std::max_element(speeds_.begin(), speeds_.end());
+v1::WorkerLoads LoadMeter::Loads(const std::vector<double>& speeds, int64_t step, int64_t batch) const {
+  const double fastest = *std::max_element(speeds.begin(), speeds.end());
   std::vector<double> loads;
-  for (const double speed : speeds_) {
+  for (const double speed : speeds) {
     const double load = fastest > 0 ? std::round(kGrain * speed / fastest) / kGrain : 1;
     loads.push_back(std::max(kLeastMeasuredLoad, load));
   }
@@ -39,7 +36,7 @@ v1::WorkerLoads LoadMeter::Loads(int64_t step, int64_t batch) const {
     replica->set_rank(static_cast<int>(rank));
     replica->set_device(devices_[rank]);
     replica->set_load(loads[rank]);
-    replica->set_samples_per_second(speeds_[rank]);
+    replica->set_samples_per_second(speeds[rank]);
   }
   return result;
 }

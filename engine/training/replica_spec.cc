@@ -149,11 +149,6 @@ void CheckWorkers(const v1::Replicas& replicas, FieldViolations& violations) {
                    absl::StrCat("is ", workers, " for ", count, count == 1 ? " replica" : " replicas",
                                 "; each worker has as many of them, so it must be at least 1 and divide "
                                 "their number, those of load 0 left out"));
-  } else if (workers > 1 && replicas.auto_worker_load()) {
-    violations.Add("replicas.auto_worker_load",
-                   absl::StrCat("is true, but replicas.workers is ", workers,
-                                "; loads are measured among the replicas of one worker alone: give "
-                                "worker_load, or leave workers out"));
   }
 }
 

@@ -106,8 +106,6 @@ TEST(ReplicaSpecTest, Workers) {
   ExpectFault("count: 3 workers: 2", "replicas.workers", "divide their number");
   ExpectFault("worker_load: [1, 0, 1, 1] workers: 2", "replicas.workers", "is 2 for 3 replicas");
   ExpectFault("count: 2 workers: -1", "replicas.workers", "is -1");
-  ExpectFault("count: 2 workers: 2 auto_worker_load: true", "replicas.auto_worker_load",
-              "give worker_load, or leave workers out");
 }
 
 TEST(ReplicaSpecTest, Modes) {

@@ -30,10 +30,6 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Options options) {
                       absl::StrCat("there are ", group.workers, " workers for ", options.devices.size(),
                                    " replicas, which they cannot share equally"));
   }
-  if (group.workers > 1 && options.spec.replicas().auto_worker_load()) {
-    return FieldError("replicas.auto_worker_load",
-                      "is true, but there are several workers; loads are measured among the replicas of one");
-  }
   if (group.workers > 1 && group.connect == nullptr) {
     return absl::InvalidArgumentError("several workers need a way to connect");
   }

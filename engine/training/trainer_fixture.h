@@ -35,6 +35,7 @@ class TrainingRecorder : public TrainerObserver {
     if (on_progress) on_progress();
   }
   void OnEpoch(const v1::EpochSummary& epoch) override { epochs.push_back(epoch); }
+  void OnWorkerLoads(const v1::WorkerLoads& measured) override { loads.push_back(measured); }
   void OnNotice(absl::string_view message) override {
     notices.emplace_back(message);
     if (on_notice) on_notice();
@@ -50,6 +51,7 @@ class TrainingRecorder : public TrainerObserver {
   int64_t started_at = 0;
   std::vector<v1::Progress> progress;
   std::vector<v1::EpochSummary> epochs;
+  std::vector<v1::WorkerLoads> loads;
   std::vector<std::string> notices;
   std::function<void()> on_notice;
   std::function<void()> on_progress;

@@ -1,6 +1,7 @@
 #include "engine/training/worker_trainer.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/collectives/local/local_group.h"
 #include "engine/data/augment/augmenter.h"
+#include "engine/data/formats/csv_dataset.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/gathering.h"
 #include "engine/training/initial_weights.h"
@@ -55,6 +57,11 @@ absl::Status WorkerTrainer::OpenData() {
   absl::StatusOr<OpenedDataset> opened = OpenDataset(options_.dataset);
   if (!opened.ok()) return absl::DataLossError(opened.status().message());
   data_ = *std::move(opened);
+  if (options_.dataset.has_csv()) {
+    absl::StatusOr<std::vector<std::string>> names = CsvFeatureNames(options_.dataset.csv());
+    if (!names.ok()) return absl::DataLossError(names.status().message());
+    feature_names_ = *std::move(names);
+  }
   // The job for itself was checked when the trainer was made.
   const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
   if (!plan.ok()) return absl::DataLossError(plan.status().message());
@@ -450,10 +457,15 @@ absl::Status WorkerTrainer::Keep(int local, int64_t steps, CheckpointKeeper::Pur
 
 absl::Status WorkerTrainer::MeasureLoads(int local, int64_t step) {
   Communicator& communicator = *communicators_[local];
-  if (!load_meter_->Measure(local, step, replicas_[local]->speed())) return absl::OkStatus();
-  TANDEM_RETURN_IF_ERROR(communicator.Barrier());
+  const std::optional<double> speed = load_meter_->Measure(step, replicas_[local]->speed());
+  if (!speed.has_value()) return absl::OkStatus();
+  // All of them come to the same loads, in whichever worker.
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> measured,
+                          GatherNumbers({*speed}, &communicator));
   if (local == 0) {
-    const v1::WorkerLoads loads = load_meter_->Loads(step + 1, dealt().train->BatchSamples(0));
+    std::vector<double> speeds;
+    for (const std::vector<double>& of_rank : measured) speeds.push_back(of_rank[0]);
+    const v1::WorkerLoads loads = load_meter_->Loads(speeds, step + 1, dealt().train->BatchSamples(0));
     std::vector<double> values;
     for (const v1::ReplicaLoad& replica : loads.replicas()) values.push_back(replica.load());
     reporter_->SetLoads(values);
@@ -463,7 +475,7 @@ absl::Status WorkerTrainer::MeasureLoads(int local, int64_t step) {
   // One after the other, as algorithms are timed while they compile.
   for (int turn = 0; turn <= count(); ++turn) {
     TANDEM_RETURN_IF_ERROR(communicator.Barrier());
-    if (turn == local) TANDEM_RETURN_IF_ERROR(replicas_[local]->Redeal(&dealt(), step + 1));
+    if (turn == first_rank_ + local) TANDEM_RETURN_IF_ERROR(replicas_[local]->Redeal(&dealt(), step + 1));
   }
   return absl::OkStatus();
 }
@@ -491,6 +503,7 @@ absl::Status WorkerTrainer::WriteModelOf(const Snapshot& snapshot, const std::st
                     {.sample_type = data_.info.sample_type,
                      .normalization = data_.info.normalization,
                      .class_names = data_.info.class_names,
+                     .feature_names = feature_names_,
                      .resize = ResizeOf(options_.dataset)});
 }
 

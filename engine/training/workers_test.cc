@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "engine/base/env.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/collectives/gloo/folder_rendezvous.h"
@@ -210,6 +211,66 @@ TEST_F(WorkersTest, PauseAndGoOn) {
   EXPECT_EQ(Tensors(together + "/again"), Tensors(alone + "/model"));
 }
 
+// Takes longer for a run, and is otherwise the device that it has.
+class SlowedDevice final : public Device {
+ public:
+  explicit SlowedDevice(std::unique_ptr<Device> device) : device_(std::move(device)) {}
+  const std::string& name() const override { return device_->name(); }
+  DType dtype() const override { return device_->dtype(); }
+  std::unique_ptr<Variables> CreateVariables(const Variables* like) override {
+    return device_->CreateVariables(like);
+  }
+  absl::StatusOr<std::unique_ptr<Executable>> Compile(const Graph& graph, Variables* variables) override {
+    absl::StatusOr<std::unique_ptr<Executable>> executable = device_->Compile(graph, variables);
+    if (!executable.ok()) return executable;
+    return std::make_unique<Slowed>(*std::move(executable));
+  }
+
+ private:
+  class Slowed final : public Executable {
+   public:
+    explicit Slowed(std::unique_ptr<Executable> executable) : executable_(std::move(executable)) {}
+    absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) override {
+      absl::SleepFor(absl::Milliseconds(20));
+      return executable_->Run(inputs, communicator);
+    }
+    absl::StatusOr<Tensor> Output(int i) const override { return executable_->Output(i); }
+    int64_t bytes() const override { return executable_->bytes(); }
+
+   private:
+    const std::unique_ptr<Executable> executable_;
+  };
+
+  const std::unique_ptr<Device> device_;
+};
+
+TEST_F(WorkersTest, LoadsAreMeasuredOverAll) {
+  v1::JobSpec spec = SmallLenet(2);
+  spec.mutable_replicas()->set_auto_worker_load(true);
+  const std::string folder = Folder("2");
+  const Change second_is_slow = [](int worker, Trainer::Options& options) {
+    if (worker == 0) return;
+    options.device_factory =
+        [make = options.device_factory](const v1::Device& device) -> absl::StatusOr<std::unique_ptr<Device>> {
+      absl::StatusOr<std::unique_ptr<Device>> made = make(device);
+      if (!made.ok()) return made;
+      return std::make_unique<SlowedDevice>(*std::move(made));
+    };
+  };
+  Workers workers(spec, 2, "cpu", folder, second_is_slow);
+  ASSERT_TRUE(workers.Run(folder + "/model").ok()) << workers.statuses()[0];
+  EXPECT_TRUE(workers.statuses()[1].ok()) << workers.statuses()[1];
+  ASSERT_EQ(workers.recorder().loads.size(), 1);
+  const v1::WorkerLoads& loads = workers.recorder().loads[0];
+  ASSERT_EQ(loads.replicas_size(), 2);
+  EXPECT_EQ(loads.replicas(0).load(), 1);
+  EXPECT_LT(loads.replicas(1).load(), 1);
+  EXPECT_GT(loads.replicas(0).samples_per_second(), loads.replicas(1).samples_per_second());
+  const v1::EpochSummary& last = workers.recorder().epochs.back();
+  EXPECT_GT(last.replicas(0).samples(), last.replicas(1).samples());
+  EXPECT_EQ(last.training().samples(), last.replicas(0).samples() + last.replicas(1).samples());
+}
+
 TEST_F(WorkersTest, CancelEndsAll) {
   v1::JobSpec spec = SmallLenet(2);
   spec.mutable_training()->set_epochs(100000);
@@ -257,9 +318,6 @@ TEST_F(WorkersTest, WhatCannotBeShared) {
   };
   EXPECT_THAT(refused(SmallLenet(3), 0, 2).message(), HasSubstr("cannot share equally"));
   EXPECT_EQ(refused(SmallLenet(2), 2, 2).code(), absl::StatusCode::kInvalidArgument);
-  v1::JobSpec measured = SmallLenet(2);
-  measured.mutable_replicas()->set_auto_worker_load(true);
-  EXPECT_THAT(refused(measured, 0, 2).message(), HasSubstr("auto_worker_load"));
 }
 
 }  // namespace
