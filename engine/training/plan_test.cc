@@ -87,10 +87,12 @@ TEST(PlanTest, SaysWhatMemoryIsFor) {
 
 TEST(PlanTest, WorkspacesOfGpusAreLimited) {
   const auto workspace = [](const char* more) { return PlanJob(Lenet(more), kFashion)->memory.workspace; };
-  const int64_t usual = workspace("replicas { device_kind: DEVICE_KIND_GPU }");
+  const int64_t usual =
+      workspace("replicas { device_kind: DEVICE_KIND_GPU } gpu { data: DATA_PLACEMENT_HOST_MEMORY }");
   EXPECT_EQ(usual, workspace(""));
   // A thousand bytes for each of four graphs: of whole and of last batches, for training and for validation.
-  EXPECT_EQ(workspace("replicas { device_kind: DEVICE_KIND_GPU } gpu { workspace_limit_bytes: 1000 }"),
+  EXPECT_EQ(workspace("replicas { device_kind: DEVICE_KIND_GPU } "
+                      "gpu { data: DATA_PLACEMENT_HOST_MEMORY workspace_limit_bytes: 1000 }"),
             kWorkspaceCapBytes + 4 * 1000);
   EXPECT_EQ(workspace("gpu { workspace_limit_bytes: 1000 }"), usual);
 }
