@@ -185,7 +185,7 @@ struct Backward {
   ValueId learning_rate = kNoValue;
   ValueId steps = kNoValue;
   absl::optional<GradientSums> sums;  // None where the share is one part.
-  // Whether the step counts, where that is known by running it alone.
+  // Whether the step counts, where only running it tells.
   ValueId apply = kNoValue;
 };
 
