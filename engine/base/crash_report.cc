@@ -1,10 +1,12 @@
 #include "engine/base/crash_report.h"
 
+#include <execinfo.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -46,6 +48,42 @@ void WriteAll(const char* data, size_t size) {
 
 void WriteText(const char* text) { WriteAll(text, strlen(text)); }
 
+// To standard error, too.
+void Say(const char* text) {
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, strlen(text));
+  if (report_fd >= 0) WriteText(text);
+}
+
+// "0x" and hexadecimal digits of a fixed number.
+void FormatAddress(uintptr_t address, char (&text)[19]) {
+  text[0] = '0';
+  text[1] = 'x';
+  for (int i = 17; i >= 2; --i, address >>= 4) text[i] = "0123456789abcdef"[address & 15];
+  text[18] = '\0';
+}
+
+// The calls that led here, by the unwind tables that every program has: frame pointers, by which Abseil goes,
+// are left out of optimised code. The unwinder may wait for the dynamic loader's lock: then Abseil's alarm
+// ends the process, and what was written stays.
+void WriteStack() {
+  constexpr int kMost = 64;
+  void* frames[kMost];
+  const int count = backtrace(frames, kMost);
+  Say("Stack:\n");
+  for (int i = 0; i < count; ++i) {
+    char address[19];
+    FormatAddress(reinterpret_cast<uintptr_t>(frames[i]), address);
+    char name[512];
+    // A return address may already be the next function's.
+    const bool known = absl::Symbolize(static_cast<char*>(frames[i]) - 1, name, sizeof(name));
+    Say("    @ ");
+    Say(address);
+    Say("  ");
+    Say(known ? name : "(unknown)");
+    Say("\n");
+  }
+}
+
 // Where programs and libraries were loaded, for addresses without a symbol.
 void WriteMappings() {
   constexpr size_t kMost = size_t{128} << 10;
@@ -64,22 +102,25 @@ void WriteMappings() {
 
 // Gets the report piece by piece, and null at its end. Runs in the signal's handler.
 void WriteReport(const char* piece) {
-  if (report_path[0] == '\0') return;
-  if (report_fd < 0) {
+  if (report_path[0] != '\0' && report_fd < 0) {
     report_fd = open(report_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (report_fd < 0) return;
-    WriteText(report_about);
-    if (report_cause[0] != '\0') {
-      WriteText(report_cause);
-      WriteText("\n");
+    if (report_fd >= 0) {
+      WriteText(report_about);
+      if (report_cause[0] != '\0') {
+        WriteText(report_cause);
+        WriteText("\n");
+      }
     }
   }
   if (piece != nullptr) {
-    WriteText(piece);
-  } else {
-    WriteMappings();
-    fsync(report_fd);
+    if (report_fd >= 0) WriteText(piece);
+    return;
   }
+  if (report_fd >= 0) fsync(report_fd);
+  WriteStack();
+  if (report_fd < 0) return;
+  WriteMappings();
+  fsync(report_fd);
 }
 
 // Not in a signal's handler, but memory may be what is missing.
@@ -102,6 +143,9 @@ void NoteException() {
 void InstallCrashReports(const char* program) {
   if (TANDEM_HAS_SANITIZER) return;
   absl::InitializeSymbolizer(program);
+  // The first call loads what it needs.
+  void* frame = nullptr;
+  backtrace(&frame, 1);
   struct sigaction terminate = {};
   sigaction(SIGTERM, nullptr, &terminate);
   absl::FailureSignalHandlerOptions options;

@@ -10,7 +10,7 @@
 namespace tandem {
 
 std::string LastLogLine(const std::string& path) {
-  constexpr std::streamoff kTail = 32768;
+  constexpr std::streamoff kTail = 65536;
   constexpr size_t kMaxLine = 300;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return "";
