@@ -198,6 +198,33 @@ TEST(PlanTest, PathsReachIntoLayers) {
   ExpectViolation(spec, "model.layers[2].conv2d.kernel", "layer \"conv2d_2\" reads [20, 12, 12]");
 }
 
+TEST(PlanTest, CheckpointsAndRestartsAreCheckedAndFilled) {
+  v1::JobSpec filled = Lenet();
+  FillDefaults(&filled);
+  EXPECT_EQ(filled.checkpoints().keep_last(), 1);
+  EXPECT_EQ(filled.max_restarts(), 3);
+  v1::JobSpec all =
+      Lenet("checkpoints { every_minutes: 0.5 keep_last: 100 keep_best: true } max_restarts: 0");
+  EXPECT_TRUE(CheckJob(all).ok());
+  FillDefaults(&all);
+  EXPECT_EQ(all.checkpoints().every_epochs(), 1);
+  EXPECT_TRUE(all.has_max_restarts());
+  EXPECT_EQ(all.max_restarts(), 0);
+  EXPECT_TRUE(CheckJob(Lenet("checkpoints { off: true }")).ok());
+  ExpectViolation(Lenet("checkpoints { every_minutes: -1 }"), "checkpoints.every_minutes",
+                  "is -1; it must be");
+  ExpectViolation(Lenet("checkpoints { every_minutes: nan }"), "checkpoints.every_minutes", "is nan");
+  ExpectViolation(Lenet("checkpoints { keep_last: 101 }"), "checkpoints.keep_last",
+                  "it must be from 1 to 100");
+  ExpectViolation(Lenet("checkpoints { keep_last: -1 }"), "checkpoints.keep_last",
+                  "it must be from 1 to 100");
+  ExpectViolation(Lenet("checkpoints { off: true every_minutes: 1 }"), "checkpoints.off",
+                  "an interval is given");
+  ExpectViolation(Lenet("checkpoints { off: true keep_best: true }"), "checkpoints.off", "nothing to keep");
+  ExpectViolation(Lenet("max_restarts: 101"), "max_restarts", "is 101; it must be from 0 to 100");
+  ExpectViolation(Lenet("max_restarts: -1"), "max_restarts", "is -1; it must be from 0 to 100");
+}
+
 TEST(PlanTest, HugeSizesAreRefused) {
   v1::JobSpec spec = Lenet("training { global_batch_size: 9000000000000000000 }");
   ExpectViolation(spec, "training.global_batch_size", "it must be at most 2147483647");
