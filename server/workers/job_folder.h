@@ -11,7 +11,8 @@ namespace tandem {
 // Where the files of one job stand:
 //   worker.lock                   locked by the job's live worker (see WorkerLock)
 //   worker.log                    what its workers wrote to stdout and stderr, appended
-//   crash-attempt-N.txt           where run N crashed (engine/base/crash_report.h); crash-attempt-N-M.txt: its
+//   crash-attempt-N.txt           where run N crashed (engine/base/crash_report.h); crash-attempt-N-M.txt:
+//   its
 //                                 worker M
 //   worker-N.lock, worker-N.log   likewise of worker N, from 1, where several train the job together
 //   job.yaml, model.safetensors, best.safetensors

@@ -33,8 +33,8 @@ struct SupervisedWorker;
 // A worker belongs to this daemon's user and its state folder, not to this process: it outlives the daemon
 // and is adopted by the next one. It is known by the lock that it holds on its job's folder and by its
 // attempt number. When a worker's process ends, whatever it started is killed, the events in its spool are
-// applied, the job is started again later, or fails, where they do not say how it ended, and then its lease is
-// given back.
+// applied, the job is started again later, or fails, where they do not say how it ended, and then its lease
+// is given back.
 //
 // Where several workers train a job together, the first one alone connects and has a spool. When one of them
 // ends before training does, the others get a moment to report it and to go, and are then killed.

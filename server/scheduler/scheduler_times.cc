@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <string>
+
+#include "absl/time/time.h"
+#include "server/scheduler/scheduler.h"
+
+// The times at which the scheduler has something to do: limits of jobs, and ends of delays.
+
+namespace tandem {
+
+void Scheduler::Dequeue(const std::string& id) {
+  queue_.Remove(id);
+  delayed_.erase(id);
+}
+
+absl::Duration Scheduler::NextRestart() const {
+  absl::Duration next = absl::InfiniteDuration();
+  for (const auto& [id, until] : delayed_) next = std::min(next, until - clock_->Elapsed());
+  return next;
+}
+
+void Scheduler::EndDelays() {
+  const absl::Duration now = clock_->Elapsed();
+  for (auto delayed = delayed_.begin(); delayed != delayed_.end();) {
+    if (delayed->second > now) {
+      ++delayed;
+      continue;
+    }
+    if (WaitingJob* waiting = queue_.Find(delayed->first); waiting != nullptr) waiting->is_delayed = false;
+    delayed = delayed_.erase(delayed);
+    Changed();
+  }
+}
+
+absl::Time Scheduler::NextTimeLimit() const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const auto& [id, holder] : holders_) next = std::min(next, holder.limit_at);
+  return next;
+}
+
+void Scheduler::CollectTimeLimits(Orders* orders) {
+  const absl::Time now = clock_->Now();
+  for (auto& [id, holder] : holders_) {
+    if (holder.limit_at > now) continue;
+    // Once; where the store fails, again after a while.
+    holder.limit_at = absl::InfiniteFuture();
+    orders->time_limits.push_back(id);
+  }
+}
+
+}  // namespace tandem
