@@ -107,7 +107,7 @@ TEST_F(CheckpointCommandsTest, AJobThatWaitsToBeStartedAgainSaysWhen) {
   EXPECT_THAT(terminal_.out(),
               HasSubstr("queued: The worker was killed by signal 9. It starts again in 4 s.\n"));
   EXPECT_THAT(terminal_.out(),
-              HasSubstr("2 of 3 since it last finished an epoch, or began; it starts again in "));
+              HasSubstr("2 of 3 since a checkpoint last had a new epoch, or it began; it starts again in "));
 }
 
 }  // namespace

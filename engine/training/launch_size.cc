@@ -6,11 +6,17 @@ namespace tandem {
 
 void LaunchSize::Took(int64_t steps, bool disturbed) {
   if (!measures_) return;
-  if (disturbed) steps_ = 0;
-  steps_ += steps;
-  if (steps_ == kWarmUpSteps) begin_ = clock_->Elapsed();
-  if (steps_ < kWarmUpSteps + kMeasuredSteps) return;
-  const absl::Duration step = (clock_->Elapsed() - begin_) / kMeasuredSteps;
+  const absl::Duration now = clock_->Elapsed();
+  if (disturbed) warm_up_left_ = kWarmUpSteps;
+  if (warm_up_left_ > 0) {
+    warm_up_left_ -= steps;
+  } else {
+    measured_steps_ += steps;
+    measured_ += now - last_;
+  }
+  last_ = now;
+  if (measured_steps_ < kMeasuredSteps) return;
+  const absl::Duration step = measured_ / measured_steps_;
   while (size_ < kMostStepsPerLaunch && 2 * size_ * step <= kLaunch) size_ *= 2;
   measures_ = false;
 }

@@ -23,7 +23,7 @@ class LaunchSize {
   void Took(int64_t steps, bool disturbed);
 
  private:
-  // Of those in one go, the first ones warm up, and fill what is on its way to the device.
+  // After a disturbance the first ones fill what is on its way to the device, and do not count.
   static constexpr int64_t kWarmUpSteps = 8;
   static constexpr int64_t kMeasuredSteps = 16;
   static constexpr absl::Duration kLaunch = absl::Milliseconds(2);
@@ -31,8 +31,10 @@ class LaunchSize {
   int64_t size_;
   bool measures_;
   const Clock* const clock_;
-  int64_t steps_ = 0;  // In one go.
-  absl::Duration begin_;
+  int64_t warm_up_left_ = kWarmUpSteps;
+  int64_t measured_steps_ = 0;
+  absl::Duration measured_;
+  absl::Duration last_;  // When steps were given last.
 };
 
 }  // namespace tandem

@@ -5,13 +5,18 @@
 namespace tandem {
 namespace {
 
-// What follows from steps that take so long, the first 100 of them.
-int64_t Measured(absl::Duration step, bool disturbed = false) {
+// What follows from steps that take so long, the first 100 of them. After every `disturbed_every` there is
+// something else that takes a second.
+int64_t Measured(absl::Duration step, int64_t disturbed_every = 1000) {
   FakeClock clock{absl::UnixEpoch()};
   LaunchSize launch(0, &clock);
+  int64_t undisturbed = disturbed_every;
   for (int64_t steps = 0; steps < 100; steps += launch.size()) {
+    const bool disturbed = undisturbed >= disturbed_every;
+    if (disturbed) clock.Advance(absl::Seconds(1)), undisturbed = 0;
     clock.Advance(step * launch.size());
-    launch.Took(launch.size(), steps == 0 || disturbed);
+    launch.Took(launch.size(), disturbed);
+    undisturbed += launch.size();
   }
   return launch.size();
 }
@@ -24,8 +29,21 @@ TEST(LaunchSizeTest, IsWhatTakesTwoMilliseconds) {
   EXPECT_EQ(Measured(absl::Nanoseconds(10)), 64);
 }
 
-TEST(LaunchSizeTest, IsNotMeasuredWhereSomethingComesBetweenSteps) {
-  EXPECT_EQ(Measured(absl::Microseconds(60), /*disturbed=*/true), 1);
+TEST(LaunchSizeTest, WhatComesBetweenStepsIsNotMeasured) {
+  // With a report after every 10 steps it takes longer, but comes to the same.
+  EXPECT_EQ(Measured(absl::Microseconds(60), /*disturbed_every=*/10), 32);
+  // Here nothing is ever as it is without reports.
+  EXPECT_EQ(Measured(absl::Microseconds(60), /*disturbed_every=*/1), 1);
+}
+
+TEST(LaunchSizeTest, GroupsThatAnotherReplicaChoseAreMeasured) {
+  FakeClock clock{absl::UnixEpoch()};
+  LaunchSize launch(0, &clock);
+  for (int i = 0; i < 10; ++i) {
+    clock.Advance(32 * absl::Microseconds(60));
+    launch.Took(32, i == 0);
+  }
+  EXPECT_EQ(launch.size(), 32);
 }
 
 TEST(LaunchSizeTest, WhatTheJobSaysCounts) {

@@ -150,6 +150,20 @@ TEST(LossScalingTest, ReplicasThatStepAloneHaveAScaleEachUntilTheyAreAveraged) {
   }
 }
 
+TEST(LossScalingTest, ATrainingThatLearnsNothingEnds) {
+  v1::JobSpec spec = Steep(1);
+  ScaleBy(kHuge, 10, &spec);
+  spec.mutable_training()->mutable_loss_scaling()->set_backoff_factor(0.9999);
+  spec.mutable_training()->clear_epochs();
+  spec.mutable_training()->set_steps(300);
+  spec.mutable_training()->mutable_report()->set_every_steps(7);
+  TrainingRecorder recorder;
+  const absl::Status status = Train(spec, "reference", &recorder);
+  EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
+  EXPECT_THAT(status.message(),
+              HasSubstr("the gradients of the last 203 steps, up to step 203, are not finite"));
+}
+
 TEST(LossScalingTest, ALossThatIsNotFiniteEndsTheTrainingAllTheSame) {
   v1::JobSpec spec = SmallLenet(1);
   spec.mutable_training()->mutable_optimizer()->mutable_nesterov()->set_learning_rate(1e200);

@@ -39,8 +39,8 @@ struct Measurement {
   }
 };
 
-// The sum over the replicas, added in the order of ranks. What it has of the loss's scale is the last one's:
-// see below.
+// The sum over the replicas, added in the order of ranks. What it has of the loss's scale and of
+// skipped steps is of no use: see below.
 inline Measurement TotalOf(const std::vector<Measurement>& replicas) {
   Measurement total;
   for (const Measurement& measurement : replicas) total.Add(measurement);

@@ -22,12 +22,14 @@ std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double fir
                       ", the number of replicas; the first step's is ", first_rate);
 }
 
-std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, const std::string& no_memory) {
+std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, bool planned,
+                       const std::string& no_memory) {
   if (spec.replicas().device_kind() != v1::DEVICE_KIND_GPU ||
       spec.gpu().data() == v1::GpuOptions::DATA_PLACEMENT_HOST_MEMORY) {
     return "";
   }
-  const std::string why = no_memory.empty() ? WhyNotResident(spec, data) : no_memory;
+  std::string why = no_memory.empty() ? WhyNotResident(spec, data) : no_memory;
+  if (why.empty() && !planned) why = "beside all else they are too many for gpu.memory_limit_bytes";
   return why.empty() ? "" : absl::StrCat("the samples stay in the host's memory: ", why);
 }
 

@@ -19,9 +19,10 @@ std::string MemoryNotice(int64_t bytes, int64_t planned_bytes);
 // Of a learning rate that the number of replicas has changed; `first_rate` is the first step's.
 std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double first_rate);
 
-// Of samples that stay on the host though the job is on GPUs and does not ask for that; `no_memory` says what
-// a GPU had too little memory for, or is empty.
-std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, const std::string& no_memory);
+// Of samples that stay on the host though the job is on GPUs and does not ask for that. `planned`: whether
+// the plan has them on the GPU; `no_memory` says what a GPU had too little memory for, or is empty.
+std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, bool planned,
+                       const std::string& no_memory);
 
 }  // namespace tandem
 

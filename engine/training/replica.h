@@ -130,7 +130,7 @@ class Replica {
   absl::Status RunStepsAlike(int64_t step, int64_t count);
   // What parameter_averaging averages after `step`.
   absl::Status Average(int64_t step);
-  bool ScalesLoss() const { return variables_->kind(kLossScale).ok(); }
+  bool ScalesLoss() const { return variables_->kind(kSkippedMeter).ok(); }
   // Where it does: the scale that it begins with.
   absl::Status InitializeLossScale();
   // The meter's sums; cleared.

@@ -12,6 +12,9 @@
 namespace tandem {
 namespace {
 
+// Halved so often, the largest scale is 1 for long.
+constexpr int64_t kMostStepsLeftOut = 200;
+
 double Rate(int64_t samples, double seconds) {
   return seconds > 0 ? static_cast<double>(samples) / seconds : 0;
 }
@@ -96,6 +99,14 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, const AfterStep& aft
         "the training loss is ", progress.training().loss(), " at step ", steps,
         reported_steps_ + 1 < steps ? absl::StrCat(" (it was finite until step ", reported_steps_, ")") : "",
         "; lower the learning rate or look at the data"));
+  }
+  const int64_t taken = steps - reported_steps_;
+  steps_left_out_ = SkippedStepsOf(training_.measurements) >= taken ? steps_left_out_ + taken : 0;
+  if (steps_left_out_ >= kMostStepsLeftOut) {
+    return absl::OutOfRangeError(
+        absl::StrCat("the gradients of the last ", steps_left_out_, " steps, up to step ", steps,
+                     ", are not finite, though the loss is, which is scaled by ", progress.loss_scale(),
+                     ": nothing is learnt; train in bfloat16 or float32, or lower the learning rate"));
   }
   if (observer_ != nullptr) observer_->OnProgress(progress);
   reported_steps_ = steps;

@@ -43,7 +43,8 @@ class Reporter {
   void SetLoads(std::vector<double> loads) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // What replica `rank` measured since the last report up to and with step `steps`, counted from 1 over all
-  // epochs. All replicas call this for the same steps. OUT_OF_RANGE where the mean loss is not finite.
+  // epochs. All replicas call this for the same steps. OUT_OF_RANGE where the mean loss is not finite, or
+  // gradients have not been for 200 steps in a row.
   absl::Status AddTraining(int rank, int64_t steps, const AfterStep& after, Measurement measurement)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -100,6 +101,8 @@ class Reporter {
   Gathering validation_ ABSL_GUARDED_BY(mutex_);
   std::vector<double> loads_ ABSL_GUARDED_BY(mutex_);
   int64_t reported_steps_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Steps in a row, up to the last report, that were left out as their gradients were not finite.
+  int64_t steps_left_out_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration report_time_ ABSL_GUARDED_BY(mutex_);  // Of the last report, or of what came after it.
   // The epoch in progress so far.
   std::vector<Measurement> epoch_shares_ ABSL_GUARDED_BY(mutex_);

@@ -28,7 +28,9 @@ void Join(const v1::Replicas& spec, int replicas, Resumption* resumption) {
                    ": all of them begin with the mean of what those had of their own."));
   resumption->tensors = AverageCheckpoint(std::move(resumption->tensors), shares);
   // The epoch's sums stay whole.
+  const int64_t skipped = SkippedStepsOf(state.epoch_shares);
   state.epoch_shares = {TotalOf(state.epoch_shares)};
+  state.epoch_shares[0].skipped_steps = skipped;
   state.epoch_shares.resize(replicas);
   state.loads.clear();
 }

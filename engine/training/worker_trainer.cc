@@ -291,7 +291,7 @@ void WorkerTrainer::TellOfStart() {
   }
   for (const std::string& notice :
        {MemoryNotice(bytes, planned_bytes_), ScalingNotice(schedule, count(), learning_rate_->Rate(0)),
-        DataNotice(options_.spec, data_.info, no_memory)}) {
+        DataNotice(options_.spec, data_.info, resident_, no_memory)}) {
     if (!notice.empty()) observer_.OnNotice(notice);
   }
 }
@@ -334,6 +334,9 @@ absl::Status WorkerTrainer::Train(int local) {
 }
 
 int64_t WorkerTrainer::MostStepsFrom(int64_t step, int64_t size) const {
+  // Where replicas meet in every step, and where a step has parts, the device is given one at a time anyway.
+  const bool meets = options_.devices.size() > 1 && !dealt().averaging.steps_alone();
+  if (meets || options_.spec.training().accumulation_steps() > 1) return 1;
   if (!resident_ || (load_meter_ != nullptr && step < state_.step + LoadMeter::kSteps)) return 1;
   int64_t most = 1;
   while (most < size && !dealt().averaging.AveragesAfter(step + most - 1)) ++most;

@@ -122,6 +122,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
       std::make_shared<const Authenticator>(std::move(token), daemon->token_file(), daemon->tokens_.get());
   TANDEM_ASSIGN_OR_RETURN(auto credentials, MakeCredentials(options, daemon->authenticator_));
   TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(address));
+  if (metrics.has_value()) TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(*metrics));
   TANDEM_RETURN_IF_ERROR(daemon->TakeOverJobs(options));
   TANDEM_RETURN_IF_ERROR(daemon->Serve(options, address, std::move(credentials)));
   TANDEM_RETURN_IF_ERROR(daemon->Monitor(options, metrics.has_value() ? &*metrics : nullptr));
@@ -281,14 +282,18 @@ void Daemon::CheckGpusOf(const std::string& job_id, int32_t attempt) {
   for (v1::Device& device : inventory_->Devices()) {
     const auto& jobs = device.jobs();
     if (!device.has_gpu() || std::find(jobs.begin(), jobs.end(), JobName(job_id)) == jobs.end()) continue;
+    // Somebody knows why already.
+    if (device.state() == v1::DEVICE_STATE_EXCLUDED) continue;
     const absl::Status answers = gpus_->Refresh(device.mutable_gpu());
     if (answers.ok()) {
       answering.push_back(std::move(device));
-    } else if (device.state() != v1::DEVICE_STATE_EXCLUDED) {
+    } else {
       ExcludeGpu(device.name(), absl::StrCat("A worker failed on it, and now its driver says: ",
                                              answers.message(), ". See dmesg."));
     }
   }
+  // Not behind the checks of other jobs' GPUs.
+  if (answering.empty()) return scheduler_->ReleaseLease(job_id, attempt, /*crashed=*/true);
   prober_->Post(answering, [this, job_id, attempt, answering](const std::vector<absl::Status>& found) {
     for (size_t i = 0; i < found.size(); ++i) {
       const std::string& device = answering[i].name();

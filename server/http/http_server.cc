@@ -26,6 +26,8 @@ const char* ReasonPhrase(int status) {
 }
 
 void Answer(mg_connection* connection, const HttpPage& response, bool with_body) {
+  // What else of the request comes is not waited for.
+  mg_disable_connection_keep_alive(connection);
   const std::string head = absl::StrCat(
       "HTTP/1.1 ", response.status, " ", ReasonPhrase(response.status),
       "\r\nContent-Type: ", response.content_type, "\r\nContent-Length: ", response.body.size(),

@@ -162,7 +162,8 @@ void JobMetrics::OnStateChange(const std::string& id, const v1::JobEvent& event)
               {"reason", LabelOf(v1::StateReason_Name(change.reason()), "STATE_REASON_")}})
         .Increment();
   }
-  if (change.reason() == v1::STATE_REASON_WORKER_LOST || change.reason() == v1::STATE_REASON_RESTARTING) {
+  if (change.reason() == v1::STATE_REASON_WORKER_LOST || change.reason() == v1::STATE_REASON_RESTARTING ||
+      change.reason() == v1::STATE_REASON_WORKER_START_FAILED) {
     worker_losses_.Increment();
   }
   if (change.reason() == v1::STATE_REASON_RESTARTING) restarts_.Increment();

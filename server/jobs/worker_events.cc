@@ -127,7 +127,6 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
       *event.mutable_epoch() = report.epoch();
       *job->mutable_last_epoch() = report.epoch();
       if (report.epoch().has_best()) *job->mutable_best() = report.epoch().best();
-      job->clear_restarts();
       break;
     case WorkerEvent::kArtifact:
       *event.mutable_artifact() = report.artifact();
@@ -138,6 +137,8 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
       break;
     case WorkerEvent::kCheckpoint:
       *event.mutable_checkpoint() = report.checkpoint();
+      // Only what the next attempt need not do again is progress.
+      if (report.checkpoint().epoch() > job->last_checkpoint().epoch()) job->clear_restarts();
       *job->mutable_last_checkpoint() = report.checkpoint();
       TANDEM_RETURN_IF_ERROR(KeepCheckpoint(report.checkpoint(), transaction, &changes->job));
       break;

@@ -73,7 +73,7 @@ absl::Status LoseWorker(Transaction* transaction, const WorkerLoss& loss,
                            ? loss.message
                            : absl::StrCat(Sentence(loss.message), " It had been started again ",
                                           job.restarts(), job.restarts() == 1 ? " time" : " times",
-                                          " since it last finished ", "an epoch, or began."),
+                                          " since a checkpoint last had a new epoch, or it began."),
                        loss.time, loss.summary);
   }
 }

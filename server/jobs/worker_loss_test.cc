@@ -96,16 +96,31 @@ TEST_F(WorkerLossTest, GoesOnAsOftenAsItMay) {
   EXPECT_EQ(jobs_.Resume(id)->restarts(), 0);
 }
 
-TEST_F(WorkerLossTest, IsCountedAnewAfterAnEpoch) {
+TEST_F(WorkerLossTest, IsCountedAnewAfterACheckpointOfAnotherEpoch) {
   const std::string id = StartingJob(1);
   for (int attempt = 1; attempt <= 3; ++attempt) {
     internal::v1::WorkerEvent epoch = MakeWorkerEvent(2);
     epoch.mutable_epoch()->set_epoch(attempt);
-    ASSERT_TRUE(jobs_.Apply(id, attempt, {Started(1), epoch}).ok());
+    internal::v1::WorkerEvent checkpoint = CheckpointOf(3, 10 * attempt);
+    checkpoint.mutable_checkpoint()->set_epoch(attempt);
+    ASSERT_TRUE(jobs_.Apply(id, attempt, {Started(1), epoch, checkpoint}).ok());
     const v1::Job job = *Lose(id, attempt, v1::STATE_REASON_WORKER_LOST);
     EXPECT_EQ(job.state(), v1::JOB_STATE_QUEUED);
     EXPECT_EQ(job.restarts(), 1);
     ASSERT_TRUE(jobs_.Schedule(id).ok());
+  }
+}
+
+// Its next attempt has to train it again, and may die as this one did.
+TEST_F(WorkerLossTest, AnEpochWithoutACheckpointCountsForNothing) {
+  const std::string id = StartingJob(1);
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    internal::v1::WorkerEvent epoch = MakeWorkerEvent(2);
+    epoch.mutable_epoch()->set_epoch(1);
+    ASSERT_TRUE(jobs_.Apply(id, attempt, {Started(1), epoch}).ok());
+    const v1::Job job = *Lose(id, attempt, v1::STATE_REASON_WORKER_LOST);
+    EXPECT_EQ(job.state(), attempt == 1 ? v1::JOB_STATE_QUEUED : v1::JOB_STATE_FAILED);
+    if (attempt == 1) ASSERT_TRUE(jobs_.Schedule(id).ok());
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -45,8 +46,16 @@ absl::Status LinkFile(const std::string& from, const std::string& to) {
   if (errno != EPERM && errno != EXDEV && errno != EMLINK && errno != ENOTSUP) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot link ", from, " to ", to));
   }
-  TANDEM_ASSIGN_OR_RETURN(const std::string content, Env::Real()->ReadFile(from));
-  return WriteFileAtomically(Env::Real(), to, [&](WritableFile& file) { return file.Append(content); });
+  std::ifstream source(from, std::ios::binary);
+  if (!source) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", from));
+  return WriteFileAtomically(Env::Real(), to, [&](WritableFile& file) -> absl::Status {
+    std::string piece(size_t{1} << 20, '\0');
+    while (source.read(piece.data(), static_cast<std::streamsize>(piece.size())) || source.gcount() > 0) {
+      TANDEM_RETURN_IF_ERROR(file.Append(absl::string_view(piece).substr(0, source.gcount())));
+    }
+    if (source.bad()) return absl::InternalError(absl::StrCat("cannot read all of ", from));
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace

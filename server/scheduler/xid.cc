@@ -26,9 +26,10 @@ constexpr Known kKnown[] = {
      "(nvidia-smi --gpu-reset); if it comes again, have it replaced."},
     {61, false, "The GPU's own controller gave a warning; restart the machine if jobs on it fail."},
     {62, true, "The GPU's own controller has stopped. Restart the machine."},
-    {63, true,
+    {63, false,
      "A bad place in the GPU's memory was found and will be left out after the next reset. Reset the GPU "
-     "(nvidia-smi --gpu-reset)."},
+     "when it is "
+     "free (nvidia-smi --gpu-reset)."},
     {64, true,
      "A bad place in the GPU's memory could not be marked to be left out. Reset the GPU; if it comes again, "
      "have it replaced."},

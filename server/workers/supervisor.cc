@@ -551,7 +551,6 @@ void WorkerSupervisor::NoteEnd(Worker& worker, int index, const WorkerProcess::E
                                      done ? " without saying how training ended." : ".");
   // A full disk, mostly: no fault of the worker's.
   if (end.exit_code == kWorkerSpoolFailed) worker.lost_reason = v1::STATE_REASON_IO_ERROR;
-  // Another one would find the same.
   if (end.exit_code == kWorkerBadLaunch) worker.lost_reason = v1::STATE_REASON_WORKER_START_FAILED;
   if (end.exit_code > 0 || (end.signal != 0 && end.signal != SIGKILL && end.signal != SIGTERM)) {
     const std::string line = LastLogLine(worker.folder.LogPath(index));

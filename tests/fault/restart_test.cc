@@ -158,7 +158,7 @@ TEST_F(RestartTest, TheDelayOutlivesTheDaemon) {
     ASSERT_TRUE(WaitUntil([&] { return api.Get(job).state() == v1::JOB_STATE_QUEUED; }, kPatience));
   }
   EXPECT_THAT(cli_.Run({"queue"}).out, HasSubstr("Its worker was lost; it starts again in "));
-  EXPECT_THAT(cli_.Run({"describe", job}).out, HasSubstr("3 of 100 since it last finished an epoch"));
+  EXPECT_THAT(cli_.Run({"describe", job}).out, HasSubstr("3 of 100 since a checkpoint last had a new epoch"));
   const v1::Job before = api.Get(job);
   daemon_.Kill();
   ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();

@@ -307,9 +307,11 @@ absl::Status CudaExecutable::RunSeveral(int64_t runs, InputsOfRun inputs_of, Com
     if (may_run_together_ && runs_ > 0 && profile_events_.empty()) {
       while (2 * together <= std::min(runs - done, kMostTogether)) together *= 2;
     }
-    if (together > 1 && !MakeRows().ok()) {
-      may_run_together_ = false;  // For want of memory.
-      together = 1;
+    if (together > 1) {
+      const absl::Status made = MakeRows();
+      if (!made.ok() && !absl::IsResourceExhausted(made)) return made;
+      may_run_together_ = made.ok();
+      if (!made.ok()) together = 1;
     }
     TANDEM_RETURN_IF_ERROR(together == 1 ? Run(inputs_from(0), communicator)
                                          : RunTogether(together, inputs_from));
