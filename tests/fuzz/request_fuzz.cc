@@ -20,6 +20,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/daemon/daemon.h"
+#include "server/daemon/service_manager.h"
 #include "server/rpc/lifecycle.h"
 #include "tandem/v1/daemon_service.pb.h"
 #include "tandem/v1/dataset_service.pb.h"
@@ -66,7 +67,7 @@ class RunningDaemon {
     options.threads_per_cpu_device = 1;
     options.fetch_from = {};
     options.worker_program = "/bin/false";
-    auto daemon = Daemon::Start(options, &lifecycle_);
+    auto daemon = Daemon::Start(options, &lifecycle_, &service_manager_);
     if (!daemon.ok()) Wrong(daemon.status().ToString());
     daemon_ = *std::move(daemon);
     std::ifstream(daemon_->token_file()) >> token_;
@@ -127,6 +128,7 @@ class RunningDaemon {
 
  private:
   Lifecycle lifecycle_;
+  ServiceManager service_manager_;
   std::unique_ptr<Daemon> daemon_;
   std::string token_;
   std::shared_ptr<grpc::Channel> channel_;
