@@ -120,7 +120,9 @@ TEST_F(WorkerLossTest, AnEpochWithoutACheckpointCountsForNothing) {
     ASSERT_TRUE(jobs_.Apply(id, attempt, {Started(1), epoch}).ok());
     const v1::Job job = *Lose(id, attempt, v1::STATE_REASON_WORKER_LOST);
     EXPECT_EQ(job.state(), attempt == 1 ? v1::JOB_STATE_QUEUED : v1::JOB_STATE_FAILED);
-    if (attempt == 1) ASSERT_TRUE(jobs_.Schedule(id).ok());
+    if (attempt == 1) {
+      ASSERT_TRUE(jobs_.Schedule(id).ok());
+    }
   }
 }
 
