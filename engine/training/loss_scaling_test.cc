@@ -161,7 +161,7 @@ TEST(LossScalingTest, ATrainingThatLearnsNothingEnds) {
   const absl::Status status = Train(spec, "reference", &recorder);
   EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
   EXPECT_THAT(status.message(),
-              HasSubstr("the gradients of the last 203 steps, up to step 203, are not finite"));
+              HasSubstr("the gradients of the last 200 steps, up to step 200, are not finite"));
 }
 
 TEST(LossScalingTest, ALossThatIsNotFiniteEndsTheTrainingAllTheSame) {

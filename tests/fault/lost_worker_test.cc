@@ -185,9 +185,6 @@ TEST_F(LostWorkerTest, WhatCannotBeShared) {
   v1::JobSpec spec = SmallJob({.replicas = 2});
   spec.mutable_replicas()->set_workers(3);
   EXPECT_THAT(api.TryCreate(spec).error_message(), HasSubstr("replicas.workers"));
-  spec.mutable_replicas()->set_workers(2);
-  spec.mutable_replicas()->set_auto_worker_load(true);
-  EXPECT_THAT(api.TryCreate(spec).error_message(), HasSubstr("auto_worker_load"));
 }
 
 bool ParseFlags(int argc, char** argv) {
