@@ -1,6 +1,7 @@
 // Runs golden cases on the backends: by default those of tests/golden/data, which must all pass.
 //
-//   golden_test [--dir=FOLDER] [--backend=reference|cpu|cpu-bfloat16|gpu|gpu-bfloat16|gpu-float16] [--case=KIND/NAME]
+//   golden_test [--dir=FOLDER] [--backend=reference|cpu|cpu-bfloat16|gpu|gpu-bfloat16|gpu-float16]
+//   [--case=KIND/NAME]
 //
 // With --dir, cases of types and settings that the engine does not offer yet are counted and named, but do
 // not fail. One that the engine offers but this program does not understand fails.
@@ -127,7 +128,8 @@ int Main(int argc, char** argv) {
       flags.golden_case = std::string(argument);
     } else {
       std::cerr << "unknown argument " << argument << "; usage: golden_test [--dir=FOLDER] "
-                << "[--backend=reference|cpu|cpu-bfloat16|gpu|gpu-bfloat16|gpu-float16] [--case=KIND/NAME]" << std::endl;
+                << "[--backend=reference|cpu|cpu-bfloat16|gpu|gpu-bfloat16|gpu-float16] [--case=KIND/NAME]"
+                << std::endl;
       return 2;
     }
   }

@@ -90,8 +90,9 @@ absl::Status CollectiveCommunicator::Finish(absl::Status status) {
     // NCCL does not know of ranks that have failed elsewhere.
     if (status.ok()) status = host_->status();
     if (status.ok() && absl::Now() > deadline) {
-      status = absl::DeadlineExceededError(absl::StrCat("rank ", rank(), " has waited for its GPU for ",
-                                                        absl::FormatDuration(kCallLimit), " in a collective"));
+      status =
+          absl::DeadlineExceededError(absl::StrCat("rank ", rank(), " has waited for its GPU for ",
+                                                   absl::FormatDuration(kCallLimit), " in a collective"));
     }
   }
   // What came first, this or an abort, is what all ranks say.

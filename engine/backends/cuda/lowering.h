@@ -60,7 +60,8 @@ struct Step {
   // Called once, when all buffers have their memory; may put work into the stream. What `run` captures and
   // bind sets is shared through a pointer.
   std::function<absl::Status(const RunContext&)> bind = {};
-  // What bind keeps the addresses of. Of all else `run` asks in every run: a graph's inputs may lie elsewhere.
+  // What bind keeps the addresses of. Of all else `run` asks in every run: a graph's inputs may lie
+  // elsewhere.
   std::vector<Region> bound = {};
   // It waits for the stream and does something on the host, in every run.
   bool on_host = false;
