@@ -112,7 +112,7 @@ run_bazel_tests "" "${whole_flags[@]}" //...
 heading "Whole-system scripts"
 TANDEM_BIN_DIR=$(readlink -f bazel-bin)
 export TANDEM_BIN_DIR TANDEM_WHOLE=$whole
-for script in tests/integration/*.sh tests/accuracy/*.sh tests/gpu/report_test.py; do
+for script in tests/integration/*.sh tests/fault/*.sh tests/accuracy/*.sh tests/gpu/report_test.py; do
   if [[ -x $script ]]; then
     printf -- '-- %s\n' "$script"
     check "$script" "$script"

@@ -149,7 +149,7 @@ void AddCommands(CLI::App& app, Session& session, int& exit_code) {
        {AddInit, AddValidate, AddSubmit, AddSweep, AddWatch, AddList, AddQueue, AddDescribe, AddLogs,
         AddDownload, AddPause, AddResume, AddCheckpoints, AddFork, AddPriority, AddCancel, AddDelete}},
       {"Models", {AddEvaluate, AddPredict}},
-      {"Daemon", {AddDevices, AddDatasets, AddTokens, AddDoctor, AddShutdown}},
+      {"Daemon", {AddDevices, AddDatasets, AddTokens, AddBackup, AddDoctor, AddShutdown}},
       {"Other", {AddVersion, AddCompletion}},
   };
   for (const auto& [group, adders] : groups) {

@@ -114,6 +114,17 @@ TEST_F(MachineTest, LimitsAreTooSmall) {
   EXPECT_THAT(found, HasSubstr("workers will be killed"));
 }
 
+TEST_F(MachineTest, TheWorkersSandbox) {
+  root_.Write("proc/sys/kernel/seccomp/actions_avail", "kill_process errno allow\n");
+  EXPECT_THAT(Check(), HasSubstr("ok worker sandbox: the kernel filters system calls\n"));
+  root_.Write("sys/kernel/security/lsm", "capability,landlock,yama\n");
+  EXPECT_THAT(Check(), HasSubstr("ok worker sandbox: the kernel has Landlock and filters system calls\n"));
+  root_.Write("sys/kernel/security/lsm", "capability,yama\n");
+  EXPECT_THAT(Check(), HasSubstr("note worker sandbox: the kernel has no Landlock, so workers"));
+  std::filesystem::remove(root_.path() + "/proc/sys/kernel/seccomp/actions_avail");
+  EXPECT_THAT(Check(), HasSubstr("the kernel has no Landlock and no filters of system calls (seccomp), so"));
+}
+
 TEST_F(MachineTest, TheGpuDriver) {
   root_.Write("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
   root_.Write("sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");

@@ -219,6 +219,7 @@ TEST(PlainDisplayTest, AJobGoesOnAfterAPauseAndAFailureAndReportsAtItsEnd) {
   summary.set_training_seconds(9);
   summary.set_validation_seconds(0.5);
   summary.set_images_per_second(12345);
+  summary.mutable_validation()->set_loss(0.75);
   summary.mutable_best()->set_epoch(1);
   summary.mutable_best()->set_step(100);
   summary.mutable_best()->set_metric("loss");
@@ -234,7 +235,7 @@ its log: tandem logs lenet-1
 go on from its last checkpoint with: tandem resume lenet-1
 running: Training goes on from step 100.
 step 150  val loss 0.5000  0.25 s
-succeeded after 0.00 s
+succeeded after 0.00 s: validation loss 0.7500
 stopped early: No better.
 trained 2 epochs, 200 steps in 9.00 s (12,345 images/s), validation 0.50 s
 best validation loss 0.2500, in epoch 1 (step 100)

@@ -41,20 +41,32 @@ std::string BestText(const v1::BestResult& best) {
                       FormatCount(best.step()), ")");
 }
 
+namespace {
+
+// What the job was measured to be when it ended: ": validation loss 0.2500, accuracy 0.9000"; empty where
+// nobody knows. The finished network may have been validated after its last epoch.
+std::string LastMeasures(const JobProgress& job, const Style& style) {
+  const v1::TrainingSummary& summary = job.last_change().summary();
+  const v1::EpochSummary epoch = job.last_epoch().value_or(v1::EpochSummary());
+  const bool validated = summary.has_validation() || epoch.has_validation();
+  if (!validated && !epoch.has_training()) return "";
+  const v1::Evaluation& evaluation = summary.has_validation()
+                                         ? summary.validation()
+                                         : (epoch.has_validation() ? epoch.validation() : epoch.training());
+  const std::string metric = MainMetric(evaluation);
+  return absl::StrCat(
+      ": ", validated ? "validation" : "training", " loss ", FormatMeasure(evaluation.loss()),
+      metric.empty()
+          ? ""
+          : absl::StrCat(", ", metric, " ", style.Bold(FormatMeasure(evaluation.metrics().at(metric)))));
+}
+
+}  // namespace
+
 std::string JobEnding(const JobProgress& job, const std::string& id, const Style& style) {
   std::string text = absl::StrCat(ColoredState(job.state(), style), " after ", FormatElapsed(job.Elapsed()));
   if (job.state() == v1::JOB_STATE_SUCCEEDED) {
-    if (job.last_epoch().has_value()) {
-      const v1::EpochSummary& epoch = *job.last_epoch();
-      const v1::Evaluation& evaluation = epoch.has_validation() ? epoch.validation() : epoch.training();
-      const std::string metric = MainMetric(evaluation);
-      absl::StrAppend(&text, ": ", epoch.has_validation() ? "validation" : "training", " loss ",
-                      FormatMeasure(evaluation.loss()));
-      if (!metric.empty()) {
-        absl::StrAppend(&text, ", ", metric, " ", style.Bold(FormatMeasure(evaluation.metrics().at(metric))));
-      }
-    }
-    text += "\n";
+    absl::StrAppend(&text, LastMeasures(job, style), "\n");
     if (job.last_change().has_summary()) {
       const v1::TrainingSummary& summary = job.last_change().summary();
       if (job.last_change().reason() != v1::STATE_REASON_COMPLETED) {

@@ -10,13 +10,16 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "client/cli/format.h"
 
@@ -196,6 +199,27 @@ void CheckControlGroup(int64_t pid, const std::string& root, const std::vector<v
   }
 }
 
+// What workers can be confined with; `tandemd --check` knows, too, which options it has.
+void CheckSandbox(const std::string& root, Findings* findings) {
+  const std::string modules = Read(root + "/sys/kernel/security/lsm");
+  const std::string actions = Read(root + "/proc/sys/kernel/seccomp/actions_avail");
+  std::vector<absl::string_view> missing;
+  // Only root may read the first in some places.
+  if (!modules.empty() && !absl::StrContains(modules, "landlock")) missing.push_back("Landlock");
+  if (!absl::StrContains(actions, "errno")) missing.push_back("filters of system calls (seccomp)");
+  if (missing.empty()) {
+    AddFine(findings, "worker sandbox",
+            modules.empty() ? "the kernel filters system calls"
+                            : "the kernel has Landlock and filters system calls");
+    return;
+  }
+  AddNote(findings, "worker sandbox",
+          absl::StrCat("the kernel has no ", absl::StrJoin(missing, " and no "),
+                       ", so workers are confined only in part"),
+          "Linux 5.13 or newer has both; Landlock must be named in the kernel's lsm= parameter where there "
+          "is one");
+}
+
 void CheckDriver(const std::string& root, int64_t gpus, Findings* findings) {
   std::error_code error;
   int64_t cards = 0;
@@ -248,6 +272,7 @@ Findings CheckMachine(const v1::Daemon& daemon, const std::vector<v1::Device>& d
   const int64_t pid = DaemonProcess(daemon, root);
   CheckLimits(pid, root, &findings);
   CheckControlGroup(pid, root, devices, &findings);
+  CheckSandbox(root, &findings);
   CheckDriver(root, gpus, &findings);
   return findings;
 }

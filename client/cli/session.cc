@@ -117,6 +117,8 @@ absl::StatusOr<client::Client*> Session::Connect() {
   client_ = *std::move(client);
   fetch_display_ = std::make_unique<FetchDisplay>(terminal_, structured(), style_);
   client_->SetFetchObserver(fetch_display_.get());
+  wait_display_ = std::make_unique<WaitDisplay>(terminal_);
+  client_->SetWaitObserver(wait_display_.get());
   return client_.get();
 }
 
@@ -143,7 +145,12 @@ std::string Session::Explain(const absl::Status& status) {
       break;
     case absl::StatusCode::kUnauthenticated:
       if (token_problem_.empty()) {
-        text = absl::StrCat("the daemon at ", address, " does not accept the token in ", token_file_, "\n");
+        text = absl::StrCat("the daemon at ", address, " does not accept the token in ", token_file_);
+        // Of one that was right once it says more.
+        if (absl::StrContains(status.message(), " expired at ")) {
+          return absl::StrCat(text, ": ", status.message(), "\n");
+        }
+        text += "\n";
       } else {
         text = absl::StrCat("the daemon at ", address, " wants its token: ", token_problem_, "\n");
       }

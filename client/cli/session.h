@@ -13,6 +13,7 @@
 #include "client/cli/printable.h"
 #include "client/cli/style.h"
 #include "client/cli/terminal.h"
+#include "client/cli/wait_display.h"
 #include "client/lib/client.h"
 
 namespace tandem::cli {
@@ -78,6 +79,7 @@ class Session {
   const Style style_;
   // Before the client, which it outlives.
   std::unique_ptr<FetchDisplay> fetch_display_;
+  std::unique_ptr<WaitDisplay> wait_display_;
   std::unique_ptr<client::Client> client_;
   std::string token_file_;
   std::string token_problem_;

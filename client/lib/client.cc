@@ -15,6 +15,8 @@ constexpr absl::Duration kShutdownTimeout = absl::Minutes(10);
 // Of what reads a whole data set.
 constexpr absl::Duration kReadingTimeout = absl::Minutes(10);
 constexpr int kLargestPage = 1000;
+// Of one call that the daemon refuses for a moment again and again.
+constexpr absl::Duration kMostWaiting = absl::Seconds(30);
 
 }  // namespace
 
@@ -47,13 +49,30 @@ absl::StatusOr<Response> Client::Call(Stub& stub,
                                       grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                                    Response*),
                                       const Request& request, absl::Duration timeout) {
-  grpc::ClientContext context;
-  Prepare(&context);
-  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
-  Response response;
-  if (grpc::Status status = (stub.*method)(&context, request, &response); !status.ok())
-    return FromGrpcStatus(status);
-  return response;
+  const absl::Time give_up = absl::Now() + kMostWaiting;
+  while (true) {
+    grpc::ClientContext context;
+    Prepare(&context);
+    context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+    Response response;
+    const grpc::Status status = (stub.*method)(&context, request, &response);
+    if (status.ok()) return response;
+    const absl::Status error = FromGrpcStatus(status);
+    // What is refused so had no effect.
+    if (!AwaitRetry(error, give_up)) return error;
+  }
+}
+
+bool Client::AwaitRetry(const absl::Status& status, absl::Time give_up) const {
+  const absl::optional<absl::Duration> delay = ShortRetryDelay(status);
+  if (!delay.has_value() || absl::Now() + *delay > give_up) return false;
+  if (wait_observer_ != nullptr) wait_observer_->OnAskedToWait(status, *delay);
+  const absl::Time end = absl::Now() + *delay;
+  for (absl::Time now = absl::Now(); now < end; now = absl::Now()) {
+    if (wait_observer_ != nullptr && !wait_observer_->KeepWaiting()) return false;
+    absl::SleepFor(std::min(end - now, absl::Milliseconds(100)));
+  }
+  return true;
 }
 
 absl::StatusOr<v1::Job> Client::CreateJob(const v1::JobSpec& spec, absl::string_view request_id,
@@ -256,6 +275,18 @@ absl::StatusOr<v1::Token> Client::RevokeToken(absl::string_view name) {
   v1::RevokeTokenRequest request;
   request.set_name(std::string(name));
   return Call(*daemon_, &v1::DaemonService::Stub::RevokeToken, request, timeout_);
+}
+
+absl::StatusOr<v1::Backup> Client::CreateBackup() {
+  return Call(*daemon_, &v1::DaemonService::Stub::CreateBackup, v1::CreateBackupRequest(),
+              std::max(timeout_, kReadingTimeout));
+}
+
+absl::StatusOr<std::vector<v1::Backup>> Client::ListBackups() {
+  absl::StatusOr<v1::ListBackupsResponse> response =
+      Call(*daemon_, &v1::DaemonService::Stub::ListBackups, v1::ListBackupsRequest(), timeout_);
+  if (!response.ok()) return response.status();
+  return std::vector<v1::Backup>(response->backups().begin(), response->backups().end());
 }
 
 absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets() {

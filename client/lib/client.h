@@ -15,6 +15,7 @@
 #include "client/lib/connection.h"
 #include "client/lib/resumable_stream.h"
 #include "client/lib/upload_plan.h"
+#include "client/lib/wait_observer.h"
 #include "client/lib/while_fetching.h"
 #include "tandem/v1/daemon_service.grpc.pb.h"
 #include "tandem/v1/dataset_service.grpc.pb.h"
@@ -64,6 +65,10 @@ class Client {
   // the first call; it outlives the client.
   void SetFetchObserver(FetchObserver* observer) { fetch_observer_ = observer; }
 
+  // Told when the daemon refuses a call for a moment, as where a user calls too often; the call is made
+  // again, for half a minute at most. Null: it waits unseen. Before the first call; it outlives the client.
+  void SetWaitObserver(WaitObserver* observer) { wait_observer_ = observer; }
+
   absl::StatusOr<v1::Job> CreateJob(const v1::JobSpec& spec, absl::string_view request_id,
                                     bool validate_only);
   absl::StatusOr<v1::Job> GetJob(absl::string_view name);
@@ -102,6 +107,9 @@ class Client {
   absl::StatusOr<std::vector<v1::Token>> ListTokens();
   // "tokens/<user>".
   absl::StatusOr<v1::Token> RevokeToken(absl::string_view name);
+  // The daemon reads its database twice for it, which may take minutes.
+  absl::StatusOr<v1::Backup> CreateBackup();
+  absl::StatusOr<std::vector<v1::Backup>> ListBackups();
   absl::StatusOr<std::vector<v1::Dataset>> ListDatasets();
   // The daemon reads the whole data set for it, which may take minutes.
   absl::StatusOr<v1::Dataset> GetDataset(absl::string_view name);
@@ -157,6 +165,8 @@ class Client {
          std::shared_ptr<grpc::Channel> channel);
 
   void Prepare(grpc::ClientContext* context) const;
+  // Waits until a call that ended so may be made again. False: it may not, or not before `give_up`.
+  bool AwaitRetry(const absl::Status& status, absl::Time give_up) const;
   // A call with an answer: `method` of `stub`, with the token and within `timeout`.
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> Call(Stub& stub,
@@ -179,6 +189,7 @@ class Client {
   const std::unique_ptr<v1::DatasetService::Stub> datasets_;
   const std::unique_ptr<v1::SweepService::Stub> sweeps_;
   FetchObserver* fetch_observer_ = nullptr;
+  WaitObserver* wait_observer_ = nullptr;
 };
 
 }  // namespace tandem::client

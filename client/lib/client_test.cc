@@ -9,6 +9,8 @@
 #include "client/lib/fake_daemon.h"
 #include "client/lib/status_details.h"
 #include "gmock/gmock.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "gtest/gtest.h"
 
 namespace tandem::client {
@@ -50,6 +52,76 @@ class CountingObserver : public StreamObserver {
   int lost = 0;
   int restored = 0;
 };
+
+// A refusal that says when to come again.
+grpc::Status ComeAgain(absl::Duration delay) {
+  google::rpc::RetryInfo retry;
+  retry.mutable_retry_delay()->set_seconds(absl::ToInt64Seconds(delay));
+  retry.mutable_retry_delay()->set_nanos(
+      static_cast<int32_t>(absl::ToInt64Nanoseconds(delay) % 1'000'000'000));
+  google::rpc::Status details;
+  details.set_code(static_cast<int>(grpc::StatusCode::RESOURCE_EXHAUSTED));
+  details.add_details()->PackFrom(retry);
+  return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too often", details.SerializeAsString());
+}
+
+class CountingWaits : public WaitObserver {
+ public:
+  void OnAskedToWait(const absl::Status& why, absl::Duration wait) override {
+    EXPECT_EQ(why.message(), "too often");
+    waited += wait;
+    ++waits;
+  }
+  bool KeepWaiting() override { return keep_waiting; }
+  int waits = 0;
+  absl::Duration waited;
+  bool keep_waiting = true;
+};
+
+TEST(ClientTest, WaitsWhereTheDaemonAsksForIt) {
+  FakeDaemon daemon;
+  int calls = 0;
+  absl::Duration delay = absl::Milliseconds(30);
+  daemon.get_job = [&](const v1::GetJobRequest& request, v1::Job* job) {
+    if (++calls <= 2) return ComeAgain(delay);
+    job->set_name(request.name());
+    return grpc::Status::OK;
+  };
+  const auto client = Connect(daemon.address());
+  CountingWaits waits;
+  client->SetWaitObserver(&waits);
+  const absl::Time begin = absl::Now();
+  EXPECT_EQ(client->GetJob("jobs/a")->name(), "jobs/a");
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(waits.waits, 2);
+  EXPECT_EQ(waits.waited, absl::Milliseconds(60));
+  EXPECT_GE(absl::Now() - begin, absl::Milliseconds(60));
+  // Longer than anybody waits: the user decides.
+  calls = 0;
+  delay = absl::Seconds(11);
+  EXPECT_TRUE(absl::IsResourceExhausted(client->GetJob("jobs/a").status()));
+  EXPECT_EQ(calls, 1);
+  // Who is told to stop does not wait on.
+  calls = 0;
+  delay = absl::Seconds(9);
+  waits.keep_waiting = false;
+  EXPECT_TRUE(absl::IsResourceExhausted(client->GetJob("jobs/a").status()));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(ClientTest, StreamsAreTakenUpWhereTheDaemonAsksForAMoment) {
+  FakeDaemon daemon;
+  std::atomic<int> calls = 0;
+  daemon.watch_job = [&](const v1::WatchJobRequest&, grpc::ServerContext*,
+                         grpc::ServerWriter<v1::JobEvent>* writer) {
+    if (++calls <= 2) return ComeAgain(absl::Milliseconds(10));
+    writer->Write(Event(1, /*terminal=*/true));
+    return grpc::Status::OK;
+  };
+  CountingObserver observer;
+  EXPECT_TRUE(Connect(daemon.address())->WatchJob("jobs/a", 0, observer, [](const v1::JobEvent&) {}).ok());
+  EXPECT_EQ(calls, 3);
+}
 
 TEST(ClientTest, ErrorsKeepTheirFields) {
   FakeDaemon daemon;

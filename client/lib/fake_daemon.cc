@@ -184,6 +184,26 @@ grpc::Status FakeDaemon::UploadFiles(grpc::ServerContext* context,
   return Answer(context, upload_files, reader, response);
 }
 
+grpc::Status FakeDaemon::CreateBackup(grpc::ServerContext* context, const v1::CreateBackupRequest* request,
+                                      v1::Backup* backup) {
+  return Answer(context, create_backup, *request, backup);
+}
+
+grpc::Status FakeDaemon::ListBackups(grpc::ServerContext* context, const v1::ListBackupsRequest*,
+                                     v1::ListBackupsResponse* response) {
+  return Answer(context, list_backups, response);
+}
+
+grpc::Status FakeDaemon::CreateToken(grpc::ServerContext* context, const v1::CreateTokenRequest* request,
+                                     v1::CreateTokenResponse* response) {
+  return Answer(context, create_token, *request, response);
+}
+
+grpc::Status FakeDaemon::ListTokens(grpc::ServerContext* context, const v1::ListTokensRequest*,
+                                    v1::ListTokensResponse* response) {
+  return Answer(context, list_tokens, response);
+}
+
 grpc::Status FakeDaemon::Shutdown(grpc::ServerContext* context, const v1::ShutdownRequest* request,
                                   v1::ShutdownResponse* response) {
   return Answer(context, shutdown, *request, response);

@@ -69,6 +69,10 @@ class FakeDaemon : public v1::JobService::Service,
   std::function<grpc::Status(const v1::GetSweepRequest&, v1::Sweep*)> get_sweep;
   std::function<grpc::Status(const v1::ListSweepsRequest&, v1::ListSweepsResponse*)> list_sweeps;
   std::function<grpc::Status(const v1::CancelSweepRequest&, v1::Sweep*)> cancel_sweep;
+  std::function<grpc::Status(const v1::CreateBackupRequest&, v1::Backup*)> create_backup;
+  std::function<grpc::Status(v1::ListBackupsResponse*)> list_backups;
+  std::function<grpc::Status(const v1::CreateTokenRequest&, v1::CreateTokenResponse*)> create_token;
+  std::function<grpc::Status(v1::ListTokensResponse*)> list_tokens;
   std::function<grpc::Status(const v1::ShutdownRequest&, v1::ShutdownResponse*)> shutdown;
 
  private:
@@ -127,6 +131,14 @@ class FakeDaemon : public v1::JobService::Service,
                           v1::ListSweepsResponse* response) override;
   grpc::Status CancelSweep(grpc::ServerContext* context, const v1::CancelSweepRequest* request,
                            v1::Sweep* sweep) override;
+  grpc::Status CreateBackup(grpc::ServerContext* context, const v1::CreateBackupRequest* request,
+                            v1::Backup* backup) override;
+  grpc::Status ListBackups(grpc::ServerContext* context, const v1::ListBackupsRequest* request,
+                           v1::ListBackupsResponse* response) override;
+  grpc::Status CreateToken(grpc::ServerContext* context, const v1::CreateTokenRequest* request,
+                           v1::CreateTokenResponse* response) override;
+  grpc::Status ListTokens(grpc::ServerContext* context, const v1::ListTokensRequest* request,
+                          v1::ListTokensResponse* response) override;
   grpc::Status Shutdown(grpc::ServerContext* context, const v1::ShutdownRequest* request,
                         v1::ShutdownResponse* response) override;
 

@@ -6,10 +6,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/lib/status_details.h"
 
 namespace tandem::client {
 
 bool IsWorthReconnecting(const absl::Status& status) {
+  // Too many calls, or streams, for now.
+  if (ShortRetryDelay(status).has_value()) return true;
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
     // A server that is torn down cancels its calls; what the client cancels itself never comes here.

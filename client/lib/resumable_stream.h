@@ -36,7 +36,7 @@ class StreamObserver {
   virtual void Restored() {}
 };
 
-// Whether another attempt may mend it: the daemon went away, or cut the stream.
+// Whether another attempt may mend it: the daemon went away, cut the stream, or asks for a moment.
 bool IsWorthReconnecting(const absl::Status& status);
 
 // Counts the time since a stream broke, waits between attempts, and says when to give up.

@@ -55,4 +55,15 @@ std::map<std::string, std::string> ErrorMetadata(const absl::Status& status) {
   return {info->metadata().begin(), info->metadata().end()};
 }
 
+absl::optional<absl::Duration> ShortRetryDelay(const absl::Status& status) {
+  constexpr absl::Duration kLongest = absl::Seconds(10);
+  if (!absl::IsResourceExhausted(status)) return absl::nullopt;
+  const auto retry = FindDetail<google::rpc::RetryInfo>(status);
+  if (!retry.has_value()) return absl::nullopt;
+  const absl::Duration delay =
+      absl::Seconds(retry->retry_delay().seconds()) + absl::Nanoseconds(retry->retry_delay().nanos());
+  if (delay <= absl::ZeroDuration() || delay > kLongest) return absl::nullopt;
+  return delay;
+}
+
 }  // namespace tandem::client

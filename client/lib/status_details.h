@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
 
 namespace tandem::client {
 
@@ -32,6 +34,10 @@ std::string ErrorReason(const absl::Status& status);
 
 // What google.rpc.ErrorInfo says more, such as "bytes_done"; empty where there is nothing.
 std::map<std::string, std::string> ErrorMetadata(const absl::Status& status);
+
+// After how long the daemon wants the call, which it refused for now, to be made again; nothing where it did
+// not say, or where that is longer than anybody waits (10 s).
+absl::optional<absl::Duration> ShortRetryDelay(const absl::Status& status);
 
 }  // namespace tandem::client
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "engine/tensor/dtype.h"
 
 namespace tandem {
@@ -32,6 +33,19 @@ class Communicator {
   // ranks have the same bits. INVALID_ARGUMENT for all ranks where their sizes or types differ. Integers:
   // kSum alone.
   virtual absl::Status AllReduce(BufferView buffer, ReduceOp op) = 0;
+  // Begins AllReduce and may return before the result is in place: until Await of the number that it returns,
+  // which grows from call to call, the elements are the group's alone, and stay where they are. What has
+  // begun is reduced in that order, before what any other call does. A communicator that gains nothing by it
+  // does all of it at once, as this one.
+  virtual absl::StatusOr<int64_t> BeginAllReduce(BufferView buffer, ReduceOp op) {
+    absl::Status status = AllReduce(buffer, op);
+    if (!status.ok()) return status;
+    return 0;
+  }
+  // Returns when the result of the reduction of that number, and of all that began before it, is in place:
+  // with the first of their errors, if there is one. Nothing that was begun is left to itself: who gives up
+  // awaits it as well, after which the elements are the caller's again, whatever it says.
+  virtual absl::Status Await(int64_t /*begun*/) { return status(); }
   // Replaces each rank's elements by those of rank `root`.
   virtual absl::Status Broadcast(BufferView buffer, int root) = 0;
   // Returns when all ranks have called it.

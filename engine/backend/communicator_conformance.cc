@@ -326,6 +326,117 @@ TEST_P(CommunicatorConformance, KeepsCallsApart) {
   }
 }
 
+TEST_P(CommunicatorConformance, ReducesWhatWasBegun) {
+  for (const int world_size : {1, 2, 3, 8}) {
+    const Group group = GetParam().make(world_size);
+    OnEachRank(group, [&](Communicator& communicator) {
+      const int rank = communicator.rank();
+      for (int round = 0; round < 10; ++round) {
+        std::vector<std::vector<float>> buckets;
+        std::vector<int64_t> begun;
+        for (const int64_t size : kSizes) buckets.push_back(WholeNumbers<float>(rank, size, round));
+        const auto begin = [&](size_t i) {
+          const absl::StatusOr<int64_t> number =
+              communicator.BeginAllReduce(ViewOf(buckets[i]), ReduceOp::kSum);
+          ASSERT_TRUE(number.ok()) << number.status();
+          const int64_t before = begun.empty() ? 0 : begun.back();
+          EXPECT_GE(*number, before);
+          begun.push_back(*number);
+        };
+        const auto expect_sum = [&](size_t i) {
+          EXPECT_TRUE(buckets[i] == SumOfWholeNumbers<float>(world_size, kSizes[i], round))
+              << "rank " << rank << " of " << world_size << ", bucket " << i << ", round " << round;
+        };
+        for (size_t i = 0; i < 4; ++i) begin(i);
+        EXPECT_TRUE(communicator.Await(begun[1]).ok());
+        expect_sum(0);
+        expect_sum(1);
+        // Others wait for what has begun, and what begins goes behind them.
+        std::vector<double> means = WholeNumbers<double>(rank, 5, round);
+        EXPECT_TRUE(communicator.AllReduce(ViewOf(means), ReduceOp::kSum).ok());
+        EXPECT_TRUE(means == SumOfWholeNumbers<double>(world_size, 5, round));
+        begin(4);
+        begin(5);
+        EXPECT_TRUE(communicator.Barrier().ok());
+        begin(6);
+        std::vector<int64_t> copies = WholeNumbers<int64_t>(rank, 9, round);
+        EXPECT_TRUE(communicator.Broadcast(ViewOf(copies), world_size - 1).ok());
+        EXPECT_TRUE(copies == WholeNumbers<int64_t>(world_size - 1, 9, round));
+        begin(7);
+        EXPECT_TRUE(communicator.Await(begun[7]).ok());
+        for (size_t i = 2; i < buckets.size(); ++i) expect_sum(i);
+      }
+    });
+  }
+}
+
+TEST_P(CommunicatorConformance, GivesTheSameBitsWhetherItWasBegunOrNot) {
+  constexpr int64_t kSize = 4099;
+  const Group group = GetParam().make(3);
+  OnEachRank(group, [&](Communicator& communicator) {
+    std::vector<float> at_once(kSize);
+    for (int64_t i = 0; i < kSize; ++i) {
+      at_once[i] = std::ldexp(std::sin(1.0f + i * 0.7f + communicator.rank() * 1.3f),
+                              static_cast<int>((i + communicator.rank() * 5) % 20));
+    }
+    std::vector<float> begun = at_once;
+    EXPECT_TRUE(communicator.AllReduce(ViewOf(at_once), ReduceOp::kSum).ok());
+    const absl::StatusOr<int64_t> number = communicator.BeginAllReduce(ViewOf(begun), ReduceOp::kSum);
+    ASSERT_TRUE(number.ok()) << number.status();
+    EXPECT_TRUE(communicator.Await(*number).ok());
+    EXPECT_EQ(std::memcmp(at_once.data(), begun.data(), kSize * sizeof(float)), 0);
+  });
+}
+
+// Either call may say so.
+absl::Status BeginAndAwait(Communicator& communicator, BufferView buffer) {
+  const absl::StatusOr<int64_t> begun = communicator.BeginAllReduce(buffer, ReduceOp::kSum);
+  return begun.ok() ? communicator.Await(*begun) : begun.status();
+}
+
+TEST_P(CommunicatorConformance, RefusesSizesThatDifferOfWhatWasBegun) {
+  const Group group = GetParam().make(3);
+  OnEachRank(group, [&](Communicator& communicator) {
+    std::vector<float> elements(communicator.rank() == 2 ? 5 : 4, 1.0f);
+    EXPECT_EQ(BeginAndAwait(communicator, ViewOf(elements)).code(), absl::StatusCode::kInvalidArgument);
+    // It is said once, and the group goes on.
+    std::vector<float> alike(4, 1.0f);
+    EXPECT_TRUE(BeginAndAwait(communicator, ViewOf(alike)).ok());
+    EXPECT_EQ(alike, std::vector<float>(4, 3.0f));
+  });
+}
+
+TEST_P(CommunicatorConformance, AbortReleasesAwait) {
+  for (const int world_size : {1, 2, 3, 8}) {
+    CheckAbortReleases(GetParam(), world_size, [](Communicator& communicator) {
+      std::vector<float> elements(1000, 1.0f);
+      return BeginAndAwait(communicator, ViewOf(elements));
+    });
+  }
+}
+
+TEST_P(CommunicatorConformance, AbortEndsAllThatWasBegun) {
+  const Group group = GetParam().make(3);
+  const absl::Status reason = absl::CancelledError("enough");
+  OnEachRank(group, [&](Communicator& communicator) {
+    std::vector<std::vector<float>> buckets(3, std::vector<float>(1000, 1.0f));
+    absl::Status status;
+    for (int round = 0; status.ok(); ++round) {
+      if (communicator.rank() == 1 && round == 5) communicator.Abort(reason);
+      std::vector<int64_t> begun;
+      for (std::vector<float>& bucket : buckets) {
+        const absl::StatusOr<int64_t> number =
+            communicator.BeginAllReduce(ViewOf(bucket), ReduceOp::kAverage);
+        status.Update(number.status());
+        if (number.ok()) begun.push_back(*number);
+      }
+      for (const int64_t number : begun) status.Update(communicator.Await(number));
+    }
+    EXPECT_EQ(status, reason);
+    EXPECT_EQ(communicator.status(), reason);
+  });
+}
+
 TEST_P(CommunicatorConformance, AbortReleasesAllReduce) {
   for (const int world_size : {1, 2, 3, 8}) {
     CheckAbortReleases(GetParam(), world_size, [](Communicator& communicator) {

@@ -34,6 +34,10 @@ class Device {
   // another type or shape.
   virtual absl::StatusOr<std::unique_ptr<Executable>> Compile(const Graph& graph, Variables* variables) = 0;
 
+  // Returns when all that its executables were given is done: at once where they return no earlier. Errors of
+  // that, which others would see later.
+  virtual absl::Status Wait() { return absl::OkStatus(); }
+
   // A communicator for memory of this device, on top of one for the host's memory, which must outlive it.
   // Null where the device's memory is the host's.
   virtual std::unique_ptr<Communicator> WrapCommunicator(Communicator* /*host*/) { return nullptr; }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "engine/backend/late_communicator.h"
 #include "engine/backend/op_cases.h"
 #include "engine/backend/thread_communicator.h"
 #include "engine/backend/training_case.h"
@@ -280,7 +281,7 @@ TEST_P(DeviceConformance, ReducesOverOneRank) {
 TEST_P(DeviceConformance, ReducesOverTwoRanks) {
   const std::vector<double> shares = {0.625, 0.375};
   const std::vector<int64_t> batches = {5, 3};
-  const auto train = [&](const std::function<std::unique_ptr<Device>(int)>& make) {
+  const auto train = [&](const std::function<std::unique_ptr<Device>(int)>& make, int buckets) {
     std::vector<RunResult> results(2);
     const auto communicators = CreateThreadCommunicators(2);
     std::vector<std::unique_ptr<Device>> devices;
@@ -294,7 +295,7 @@ TEST_P(DeviceConformance, ReducesOverTwoRanks) {
     std::vector<CaseGraph> graphs;
     std::vector<std::unique_ptr<Executable>> executables;
     for (int rank = 0; rank < 2; ++rank) {
-      graphs.push_back(TrainingCase(devices[rank]->dtype(), batches[rank], shares[rank]));
+      graphs.push_back(TrainingCase(devices[rank]->dtype(), batches[rank], shares[rank], buckets));
       absl::StatusOr<std::unique_ptr<Executable>> compiled =
           devices[rank]->Compile(graphs[rank].graph(), variables[rank].get());
       if (!compiled.ok()) {
@@ -324,17 +325,61 @@ TEST_P(DeviceConformance, ReducesOverTwoRanks) {
     for (std::thread& thread : threads) thread.join();
     return results;
   };
-  const std::vector<RunResult> actual = train(GetParam().make);
-  const std::vector<RunResult> expected = train([](int) { return GetParam().make_reference(); });
+  const std::vector<RunResult> actual = train(GetParam().make, 1);
+  const std::vector<RunResult> expected = train([](int) { return GetParam().make_reference(); }, 1);
   for (int rank = 0; rank < 2; ++rank) {
     SCOPED_TRACE(rank);
     ExpectNear(actual[rank], expected[rank], 20 * GetParam().tolerance);
   }
+  // In parts it is the same: ranks are added in one order, whatever begins when.
+  const std::vector<RunResult> in_parts = train(GetParam().make, 3);
+  for (int rank = 0; rank < 2; ++rank) ExpectSameBits(in_parts[rank], actual[rank]);
   // Replicas stay equal, bit for bit, but for what each measures itself.
   for (const auto& [name, value] : actual[0].variables) {
     if (name != "meter") {
       EXPECT_TRUE(SameBits(value, actual[1].variables.at(name))) << name;
     }
+  }
+}
+
+// Reductions may end as late as when they are awaited: until then nobody uses what they reduce, and nothing
+// else lies there.
+TEST_P(DeviceConformance, LeavesAloneWhatIsBeingReduced) {
+  if (!GetParam().host_memory) return;
+  std::vector<RunResult> results;
+  for (const bool is_late : {false, true}) {
+    Session session(GetParam().make(0));
+    const CaseGraph graph = TrainingCase(session.device->dtype(), 4, 0.5, 4);
+    Executable* executable = session.Compile(graph);
+    ASSERT_NE(executable, nullptr);
+    ASSERT_TRUE(WriteVariables(graph, *session.variables).ok());
+    LateCommunicator communicator(is_late);
+    for (int step = 0; step < 3; ++step) {
+      const absl::StatusOr<RunResult> result = RunCase(graph, *executable, *session.variables, &communicator);
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(communicator.going_on(), 0);
+      if (step == 2) results.push_back(*result);
+    }
+    EXPECT_EQ(communicator.touched(), 0);
+    EXPECT_GE(communicator.reductions(), 3 * 4);
+  }
+  ExpectSameBits(results[1], results[0]);
+}
+
+// What a failed run has begun is awaited all the same, before its memory may be given back.
+TEST_P(DeviceConformance, AFailedRunLeavesNoReductionBehind) {
+  if (!GetParam().host_memory) return;
+  for (const int failing : {0, 1, 3}) {
+    Session session(GetParam().make(0));
+    const CaseGraph graph = TrainingCase(session.device->dtype(), 4, 0.5, 4);
+    Executable* executable = session.Compile(graph);
+    ASSERT_NE(executable, nullptr);
+    LateCommunicator communicator(/*is_late=*/true);
+    communicator.FailAt(failing, absl::DataLossError("a cable was cut"));
+    EXPECT_EQ(RunCase(graph, *executable, *session.variables, &communicator).status(),
+              absl::DataLossError("a cable was cut"));
+    EXPECT_EQ(communicator.going_on(), 0);
+    EXPECT_EQ(communicator.touched(), 0);
   }
 }
 

@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_BACKEND_EXECUTABLE_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -38,6 +39,10 @@ class Executable {
 
   // The graph's i-th output of the newest run, row-major. FAILED_PRECONDITION before the first.
   virtual absl::StatusOr<Tensor> Output(int i) const = 0;
+
+  // What a person should know of how runs are done, in a sentence: that the device cannot be given them as
+  // wholes, and why. Empty where there is nothing to say; known after the second run.
+  virtual std::string notice() const { return ""; }
 
   // Bytes of the arena and of workspaces; variables not counted.
   virtual int64_t bytes() const = 0;

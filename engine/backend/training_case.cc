@@ -1,5 +1,6 @@
 #include "engine/backend/training_case.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -69,20 +70,37 @@ void AddMeter(CaseGraph& g, const Network& network, int64_t batch) {
 
 }  // namespace
 
-CaseGraph TrainingCase(DType dtype, int64_t batch, double share) {
+CaseGraph TrainingCase(DType dtype, int64_t batch, double share, int buckets) {
   CaseGraph g(dtype);
   const Network network = AddNetwork(g, batch);
   const ValueId learning_rate = g.Number<double>("learning_rate", 0.05);
   const ValueId step = g.Number<int64_t>("step", 0);
+  const size_t count = network.parameters.size();
+  std::vector<ValueId> gradients(count, kNoValue);
+  std::vector<ValueId> sums(count, kNoValue);
+  int next = 0;
+  // The last parameters' come first.
+  const auto reduce_what_is_there = [&](size_t ready, ValueId gradient) {
+    gradients[ready] = gradient;
+    for (; next < buckets; ++next) {
+      const size_t begin = count - count * (next + 1) / buckets;
+      const size_t end = count - count * next / buckets;
+      const std::vector<ValueId> bucket(gradients.begin() + begin, gradients.begin() + end);
+      if (std::count(bucket.begin(), bucket.end(), kNoValue) > 0) break;
+      const std::vector<ValueId> reduced =
+          g.AddHidden(std::make_shared<AllReduceOp>(share, next, static_cast<int>(bucket.size())), bucket);
+      std::copy(reduced.begin(), reduced.end(), sums.begin() + begin);
+    }
+    return absl::OkStatus();
+  };
   const absl::StatusOr<std::vector<ValueId>> grads =
-      AppendGradients(g.graph(), network.loss[0], network.parameters);
-  if (!grads.ok()) {
+      AppendGradients(g.graph(), network.loss[0], network.parameters, reduce_what_is_there);
+  if (!grads.ok() || next < buckets) {
     ADD_FAILURE() << grads.status();
     return g;
   }
-  const std::vector<ValueId> sums =
-      g.AddHidden(std::make_shared<AllReduceOp>(share, 0, static_cast<int>(grads->size())), *grads);
-  for (size_t i = 0; i < sums.size(); ++i) {
+  for (size_t place = 0; place < count; ++place) {
+    const size_t i = buckets > 1 ? count - 1 - place : place;
     const Value& parameter = g.graph().value(network.parameters[i]);
     const ValueId buffer = g.Variable(absl::StrCat(parameter.name, ".momentum"), parameter.shape, 0, 0,
                                       VariableKind::kOptimizerState);

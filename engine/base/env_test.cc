@@ -1,8 +1,10 @@
 #include "engine/base/env.h"
 
+#include <set>
 #include <string>
 
 #include "engine/base/faulty_env.h"
+#include "engine/base/random_access_env.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -40,6 +42,75 @@ TEST(EnvTest, AppendsToWhatIsThere) {
     EXPECT_TRUE((*file)->Close().ok());
     EXPECT_EQ(*env->ReadFile(path), "one two");
   }
+}
+
+TEST(RandomAccessEnvTest, ReadsAndWritesAnywhere) {
+  using Open = RandomAccessEnv::Open;
+  const std::string path = ::testing::TempDir() + "/anywhere";
+  FaultyEnv faulty;
+  for (RandomAccessEnv* const env : {RandomAccessEnv::Real(), static_cast<RandomAccessEnv*>(&faulty)}) {
+    EXPECT_EQ(env->OpenRandomAccess(path, Open::kExisting).status().code(), absl::StatusCode::kNotFound);
+    const auto file = env->OpenRandomAccess(path, Open::kCreateNew);
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(env->OpenRandomAccess(path, Open::kCreateNew).status().code(),
+              absl::StatusCode::kAlreadyExists);
+    ASSERT_TRUE((*file)->WriteAt(3, "three").ok());
+    ASSERT_TRUE((*file)->WriteAt(1, "on").ok());
+    ASSERT_TRUE((*file)->Sync().ok());
+    char bytes[20];
+    EXPECT_EQ(*(*file)->ReadAt(0, sizeof(bytes), bytes), 8);
+    EXPECT_EQ(std::string(bytes, 8), std::string("\0onthree", 8));
+    EXPECT_EQ(*(*file)->ReadAt(6, 1, bytes), 1);
+    EXPECT_EQ(bytes[0], 'e');
+    EXPECT_EQ(*(*file)->ReadAt(100, 1, bytes), 0);
+    ASSERT_TRUE((*file)->Truncate(5).ok());
+    EXPECT_EQ(*(*(*env->OpenRandomAccess(path, Open::kExisting))).Size(), 5);
+    EXPECT_EQ(*(*(*env->OpenRandomAccess(path, Open::kEmpty))).Size(), 0);
+    EXPECT_TRUE(env->RemoveFile(path).ok());
+  }
+}
+
+// What the tests of others rest on.
+TEST(FaultyEnvTest, KeepsWhatIsAskedForAtTheEndOfTheMachine) {
+  using Unsynced = FaultyEnv::Unsynced;
+  const auto write = [](FaultyEnv* env) {
+    const auto file = *env->OpenRandomAccess("/d/f", RandomAccessEnv::Open::kCreate);
+    EXPECT_TRUE(file->WriteAt(0, std::string(2000, 'a')).ok());
+    EXPECT_TRUE(file->Sync().ok());
+    EXPECT_TRUE(env->SyncDirectory("/d").ok());
+    EXPECT_TRUE(file->WriteAt(100, std::string(1500, 'b')).ok());
+  };
+  std::set<std::string> seen;
+  for (int seed = 0; seed < 100; ++seed) {
+    FaultyEnv env;
+    write(&env);
+    env.CutPower(Unsynced::kSome, seed);
+    seen.insert(*env.ReadFile("/d/f"));
+  }
+  // Not at all, cut at 512, 1024 or 1536, and whole.
+  EXPECT_EQ(seen.size(), 5);
+  FaultyEnv lost, kept;
+  write(&lost);
+  write(&kept);
+  lost.CutPower();
+  kept.CutPower(Unsynced::kKept);
+  EXPECT_EQ(*lost.ReadFile("/d/f"), std::string(2000, 'a'));
+  EXPECT_EQ((*kept.ReadFile("/d/f"))[1000], 'b');
+  EXPECT_TRUE(seen.contains(*lost.ReadFile("/d/f")));
+  EXPECT_TRUE(seen.contains(*kept.ReadFile("/d/f")));
+}
+
+TEST(FaultyEnvTest, AFailedSyncIsNotMadeGoodByTheNext) {
+  FaultyEnv env;
+  const auto file = *env.OpenRandomAccess("/d/f", RandomAccessEnv::Open::kCreate);
+  ASSERT_TRUE(env.SyncDirectory("/d").ok());
+  ASSERT_TRUE(file->WriteAt(0, "one").ok());
+  env.FailOnceAfter(0, absl::ResourceExhaustedError("full"));
+  EXPECT_EQ(file->Sync().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(file->Sync().ok());
+  EXPECT_EQ(*env.ReadFile("/d/f"), "one");
+  env.CutPower();
+  EXPECT_EQ(*env.ReadFile("/d/f"), "");
 }
 
 // Whatever fails, and though the power goes right after: the old content or the new, never anything else; and

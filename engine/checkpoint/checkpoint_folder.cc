@@ -48,6 +48,22 @@ absl::StatusOr<std::vector<std::string>> ListCheckpointFiles(Env* env, const std
   return sorted;
 }
 
+void RemoveOldDamagedCheckpoints(Env* env, const std::string& folder, int kept) {
+  const absl::StatusOr<std::vector<std::string>> names = env->ListFolder(folder);
+  if (!names.ok()) return;
+  std::vector<std::pair<int64_t, std::string>> damaged;
+  for (const std::string& name : *names) {
+    absl::string_view whole = name;
+    if (!absl::ConsumeSuffix(&whole, kDamagedCheckpoint)) continue;
+    if (const absl::StatusOr<int64_t> step = StepOfCheckpointFile(whole); step.ok())
+      damaged.emplace_back(*step, name);
+  }
+  std::sort(damaged.begin(), damaged.end(), std::greater<>());
+  for (size_t i = kept; i < damaged.size(); ++i) {
+    env->RemoveFile(absl::StrCat(folder, "/", damaged[i].second)).IgnoreError();
+  }
+}
+
 void RemoveUnfinishedCheckpoints(Env* env, const std::string& folder) {
   const absl::StatusOr<std::vector<std::string>> names = env->ListFolder(folder);
   if (!names.ok()) return;

@@ -26,6 +26,13 @@ absl::StatusOr<int64_t> StepOfCheckpointFile(absl::string_view name);
 // folder.
 absl::StatusOr<std::vector<std::string>> ListCheckpointFiles(Env* env, const std::string& folder);
 
+// What is added to a checkpoint's name that is not to count as one, because its bytes were changed.
+inline constexpr char kDamagedCheckpoint[] = ".damaged";
+
+// Removes such checkpoints but for the `kept` newest: somebody may want to look at them, but a disk that
+// damages files must not be filled with them.
+void RemoveOldDamagedCheckpoints(Env* env, const std::string& folder, int kept);
+
 // Removes what is left of checkpoints that were being written when their process ended.
 void RemoveUnfinishedCheckpoints(Env* env, const std::string& folder);
 

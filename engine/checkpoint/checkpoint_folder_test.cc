@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 TEST(CheckpointFolderTest, FilesAreNamedByTheirStep) {
   EXPECT_EQ(CheckpointFileName(120), "checkpoint-120.safetensors");
@@ -50,6 +51,22 @@ TEST(CheckpointFolderTest, ThoseThatAreThereNewestFirst) {
     EXPECT_EQ(env->ListFolder(folder)->size(), 7);
     if (env != Env::Real()) delete env;
   }
+}
+
+TEST(CheckpointFolderTest, OfDamagedOnesTheNewestStay) {
+  FaultyEnv env;
+  for (const char* name :
+       {"checkpoint-9.safetensors.damaged", "checkpoint-100.safetensors.damaged",
+        "checkpoint-20.safetensors.damaged", "checkpoint-10.safetensors", "notes.damaged"}) {
+    ASSERT_TRUE(env.CreateFile(std::string("/d/") + name).ok());
+  }
+  RemoveOldDamagedCheckpoints(&env, "/d", 2);
+  EXPECT_THAT(*env.ListFolder("/d"),
+              UnorderedElementsAre("checkpoint-100.safetensors.damaged", "checkpoint-20.safetensors.damaged",
+                                   "checkpoint-10.safetensors", "notes.damaged"));
+  RemoveOldDamagedCheckpoints(&env, "/d", 2);
+  EXPECT_EQ(env.ListFolder("/d")->size(), 4);
+  RemoveOldDamagedCheckpoints(&env, "/nowhere", 2);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ inline ValueId AddStatistic(LayerContext& context, absl::string_view layer, absl
   return value;
 }
 
-// The rules of one kind of layer. A kind is a message in model.proto, a file of this room and a row of
+// The rules of one kind of layer. A kind is a message in layer.proto, a file of this room and a row of
 // FindLayerKind. Shapes are those of one sample; graph values have the batch as their first dimension. Paths
 // of fields are relative to the v1::Layer ("conv2d.kernel[0]"). Immutable.
 class LayerKind {

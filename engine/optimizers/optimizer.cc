@@ -317,7 +317,7 @@ bool IsFrozen(const v1::Optimizer& optimizer, const Value& parameter) {
 
 absl::Status AddUpdates(const v1::Optimizer& optimizer, absl::Span<const ValueId> parameters,
                         absl::Span<const ValueId> gradients, ValueId learning_rate, ValueId step,
-                        Graph& graph, ValueId apply) {
+                        Graph& graph, ValueId apply, UpdateOrder order) {
   if (KindOf(optimizer) == nullptr) return absl::InvalidArgumentError("the optimizer names no kind");
   TANDEM_RETURN_IF_ERROR(CheckNames(optimizer, parameters, graph));
   std::vector<ValueId> changed;
@@ -338,6 +338,11 @@ absl::Status AddUpdates(const v1::Optimizer& optimizer, absl::Span<const ValueId
   }
   // By its factor.
   std::map<double, ValueId> rates = {{1, learning_rate}};
+  struct Ready {
+    std::shared_ptr<const Op> op;
+    std::vector<ValueId> inputs;
+  };
+  std::vector<Ready> updates;  // Their variables are declared in one order, whichever they run in.
   for (size_t i = 0; i < changed.size(); ++i) {
     const Value& parameter = graph.value(changed[i]);
     const Update update = MakeUpdate(optimizer, parameter);
@@ -352,7 +357,11 @@ absl::Status AddUpdates(const v1::Optimizer& optimizer, absl::Span<const ValueId
           state.scalar ? DType::kFloat64 : parameter.dtype, state.scalar ? Shape() : parameter.shape));
     }
     if (apply != kNoValue) inputs.push_back(apply);
-    TANDEM_RETURN_IF_ERROR(graph.AddNode(update.op, std::move(inputs)).status());
+    updates.push_back({update.op, std::move(inputs)});
+  }
+  if (order == UpdateOrder::kLastFirst) std::reverse(updates.begin(), updates.end());
+  for (Ready& update : updates) {
+    TANDEM_RETURN_IF_ERROR(graph.AddNode(std::move(update.op), std::move(update.inputs)).status());
   }
   return absl::OkStatus();
 }

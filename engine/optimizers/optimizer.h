@@ -1,6 +1,8 @@
 #ifndef TANDEM_ENGINE_OPTIMIZERS_OPTIMIZER_H_
 #define TANDEM_ENGINE_OPTIMIZERS_OPTIMIZER_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "engine/graph/graph.h"
@@ -21,6 +23,10 @@ double LearningRateOf(const v1::Optimizer& optimizer);
 // Whether the variable `parameter` belongs to a group that stays as it is: it has no gradient and no update.
 bool IsFrozen(const v1::Optimizer& optimizer, const Value& parameter);
 
+// In which order parameters are updated, where nothing but speed depends on it: as they are given, or the
+// last first, as gradients come and are reduced.
+enum class UpdateOrder : uint8_t { kAsGiven, kLastFirst };
+
 // Appends the clipping of `gradients`, if it is asked for, and the update of each of the variables
 // `parameters` by its gradient, with the state that the optimizer keeps for it, variables named
 // "<optimizer's quantity>/<parameter>". `learning_rate` is float64 [], `step` int64 [], the steps taken
@@ -29,7 +35,7 @@ bool IsFrozen(const v1::Optimizer& optimizer, const Value& parameter);
 // no parameter has.
 absl::Status AddUpdates(const v1::Optimizer& optimizer, absl::Span<const ValueId> parameters,
                         absl::Span<const ValueId> gradients, ValueId learning_rate, ValueId step,
-                        Graph& graph, ValueId apply = kNoValue);
+                        Graph& graph, ValueId apply = kNoValue, UpdateOrder order = UpdateOrder::kAsGiven);
 
 }  // namespace tandem
 

@@ -14,7 +14,7 @@ constexpr int64_t kMaxLength = std::numeric_limits<int32_t>::max();
 void CheckLength(absl::string_view field, int64_t length, bool required, FieldViolations& violations) {
   if (length > 0 && length <= kMaxLength) return;
   if (length == 0) {
-    if (required) violations.Add(field, "is required; it must be at least 1");
+    if (required) violations.Add(field, "is 0 or left out; it must be at least 1");
   } else {
     violations.Add(field, absl::StrCat("is ", length, "; it must be from 1 to ", kMaxLength));
   }

@@ -21,7 +21,7 @@ Judge::Judge(const v1::Training& training, LearningRate* learning_rate)
       learning_rate_(learning_rate),
       early_stopping_(training.early_stopping()) {}
 
-void Judge::Measure(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps) {
+void Judge::Compare(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps) {
   const double value = best_measure_.Of(evaluation);
   improved_ = !best_.has_value() || best_measure_.IsBetter(value, best_->value());
   if (improved_) {
@@ -32,6 +32,10 @@ void Judge::Measure(const v1::Evaluation& evaluation, bool validation, int64_t e
     best_->set_value(value);
     best_->set_validation(validation);
   }
+}
+
+void Judge::Measure(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps) {
+  Compare(evaluation, validation, epoch, steps);
   if (learning_rate_->watches()) for_plateau_ = plateau_measure_.Of(evaluation);
   end_ = early_stopping_.Observe(evaluation, steps);
 }

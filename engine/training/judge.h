@@ -23,6 +23,11 @@ class Judge {
   // A measurement that counts, after `steps` steps, in epoch `epoch`: a validation, or, where there is none,
   // the training of an epoch.
   void Measure(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps);
+  // The validation of the finished network, where it is not the one that ended its training: it may be the
+  // best, and decides nothing else.
+  void MeasureFinished(const v1::Evaluation& evaluation, int64_t epoch, int64_t steps) {
+    Compare(evaluation, /*validation=*/true, epoch, steps);
+  }
   // An epoch has ended, after its measurements.
   void EndEpoch(int64_t steps);
 
@@ -39,6 +44,9 @@ class Judge {
   void Restore(const TrainingState& state);
 
  private:
+  // With the best so far.
+  void Compare(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps);
+
   const WatchedMeasure best_measure_;
   const WatchedMeasure plateau_measure_;
   LearningRate* const learning_rate_;

@@ -22,6 +22,11 @@ std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double fir
                       ", the number of replicas; the first step's is ", first_rate);
 }
 
+std::string StatisticsNotice(int64_t samples) {
+  return absl::StrCat("training has ended; its ", samples,
+                      " samples go through the network once more, for the statistics of batch_norm");
+}
+
 std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, bool planned,
                        const std::string& no_memory) {
   if (spec.replicas().device_kind() != v1::DEVICE_KIND_GPU ||

@@ -10,7 +10,7 @@
 
 namespace tandem {
 
-// What a person should know of a training that begins, in a sentence; empty where there is nothing to say.
+// What a person should know of a training, in a sentence; empty where there is nothing to say.
 
 // Of parameters that do not begin by their initializers.
 std::string WeightsNotice(const v1::InitialWeights& weights, size_t tensors);
@@ -23,6 +23,9 @@ std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double fir
 // the plan has them on the GPU; `no_memory` says what a GPU had too little memory for, or is empty.
 std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, bool planned,
                        const std::string& no_memory);
+
+// That the statistics of batch normalisation are taken now, from so many training samples.
+std::string StatisticsNotice(int64_t samples);
 
 }  // namespace tandem
 

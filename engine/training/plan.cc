@@ -46,7 +46,7 @@ constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
 // That a required count is in [1, kMaxCount].
 void CheckCount(absl::string_view field, int64_t value, FieldViolations& violations) {
   if (value == 0) {
-    violations.Add(field, "is required; it must be at least 1");
+    violations.Add(field, "is 0 or left out; it must be at least 1");
   } else if (value < 0 || value > kMaxCount) {
     violations.Add(field, absl::StrCat("is ", value, "; it must be ",
                                        value < 0 ? "at least 1" : absl::StrCat("at most ", kMaxCount)));
@@ -123,6 +123,35 @@ void CheckBestModel(const v1::Training& training, FieldViolations& violations) {
   CheckMeasure(training, "training.best_model", best.metric(), best.mode(), violations);
   if (best.export_best() && !best.keep_weights()) {
     violations.Add("training.best_model.export_best", "needs keep_weights, which is false");
+  }
+}
+
+// For a job whose model is right.
+void CheckStatistics(const v1::JobSpec& spec, FieldViolations& violations) {
+  constexpr char kField[] = "training.batch_norm_statistics";
+  const v1::BatchNormStatistics statistics = spec.training().batch_norm_statistics();
+  if (!v1::BatchNormStatistics_IsValid(statistics)) {
+    violations.Add(kField, absl::StrCat("is ", static_cast<int>(statistics), ", which is no such choice"));
+  }
+  if (!WantsPopulationStatistics(spec)) return;
+  const absl::StatusOr<LayerTable> table = ListLayers(spec.model());
+  if (!table.ok()) return;  // The plan says it.
+  const std::set<std::string> frozen = TensorsOf(*table, spec.frozen_layers());
+  const std::vector<Statistic>& all = table->statistics;
+  if (all.empty()) {
+    violations.Add(
+        kField, "is BATCH_NORM_STATISTICS_POPULATION, but the model has no batch_norm layer; leave it out");
+  } else if (std::all_of(all.begin(), all.end(),
+                         [&](const Statistic& statistic) { return frozen.count(statistic.name) > 0; })) {
+    violations.Add(kField,
+                   "is BATCH_NORM_STATISTICS_POPULATION, but frozen_layers has every batch_norm layer, whose "
+                   "statistics stay as they are; leave it out");
+  }
+  if (spec.training().best_model().export_best()) {
+    violations.Add(
+        "training.best_model.export_best",
+        "is true, but training.batch_norm_statistics is BATCH_NORM_STATISTICS_POPULATION, and these "
+        "are taken for the last weights alone; leave one of them out");
   }
 }
 
@@ -312,6 +341,7 @@ std::vector<Shape> CheckFilled(const v1::JobSpec& spec, FieldViolations& violati
   if (outputs.ok()) {
     CheckInitialWeights(spec, violations);
     CheckFrozenLayers(spec, violations);
+    CheckStatistics(spec, violations);
   }
   CheckTraining(spec, violations);
   CheckReplicas(spec, violations);
@@ -382,8 +412,10 @@ int64_t InputBytes(const Graph& graph) {
 
 // Samplers keep the order of an epoch, of the one before it and, for batches that are prepared ahead, of the
 // next.
-int64_t OrderBytes(const v1::Training& training, int64_t epochs, const DatasetInfo& dataset) {
-  const int64_t orders = training.shuffle() ? std::min<int64_t>(3, epochs) : 1;
+int64_t OrderBytes(const v1::JobSpec& spec, int64_t epochs, const DatasetInfo& dataset) {
+  // Statistics are taken in the order of one more.
+  if (WantsPopulationStatistics(spec)) ++epochs;
+  const int64_t orders = spec.training().shuffle() ? std::min<int64_t>(3, epochs) : 1;
   return (orders * dataset.train_samples + dataset.validation_samples) *
          static_cast<int64_t>(sizeof(uint32_t));
 }
@@ -510,6 +542,10 @@ absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& 
       }
       TANDEM_ASSIGN_OR_RETURN(const StepGraph step, BuildTrainingGraph(spec, dataset, shape));
       tally.Add(step.graph);
+      if (WantsPopulationStatistics(spec)) {
+        TANDEM_ASSIGN_OR_RETURN(const StepGraph statistics, BuildStatisticsGraph(spec, dataset, shape));
+        tally.Add(statistics.graph);
+      }
       samples_before = shape.samples;
       part_bytes = InputBytes(step.graph);
       share_bytes += part_bytes;
@@ -549,7 +585,7 @@ absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& 
   // Each worker has its own.
   plan.host_memory_bytes =
       spec.replicas().workers() *
-      (dataset.memory_bytes + OrderBytes(training, length.epochs, dataset) +
+      (dataset.memory_bytes + OrderBytes(spec, length.epochs, dataset) +
        Evaluator::HostBytes(training, ValidationTargetOf(dataset), dataset.validation_samples));
   // A copy of the variables, from which a checkpoint is written; of each replica's where they differ.
   const int64_t copies = steps_alone ? static_cast<int64_t>(loads.size()) : 1;

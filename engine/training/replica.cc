@@ -21,9 +21,6 @@ namespace {
 // Of validation, which comes as often as it does.
 constexpr int64_t kAnyNumberOfSteps = std::numeric_limits<int64_t>::max();
 
-// Beyond all steps.
-constexpr int64_t kPartStride = int64_t{1} << 40;
-
 }  // namespace
 
 Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, Communicator* communicator)
@@ -32,7 +29,8 @@ Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, 
       replicas_(communicator->world_size()),
       device_(std::move(device)),
       device_communicator_(device_->WrapCommunicator(communicator)),
-      communicator_(device_communicator_ == nullptr ? communicator : device_communicator_.get()),
+      communicator_(device_communicator_ == nullptr ? communicator : device_communicator_.get(),
+                    device_.get()),
       resident_(context.resident) {}
 
 StepShape Replica::ShapeOf(int64_t step_of_epoch, int rank) const {
@@ -71,7 +69,7 @@ absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
     parameters_ = std::move(step.parameters);
     statistics_ = std::move(step.statistics);
   }
-  return absl::OkStatus();
+  return population_ == nullptr ? absl::OkStatus() : population_->Compile(whole);
 }
 
 absl::Status Replica::Open(const Replica* like) {
@@ -95,6 +93,10 @@ absl::Status Replica::OpenAsPlaced(const Replica* like) {
     }
   }
   variables_ = device_->CreateVariables(like == nullptr ? nullptr : like->variables_.get());
+  if (WantsPopulationStatistics(*context_.spec)) {
+    population_ = std::make_unique<PopulationStatistics>(context_.spec, &context_.data->info, device_.get(),
+                                                         variables_.get());
+  }
   if (like == nullptr) TANDEM_RETURN_IF_ERROR(LayOutAsFirst());
   return TakeShares(context_.first_step);
 }
@@ -112,19 +114,15 @@ void Replica::DropExecutables() {
   steps_.clear();
   training_.clear();
   validation_.clear();
+  if (population_ != nullptr) population_->Drop();
 }
 
 absl::Status Replica::TakeShares(int64_t first_step) {
   Sampler& sampler = *context_.dealt->train;
   TANDEM_RETURN_IF_ERROR(CompileTraining(0));
   TANDEM_RETURN_IF_ERROR(CompileTraining(sampler.steps_per_epoch() - 1));
-  const int prefetch = context_.spec->replicas().prefetch();
-  // To say which samples takes less than to hand that from one thread to another.
-  const auto depth_of = [prefetch](const Dataset& data, bool picks) {
-    return picks && data.target_bytes() == 0 ? 0 : prefetch;
-  };
   train_loader_ = std::make_unique<Loader>(train_data(), &sampler, rank_, first_step, context_.steps,
-                                           depth_of(*train_data(), resident_));
+                                           LoaderDepth(*train_data(), resident_));
   Sampler* const validation = context_.dealt->validation.get();
   if (validation == nullptr) return UploadSamples();
 
@@ -138,8 +136,13 @@ absl::Status Replica::TakeShares(int64_t first_step) {
   }
   validation_loader_ =
       std::make_unique<Loader>(validation_data(), validation, rank_, /*first_step=*/0, kAnyNumberOfSteps,
-                               depth_of(*validation_data(), validation_picks_ != nullptr));
+                               LoaderDepth(*validation_data(), validation_picks_ != nullptr));
   return UploadSamples();
+}
+
+int Replica::LoaderDepth(const Dataset& data, bool picks) const {
+  // To say which samples takes less than to hand that from one thread to another.
+  return picks && data.target_bytes() == 0 ? 0 : context_.spec->replicas().prefetch();
 }
 
 absl::Status Replica::UploadSamples() {
@@ -159,10 +162,18 @@ std::vector<const void*> Replica::InputsOf(const Dataset& data, const void* samp
 
 int64_t Replica::bytes() const {
   int64_t bytes = variables_->bytes() + train_loader_->bytes();
+  if (population_ != nullptr) bytes += population_->bytes();
   if (validation_loader_ != nullptr) bytes += validation_loader_->bytes();
   for (const auto& executable : training_) bytes += executable->bytes();
   for (const auto& [samples, executable] : validation_) bytes += executable->bytes();
   return bytes;
+}
+
+std::string Replica::notice() const {
+  for (const auto& executable : training_) {
+    if (std::string notice = executable->notice(); !notice.empty()) return notice;
+  }
+  return "";
 }
 
 absl::Status Replica::InitializeParameters() {
@@ -224,6 +235,11 @@ absl::StatusOr<double> Replica::ParametersDigest() const {
   return static_cast<double>(digest >> 12);
 }
 
+void Replica::SetMeasured(bool is_measured) {
+  is_measured_ = is_measured;
+  communicator_.SetWaits(is_measured);
+}
+
 absl::Status Replica::TrainSteps(int64_t first, int64_t count) {
   const auto begin = std::chrono::steady_clock::now();
   const double waited = train_loader_->wait_seconds() + communicator_.seconds();
@@ -233,6 +249,7 @@ absl::Status Replica::TrainSteps(int64_t first, int64_t count) {
     TANDEM_RETURN_IF_ERROR(alike == 1 ? RunStep(step) : RunStepsAlike(step, alike));
     step += alike;
   }
+  if (is_measured_) TANDEM_RETURN_IF_ERROR(device_->Wait());
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   speed_.seconds += taken.count() - (train_loader_->wait_seconds() + communicator_.seconds() - waited);
   return context_.dealt->averaging.AveragesAfter(end - 1) ? Average(end - 1) : absl::OkStatus();
@@ -301,11 +318,9 @@ absl::Status Replica::RunStep(int64_t step) {
   const auto* input = static_cast<const std::byte*>(batch.input);
   const auto* target = static_cast<const std::byte*>(batch.target);
   for (size_t i = 0; i < parts.size(); ++i) {
-    // The random numbers of an early part follow from a number of its own in place of the step.
-    const int64_t random_step =
-        i + 1 < parts.size() ? step + static_cast<int64_t>(i + 1) * kPartStride : step;
+    const int64_t step_of_part = StepOfPart(step, i, parts.size());
     std::vector<const void*> inputs = InputsOf(*train_data(), input, target);
-    inputs.insert(inputs.end(), {&learning_rate, &random_step});
+    inputs.insert(inputs.end(), {&learning_rate, &step_of_part});
     TANDEM_RETURN_IF_ERROR(parts[i].executable->Run(inputs, &communicator_));
     input += parts[i].samples * train_data()->sample_bytes();
     target += parts[i].samples * train_data()->target_bytes();
@@ -323,6 +338,8 @@ absl::StatusOr<std::vector<double>> Replica::TakeMeter(const char* name) {
 absl::StatusOr<Measurement> Replica::TakeTraining() {
   Measurement measurement;
   TANDEM_ASSIGN_OR_RETURN(measurement.sums, TakeMeter(kTrainingMeter));
+  // A device may have ended its work because a reduction in it was aborted: then these are no sums.
+  TANDEM_RETURN_IF_ERROR(communicator_.status());
   measurement.samples = std::exchange(samples_, 0);
   const double waited = earlier_wait_seconds_ + train_loader_->wait_seconds();
   measurement.data_wait_seconds = waited - std::exchange(wait_seconds_, waited);
@@ -337,33 +354,78 @@ absl::StatusOr<Measurement> Replica::TakeTraining() {
   return measurement;
 }
 
-absl::StatusOr<Measurement> Replica::Validate(int64_t steps, const std::function<bool()>& cancelled) {
-  // Means, and moving averages, take the places of the replica's own meanwhile.
+absl::Status Replica::Replace(const std::string& name, const std::string& by, bool is_alike,
+                              std::vector<NamedTensor>* own) {
+  if (name == by && is_alike) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(Tensor value, variables_->Read(name));
+  own->emplace_back(name, std::move(value));
+  if (name != by) {
+    TANDEM_ASSIGN_OR_RETURN(const Tensor other, variables_->Read(by));
+    TANDEM_RETURN_IF_ERROR(variables_->Write(name, other));
+  }
+  if (is_alike) return absl::OkStatus();
+  return AverageVariable(name, context_.dealt->averaging.Shares(), variables_.get(), &communicator_);
+}
+
+absl::Status Replica::ReplaceParameters(int64_t steps, std::vector<NamedTensor>* own) {
   const bool are_alike = replicas_ == 1 || context_.dealt->averaging.AlikeAfter(steps).parameters;
-  std::vector<NamedTensor> own;
-  const auto replace = [&](const std::string& name, const std::string& by, bool is_alike) -> absl::Status {
-    if (name == by && is_alike) return absl::OkStatus();
-    TANDEM_ASSIGN_OR_RETURN(Tensor value, variables_->Read(name));
-    own.emplace_back(name, std::move(value));
-    if (name != by) {
-      TANDEM_ASSIGN_OR_RETURN(const Tensor other, variables_->Read(by));
-      TANDEM_RETURN_IF_ERROR(variables_->Write(name, other));
-    }
-    if (is_alike) return absl::OkStatus();
-    return AverageVariable(name, context_.dealt->averaging.Shares(), variables_.get(), &communicator_);
-  };
   for (const Parameter& parameter : parameters_) {
     const std::string average = AverageName(parameter.name);
     TANDEM_RETURN_IF_ERROR(
-        replace(parameter.name, variables_->kind(average).ok() ? average : parameter.name, are_alike));
+        Replace(parameter.name, variables_->kind(average).ok() ? average : parameter.name, are_alike, own));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Replica::PutBack(const std::vector<NamedTensor>& own) {
+  for (const auto& [name, value] : own) TANDEM_RETURN_IF_ERROR(variables_->Write(name, value));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Measurement> Replica::Validate(int64_t steps, const std::function<bool()>& cancelled) {
+  std::vector<NamedTensor> own;
+  TANDEM_RETURN_IF_ERROR(ReplaceParameters(steps, &own));
+  const bool are_alike = replicas_ == 1 || context_.dealt->averaging.AlikeAfter(steps).statistics;
   for (const Statistic& statistic : statistics_) {
-    TANDEM_RETURN_IF_ERROR(replace(statistic.name, statistic.name,
-                                   replicas_ == 1 || context_.dealt->averaging.AlikeAfter(steps).statistics));
+    TANDEM_RETURN_IF_ERROR(Replace(statistic.name, statistic.name, are_alike, &own));
   }
   absl::StatusOr<Measurement> measurement = RunValidation(cancelled);
-  for (const auto& [name, value] : own) TANDEM_RETURN_IF_ERROR(variables_->Write(name, value));
+  TANDEM_RETURN_IF_ERROR(PutBack(own));
   return measurement;
+}
+
+absl::StatusOr<std::vector<double>> Replica::SumStatistics(int64_t steps,
+                                                           const std::function<bool()>& cancelled) {
+  std::vector<NamedTensor> own;
+  TANDEM_RETURN_IF_ERROR(ReplaceParameters(steps, &own));
+  const absl::Status status = RunStatistics(steps, cancelled);
+  TANDEM_RETURN_IF_ERROR(PutBack(own));
+  TANDEM_RETURN_IF_ERROR(status);
+  return population_->TakeSums();
+}
+
+absl::Status Replica::RunStatistics(int64_t steps, const std::function<bool()>& cancelled) {
+  Sampler& sampler = *context_.dealt->train;
+  const Dataset& data = *train_data();
+  // Samples and what is drawn are those of the epoch that would follow.
+  const int64_t first_step = context_.dealt->length.EpochOf(steps) * sampler.steps_per_epoch();
+  const int64_t end = first_step + sampler.steps_per_epoch();
+  // No step of training follows that would take batches from it.
+  earlier_wait_seconds_ += train_loader_->wait_seconds();
+  train_loader_.reset();
+  train_loader_ =
+      std::make_unique<Loader>(&data, &sampler, rank_, first_step, end, LoaderDepth(data, resident_));
+  for (int64_t step = first_step; step < end; ++step) {
+    if (cancelled()) return absl::CancelledError("training was cancelled");
+    const Batch batch = train_loader_->Next();
+    const auto inputs_of = [&](int64_t first) {
+      return InputsOf(data, static_cast<const std::byte*>(batch.input) + first * data.sample_bytes(),
+                      static_cast<const std::byte*>(batch.target) + first * data.target_bytes());
+    };
+    TANDEM_RETURN_IF_ERROR(
+        population_->Add(sampler.BatchSamples(step - first_step), step, inputs_of, &communicator_));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Measurement> Replica::RunValidation(const std::function<bool()>& cancelled) {

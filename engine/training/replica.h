@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "engine/backend/device.h"
 #include "engine/data/dataset.h"
 #include "engine/data/loader.h"
@@ -21,6 +22,7 @@
 #include "engine/training/dealt_samples.h"
 #include "engine/training/load_meter.h"
 #include "engine/training/measurement.h"
+#include "engine/training/population_statistics.h"
 #include "engine/training/resident_data.h"
 #include "engine/training/snapshot.h"
 #include "engine/training/step_graph.h"
@@ -60,6 +62,9 @@ class Replica {
   // Why they do not though they were to: the device has no memory for them. Empty otherwise.
   const std::string& why_not_resident() const { return why_not_resident_; }
 
+  // What a person should know of how its steps are done; see Executable::notice. After a few steps.
+  std::string notice() const;
+
   // Takes its shares by `dealt` from step `next_step` on, which is the next.
   absl::Status Redeal(const DealtSamples* dealt, int64_t next_step);
 
@@ -80,12 +85,28 @@ class Replica {
   // stay as they are. CANCELLED once `cancelled`, which is asked before every batch, returns true.
   absl::StatusOr<Measurement> Validate(int64_t steps, const std::function<bool()>& cancelled);
 
+  // Where the job WantsPopulationStatistics, when training has ended after `steps` steps: runs the replica's
+  // share of the training samples, with what is exported in the place of its own parameters, and gives
+  // PopulationStatistics::TakeSums. All replicas call this together, and then give what all of them gave, in
+  // the order of ranks, to WriteStatistics, which replaces the running statistics. CANCELLED as in Validate.
+  absl::StatusOr<std::vector<double>> SumStatistics(int64_t steps, const std::function<bool()>& cancelled);
+  absl::Status WriteStatistics(absl::Span<const std::vector<double>> sums) {
+    return population_->Write(sums);
+  }
+
   // A number that is the same for replicas whose parameters are equal bit for bit, and hardly ever for
   // others.
   absl::StatusOr<double> ParametersDigest() const;
 
   // What training has measured since the last call.
   absl::StatusOr<Measurement> TakeTraining();
+
+  // Whether its speed is to be told from each step: then its device is waited for where it would be of no use
+  // otherwise. Not before the first call.
+  void SetMeasured(bool is_measured);
+
+  // Returns when its device has done all that it was given, whatever came of it.
+  void Wait() { (void)device_->Wait(); }
 
   // Of its training so far, or since whoever asked last set it to 0.
   ReplicaSpeed* speed() { return &speed_; }
@@ -113,6 +134,16 @@ class Replica {
   const Dataset* validation_data() const {
     return validation_picks_ == nullptr ? context_.data->validation.get() : validation_picks_.get();
   }
+  int LoaderDepth(const Dataset& data, bool picks) const;
+  // Puts the variable `by`, and where not all have it alike the mean over the replicas, in the place of
+  // `name`, whose value is appended to `own` where it changes.
+  absl::Status Replace(const std::string& name, const std::string& by, bool is_alike,
+                       std::vector<NamedTensor>* own);
+  // The same for all parameters, by what is exported after `steps` steps: means, and moving averages.
+  absl::Status ReplaceParameters(int64_t steps, std::vector<NamedTensor>* own);
+  absl::Status PutBack(const std::vector<NamedTensor>& own);
+  // Sums up the statistics of the replica's share of an epoch, with the parameters as they are.
+  absl::Status RunStatistics(int64_t steps, const std::function<bool()>& cancelled);
   // Runs the replica's share with the statistics as they are.
   absl::StatusOr<Measurement> RunValidation(const std::function<bool()>& cancelled);
   // Compiles what the shares by which samples are dealt need, and begins to load them.
@@ -163,10 +194,13 @@ class Replica {
   std::vector<std::unique_ptr<Executable>> training_;
   // By the replica's own samples.
   std::map<int64_t, std::unique_ptr<Executable>> validation_;
+  // Null where the job does not want them.
+  std::unique_ptr<PopulationStatistics> population_;
   std::unique_ptr<Loader> train_loader_;
   std::unique_ptr<Loader> validation_loader_;
 
   ReplicaSpeed speed_;
+  bool is_measured_ = false;
   double earlier_wait_seconds_ = 0;  // Of loaders before the one that there is.
   // As of the last TakeTraining.
   int64_t samples_ = 0;

@@ -190,7 +190,8 @@ void CheckMode(const v1::Replicas& replicas, FieldViolations& violations) {
   if (replicas.has_parameter_averaging()) {
     const int64_t every = replicas.parameter_averaging().every_iterations();
     if (every == 0) {
-      violations.Add("replicas.parameter_averaging.every_iterations", "is required; it must be at least 1");
+      violations.Add("replicas.parameter_averaging.every_iterations",
+                     "is 0 or left out; it must be at least 1");
     } else {
       CheckRange("parameter_averaging.every_iterations", every, 1, kMaxCount, violations);
     }

@@ -109,7 +109,8 @@ TEST(ReplicaSpecTest, Workers) {
 }
 
 TEST(ReplicaSpecTest, Modes) {
-  ExpectFault("parameter_averaging {}", "replicas.parameter_averaging.every_iterations", "at least 1");
+  ExpectFault("parameter_averaging {}", "replicas.parameter_averaging.every_iterations",
+              "is 0 or left out; it must be at least 1");
   ExpectFault("parameter_averaging { every_iterations: -3 }", "replicas.parameter_averaging.every_iterations",
               "is -3");
   ExpectFault("all_reduce { bucket_bytes: -1 first_bucket_bytes: 1 }", "replicas.all_reduce.bucket_bytes",

@@ -1,14 +1,19 @@
 // Trainings by several replicas: both ways of averaging, unequal shares, and batch normalisation over all of
 // them.
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "engine/backend/device.h"
 #include "engine/base/faulty_env.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/layers/model_template.h"
@@ -371,6 +376,131 @@ TEST(ReplicasTest, LoadsAreMeasuredOnceAndKept) {
     const double sum = first.loads[0].replicas(0).load() + first.loads[0].replicas(1).load();
     EXPECT_NEAR(second.epochs.back().replicas(rank).load(), load / sum, 1e-12);
   }
+}
+
+// A device that does later what it is given, and takes its time for each sample. None goes while another of
+// its group has something to do: that might be with its memory.
+class LateDevice final : public Device {
+ public:
+  using Group = std::vector<LateDevice*>;
+
+  LateDevice(std::unique_ptr<Device> device, absl::Duration sample, std::shared_ptr<Group> group)
+      : device_(std::move(device)), sample_(sample), group_(std::move(group)) {
+    group_->push_back(this);
+  }
+  ~LateDevice() override {
+    for (const LateDevice* device : *group_) EXPECT_EQ(device->owed_, absl::ZeroDuration());
+    group_->erase(std::find(group_->begin(), group_->end(), this));
+  }
+  const std::string& name() const override { return device_->name(); }
+  DType dtype() const override { return device_->dtype(); }
+  std::unique_ptr<Variables> CreateVariables(const Variables* like) override {
+    return device_->CreateVariables(like);
+  }
+  absl::StatusOr<std::unique_ptr<Executable>> Compile(const Graph& graph, Variables* variables) override {
+    absl::StatusOr<std::unique_ptr<Executable>> executable = device_->Compile(graph, variables);
+    if (!executable.ok()) return executable;
+    const Shape& input = graph.value(graph.inputs()[0]).shape;
+    return std::unique_ptr<Executable>(new Late(this, *std::move(executable), input[0] * sample_));
+  }
+  absl::Status Wait() override {
+    absl::SleepFor(std::exchange(owed_, absl::ZeroDuration()));
+    return absl::OkStatus();
+  }
+  std::unique_ptr<Communicator> WrapCommunicator(Communicator* host) override {
+    return std::make_unique<Behind>(this, host);
+  }
+
+  int runs_left = 0;  // Until one fails; below 1: none does.
+
+ private:
+  class Late final : public Executable {
+   public:
+    Late(LateDevice* device, std::unique_ptr<Executable> executable, absl::Duration taken)
+        : device_(device), executable_(std::move(executable)), taken_(taken) {}
+    absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) override {
+      if (--device_->runs_left == 0) return absl::DataLossError("it has failed");
+      device_->owed_ += taken_;
+      const absl::Status status = executable_->Run(inputs, communicator);
+      device_->owed_ += absl::Milliseconds(1);
+      return status;
+    }
+    absl::StatusOr<Tensor> Output(int i) const override { return executable_->Output(i); }
+    int64_t bytes() const override { return executable_->bytes(); }
+
+   private:
+    LateDevice* const device_;
+    const std::unique_ptr<Executable> executable_;
+    const absl::Duration taken_;
+  };
+
+  // Reductions come when the device has come to them.
+  class Behind final : public Communicator {
+   public:
+    Behind(LateDevice* device, Communicator* host) : device_(device), host_(host) {}
+    int rank() const override { return host_->rank(); }
+    int world_size() const override { return host_->world_size(); }
+    absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
+      if (absl::Status status = device_->Wait(); !status.ok()) return status;
+      return host_->AllReduce(buffer, op);
+    }
+    absl::Status Broadcast(BufferView buffer, int root) override { return host_->Broadcast(buffer, root); }
+    absl::Status Barrier() override { return host_->Barrier(); }
+    void Abort(absl::Status status) override { host_->Abort(std::move(status)); }
+    absl::Status status() const override { return host_->status(); }
+
+   private:
+    LateDevice* const device_;
+    Communicator* const host_;
+  };
+
+  const std::unique_ptr<Device> device_;
+  const absl::Duration sample_;
+  const std::shared_ptr<Group> group_;
+  absl::Duration owed_;
+};
+
+// Of a training on such devices: those of odd ranks are four times as fast, and the last one fails at run
+// `fails_at`, if that is not 0.
+absl::Status TrainLate(const v1::JobSpec& spec, int fails_at, TrainingRecorder* recorder) {
+  Trainer::Options options = OptionsFor(spec, "cpu", recorder);
+  const auto group = std::make_shared<LateDevice::Group>();
+  const size_t count = options.devices.size();
+  options.device_factory = [make = options.device_factory, group, count,
+                            fails_at](const v1::Device& device) -> absl::StatusOr<std::unique_ptr<Device>> {
+    absl::StatusOr<std::unique_ptr<Device>> made = make(device);
+    if (!made.ok()) return made;
+    const bool is_fast = group->size() % 2 == 1;
+    auto late = std::make_unique<LateDevice>(*std::move(made), absl::Milliseconds(is_fast ? 5 : 20), group);
+    if (group->size() == count) late->runs_left = fails_at;
+    return late;
+  };
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(options));
+  return trainer.ok() ? (*trainer)->Run() : trainer.status();
+}
+
+TEST(ReplicasTest, LoadsAreThoseOfDevicesThatReturnBeforeTheyAreDone) {
+  v1::JobSpec spec = SmallLenet(2);
+  spec.mutable_training()->set_epochs(2);
+  spec.mutable_replicas()->set_auto_worker_load(true);
+  TrainingRecorder recorder;
+  const absl::Status status = TrainLate(spec, /*fails_at=*/0, &recorder);
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_THAT(recorder.loads, SizeIs(1));
+  ASSERT_EQ(recorder.loads[0].replicas_size(), 2);
+  // 50 and 200 samples a second, but for what the machine does beside.
+  EXPECT_LT(recorder.loads[0].replicas(0).samples_per_second(), 60);
+  EXPECT_GT(recorder.loads[0].replicas(0).samples_per_second(), 5);
+  EXPECT_EQ(recorder.loads[0].replicas(1).load(), 1);
+  EXPECT_LT(recorder.loads[0].replicas(0).load(), 0.7);
+}
+
+// What a device has been given may be with the memory of others: the end of a job waits for all of them.
+TEST(ReplicasTest, NoDeviceGoesBeforeAllAreDone) {
+  v1::JobSpec spec = SmallLenet(3);
+  spec.mutable_training()->set_epochs(1);
+  TrainingRecorder recorder;
+  EXPECT_EQ(TrainLate(spec, /*fails_at=*/4, &recorder).code(), absl::StatusCode::kDataLoss);
 }
 
 // More replicas than devices share them.

@@ -47,6 +47,7 @@ void Reporter::Restore(const TrainingState& state) {
   epoch_duration_ = absl::Seconds(state.epoch_seconds);
   samples_ = state.samples;
   summary_ = state.summary;
+  ended_by_ = state.ended_by;
 }
 
 void Reporter::Start() {
@@ -79,6 +80,7 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, const AfterStep& aft
   MutexLock lock(&mutex_);
   if (!training_.Add(rank, std::move(measurement))) return absl::OkStatus();
   judge_.ForgetImprovement();
+  ended_by_.reset();
   const Measurement total = TotalOf(training_.measurements);
   for (size_t r = 0; r < epoch_shares_.size(); ++r) epoch_shares_[r].Add(training_.measurements[r]);
 
@@ -170,9 +172,14 @@ absl::Status Reporter::AddValidation(int rank, int64_t steps, const AfterStep& a
                                               steps, ", in epoch ", epoch,
                                               "; lower the learning rate or look at the data"));
   }
+  if (after.is_finished) ended_by_ = summary_.validation();
   *summary_.mutable_validation() = validation;
   summary_.set_validation_seconds(summary_.validation_seconds() + seconds);
-  judge_.Measure(validation, /*validation=*/true, epoch, steps);
+  if (after.is_finished) {
+    judge_.MeasureFinished(validation, epoch, steps);
+  } else {
+    judge_.Measure(validation, /*validation=*/true, epoch, steps);
+  }
   if (after.ends_epoch) {
     *trained_epoch_.mutable_validation() = validation;
     trained_epoch_.set_validation_seconds(seconds);
@@ -199,6 +206,11 @@ void Reporter::FinishEpoch(v1::EpochSummary epoch) {
   report_time_ = clock_->Elapsed();
 }
 
+void Reporter::LeaveOut() {
+  MutexLock lock(&mutex_);
+  report_time_ = clock_->Elapsed();
+}
+
 TrainingOutcome Reporter::EarlyEnd() const {
   MutexLock lock(&mutex_);
   return judge_.end();
@@ -222,6 +234,7 @@ TrainingState Reporter::State() const {
   state.epoch_seconds = absl::ToDoubleSeconds(epoch_duration_);
   state.samples = samples_;
   state.summary = summary_;
+  state.ended_by = ended_by_;
   judge_.Save(&state);
   return state;
 }

@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_TRAINING_REPORTER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,10 +49,13 @@ class Reporter {
   absl::Status AddTraining(int rank, int64_t steps, const AfterStep& after, Measurement measurement)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What replica `rank` measured in validation, where `after` has one, after AddTraining. OUT_OF_RANGE as
-  // above.
+  // What replica `rank` measured in validation, where `after` has one, after AddTraining. Where `after` is
+  // finished it is one more. OUT_OF_RANGE as above.
   absl::Status AddValidation(int rank, int64_t steps, const AfterStep& after, Measurement measurement)
       ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What was done since the last report, or since what came after it, is neither training nor validation.
+  void LeaveOut() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The following hold from when all replicas have added what they measured at a step until one adds anything
   // again.
@@ -110,6 +114,8 @@ class Reporter {
   // A trained epoch that waits for its validation.
   v1::EpochSummary trained_epoch_ ABSL_GUARDED_BY(mutex_);
 
+  // As TrainingState has it.
+  std::optional<v1::Evaluation> ended_by_ ABSL_GUARDED_BY(mutex_);
   int64_t samples_ ABSL_GUARDED_BY(mutex_) = 0;  // That were trained, over all epochs.
   v1::TrainingSummary summary_ ABSL_GUARDED_BY(mutex_);
 };

@@ -35,8 +35,8 @@ void Join(const v1::Replicas& spec, int replicas, Resumption* resumption) {
   state.loads.clear();
 }
 
-// What a checkpoint is renamed to that is not to count as one.
-constexpr char kSetAside[] = ".damaged";
+// How many damaged checkpoints stay.
+constexpr int kDamagedKept = 2;
 
 absl::StatusOr<Resumption> ReadResumption(Env* env, const std::string& path) {
   TANDEM_ASSIGN_OR_RETURN(CheckpointContents contents, ReadCheckpoint(env, path));
@@ -78,10 +78,11 @@ absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::s
     }
     for (const std::string& other : damaged) {
       if (!sets_aside) break;
-      const absl::Status renamed = env->RenameFile(other, absl::StrCat(other, kSetAside));
+      const absl::Status renamed = env->RenameFile(other, absl::StrCat(other, kDamagedCheckpoint));
       if (!renamed.ok() && !absl::IsNotFound(renamed))
         return absl::FailedPreconditionError(renamed.message());
     }
+    if (sets_aside && !damaged.empty()) RemoveOldDamagedCheckpoints(env, folder, kDamagedKept);
     if (static_cast<int>(resumption->state.epoch_shares.size()) != replicas) {
       Join(spec, replicas, &*resumption);
     }
@@ -105,7 +106,9 @@ bool StillEnds(const TrainingState& state, const v1::Training& training, const T
              state.summary.training_seconds() + state.summary.validation_seconds() >= stopping.max_seconds();
     case v1::STATE_REASON_TARGET_REACHED: {
       const v1::Evaluation& newest =
-          state.summary.has_validation() ? state.summary.validation() : state.summary.training();
+          state.ended_by.has_value()
+              ? *state.ended_by
+              : (state.summary.has_validation() ? state.summary.validation() : state.summary.training());
       return EarlyStopping(stopping).Observe(newest, state.step).reason == state.end.reason;
     }
     default:

@@ -72,6 +72,41 @@ absl::StatusOr<Network> AddNetwork(const v1::JobSpec& spec, ValueId input, DType
   return violations.ToStatus();
 }
 
+// A batch as the graph's first inputs give it; samples are not normalised yet.
+absl::StatusOr<ResidentBatch> AddBatch(const v1::JobSpec& spec, const DatasetInfo& data, bool training,
+                                       const StepShape& shape, Graph& graph) {
+  if (shape.resident) {
+    return AddResidentBatch(spec, data, training ? DataSplit::kTraining : DataSplit::kValidation,
+                            shape.samples, graph);
+  }
+  ResidentBatch batch;
+  batch.samples = graph.AddInput(kSamplesInput, DTypeOfSamples(data.sample_type),
+                                 Batched(shape.samples, SampleShape(spec)));
+  const TargetType target_type = training ? data.train_target_type() : data.target_type;
+  batch.targets =
+      graph.AddInput(kTargetInput, DTypeOfTargets(target_type),
+                     Batched(shape.samples, training ? data.train_target_shape() : data.target_shape));
+  return batch;
+}
+
+// The network over a batch. `step` is kNoValue in validation.
+absl::StatusOr<Network> AddNormalizedNetwork(const v1::JobSpec& spec, const DatasetInfo& data,
+                                             ValueId samples, ValueId step, const StepShape& shape,
+                                             Graph& graph) {
+  if (data.sample_type != SampleType::kTokens) {
+    const ResolvedNormalization& normalization = data.normalization;
+    TANDEM_ASSIGN_OR_RETURN(
+        samples, graph.Add(std::make_shared<NormalizeOp>(normalization.scale, normalization.mean,
+                                                         normalization.standard_deviation, shape.dtype),
+                           {samples}));
+  }
+  const bool training = step != kNoValue;
+  const RandomSource random = {
+      .seed = spec.training().seed(), .step = step, .first_sample = shape.first_sample};
+  return AddNetwork(spec, samples, shape.dtype, training, graph, random,
+                    training ? BatchShareOf(spec, shape) : BatchShare());
+}
+
 // The part that training and validation share.
 struct Forward {
   Network network;
@@ -83,44 +118,19 @@ struct Forward {
 
 absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& data, bool training,
                                    const StepShape& shape, Graph& graph) {
-  const int64_t samples = shape.samples;
-  const DType dtype = shape.dtype;
-  ValueId input = kNoValue;
-  ValueId target = kNoValue;
-  if (shape.resident) {
-    TANDEM_ASSIGN_OR_RETURN(
-        const ResidentBatch batch,
-        AddResidentBatch(spec, data, training ? DataSplit::kTraining : DataSplit::kValidation, samples,
-                         graph));
-    input = batch.samples;
-    target = batch.targets;
-  } else {
-    input =
-        graph.AddInput(kSamplesInput, DTypeOfSamples(data.sample_type), Batched(samples, SampleShape(spec)));
-    const TargetType target_type = training ? data.train_target_type() : data.target_type;
-    target = graph.AddInput(kTargetInput, DTypeOfTargets(target_type),
-                            Batched(samples, training ? data.train_target_shape() : data.target_shape));
-  }
+  TANDEM_ASSIGN_OR_RETURN(const ResidentBatch batch, AddBatch(spec, data, training, shape, graph));
   Forward forward;
-  RandomSource random = {.seed = spec.training().seed(), .first_sample = shape.first_sample};
   if (training) {
     forward.learning_rate = graph.AddInput(kLearningRateInput, DType::kFloat64, Shape());
-    forward.step = random.step = graph.AddInput(kStepInput, DType::kInt64, Shape());
+    forward.step = graph.AddInput(kStepInput, DType::kInt64, Shape());
   }
-  if (data.sample_type != SampleType::kTokens) {
-    const ResolvedNormalization& normalization = data.normalization;
-    TANDEM_ASSIGN_OR_RETURN(input,
-                            graph.Add(std::make_shared<NormalizeOp>(normalization.scale, normalization.mean,
-                                                                    normalization.standard_deviation, dtype),
-                                      {input}));
-  }
-  TANDEM_ASSIGN_OR_RETURN(forward.network, AddNetwork(spec, input, dtype, training, graph, random,
-                                                      training ? BatchShareOf(spec, shape) : BatchShare()));
+  TANDEM_ASSIGN_OR_RETURN(forward.network,
+                          AddNormalizedNetwork(spec, data, batch.samples, forward.step, shape, graph));
   TANDEM_ASSIGN_OR_RETURN(const LossValues loss,
-                          AddLoss(spec.training().loss(), forward.network.output, target, graph));
+                          AddLoss(spec.training().loss(), forward.network.output, batch.targets, graph));
   forward.loss = loss.loss;
   const MeteredValues metered = {.output = forward.network.output,
-                                 .target = target,
+                                 .target = batch.targets,
                                  .loss = loss.loss,
                                  .loss_sum = loss.sum,
                                  .loss_weight = loss.weight};
@@ -258,37 +268,28 @@ absl::StatusOr<Backward> AddBackward(const v1::JobSpec& spec, const DatasetInfo&
   return backward;
 }
 
-// For a replica without samples: it takes part in all that the others reduce, and adds nothing to it. (The
-// zeros may be overwritten by what comes of them, so it is the scale that makes them nothing.)
-absl::StatusOr<Backward> AddIdleBackward(const v1::JobSpec& spec, const DatasetInfo& data, StepShape shape,
-                                         StepGraph& step) {
-  Graph& graph = step.graph;
+// What a replica without samples has its graph from: that of one with some.
+StepShape ShapeWithSamples(StepShape shape) {
   shape.samples = 2;
   shape.batch_samples = std::max(shape.batch_samples, shape.samples);
-  StepGraph others;
-  TANDEM_ASSIGN_OR_RETURN(const Backward theirs, AddBackward(spec, data, shape, others));
-  const auto declare = [&](ValueId id) {
-    const Value& value = others.graph.value(id);
-    return graph.AddVariable(value.name, value.variable_kind, value.dtype, value.shape);
-  };
-  const auto variable = [&](ValueId id) { return graph.FindVariable(others.graph.value(id).name); };
-  Backward backward;
-  step.parameters = others.parameters;
-  step.statistics = others.statistics;
-  for (Parameter& parameter : step.parameters) parameter.value = declare(parameter.value);
-  for (Statistic& statistic : step.statistics) statistic.value = declare(statistic.value);
-  AddMeter(spec, kTrainingMeter, graph);
-  backward.learning_rate = graph.AddInput(kLearningRateInput, DType::kFloat64, Shape());
-  backward.steps = graph.AddInput(kStepInput, DType::kInt64, Shape());
-  std::map<ValueId, ValueId> reduced;  // By the others' values.
-  const auto zero = [&](ValueId like) {
-    return graph.AddConstant(0, others.graph.value(like).dtype, Shape(others.graph.value(like).shape));
-  };
-  for (const Node& node : others.graph.nodes()) {
+  return shape;
+}
+
+ValueId AddZero(const Value& like, Graph& graph) {
+  return graph.AddConstant(0, like.dtype, Shape(like.shape));
+}
+
+// What a replica without samples reduces with `others`, and how its running statistics follow from that, in a
+// graph that has the variables for these. Returns what comes of the reductions, by the others' values. (The
+// zeros may be overwritten by it, so it is the scale that makes them nothing.)
+absl::StatusOr<std::map<ValueId, ValueId>> AddIdleReductions(const Graph& others, Graph& graph) {
+  const auto variable = [&](ValueId id) { return graph.FindVariable(others.value(id).name); };
+  std::map<ValueId, ValueId> reduced;
+  for (const Node& node : others.nodes()) {
     if (node.op->kind() == "all_reduce") {
       const auto& op = static_cast<const AllReduceOp&>(*node.op);
       std::vector<ValueId> zeros;
-      for (const ValueId input : node.inputs) zeros.push_back(zero(input));
+      for (const ValueId input : node.inputs) zeros.push_back(AddZero(others.value(input), graph));
       TANDEM_ASSIGN_OR_RETURN(
           const std::vector<ValueId> outputs,
           graph.AddNode(std::make_shared<AllReduceOp>(0, op.bucket, op.count), std::move(zeros)));
@@ -302,10 +303,34 @@ absl::StatusOr<Backward> AddIdleBackward(const v1::JobSpec& spec, const DatasetI
               .status());
     }
   }
+  return reduced;
+}
+
+// For a replica without samples: it takes part in all that the others reduce, and adds nothing to it.
+absl::StatusOr<Backward> AddIdleBackward(const v1::JobSpec& spec, const DatasetInfo& data,
+                                         const StepShape& shape, StepGraph& step) {
+  Graph& graph = step.graph;
+  StepGraph others;
+  TANDEM_ASSIGN_OR_RETURN(const Backward theirs, AddBackward(spec, data, ShapeWithSamples(shape), others));
+  const auto declare = [&](ValueId id) {
+    const Value& value = others.graph.value(id);
+    return graph.AddVariable(value.name, value.variable_kind, value.dtype, value.shape);
+  };
+  const auto variable = [&](ValueId id) { return graph.FindVariable(others.graph.value(id).name); };
+  Backward backward;
+  step.parameters = others.parameters;
+  step.statistics = others.statistics;
+  for (Parameter& parameter : step.parameters) parameter.value = declare(parameter.value);
+  for (Statistic& statistic : step.statistics) statistic.value = declare(statistic.value);
+  AddMeter(spec, kTrainingMeter, graph);
+  backward.learning_rate = graph.AddInput(kLearningRateInput, DType::kFloat64, Shape());
+  backward.steps = graph.AddInput(kStepInput, DType::kInt64, Shape());
+  TANDEM_ASSIGN_OR_RETURN(const auto reduced, AddIdleReductions(others.graph, graph));
   for (size_t i = 0; i < theirs.targets.size(); ++i) {
     backward.targets.push_back(variable(theirs.targets[i]));
     const auto found = reduced.find(theirs.gradients[i]);
-    backward.gradients.push_back(found == reduced.end() ? zero(theirs.targets[i]) : found->second);
+    backward.gradients.push_back(
+        found == reduced.end() ? AddZero(others.graph.value(theirs.targets[i]), graph) : found->second);
   }
   return backward;
 }
@@ -323,6 +348,17 @@ absl::Status AddAverages(const v1::WeightAverage& spec, absl::Span<const ValueId
         graph.AddNode(std::make_shared<MovingAverageOp>(spec.decay()), std::move(inputs)).status());
   }
   return absl::OkStatus();
+}
+
+// Has the running statistics of batch normalisation forget all but the newest batch.
+void ForgetEarlierBatches(google::protobuf::RepeatedPtrField<v1::Layer>* layers) {
+  for (v1::Layer& layer : *layers) {
+    if (layer.has_batch_norm()) layer.mutable_batch_norm()->set_momentum(1);
+    if (layer.has_repeat()) ForgetEarlierBatches(layer.mutable_repeat()->mutable_layers());
+    if (!layer.has_residual()) continue;
+    ForgetEarlierBatches(layer.mutable_residual()->mutable_layers());
+    ForgetEarlierBatches(layer.mutable_residual()->mutable_shortcut());
+  }
 }
 
 }  // namespace
@@ -365,8 +401,9 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
     gradients_or_none.push_back(target == targets.end() ? kNoValue
                                                         : backward.gradients[target - targets.begin()]);
   }
-  const absl::Status updates = AddUpdates(spec.training().optimizer(), parameters, gradients_or_none,
-                                          backward.learning_rate, backward.steps, graph, backward.apply);
+  const absl::Status updates = AddUpdates(
+      spec.training().optimizer(), parameters, gradients_or_none, backward.learning_rate, backward.steps,
+      graph, backward.apply, shape.replicas > 1 ? UpdateOrder::kLastFirst : UpdateOrder::kAsGiven);
   if (!updates.ok()) {
     FieldViolations violations;
     violations.AddAll("training.optimizer", updates);
@@ -389,6 +426,33 @@ absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, const Da
   step.parameters = std::move(forward.network.parameters);
   step.statistics = std::move(forward.network.statistics);
   return step;
+}
+
+absl::StatusOr<StepGraph> BuildStatisticsGraph(const v1::JobSpec& job, const DatasetInfo& data,
+                                               const StepShape& shape) {
+  v1::JobSpec spec = job;
+  ForgetEarlierBatches(spec.mutable_model()->mutable_layers());
+  const bool is_idle = shape.samples == 0;
+  const StepShape whole = is_idle ? ShapeWithSamples(shape) : shape;
+  StepGraph step;
+  TANDEM_ASSIGN_OR_RETURN(const ResidentBatch batch,
+                          AddBatch(spec, data, /*training=*/true, whole, step.graph));
+  const ValueId number = step.graph.AddInput(kStepInput, DType::kInt64, Shape());
+  TANDEM_ASSIGN_OR_RETURN(Network network,
+                          AddNormalizedNetwork(spec, data, batch.samples, number, whole, step.graph));
+  step.parameters = std::move(network.parameters);
+  step.statistics = std::move(network.statistics);
+  if (!is_idle) return step;
+
+  StepGraph idle;
+  idle.graph.AddInput(kStepInput, DType::kInt64, Shape());
+  for (Statistic& statistic : step.statistics) {
+    const Value& value = step.graph.value(statistic.value);
+    statistic.value = idle.graph.AddVariable(value.name, value.variable_kind, value.dtype, value.shape);
+  }
+  TANDEM_RETURN_IF_ERROR(AddIdleReductions(step.graph, idle.graph).status());
+  idle.statistics = std::move(step.statistics);
+  return idle;
 }
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 #ifndef TANDEM_ENGINE_TRAINING_STEP_GRAPH_H_
 #define TANDEM_ENGINE_TRAINING_STEP_GRAPH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -54,6 +55,11 @@ struct StepShape {
 // The parts in which a replica computes its share of a batch, `whole`, in their order: at most `count`, of
 // nearly equal sizes. Early parts of one size are equal: one graph serves them all.
 std::vector<StepShape> PartsOf(const StepShape& whole, int64_t count);
+// What is given as the steps taken before to the part `part` of `parts`: `step` for the last; numbers beyond
+// all steps for the others, so that their random numbers are not the same.
+inline int64_t StepOfPart(int64_t step, size_t part, size_t parts) {
+  return part + 1 < parts ? step + static_cast<int64_t>(part + 1) * (int64_t{1} << 40) : step;
+}
 
 // Where the gradients of a batch's parts are added up: "gradient_sum/<parameter>", zero between steps.
 inline constexpr char kGradientSumPrefix[] = "gradient_sum/";
@@ -89,6 +95,18 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
 // none.
 absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, const DatasetInfo& data,
                                                int64_t samples, DType dtype, bool resident = false);
+
+// Whether the finished model's batch_norm layers have the statistics of all training samples.
+inline bool WantsPopulationStatistics(const v1::JobSpec& spec) {
+  return spec.training().batch_norm_statistics() == v1::BATCH_NORM_STATISTICS_POPULATION;
+}
+
+// Normalise and forward as in training, and no more: a run of it leaves, as the running statistics of the
+// batch_norm layers that are trained, the batch's own mean and unbiased variance. Its inputs are those of a
+// training graph without the learning rate. With no samples, for replicas that have none where others have:
+// what these all-reduce; a graph without nodes where that is nothing. `shape.is_early` is of no account.
+absl::StatusOr<StepGraph> BuildStatisticsGraph(const v1::JobSpec& spec, const DatasetInfo& data,
+                                               const StepShape& shape);
 
 }  // namespace tandem
 

@@ -98,6 +98,28 @@ TEST(StepGraphTest, ABucketIsReducedAsSoonAsItsGradientsAreThere) {
   EXPECT_EQ(std::count_if(graph.nodes().begin(), graph.nodes().begin() + reductions[1]->id, is_gradient), 4);
 }
 
+// What is reduced is not needed before all of the backward pass is over, and then in the order in which it
+// comes.
+TEST(StepGraphTest, ReducedGradientsAreReadAsLateAsCanBe) {
+  const StepGraph step = Build(4);
+  const Graph& graph = step.graph;
+  const std::vector<const Node*> reductions = Reductions(graph);
+  std::vector<NodeId> first_readers;
+  for (const Node* reduction : reductions) {
+    for (const Node& node : graph.nodes()) {
+      const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+        return graph.value(input).producer == reduction->id;
+      });
+      if (!reads) continue;
+      first_readers.push_back(node.id);
+      break;
+    }
+  }
+  ASSERT_EQ(first_readers.size(), 3);
+  EXPECT_GT(first_readers[0], reductions.back()->id);
+  EXPECT_TRUE(std::is_sorted(first_readers.begin(), first_readers.end()));
+}
+
 TEST(StepGraphTest, EveryUpdateTakesAReducedGradientOfItsOwn) {
   const StepGraph step = Build(4);
   std::set<ValueId> reduced;

@@ -33,10 +33,16 @@ struct AfterStep {
   bool ends_epoch = false;  // The epoch in progress ends, whole or, with the training, cut short.
   bool validate = false;
   bool checkpoint = false;
+  // Training has ended, for what was measured: the finished network is validated once more.
+  bool is_finished = false;
   // Why no step follows, whatever is measured: COMPLETED, TIME_LIMIT or PAUSE_REQUESTED. UNSPECIFIED where
   // one does.
   v1::StateReason end = v1::STATE_REASON_UNSPECIFIED;
 
+  // Whether training ends, whatever is measured, and does not go on another time.
+  bool ends_training() const {
+    return end != v1::STATE_REASON_UNSPECIFIED && end != v1::STATE_REASON_PAUSE_REQUESTED;
+  }
   // Whether there is more to do than a report.
   bool settles() const { return ends_epoch || validate || checkpoint || end != v1::STATE_REASON_UNSPECIFIED; }
 };

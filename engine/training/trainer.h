@@ -31,7 +31,7 @@ class TrainerObserver {
   virtual void OnStarted(int64_t /*step*/) {}
   virtual void OnProgress(const v1::Progress& /*progress*/) {}
   virtual void OnEpoch(const v1::EpochSummary& /*epoch*/) {}
-  // A validation within an epoch.
+  // A validation within an epoch; or after the last epoch, of the network as it was finished.
   virtual void OnValidation(const v1::ValidationResult& /*result*/) {}
   // A checkpoint is durable.
   virtual void OnCheckpoint(const v1::Checkpoint& /*checkpoint*/) {}

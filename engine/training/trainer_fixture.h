@@ -1,61 +1,13 @@
 #ifndef TANDEM_ENGINE_TRAINING_TRAINER_FIXTURE_H_
 #define TANDEM_ENGINE_TRAINING_TRAINER_FIXTURE_H_
 
-#include <functional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
+#include "engine/training/small_training.h"
 #include "engine/training/trainer.h"
-#include "google/protobuf/text_format.h"
-#include "gtest/gtest.h"
 
 namespace tandem {
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
-  return message;
-}
-
-// A small LeNet on 61 synthetic samples: 7 batches of 8 and one of 5 in an epoch.
-v1::JobSpec SmallLenet(int replicas);
-
-// Everything that a training said.
-class TrainingRecorder : public TrainerObserver {
- public:
-  void OnStarted(int64_t step) override {
-    ++started;
-    started_at = step;
-  }
-  void OnProgress(const v1::Progress& report) override {
-    progress.push_back(report);
-    if (on_progress) on_progress();
-  }
-  void OnEpoch(const v1::EpochSummary& epoch) override { epochs.push_back(epoch); }
-  void OnWorkerLoads(const v1::WorkerLoads& measured) override { loads.push_back(measured); }
-  void OnNotice(absl::string_view message) override {
-    notices.emplace_back(message);
-    if (on_notice) on_notice();
-  }
-
-  std::vector<double> losses() const {
-    std::vector<double> result;
-    for (const v1::Progress& report : progress) result.push_back(report.training().loss());
-    return result;
-  }
-
-  int started = 0;
-  int64_t started_at = 0;
-  std::vector<v1::Progress> progress;
-  std::vector<v1::EpochSummary> epochs;
-  std::vector<v1::WorkerLoads> loads;
-  std::vector<std::string> notices;
-  std::function<void()> on_notice;
-  std::function<void()> on_progress;
-};
 
 // For a job on devices of `kind`, "cpu" or "reference": one a replica, each with one thread.
 Trainer::Options OptionsFor(const v1::JobSpec& spec, const std::string& kind, TrainerObserver* observer);

@@ -101,26 +101,33 @@ absl::StatusOr<Measurement> ToMeasurement(const json& value) {
   return measurement;
 }
 
+template <typename Message>
+json FromMessage(const Message& message) {
+  std::string text;
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  if (!google::protobuf::util::MessageToJsonString(message, &text, options).ok()) text = "{}";
+  return json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
 }  // namespace
 
 std::string ToJson(const TrainingState& state) {
   json shares = json::array();
   for (const Measurement& share : state.epoch_shares) shares.push_back(FromMeasurement(share));
-  std::string summary;
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  if (!google::protobuf::util::MessageToJsonString(state.summary, &summary, options).ok()) summary = "{}";
   json text = {{"step", state.step},
                {"end", {{"reason", v1::StateReason_Name(state.end.reason)}, {"message", state.end.message}}},
                {"epoch", {{"replicas", std::move(shares)}, {"seconds", state.epoch_seconds}}},
                {"loads", state.loads},
                {"samples", state.samples},
-               {"summary", json::parse(summary, nullptr, /*allow_exceptions=*/false)},
+               {"summary", FromMessage(state.summary)},
                {"early_stopping",
                 {{"best", FromOptional(state.early_stopping.best)},
                  {"best_step", state.early_stopping.best_step},
                  {"without_improvement", state.early_stopping.without_improvement}}},
                {"plateau_measure", FromOptional(state.plateau_measure)}};
+  if (state.population_statistics) text["population_statistics"] = true;
+  if (state.ended_by.has_value()) text["ended_by"] = FromMessage(*state.ended_by);
   if (state.plateau.has_value()) {
     text["plateau"] = {{"rate", FromDouble(state.plateau->rate)},
                        {"best", FromOptional(state.plateau->best)},
@@ -151,6 +158,17 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
   // Checkpoints of before there were any have none.
   if (parsed.is_object() && parsed.contains("loads")) {
     for (const json& load : parsed["loads"]) state.loads.push_back(reader.AsDouble("loads", load));
+  }
+
+  if (parsed.is_object() && parsed.contains("population_statistics")) {
+    const json& given = parsed["population_statistics"];
+    if (!given.is_boolean()) reader.Fail("population_statistics");
+    state.population_statistics = given == true;
+  }
+  if (parsed.is_object() && parsed.contains("ended_by")) {
+    const std::string ended_by = parsed["ended_by"].dump();
+    if (!google::protobuf::util::JsonStringToMessage(ended_by, &state.ended_by.emplace()).ok())
+      reader.Fail("ended_by");
   }
 
   ObjectReader stopping(reader.Get("early_stopping"));

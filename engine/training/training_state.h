@@ -21,6 +21,11 @@ struct TrainingState {
   int64_t step = 0;  // Steps taken.
   // How it has ended, where it has: no step follows. A pause is no end.
   TrainingOutcome end;
+  // The statistics of batch normalisation are already those of all training samples.
+  bool population_statistics = false;
+  // What was measured when training ended, where the finished network, which the summary has, was validated
+  // once more.
+  std::optional<v1::Evaluation> ended_by;
 
   // The epoch in progress: what each replica measured in it, and how long it has taken.
   std::vector<Measurement> epoch_shares;

@@ -14,6 +14,8 @@ TrainingState Sample() {
   TrainingState state;
   state.step = (int64_t{1} << 60) + 1;
   state.end = {v1::STATE_REASON_NO_IMPROVEMENT, "a \"message\"\n"};
+  state.population_statistics = true;
+  state.ended_by.emplace().set_loss(1.0 / 3);
   state.epoch_shares = {{.sums = {0.1, 1e-300, std::numeric_limits<double>::infinity()},
                          .samples = 7,
                          .data_wait_seconds = 0.3},
@@ -36,6 +38,8 @@ TEST(TrainingStateTest, EveryNumberComesBackAsItWas) {
   EXPECT_EQ(read->step, state.step);
   EXPECT_EQ(read->end.reason, state.end.reason);
   EXPECT_EQ(read->end.message, state.end.message);
+  EXPECT_TRUE(read->population_statistics);
+  EXPECT_EQ(read->ended_by.value().loss(), 1.0 / 3);
   ASSERT_EQ(read->epoch_shares.size(), 2);
   EXPECT_EQ(read->epoch_shares[0].sums, state.epoch_shares[0].sums);
   EXPECT_EQ(read->epoch_shares[0].samples, 7);
@@ -64,6 +68,8 @@ TEST(TrainingStateTest, WithoutAPlateauThereIsNone) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_FALSE(read->plateau.has_value());
   EXPECT_FALSE(read->plateau_measure.has_value());
+  EXPECT_FALSE(read->population_statistics);
+  EXPECT_FALSE(read->ended_by.has_value());
 }
 
 TEST(TrainingStateTest, NothingInItIsTrusted) {
@@ -75,6 +81,10 @@ TEST(TrainingStateTest, NothingInItIsTrusted) {
   for (const char* bad : {"null", "[]", "{}", "3", R"({"step": "x"})"}) {
     EXPECT_EQ(TrainingStateFromJson(bad).status().code(), absl::StatusCode::kDataLoss) << bad;
   }
+  std::string statistics = good;
+  statistics.replace(statistics.find("population_statistics\":true") + 23, 4, "\"on\"");
+  EXPECT_THAT(std::string(TrainingStateFromJson(statistics).status().message()),
+              ::testing::HasSubstr("\"population_statistics\""));
   std::string other = good;
   other.replace(other.find("NO_IMPROVEMENT"), 14, "NO_SUCH_REASON");
   EXPECT_THAT(std::string(TrainingStateFromJson(other).status().message()),

@@ -25,6 +25,9 @@
 namespace tandem {
 namespace {
 
+// After so many, devices have found out how they are best given steps.
+constexpr int64_t kFirstSteps = 3;
+
 // Where there is too little memory, with what was planned.
 absl::Status WithPlan(const absl::Status& status, const MemoryGroups& planned) {
   if (!absl::IsResourceExhausted(status)) return status;
@@ -222,6 +225,8 @@ void WorkerTrainer::RunReplica(int local) {
     TANDEM_RETURN_IF_ERROR(OpenInTurn(local));
     return Train(local);
   });
+  // What a device has not done yet may touch the memory of others, which goes when all have come here.
+  if (replicas_[local] != nullptr) replicas_[local]->Wait();
   if (status.ok()) return;
   if (count() > 1 && !failed()) {
     // Which of several devices gave trouble matters; the reports' own errors are of all of them.
@@ -296,6 +301,12 @@ void WorkerTrainer::TellOfStart() {
   }
 }
 
+void WorkerTrainer::TellOfFirstSteps() {
+  told_of_first_steps_ = true;
+  const std::string notice = replicas_[0]->notice();
+  if (!notice.empty()) observer_.OnNotice(notice);
+}
+
 absl::Status WorkerTrainer::FillReplica(int local) {
   Replica& replica = *replicas_[local];
   if (spread() || !resumed_.has_value()) TANDEM_RETURN_IF_ERROR(replica.InitializeParameters());
@@ -324,6 +335,12 @@ absl::Status WorkerTrainer::Train(int local) {
   }
   TANDEM_RETURN_IF_ERROR(communicator.Barrier());
   if (state_.end.reason == v1::STATE_REASON_UNSPECIFIED) TANDEM_RETURN_IF_ERROR(TakeSteps(local));
+  const bool had_ended = state_.end.reason != v1::STATE_REASON_UNSPECIFIED || state_.step >= length_.steps;
+  if (had_ended && WantsPopulationStatistics(options_.spec) && !state_.population_statistics) {
+    // As of another job, that did not want them.
+    TANDEM_RETURN_IF_ERROR(Finish(local, state_.step));
+    if (KeepsBest()) TANDEM_RETURN_IF_ERROR(Keep(local, state_.step, {.best = true}));
+  }
   if (!spread()) return absl::OkStatus();
   const Alike alike = dealt().averaging.AlikeAfter(reporter_->Summary().steps());
   TANDEM_ASSIGN_OR_RETURN(const ReplicaVariables own, replicas_[local]->ReadVariables(alike));
@@ -356,9 +373,11 @@ absl::Status WorkerTrainer::TakeSteps(int local) {
   for (int64_t next = state_.step; next < length_.steps;) {
     if (failed()) return failure();
     const int64_t steps = schedule_->StepsFrom(next, MostStepsFrom(next, launch.size()));
+    replica.SetMeasured(load_meter_ != nullptr && next < state_.step + LoadMeter::kSteps);
     TANDEM_RETURN_IF_ERROR(replica.TrainSteps(next, steps));
     launch.Took(steps, looked);
     next += steps;
+    if (local == 0 && !told_of_first_steps_ && next - state_.step >= kFirstSteps) TellOfFirstSteps();
     const int64_t step = next - 1;
     if (load_meter_ != nullptr) TANDEM_RETURN_IF_ERROR(MeasureLoads(local, step));
     TANDEM_ASSIGN_OR_RETURN(const AfterStep after, spread() ? signals.After(step) : schedule_->After(step));
@@ -366,6 +385,7 @@ absl::Status WorkerTrainer::TakeSteps(int local) {
     if (!after.report) continue;
     TANDEM_ASSIGN_OR_RETURN(Measurement training, replica.TakeTraining());
     TANDEM_RETURN_IF_ERROR(Add(&Reporter::AddTraining, local, step + 1, after, std::move(training)));
+    if (after.ends_training()) TANDEM_RETURN_IF_ERROR(TakeStatistics(local, step + 1));
     if (after.validate) {
       TANDEM_ASSIGN_OR_RETURN(Measurement validation,
                               replica.Validate(step + 1, [this] { return failed(); }));
@@ -421,15 +441,45 @@ absl::StatusOr<bool> WorkerTrainer::Settle(int local, int64_t steps, const After
     MutexLock lock(&mutex_);
     outcome_ = outcome;
   }
+  if (ends && !pauses && !after.ends_training() && WantsPopulationStatistics(options_.spec)) {
+    // With the statistics that it was validated with.
+    if (after.validate && KeepsBest()) TANDEM_RETURN_IF_ERROR(Keep(local, steps, {.best = true}));
+    TANDEM_RETURN_IF_ERROR(Finish(local, steps));
+  }
   const v1::Checkpointing& checkpoints = options_.spec.checkpoints();
   const bool improved = reporter_->Improved();
   const CheckpointKeeper::Purpose purpose = {
       .checkpoint = (after.checkpoint || ends || (improved && checkpoints.keep_best())) &&
                     !checkpoints.off() && !options_.checkpoint_folder.empty(),
-      .best =
-          improved && options_.spec.training().best_model().keep_weights() && !options_.best_path.empty()};
+      .best = KeepsBest()};
   if (purpose.checkpoint || purpose.best) TANDEM_RETURN_IF_ERROR(Keep(local, steps, purpose));
   return ends;
+}
+
+absl::Status WorkerTrainer::TakeStatistics(int local, int64_t steps) {
+  if (!WantsPopulationStatistics(options_.spec)) return absl::OkStatus();
+  if (local == 0) observer_.OnNotice(StatisticsNotice(data_.info.train_samples));
+  Replica& replica = *replicas_[local];
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<double> own,
+                          replica.SumStatistics(steps, [this] { return failed(); }));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> all,
+                          GatherNumbers(own, communicators_[local].get()));
+  TANDEM_RETURN_IF_ERROR(replica.WriteStatistics(all));
+  if (local != 0) return absl::OkStatus();
+  reporter_->LeaveOut();
+  MutexLock lock(&mutex_);
+  population_statistics_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status WorkerTrainer::Finish(int local, int64_t steps) {
+  TANDEM_RETURN_IF_ERROR(TakeStatistics(local, steps));
+  if (dealt().validation == nullptr) return absl::OkStatus();
+  const AfterStep after = {.validate = true, .is_finished = true};
+  TANDEM_ASSIGN_OR_RETURN(Measurement validation,
+                          replicas_[local]->Validate(steps, [this] { return failed(); }));
+  TANDEM_RETURN_IF_ERROR(Add(&Reporter::AddValidation, local, steps, after, std::move(validation)));
+  return communicators_[local]->Barrier();
 }
 
 absl::Status WorkerTrainer::Keep(int local, int64_t steps, CheckpointKeeper::Purpose purpose) {
@@ -448,6 +498,7 @@ absl::Status WorkerTrainer::Keep(int local, int64_t steps, CheckpointKeeper::Pur
     // Loads that are still to be measured are none.
     if (load_meter_ == nullptr || all_dealt_.size() > 1) state.loads = dealt().loads;
     MutexLock lock(&mutex_);
+    state.population_statistics = population_statistics_;
     state.end = outcome_.reason == v1::STATE_REASON_PAUSE_REQUESTED ? TrainingOutcome() : outcome_;
     return state;
   };

@@ -82,6 +82,8 @@ class WorkerTrainer final : public Trainer {
   absl::Status FillReplica(int local);
   // Tells the observer what a person should know.
   void TellOfStart();
+  // The same of what the first steps have shown, once.
+  void TellOfFirstSteps();
   absl::Status Train(int local);
   absl::Status TakeSteps(int local);
   // How many steps may be taken from `step` on before anybody looks, `size` of them being given at a time.
@@ -94,6 +96,16 @@ class WorkerTrainer final : public Trainer {
   // where training ends.
   absl::StatusOr<bool> Settle(int local, int64_t steps, const AfterStep& after);
   TrainingOutcome OutcomeOf(const AfterStep& after) const;
+  // Where the job wants them, gives the network the statistics of all training samples when training has
+  // ended after `steps` steps: all of them call this.
+  absl::Status TakeStatistics(int local, int64_t steps);
+  // The same where the newest validation was before that: there is one more.
+  absl::Status Finish(int local, int64_t steps);
+  // Whether the newest measurement is the best, and its model is to be kept.
+  bool KeepsBest() const {
+    return reporter_->Improved() && options_.spec.training().best_model().keep_weights() &&
+           !options_.best_path.empty();
+  }
   // Gives what a replica keeps to be written. That it is finite is seen before: no later step's loss would
   // say that the last update was too large.
   absl::Status Keep(int local, int64_t steps, CheckpointKeeper::Purpose purpose);
@@ -127,6 +139,7 @@ class WorkerTrainer final : public Trainer {
   std::vector<std::string> feature_names_;         // Of a table.
   std::map<std::string, Tensor> initial_weights_;  // By name; those that a checkpoint does not stand for.
   int64_t planned_bytes_ = 0;                      // Of one replica.
+  bool told_of_first_steps_ = false;               // Of the first replica's thread.
   MemoryGroups planned_memory_;                    // The same, by what it is for.
   // The training samples as the source has them: data_.train's, or data_.train itself.
   const Dataset* unchanged_samples_ = nullptr;
@@ -160,6 +173,7 @@ class WorkerTrainer final : public Trainer {
   int64_t replica_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool completed_ ABSL_GUARDED_BY(mutex_) = true;
   TrainingOutcome outcome_ ABSL_GUARDED_BY(mutex_);
+  bool population_statistics_ ABSL_GUARDED_BY(mutex_) = false;  // As TrainingState has it.
 };
 
 }  // namespace tandem

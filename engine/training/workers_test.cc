@@ -15,8 +15,10 @@
 #include "absl/time/clock.h"
 #include "engine/base/env.h"
 #include "engine/checkpoint/checkpoint_folder.h"
+#include "engine/collectives/background_communicator.h"
 #include "engine/collectives/gloo/folder_rendezvous.h"
 #include "engine/collectives/gloo/gloo_ranks.h"
+#include "engine/collectives/slow_link.h"
 #include "engine/training/trainer.h"
 #include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
@@ -148,9 +150,124 @@ v1::JobSpec WithBatchNorm(int replicas) {
 
 TEST_F(WorkersTest, TwoAreLikeOne) { ExpectLikeOne(WithBatchNorm(2), 2, "cpu"); }
 
+TEST_F(WorkersTest, StatisticsOfAllSamples) {
+  v1::JobSpec spec = WithBatchNorm(4);
+  spec.mutable_training()->set_batch_norm_statistics(v1::BATCH_NORM_STATISTICS_POPULATION);
+  ExpectLikeOne(spec, 2, "cpu");
+  // With a validation of the finished network after what ended its training.
+  spec.mutable_training()->mutable_early_stopping()->set_target(1e9);
+  spec.mutable_model()->mutable_layers(1)->mutable_batch_norm()->set_sync(true);
+  ExpectLikeOne(spec, 4, "cpu");
+}
+
 TEST_F(WorkersTest, ThreeOfOneReplicaAreLikeOneOfThree) { ExpectLikeOne(SmallLenet(3), 3, "cpu"); }
 
 TEST_F(WorkersTest, TwoOfTwoReplicasAreLikeOneOfFour) { ExpectLikeOne(WithBatchNorm(4), 2, "reference"); }
+
+// A bucket a layer.
+v1::JobSpec InManyBuckets(v1::JobSpec spec) {
+  spec.mutable_replicas()->mutable_all_reduce()->set_bucket_bytes(1);
+  spec.mutable_replicas()->mutable_all_reduce()->set_first_bucket_bytes(1);
+  return spec;
+}
+
+// Reductions that go on beside the backward pass, with those of batch norm's statistics between them.
+TEST_F(WorkersTest, ManyBuckets) { ExpectLikeOne(InManyBuckets(SmallLenet(2)), 2, "cpu"); }
+
+TEST_F(WorkersTest, ManyBucketsWithSynchronousBatchNorm) {
+  v1::JobSpec spec = InManyBuckets(WithBatchNorm(4));
+  spec.mutable_model()->mutable_layers(1)->mutable_batch_norm()->set_sync(true);
+  ExpectLikeOne(spec, 2, "cpu");
+}
+
+TEST_F(WorkersTest, ManyBucketsInParts) {
+  v1::JobSpec spec = InManyBuckets(SmallLenet(2));
+  spec.mutable_training()->set_accumulation_steps(2);
+  spec.mutable_training()->mutable_optimizer()->mutable_clip()->set_norm(0.5);
+  ExpectLikeOne(spec, 2, "cpu");
+}
+
+// Without overlap, and with a link so slow that all of a step's reductions go on when the backward pass has
+// ended, losses and parameters are the same to the bit.
+TEST_F(WorkersTest, OverlapChangesNothing) {
+  const v1::JobSpec spec = InManyBuckets(WithBatchNorm(2));
+  std::vector<std::string> models;
+  std::vector<std::vector<double>> losses;
+  for (const bool overlaps : {false, true}) {
+    const std::string folder = Folder(overlaps ? "overlapping" : "one-by-one");
+    const Change slowed = [overlaps](int, Trainer::Options& options) {
+      options.group.connect = [connect = options.group.connect, overlaps](int first, int count) {
+        auto ends = connect(first, count);
+        if (!ends.ok()) return ends;
+        for (std::unique_ptr<Communicator>& end : *ends) {
+          end = std::make_unique<SlowLink>(std::move(end), 100e6);
+          if (overlaps) end = std::make_unique<BackgroundCommunicator>(std::move(end));
+        }
+        return ends;
+      };
+    };
+    Workers workers(spec, 2, "cpu", folder, slowed);
+    ASSERT_TRUE(workers.Run(folder + "/model").ok()) << workers.statuses()[0];
+    models.push_back(Tensors(folder + "/model"));
+    losses.push_back(workers.recorder().losses());
+  }
+  EXPECT_EQ(losses[1], losses[0]);
+  EXPECT_EQ(models[1], models[0]);
+}
+
+// Counts what begins.
+class CountedBegins final : public Communicator {
+ public:
+  CountedBegins(std::unique_ptr<Communicator> inner, std::atomic<int>* begun)
+      : inner_(std::move(inner)), begun_(begun) {}
+  int rank() const override { return inner_->rank(); }
+  int world_size() const override { return inner_->world_size(); }
+  absl::Status AllReduce(BufferView buffer, ReduceOp op) override { return inner_->AllReduce(buffer, op); }
+  absl::StatusOr<int64_t> BeginAllReduce(BufferView buffer, ReduceOp op) override {
+    ++*begun_;
+    return inner_->BeginAllReduce(buffer, op);
+  }
+  absl::Status Await(int64_t begun) override { return inner_->Await(begun); }
+  absl::Status Broadcast(BufferView buffer, int root) override { return inner_->Broadcast(buffer, root); }
+  absl::Status Barrier() override { return inner_->Barrier(); }
+  void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
+  absl::Status status() const override { return inner_->status(); }
+
+ private:
+  const std::unique_ptr<Communicator> inner_;
+  std::atomic<int>* const begun_;
+};
+
+// A worker that gives up while reductions go on over a link that would take minutes ends all of them at once.
+TEST_F(WorkersTest, AnAbortEndsReductionsThatGoOn) {
+  const v1::JobSpec spec = InManyBuckets(SmallLenet(2));
+  std::atomic<int> begun{0};
+  const Change crawling = [&begun](int, Trainer::Options& options) {
+    options.group.connect = [connect = options.group.connect, &begun](int first, int count) {
+      auto ends = connect(first, count);
+      if (!ends.ok()) return ends;
+      for (std::unique_ptr<Communicator>& end : *ends) {
+        auto slow = std::make_unique<SlowLink>(std::move(end), /*bytes_per_second=*/100);
+        end = std::make_unique<CountedBegins>(std::make_unique<BackgroundCommunicator>(std::move(slow)),
+                                              &begun);
+      }
+      return ends;
+    };
+  };
+  Workers workers(spec, 2, "cpu", Folder("2"), crawling);
+  absl::Time cancelled;
+  std::thread elsewhere([&] {
+    while (begun < 2 * 3) absl::SleepFor(absl::Milliseconds(1));
+    cancelled = absl::Now();
+    workers.first().Cancel();
+  });
+  const absl::Status status = workers.Run();
+  const absl::Time ended = absl::Now();
+  elsewhere.join();
+  EXPECT_TRUE(absl::IsCancelled(status)) << status;
+  EXPECT_TRUE(absl::IsCancelled(workers.statuses()[1])) << workers.statuses()[1];
+  EXPECT_LT(ended - cancelled, absl::Seconds(10));
+}
 
 TEST_F(WorkersTest, UnequalShares) {
   v1::JobSpec spec = SmallLenet(2);

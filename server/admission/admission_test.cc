@@ -117,6 +117,23 @@ TEST_F(AdmissionTest, ExpandsTemplatesForTheData) {
   EXPECT_THAT(FieldsOf(spec), ElementsAre("spec.dataset.name", "spec.model.template.mlp.units[1]"));
 }
 
+TEST_F(AdmissionTest, StatisticsOfAllSamplesAreForNetworksThatHaveSome) {
+  v1::JobSpec spec = Good();
+  spec.mutable_training()->set_batch_norm_statistics(v1::BATCH_NORM_STATISTICS_POPULATION);
+  EXPECT_THAT(FieldsOf(spec), ElementsAre("spec.training.batch_norm_statistics"));
+  v1::Residual& block = *spec.mutable_model()->mutable_layers()->Add()->mutable_residual();
+  block.add_layers()->mutable_batch_norm();
+  spec.mutable_model()->mutable_layers()->SwapElements(2, 3);
+  const absl::StatusOr<AdmittedJob> with = admission_.Admit(spec);
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_EQ(with->spec.training().batch_norm_statistics(), v1::BATCH_NORM_STATISTICS_POPULATION);
+  spec.mutable_training()->clear_batch_norm_statistics();
+  EXPECT_GT(with->planned_memory_bytes, admission_.Admit(spec)->planned_memory_bytes);
+  spec.mutable_training()->set_batch_norm_statistics(v1::BATCH_NORM_STATISTICS_POPULATION);
+  spec.mutable_training()->mutable_best_model()->set_export_best(true);
+  EXPECT_THAT(FieldsOf(spec), ElementsAre("spec.training.best_model.export_best"));
+}
+
 TEST_F(AdmissionTest, ChecksInitialWeightsAndFrozenLayers) {
   const auto with = [](const std::string& more) {
     v1::JobSpec spec;

@@ -1,19 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <openssl/ec.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 #include <sys/stat.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
 
 #include "server/auth/authenticator.h"
 #include "server/auth/listen_policy.h"
-#include "server/auth/server_credentials.h"
 #include "server/auth/token.h"
 
 namespace tandem {
@@ -134,57 +127,6 @@ TEST(ListenPolicy, RefusesTheNetworkWithoutTls) {
   EXPECT_TRUE(CheckListenPolicy(everywhere, true, false).ok());
   EXPECT_TRUE(CheckListenPolicy(everywhere, false, true).ok());
   EXPECT_TRUE(CheckListenPolicy({"127.0.0.1", 7447}, false, false).ok());
-}
-
-// Writes a self-signed certificate and its key.
-void WriteCertificate(const std::string& certificate_path, const std::string& key_path) {
-  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), &EVP_PKEY_free);
-  ASSERT_NE(key, nullptr);
-  const std::unique_ptr<X509, decltype(&X509_free)> certificate(X509_new(), &X509_free);
-  X509_set_version(certificate.get(), 2);
-  ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1);
-  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -60);
-  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3600);
-  X509_set_pubkey(certificate.get(), key.get());
-  X509_NAME* name = X509_get_subject_name(certificate.get());
-  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("localhost"),
-                             -1, -1, 0);
-  X509_set_issuer_name(certificate.get(), name);
-  ASSERT_GT(X509_sign(certificate.get(), key.get(), EVP_sha256()), 0);
-  FILE* file = std::fopen(certificate_path.c_str(), "w");
-  ASSERT_EQ(PEM_write_X509(file, certificate.get()), 1);
-  std::fclose(file);
-  file = std::fopen(key_path.c_str(), "w");
-  ASSERT_EQ(PEM_write_PrivateKey(file, key.get(), nullptr, nullptr, 0, nullptr, nullptr), 1);
-  std::fclose(file);
-  ASSERT_EQ(chmod(key_path.c_str(), 0600), 0);
-}
-
-TEST(Tls, TakesAPairAndRefusesTheKeyOfAnother) {
-  const auto authenticator = std::make_shared<const Authenticator>("secret-token-0123456789", "/state/token");
-  const std::string folder = FreshFolder();
-  WriteCertificate(folder + "/a.pem", folder + "/a.key");
-  WriteCertificate(folder + "/b.pem", folder + "/b.key");
-  EXPECT_TRUE(TlsCredentials({folder + "/a.pem", folder + "/a.key"}, authenticator).ok());
-  const absl::Status other = TlsCredentials({folder + "/a.pem", folder + "/b.key"}, authenticator).status();
-  EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(other.message()), HasSubstr("is not the key of the certificate"));
-}
-
-TEST(Tls, SaysWhichFileIsWrong) {
-  const auto authenticator = std::make_shared<const Authenticator>("secret-token-0123456789", "/state/token");
-  const std::string folder = FreshFolder();
-  const std::string missing = folder + "/missing.pem";
-  const std::string text = folder + "/text.pem";
-  WriteFile(text, "no certificate\n", 0600);
-  const absl::Status no_file = TlsCredentials({missing, text}, authenticator).status();
-  EXPECT_EQ(no_file.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(no_file.message()), HasSubstr(missing));
-  const absl::Status no_pem = TlsCredentials({text, text}, authenticator).status();
-  EXPECT_THAT(std::string(no_pem.message()), HasSubstr("no certificate in PEM form"));
-  ASSERT_EQ(chmod(text.c_str(), 0644), 0);
-  const absl::Status open_key = TlsCredentials({text, text}, authenticator).status();
-  EXPECT_THAT(std::string(open_key.message()), HasSubstr("mode 0644"));
 }
 
 }  // namespace

@@ -1,8 +1,5 @@
 #include "server/auth/authenticator.h"
 
-#include <optional>
-#include <utility>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -43,14 +40,19 @@ absl::StatusOr<Caller> Authenticator::Identify(absl::Span<const Metadata> metada
     return absl::UnauthenticatedError("the metadata 'authorization' must be given once, as 'Bearer <token>'");
   }
   const absl::string_view secret = authorization.substr(kScheme.size());
-  if (ConstantTimeEqual(secret, token_)) return Caller{kAdminUser, true};
+  if (ConstantTimeEqual(secret, token_)) return Caller{kAdminUser, v1::TOKEN_ROLE_ADMIN, 0};
   if (users_ != nullptr) {
-    if (std::optional<Caller> caller = users_->Identify(secret); caller.has_value())
-      return *std::move(caller);
+    absl::StatusOr<Caller> caller = users_->Identify(secret);
+    if (!absl::IsNotFound(caller.status())) return caller;
   }
   return absl::UnauthenticatedError(
       absl::StrCat("the token is not this daemon's, or was revoked; its token file is ", token_file_,
                    " on the daemon's machine"));
+}
+
+absl::Status Authenticator::CheckStillValid(const Caller& caller) const {
+  if (caller.token_number == 0 || users_ == nullptr) return absl::OkStatus();
+  return users_->CheckStillValid(caller);
 }
 
 }  // namespace tandem

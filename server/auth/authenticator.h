@@ -30,6 +30,9 @@ class Authenticator {
   // else UNAUTHENTICATED with what to do.
   absl::StatusOr<Caller> Identify(absl::Span<const Metadata> metadata) const;
 
+  // Whether a caller whom Identify gave could still call; else UNAUTHENTICATED, as TokenRegistry's.
+  absl::Status CheckStillValid(const Caller& caller) const;
+
  private:
   const std::string token_;
   const std::string token_file_;

@@ -2,23 +2,12 @@
 
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-#include <spdlog/spdlog.h>
-#include <sys/stat.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "engine/base/status_macros.h"
+#include "engine/base/mutex.h"
 
 namespace tandem {
 namespace {
@@ -27,16 +16,54 @@ absl::string_view AsText(const grpc_slice& slice) {
   return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice)};
 }
 
+// What gRPC's core asks for certificates at each handshake.
+class CertificateSource {
+ public:
+  explicit CertificateSource(std::shared_ptr<const TlsReloader> files) : files_(std::move(files)) {}
+
+  static grpc_ssl_certificate_config_reload_status Fetch(void* source,
+                                                         grpc_ssl_server_certificate_config** config) {
+    return static_cast<CertificateSource*>(source)->Fetch(config);
+  }
+
+ private:
+  grpc_ssl_certificate_config_reload_status Fetch(grpc_ssl_server_certificate_config** config) {
+    std::shared_ptr<const TlsContent> content = files_->current();
+    MutexLock lock(&mutex_);
+    if (content == given_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    const grpc_ssl_pem_key_cert_pair pair = {content->key.c_str(), content->certificate.c_str()};
+    // The core wants authorities of clients even where none is asked for a certificate; then they are not
+    // used.
+    const std::string& authorities = content->client_ca.empty() ? content->certificate : content->client_ca;
+    *config = grpc_ssl_server_certificate_config_create(authorities.c_str(), &pair, 1);
+    given_ = std::move(content);
+    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+  }
+
+  const std::shared_ptr<const TlsReloader> files_;
+  Mutex mutex_;
+  std::shared_ptr<const TlsContent> given_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What is needed at each call, and at each handshake.
+struct CallState {
+  CallState(std::shared_ptr<const Authenticator> authenticator_arg, RefusalObserver on_refused_arg)
+      : authenticator(std::move(authenticator_arg)), on_refused(std::move(on_refused_arg)) {}
+
+  const std::shared_ptr<const Authenticator> authenticator;
+  const RefusalObserver on_refused;
+  // Null: no TLS.
+  std::unique_ptr<CertificateSource> certificates;
+};
+
 // Credentials of gRPC's core with an authenticator. The core calls it on its own threads, without waiting.
 class AuthenticatedCredentials : public grpc::ServerCredentials {
  public:
-  // Takes `credentials` over.
-  AuthenticatedCredentials(grpc_server_credentials* credentials,
-                           std::shared_ptr<const Authenticator> authenticator)
+  // Takes `credentials` over. The core frees the state with them, which a server holds for as long as it
+  // lives.
+  AuthenticatedCredentials(grpc_server_credentials* credentials, std::unique_ptr<CallState> state)
       : credentials_(credentials) {
-    // The core frees the state with the credentials, which a server holds for as long as it lives.
-    auto* state = new std::shared_ptr<const Authenticator>(std::move(authenticator));
-    grpc_server_credentials_set_auth_metadata_processor(credentials_, {&Process, &Destroy, state});
+    grpc_server_credentials_set_auth_metadata_processor(credentials_, {&Process, &Destroy, state.release()});
   }
   ~AuthenticatedCredentials() override { grpc_server_credentials_release(credentials_); }
 
@@ -49,96 +76,46 @@ class AuthenticatedCredentials : public grpc::ServerCredentials {
 
   static void Process(void* state, grpc_auth_context*, const grpc_metadata* metadata, size_t count,
                       grpc_process_auth_metadata_done_cb done, void* user_data) {
-    const auto& authenticator = *static_cast<std::shared_ptr<const Authenticator>*>(state);
+    const CallState& call = *static_cast<const CallState*>(state);
     std::vector<Authenticator::Metadata> entries;
     entries.reserve(count);
-    absl::string_view method;
+    absl::string_view path;
     for (size_t i = 0; i < count; ++i) {
       entries.emplace_back(AsText(metadata[i].key), AsText(metadata[i].value));
-      if (entries.back().first == ":path") method = entries.back().second;
+      if (entries.back().first == ":path") path = entries.back().second;
     }
-    const absl::Status status = authenticator->Check(entries);
-    if (!status.ok()) {
-      spdlog::warn("call refused method={} code=UNAUTHENTICATED",
-                   absl::Utf8SafeCEscape(method.substr(0, 200)));
-    }
+    const absl::Status status = call.authenticator->Check(entries);
+    if (!status.ok() && call.on_refused != nullptr) call.on_refused(path, status);
     done(user_data, nullptr, 0, nullptr, 0, static_cast<grpc_status_code>(status.code()),
          status.ok() ? nullptr : std::string(status.message()).c_str());
   }
 
-  static void Destroy(void* state) { delete static_cast<std::shared_ptr<const Authenticator>*>(state); }
+  static void Destroy(void* state) { delete static_cast<CallState*>(state); }
 
   grpc_server_credentials* const credentials_;
 };
 
-absl::StatusOr<std::string> ReadPem(const std::string& path, absl::string_view what) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  if (file) content << file.rdbuf();
-  if (!file) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot read the TLS ", what, " ", path, ": ", strerror(errno)));
-  }
-  return content.str();
-}
-
-absl::Status CheckPair(const TlsFiles& files, const std::string& certificate, const std::string& key) {
-  using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
-  const Bio certificate_bio(BIO_new_mem_buf(certificate.data(), static_cast<int>(certificate.size())),
-                            &BIO_free);
-  const Bio key_bio(BIO_new_mem_buf(key.data(), static_cast<int>(key.size())), &BIO_free);
-  const std::unique_ptr<X509, decltype(&X509_free)> x509(
-      PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr), &X509_free);
-  if (x509 == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the TLS certificate ", files.certificate, " holds no certificate in PEM form"));
-  }
-  // An empty passphrase: a daemon has nobody to ask.
-  char no_passphrase[] = "";
-  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> private_key(
-      PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, no_passphrase), &EVP_PKEY_free);
-  if (private_key == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the TLS key ", files.key, " holds no private key in PEM form without a passphrase"));
-  }
-  if (X509_check_private_key(x509.get(), private_key.get()) != 1) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the TLS key ", files.key, " is not the key of the certificate ", files.certificate));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-std::shared_ptr<grpc::ServerCredentials> PlainCredentials(
-    std::shared_ptr<const Authenticator> authenticator) {
+std::shared_ptr<grpc::ServerCredentials> PlainCredentials(std::shared_ptr<const Authenticator> authenticator,
+                                                          RefusalObserver on_refused) {
+  auto state = std::make_unique<CallState>(std::move(authenticator), std::move(on_refused));
   return std::make_shared<AuthenticatedCredentials>(grpc_insecure_server_credentials_create(),
-                                                    std::move(authenticator));
+                                                    std::move(state));
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TlsCredentials(
-    const TlsFiles& files, std::shared_ptr<const Authenticator> authenticator) {
-  TANDEM_ASSIGN_OR_RETURN(const std::string certificate, ReadPem(files.certificate, "certificate"));
-  TANDEM_ASSIGN_OR_RETURN(const std::string key, ReadPem(files.key, "key"));
-  struct stat info;
-  if (stat(files.key.c_str(), &info) == 0 && (info.st_mode & 007) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("the TLS key %s has mode %04o, so anyone on this machine can use it: chmod 600 %s",
-                        files.key, info.st_mode & 07777, files.key));
-  }
-  TANDEM_RETURN_IF_ERROR(CheckPair(files, certificate, key));
-  const grpc_ssl_pem_key_cert_pair pair = {key.c_str(), certificate.c_str()};
-  grpc_ssl_server_certificate_config* config = grpc_ssl_server_certificate_config_create(nullptr, &pair, 1);
-  grpc_server_credentials* credentials =
-      grpc_ssl_server_credentials_create_with_options(grpc_ssl_server_credentials_create_options_using_config(
-          GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE, config));
-  if (credentials == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the TLS library does not accept ", files.certificate, " and ", files.key));
-  }
-  std::shared_ptr<grpc::ServerCredentials> result =
-      std::make_shared<AuthenticatedCredentials>(credentials, std::move(authenticator));
-  return result;
+std::shared_ptr<grpc::ServerCredentials> TlsCredentials(std::shared_ptr<const TlsReloader> files,
+                                                        std::shared_ptr<const Authenticator> authenticator,
+                                                        RefusalObserver on_refused) {
+  auto state = std::make_unique<CallState>(std::move(authenticator), std::move(on_refused));
+  const grpc_ssl_client_certificate_request_type asks =
+      files->asks_clients() ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+                            : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE;
+  state->certificates = std::make_unique<CertificateSource>(std::move(files));
+  grpc_server_credentials* const credentials = grpc_ssl_server_credentials_create_with_options(
+      grpc_ssl_server_credentials_create_options_using_config_fetcher(asks, &CertificateSource::Fetch,
+                                                                      state->certificates.get()));
+  return std::make_shared<AuthenticatedCredentials>(credentials, std::move(state));
 }
 
 }  // namespace tandem

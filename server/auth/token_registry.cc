@@ -16,6 +16,8 @@
 namespace tandem {
 namespace {
 
+using google::protobuf::util::TimeUtil;
+
 constexpr size_t kMaxUserCharacters = 48;
 
 bool IsUserName(absl::string_view user) {
@@ -24,7 +26,50 @@ bool IsUserName(absl::string_view user) {
                      [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.'; });
 }
 
-absl::Status Check(const v1::Token& wanted) {
+// Until when the token lets somebody in.
+absl::Time ExpiryOf(const v1::Token& token) {
+  if (!token.has_expire_time()) return absl::InfiniteFuture();
+  return absl::FromUnixSeconds(token.expire_time().seconds()) +
+         absl::Nanoseconds(token.expire_time().nanos());
+}
+
+v1::TokenRole RoleOf(const v1::Token& token) {
+  if (token.role() != v1::TOKEN_ROLE_UNSPECIFIED) return token.role();
+  // Those from before there were roles, too.
+  return token.admin() ? v1::TOKEN_ROLE_ADMIN : v1::TOKEN_ROLE_SUBMITTER;
+}
+
+bool IsTime(const google::protobuf::Timestamp& time) {
+  return time.seconds() >= TimeUtil::kTimestampMinSeconds &&
+         time.seconds() <= TimeUtil::kTimestampMaxSeconds && time.nanos() >= 0 &&
+         time.nanos() < 1'000'000'000;
+}
+
+void CheckRoleAndExpiry(const v1::Token& wanted, absl::Time now, FieldViolations* violations) {
+  if (!v1::TokenRole_IsValid(wanted.role())) {
+    violations->Add("token.role", absl::StrCat("is ", static_cast<int>(wanted.role()), ", which is no role"));
+  } else if (wanted.admin() && RoleOf(wanted) != v1::TOKEN_ROLE_ADMIN) {
+    violations->Add("token.role",
+                    absl::StrCat("is ", v1::TokenRole_Name(wanted.role()),
+                                 ", while admin is set, which is TOKEN_ROLE_ADMIN; give one of them"));
+  }
+  if (!wanted.has_expire_time()) return;
+  if (!IsTime(wanted.expire_time())) {
+    violations->Add("token.expire_time", "is no time of the years 1 to 9999");
+  } else if (ExpiryOf(wanted) <= now) {
+    violations->Add("token.expire_time",
+                    absl::StrCat("is ", absl::FormatTime(ExpiryOf(wanted), absl::UTCTimeZone()),
+                                 ", which is not in the future"));
+  }
+}
+
+template <typename Number>
+void CheckAtLeastOne(absl::string_view field, bool has, Number value, FieldViolations* violations) {
+  if (has && value < 1)
+    violations->Add(absl::StrCat("token.", field), absl::StrCat("is ", value, "; must be at least 1"));
+}
+
+absl::Status Check(const v1::Token& wanted, absl::Time now) {
   FieldViolations violations;
   const std::string shown = absl::CHexEscape(wanted.user().substr(0, 80));
   if (wanted.user().empty()) {
@@ -39,13 +84,11 @@ absl::Status Check(const v1::Token& wanted) {
     violations.Add("token.user",
                    absl::StrCat("is '", kAdminUser, "', which is the user of the daemon's token file"));
   }
-  if (wanted.has_max_devices() && wanted.max_devices() < 1) {
-    violations.Add("token.max_devices", absl::StrCat("is ", wanted.max_devices(), "; must be at least 1"));
-  }
-  if (wanted.has_max_queued_jobs() && wanted.max_queued_jobs() < 1) {
-    violations.Add("token.max_queued_jobs",
-                   absl::StrCat("is ", wanted.max_queued_jobs(), "; must be at least 1"));
-  }
+  CheckRoleAndExpiry(wanted, now, &violations);
+  CheckAtLeastOne("max_devices", wanted.has_max_devices(), wanted.max_devices(), &violations);
+  CheckAtLeastOne("max_queued_jobs", wanted.has_max_queued_jobs(), wanted.max_queued_jobs(), &violations);
+  CheckAtLeastOne("max_disk_bytes", wanted.has_max_disk_bytes(), wanted.max_disk_bytes(), &violations);
+  CheckAtLeastOne("max_streams", wanted.has_max_streams(), wanted.max_streams(), &violations);
   return violations.ToStatus();
 }
 
@@ -65,12 +108,16 @@ absl::Status TokenRegistry::Load() {
 }
 
 void TokenRegistry::Add(const StoredToken& token) {
-  tokens_[token.token.user()] = token;
+  Known& known = tokens_[token.token.user()];
+  known = {token, ++last_number_, ExpiryOf(token.token)};
+  // Both say the same, whoever wrote it.
+  known.stored.token.set_role(RoleOf(token.token));
+  known.stored.token.set_admin(known.stored.token.role() == v1::TOKEN_ROLE_ADMIN);
   users_[token.hash] = token.token.user();
 }
 
 void TokenRegistry::Create(const v1::Token& wanted, Done<Made> done) {
-  if (absl::Status status = Check(wanted); !status.ok()) return done(std::move(status));
+  if (absl::Status status = Check(wanted, clock_->Now()); !status.ok()) return done(std::move(status));
   const absl::StatusOr<std::string> secret = RandomToken();
   if (!secret.ok()) return done(secret.status());
   const absl::StatusOr<std::string> hash = Sha256Of(*secret);
@@ -80,11 +127,14 @@ void TokenRegistry::Create(const v1::Token& wanted, Done<Made> done) {
   v1::Token& token = made.token;
   token.set_name(absl::StrCat("tokens/", wanted.user()));
   token.set_user(wanted.user());
-  token.set_admin(wanted.admin());
+  token.set_role(RoleOf(wanted));
+  token.set_admin(token.role() == v1::TOKEN_ROLE_ADMIN);
+  if (wanted.has_expire_time()) *token.mutable_expire_time() = wanted.expire_time();
   if (wanted.has_max_devices()) token.set_max_devices(wanted.max_devices());
   if (wanted.has_max_queued_jobs()) token.set_max_queued_jobs(wanted.max_queued_jobs());
-  *token.mutable_create_time() =
-      google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
+  if (wanted.has_max_disk_bytes()) token.set_max_disk_bytes(wanted.max_disk_bytes());
+  if (wanted.has_max_streams()) token.set_max_streams(wanted.max_streams());
+  *token.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
   store_->Write([made](Transaction& transaction) { return transaction.InsertToken(made); },
                 [this, made, secret = *secret, done = std::move(done)](absl::Status status) mutable {
                   if (absl::IsAlreadyExists(status)) status = AlreadyExists(made.token.user());
@@ -103,7 +153,7 @@ void TokenRegistry::Revoke(const std::string& user, Done<v1::Token> done) {
     MutexLock lock(&mutex_);
     const auto found = tokens_.find(user);
     if (found != tokens_.end()) {
-      revoked = found->second;
+      revoked = found->second.stored;
       users_.erase(revoked->hash);
       tokens_.erase(found);
     }
@@ -129,7 +179,7 @@ void TokenRegistry::Revoke(const std::string& user, Done<v1::Token> done) {
 std::vector<v1::Token> TokenRegistry::List() const {
   MutexLock lock(&mutex_);
   std::vector<v1::Token> tokens;
-  for (const auto& [user, token] : tokens_) tokens.push_back(token.token);
+  for (const auto& [user, token] : tokens_) tokens.push_back(token.stored.token);
   return tokens;
 }
 
@@ -137,17 +187,38 @@ std::optional<v1::Token> TokenRegistry::Find(const std::string& user) const {
   MutexLock lock(&mutex_);
   const auto found = tokens_.find(user);
   if (found == tokens_.end()) return std::nullopt;
-  return found->second.token;
+  return found->second.stored.token;
 }
 
-std::optional<Caller> TokenRegistry::Identify(absl::string_view secret) const {
-  const absl::StatusOr<std::string> hash = Sha256Of(secret);
-  if (!hash.ok()) return std::nullopt;
+absl::Status TokenRegistry::CheckExpiry(const Known& token) const {
+  if (clock_->Now() < token.expiry) return absl::OkStatus();
+  return WithReason(absl::UnauthenticatedError(absl::StrCat(
+                        "the token of \"", token.stored.token.user(), "\" expired at ",
+                        absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", token.expiry, absl::UTCTimeZone()),
+                        "; an administrator can revoke it and make another one")),
+                    "TOKEN_EXPIRED");
+}
+
+absl::StatusOr<Caller> TokenRegistry::Identify(absl::string_view secret) const {
+  TANDEM_ASSIGN_OR_RETURN(const std::string hash, Sha256Of(secret));
   MutexLock lock(&mutex_);
   // How long the look-up takes tells of hashes alone.
-  const auto user = users_.find(*hash);
-  if (user == users_.end()) return std::nullopt;
-  return Caller{user->second, tokens_.at(user->second).token.admin()};
+  const auto user = users_.find(hash);
+  if (user == users_.end()) return absl::NotFoundError("the token is nobody's");
+  const Known& token = tokens_.at(user->second);
+  TANDEM_RETURN_IF_ERROR(CheckExpiry(token));
+  return Caller{user->second, token.stored.token.role(), token.number};
+}
+
+absl::Status TokenRegistry::CheckStillValid(const Caller& caller) const {
+  MutexLock lock(&mutex_);
+  const auto token = tokens_.find(caller.user);
+  if (token == tokens_.end() || token->second.number != caller.token_number) {
+    return WithReason(
+        absl::UnauthenticatedError(absl::StrCat("the token of \"", caller.user, "\" was revoked")),
+        "TOKEN_REVOKED");
+  }
+  return CheckExpiry(token->second);
 }
 
 }  // namespace tandem

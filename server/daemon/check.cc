@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
@@ -22,10 +23,11 @@
 #include "absl/time/time.h"
 #include "server/auth/certificate_validity.h"
 #include "server/auth/listen_policy.h"
-#include "server/auth/server_credentials.h"
+#include "server/auth/tls_files.h"
 #include "server/daemon/crash_folder.h"
 #include "server/daemon/monitoring.h"
 #include "server/rpc/rpc_server.h"
+#include "server/workers/sandbox_support.h"
 
 namespace tandem {
 namespace {
@@ -103,7 +105,18 @@ void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks
   char magic[16] = "";
   std::ifstream database(folder + "/tandem.db", std::ios::binary);
   if (database && (!database.read(magic, sizeof(magic)) || memcmp(magic, "SQLite format 3", 16) != 0)) {
-    checks->Fail(absl::StrCat(folder, "/tandem.db"), "is no database: restore it from a backup");
+    checks->Fail(absl::StrCat(folder, "/tandem.db"),
+                 "is no database: the daemon will put the newest whole backup in its place, where there is "
+                 "one (backups/)");
+  }
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!absl::StartsWith(name, "tandem.db.damaged-")) continue;
+    checks->Warn(entry->path().string(),
+                 "is a database that was damaged, or replaced by hand: when nobody needs it, remove it; and "
+                 "look at the "
+                 "disk (dmesg, smartctl) where nobody replaced it");
   }
   if (const std::vector<std::string> reports = FindCrashReports(folder); !reports.empty()) {
     checks->Warn(subject, absl::StrCat("daemons have crashed here ", reports.size(), " times, last as ",
@@ -133,7 +146,8 @@ void CheckTls(const DaemonOptions& options, Checks* checks) {
   if (options.tls_cert.empty()) return;
   const std::string subject = absl::StrCat("TLS certificate ", options.tls_cert);
   // Nothing is served with these.
-  if (!checks->Require(subject, TlsCredentials({options.tls_cert, options.tls_key}, nullptr).status()))
+  if (!checks->Require(subject,
+                       ReadTlsFiles({options.tls_cert, options.tls_key, options.tls_client_ca}).status()))
     return;
   const absl::StatusOr<CertificateValidity> validity = ReadCertificateValidity(options.tls_cert);
   if (!checks->Require(subject, validity.status())) return;
@@ -185,6 +199,17 @@ void CheckFolders(const DaemonOptions& options, Checks* checks) {
   } else {
     checks->Fail("--worker-program",
                  absl::StrCat("cannot run ", options.worker_program, ": ", strerror(errno)));
+  }
+  const std::string sandbox = absl::StrCat("--worker-sandbox ", options.worker_sandbox);
+  const std::string missing = MissingOfSandbox();
+  if (options.worker_sandbox == "off") {
+    checks->Warn(sandbox, "workers may do whatever the daemon's user may");
+  } else if (missing.empty()) {
+    checks->Fine(sandbox, absl::StrCat("Landlock ", LandlockVersion(), " and filters of system calls"));
+  } else if (options.worker_sandbox == "on") {
+    checks->Fail(sandbox, absl::StrCat(missing, "; best-effort does what can be done"));
+  } else {
+    checks->Warn(sandbox, absl::StrCat("workers are confined in part: ", missing));
   }
   for (const std::string& folder : options.data_folders) {
     const std::string subject = absl::StrCat("data folder ", folder);

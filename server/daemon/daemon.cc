@@ -26,11 +26,15 @@
 #include "server/auth/server_credentials.h"
 #include "server/auth/token.h"
 #include "server/daemon/crash_folder.h"
+#include "server/daemon/restoration.h"
 #include "server/fetch/curl_transport.h"
+#include "server/rpc/call_audit.h"
 #include "server/scheduler/host_resources.h"
 #include "server/scheduler/machine_devices.h"
 #include "server/store/records.h"
 #include "server/workers/leased_gpus.h"
+#include "server/workers/sandbox_options.h"
+#include "server/workers/sandbox_support.h"
 
 namespace tandem {
 namespace {
@@ -44,6 +48,8 @@ constexpr absl::Duration kCallGrace = absl::Seconds(2);
 // For watchers to hear how their jobs ended, where a shutdown cancelled them.
 constexpr absl::Duration kWatcherGrace = absl::Milliseconds(500);
 constexpr absl::Duration kWorkerGrace = absl::Seconds(1);
+// A driver that does not say how a GPU is for so long, after a worker failed on it, has lost it.
+constexpr absl::Duration kDriverPatience = absl::Seconds(30);
 
 // Writes aside and renames: whoever finds the file finds all of it.
 absl::Status WriteWhole(const std::string& path, const std::string& content) {
@@ -55,12 +61,6 @@ absl::Status WriteWhole(const std::string& path, const std::string& content) {
     return absl::InternalError(absl::StrCat("cannot write ", path, ": ", strerror(errno)));
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
-    const DaemonOptions& options, std::shared_ptr<const Authenticator> authenticator) {
-  if (options.tls_cert.empty()) return PlainCredentials(std::move(authenticator));
-  return TlsCredentials({options.tls_cert, options.tls_key}, std::move(authenticator));
 }
 
 // Null where the environment does not have it.
@@ -114,21 +114,56 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
                                                       options.worker_program, ": ", strerror(errno),
                                                       "; name it with --worker-program"));
   }
+  if (options.worker_sandbox == "on" && !MissingOfSandbox().empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "workers cannot be confined here, which --worker-sandbox=on asks for: ", MissingOfSandbox(),
+        "; --worker-sandbox=best-effort does what can be done"));
+  }
   std::unique_ptr<Daemon> daemon(new Daemon(lifecycle, service_manager));
   TANDEM_RETURN_IF_ERROR(daemon->OpenState(options));
   // Whatever can fail does so before the first worker is started.
   TANDEM_ASSIGN_OR_RETURN(std::string token, LoadOrCreateToken(daemon->token_file()));
   daemon->authenticator_ =
       std::make_shared<const Authenticator>(std::move(token), daemon->token_file(), daemon->tokens_.get());
-  TANDEM_ASSIGN_OR_RETURN(auto credentials, MakeCredentials(options, daemon->authenticator_));
+  TANDEM_ASSIGN_OR_RETURN(auto credentials, daemon->MakeCredentials(options));
+  daemon->limits_ = std::make_unique<CallLimits>(daemon->Quotas(options), Clock::Real());
   TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(address));
   if (metrics.has_value()) TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(*metrics));
   TANDEM_RETURN_IF_ERROR(daemon->TakeOverJobs(options));
   TANDEM_RETURN_IF_ERROR(daemon->Serve(options, address, std::move(credentials)));
-  TANDEM_RETURN_IF_ERROR(daemon->Monitor(options, metrics.has_value() ? &*metrics : nullptr));
+  TANDEM_RETURN_IF_ERROR(daemon->Monitor(metrics.has_value() ? &*metrics : nullptr));
+  if (options.backup_every > absl::ZeroDuration()) {
+    daemon->backup_schedule_ = std::make_unique<BackupSchedule>(
+        daemon->backups_.get(), options.backup_every, Clock::Real(),
+        [](const absl::StatusOr<v1::Backup>& made) {
+          if (made.ok()) {
+            spdlog::info("made a backup path={} bytes={}", made->path(), made->size_bytes());
+          } else {
+            spdlog::error("the daily backup failed, and is tried again soon: {}", made.status().ToString());
+          }
+        });
+  }
   // Whoever finds the address finds all of the daemon.
   TANDEM_RETURN_IF_ERROR(WriteWhole(daemon->AddressFile(), absl::StrCat(daemon->address(), "\n")));
+  daemon->Audit("start");
   return daemon;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Daemon::MakeCredentials(
+    const DaemonOptions& options) {
+  RefusalObserver on_refused = AuditRefusals(audit_.get());
+  if (options.tls_cert.empty()) return PlainCredentials(authenticator_, std::move(on_refused));
+  TANDEM_ASSIGN_OR_RETURN(tls_,
+                          TlsReloader::Start({options.tls_cert, options.tls_key, options.tls_client_ca}));
+  return TlsCredentials(tls_, authenticator_, std::move(on_refused));
+}
+
+void Daemon::Audit(const char* event) {
+  AuditRecord record;
+  record.event = event;
+  record.version = kVersion;
+  record.address = address();
+  audit_->Add(std::move(record));
 }
 
 absl::Status Daemon::OpenState(const DaemonOptions& options) {
@@ -136,7 +171,17 @@ absl::Status Daemon::OpenState(const DaemonOptions& options) {
   NoteCrashReports(state_folder_->path());
   // One that was killed leaves it.
   unlink(AddressFile().c_str());
-  TANDEM_ASSIGN_OR_RETURN(store_, Store::Open(state_folder_->DatabasePath()));
+  TANDEM_ASSIGN_OR_RETURN(audit_,
+                          AuditLog::Open({.folder = state_folder_->path()}, Env::Real(), Clock::Real()));
+  const std::string database = state_folder_->DatabasePath();
+  backups_ = std::make_unique<Backups>(Backups::Options{
+      .folder = state_folder_->BackupsFolder(), .database_path = database, .kept = options.backups_kept});
+  TANDEM_ASSIGN_OR_RETURN(
+      restoration_,
+      PrepareDatabase(database, backups_.get(), NewestAttemptIn(state_folder_->JobsFolder()), Clock::Real()));
+  Store::Options store_options;
+  store_options.on_damage = [this](const absl::Status& damage) { OnDamage(damage); };
+  TANDEM_ASSIGN_OR_RETURN(store_, Store::Open(database, store_options));
   monitoring_.Observe(store_.get());
   tokens_ = std::make_unique<TokenRegistry>(store_.get(), Clock::Real());
   TANDEM_RETURN_IF_ERROR(tokens_->Load());
@@ -144,6 +189,17 @@ absl::Status Daemon::OpenState(const DaemonOptions& options) {
   jobs_ =
       std::make_unique<JobMachine>(store_.get(), events_.get(), Clock::Real(), state_folder_->JobsFolder());
   return absl::OkStatus();
+}
+
+void Daemon::OnDamage(const absl::Status& damage) {
+  if (is_damaged_.exchange(true)) return;
+  SuspectDatabase(state_folder_->DatabasePath(), damage.ToString());
+  spdlog::error(
+      "the database is damaged, and this daemon ends: the next one on the state folder looks at all of it "
+      "and, where "
+      "it is damaged indeed, restores the newest whole backup; workers go on. {}",
+      std::string(damage.message()));
+  lifecycle_->Stop();
 }
 
 absl::Status Daemon::OpenData(const DaemonOptions& options) {
@@ -214,6 +270,12 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   WorkerSupervisor::Options worker_options;
   worker_options.worker_program = std::filesystem::absolute(options.worker_program).string();
   worker_options.state_folder = state_folder_->path();
+  worker_options.sandbox.mode = ParseSandboxMode(options.worker_sandbox).value_or(SandboxMode::kBestEffort);
+  worker_options.sandbox.readable = options.data_folders;
+  for (const std::string& folder :
+       {state_folder_->PublicFolder(), state_folder_->CacheFolder(), state_folder_->UploadsFolder()}) {
+    worker_options.sandbox.readable.push_back(folder);
+  }
   for (const HostGpu& gpu : gpus_->gpus()) worker_options.gpu_uuids.push_back(gpu.status.uuid());
   worker_options.cancel_grace = options.cancel_grace;
   worker_options.silence_limit = options.worker_silence_limit;
@@ -224,10 +286,12 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   model_options.most_running = options.model_workers;
   model_options.time_limit = options.model_time_limit;
   model_options.algorithms_folder = state_folder_->path();
+  model_options.sandbox = worker_options.sandbox;
   models_ = std::make_unique<ModelWorkers>(std::move(model_options));
   GpuProber::Options prober_options;
   prober_options.worker_program = worker_options.worker_program;
   prober_options.gpu_uuids = worker_options.gpu_uuids;
+  prober_options.sandbox = worker_options.sandbox;
   prober_ = std::make_unique<GpuProber>(std::move(prober_options));
   TANDEM_ASSIGN_OR_RETURN(workers_, WorkerSupervisor::Create(std::move(worker_options), jobs_.get()));
   Scheduler::Options scheduler_options;
@@ -241,8 +305,13 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   jobs_->AddObserver(workers_.get());
   jobs_->AddObserver(scheduler_.get());
   jobs_->AddObserver(drain_.get());
+  disk_ = std::make_unique<JobDiskUse>(state_folder_->JobsFolder());
+  jobs_->AddObserver(disk_.get());
   jobs_->SetWaitingSource(scheduler_.get());
 
+  if (restoration_.has_value()) {
+    TellOfRestoration(*restoration_, state_folder_->JobsFolder(), jobs_.get());
+  }
   TANDEM_RETURN_IF_ERROR(scheduler_->RestoreRecords());
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Job> left, jobs_->NonTerminalJobs());
   TANDEM_ASSIGN_OR_RETURN(const auto counts, store_->CountJobs());
@@ -261,9 +330,30 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
     scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
   }));
   if (!left.empty()) spdlog::info("took over jobs={}", left.size());
+  disk_->Start([this] { return OwnedFolders(); });
   scheduler_->Start();
   gpus_->WatchErrors([this](const GpuMonitor::Error& error) { OnGpuError(error); });
   return absl::OkStatus();
+}
+
+std::vector<JobDiskUse::Owned> Daemon::OwnedFolders() {
+  std::vector<JobDiskUse::Owned> folders;
+  JobQuery query;
+  query.page_size = 1000;
+  while (true) {
+    const absl::StatusOr<JobPage> page = store_->ListJobs(query);
+    if (!page.ok()) {
+      spdlog::warn("the disk use of earlier jobs is not counted: {}", page.status().ToString());
+      return folders;
+    }
+    for (const v1::Job& job : page->jobs) {
+      folders.push_back({.job_id = JobId(job.name()),
+                         .user = job.user(),
+                         .is_active = !IsAtRest(job.state()) && !IsTerminal(job.state())});
+    }
+    if (page->next_page_token.empty()) return folders;
+    query.page_token = page->next_page_token;
+  }
 }
 
 void Daemon::ExcludeGpu(const std::string& device, const std::string& reason) {
@@ -284,8 +374,8 @@ void Daemon::CheckGpusOf(const std::string& job_id, int32_t attempt) {
     if (!device.has_gpu() || std::find(jobs.begin(), jobs.end(), JobName(job_id)) == jobs.end()) continue;
     // Somebody knows why already.
     if (device.state() == v1::DEVICE_STATE_EXCLUDED) continue;
-    const absl::Status answers = gpus_->Refresh(device.mutable_gpu());
-    if (answers.ok()) {
+    const absl::Status answers = gpus_->Refresh(device.mutable_gpu(), kDriverPatience);
+    if (answers.ok() || absl::IsCancelled(answers)) {
       answering.push_back(std::move(device));
     } else {
       ExcludeGpu(device.name(), absl::StrCat("A worker failed on it, and now its driver says: ",
@@ -349,13 +439,20 @@ absl::Status Daemon::OpenDatasets(const DaemonOptions& options) {
 }
 
 std::function<UserQuota(const std::string&)> Daemon::Quotas(const DaemonOptions& options) const {
-  const UserQuota usual{options.user_max_devices, options.user_max_queued_jobs};
+  UserQuota usual;
+  usual.max_devices = options.user_max_devices;
+  usual.max_queued_jobs = options.user_max_queued_jobs;
+  usual.max_streams = options.user_max_streams;
+  usual.calls_per_second = options.user_max_call_rate;
+  usual.max_disk_bytes = options.user_max_disk;
   return [this, usual](const std::string& user) {
     if (user == kAdminUser) return UserQuota();
     UserQuota quota = usual;
     if (const std::optional<v1::Token> token = tokens_->Find(user); token.has_value()) {
       if (token->has_max_devices()) quota.max_devices = token->max_devices();
       if (token->has_max_queued_jobs()) quota.max_queued_jobs = token->max_queued_jobs();
+      if (token->has_max_streams()) quota.max_streams = token->max_streams();
+      if (token->has_max_disk_bytes()) quota.max_disk_bytes = token->max_disk_bytes();
     }
     return quota;
   };
@@ -376,6 +473,7 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.remote = fetcher_.get();
   context.registry = registry_.get();
   context.uploads = uploads_.get();
+  context.backups = backups_.get();
   context.drain = drain_.get();
   context.pool = pool_.get();
   context.files = files_.get();
@@ -383,7 +481,12 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.authenticator = authenticator_.get();
   context.tokens = tokens_.get();
   context.quota = Quotas(options);
-  context.calls = monitoring_.call_hooks();
+  context.max_queued_jobs = options.max_queued_jobs;
+  context.disk_use = [this](const std::string& user) {
+    return disk_->BytesOf(user) + uploads_->BytesOf(user) + registry_->UploadedBytesOf(user);
+  };
+  context.limits = limits_.get();
+  context.calls = WithAudit(monitoring_.call_hooks(), audit_.get());
   if (!gpus_->gpus().empty()) {
     context.refresh_gpu = [this](v1::GpuStatus* status) {
       // One that does not answer shows nothing.
@@ -394,11 +497,12 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.daemon.mutable_start_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
   context.daemon.set_state_folder(state_folder_->path());
   for (const std::string& folder : options.data_folders) context.daemon.add_data_folders(folder);
-  TANDEM_ASSIGN_OR_RETURN(server_, RpcServer::Start(address, std::move(credentials), std::move(context)));
+  TANDEM_ASSIGN_OR_RETURN(server_, RpcServer::Start(address, std::move(credentials), std::move(context),
+                                                    {.max_connections = options.max_connections}));
   return absl::OkStatus();
 }
 
-absl::Status Daemon::Monitor(const DaemonOptions& options, const ListenAddress* address) {
+absl::Status Daemon::Monitor(const ListenAddress* address) {
   Monitoring::Parts parts;
   parts.store = store_.get();
   parts.scheduler = scheduler_.get();
@@ -409,7 +513,8 @@ absl::Status Daemon::Monitor(const DaemonOptions& options, const ListenAddress* 
   parts.cache_bytes = [this] { return static_cast<double>(cache_->used_bytes()); };
   parts.upload_bytes = [this] { return static_cast<double>(uploads_->used_bytes()); };
   parts.state_folder = state_folder_->path();
-  parts.tls_certificate = options.tls_cert;
+  parts.audit = audit_.get();
+  parts.tls = tls_.get();
   parts.cuda_major = TANDEM_CUDA_MAJOR;
   return monitoring_.Start(std::move(parts), address);
 }
@@ -431,14 +536,16 @@ void Daemon::Stop() {
   if (server_ != nullptr && drained) server_->AwaitStreams(kWatcherGrace);
   lifecycle_->Stop();
   if (drain_ != nullptr) drain_->Abort(lifecycle_->CheckServing());
+  if (backups_ != nullptr) backups_->Stop();
   // Calls that wait for data end.
   if (fetcher_ != nullptr) fetcher_->Stop();
   if (server_ != nullptr) {
     unlink(AddressFile().c_str());
     server_->Stop(kCallGrace);
+    Audit("stop");
   }
   if (models_ != nullptr) models_->Stop();
-  if (gpus_ != nullptr) gpus_->StopWatching();
+  if (gpus_ != nullptr) gpus_->Stop();
   if (scheduler_ != nullptr) scheduler_->Stop();
   // Workers that were told to stop say their last words soon after their jobs' ends.
   if (workers_ != nullptr && drained) workers_->WaitUntilIdle(kWorkerGrace);
@@ -446,11 +553,14 @@ void Daemon::Stop() {
   // What is still to be checked then keeps no lease.
   if (prober_ != nullptr) prober_->Stop();
   if (pool_ != nullptr) pool_->Stop();
+  if (backup_schedule_ != nullptr) backup_schedule_->Stop();
+  if (disk_ != nullptr) disk_->Stop();
   if (events_ != nullptr) events_->Close(lifecycle_->CheckServing());
   // Until here it says that it is not ready any more.
   monitoring_.Stop();
   // Parts that observe jobs go after the store's writer.
   if (store_ != nullptr) store_->Close();
+  if (audit_ != nullptr) audit_->Close();
 }
 
 }  // namespace tandem

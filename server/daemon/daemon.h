@@ -1,9 +1,11 @@
 #ifndef TANDEM_SERVER_DAEMON_DAEMON_H_
 #define TANDEM_SERVER_DAEMON_DAEMON_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +14,11 @@
 #include "server/admission/admission.h"
 #include "server/admission/dataset_catalog.h"
 #include "server/admission/weights_finder.h"
+#include "server/auth/audit_log.h"
 #include "server/auth/authenticator.h"
+#include "server/auth/call_limits.h"
 #include "server/auth/listen_policy.h"
+#include "server/auth/tls_reloader.h"
 #include "server/auth/token_registry.h"
 #include "server/daemon/monitoring.h"
 #include "server/daemon/options.h"
@@ -34,9 +39,13 @@
 #include "server/scheduler/gpu_monitor.h"
 #include "server/scheduler/inventory.h"
 #include "server/scheduler/scheduler.h"
+#include "server/store/backup_schedule.h"
+#include "server/store/backups.h"
+#include "server/store/recovery.h"
 #include "server/store/state_folder.h"
 #include "server/store/store.h"
 #include "server/workers/gpu_prober.h"
+#include "server/workers/job_disk_use.h"
 #include "server/workers/model_workers.h"
 #include "server/workers/supervisor.h"
 
@@ -63,6 +72,9 @@ class Daemon {
   const ListenAddress* metrics_address() const { return monitoring_.address(); }
   std::string token_file() const { return state_folder_->path() + "/token"; }
 
+  // Whether it stops because its database is damaged: the next daemon on the folder mends it.
+  bool is_damaged() const { return is_damaged_; }
+
   // Refuses new work, ends streams with UNAVAILABLE, and closes everything, within 5 seconds. Idempotent.
   void Stop();
 
@@ -71,6 +83,11 @@ class Daemon {
       : lifecycle_(lifecycle), service_manager_(service_manager) {}
 
   absl::Status OpenState(const DaemonOptions& options);
+  // The database turned out to be damaged. On any thread.
+  void OnDamage(const absl::Status& damage);
+  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const DaemonOptions& options);
+  // That it starts or stops.
+  void Audit(const char* event);
   absl::Status OpenDatasets(const DaemonOptions& options);
   absl::Status OpenData(const DaemonOptions& options);
   absl::Status TakeOverJobs(const DaemonOptions& options);
@@ -83,9 +100,11 @@ class Daemon {
   // What the driver says of itself: the log has it, and where a GPU should not be used any more, its jobs.
   void OnGpuError(const GpuMonitor::Error& error);
   // Serves metrics at `address`, where it is not null.
-  absl::Status Monitor(const DaemonOptions& options, const ListenAddress* address);
+  absl::Status Monitor(const ListenAddress* address);
   // All devices, with what their drivers say of them.
   std::vector<v1::Device> RefreshedDevices();
+  // The jobs that there are, for the count of the disk's use.
+  std::vector<JobDiskUse::Owned> OwnedFolders();
   // What each user may have, by the user's token and the options.
   std::function<UserQuota(const std::string&)> Quotas(const DaemonOptions& options) const;
   std::string AddressFile() const { return state_folder_->path() + "/address"; }
@@ -96,11 +115,20 @@ class Daemon {
   Monitoring monitoring_;
   // In the order in which they come up.
   std::unique_ptr<StateFolder> state_folder_;
+  std::unique_ptr<AuditLog> audit_;
+  // Null: no TLS.
+  std::shared_ptr<TlsReloader> tls_;
   std::unique_ptr<GpuMonitor> gpus_;
+  // Before whatever may still have a call.
+  std::unique_ptr<CallLimits> limits_;
   // Before those whose threads may still wake a log's follower, which posts to the pool and leaves the
   // watcher.
   std::unique_ptr<BlockingPool> pool_;
   std::unique_ptr<FileWatcher> files_;
+  std::unique_ptr<Backups> backups_;
+  // What was done to the database before it was opened.
+  std::optional<Restoration> restoration_;
+  std::atomic<bool> is_damaged_ = false;
   std::unique_ptr<Store> store_;
   std::unique_ptr<TokenRegistry> tokens_;
   std::shared_ptr<const Authenticator> authenticator_;
@@ -118,10 +146,13 @@ class Daemon {
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<GpuProber> prober_;
   std::unique_ptr<JobDrain> drain_;
+  std::unique_ptr<JobDiskUse> disk_;
   std::unique_ptr<WeightsFinder> weights_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<ModelWorkers> models_;
   std::unique_ptr<RpcServer> server_;
+  // Null: none are made without being asked for.
+  std::unique_ptr<BackupSchedule> backup_schedule_;
   bool stopped_ = false;
 };
 

@@ -14,6 +14,7 @@
 #include "server/daemon/daemon.h"
 #include "server/daemon/logging.h"
 #include "server/daemon/options.h"
+#include "server/daemon/restoration.h"
 #include "server/daemon/service_manager.h"
 #include "server/daemon/stop_signals.h"
 #include "server/rpc/lifecycle.h"
@@ -49,6 +50,15 @@ int Main(const std::vector<std::string>& arguments) {
   // What jobs are about is nobody else's business.
   umask(077);
   if (parsed->check) return PrintChecks(CheckDaemon(parsed->options));
+  if (!parsed->options.restore_backup.empty()) {
+    const absl::StatusOr<std::string> done = RestoreAsAsked(parsed->options);
+    if (!done.ok()) {
+      std::fprintf(stderr, "tandemd: %s\n", std::string(done.status().message()).c_str());
+      return 1;
+    }
+    std::fputs(done->c_str(), stdout);
+    return 0;
+  }
   const ServiceManager service_manager = ServiceManager::FromEnvironment();
   SetUpLogging(parsed->options.log_level, parsed->options.log_format);
   Lifecycle lifecycle;
@@ -77,7 +87,7 @@ int Main(const std::vector<std::string>& arguments) {
   service_manager.Stopping();
   (*daemon)->Stop();
   spdlog::info("stopped");
-  return 0;
+  return (*daemon)->is_damaged() ? 1 : 0;
 }
 
 }  // namespace

@@ -3,13 +3,14 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "server/auth/certificate_validity.h"
 #include "server/http/daemon_gauges.h"
 #include "server/http/health_pages.h"
+#include "server/http/security_gauges.h"
 
 namespace tandem {
 namespace {
@@ -44,8 +45,9 @@ void Monitoring::Observe(Store* store) {
 CallHooks Monitoring::call_hooks() {
   CallHooks hooks;
   hooks.started = [this](absl::string_view method) { service_.OnCallStarted(method); };
-  hooks.ended = [this](absl::string_view method, absl::StatusCode code, absl::Duration duration,
-                       bool is_stream) { service_.OnCallEnded(method, code, duration, is_stream); };
+  hooks.ended = [this](const EndedCall& call) {
+    service_.OnCallEnded(call.method, call.status.code(), call.duration, call.is_stream);
+  };
   return hooks;
 }
 
@@ -76,13 +78,14 @@ absl::Status Monitoring::Start(Parts parts, const ListenAddress* address) {
   gauges.cache_bytes = parts_.cache_bytes;
   gauges.upload_bytes = parts_.upload_bytes;
   gauges.state_folder = parts_.state_folder;
-  if (!parts_.tls_certificate.empty()) {
-    gauges.certificate_expiry = [path = parts_.tls_certificate] {
-      const absl::StatusOr<CertificateValidity> validity = ReadCertificateValidity(path);
-      return validity.ok() ? validity->end : absl::InfiniteFuture();
-    };
-  }
+  if (parts_.tls != nullptr)
+    gauges.certificate_expiry = [tls = parts_.tls] { return tls->state().valid_until; };
   AddDaemonGauges(gauges, &metrics_);
+  std::function<AuditLog::State()> audit;
+  std::function<TlsReloader::State()> tls;
+  if (parts_.audit != nullptr) audit = [this] { return parts_.audit->state(); };
+  if (parts_.tls != nullptr) tls = [this] { return parts_.tls->state(); };
+  AddSecurityGauges(audit, tls, &metrics_);
   TANDEM_ASSIGN_OR_RETURN(
       http_, HttpServer::Start(*address, {{"/metrics", [this] { return metrics_.Page(); }},
                                           {"/healthz", [this] { return HealthPage(health_->Now().alive); }},

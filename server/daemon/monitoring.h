@@ -9,7 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/auth/audit_log.h"
 #include "server/auth/listen_policy.h"
+#include "server/auth/tls_reloader.h"
 #include "server/daemon/service_manager.h"
 #include "server/http/device_metrics.h"
 #include "server/http/health_monitor.h"
@@ -46,8 +48,10 @@ class Monitoring {
     std::function<double()> cache_bytes;
     std::function<double()> upload_bytes;
     std::string state_folder;
-    // Empty: no TLS.
-    std::string tls_certificate;
+    // Null: none, as far as Prometheus is concerned.
+    const AuditLog* audit = nullptr;
+    // Null: no TLS.
+    const TlsReloader* tls = nullptr;
     int cuda_major = 0;
   };
 

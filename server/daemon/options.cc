@@ -31,6 +31,8 @@ Examples:
   tandemd --state-folder /srv/tandem --data-folder /usr/share/datasets --data-folder /srv/data --cpu-devices 4
   tandemd --listen 0.0.0.0:7447 --tls-cert server.pem --tls-key server.key
       For other machines. Clients need the token (--token-file) and, for a certificate of one's own, its authority.
+  tandemd --listen 0.0.0.0:7447 --tls-cert server.pem --tls-key server.key --tls-client-ca clients.pem
+      Besides, clients need a certificate (tandem --tls-cert and --tls-key) by an authority in clients.pem.
   tandemd --config /etc/tandem/tandemd.yaml --check
       Is all as it must be? Without --check: run.
       A file such as:
@@ -40,8 +42,8 @@ Examples:
         cpu-devices: 4
 
 Files in the state folder: token (what clients must send; mode 0600), address (where the daemon listens, while it
-runs), tandem.db (jobs and their events), jobs/ (a folder a job: log, model), cache/ (data that was fetched for jobs),
-public/ (public data sets that were fetched by name).
+runs), audit.log (who did what), tandem.db (jobs and their events), backups/ (copies of it), jobs/ (a folder a job: log,
+model), cache/ (data that was fetched for jobs), public/ (public data sets that were fetched by name).
 
 Data by URL: https://..., http://... and s3://bucket/key in a job's data set. For S3 the daemon reads what the AWS tools
 read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION or AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3 or
@@ -195,6 +197,18 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->capture_default_str()
       ->group("State and data");
 
+  AddDuration(
+      "--backup-every", absl::ZeroDuration(),
+      "How often the database is copied to backups/ in the state folder, without being asked to; 0s: never",
+      &options->backup_every, app, kLongestSchedulingDuration)
+      ->group("State and data");
+  app->add_option("--backups-kept", options->backups_kept,
+                  "Copies kept of those that were made so; what `tandem backup` makes stays")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str()
+      ->group("State and data");
+
   AddFetchOptions(options, app);
 
   app->add_option("--listen", options->listen, "HOST:PORT to serve on; port 0 takes any that is free")
@@ -207,6 +221,20 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
   CLI::Option* key =
       app->add_option("--tls-key", options->tls_key, "Its private key, PEM, without a passphrase");
   key->type_name("FILE")->group("Network");
+  app->add_option(
+         "--tls-client-ca", options->tls_client_ca,
+         "Authorities, PEM: clients must show a certificate by one of them, besides their token. The three "
+         "files are read again when they change, for connections made from then on")
+      ->type_name("FILE")
+      ->group("Network");
+  app->add_option(
+         "--max-connections", options->max_connections,
+         "Connections that are open at a time; more are closed as they come. A client needs one; 0: as "
+         "many as there may be open files")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str()
+      ->group("Network");
   app->add_flag("--insecure-listen-beyond-loopback", options->insecure_listen_beyond_loopback,
                 "Allow --listen on an address that other machines reach, without TLS: the token and all data "
                 "can then "
@@ -269,6 +297,16 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->type_name("FILE")
       ->capture_default_str()
       ->group("Devices");
+  app->add_option(
+         "--worker-sandbox", options->worker_sandbox,
+         "How workers are confined to the files and the system calls that they need: on, where the kernel "
+         "must be able to (Landlock and seccomp; the daemon does not start otherwise); best-effort, as far "
+         "as "
+         "it can; off")
+      ->type_name("MODE")
+      ->check(CLI::IsMember({"on", "best-effort", "off"}))
+      ->capture_default_str()
+      ->group("Devices");
   AddDuration("--cancel-grace", absl::ZeroDuration(),
               "How long a worker may take to stop after its job was cancelled, before it is made to",
               &options->cancel_grace, app)
@@ -276,7 +314,8 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
   AddDuration(
       "--worker-silence-limit", absl::Seconds(1),
       "How long one of several workers of a job may be silent, because its process or host hangs, before "
-      "the others give it up and the job ends",
+      "the others give it up and the job starts again. One that trains alone is killed when it has not "
+      "answered the daemon for this long and has not come back for as long",
       &options->worker_silence_limit, app)
       ->group("Devices");
 
@@ -304,6 +343,33 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
                   "Jobs of a user that may be queued at a time, likewise")
       ->type_name("N")
       ->check(CLI::Range(0, 1000000))
+      ->capture_default_str()
+      ->group("Users and scheduling");
+  app->add_option(
+         "--user-max-streams", options->user_max_streams,
+         "Streams of a user that may be open at a time (watches, logs, uploads, downloads), likewise")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str()
+      ->group("Users and scheduling");
+  app->add_option("--user-max-call-rate", options->user_max_call_rate,
+                  "Calls of a user that are answered a second on average, and five times as many at once, "
+                  "likewise; others are told when to come again")
+      ->type_name("N")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str()
+      ->group("Users and scheduling");
+  app->add_option("--user-max-disk", options->user_max_disk,
+                  "Space that the folders of a user's jobs, and a user's uploads, may take together, such as "
+                  "500GiB, likewise. A job that trains is not stopped by it, but no other is taken in")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str()
+      ->group("Users and scheduling");
+  app->add_option("--max-queued-jobs", options->max_queued_jobs,
+                  "Jobs of all users together that may be queued at a time; 0: any number")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{0}, int64_t{10000000}))
       ->capture_default_str()
       ->group("Users and scheduling");
   AddDuration("--fair-share-half-life", absl::Seconds(1),
@@ -393,6 +459,12 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
                "Say whether a daemon could run with these options, and what is to be mended; start none, and "
                "change nothing")
       ->configurable(false);
+  app.add_option(
+         "--restore-backup", options.restore_backup,
+         "Put a copy of this backup, a file or an id of `tandem backup list`, in the place of the database, "
+         "keep what was there beside it, and end. No daemon may run on the state folder")
+      ->type_name("BACKUP")
+      ->configurable(false);
   app.config_formatter(std::make_shared<YamlConfig>(names));
   app.allow_config_extras(CLI::config_extras_mode::error);
 
@@ -415,6 +487,9 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   }
   if (options.tls_cert.empty() != options.tls_key.empty()) {
     return absl::InvalidArgumentError("--tls-cert and --tls-key must be given together");
+  }
+  if (!options.tls_client_ca.empty() && options.tls_cert.empty()) {
+    return absl::InvalidArgumentError("--tls-client-ca needs --tls-cert and --tls-key");
   }
   if (options.gpu_memory_limit < 0 || options.gpu_workspace_limit < 0) {
     return absl::InvalidArgumentError("--gpu-memory-limit and --gpu-workspace-limit must not be below 0");

@@ -13,9 +13,13 @@ namespace tandem {
 // How a daemon is to run. The flags of the same names say what each means.
 struct DaemonOptions {
   std::string state_folder;
+  // Not empty: put this in the place of the database, and end.
+  std::string restore_backup;
   std::string listen = "127.0.0.1:7447";
   std::string tls_cert;
   std::string tls_key;
+  // Empty: clients need no certificate.
+  std::string tls_client_ca;
   bool insecure_listen_beyond_loopback = false;
   // Empty: no metrics are served.
   std::string metrics_listen;
@@ -33,14 +37,24 @@ struct DaemonOptions {
   int64_t gpu_memory_limit = 0;
   int64_t gpu_workspace_limit = 0;
   std::string worker_program;
+  // "on", "best-effort" or "off".
+  std::string worker_sandbox = "best-effort";
   absl::Duration cancel_grace = absl::Seconds(30);
   absl::Duration worker_silence_limit = absl::Seconds(30);
   int model_workers = 2;
   absl::Duration model_time_limit = absl::Minutes(10);
   int user_max_devices = 0;
   int user_max_queued_jobs = 0;
+  int user_max_streams = 256;
+  double user_max_call_rate = 100;
+  int64_t user_max_disk = 0;
+  int64_t max_queued_jobs = 100'000;
+  int max_connections = 4096;
   absl::Duration fair_share_half_life = absl::Hours(24);
   absl::Duration ageing_interval = absl::Hours(1);
+  // 0: no backups are made but those that somebody asks for.
+  absl::Duration backup_every = absl::Hours(24);
+  int backups_kept = 7;
   std::string log_level = "info";
   std::string log_format = "text";
 };

@@ -104,6 +104,7 @@ TEST(DaemonOptionsTest, SuggestsTheFlagThatWasMeant) {
   EXPECT_THAT(ErrorOf({"--cancel-grace", "soon"}), HasSubstr("--cancel-grace"));
   EXPECT_THAT(ErrorOf({"--cancel-grace", "-1s"}), HasSubstr("such as 30s"));
   EXPECT_THAT(ErrorOf({"--tls-cert", "c.pem"}), HasSubstr("together"));
+  EXPECT_THAT(ErrorOf({"--tls-client-ca", "c.pem"}), HasSubstr("needs --tls-cert"));
 }
 
 TEST(DaemonOptionsTest, ReadsAFileAndFlagsCountMore) {
@@ -134,6 +135,21 @@ TEST(DaemonOptionsTest, SaysWhatIsWrongInAFile) {
   EXPECT_THAT(ErrorOf({"--config", ConfigFile("cpu-devices: many\n")}), HasSubstr("many"));
   EXPECT_THAT(ErrorOf({"--config", "/no/such/file.yaml"}), HasSubstr("/no/such/file.yaml"));
   EXPECT_THAT(ErrorOf({"--config", ConfigFile("config: other.yaml\n")}), HasSubstr("no option 'config'"));
+}
+
+TEST(DaemonOptionsTest, BackupsAreDailyUnlessToldOtherwise) {
+  const auto usual = ParseDaemonOptions({});
+  ASSERT_TRUE(usual.ok());
+  EXPECT_EQ(usual->options.backup_every, absl::Hours(24));
+  EXPECT_EQ(usual->options.backups_kept, 7);
+  EXPECT_EQ(usual->options.restore_backup, "");
+  const auto other = ParseDaemonOptions(
+      {"--backup-every", "0s", "--backups-kept", "2", "--restore-backup", "20261122T141530Z"});
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(other->options.backup_every, absl::ZeroDuration());
+  EXPECT_EQ(other->options.backups_kept, 2);
+  EXPECT_EQ(other->options.restore_backup, "20261122T141530Z");
+  EXPECT_THAT(ErrorOf({"--backups-kept", "0"}), HasSubstr("--backups-kept"));
 }
 
 }  // namespace

@@ -358,6 +358,15 @@ std::optional<v1::DatasetSpec> DatasetRegistry::FindSpec(absl::string_view id) c
   return located.ok() ? *std::move(located) : dataset.dataset.spec();
 }
 
+int64_t DatasetRegistry::UploadedBytesOf(const std::string& user) const {
+  MutexLock lock(&mutex_);
+  int64_t bytes = 0;
+  for (const auto& [id, stored] : datasets_) {
+    if (!stored.upload.empty() && stored.dataset.user() == user) bytes += stored.dataset.size_bytes();
+  }
+  return bytes;
+}
+
 std::vector<v1::Dataset> DatasetRegistry::List() const {
   std::vector<std::string> ids;
   {

@@ -202,6 +202,15 @@ int64_t Uploads::used_bytes() {
   return used;
 }
 
+int64_t Uploads::BytesOf(const std::string& user) {
+  MutexLock lock(&mutex_);
+  int64_t used = 0;
+  for (const auto& [id, entry] : uploads_) {
+    if (entry->declared.user() == user) used += entry->declared.bytes();
+  }
+  return used;
+}
+
 absl::StatusOr<v1::Upload> Uploads::Create(const v1::Upload& wanted) {
   FieldViolations violations;
   if (wanted.manifest_sha256().size() != kDigestBytes) {

@@ -78,6 +78,9 @@ class Uploads {
   // Bytes that uploads take, or will when they are whole, those of data sets included.
   int64_t used_bytes();
 
+  // Likewise of a user's, those of data sets not included.
+  int64_t BytesOf(const std::string& user);
+
   // Where an upload's files are, absolute.
   std::string FilesFolder(const std::string& id) const { return UploadFolder::FilesFolder(FolderOf(id)); }
   const std::string& folder() const { return options_.folder; }

@@ -151,6 +151,14 @@ void JobMetrics::OnDeleted(const v1::Job& job) {
   Forget(JobId(job.name()));
 }
 
+void JobMetrics::OnQueued(const v1::Job& job) {
+  if (!job.has_restart_time()) return;
+  MutexLock lock(&mutex_);
+  const auto queued = queued_since_.find(JobId(job.name()));
+  // Until then it waits for itself, not for devices.
+  if (queued != queued_since_.end()) queued->second = std::max(queued->second, TimeOf(job.restart_time()));
+}
+
 void JobMetrics::OnStateChange(const std::string& id, const v1::JobEvent& event) {
   const v1::StateChange& change = event.state_change();
   CountState(change.from(), -1);

@@ -18,6 +18,7 @@
 #include "server/http/device_metrics.h"
 #include "server/http/job_metrics.h"
 #include "server/http/process_metrics.h"
+#include "server/http/security_gauges.h"
 #include "server/http/service_metrics.h"
 
 namespace tandem {
@@ -116,6 +117,18 @@ TEST_F(MetricsTest, ARestartOfAJob) {
         "tandem_job_queue_wait_seconds_count 2\n", "tandem_job_queue_wait_seconds_sum 40\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
+}
+
+TEST_F(MetricsTest, TheDelayOfARestartIsNoWaitForDevices) {
+  Run("jobs/a");
+  jobs_.OnEvent(
+      Change("jobs/a", 200, v1::JOB_STATE_RUNNING, v1::JOB_STATE_QUEUED, v1::STATE_REASON_RESTARTING));
+  v1::Job job;
+  job.set_name("jobs/a");
+  job.mutable_restart_time()->set_seconds(208);
+  jobs_.OnQueued(job);
+  jobs_.OnEvent(Change("jobs/a", 210, v1::JOB_STATE_QUEUED, v1::JOB_STATE_STARTING));
+  EXPECT_THAT(Text(), HasSubstr("tandem_job_queue_wait_seconds_sum 32\n"));
 }
 
 TEST_F(MetricsTest, WhatAnEarlierDaemonLeft) {
@@ -240,9 +253,13 @@ TEST_F(MetricsTest, AllThatIsExportedIsInTheTableAndTheOtherWayRound) {
   gauges.state_folder = "/";
   gauges.certificate_expiry = [] { return absl::FromUnixSeconds(2000000000); };
   AddDaemonGauges(gauges, &metrics_);
+  AddSecurityGauges([] { return AuditLog::State{.lost = 3}; },
+                    [] { return TlsReloader::State{.failing = true, .valid_until = {}}; }, &metrics_);
 
   const std::string page = Text();
   EXPECT_EQ(Exported(page), Documented());
+  EXPECT_THAT(page, HasSubstr("tandem_audit_lost_records 3\n"));
+  EXPECT_THAT(page, HasSubstr("tandem_tls_files_failing 1\n"));
   EXPECT_THAT(page, HasSubstr("tandem_device_state{device=\"gpu:0\",state=\"excluded\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("tandem_device_state{device=\"gpu:0\",state=\"active\"} 0\n"));
   EXPECT_THAT(page, HasSubstr("tandem_gpu_utilization_ratio{device=\"gpu:0\"} 0.5\n"));

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
+#include "server/jobs/refusal.h"
 
 namespace tandem {
 namespace {
@@ -32,9 +32,7 @@ absl::Status JobEdit::Take(Trigger trigger, v1::StateReason reason, const std::s
     case Transition::Outcome::kRefuse:
       break;
   }
-  return absl::FailedPreconditionError(absl::StrCat("the job \"", job.name(), "\" is ",
-                                                    StateName(job.state()), ", where \"",
-                                                    TriggerName(trigger), "\" is not possible"));
+  return RefuseTrigger(job, trigger);
 }
 
 absl::Status JobEdit::Move(v1::JobState to, v1::StateReason reason, const std::string& message,
@@ -102,9 +100,5 @@ absl::Status JobEdit::AppendToLog(v1::JobEvent event, const google::protobuf::Ti
 }
 
 absl::Status JobEdit::Finish() { return transaction_->UpdateJob(&changes_->job); }
-
-std::string StateName(v1::JobState state) {
-  return std::string(absl::StripPrefix(v1::JobState_Name(state), "JOB_STATE_"));
-}
 
 }  // namespace tandem

@@ -55,9 +55,6 @@ class JobEdit {
   JobChanges* const changes_;
 };
 
-// "RUNNING".
-std::string StateName(v1::JobState state);
-
 }  // namespace tandem
 
 #endif  // TANDEM_SERVER_JOBS_JOB_EDIT_H_

@@ -6,11 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/error_reason.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/jobs/job_edit.h"
 #include "server/jobs/new_job.h"
+#include "server/jobs/refusal.h"
 #include "server/jobs/worker_events.h"
 #include "server/jobs/worker_loss.h"
 
@@ -28,6 +30,18 @@ absl::Status CheckRepeated(const StoredRequest& known, const std::string& reques
   }
   return absl::AlreadyExistsError(absl::StrCat("request_id: \"", request_id,
                                                "\" was used for another spec, which made \"",
+                                               known.job.job.name(), "\"; use a new one for a new job"));
+}
+
+// ALREADY_EXISTS where the request was for a job from another checkpoint, or from none.
+absl::Status CheckSameSource(const StoredRequest& known, const JobMachine::NewJob& job) {
+  const v1::CheckpointSource& source = known.job.job.forked_from();
+  if (source.job() == job.forked_from.job() &&
+      (!job.is_step_given || source.step() == job.forked_from.step())) {
+    return absl::OkStatus();
+  }
+  return absl::AlreadyExistsError(absl::StrCat("request_id: \"", job.request_id,
+                                               "\" was used for something else, which made \"",
                                                known.job.job.name(), "\"; use a new one for a new job"));
 }
 
@@ -130,6 +144,7 @@ void JobMachine::Create(NewJob job, Done<v1::Job> done) {
                                   transaction.FindRequest(job.request_id));
           if (known.has_value()) {
             TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, job.request_id, job.submitted_spec));
+            TANDEM_RETURN_IF_ERROR(CheckSameSource(*known, job));
             changes.job = std::move(known->job);
             return absl::OkStatus();
           }
@@ -140,10 +155,13 @@ void JobMachine::Create(NewJob job, Done<v1::Job> done) {
       GiveJob(std::move(done)));
 }
 
-void JobMachine::Reserve(const std::string& name, Done<std::string> done) {
+void JobMachine::Reserve(const NewJob& job, Done<std::string> done) {
   auto id = std::make_shared<std::string>();
   store_->Write(
-      [id, name](Transaction& transaction) -> absl::Status {
+      [id, name = job.spec.name(), user = job.user,
+       most = job.max_queued_jobs](Transaction& transaction) -> absl::Status {
+        // What would be refused in the end is not begun.
+        TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, user, /*added=*/1, most));
         absl::Status reserved;
         for (int i = 0; i < kIdAttempts; ++i) {
           *id = NewId(name, "job");
@@ -156,6 +174,12 @@ void JobMachine::Reserve(const std::string& name, Done<std::string> done) {
         if (!status.ok()) return done(std::move(status));
         done(*std::move(id));
       });
+}
+
+void JobMachine::Release(const std::string& id) {
+  // Where it fails, an id is taken for ever, which harms nobody.
+  store_->Write([id](Transaction& transaction) { return transaction.ReleaseJobId(id); },
+                [](const absl::Status&) {});
 }
 
 absl::StatusOr<std::optional<v1::Job>> JobMachine::FindRepeated(const std::string& request_id,
@@ -239,9 +263,10 @@ void JobMachine::SetPriority(const std::string& id, int priority, Done<v1::Job> 
         TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
         v1::Job& job = changes.job.job;
         if (IsTerminal(job.state())) {
-          return absl::FailedPreconditionError(
-              absl::StrCat("the job \"jobs/", id, "\" is ", StateName(job.state()),
-                           ": only a job that has not ended can be changed"));
+          return WithReason(absl::FailedPreconditionError(
+                                absl::StrCat("the job \"jobs/", id, "\" is ", StateName(job.state()),
+                                             ": only a job that has not ended can be changed")),
+                            "JOB_HAS_ENDED");
         }
         if (job.priority() == priority) return absl::OkStatus();
         v1::JobEvent event;
@@ -279,9 +304,7 @@ void JobMachine::Delete(const std::string& id, absl::AnyInvocable<void(absl::Sta
         TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
         const v1::JobState state = changes.job.job.state();
         if (NextState(state, Trigger::kDelete).outcome == Transition::Outcome::kRefuse) {
-          return absl::FailedPreconditionError(absl::StrCat("the job \"jobs/", id, "\" is ", StateName(state),
-                                                            ": only a job that has ended can be deleted; "
-                                                            "cancel it first"));
+          return RefuseTrigger(changes.job.job, Trigger::kDelete);
         }
         changes.deleted = true;
         return transaction.DeleteJob(changes.job);

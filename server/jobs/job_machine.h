@@ -55,6 +55,8 @@ class JobMachine {
     std::string reserved_id;
     v1::Checkpoint checkpoint;
     v1::CheckpointSource forked_from;
+    // That step was asked for, rather than the newest: a repetition asks for it, too.
+    bool is_step_given = false;
   };
 
   // What a sweep is made of.
@@ -87,13 +89,15 @@ class JobMachine {
   void AddObserver(JobObserver* observer);
 
   // Makes a QUEUED job with event 1, or returns the job that this request id made before.
-  // ALREADY_EXISTS: the request id was used with another spec. RESOURCE_EXHAUSTED: the user has as many
-  // queued jobs as may be.
+  // ALREADY_EXISTS: the request id was used with another spec, or another checkpoint to go on from.
+  // RESOURCE_EXHAUSTED: the user has as many queued jobs as may be.
   void Create(NewJob job, Done<v1::Job> done);
 
-  // An id for a job that may be made later, and that no other job gets; `name` is the job's. Until then it is
-  // one of a deleted job: a folder that stands under it is removed when a daemon starts.
-  void Reserve(const std::string& name, Done<std::string> done);
+  // An id for a job that may be made later, and that no other job gets. Until then it is one of a deleted
+  // job: a folder that stands under it is removed when a daemon starts. RESOURCE_EXHAUSTED as Create.
+  void Reserve(const NewJob& job, Done<std::string> done);
+  // Forgets such an id, of which no job was made and no folder is left.
+  void Release(const std::string& id);
 
   // The folder of a job of this id.
   std::string FolderOf(const std::string& id) const { return jobs_folder_ + "/" + id; }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/strings/strip.h"
+#include "engine/base/error_reason.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/time_util.h"
 #include "gtest/gtest.h"
@@ -347,6 +348,64 @@ TEST_F(JobMachineTest, AWorkerThatIsLostOrStopsUnaskedFailsItsJob) {
   EXPECT_EQ(Get(stopped).state(), v1::JOB_STATE_FAILED);
   EXPECT_THAT(Get(stopped).message(), HasSubstr("SIGTERM"));
   CheckLog(stopped);
+}
+
+// What cannot be done says what can.
+TEST_F(JobMachineTest, RefusalsSayWhatToDo) {
+  const std::string id = RunningJob();
+  const std::string job = "the job \"jobs/" + id + "\" is ";
+  const auto expect = [&](const absl::Status& status, const std::string& what, const std::string& reason) {
+    EXPECT_EQ(status.code(), kFailedPrecondition);
+    EXPECT_EQ(std::string(status.message()), job + what);
+    EXPECT_EQ(GetReason(status), reason);
+  };
+  expect(jobs_.Delete(id), "RUNNING: only a job that has ended can be deleted; cancel it first",
+         "JOB_HAS_NOT_ENDED");
+  ASSERT_TRUE(jobs_.Pause(id).ok());
+  expect(jobs_.Resume(id).status(),
+         "PAUSING: its worker is still writing its checkpoint; resume it when it is PAUSED",
+         "JOB_IS_STOPPING");
+  ASSERT_TRUE(jobs_.Cancel(id).ok());
+  expect(jobs_.Pause(id).status(),
+         "CANCELLING: it is being stopped for good, and cannot be paused; to train it, submit it again",
+         "JOB_IS_STOPPING");
+  expect(jobs_.Resume(id).status(),
+         "CANCELLING: it was stopped for good, and only a job that is paused or has failed goes on; to train "
+         "it, "
+         "submit it again",
+         "JOB_IS_STOPPING");
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Finished(2, v1::JOB_STATE_CANCELLED)}).ok());
+  expect(jobs_.Pause(id).status(),
+         "CANCELLED: it has ended, so that there is nothing to pause; to train it, submit it again",
+         "JOB_HAS_ENDED");
+  expect(jobs_.SetPriority(id, -1).status(), "CANCELLED: only a job that has not ended can be changed",
+         "JOB_HAS_ENDED");
+}
+
+TEST_F(JobMachineTest, WhatHasEndedIsNotPaused) {
+  const std::string id = RunningJob();
+  internal::v1::WorkerEvent checkpoint = MakeWorkerEvent(2);
+  checkpoint.mutable_checkpoint()->set_step(8);
+  ASSERT_TRUE(jobs_.Apply(id, 1, {checkpoint, Finished(3, v1::JOB_STATE_SUCCEEDED)}).ok());
+  const std::string job = "the job \"jobs/" + id + "\" is SUCCEEDED: ";
+  const absl::Status pause = jobs_.Pause(id).status();
+  EXPECT_EQ(std::string(pause.message()),
+            job +
+                "it has ended, so that there is nothing to pause; to train on, fork it from its last "
+                "checkpoint, or submit it again");
+  EXPECT_EQ(GetReason(pause), "JOB_HAS_ENDED");
+  EXPECT_EQ(
+      std::string(jobs_.Resume(id).status().message()),
+      job +
+          "it has trained to its end, and only a job that is paused or has failed goes on; to train on, "
+          "fork it from its last checkpoint, or submit it again");
+  EXPECT_EQ(std::string(jobs_.Cancel(id).status().message()),
+            job +
+                "it has ended, so that there is nothing to cancel; delete it to remove its record and its "
+                "files");
+  const std::string failed = RunningJob();
+  ASSERT_TRUE(jobs_.WorkerLost(failed, 1).ok());
+  EXPECT_THAT(std::string(jobs_.Pause(failed).status().message()), HasSubstr("resume it to let it go on"));
 }
 
 TEST_F(JobMachineTest, DeletesOnlyJobsThatHaveEnded) {

@@ -3,9 +3,16 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
+#include "engine/base/retry_delay.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem {
+namespace {
+
+// A queue gets shorter as jobs end, which takes as long as they do.
+constexpr absl::Duration kQueueDelay = absl::Seconds(30);
+
+}  // namespace
 
 std::string NewId(const std::string& name, absl::string_view otherwise) {
   constexpr char kBase32[] = "abcdefghijklmnopqrstuvwxyz234567";
@@ -19,11 +26,13 @@ absl::Status CheckQueuedJobs(Transaction* transaction, const std::string& user, 
   if (most <= 0) return absl::OkStatus();
   TANDEM_ASSIGN_OR_RETURN(const int queued, transaction->CountJobs(user, v1::JOB_STATE_QUEUED));
   if (queued + added <= most) return absl::OkStatus();
-  return WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                        "\"", user, "\" has ", queued, " queued jobs, and the quota is ", most,
-                        added > 1 ? absl::StrCat("; this would add ", added) : "",
-                        ": wait until some have started, cancel some, or ask an administrator for more")),
-                    "QUOTA_EXCEEDED");
+  return WithRetryDelay(
+      WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                     "\"", user, "\" has ", queued, " queued jobs, and the quota is ", most,
+                     added > 1 ? absl::StrCat("; this would add ", added) : "",
+                     ": wait until some have started, cancel some, or ask an administrator for more")),
+                 "QUOTA_EXCEEDED"),
+      kQueueDelay);
 }
 
 }  // namespace tandem

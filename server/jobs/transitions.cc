@@ -1,5 +1,7 @@
 #include "server/jobs/transitions.h"
 
+#include "absl/strings/strip.h"
+
 namespace tandem {
 namespace {
 
@@ -277,6 +279,10 @@ absl::string_view TriggerName(Trigger trigger) {
       return "delete";
   }
   return "unknown";
+}
+
+std::string StateName(v1::JobState state) {
+  return std::string(absl::StripPrefix(v1::JobState_Name(state), "JOB_STATE_"));
 }
 
 }  // namespace tandem

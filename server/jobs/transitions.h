@@ -1,6 +1,8 @@
 #ifndef TANDEM_SERVER_JOBS_TRANSITIONS_H_
 #define TANDEM_SERVER_JOBS_TRANSITIONS_H_
 
+#include <string>
+
 #include "absl/strings/string_view.h"
 #include "tandem/v1/event.pb.h"
 
@@ -58,6 +60,9 @@ Transition NextState(v1::JobState from, Trigger trigger);
 
 // For messages: "schedule", "training started", ...
 absl::string_view TriggerName(Trigger trigger);
+
+// For messages: "RUNNING", ...
+std::string StateName(v1::JobState state);
 
 }  // namespace tandem
 

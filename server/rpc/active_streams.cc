@@ -5,14 +5,14 @@
 
 namespace tandem {
 
-int64_t ActiveStreams::Add(std::weak_ptr<Stream> stream) {
+int64_t ActiveStreams::Add(std::weak_ptr<Stream> stream, const Caller& caller) {
   std::optional<absl::Status> ended;
   int64_t number;
   {
     MutexLock lock(&mutex_);
     number = next_number_++;
     ended = ended_;
-    if (!ended.has_value()) streams_[number] = stream;
+    if (!ended.has_value()) streams_[number] = {stream, caller};
   }
   if (ended.has_value()) {
     if (const std::shared_ptr<Stream> open = stream.lock()) open->End(*ended);
@@ -31,13 +31,26 @@ void ActiveStreams::EndAll(const absl::Status& status) {
     MutexLock lock(&mutex_);
     if (ended_.has_value()) return;
     ended_ = status;
-    for (const auto& [number, stream] : streams_) {
-      if (std::shared_ptr<Stream> shared = stream.lock()) open.push_back(std::move(shared));
+    for (const auto& [number, one] : streams_) {
+      if (std::shared_ptr<Stream> shared = one.stream.lock()) open.push_back(std::move(shared));
     }
     streams_.clear();
   }
   // Without the lock: ending a stream may remove it.
   for (const std::shared_ptr<Stream>& stream : open) stream->End(status);
+}
+
+void ActiveStreams::EndWhere(const std::function<absl::Status(const Caller&)>& check) {
+  std::vector<Open> all;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [number, one] : streams_) all.push_back(one);
+  }
+  for (const Open& one : all) {
+    const absl::Status status = check(one.caller);
+    if (status.ok()) continue;
+    if (const std::shared_ptr<Stream> open = one.stream.lock()) open->End(status);
+  }
 }
 
 void ActiveStreams::AwaitNone(absl::Duration timeout) {

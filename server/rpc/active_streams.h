@@ -2,6 +2,7 @@
 #define TANDEM_SERVER_RPC_ACTIVE_STREAMS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,10 +10,12 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "server/auth/caller.h"
 
 namespace tandem {
 
-// The streams that are open, so that a shutdown can end them. Thread-safe.
+// The streams that are open and whose they are, so that a shutdown can end all, and the end of a token its
+// own. Thread-safe.
 class ActiveStreams {
  public:
   class Stream {
@@ -23,18 +26,26 @@ class ActiveStreams {
   };
 
   // Returns a number for Remove. After EndAll the stream is ended at once.
-  int64_t Add(std::weak_ptr<Stream> stream);
+  int64_t Add(std::weak_ptr<Stream> stream, const Caller& caller);
   void Remove(int64_t number);
   // Ends all streams, present and later. The first call decides on the status.
   void EndAll(const absl::Status& status);
+  // Ends the streams of those callers for whom `check` gives an error, with that error. `check` is called
+  // once for each stream.
+  void EndWhere(const std::function<absl::Status(const Caller&)>& check);
   // Waits until no stream is open, but no longer than `timeout`.
   void AwaitNone(absl::Duration timeout);
 
  private:
+  struct Open {
+    std::weak_ptr<Stream> stream;
+    Caller caller;
+  };
+
   bool IsEmpty() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return streams_.empty(); }
 
   Mutex mutex_;
-  std::map<int64_t, std::weak_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, Open> streams_ ABSL_GUARDED_BY(mutex_);
   int64_t next_number_ ABSL_GUARDED_BY(mutex_) = 1;
   std::optional<absl::Status> ended_ ABSL_GUARDED_BY(mutex_);
 };

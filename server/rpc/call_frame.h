@@ -18,15 +18,16 @@
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/rpc/active_streams.h"
+#include "server/rpc/admit_call.h"
 #include "server/rpc/call_log.h"
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/lifecycle.h"
 #include "server/rpc/response_source.h"
 #include "server/rpc/rpc_context.h"
 
-// What all methods have in common: a call's id and its line in the log, the refusal of calls while the daemon
-// stops, and the way from absl::Status to the client. Authentication comes before this, for all services
-// alike (server/auth). Handlers know no gRPC.
+// What all methods have in common: a call's id and its line in the log, who calls and whether that may be,
+// and the way from absl::Status to the client. Authentication comes before this, for all services alike
+// (server/auth). Handlers know no gRPC.
 
 namespace tandem {
 
@@ -36,11 +37,21 @@ using Reply = absl::AnyInvocable<void(absl::StatusOr<Response>)>;
 
 namespace internal {
 
+// Where the message names what the call is about.
+template <typename Message>
+void SetResource(const Message& message, CallLog* log) {
+  std::string name;
+  if constexpr (requires { message.name(); }) name = message.name();
+  if constexpr (requires { message.job().name(); }) name = message.job().name();
+  if constexpr (requires { message.token().user(); }) name = absl::StrCat("tokens/", message.token().user());
+  if (!name.empty()) log->SetResource(name);
+}
+
 template <typename Request>
 CallLog StartCall(const RpcContext& rpc, absl::string_view method, grpc::CallbackServerContext* context,
                   const Request& request) {
   CallLog log(method, context->peer(), &rpc.calls);
-  if constexpr (requires { request.name(); }) log.SetJob(request.name());
+  SetResource(request, &log);
   context->AddInitialMetadata("tandem-call-id", log.call_id());
   // So that a client can tell how far its clock is from the daemon's.
   context->AddInitialMetadata("tandem-time-ms", absl::StrCat(absl::ToUnixMillis(absl::Now())));
@@ -49,25 +60,26 @@ CallLog StartCall(const RpcContext& rpc, absl::string_view method, grpc::Callbac
 
 }  // namespace internal
 
-// Serves a unary call: `handler(request, reply)` is called unless the daemon stops.
+// Serves a unary call: `handler(caller, request, reply)` is called where AdmitCall lets the call go on.
 template <typename Request, typename Response, typename Handler>
 grpc::ServerUnaryReactor* ServeUnary(const RpcContext& rpc, absl::string_view method,
                                      grpc::CallbackServerContext* context, const Request* request,
                                      Response* response, Handler&& handler) {
   auto log = std::make_unique<CallLog>(internal::StartCall(rpc, method, context, *request));
+  const absl::StatusOr<Caller> caller = AdmitCall(rpc, method, *context, log.get());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   Reply<Response> reply = [reactor, response, log = std::move(log)](absl::StatusOr<Response> result) {
     if (result.ok()) {
       *response = *std::move(result);
-      if constexpr (requires { response->name(); }) log->SetJob(response->name());
+      internal::SetResource(*response, log.get());
     }
     log->Finish(result.status());
     reactor->Finish(ToGrpcStatus(result.status()));
   };
-  if (absl::Status status = rpc.lifecycle->CheckServing(); !status.ok()) {
-    reply(std::move(status));
+  if (!caller.ok()) {
+    reply(caller.status());
   } else {
-    handler(*request, std::move(reply));
+    handler(*caller, *request, std::move(reply));
   }
   return reactor;
 }
@@ -80,8 +92,11 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
  public:
   StreamReactor(CallLog log, ActiveStreams* streams) : log_(std::move(log)), streams_(streams) {}
 
-  // Call once, with what the handler returned.
-  void Start(absl::StatusOr<std::unique_ptr<ResponseSource<Response>>> source) {
+  // Keeps the caller's place among its open streams until the call is done. Before Start.
+  void Hold(std::unique_ptr<CallLimits::Stream> place) { place_ = std::move(place); }
+
+  // Call once, with what the handler returned for the caller. Without a source the caller may be nobody.
+  void Start(absl::StatusOr<std::unique_ptr<ResponseSource<Response>>> source, const Caller& caller) {
     self_ = this->shared_from_this();
     if (!source.ok()) {
       FinishOnce(source.status());
@@ -89,7 +104,7 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
     }
     source_ = *std::move(source);
     this->StartSendInitialMetadata();
-    number_ = streams_->Add(this->shared_from_this());
+    number_ = streams_->Add(this->shared_from_this(), caller);
     Pull();
   }
 
@@ -133,6 +148,7 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
       responses = responses_;
     }
     if (number_ != 0) streams_->Remove(number_);
+    place_ = nullptr;
     log_.Finish(status, responses);
     // A source that still owes a callback keeps this alive until then.
     std::shared_ptr<StreamReactor> last = std::move(self_);
@@ -177,6 +193,7 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
   const CallLog log_;
   ActiveStreams* const streams_;
   std::unique_ptr<ResponseSource<Response>> source_;  // Set before the first callback.
+  std::unique_ptr<CallLimits::Stream> place_;         // Likewise.
   int64_t number_ = 0;
   std::shared_ptr<StreamReactor> self_;
   Response response_;  // Written to while no write is in flight.
@@ -194,12 +211,15 @@ grpc::ServerWriteReactor<Response>* ServeStream(const RpcContext& rpc, ActiveStr
                                                 absl::string_view method,
                                                 grpc::CallbackServerContext* context, const Request* request,
                                                 Handler&& handler) {
-  auto reactor =
-      std::make_shared<StreamReactor<Response>>(internal::StartCall(rpc, method, context, *request), streams);
-  if (absl::Status status = rpc.lifecycle->CheckServing(); !status.ok()) {
-    reactor->Start(std::move(status));
+  CallLog log = internal::StartCall(rpc, method, context, *request);
+  std::unique_ptr<CallLimits::Stream> place;
+  const absl::StatusOr<Caller> caller = AdmitStream(rpc, method, *context, &log, &place);
+  auto reactor = std::make_shared<StreamReactor<Response>>(std::move(log), streams);
+  reactor->Hold(std::move(place));
+  if (caller.ok()) {
+    reactor->Start(handler(*request), *caller);
   } else {
-    reactor->Start(handler(*request));
+    reactor->Start(caller.status(), Caller());
   }
   return reactor.get();
 }

@@ -9,14 +9,29 @@
 
 namespace tandem {
 
+// A call that has ended. What it points to lives as long as the hook that hears of it.
+struct EndedCall {
+  // "CreateJob".
+  absl::string_view method;
+  // "ipv4:127.0.0.1:51234".
+  absl::string_view peer;
+  // Who called; empty where that is not known.
+  absl::string_view user;
+  // What it was about, "jobs/<id>", escaped; empty where it is nothing or unknown.
+  absl::string_view resource;
+  absl::string_view call_id;
+  const absl::Status& status;
+  absl::Duration duration;
+  // It lasted as long as its client wanted.
+  bool is_stream = false;
+};
+
 // Who wants to hear of calls. Called on any thread, several at once; must not block. Null: nobody.
 struct CallHooks {
   // `method` as "CreateJob".
   std::function<void(absl::string_view method)> started;
-  // Once for each call that started. `is_stream`: it lasted as long as its client wanted.
-  std::function<void(absl::string_view method, absl::StatusCode code, absl::Duration duration,
-                     bool is_stream)>
-      ended;
+  // Once for each call that started.
+  std::function<void(const EndedCall& call)> ended;
 };
 
 }  // namespace tandem

@@ -23,13 +23,17 @@ CallLog::CallLog(absl::string_view method, absl::string_view peer, const CallHoo
   if (hooks_->started != nullptr) hooks_->started(method_);
 }
 
-void CallLog::SetJob(absl::string_view job) { job_ = absl::CHexEscape(job.substr(0, 100)); }
+void CallLog::SetResource(absl::string_view name) { resource_ = absl::CHexEscape(name.substr(0, 100)); }
 
 void CallLog::Finish(const absl::Status& status, int64_t responses) const {
   const absl::Duration duration = absl::Now() - start_;
-  if (hooks_->ended != nullptr) hooks_->ended(method_, status.code(), duration, responses >= 0);
-  std::string line = absl::StrCat("call method=", method_, " peer=", peer_, " call=", call_id_);
-  if (!job_.empty()) absl::StrAppend(&line, " job=", job_);
+  if (hooks_->ended != nullptr) {
+    hooks_->ended({method_, peer_, user_, resource_, call_id_, status, duration, responses >= 0});
+  }
+  std::string line = absl::StrCat("call method=", method_, " peer=", peer_);
+  if (!user_.empty()) absl::StrAppend(&line, " user=", user_);
+  absl::StrAppend(&line, " call=", call_id_);
+  if (!resource_.empty()) absl::StrAppend(&line, " resource=", resource_);
   absl::StrAppend(&line, " code=", absl::StatusCodeToString(status.code()));
   if (responses >= 0) absl::StrAppend(&line, " responses=", responses);
   absl::StrAppendFormat(&line, " ms=%.1f", absl::ToDoubleMilliseconds(duration));

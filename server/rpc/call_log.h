@@ -19,11 +19,14 @@ class CallLog {
 
   // For logs and for the client, who gets it as the metadata "tandem-call-id": 16 hexadecimal digits.
   const std::string& call_id() const { return call_id_; }
-  // "jobs/<id>", where the call is about a job. What a client sent is escaped.
-  void SetJob(absl::string_view job);
+  // "jobs/<id>", "tokens/<user>": what the call is about. What a client sent is escaped.
+  void SetResource(absl::string_view name);
 
-  // Writes the call's one line: method, peer, call, job, code, milliseconds, and for a stream how many
-  // responses; as information, or as an error where the daemon is at fault. Once.
+  // Who calls, where that is known.
+  void SetUser(absl::string_view user) { user_ = std::string(user); }
+
+  // Writes the call's one line: method, peer, user, call, resource, code, milliseconds, and for a stream how
+  // many responses; as information, or as an error where the daemon is at fault. Once.
   void Finish(const absl::Status& status, int64_t responses = -1) const;
 
  private:
@@ -32,7 +35,8 @@ class CallLog {
   const std::string peer_;
   const std::string call_id_;
   const absl::Time start_;
-  std::string job_;
+  std::string user_;
+  std::string resource_;
 };
 
 }  // namespace tandem

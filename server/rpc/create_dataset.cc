@@ -39,7 +39,7 @@ void CreateDataset(const RpcContext& context, const Caller& caller, const v1::Cr
                    Reply<v1::Dataset> reply) {
   // It reads the data's files, and waits for the database.
   context.pool->Post([&context, caller, &request, reply = std::move(reply)]() mutable {
-    Create(context, caller, request, std::move(reply));
+    Create(context, caller, request, WithOwnRequestId(caller, request.request_id(), std::move(reply)));
   });
 }
 

@@ -1,9 +1,11 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
+#include "server/rpc/permissions.h"
 
 namespace tandem::rpc {
 namespace {
@@ -22,6 +24,11 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateJob
     absl::StatusOr<std::optional<v1::Job>> repeated =
         context.jobs->FindRepeated(request.request_id(), request.spec());
     if (!repeated.ok()) return reply(repeated.status());
+    if (repeated->has_value() && (*repeated)->has_forked_from()) {
+      return reply(absl::AlreadyExistsError(absl::StrCat(
+          "request_id: \"", request.request_id(), "\" was used for something else, which made \"",
+          (*repeated)->name(), "\"; use a new one for a new job")));
+    }
     if (repeated->has_value()) return reply(**std::move(repeated));
   }
   AdmitWithData(
@@ -51,7 +58,7 @@ void CreateJob(const RpcContext& context, const Caller& caller, const v1::Create
   }
   // It reads the database, and admission reads data sets.
   context.pool->Post([&context, caller, &request, reply = std::move(reply)]() mutable {
-    Create(context, caller, request, std::move(reply));
+    Create(context, caller, request, WithOwnRequestId(caller, request.request_id(), std::move(reply)));
   });
 }
 

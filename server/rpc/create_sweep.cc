@@ -14,6 +14,7 @@
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
 #include "server/rpc/local_data.h"
+#include "server/rpc/permissions.h"
 #include "server/sweeps/expansion.h"
 #include "server/sweeps/results.h"
 
@@ -234,7 +235,7 @@ void CreateSweep(const RpcContext& context, const Caller& caller, const v1::Crea
   making->context = &context;
   making->caller = caller;
   making->request = &request;
-  making->reply = std::move(reply);
+  making->reply = WithOwnRequestId(caller, request.request_id(), std::move(reply));
   // It reads the database, and admission reads data sets.
   context.pool->Post([making] { Create(making); });
 }

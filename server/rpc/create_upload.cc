@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "server/rpc/handlers.h"
+#include "server/rpc/quota_checks.h"
 
 namespace tandem::rpc {
 
@@ -9,6 +10,9 @@ void CreateUpload(const RpcContext& context, const Caller& caller, const v1::Cre
   // It makes files.
   context.pool->Post([&context, user = caller.user, &request, reply = std::move(reply)]() mutable {
     v1::Upload wanted = request.upload();
+    if (absl::Status status = CheckDiskUse(context, user, wanted.bytes()); !status.ok()) {
+      return reply(std::move(status));
+    }
     wanted.set_user(user);
     reply(context.uploads->Create(wanted));
   });

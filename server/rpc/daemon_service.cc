@@ -57,6 +57,14 @@ class DaemonService final : public v1::DaemonService::CallbackService {
                                   v1::Token* response) override {
     return Unary("RevokeToken", context, request, response, &rpc::RevokeToken);
   }
+  ServerUnaryReactor* CreateBackup(CallbackServerContext* context, const v1::CreateBackupRequest* request,
+                                   v1::Backup* response) override {
+    return Unary("CreateBackup", context, request, response, &rpc::CreateBackup);
+  }
+  ServerUnaryReactor* ListBackups(CallbackServerContext* context, const v1::ListBackupsRequest* request,
+                                  v1::ListBackupsResponse* response) override {
+    return Unary("ListBackups", context, request, response, &rpc::ListBackups);
+  }
   ServerUnaryReactor* Shutdown(CallbackServerContext* context, const v1::ShutdownRequest* request,
                                v1::ShutdownResponse* response) override {
     return Unary("Shutdown", context, request, response, &rpc::Shutdown);

@@ -48,9 +48,8 @@ class DatasetService final : public v1::DatasetService::CallbackService {
   ServerReadReactor<v1::UploadFilesRequest>* UploadFiles(CallbackServerContext* context,
                                                          v1::Upload* response) override {
     return ServeSink<v1::UploadFilesRequest>(
-        *context_, streams_, "UploadFiles", context, response, [this, context] {
-          return rpc::UploadFiles(*context_, CallerOf(*context_->authenticator, *context));
-        });
+        *context_, streams_, "UploadFiles", context, response,
+        [this](const Caller& caller) { return rpc::UploadFiles(*context_, caller); });
   }
 
  private:

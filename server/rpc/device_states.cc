@@ -6,17 +6,16 @@
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
-#include "server/rpc/permissions.h"
 
 namespace tandem::rpc {
 namespace {
 
 constexpr size_t kMaxReasonCharacters = 200;
 
-void SetState(const RpcContext& context, const Caller& caller, const std::string& name, v1::DeviceState state,
+void SetState(const RpcContext& context, const std::string& name, v1::DeviceState state,
               const std::string& reason, Reply<v1::Device> reply) {
-  absl::Status status = CheckAdmin(caller, "taking devices out of service and back");
-  if (status.ok() && !absl::StartsWith(name, "devices/")) {
+  absl::Status status;
+  if (!absl::StartsWith(name, "devices/")) {
     status =
         FieldError("name", absl::StrCat("is '", absl::CHexEscape(name.substr(0, 80)),
                                         "', which is no name of a device; write \"devices/<kind>:<index>\""));
@@ -40,19 +39,18 @@ void SetState(const RpcContext& context, const Caller& caller, const std::string
 
 }  // namespace
 
-void DrainDevice(const RpcContext& context, const Caller& caller, const v1::DrainDeviceRequest& request,
-                 Reply<v1::Device> reply) {
-  SetState(context, caller, request.name(), v1::DEVICE_STATE_DRAINED, request.reason(), std::move(reply));
+void DrainDevice(const RpcContext& context, const v1::DrainDeviceRequest& request, Reply<v1::Device> reply) {
+  SetState(context, request.name(), v1::DEVICE_STATE_DRAINED, request.reason(), std::move(reply));
 }
 
-void ResumeDevice(const RpcContext& context, const Caller& caller, const v1::ResumeDeviceRequest& request,
+void ResumeDevice(const RpcContext& context, const v1::ResumeDeviceRequest& request,
                   Reply<v1::Device> reply) {
-  SetState(context, caller, request.name(), v1::DEVICE_STATE_ACTIVE, "", std::move(reply));
+  SetState(context, request.name(), v1::DEVICE_STATE_ACTIVE, "", std::move(reply));
 }
 
-void ExcludeDevice(const RpcContext& context, const Caller& caller, const v1::ExcludeDeviceRequest& request,
+void ExcludeDevice(const RpcContext& context, const v1::ExcludeDeviceRequest& request,
                    Reply<v1::Device> reply) {
-  SetState(context, caller, request.name(), v1::DEVICE_STATE_EXCLUDED, request.reason(), std::move(reply));
+  SetState(context, request.name(), v1::DEVICE_STATE_EXCLUDED, request.reason(), std::move(reply));
 }
 
 }  // namespace tandem::rpc

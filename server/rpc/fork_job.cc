@@ -7,6 +7,7 @@
 #include "server/rpc/forked_folder.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
+#include "server/rpc/permissions.h"
 
 namespace tandem::rpc {
 namespace {
@@ -37,19 +38,20 @@ struct Fork {
 void Make(const RpcContext& context, Fork fork, const std::string& id, Reply<v1::Job> reply) {
   const std::string folder = context.jobs->FolderOf(id);
   if (absl::Status status = MakeForkedFolder(fork.from, fork.source, folder); !status.ok()) {
-    RemoveForkedFolder(folder);
+    if (RemoveForkedFolder(folder)) context.jobs->Release(id);
     return reply(std::move(status));
   }
   fork.admitted.job.reserved_id = id;
   context.jobs->Create(
-      std::move(fork.admitted.job), [&context, folder, hold = std::move(fork.admitted.hold),
+      std::move(fork.admitted.job), [&context, id, folder, hold = std::move(fork.admitted.hold),
                                      reply = std::move(reply)](absl::StatusOr<v1::Job> made) mutable {
         if (made.ok() && made->folder() == folder) return reply(std::move(made));
         // The same request came twice, and the other one was first; or there is no job.
-        context.pool->Post([folder, made = std::move(made), reply = std::move(reply)]() mutable {
-          RemoveForkedFolder(folder);
-          reply(std::move(made));
-        });
+        context.pool->Post(
+            [&context, id, folder, made = std::move(made), reply = std::move(reply)]() mutable {
+              if (RemoveForkedFolder(folder)) context.jobs->Release(id);
+              reply(std::move(made));
+            });
       });
 }
 
@@ -63,6 +65,7 @@ void MakeOrCheck(const RpcContext& context, const v1::ForkJobRequest& request, F
   job.checkpoint = fork.source.checkpoint;
   job.forked_from.set_job(fork.from.name());
   job.forked_from.set_step(fork.source.checkpoint.step());
+  job.is_step_given = request.has_step();
   if (request.validate_only()) {
     v1::Job made = MakeUnsubmitted(job);
     *made.mutable_forked_from() = job.forked_from;
@@ -73,9 +76,12 @@ void MakeOrCheck(const RpcContext& context, const v1::ForkJobRequest& request, F
   }
   job.submitted_spec = request.spec();
   job.request_id = request.request_id();
-  const std::string name = job.spec.name();
-  context.jobs->Reserve(name, [&context, fork = std::move(fork),
-                               reply = std::move(reply)](absl::StatusOr<std::string> id) mutable {
+  JobMachine::NewJob reserving;
+  reserving.spec.set_name(job.spec.name());
+  reserving.user = job.user;
+  reserving.max_queued_jobs = job.max_queued_jobs;
+  context.jobs->Reserve(reserving, [&context, fork = std::move(fork),
+                                    reply = std::move(reply)](absl::StatusOr<std::string> id) mutable {
     if (!id.ok()) return reply(id.status());
     // It writes files.
     context.pool->Post(
@@ -120,7 +126,7 @@ void ForkJob(const RpcContext& context, const Caller& caller, const v1::ForkJobR
     return reply(std::move(status));
   }
   context.pool->Post([&context, caller, &request, id = *id, reply = std::move(reply)]() mutable {
-    Begin(context, caller, request, id, std::move(reply));
+    Begin(context, caller, request, id, WithOwnRequestId(caller, request.request_id(), std::move(reply)));
   });
 }
 

@@ -1,6 +1,10 @@
 #include <gmock/gmock.h>
 
+#include <SQLiteCpp/SQLiteCpp.h>
+
 #include <filesystem>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/env.h"
@@ -128,6 +132,73 @@ TEST_F(ForkTest, AForkHasItsCheckpointForItself) {
       ReadCheckpoint(Env::Real(), absl::StrCat(FolderOf(other.name()), "/", CheckpointFileName(10)));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->tensors.begin()->second.data<float>()[0], 10);
+}
+
+TEST_F(ForkTest, WhatIsRefusedLeavesNothing) {
+  const std::string source = JobWith({10});
+  v1::CreateTokenRequest token;
+  token.mutable_token()->set_user("ann");
+  v1::CreateTokenResponse made;
+  ASSERT_TRUE(daemon_stub_->CreateToken(Context().get(), token, &made).ok());
+  quota_.max_queued_jobs = 1;
+  v1::ForkJobRequest request;
+  request.set_name(source);
+  request.mutable_spec()->set_name("fork");
+  v1::Job fork;
+  // Devices for one of them; the other waits.
+  ASSERT_TRUE(stub_->ForkJob(Context(made.secret()).get(), request, &fork).ok());
+  workers_.AwaitStarted(Id(fork.name()));
+  ASSERT_TRUE(stub_->ForkJob(Context(made.secret()).get(), request, &fork).ok());
+  const size_t folders = CountFolders();
+  const auto reserved = [this] {
+    SQLite::Database database(folder_->DatabasePath(), SQLite::OPEN_READONLY);
+    return database.execAndGet("SELECT count(*) FROM deleted_jobs").getInt();
+  };
+  // Those of jobs that were made stay.
+  const int before = reserved();
+  const grpc::Status refused = stub_->ForkJob(Context(made.secret()).get(), request, &fork);
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED) << refused.error_message();
+  EXPECT_EQ(reserved(), before);
+  EXPECT_EQ(CountFolders(), folders);
+  quota_.max_queued_jobs = 0;
+  // A repetition that finds its job gives its own id back.
+  request.set_request_id("twice");
+  std::vector<std::thread> calls;
+  std::vector<v1::Job> jobs(4);
+  for (v1::Job& job : jobs) {
+    calls.emplace_back([&] { EXPECT_TRUE(stub_->ForkJob(Context().get(), request, &job).ok()); });
+  }
+  for (std::thread& call : calls) call.join();
+  for (const v1::Job& job : jobs) EXPECT_EQ(job.name(), jobs[0].name());
+  EXPECT_EQ(CountFolders(), folders + 1);
+  for (int i = 0; i < 200 && reserved() > before + 1; ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_EQ(reserved(), before + 1);
+}
+
+TEST_F(ForkTest, ARequestIdIsOfOneSource) {
+  const std::string one = JobWith({10});
+  const std::string other = JobWith({10});
+  // At once, so that neither finds the other's job before it has made its own.
+  std::vector<grpc::Status> results(2);
+  std::vector<v1::Job> forks(2);
+  std::vector<std::thread> calls;
+  for (int i = 0; i < 2; ++i) {
+    calls.emplace_back([&, i] {
+      v1::ForkJobRequest request;
+      request.set_name(i == 0 ? one : other);
+      request.set_request_id("the-same");
+      results[i] = stub_->ForkJob(Context().get(), request, &forks[i]);
+    });
+  }
+  for (std::thread& call : calls) call.join();
+  EXPECT_NE(results[0].ok(), results[1].ok());
+  const int made = results[0].ok() ? 0 : 1;
+  EXPECT_EQ(results[1 - made].error_code(), StatusCode::ALREADY_EXISTS) << results[1 - made].error_message();
+  EXPECT_EQ(forks[made].forked_from().job(), made == 0 ? one : other);
+  // Nor is it a new job's.
+  v1::CreateJobRequest create = Request("source", "the-same");
+  v1::Job job;
+  EXPECT_EQ(stub_->CreateJob(Context().get(), create, &job).error_code(), StatusCode::ALREADY_EXISTS);
 }
 
 TEST_F(ForkTest, WhatCannotBe) {

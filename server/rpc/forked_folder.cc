@@ -109,10 +109,11 @@ absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, cons
   return Env::Real()->SyncDirectory(parent.string());
 }
 
-void RemoveForkedFolder(const std::string& folder) {
+bool RemoveForkedFolder(const std::string& folder) {
   std::error_code error;
   std::filesystem::remove_all(folder, error);
   if (error) spdlog::warn("cannot remove {}, of which there is no job: {}", folder, error.message());
+  return !error;
 }
 
 }  // namespace tandem::rpc

@@ -35,7 +35,7 @@ absl::StatusOr<ForkSource> FindForkSource(const v1::Job& job, std::optional<int6
 absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, const std::string& folder);
 
 // Removes it where there is no job of it.
-void RemoveForkedFolder(const std::string& folder);
+bool RemoveForkedFolder(const std::string& folder);
 
 }  // namespace tandem::rpc
 

@@ -1,12 +1,16 @@
 #include "server/rpc/grpc_status.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/retry_delay.h"
 #include "engine/base/utf8.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -80,6 +84,13 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
   for (const auto& [key, value] : GetReasonDetails(status)) (*info.mutable_metadata())[key] = value;
   details.add_details()->PackFrom(info);
   if (!violations.empty()) details.add_details()->PackFrom(bad_request);
+  if (const absl::optional<absl::Duration> delay = GetRetryDelay(status); delay.has_value()) {
+    google::rpc::RetryInfo retry;
+    const int64_t milliseconds = absl::ToInt64Milliseconds(*delay);
+    retry.mutable_retry_delay()->set_seconds(milliseconds / 1000);
+    retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>(milliseconds % 1000) * 1'000'000);
+    details.add_details()->PackFrom(retry);
+  }
   const std::string message = MessageOf(status, bad_request, violations.size());
   // Once is enough: the same text is the status's own message.
   details.set_message(Cut(message, 200));

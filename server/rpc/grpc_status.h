@@ -8,9 +8,10 @@
 namespace tandem {
 
 // The status that a client gets. An error has a google.rpc.Status as its details: an ErrorInfo of the domain
-// "tandem", whose reason is that of WithReason or else the code's name, and a BadRequest where the status
-// names fields at fault. Both message and details are cut to what a client takes in its headers (8 KiB by
-// default); the last violation then says how many more there are.
+// "tandem", whose reason is that of WithReason or else the code's name, a BadRequest where the status
+// names fields at fault, and a RetryInfo where waiting helps (WithRetryDelay). Both message and details are
+// cut to what a client takes in its headers (8 KiB by default); the last violation then says how many more
+// there are.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
 }  // namespace tandem

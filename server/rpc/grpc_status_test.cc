@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/retry_delay.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -31,6 +32,18 @@ TEST(GrpcStatusTest, AnyErrorHasAReason) {
   ASSERT_TRUE(details.details(0).UnpackTo(&info));
   EXPECT_EQ(info.reason(), "NOT_FOUND");
   EXPECT_EQ(info.domain(), "tandem");
+}
+
+TEST(GrpcStatusTest, SaysWhenToComeAgain) {
+  const grpc::Status status = ToGrpcStatus(WithRetryDelay(
+      WithReason(absl::ResourceExhaustedError("too often"), "RATE"), absl::Milliseconds(2500)));
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  ASSERT_EQ(details.details_size(), 2);
+  google::rpc::RetryInfo retry;
+  ASSERT_TRUE(details.details(1).UnpackTo(&retry));
+  EXPECT_EQ(retry.retry_delay().seconds(), 2);
+  EXPECT_EQ(retry.retry_delay().nanos(), 500'000'000);
 }
 
 TEST(GrpcStatusTest, SaysInUtf8WhatIsNot) {

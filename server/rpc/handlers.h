@@ -85,26 +85,25 @@ void ListUploads(const RpcContext& context, const v1::ListUploadsRequest& reques
                  Reply<v1::ListUploadsResponse> reply);
 void DeleteUpload(const RpcContext& context, const Caller& caller, const v1::DeleteUploadRequest& request,
                   Reply<google::protobuf::Empty> reply);
-// An error in the place of the caller is the call's.
 std::unique_ptr<RequestSink<v1::UploadFilesRequest, v1::Upload>> UploadFiles(const RpcContext& context,
-                                                                             absl::StatusOr<Caller> caller);
+                                                                             Caller caller);
 void FetchDataset(const RpcContext& context, const v1::FetchDatasetRequest& request,
                   Reply<v1::Dataset> reply);
-void DrainDevice(const RpcContext& context, const Caller& caller, const v1::DrainDeviceRequest& request,
-                 Reply<v1::Device> reply);
-void ResumeDevice(const RpcContext& context, const Caller& caller, const v1::ResumeDeviceRequest& request,
-                  Reply<v1::Device> reply);
-void ExcludeDevice(const RpcContext& context, const Caller& caller, const v1::ExcludeDeviceRequest& request,
+void DrainDevice(const RpcContext& context, const v1::DrainDeviceRequest& request, Reply<v1::Device> reply);
+void ResumeDevice(const RpcContext& context, const v1::ResumeDeviceRequest& request, Reply<v1::Device> reply);
+void ExcludeDevice(const RpcContext& context, const v1::ExcludeDeviceRequest& request,
                    Reply<v1::Device> reply);
 void ListQueue(const RpcContext& context, const v1::ListQueueRequest& request,
                Reply<v1::ListQueueResponse> reply);
-void CreateToken(const RpcContext& context, const Caller& caller, const v1::CreateTokenRequest& request,
+void CreateToken(const RpcContext& context, const v1::CreateTokenRequest& request,
                  Reply<v1::CreateTokenResponse> reply);
-void ListTokens(const RpcContext& context, const Caller& caller, const v1::ListTokensRequest& request,
+void ListTokens(const RpcContext& context, const v1::ListTokensRequest& request,
                 Reply<v1::ListTokensResponse> reply);
-void RevokeToken(const RpcContext& context, const Caller& caller, const v1::RevokeTokenRequest& request,
-                 Reply<v1::Token> reply);
-void Shutdown(const RpcContext& context, const Caller& caller, const v1::ShutdownRequest& request,
+void RevokeToken(const RpcContext& context, const v1::RevokeTokenRequest& request, Reply<v1::Token> reply);
+void CreateBackup(const RpcContext& context, const v1::CreateBackupRequest& request, Reply<v1::Backup> reply);
+void ListBackups(const RpcContext& context, const v1::ListBackupsRequest& request,
+                 Reply<v1::ListBackupsResponse> reply);
+void Shutdown(const RpcContext& context, const v1::ShutdownRequest& request,
               Reply<v1::ShutdownResponse> reply);
 
 // The id in "jobs/<id>". INVALID_ARGUMENT for the field "name".

@@ -12,6 +12,7 @@
 #include "server/admission/remote_data.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
+#include "server/rpc/quota_checks.h"
 
 namespace tandem::rpc {
 namespace {
@@ -36,6 +37,8 @@ absl::StatusOr<JobMachine::NewJob> AdmitJob(const RpcContext& context, const Cal
                                             const v1::JobSpec& spec) {
   TANDEM_ASSIGN_OR_RETURN(AdmittedJob admitted, context.admission->Admit(spec));
   TANDEM_RETURN_IF_ERROR(CheckPriority(caller, admitted.spec.priority()));
+  TANDEM_RETURN_IF_ERROR(CheckQueueLength(context));
+  TANDEM_RETURN_IF_ERROR(CheckDiskUse(context, caller.user));
   TANDEM_RETURN_IF_ERROR(
       context.scheduler->CheckCanRun(caller.user, admitted.spec, admitted.planned_memory_bytes));
   JobMachine::NewJob job;

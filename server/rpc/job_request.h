@@ -24,9 +24,9 @@ inline constexpr size_t kMaxSpecBytes = 1 << 20;
 // INVALID_ARGUMENT for the field "request_id".
 absl::Status CheckRequestId(const std::string& id);
 
-// Checks a job whole, with its data at hand: its spec, its priority, and whether it could ever run for the
-// caller. It reads the data's files. Fields at fault begin with "spec.". The job has no request id, and no
-// submitted spec.
+// Checks a job whole, with its data at hand: its spec, its priority, the room that there is for it, and
+// whether it could ever run for the caller. It reads the data's files. Fields at fault begin with "spec.".
+// The job has no request id, and no submitted spec.
 absl::StatusOr<JobMachine::NewJob> AdmitJob(const RpcContext& context, const Caller& caller,
                                             const v1::JobSpec& spec);
 

@@ -1,5 +1,6 @@
 #include "server/rpc/call_frame.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/serve_handler.h"
 #include "server/rpc/services.h"
 #include "tandem/v1/model_service.grpc.pb.h"
 
@@ -16,10 +17,7 @@ class ModelService final : public v1::ModelService::CallbackService {
 
   ServerUnaryReactor* DescribeModel(CallbackServerContext* context, const v1::DescribeModelRequest* request,
                                     v1::ModelDescription* response) override {
-    return ServeUnary(*context_, "DescribeModel", context, request, response,
-                      [this](const v1::DescribeModelRequest& r, Reply<v1::ModelDescription> reply) {
-                        rpc::DescribeModel(*context_, r, std::move(reply));
-                      });
+    return ServeHandler(*context_, "DescribeModel", context, request, response, &rpc::DescribeModel);
   }
   ServerWriteReactor<v1::PredictResponse>* Predict(CallbackServerContext* context,
                                                    const v1::PredictRequest* request) override {

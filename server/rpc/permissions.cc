@@ -9,15 +9,8 @@
 
 namespace tandem::rpc {
 
-absl::Status CheckAdmin(const Caller& caller, absl::string_view what) {
-  if (caller.is_admin) return absl::OkStatus();
-  return WithReason(absl::PermissionDeniedError(
-                        absl::StrCat(what, " is for administrators, and \"", caller.user, "\" is none")),
-                    "ADMIN_ONLY");
-}
-
 absl::Status CheckPriority(const Caller& caller, int priority) {
-  if (caller.is_admin || priority <= 0) return absl::OkStatus();
+  if (caller.is_admin() || priority <= 0) return absl::OkStatus();
   return WithReason(absl::PermissionDeniedError(absl::StrCat("priority: is ", priority,
                                                              "; above 0 it is for administrators, and \"",
                                                              caller.user, "\" is none")),
@@ -26,7 +19,7 @@ absl::Status CheckPriority(const Caller& caller, int priority) {
 
 absl::Status CheckIsOwner(const Caller& caller, absl::string_view what, const std::string& owner,
                           absl::string_view reason) {
-  if (caller.is_admin || (!owner.empty() && owner == caller.user)) return absl::OkStatus();
+  if (caller.is_admin() || (!owner.empty() && owner == caller.user)) return absl::OkStatus();
   return WithReason(
       absl::PermissionDeniedError(
           owner.empty() ? absl::StrCat(what, " has no owner: it is for administrators to change, and \"",
@@ -38,7 +31,7 @@ absl::Status CheckIsOwner(const Caller& caller, absl::string_view what, const st
 
 absl::Status CheckDatasetOwner(const RpcContext& context, const Caller& caller,
                                v1::DeleteDatasetRequest* request) {
-  if (caller.is_admin) return absl::OkStatus();
+  if (caller.is_admin()) return absl::OkStatus();
   const std::string id = DatasetId(request->name());
   std::string owner;
   if (const std::optional<v1::Dataset> registered = context.registry->Find(id); registered.has_value()) {
@@ -57,15 +50,21 @@ absl::Status CheckDatasetOwner(const RpcContext& context, const Caller& caller,
                       "NOT_YOUR_DATASET");
 }
 
+absl::Status AnothersRequestId(const std::string& request_id) {
+  return WithReason(absl::AlreadyExistsError(absl::StrCat("request_id: \"", request_id,
+                                                          "\" was used by another user; use a new one")),
+                    "REQUEST_ID_USED");
+}
+
 absl::Status CheckUploadOwner(const RpcContext& context, const Caller& caller, const std::string& id) {
-  if (caller.is_admin) return absl::OkStatus();
+  if (caller.is_admin()) return absl::OkStatus();
   TANDEM_ASSIGN_OR_RETURN(const std::string owner, context.uploads->OwnerOf(id));
   return CheckIsOwner(caller, absl::StrCat("the upload \"uploads/", id, "\""), owner, "NOT_YOUR_UPLOAD");
 }
 
 absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const std::string& id,
                         const std::string& name) {
-  if (caller.is_admin) return absl::OkStatus();
+  if (caller.is_admin()) return absl::OkStatus();
   const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), name);
   return CheckIsOwner(caller, absl::StrCat("the job \"", name, "\""), job->user(), "NOT_YOUR_JOB");

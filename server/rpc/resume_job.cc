@@ -3,6 +3,7 @@
 #include "server/rpc/handlers.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
+#include "server/rpc/quota_checks.h"
 
 namespace tandem::rpc {
 
@@ -20,7 +21,12 @@ void Resume(const RpcContext& context, const Caller& caller, const std::string& 
     return;
   }
   // What an administrator does for another user counts against no quota.
-  const int most = caller.is_admin ? 0 : context.quota(caller.user).max_queued_jobs;
+  const int most = caller.is_admin() ? 0 : context.quota(caller.user).max_queued_jobs;
+  // Of whoever has the job: it is the owner's disk that it fills.
+  if (absl::Status status = CheckDiskUse(context, job->user()); !status.ok()) {
+    reply(std::move(status));
+    return;
+  }
   auto resume = [&context, name, id, most,
                  reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
     if (!dataset.ok()) {

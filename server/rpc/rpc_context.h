@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_RPC_RPC_CONTEXT_H_
 #define TANDEM_SERVER_RPC_RPC_CONTEXT_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "server/admission/dataset_catalog.h"
 #include "server/admission/remote_data.h"
 #include "server/auth/authenticator.h"
+#include "server/auth/call_limits.h"
 #include "server/auth/token_registry.h"
 #include "server/datasets/dataset_registry.h"
 #include "server/datasets/uploads.h"
@@ -20,6 +22,7 @@
 #include "server/rpc/lifecycle.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/user_quota.h"
+#include "server/store/backups.h"
 #include "server/workers/model_workers.h"
 #include "tandem/v1/daemon_service.pb.h"
 
@@ -50,6 +53,13 @@ struct RpcContext {
   // Brings up to date what a GPU's status says of what changes; may take a while. Null: there are no GPUs.
   std::function<void(v1::GpuStatus*)> refresh_gpu;
   CallHooks calls;
+  Backups* backups = nullptr;
+  // Queued jobs of all users together; 0: any number.
+  int64_t max_queued_jobs = 0;
+  // Bytes of the disk that a user's jobs and uploads take. Null: they are not counted.
+  std::function<int64_t(const std::string& user)> disk_use;
+  // Null: all calls are let in.
+  CallLimits* limits = nullptr;
 };
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 #include "server/rpc/rpc_server.h"
 
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 #include <netdb.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "server/rpc/services.h"
 
 namespace tandem {
@@ -23,6 +25,27 @@ constexpr const char* kServices[] = {"",
                                      "tandem.v1.DatasetService",
                                      "tandem.v1.SweepService",
                                      "tandem.v1.DaemonService"};
+
+// What one client, and all of them, may take of the daemon. See LIMITS.md.
+constexpr int kMaxStreamsOfAConnection = 2048;
+constexpr int kMaxMetadataBytes = 16 << 10;
+constexpr int kHandshakeMilliseconds = 20'000;
+constexpr int kIdleMilliseconds = 30 * 60 * 1000;
+constexpr size_t kMaxBufferedBytes = size_t{1} << 30;
+
+void SetLimits(grpc::ServerBuilder* builder) {
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsOfAConnection);
+  builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  // From a connection's begin to its first settings, TLS included: who sends nothing is gone then.
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
+  // Without a call; clients connect again by themselves.
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
+  // What is buffered for all connections together. Where it is short, calls are ended, rather than the
+  // daemon.
+  grpc::ResourceQuota quota("tandem");
+  quota.Resize(kMaxBufferedBytes);
+  builder->SetResourceQuota(quota);
+}
 
 void TellHealthChecks(grpc::Server* server, bool serving) {
   for (const char* service : kServices) {
@@ -74,8 +97,10 @@ absl::Status RpcServer::CheckAddress(const ListenAddress& address) {
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
-    const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, RpcContext context) {
+    const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, RpcContext context,
+    const RpcServerOptions& options) {
   std::unique_ptr<RpcServer> server(new RpcServer(address, std::move(context)));
+  TANDEM_ASSIGN_OR_RETURN(server->gate_, ConnectionGate::Listen(address, options.max_connections));
   server->job_service_ = MakeJobService(&server->context_, &server->streams_);
   server->model_service_ = MakeModelService(&server->context_, &server->streams_);
   server->dataset_service_ = MakeDatasetService(&server->context_, &server->streams_);
@@ -84,27 +109,25 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   // Process-wide; it concerns servers that are built later.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
-  // Otherwise two daemons could share a port without noticing, and each would get some of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
+  SetLimits(&builder);
   // A client that is cut off is noticed, and idle watchers may ping as often as they reasonably like.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  int port = 0;
-  builder.AddListeningPort(address.ToString(), std::move(credentials), &port);
+  auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, std::move(credentials));
   builder.RegisterService(server->job_service_.get());
   builder.RegisterService(server->model_service_.get());
   builder.RegisterService(server->dataset_service_.get());
   builder.RegisterService(server->sweep_service_.get());
   builder.RegisterService(server->daemon_service_.get());
   server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr || port == 0) {
-    return CannotListen(
-        address, "the port is in use by another program, or the host is not an address of this machine");
-  }
-  server->address_.port = port;
+  if (server->server_ == nullptr) return absl::InternalError("gRPC's server does not start");
+  server->gate_->Start(std::move(acceptor));
+  server->address_.port = server->gate_->port();
+  server->token_watch_ = std::make_unique<TokenWatch>(server->context_.authenticator, &server->streams_);
   server->SetServing(true);
   return server;
 }
@@ -129,12 +152,14 @@ void RpcServer::AwaitStreams(absl::Duration timeout) {
 
 void RpcServer::Stop(absl::Duration grace) {
   if (server_ == nullptr) return;
+  gate_->Stop();
   EndServing();
   absl::Status status = context_.lifecycle->CheckServing();
   if (status.ok()) status = absl::UnavailableError("the server stops");
   streams_.EndAll(status);
   server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
   server_->Wait();
+  token_watch_ = nullptr;
   server_ = nullptr;
 }
 

@@ -14,9 +14,17 @@
 #include "engine/base/mutex.h"
 #include "server/auth/listen_policy.h"
 #include "server/rpc/active_streams.h"
+#include "server/rpc/connection_gate.h"
 #include "server/rpc/rpc_context.h"
+#include "server/rpc/token_watch.h"
 
 namespace tandem {
+
+// How an RpcServer is to run.
+struct RpcServerOptions {
+  // See ConnectionGate; 0: as many as there may be open files.
+  int max_connections = 0;
+};
 
 // The public server: the services of tandem.v1, gRPC's health checking (with Watch) and reflection.
 class RpcServer {
@@ -32,7 +40,8 @@ class RpcServer {
   // FAILED_PRECONDITION: the address is in use by another program, is not one of this machine's, may not be
   // used, or is no known name; the message names it.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
-      const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, RpcContext context);
+      const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, RpcContext context,
+      const RpcServerOptions& options = {});
   // Stop, without grace.
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
@@ -62,6 +71,7 @@ class RpcServer {
   ListenAddress address_;
   const RpcContext context_;
   ActiveStreams streams_;
+  std::unique_ptr<TokenWatch> token_watch_;
   Mutex health_mutex_;
   // It stops: health checks are told so for good.
   bool stopping_ ABSL_GUARDED_BY(health_mutex_) = false;
@@ -70,6 +80,8 @@ class RpcServer {
   std::unique_ptr<grpc::Service> dataset_service_;
   std::unique_ptr<grpc::Service> sweep_service_;
   std::unique_ptr<grpc::Service> daemon_service_;
+  // Before the server, which has what it let in.
+  std::unique_ptr<ConnectionGate> gate_;
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "server/rpc/call_frame.h"
-#include "server/rpc/caller_of.h"
 #include "server/rpc/rpc_context.h"
 
 namespace tandem {
@@ -15,9 +14,10 @@ grpc::ServerUnaryReactor* ServeHandler(const RpcContext& rpc, absl::string_view 
                                        grpc::CallbackServerContext* context, const Request* request,
                                        Response* response,
                                        void (*handler)(const RpcContext&, const Request&, Reply<Response>)) {
-  return ServeUnary(
-      rpc, method, context, request, response,
-      [&rpc, handler](const Request& r, Reply<Response> reply) { handler(rpc, r, std::move(reply)); });
+  return ServeUnary(rpc, method, context, request, response,
+                    [&rpc, handler](const Caller&, const Request& r, Reply<Response> reply) {
+                      handler(rpc, r, std::move(reply));
+                    });
 }
 
 // For methods that depend on who calls.
@@ -28,13 +28,8 @@ grpc::ServerUnaryReactor* ServeHandler(const RpcContext& rpc, absl::string_view 
                                        void (*handler)(const RpcContext&, const Caller&, const Request&,
                                                        Reply<Response>)) {
   return ServeUnary(rpc, method, context, request, response,
-                    [&rpc, handler, context](const Request& r, Reply<Response> reply) {
-                      const absl::StatusOr<Caller> caller = CallerOf(*rpc.authenticator, *context);
-                      if (caller.ok()) {
-                        handler(rpc, *caller, r, std::move(reply));
-                      } else {
-                        reply(caller.status());
-                      }
+                    [&rpc, handler](const Caller& caller, const Request& r, Reply<Response> reply) {
+                      handler(rpc, caller, r, std::move(reply));
                     });
 }
 

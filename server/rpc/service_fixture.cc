@@ -17,6 +17,7 @@
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "server/auth/server_credentials.h"
+#include "server/rpc/call_audit.h"
 
 namespace tandem {
 
@@ -68,6 +69,8 @@ void ServiceFixture::SetUp() {
   auto store = Store::Open(folder_->DatabasePath());
   ASSERT_TRUE(store.ok()) << store.status();
   store_ = *std::move(store);
+  backups_ = std::make_unique<Backups>(
+      Backups::Options{.folder = folder_->BackupsFolder(), .database_path = folder_->DatabasePath()});
   events_ = std::make_unique<EventHub>(store_.get());
   jobs_ = std::make_unique<JobMachine>(store_.get(), events_.get(), Clock::Real(), folder_->JobsFolder());
   std::vector<v1::Device> devices(2);
@@ -112,6 +115,10 @@ void ServiceFixture::SetUp() {
       absl::StrCat(sources == nullptr ? "" : sources, "/tandem/server/workers/testing/fake_model_worker");
   models_ = std::make_unique<ModelWorkers>(std::move(models));
 
+  auto audit = AuditLog::Open({.folder = folder_->path()}, Env::Real(), Clock::Real());
+  ASSERT_TRUE(audit.ok()) << audit.status();
+  audit_ = *std::move(audit);
+
   RpcContext context;
   context.lifecycle = &lifecycle_;
   context.jobs = jobs_.get();
@@ -121,6 +128,7 @@ void ServiceFixture::SetUp() {
   context.datasets = datasets_.get();
   context.registry = registry_.get();
   context.uploads = uploads_.get();
+  context.backups = backups_.get();
   context.drain = drain_.get();
   context.pool = pool_.get();
   context.files = files_.get();
@@ -129,13 +137,21 @@ void ServiceFixture::SetUp() {
   context.authenticator = authenticator_.get();
   context.tokens = tokens_.get();
   context.quota = scheduling.quota;
-  context.calls.started = [this](absl::string_view method) { NoteCall(absl::StrCat(method, " started")); };
-  context.calls.ended = [this](absl::string_view method, absl::StatusCode code, absl::Duration duration,
-                               bool is_stream) {
-    EXPECT_GE(duration, absl::ZeroDuration());
-    NoteCall(absl::StrCat(method, " ", absl::StatusCodeToString(code), is_stream ? " stream" : ""));
+  context.max_queued_jobs = max_queued_jobs_;
+  context.disk_use = [this](const std::string& user) {
+    return disk_use_ + uploads_->BytesOf(user) + registry_->UploadedBytesOf(user);
   };
-  auto server = RpcServer::Start({"127.0.0.1", 0}, PlainCredentials(authenticator_), std::move(context));
+  limits_ = std::make_unique<CallLimits>(scheduling.quota, Clock::Real());
+  context.limits = limits_.get();
+  context.calls.started = [this](absl::string_view method) { NoteCall(absl::StrCat(method, " started")); };
+  context.calls.ended = [this](const EndedCall& call) {
+    EXPECT_GE(call.duration, absl::ZeroDuration());
+    NoteCall(absl::StrCat(call.method, " ", absl::StatusCodeToString(call.status.code()),
+                          call.is_stream ? " stream" : ""));
+  };
+  context.calls = WithAudit(std::move(context.calls), audit_.get());
+  auto server = RpcServer::Start(
+      {"127.0.0.1", 0}, PlainCredentials(authenticator_, AuditRefusals(audit_.get())), std::move(context));
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);
   grpc::ChannelArguments arguments;
@@ -158,6 +174,7 @@ void ServiceFixture::TearDown() {
   pool_->Stop();
   events_->Close(lifecycle_.CheckServing());
   store_->Close();
+  audit_->Close();
 }
 
 void ServiceFixture::NoteCall(std::string call) {

@@ -12,6 +12,7 @@
 
 #include "engine/base/mutex.h"
 #include "server/admission/admission.h"
+#include "server/auth/audit_log.h"
 #include "server/datasets/dataset_registry.h"
 #include "server/datasets/uploads.h"
 #include "server/events/event_hub.h"
@@ -92,6 +93,7 @@ class ServiceFixture : public ::testing::Test {
   std::unique_ptr<BlockingPool> pool_;
   std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Store> store_;
+  std::unique_ptr<Backups> backups_;
   std::unique_ptr<EventHub> events_;
   std::unique_ptr<JobMachine> jobs_;
   std::unique_ptr<Inventory> inventory_;
@@ -109,7 +111,14 @@ class ServiceFixture : public ::testing::Test {
   std::shared_ptr<const Authenticator> authenticator_;
   // Of each user but admin.
   UserQuota quota_;
+  // Of the whole queue; before SetUp.
+  int64_t max_queued_jobs_ = 0;
+  // Of each user, but for jobs and uploads that there are.
+  std::atomic<int64_t> disk_use_ = 0;
+  std::unique_ptr<CallLimits> limits_;
   Lifecycle lifecycle_;
+  // audit.log in the state folder.
+  std::unique_ptr<AuditLog> audit_;
   std::unique_ptr<RpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::JobService::Stub> stub_;

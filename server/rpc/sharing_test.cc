@@ -120,6 +120,23 @@ TEST_F(SharingTest, UsersChangeTheirOwnJobsAlone) {
   EXPECT_TRUE(daemon_stub_->CreateToken(Context(chief).get(), TokenFor("eve"), &made).ok());
 }
 
+TEST_F(SharingTest, ARequestIdIsItsUsersAlone) {
+  const std::string ann = MakeToken("ann");
+  const std::string bob = MakeToken("bob");
+  v1::Job job;
+  ASSERT_TRUE(stub_->CreateJob(Context(ann).get(), Request("a", "r1"), &job).ok());
+  v1::Job again;
+  ASSERT_TRUE(stub_->CreateJob(Context(ann).get(), Request("a", "r1"), &again).ok());
+  EXPECT_EQ(again.name(), job.name());
+  // Neither hers for his, nor one of his own.
+  const grpc::Status replayed = stub_->CreateJob(Context(bob).get(), Request("a", "r1"), &again);
+  EXPECT_EQ(replayed.error_code(), StatusCode::ALREADY_EXISTS);
+  EXPECT_THAT(replayed.error_message(), HasSubstr("was used by another user"));
+  v1::ListJobsResponse jobs;
+  ASSERT_TRUE(stub_->ListJobs(Context(bob).get(), {}, &jobs).ok());
+  EXPECT_EQ(jobs.jobs_size(), 1);
+}
+
 TEST_F(SharingTest, PrioritiesAreCheckedAndAboveZeroForAdministrators) {
   const std::string ann = MakeToken("ann");
   v1::Job job;
@@ -195,6 +212,28 @@ TEST_F(SharingTest, DevicesGoOutOfServiceAndBack) {
   ASSERT_TRUE(daemon_stub_->ResumeDevice(Context().get(), resume, &device).ok());
   EXPECT_EQ(device.state(), v1::DEVICE_STATE_ACTIVE);
   EXPECT_TRUE(CreateAs(kToken, &job, /*replicas=*/2).ok());
+}
+
+TEST_F(SharingTest, BackupsAreForAdministrators) {
+  const std::string ann = MakeToken("ann");
+  const std::string boss = MakeToken("boss", /*admin=*/true);
+  v1::Backup backup;
+  v1::ListBackupsResponse listed;
+  EXPECT_EQ(daemon_stub_->CreateBackup(Context(ann).get(), {}, &backup).error_code(),
+            StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(daemon_stub_->ListBackups(Context(ann).get(), {}, &listed).error_code(),
+            StatusCode::PERMISSION_DENIED);
+  ASSERT_TRUE(daemon_stub_->ListBackups(Context(boss).get(), {}, &listed).ok());
+  EXPECT_EQ(listed.backups_size(), 0);
+  const grpc::Status made = daemon_stub_->CreateBackup(Context(boss).get(), {}, &backup);
+  ASSERT_TRUE(made.ok()) << made.error_message();
+  EXPECT_EQ(backup.sha256().size(), 64);
+  EXPECT_GT(backup.size_bytes(), 0);
+  EXPECT_FALSE(backup.automatic());
+  ASSERT_TRUE(daemon_stub_->ListBackups(Context(boss).get(), {}, &listed).ok());
+  ASSERT_EQ(listed.backups_size(), 1);
+  EXPECT_EQ(listed.backups(0).name(), backup.name());
+  EXPECT_EQ(listed.backups(0).path(), backup.path());
 }
 
 }  // namespace

@@ -1,16 +1,11 @@
 #include <utility>
 
 #include "server/rpc/handlers.h"
-#include "server/rpc/permissions.h"
 
 namespace tandem::rpc {
 
-void Shutdown(const RpcContext& context, const Caller& caller, const v1::ShutdownRequest& request,
+void Shutdown(const RpcContext& context, const v1::ShutdownRequest& request,
               Reply<v1::ShutdownResponse> reply) {
-  if (absl::Status status = CheckAdmin(caller, "ending the daemon"); !status.ok()) {
-    reply(std::move(status));
-    return;
-  }
   if (!request.cancel_jobs()) {
     reply(v1::ShutdownResponse());
     context.lifecycle->Stop();

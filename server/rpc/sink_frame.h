@@ -25,17 +25,20 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
   SinkReactor(CallLog log, ActiveStreams* streams, Response* response)
       : log_(std::move(log)), streams_(streams), response_(response) {}
 
-  // Call once. A null sink: the status is the call's end.
-  void Start(std::unique_ptr<RequestSink<Request, Response>> sink, const absl::Status& status) {
+  // Keeps the caller's place among its open streams until the call is done. Before Start.
+  void Hold(std::unique_ptr<CallLimits::Stream> place) { place_ = std::move(place); }
+
+  // Call once. A null sink: the caller's status is the call's end.
+  void Start(std::unique_ptr<RequestSink<Request, Response>> sink, const absl::StatusOr<Caller>& caller) {
     self_ = this->shared_from_this();
     if (sink == nullptr) {
-      FinishOnce(status);
+      FinishOnce(caller.status());
       return;
     }
     sink_ = std::move(sink);
     // No callback comes before the method has returned.
     this->StartRead(&request_);
-    number_ = streams_->Add(this->shared_from_this());
+    number_ = streams_->Add(this->shared_from_this(), *caller);
   }
 
   void End(const absl::Status& status) override {
@@ -64,7 +67,10 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
                   [self = this->shared_from_this()](const absl::Status& status) { self->OnTaken(status); });
     } else {
       sink_->Finish([self = this->shared_from_this()](absl::StatusOr<Response> response) {
-        if (response.ok()) *self->response_ = *std::move(response);
+        if (response.ok()) {
+          *self->response_ = *std::move(response);
+          internal::SetResource(*self->response_, &self->log_);
+        }
         self->FinishOnce(response.status());
       });
     }
@@ -79,6 +85,7 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
       requests = requests_;
     }
     if (number_ != 0) streams_->Remove(number_);
+    place_ = nullptr;
     log_.Finish(status, requests);
     // A sink that still owes a callback keeps this alive until then.
     std::shared_ptr<SinkReactor> last = std::move(self_);
@@ -114,6 +121,7 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
   ActiveStreams* const streams_;
   Response* const response_;
   std::unique_ptr<RequestSink<Request, Response>> sink_;  // Set before the first callback.
+  std::unique_ptr<CallLimits::Stream> place_;             // Likewise.
   int64_t number_ = 0;
   std::shared_ptr<SinkReactor> self_;
   Request request_;  // Read into while no request is being taken in.
@@ -125,15 +133,17 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Serves a stream of requests: `handler()` gives the sink that they go to.
+// Serves a stream of requests: `handler(caller)` gives the sink that they go to.
 template <typename Request, typename Response, typename Handler>
 grpc::ServerReadReactor<Request>* ServeSink(const RpcContext& rpc, ActiveStreams* streams,
                                             absl::string_view method, grpc::CallbackServerContext* context,
                                             Response* response, Handler&& handler) {
-  auto reactor = std::make_shared<SinkReactor<Request, Response>>(
-      internal::StartCall(rpc, method, context, Request()), streams, response);
-  const absl::Status status = rpc.lifecycle->CheckServing();
-  reactor->Start(status.ok() ? handler() : nullptr, status);
+  CallLog log = internal::StartCall(rpc, method, context, Request());
+  std::unique_ptr<CallLimits::Stream> place;
+  const absl::StatusOr<Caller> caller = AdmitStream(rpc, method, *context, &log, &place);
+  auto reactor = std::make_shared<SinkReactor<Request, Response>>(std::move(log), streams, response);
+  reactor->Hold(std::move(place));
+  reactor->Start(caller.ok() ? handler(*caller) : nullptr, caller);
   return reactor.get();
 }
 

@@ -6,16 +6,11 @@
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
-#include "server/rpc/permissions.h"
 
 namespace tandem::rpc {
 
-void CreateToken(const RpcContext& context, const Caller& caller, const v1::CreateTokenRequest& request,
+void CreateToken(const RpcContext& context, const v1::CreateTokenRequest& request,
                  Reply<v1::CreateTokenResponse> reply) {
-  if (absl::Status status = CheckAdmin(caller, "making tokens"); !status.ok()) {
-    reply(std::move(status));
-    return;
-  }
   context.tokens->Create(request.token(), [&context, reply = std::move(reply)](
                                               absl::StatusOr<TokenRegistry::Made> made) mutable {
     if (!made.ok()) {
@@ -30,27 +25,18 @@ void CreateToken(const RpcContext& context, const Caller& caller, const v1::Crea
   });
 }
 
-void ListTokens(const RpcContext& context, const Caller& caller, const v1::ListTokensRequest&,
+void ListTokens(const RpcContext& context, const v1::ListTokensRequest&,
                 Reply<v1::ListTokensResponse> reply) {
-  if (absl::Status status = CheckAdmin(caller, "listing tokens"); !status.ok()) {
-    reply(std::move(status));
-    return;
-  }
   v1::ListTokensResponse response;
   for (v1::Token& token : context.tokens->List()) *response.add_tokens() = std::move(token);
   reply(std::move(response));
 }
 
-void RevokeToken(const RpcContext& context, const Caller& caller, const v1::RevokeTokenRequest& request,
-                 Reply<v1::Token> reply) {
-  absl::Status status = CheckAdmin(caller, "revoking tokens");
+void RevokeToken(const RpcContext& context, const v1::RevokeTokenRequest& request, Reply<v1::Token> reply) {
   absl::string_view user = request.name();
-  if (status.ok() && (!absl::ConsumePrefix(&user, "tokens/") || user.empty())) {
-    status = FieldError("name", absl::StrCat("is '", absl::CHexEscape(request.name().substr(0, 80)),
-                                             "', which is no name of a token; write \"tokens/<user>\""));
-  }
-  if (!status.ok()) {
-    reply(std::move(status));
+  if (!absl::ConsumePrefix(&user, "tokens/") || user.empty()) {
+    reply(FieldError("name", absl::StrCat("is '", absl::CHexEscape(request.name().substr(0, 80)),
+                                          "', which is no name of a token; write \"tokens/<user>\"")));
     return;
   }
   context.tokens->Revoke(std::string(user),

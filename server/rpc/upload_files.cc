@@ -13,7 +13,7 @@ namespace {
 // Writes what comes on the pool, which works on one message of it at a time.
 class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
  public:
-  UploadSink(const RpcContext* context, absl::StatusOr<Caller> caller)
+  UploadSink(const RpcContext* context, Caller caller)
       : state_(std::make_shared<State>(std::move(caller))), context_(context) {}
 
   void Take(v1::UploadFilesRequest request, absl::AnyInvocable<void(absl::Status)> done) override {
@@ -33,13 +33,12 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
  private:
   // Touched by one task of the pool at a time.
   struct State {
-    explicit State(absl::StatusOr<Caller> who) : caller(std::move(who)) {}
+    explicit State(Caller who) : caller(std::move(who)) {}
 
     absl::Status Take(const RpcContext& context, const v1::UploadFilesRequest& request) {
       if (call == nullptr) {
-        TANDEM_RETURN_IF_ERROR(caller.status());
         TANDEM_ASSIGN_OR_RETURN(const std::string id, ParseUploadName(request.name()));
-        TANDEM_RETURN_IF_ERROR(CheckUploadOwner(context, *caller, id));
+        TANDEM_RETURN_IF_ERROR(CheckUploadOwner(context, caller, id));
         TANDEM_ASSIGN_OR_RETURN(call, context.uploads->Begin(id));
       } else if (!request.name().empty()) {
         return FieldError("name", "is for the first message of a call alone");
@@ -52,7 +51,7 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
       return call->Finish();
     }
 
-    const absl::StatusOr<Caller> caller;
+    const Caller caller;
     std::unique_ptr<Uploads::Call> call;
   };
 
@@ -63,7 +62,7 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
 }  // namespace
 
 std::unique_ptr<RequestSink<v1::UploadFilesRequest, v1::Upload>> UploadFiles(const RpcContext& context,
-                                                                             absl::StatusOr<Caller> caller) {
+                                                                             Caller caller) {
   return std::make_unique<UploadSink>(&context, std::move(caller));
 }
 

@@ -6,64 +6,16 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "server/scheduler/device_plan.h"
 #include "server/scheduler/queue_order.h"
+#include "server/scheduler/usage_limits.h"
 
 namespace tandem {
 namespace {
-
-// How many devices each user holds, while jobs are started.
-class Quotas {
- public:
-  explicit Quotas(const Snapshot& snapshot) : snapshot_(snapshot) {
-    for (const HoldingJob& job : snapshot.holding) held_[job.user] += static_cast<int>(job.devices.size());
-  }
-  // 0: any number.
-  int MaxDevices(const std::string& user) const {
-    const auto share = snapshot_.users.find(user);
-    return share == snapshot_.users.end() ? 0 : share->second.max_devices;
-  }
-  int Held(const std::string& user) const {
-    const auto held = held_.find(user);
-    return held == held_.end() ? 0 : held->second;
-  }
-  bool Allows(const WaitingJob& job) const {
-    const int most = MaxDevices(job.user);
-    return most == 0 || Held(job.user) + job.gang.devices <= most;
-  }
-  void Add(const WaitingJob& job) { held_[job.user] += job.gang.devices; }
-
- private:
-  const Snapshot& snapshot_;
-  absl::flat_hash_map<std::string, int> held_;
-};
-
-// How many jobs of each sweep hold devices, while jobs are started.
-class SweepLimits {
- public:
-  explicit SweepLimits(const Snapshot& snapshot) {
-    for (const HoldingJob& job : snapshot.holding) {
-      if (!job.sweep.empty()) ++running_[job.sweep];
-    }
-  }
-  int Running(const std::string& sweep) const {
-    const auto running = running_.find(sweep);
-    return running == running_.end() ? 0 : running->second;
-  }
-  bool Allows(const WaitingJob& job) const {
-    return job.sweep_max_running <= 0 || Running(job.sweep) < job.sweep_max_running;
-  }
-  void Add(const WaitingJob& job) {
-    if (!job.sweep.empty()) ++running_[job.sweep];
-  }
-
- private:
-  absl::flat_hash_map<std::string, int> running_;
-};
 
 // "2 CPU devices with 1.50 GiB of memory each".
 std::string Needs(const WaitingJob& job, v1::DeviceKind kind) {
@@ -102,15 +54,20 @@ int CountAll(const Snapshot& snapshot, v1::DeviceKind kind, const WaitingJob& jo
       }));
 }
 
+// Whether it could start if devices were free.
+bool CanRun(const WaitingJob& job, const UsageLimits& limits, DevicePlan& plan) {
+  return !job.is_held_up && !job.is_delayed && limits.Allow(job) && plan.FitOf(job) == DevicePlan::Fit::kFits;
+}
+
 }  // namespace
 
 Decision BackfillPolicy::Decide(const Snapshot& snapshot) const {
   Decision decision;
   if (snapshot.queue->empty()) return decision;
   DevicePlan plan(snapshot);
-  Quotas quotas(snapshot);
-  SweepLimits sweeps(snapshot);
-  QueueOrder order(snapshot);
+  UsageLimits limits(snapshot);
+  const auto can_run = [&](const WaitingJob& job) { return CanRun(job, limits, plan); };
+  QueueOrder order(snapshot, can_run);
   int reservations = 0;
   int looked_at = 0;
   // The level of the first job that is passed over without a reservation.
@@ -120,20 +77,21 @@ Decision BackfillPolicy::Decide(const Snapshot& snapshot) const {
     if (!plan.HasRoom() && !may_preempt) {
       // Levels fall, and no priority is above its level.
       if (order.level() <= plan.lowest_preemptible() || ++looked_at >= options_.most_backfilled) break;
+      if (can_run(*job)) order.Charge();
       continue;
     }
     if (order.level() < bar) break;
-    if (job->is_held_up || job->is_delayed || !quotas.Allows(*job) || !sweeps.Allows(*job) ||
-        plan.FitOf(*job) != DevicePlan::Fit::kFits) {
-      continue;
-    }
+    if (!can_run(*job)) continue;
     if (const std::vector<int> devices = plan.Start(*job); !devices.empty()) {
       Placement& placement = decision.placements.emplace_back();
       placement.job_id = job->id;
       for (const int device : devices) placement.devices.push_back(snapshot.devices[device].name);
-      quotas.Add(*job);
-      sweeps.Add(*job);
-    } else if (reservations < options_.reservations) {
+      limits.Add(*job);
+      placement.was_longest = order.Start();
+      continue;
+    }
+    order.Charge();
+    if (reservations < options_.reservations) {
       ++reservations;
       if (may_preempt && plan.Preempt(*job, &decision.preemptions)) {
         decision.reservations.push_back({job->id, snapshot.now});
@@ -151,10 +109,14 @@ Decision BackfillPolicy::Decide(const Snapshot& snapshot) const {
 std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const {
   std::vector<Explanation> explanations;
   explanations.reserve(snapshot.queue->size());
+  // A job that is not among those to start now is not said to start.
+  const Decision decision = Decide(snapshot);
+  absl::flat_hash_set<absl::string_view> placed;
+  for (const Placement& placement : decision.placements) placed.insert(placement.job_id);
   DevicePlan plan(snapshot);
-  Quotas quotas(snapshot);
-  SweepLimits sweeps(snapshot);
-  QueueOrder order(snapshot);
+  UsageLimits limits(snapshot);
+  const auto can_run = [&](const WaitingJob& job) { return CanRun(job, limits, plan); };
+  QueueOrder order(snapshot, can_run);
   // The first that waits for devices.
   std::string first;
   while (const WaitingJob* job = order.Next()) {
@@ -195,15 +157,15 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
       because(v1::Waiting::REASON_LAST_ATTEMPT_ENDING, "The worker of its last attempt is not gone yet.");
       continue;
     }
-    if (!quotas.Allows(*job)) {
+    if (!limits.QuotaAllows(*job)) {
       because(v1::Waiting::REASON_QUOTA,
-              absl::StrCat("\"", job->user, "\" holds ", quotas.Held(job->user), " of at most ",
-                           quotas.MaxDevices(job->user), " devices, and it needs ", job->gang.devices, "."));
+              absl::StrCat("\"", job->user, "\" holds ", limits.Held(job->user), " of at most ",
+                           limits.MaxDevices(job->user), " devices, and it needs ", job->gang.devices, "."));
       continue;
     }
-    if (!sweeps.Allows(*job)) {
+    if (!limits.SweepAllows(*job)) {
       because(v1::Waiting::REASON_SWEEP_LIMIT,
-              absl::StrCat(sweeps.Running(job->sweep), " of at most ", job->sweep_max_running, " jobs of \"",
+              absl::StrCat(limits.Running(job->sweep), " of at most ", job->sweep_max_running, " jobs of \"",
                            job->sweep, "\" hold devices."));
       continue;
     }
@@ -211,13 +173,16 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
     const int suitable = plan.CountSuitable(*job);
     absl::Time start = snapshot.now;
     std::vector<std::string> preempted;
-    if (!plan.Start(*job).empty()) {
-      quotas.Add(*job);
-      sweeps.Add(*job);
+    if (placed.contains(job->id)) {
+      plan.Start(*job);
+      limits.Add(*job);
+      order.Start();
       because(v1::Waiting::REASON_STARTING, "It is about to start.");
-    } else if (job->priority > plan.lowest_preemptible() && plan.Preempt(*job, &preempted)) {
+      explanation.is_to_act = true;
+    } else if (order.Charge(); job->priority > plan.lowest_preemptible() && plan.Preempt(*job, &preempted)) {
       because(v1::Waiting::REASON_PREEMPTING,
               "Jobs of lower priority write their checkpoints to make room for it.");
+      explanation.is_to_act = !preempted.empty() && !decision.preemptions.empty();
     } else {
       if (first.empty()) {
         because(v1::Waiting::REASON_DEVICES_BUSY,

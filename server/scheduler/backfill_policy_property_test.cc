@@ -187,7 +187,7 @@ class World {
       const absl::Status acquired =
           inventory_.Acquire(job.id, {placement.devices, job.share, job.gang.memory_bytes()});
       ASSERT_TRUE(acquired.ok()) << acquired;
-      ASSERT_TRUE(queue_.Start(job.id, now_));
+      ASSERT_TRUE(queue_.Start(job.id, now_, placement.was_longest));
     }
     std::map<std::string, int> held;
     for (const auto& [id, job] : holding_) held[job.user] += static_cast<int>(job.devices.size());

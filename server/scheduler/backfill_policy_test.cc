@@ -158,9 +158,75 @@ TEST_F(BackfillPolicyTest, WaitingRaisesTheFirstOfAUsersPriority) {
   EXPECT_THAT(Order(), ElementsAre("low", "usual", "low2"));
   EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, 2);
   // Its start takes one level back.
-  ASSERT_TRUE(queue_.Start("low", snapshot_.now));
+  ASSERT_TRUE(queue_.Start("low", snapshot_.now, /*was_longest=*/true));
   EXPECT_THAT(Order(), ElementsAre("low2", "usual"));
   EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, 1);
+}
+
+TEST_F(BackfillPolicyTest, EachStartOfADecisionTakesALevelBack) {
+  AddDevices(2);
+  for (const char* id : {"old", "older"}) {
+    WaitingJob job = Job(id);
+    job.create_time = snapshot_.now - absl::Hours(id == std::string("old") ? 30 : 36);
+    Wait(job);
+  }
+  WaitingJob young = Job("young");
+  young.user = "bob";
+  Wait(young);
+  const Decision decision = policy_.Decide(snapshot_);
+  ASSERT_EQ(decision.placements.size(), 2);
+  EXPECT_EQ(decision.placements[0].job_id, "older");
+  EXPECT_TRUE(decision.placements[0].was_longest);
+  EXPECT_EQ(decision.placements[1].job_id, "young");
+  snapshot_.users["bob"].device_seconds = 1e6;
+  const Decision again = policy_.Decide(snapshot_);
+  ASSERT_EQ(again.placements.size(), 2);
+  EXPECT_EQ(again.placements[1].job_id, "old");
+  EXPECT_TRUE(again.placements[1].was_longest);
+}
+
+// The age of a job that waits for what is not there is nobody's, and what it would take is not its user's.
+TEST_F(BackfillPolicyTest, JobsThatCannotRunNeitherRaiseNorDelayTheirUsersOthers) {
+  AddDevices(1);
+  for (int i = 0; i < 3; ++i) {
+    WaitingJob job = Job(absl::StrCat("never", i), 7);
+    job.create_time = snapshot_.now - absl::Hours(20);
+    Wait(job);
+  }
+  WaitingJob old = Job("old");
+  old.create_time = snapshot_.now - absl::Hours(13);
+  Wait(old);
+  Wait(Job("mine"));
+  WaitingJob other = Job("other");
+  other.user = "bob";
+  other.priority = 1;
+  Wait(other);
+  EXPECT_THAT(Placed(), ElementsAre("old: cpu:0"));
+  EXPECT_EQ(policy_.Explain(snapshot_)[0].job_id, "old");
+  EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, 2);
+  ASSERT_TRUE(queue_.Remove("old"));
+  ASSERT_TRUE(queue_.Remove("other"));
+  other.priority = 0;
+  other.create_time = snapshot_.now;
+  Wait(other);
+  EXPECT_THAT(Placed(), ElementsAre("mine: cpu:0"));
+}
+
+// Beyond the reservations Decide passes nobody over of a higher level, and so nothing is said to start.
+TEST_F(BackfillPolicyTest, WhatIsNotToStartIsNotSaidToStart) {
+  BackfillPolicy::Options options;
+  options.reservations = 1;
+  const BackfillPolicy policy(options);
+  AddDevices(3);
+  Hold("x", {0}, absl::Hours(9));
+  for (const auto& [id, priority] : {std::pair("first", 2), std::pair("second", 1)}) {
+    WaitingJob job = Job(id, 3);
+    job.priority = priority;
+    Wait(job);
+  }
+  Wait(Job("low"));
+  ASSERT_THAT(policy.Decide(snapshot_).placements, IsEmpty());
+  EXPECT_EQ(policy.Explain(snapshot_).back().waiting.reason(), v1::Waiting::REASON_BEHIND_OTHERS);
 }
 
 TEST_F(BackfillPolicyTest, EachStartTakesALevelBack) {
@@ -173,7 +239,7 @@ TEST_F(BackfillPolicyTest, EachStartTakesALevelBack) {
   }
   for (int i = 0; i < 9; ++i) {
     EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, std::max(0, 6 - i)) << i;
-    ASSERT_TRUE(queue_.Start(absl::StrCat("old", i), snapshot_.now));
+    ASSERT_TRUE(queue_.Start(absl::StrCat("old", i), snapshot_.now, /*was_longest=*/true));
   }
 }
 
@@ -355,6 +421,35 @@ TEST_F(BackfillPolicyTest, AHigherPriorityHasJobsThatAllowItMakeRoom) {
   queue_.Remove("high");
   job = Job("gang", 3);
   job.priority = 1;
+  Wait(job);
+  EXPECT_THAT(policy_.Decide(snapshot_).preemptions, IsEmpty());
+}
+
+TEST_F(BackfillPolicyTest, NoMoreJobsMakeRoomThanMust) {
+  AddDevices(1);
+  const auto hold = [&](const std::string& id, double share, int priority, bool preemptible) {
+    HoldingJob& job = Hold(id, {0});
+    job.share = share;
+    job.priority = priority;
+    job.preemptible = preemptible;
+  };
+  hold("stays", 0.25, 0, false);
+  hold("small", 0.125, -2, true);
+  hold("enough", 0.375, -1, true);
+  hold("above", 0.25, 3, true);
+  WaitingJob job = Job("part");
+  job.priority = 2;
+  job.share = 0.375;
+  Wait(job);
+  EXPECT_THAT(policy_.Decide(snapshot_).preemptions, ElementsAre("enough"));
+  queue_.Remove("part");
+  // The memory of "enough" is not enough: both.
+  job.gang.replica_memory_bytes = 6 * kGiB;
+  Wait(job);
+  EXPECT_THAT(policy_.Decide(snapshot_).preemptions, ElementsAre("small", "enough"));
+  queue_.Remove("part");
+  // One that stays is in the way of a job that wants the device alone.
+  job.share = 1;
   Wait(job);
   EXPECT_THAT(policy_.Decide(snapshot_).preemptions, IsEmpty());
 }

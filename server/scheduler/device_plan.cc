@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstddef>
 #include <tuple>
+#include <utility>
 
 namespace tandem {
 namespace {
@@ -171,41 +173,80 @@ absl::Time DevicePlan::Reserve(const WaitingJob& job) {
   return start;
 }
 
+bool DevicePlan::FindVictims(const WaitingJob& job, Option* option) const {
+  const Device& device = devices_[option->position];
+  // Those that stay.
+  double held_share = 0;
+  int64_t held_memory_bytes = 0;
+  int all = 0;
+  int alone = 0;
+  const auto count = [&](const HoldingJob& held, int sign) {
+    held_share += sign * held.share;
+    held_memory_bytes += sign * held.memory_bytes;
+    all += sign;
+    alone += held.share < 1 ? 0 : sign;
+  };
+  const auto has_room = [&] {
+    if (job.share >= 1) return all == 0;
+    return alone == 0 && 1 - held_share >= job.share - kShareTolerance &&
+           device.slot->memory_bytes - held_memory_bytes >= job.gang.memory_bytes();
+  };
+  std::vector<int> may_end;
+  for (const int holder : device.holders) {
+    if (ending_[holder]) continue;
+    const HoldingJob& held = snapshot_.holding[holder];
+    count(held, 1);
+    if (held.preemptible && held.priority < job.priority) may_end.push_back(holder);
+  }
+  // Those of the lowest priority that were begun last end first, and no more of them than must.
+  std::sort(may_end.begin(), may_end.end(), [this](int a, int b) {
+    const HoldingJob& first = snapshot_.holding[a];
+    const HoldingJob& second = snapshot_.holding[b];
+    return std::tuple(first.priority, second.lease_time, a) <
+           std::tuple(second.priority, first.lease_time, b);
+  });
+  for (const int holder : may_end) {
+    if (has_room()) break;
+    count(snapshot_.holding[holder], -1);
+    option->victims.push_back(holder);
+  }
+  if (!has_room()) return false;
+  for (size_t i = option->victims.size(); i-- > 0;) {
+    const HoldingJob& held = snapshot_.holding[option->victims[i]];
+    count(held, 1);
+    if (has_room()) {
+      option->victims.erase(option->victims.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      count(held, -1);
+    }
+  }
+  for (const int holder : option->victims) {
+    option->priority = std::max(option->priority, snapshot_.holding[holder].priority);
+    option->lease_time = std::min(option->lease_time, snapshot_.holding[holder].lease_time);
+  }
+  return true;
+}
+
 bool DevicePlan::Preempt(const WaitingJob& job, std::vector<std::string>* preemptions) {
   FindCandidates(job);
-  // What would have to end for the job to have the device.
-  struct Option {
-    int position = 0;
-    // Jobs that are not ending yet.
-    int victims = 0;
-    int priority = INT_MIN;
-    absl::Time lease_time = absl::InfiniteFuture();
-  };
   std::vector<Option> options;
   for (const int i : candidates_) {
-    const Device& device = devices_[i];
-    if (device.is_taken || device.reserved_at != absl::InfiniteFuture()) continue;
-    Option option{.position = i};
-    bool can_be_had = true;
-    for (const int holder : device.holders) {
-      if (ending_[holder]) continue;
-      const HoldingJob& held = snapshot_.holding[holder];
-      can_be_had = can_be_had && held.preemptible && held.priority < job.priority;
-      ++option.victims;
-      option.priority = std::max(option.priority, held.priority);
-      option.lease_time = std::min(option.lease_time, held.lease_time);
-    }
-    if (can_be_had) options.push_back(option);
+    if (devices_[i].is_taken || devices_[i].reserved_at != absl::InfiniteFuture()) continue;
+    Option option;
+    option.position = i;
+    if (FindVictims(job, &option)) options.push_back(std::move(option));
   }
   if (static_cast<int>(options.size()) < job.gang.devices) return false;
   // Free ones first, then those of the lowest priority that were begun last.
   std::stable_sort(options.begin(), options.end(), [](const Option& a, const Option& b) {
-    return std::tuple(a.victims, a.priority, b.lease_time) < std::tuple(b.victims, b.priority, a.lease_time);
+    return std::tuple(a.victims.size(), a.priority, b.lease_time) <
+           std::tuple(b.victims.size(), b.priority, a.lease_time);
   });
   options.resize(job.gang.devices);
   for (const Option& option : options) {
     Device& device = devices_[option.position];
-    for (const int holder : device.holders) {
+    for (const int holder : option.victims) {
+      // It may hold another of the devices, too.
       if (ending_[holder]) continue;
       ending_[holder] = true;
       preemptions->push_back(snapshot_.holding[holder].id);

@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_SCHEDULER_DEVICE_PLAN_H_
 #define TANDEM_SERVER_SCHEDULER_DEVICE_PLAN_H_
 
+#include <climits>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -72,6 +73,16 @@ class DevicePlan {
   bool HasRoomFor(const Device& device, const WaitingJob& job) const;
   // Devices in service that suit the job, in `candidates_`.
   void FindCandidates(const WaitingJob& job);
+  // A device, and which jobs, as positions in `holding`, would have to end for another to have room on it.
+  struct Option {
+    int position = 0;
+    std::vector<int> victims;
+    // The highest, and the earliest.
+    int priority = INT_MIN;
+    absl::Time lease_time = absl::InfiniteFuture();
+  };
+  // Finds them, of those that the job may have end; false where that is not enough.
+  bool FindVictims(const WaitingJob& job, Option* option) const;
   void Take(int device, const WaitingJob& job);
   void UpdateRoomy();
 

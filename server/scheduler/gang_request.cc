@@ -1,5 +1,7 @@
 #include "server/scheduler/gang_request.h"
 
+#include <algorithm>
+
 #include "engine/training/replica_spec.h"
 
 namespace tandem {
@@ -11,13 +13,17 @@ GangRequest GangRequestOf(const v1::Job& job) {
   gang.devices = DeviceCountOf(replicas);
   gang.names = UsedDevices(replicas);
   gang.replicas = static_cast<int>(LoadsOf(replicas).size());
+  gang.workers = std::max(1, replicas.workers());
   gang.replica_memory_bytes = job.planned_memory_bytes();
   return gang;
 }
 
 std::vector<std::string> DevicesOfRanks(const GangRequest& gang, const std::vector<std::string>& devices) {
   std::vector<std::string> ranks;
-  for (int rank = 0; rank < gang.replicas; ++rank) ranks.push_back(devices[rank % devices.size()]);
+  const int count = static_cast<int>(devices.size());
+  for (int rank = 0; rank < gang.replicas; ++rank) {
+    ranks.push_back(devices[gang.workers > 1 ? rank * count / gang.replicas : rank % count]);
+  }
   return ranks;
 }
 

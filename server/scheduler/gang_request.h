@@ -19,8 +19,10 @@ struct GangRequest {
   // Exactly these, "devices/cpu:0", in the order of ranks; then there are as many as `devices`. Empty: any.
   std::vector<std::string> names;
   // Replicas that run on them, those of load 0 not counted, at least as many as devices; replica r is on
-  // number r modulo `devices`.
+  // number r modulo `devices`, or, where they are spread over several workers, number r * devices / replicas:
+  // a worker, which has a block of ranks, then needs as few devices as can be.
   int replicas = 1;
+  int workers = 1;
   // Memory planned for one replica, in bytes.
   int64_t replica_memory_bytes = 0;
 

@@ -34,6 +34,20 @@ TEST(GangRequestTest, SeveralReplicasOnADevice) {
   EXPECT_THAT(DevicesOfRanks(gang, {"a", "b", "c"}), ElementsAre("a", "b", "c", "a", "b"));
 }
 
+// Each has a block of ranks: it is to have as few devices as can be.
+TEST(GangRequestTest, SeveralWorkersDoNotShareWhatTheyNeedNotShare) {
+  EXPECT_THAT(DevicesOfRanks(Request("count: 4 replicas_per_device: 2 workers: 2"), {"a", "b"}),
+              ElementsAre("a", "a", "b", "b"));
+  EXPECT_THAT(DevicesOfRanks(Request("count: 4 workers: 2"), {"a", "b", "c", "d"}),
+              ElementsAre("a", "b", "c", "d"));
+  const GangRequest uneven = Request("count: 6 replicas_per_device: 2 workers: 2");
+  EXPECT_THAT(DevicesOfRanks(uneven, {"a", "b", "c"}), ElementsAre("a", "a", "b", "b", "c", "c"));
+  // No device has more than memory was planned for.
+  const GangRequest odd = Request("count: 9 replicas_per_device: 4 workers: 3");
+  EXPECT_EQ(odd.memory_bytes(), 300);
+  EXPECT_THAT(DevicesOfRanks(odd, {"a", "b", "c"}), ElementsAre("a", "a", "a", "b", "b", "b", "c", "c", "c"));
+}
+
 TEST(GangRequestTest, NamedDevicesAndMoreReplicas) {
   const GangRequest gang = Request("count: 3 devices: ['devices/cpu:2', 'devices/cpu:0']");
   EXPECT_EQ(gang.devices, 2);

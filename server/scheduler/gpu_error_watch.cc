@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 
+#include "absl/time/clock.h"
+
 namespace tandem {
 namespace {
 
@@ -43,9 +45,10 @@ void GpuErrorWatch::Run() {
     }
     if (!answering.empty()) {
       const absl::StatusOr<std::unique_ptr<Nvml::ErrorEvents>> events = nvml_->ListenForErrors(answering);
-      // An older driver, or GPUs without such reports.
-      if (absl::IsUnimplemented(events.status())) return;
-      Listen(**events);
+      // An older driver, or GPUs without such reports; those that are lost might have some when they are
+      // back.
+      if (absl::IsUnimplemented(events.status()) && answering.size() == gpus_.size()) return;
+      if (events.ok()) Listen(**events);
     }
     if (Ends()) return;
     FindLost();
@@ -55,7 +58,10 @@ void GpuErrorWatch::Run() {
 }
 
 void GpuErrorWatch::Listen(const Nvml::ErrorEvents& events) {
+  const absl::Time begin = absl::Now();
   while (!Ends()) {
+    // Those that are missing are asked for anew.
+    if (!events.is_whole() && absl::Now() - begin >= options_.retry) return;
     const absl::StatusOr<std::optional<Nvml::ErrorEvents::Error>> error = events.Await(options_.wait);
     if (!error.ok()) return;
     if (!error->has_value()) continue;

@@ -37,7 +37,7 @@ class GpuErrorWatch {
 
  private:
   void Run();
-  // Until the end, or until the driver fails.
+  // Until the end, or until the driver fails; not for long where some could not be listened to.
   void Listen(const Nvml::ErrorEvents& events);
   // Reports those that have stopped answering, as XID 79.
   void FindLost();

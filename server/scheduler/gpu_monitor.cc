@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/scheduler/visible_gpus.h"
 #include "server/scheduler/xid.h"
@@ -151,14 +152,25 @@ void GpuMonitor::WatchErrors(std::function<void(const Error&)> on_error) {
       });
 }
 
-absl::Status GpuMonitor::Refresh(v1::GpuStatus* status) const {
+void GpuMonitor::Stop() {
+  questions_.Stop();
+  StopWatching();
+}
+
+absl::Status GpuMonitor::Refresh(v1::GpuStatus* status, absl::Duration limit) const {
   {
     MutexLock lock(&mutex_);
     const auto error = errors_.find(status->uuid());
     if (error != errors_.end()) *status->mutable_last_error() = error->second;
   }
   for (size_t i = 0; i < gpus_.size(); ++i) {
-    if (gpus_[i].status.uuid() == status->uuid()) return nvml_->Refresh(handles_[i], status);
+    if (gpus_[i].status.uuid() != status->uuid()) continue;
+    Nvml::ClearWhatChanges(status);
+    auto refreshed = std::make_shared<v1::GpuStatus>(*status);
+    TANDEM_RETURN_IF_ERROR(questions_.Ask(
+        [nvml = nvml_, gpu = handles_[i], refreshed] { return nvml->Refresh(gpu, refreshed.get()); }, limit));
+    *status = *refreshed;
+    return absl::OkStatus();
   }
   return absl::UnavailableError(absl::StrCat("there is no GPU ", status->uuid()));
 }

@@ -11,7 +11,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "server/scheduler/driver_questions.h"
 #include "server/scheduler/gpu_error_watch.h"
 #include "server/scheduler/host_resources.h"
 #include "server/scheduler/nvml.h"
@@ -44,8 +46,8 @@ class GpuMonitor {
   const std::vector<Note>& notes() const { return notes_; }
 
   // Brings up to date what `status`, of the GPU of its UUID, says of what changes. UNAVAILABLE: the GPU does
-  // not answer, and why. May take a while.
-  absl::Status Refresh(v1::GpuStatus* status) const;
+  // not answer, or its driver not within `limit`, and why. CANCELLED: after Stop. May take a while.
+  absl::Status Refresh(v1::GpuStatus* status, absl::Duration limit = absl::Seconds(2)) const;
 
   // An error that the driver reports of a GPU.
   struct Error {
@@ -59,6 +61,8 @@ class GpuMonitor {
   void WatchErrors(std::function<void(const Error&)> on_error);
   // Returns when it is called no more, about half a second later. Idempotent.
   void StopWatching() { watch_ = nullptr; }
+  // Refresh asks no more, and who waits for it gets CANCELLED; then as StopWatching. Idempotent.
+  void Stop();
 
  private:
   GpuMonitor() = default;
@@ -69,8 +73,8 @@ class GpuMonitor {
   void DescribeLinks();
   void AddNote(bool is_warning, absl::string_view text);
 
-  // Null where there is no driver.
-  std::unique_ptr<Nvml> nvml_;
+  // Null where there is no driver. A question that hangs keeps it.
+  std::shared_ptr<const Nvml> nvml_;
   std::vector<HostGpu> gpus_;
   // As gpus_.
   std::vector<NvmlHandle> handles_;
@@ -78,6 +82,7 @@ class GpuMonitor {
   mutable Mutex mutex_;
   // By UUID, the last of each.
   std::map<std::string, v1::GpuError> errors_ ABSL_GUARDED_BY(mutex_);
+  mutable DriverQuestions questions_;
   // Its thread uses the rest. Null while nobody watches.
   std::unique_ptr<GpuErrorWatch> watch_;
 };

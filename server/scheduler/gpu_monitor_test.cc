@@ -6,10 +6,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "engine/base/mutex.h"
+#include "server/scheduler/gpu_error_watch.h"
+#include "server/scheduler/nvml.h"
 #include "server/scheduler/xid.h"
 
 namespace tandem {
@@ -226,6 +230,36 @@ TEST_F(GpuMonitorTest, TellsOfErrors) {
   EXPECT_TRUE(monitor->Refresh(&status).ok());
 }
 
+// Whoever cannot listen to a GPU for a moment must not be deaf to it for months.
+TEST_F(GpuMonitorTest, AnErrorOfTheDriverThatPassesEndsNothing) {
+  const std::string good = "gpu uuid=GPU-0;name=NVIDIA H100;cc=9.0;memory=1;used=0;events=1";
+  const std::string silent = "gpu uuid=GPU-1;name=NVIDIA H100;cc=9.0;memory=1;used=0";
+  for (const bool alone : {true, false}) {
+    const std::string other = absl::StrCat("\n", alone ? silent : absl::StrCat(silent, ";events=1"), "\n");
+    Machine(absl::StrCat(kDriver, good, ";refuses=999", other));
+    const auto nvml = Nvml::Load(options_.nvml_path);
+    ASSERT_TRUE(nvml.ok()) << nvml.status();
+    std::vector<NvmlHandle> handles;
+    for (int i = 0; i < 2; ++i) handles.push_back((*nvml)->Describe(i)->handle);
+    Mutex mutex;
+    bool heard = false;
+    GpuErrorWatch::Options options;
+    options.wait = absl::Milliseconds(5);
+    options.retry = absl::Milliseconds(20);
+    GpuErrorWatch watch(
+        nvml->get(), handles,
+        [&](int gpu, int64_t xid) {
+          MutexLock lock(&mutex);
+          heard = heard || (gpu == 0 && xid == 94);
+        },
+        options);
+    absl::SleepFor(absl::Milliseconds(100));
+    Machine(absl::StrCat(kDriver, good, other, "xid 0 94 passing", alone ? "-alone" : "", "\n"));
+    MutexLock lock(&mutex);
+    EXPECT_TRUE(mutex.AwaitWithTimeout(absl::Condition(&heard), absl::Seconds(30))) << alone;
+  }
+}
+
 TEST_F(GpuMonitorTest, ADriverThatReportsNoErrorsIsNotListenedTo) {
   Machine(absl::StrCat(kDriver, kH200, "xid 0 79 c\n"));
   for (const char* library : {"libfake-nvml.so", "libfake-old-nvml.so"}) {
@@ -235,6 +269,36 @@ TEST_F(GpuMonitorTest, ADriverThatReportsNoErrorsIsNotListenedTo) {
     Errors errors(monitor.get());
     monitor->StopWatching();
     EXPECT_THAT(errors.Await(0), IsEmpty());
+  }
+}
+
+// What fails may pass: it is asked for anew.
+TEST_F(GpuMonitorTest, ADriverThatFailsForATimeIsListenedToAgain) {
+  constexpr char kGpu[] = "gpu uuid=GPU-0;name=NVIDIA H100;cc=9.0;memory=1;used=0;events=1\n";
+  constexpr char kRefusing[] = "gpu uuid=GPU-0;name=NVIDIA H100;cc=9.0;memory=1;used=0;refuses=999\n";
+  int xid = 100;
+  for (const std::string& failing :
+       {absl::StrCat(kDriver, "events 999\n", kGpu), absl::StrCat(kDriver, kRefusing)}) {
+    SCOPED_TRACE(failing);
+    Machine(failing);
+    const absl::StatusOr<std::unique_ptr<Nvml>> nvml = Nvml::Load(options_.nvml_path);
+    ASSERT_TRUE(nvml.ok()) << nvml.status();
+    const absl::StatusOr<Nvml::Gpu> gpu = (*nvml)->Describe(0);
+    ASSERT_TRUE(gpu.ok()) << gpu.status();
+    EXPECT_EQ((*nvml)->ListenForErrors({gpu->handle}).status().code(), absl::StatusCode::kUnavailable);
+    Mutex mutex;
+    int64_t heard = 0;
+    const GpuErrorWatch watch(nvml->get(), {gpu->handle},
+                              [&](int, int64_t number) {
+                                MutexLock lock(&mutex);
+                                heard = number;
+                              },
+                              {.wait = absl::Milliseconds(20), .retry = absl::Milliseconds(20)});
+    absl::SleepFor(absl::Milliseconds(100));  // It has failed a few times.
+    Machine(absl::StrCat(kDriver, kGpu, "xid 0 ", ++xid, " d\n"));
+    const auto is_heard = [&] { return heard == xid; };
+    MutexLock lock(&mutex);
+    EXPECT_TRUE(mutex.AwaitWithTimeout(absl::Condition(&is_heard), absl::Minutes(1)));
   }
 }
 

@@ -180,7 +180,7 @@ absl::StatusOr<Nvml::Gpu> Nvml::Describe(int index) const {
   return gpu;
 }
 
-absl::Status Nvml::Refresh(NvmlHandle gpu, v1::GpuStatus* status) const {
+void Nvml::ClearWhatChanges(v1::GpuStatus* status) {
   status->clear_used_memory_bytes();
   status->clear_utilization_percent();
   status->clear_temperature_celsius();
@@ -188,6 +188,10 @@ absl::Status Nvml::Refresh(NvmlHandle gpu, v1::GpuStatus* status) const {
   status->clear_power_limit_watts();
   status->clear_ecc_corrected_errors();
   status->clear_ecc_uncorrected_errors();
+}
+
+absl::Status Nvml::Refresh(NvmlHandle gpu, v1::GpuStatus* status) const {
+  ClearWhatChanges(status);
   // All GPUs have it, so that an error is the GPU's.
   NvmlMemory memory = {};
   TANDEM_RETURN_IF_ERROR(ToStatus(functions_.DeviceGetMemoryInfo(gpu, &memory)));
@@ -261,15 +265,26 @@ bool Nvml::ReadsMemoryOf(NvmlHandle gpu, NvmlHandle other) const {
 
 absl::StatusOr<std::unique_ptr<Nvml::ErrorEvents>> Nvml::ListenForErrors(
     const std::vector<NvmlHandle>& gpus) const {
-  NvmlEventSet set = nullptr;
   if (functions_.EventSetWait_v2 == nullptr || functions_.EventSetFree == nullptr ||
-      !Ask(functions_.EventSetCreate, &set)) {
+      functions_.EventSetCreate == nullptr || functions_.DeviceRegisterEvents == nullptr) {
     return absl::UnimplementedError("the driver's library reports no errors");
   }
+  NvmlEventSet set = nullptr;
+  const NvmlReturn made = functions_.EventSetCreate(&set);
+  if (made == kNvmlNotSupported) return absl::UnimplementedError("the driver reports no errors");
+  TANDEM_RETURN_IF_ERROR(ToStatus(made));
   std::unique_ptr<ErrorEvents> events(new ErrorEvents(this, set));
   bool any = false;
-  for (const NvmlHandle gpu : gpus) any = Ask(functions_.DeviceRegisterEvents, gpu, kNvmlXid, set) || any;
-  if (!any) return absl::UnimplementedError("the driver reports no errors of these GPUs");
+  absl::Status refused;
+  for (const NvmlHandle gpu : gpus) {
+    const NvmlReturn result = functions_.DeviceRegisterEvents(gpu, kNvmlXid, set);
+    any = any || result == kNvmlSuccess;
+    // A GPU that never reports any is no error; another answer may be another one later.
+    if (result != kNvmlSuccess && result != kNvmlNotSupported) refused = ToStatus(result);
+  }
+  if (!any && refused.ok()) return absl::UnimplementedError("the driver reports no errors of these GPUs");
+  if (!any) return refused;
+  events->is_whole_ = refused.ok();
   return events;
 }
 

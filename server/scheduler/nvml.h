@@ -50,6 +50,7 @@ class Nvml {
   absl::StatusOr<int> CountGpus() const;
   // GPU `index` in the order of the PCI bus. An error where it cannot be used.
   absl::StatusOr<Gpu> Describe(int index) const;
+  static void ClearWhatChanges(v1::GpuStatus* status);
   // Brings up to date what changes; what the driver does not say is cleared. An error where the GPU does not
   // answer any more.
   absl::Status Refresh(NvmlHandle gpu, v1::GpuStatus* status) const;
@@ -79,14 +80,18 @@ class Nvml {
     // Waits for the next one; nothing where none comes within `limit`. UNAVAILABLE: a GPU does not answer any
     // more, and none is heard of until they are asked for anew.
     absl::StatusOr<std::optional<Error>> Await(absl::Duration limit) const;
+    // False: a GPU that may report errors could not be listened to now.
+    bool is_whole() const { return is_whole_; }
 
    private:
     friend class Nvml;
     ErrorEvents(const Nvml* nvml, NvmlEventSet set) : nvml_(nvml), set_(set) {}
     const Nvml* const nvml_;
     const NvmlEventSet set_;
+    bool is_whole_ = true;
   };
-  // Those of `gpus` that report any. UNIMPLEMENTED where none does, or the library is too old.
+  // Those of `gpus` that report any. UNIMPLEMENTED where none ever does, or the library is too old; other
+  // errors may pass.
   absl::StatusOr<std::unique_ptr<ErrorEvents>> ListenForErrors(const std::vector<NvmlHandle>& gpus) const;
 
  private:

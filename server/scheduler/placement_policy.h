@@ -66,6 +66,8 @@ struct Snapshot {
 struct Placement {
   std::string job_id;
   std::vector<std::string> devices;
+  // For JobQueue::Start.
+  bool was_longest = false;
 };
 
 // A job that waits, and from when devices are kept for it.
@@ -92,6 +94,8 @@ struct Explanation {
   v1::Waiting waiting;
   // Levels that its wait has raised it above its priority.
   int raised_by = 0;
+  // Decide would start it, or have others make room for it.
+  bool is_to_act = false;
 };
 
 // Decides which jobs start where. Pure: no state, no clock, no side effect; thread-safe.

@@ -14,26 +14,43 @@ double ExpectedDeviceSeconds(int devices, double share, absl::Duration run_time)
   return devices * share * std::max(0.0, absl::ToDoubleSeconds(run_time));
 }
 
-QueueOrder::QueueOrder(const Snapshot& snapshot) {
-  seconds_.reserve(snapshot.users.size() + snapshot.queue->groups().size() + snapshot.holding.size());
+QueueOrder::QueueOrder(const Snapshot& snapshot, absl::FunctionRef<bool(const WaitingJob&)> can_run)
+    : snapshot_(snapshot), can_run_(can_run) {
+  const JobQueue& queue = *snapshot.queue;
+  seconds_.reserve(snapshot.users.size() + queue.groups().size() + snapshot.holding.size());
   for (const auto& [user, share] : snapshot.users) seconds_[user] = share.device_seconds;
   for (const HoldingJob& job : snapshot.holding) {
     if (job.ending) continue;
     seconds_[job.user] += ExpectedDeviceSeconds(static_cast<int>(job.devices.size()), job.share,
                                                 job.expected_end - snapshot.now);
   }
-  for (const auto& [key, group] : snapshot.queue->groups()) {
+  for (const auto& [key, group] : queue.groups()) {
     if (!group.jobs.empty()) seconds_.try_emplace(key.first);
   }
-  for (const auto& [key, group] : snapshot.queue->groups()) {
+  states_.reserve(queue.groups().size());
+  for (const auto& [key, group] : queue.groups()) {
     if (group.jobs.empty()) continue;
+    GroupState& state = states_.emplace_back();
+    state.group = &group;
+    state.longest = queue.LongestWaiting(group, can_run, snapshot.now);
+    state.raised = group.jobs.end();
+    state.user_seconds = &seconds_.find(key.first)->second;
     Head head;
-    head.group = &group;
+    head.state = &state;
+    head.device_seconds = *state.user_seconds;
+    if (state.longest != group.jobs.end()) {
+      const int raised_by = queue.RaisedBy(group, state.longest->second, snapshot.now);
+      if (raised_by > 0) {
+        state.raised = head.job = state.longest;
+        head.is_raised = true;
+        head.level = key.second + raised_by;
+        heads_.push_back(head);
+        head.is_raised = false;
+      }
+    }
+    head.level = key.second;
     head.job = group.jobs.begin();
-    head.level = key.second + snapshot.queue->RaisedBy(group, snapshot.now);
-    head.user_seconds = &seconds_.find(key.first)->second;
-    head.device_seconds = *head.user_seconds;
-    heads_.push_back(head);
+    if (SkipRaised(&head)) heads_.push_back(head);
   }
   std::make_heap(heads_.begin(), heads_.end(), &IsBehind);
 }
@@ -42,6 +59,12 @@ bool QueueOrder::IsBehind(const Head& a, const Head& b) {
   if (a.level != b.level) return a.level < b.level;
   if (a.device_seconds != b.device_seconds) return a.device_seconds > b.device_seconds;
   return a.job->first > b.job->first;
+}
+
+bool QueueOrder::SkipRaised(Head* head) {
+  const auto end = head->state->group->jobs.end();
+  if (head->job != end && head->job == head->state->raised) ++head->job;
+  return head->job != end;
 }
 
 void QueueOrder::Push(Head head) {
@@ -54,24 +77,35 @@ const WaitingJob* QueueOrder::Next() {
     std::pop_heap(heads_.begin(), heads_.end(), &IsBehind);
     Head head = heads_.back();
     heads_.pop_back();
-    if (head.device_seconds != *head.user_seconds) {
+    if (head.device_seconds != *head.state->user_seconds) {
       // Its place is further back than it was.
-      head.device_seconds = *head.user_seconds;
+      head.device_seconds = *head.state->user_seconds;
       Push(head);
       continue;
     }
-    const WaitingJob& job = head.job->second;
-    level_ = head.level;
-    *head.user_seconds += ExpectedDeviceSeconds(job.gang.devices, job.share, job.run_time);
-    if (++head.job != head.group->jobs.end()) {
-      // Those behind the first are not raised.
-      head.level = head.job->second.priority;
-      head.device_seconds = *head.user_seconds;
-      Push(head);
+    last_ = head;
+    if (!head.is_raised) {
+      ++head.job;
+      if (SkipRaised(&head)) Push(head);
     }
-    return &job;
+    return &last_.job->second;
   }
   return nullptr;
+}
+
+void QueueOrder::Charge() {
+  const WaitingJob& job = last_.job->second;
+  *last_.state->user_seconds += ExpectedDeviceSeconds(job.gang.devices, job.share, job.run_time);
+}
+
+bool QueueOrder::Start() {
+  Charge();
+  started_.insert(&last_.job->second);
+  GroupState& state = *last_.state;
+  if (last_.job != state.longest) return false;
+  const auto can_run = [this](const WaitingJob& job) { return !started_.contains(&job) && can_run_(job); };
+  state.longest = snapshot_.queue->LongestWaiting(*state.group, can_run, snapshot_.now);
+  return true;
 }
 
 }  // namespace tandem

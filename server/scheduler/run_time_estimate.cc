@@ -17,6 +17,9 @@ double HeldSeconds(const v1::Job& job, absl::Duration held) {
   return job.run_seconds() + absl::ToDoubleSeconds(held);
 }
 
+// Steps that it took itself: a fork goes on from the step of another job's checkpoint.
+int64_t OwnSteps(const v1::Job& job) { return job.progress().step() - job.forked_from().step(); }
+
 }  // namespace
 
 double RunTimeEstimate::OperationsPerSecond(v1::DeviceKind kind) const {
@@ -38,8 +41,8 @@ absl::Duration RunTimeEstimate::Remaining(const v1::Job& job, absl::Duration hel
     return absl::Seconds(std::max(0.0, job.spec().time_limit_seconds() - seconds));
   }
   const v1::Progress& progress = job.progress();
-  if (progress.step() > 0 && seconds > 0 && progress.steps() >= progress.step()) {
-    return absl::Seconds(seconds / static_cast<double>(progress.step()) *
+  if (OwnSteps(job) > 0 && seconds > 0 && progress.steps() >= progress.step()) {
+    return absl::Seconds(seconds / static_cast<double>(OwnSteps(job)) *
                          static_cast<double>(progress.steps() - progress.step()));
   }
   if (!(job.planned_operations() > 0)) return absl::InfiniteDuration();
@@ -52,9 +55,9 @@ absl::Duration RunTimeEstimate::Remaining(const v1::Job& job, absl::Duration hel
 void RunTimeEstimate::Learn(const v1::Job& job, absl::Duration held) {
   const double seconds = HeldSeconds(job, held);
   const v1::Progress& progress = job.progress();
-  if (!(job.planned_operations() > 0) || !(seconds > 0) || progress.step() <= 0 || progress.steps() <= 0)
+  if (!(job.planned_operations() > 0) || !(seconds > 0) || OwnSteps(job) <= 0 || progress.steps() <= 0)
     return;
-  const double part = static_cast<double>(progress.step()) / static_cast<double>(progress.steps());
+  const double part = static_cast<double>(OwnSteps(job)) / static_cast<double>(progress.steps());
   const double devices = std::max(1, job.spec().replicas().count());
   const double rate = job.planned_operations() * part / (seconds * devices);
   const auto [learned, is_first] = learned_.try_emplace(job.spec().replicas().device_kind(), rate);

@@ -47,5 +47,20 @@ TEST(RunTimeEstimateTest, ThenItsOperationsAsFastAsOthersWere) {
   EXPECT_EQ(estimate.Remaining(MakeJob(1e12), absl::Seconds(20)), absl::ZeroDuration());
 }
 
+// The steps before its checkpoint were another job's.
+TEST(RunTimeEstimateTest, AForkTookOnlyItsOwnSteps) {
+  RunTimeEstimate estimate;
+  v1::Job fork = MakeJob(1e12);
+  fork.mutable_forked_from()->set_step(900);
+  fork.mutable_progress()->set_step(900);
+  fork.mutable_progress()->set_steps(1000);
+  EXPECT_EQ(estimate.Remaining(fork, absl::Seconds(1)), estimate.Remaining(MakeJob(1e12), absl::Seconds(1)));
+  estimate.Learn(fork, absl::Seconds(1));  // nothing yet
+  fork.mutable_progress()->set_step(910);
+  EXPECT_EQ(estimate.Remaining(fork, absl::Seconds(10)), absl::Seconds(90));
+  estimate.Learn(fork, absl::Seconds(10));  // 1e9 operations a second
+  EXPECT_EQ(estimate.Remaining(MakeJob(1e12), absl::ZeroDuration()), absl::Seconds(1000));
+}
+
 }  // namespace
 }  // namespace tandem

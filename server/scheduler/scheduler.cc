@@ -12,6 +12,7 @@
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/scheduler/device_plan.h"
+#include "server/scheduler/usage_limits.h"
 #include "server/store/records.h"
 
 namespace tandem {
@@ -21,9 +22,11 @@ using google::protobuf::util::TimeUtil;
 
 // How soon a job is tried again that the store could not make STARTING.
 constexpr absl::Duration kRetryAfter = absl::Seconds(1);
-// How old an explanation may be though nothing has changed: estimates of starts follow the progress of
-// others.
-constexpr absl::Duration kExplanationAge = absl::Seconds(1);
+// How old a decision is when the progress of a job that runs makes another one worth while.
+constexpr absl::Duration kDecisionAge = absl::Seconds(1);
+// Of how many jobs that have started a daemon's start asks when it was, and how many events at a time.
+constexpr int kStartsRead = 1000;
+constexpr int kEventsRead = 32;
 
 // However the clock may have jumped while the daemon was away: no job waits longer to be started again.
 constexpr absl::Duration kLongestDelay = absl::Seconds(300);
@@ -48,6 +51,7 @@ v1::Job Trimmed(const v1::Job& job) {
   trimmed.set_sweep_max_running(job.sweep_max_running());
   *trimmed.mutable_create_time() = job.create_time();
   if (job.has_progress()) *trimmed.mutable_progress() = job.progress();
+  if (job.has_forked_from()) *trimmed.mutable_forked_from() = job.forked_from();
   v1::JobSpec& spec = *trimmed.mutable_spec();
   *spec.mutable_replicas() = job.spec().replicas();
   spec.set_preemptible(job.spec().preemptible());
@@ -115,8 +119,9 @@ absl::Status Scheduler::Restore(const std::vector<v1::Job>& jobs) {
   absl::StatusCode code = absl::StatusCode::kOk;
   for (const v1::Job& job : jobs) {
     if (job.state() == v1::JOB_STATE_QUEUED) {
+      const absl::Time waits_since = WaitsSince(job);
       MutexLock lock(&mutex_);
-      Enqueue(job);
+      Enqueue(job, waits_since);
       continue;
     }
     if (const absl::Status status = RestoreLease(job); !status.ok()) {
@@ -124,7 +129,43 @@ absl::Status Scheduler::Restore(const std::vector<v1::Job>& jobs) {
       problems.emplace_back(status.message());
     }
   }
+  if (const absl::Status status = RestoreStarts(jobs); !status.ok()) {
+    code = status.code();
+    problems.emplace_back(status.message());
+  }
   return absl::Status(code, absl::StrJoin(problems, "; "));
+}
+
+absl::Time Scheduler::WaitsSince(const v1::Job& job) const {
+  // Little follows the event that is looked for.
+  for (int64_t last = job.last_sequence(); last > 0; last -= kEventsRead) {
+    const absl::StatusOr<EventPage> page = store_->ReadEvents(
+        JobId(job.name()), std::max<int64_t>(0, last - kEventsRead), std::min<int64_t>(last, kEventsRead));
+    if (!page.ok() || page->events.empty()) break;
+    for (auto event = page->events.rbegin(); event != page->events.rend(); ++event) {
+      if (event->has_priority_change() || event->state_change().to() == v1::JOB_STATE_QUEUED) {
+        return TimeOf(event->time());
+      }
+    }
+  }
+  // Its log cannot be read: it waits anew.
+  return clock_->Now();
+}
+
+absl::Status Scheduler::RestoreStarts(const std::vector<v1::Job>& jobs) {
+  JobQuery query;
+  query.states = {v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED, v1::JOB_STATE_CANCELLED};
+  query.page_size = kStartsRead;
+  TANDEM_ASSIGN_OR_RETURN(const JobPage ended, store_->ListJobs(query));
+  MutexLock lock(&mutex_);
+  for (const auto* list : {&jobs, &ended.jobs}) {
+    for (const v1::Job& job : *list) {
+      if (job.has_lease_time()) {
+        queue_.NoteStart(job.user(), job.priority(), std::min(TimeOf(job.lease_time()), clock_->Now()));
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Scheduler::RestoreLease(const v1::Job& job) {
@@ -201,6 +242,8 @@ void Scheduler::ReleaseLease(const std::string& job_id, int32_t attempt, bool cr
   if (crashed) {
     for (const std::string& device : found->second.lease.devices)
       CountFault(device, found->second.job.name());
+  } else if (found->second.succeeded) {
+    for (const std::string& device : found->second.lease.devices) ForgetFaults(device);
   }
   holders_.erase(found);
   inventory_->Release(job_id);
@@ -215,7 +258,7 @@ void Scheduler::OnQuotasChanged() {
 
 void Scheduler::OnQueued(const v1::Job& job) {
   MutexLock lock(&mutex_);
-  Enqueue(job);
+  Enqueue(job, clock_->Now());
 }
 
 void Scheduler::OnEnding(const v1::Job& job) {
@@ -232,6 +275,7 @@ void Scheduler::OnTerminal(const v1::Job& job) {
   Dequeue(id);
   if (const auto found = holders_.find(id); found != holders_.end() && !found->second.starting.has_value()) {
     found->second.ending = true;
+    found->second.succeeded = job.state() == v1::JOB_STATE_SUCCEEDED;
     found->second.limit_at = absl::InfiniteFuture();
     estimate_.Learn(found->second.job, clock_->Now() - found->second.lease_time);
   }
@@ -245,12 +289,16 @@ void Scheduler::OnPriorityChanged(const v1::Job& job) {
   if (const WaitingJob* waiting = queue_.Find(id); waiting != nullptr) {
     WaitingJob changed = *waiting;
     changed.priority = job.priority();
+    changed.waits_since = clock_->Now();
     queue_.Remove(id);
     queue_.Add(std::move(changed));
   }
   if (const auto found = holders_.find(id); found != holders_.end()) {
     found->second.job.set_priority(job.priority());
-    if (found->second.starting.has_value()) found->second.starting->priority = job.priority();
+    if (found->second.starting.has_value()) {
+      found->second.starting->priority = job.priority();
+      found->second.starting->waits_since = clock_->Now();
+    }
   }
   Changed();
 }
@@ -258,11 +306,15 @@ void Scheduler::OnPriorityChanged(const v1::Job& job) {
 void Scheduler::OnProgress(const v1::Job& job) {
   MutexLock lock(&mutex_);
   const auto found = holders_.find(JobId(job.name()));
-  if (found != holders_.end()) *found->second.job.mutable_progress() = job.progress();
+  if (found == holders_.end()) return;
+  *found->second.job.mutable_progress() = job.progress();
+  // When it is expected to end may be another time now, and so what may go before what is reserved.
+  if (!queue_.empty() && clock_->Now() - decided_at_ >= kDecisionAge) Changed();
 }
 
-void Scheduler::Enqueue(const v1::Job& job) {
+void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {
   WaitingJob waiting = WaitingJobOf(job);
+  waiting.waits_since = waits_since;
   waiting.run_time = estimate_.Remaining(job, absl::ZeroDuration());
   const auto holder = holders_.find(waiting.id);
   waiting.is_held_up = holder != holders_.end();
@@ -301,7 +353,7 @@ void Scheduler::Run() {
                (stopping_ ? unanswered_ == 0 : wake_ || retry_ != retries);
       };
       absl::Duration wait = retries ? kRetryAfter : absl::InfiniteDuration();
-      const absl::Time limit = NextTimeLimit();
+      const absl::Time limit = std::min(NextTimeLimit(), next_raise_);
       if (!stopping_) {
         wait = std::min({wait, std::max(absl::ZeroDuration(), limit - clock_->Now()),
                          std::max(absl::ZeroDuration(), NextRestart())});
@@ -313,6 +365,7 @@ void Scheduler::Run() {
       if (!stopping_) {
         CollectTimeLimits(&orders);
         EndDelays();
+        NoteRaises();
         if (std::exchange(wake_, false)) {
           retry_ = false;
           Place(&orders);
@@ -376,6 +429,9 @@ Snapshot Scheduler::TakeSnapshot() const {
 
 void Scheduler::Place(Orders* orders) {
   const Snapshot snapshot = TakeSnapshot();
+  UsageLimits limits(snapshot);
+  const auto allow = [&limits](const WaitingJob& job) { return limits.Allow(job); };
+  queue_.NoteLimits(allow, snapshot.now);
   const Decision decision = policy_->Decide(snapshot);
   looked_at_changes_ = true;
   for (const Placement& placement : decision.placements) {
@@ -397,8 +453,12 @@ void Scheduler::Place(Orders* orders) {
     orders->schedules.push_back({placement.job_id, DevicesOfRanks(waiting->gang, placement.devices)});
     holders_[placement.job_id] = std::move(holder);
     ++unanswered_;
-    queue_.Start(placement.job_id, snapshot.now);
+    limits.Add(*waiting);
+    queue_.Start(placement.job_id, snapshot.now, placement.was_longest);
   }
+  queue_.NoteLimits(allow, snapshot.now);
+  decided_at_ = snapshot.now;
+  next_raise_ = queue_.NextRaise(snapshot.now);
   for (const std::string& id : decision.preemptions) {
     const auto holder = holders_.find(id);
     if (holder == holders_.end() || holder->second.ending) continue;
@@ -452,6 +512,8 @@ void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
       holder.ending = false;
       holder.lease_time = TimeOf(job->lease_time());
       holder.limit_at = LimitAt(*job, holder.lease_time);
+      // It can be preempted now, for a job that has come meanwhile.
+      if (job->spec().preemptible() && !queue_.empty()) Changed();
     }
     ready_.push_back(*std::move(job));
     return;
@@ -469,80 +531,6 @@ void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
   }
   if (waiting.has_value()) queue_.Add(*std::move(waiting));
   retry_ = true;
-}
-
-void Scheduler::Look() {
-  const absl::Time now = clock_->Now();
-  if (!looked_at_changes_ && now - looked_at_ < kExplanationAge) return;
-  explanations_ = policy_->Explain(TakeSnapshot());
-  explained_.clear();
-  for (size_t i = 0; i < explanations_.size(); ++i) explained_[explanations_[i].job_id] = i;
-  looked_at_ = now;
-  looked_at_changes_ = false;
-}
-
-std::optional<v1::Waiting> Scheduler::WaitingOf(const std::string& job_id, bool may_look) {
-  MutexLock lock(&mutex_);
-  if (const auto holder = holders_.find(job_id);
-      holder != holders_.end() && holder->second.starting.has_value()) {
-    v1::Waiting waiting;
-    waiting.set_reason(v1::Waiting::REASON_STARTING);
-    waiting.set_message("It is about to start.");
-    waiting.set_position(1);
-    return waiting;
-  }
-  if (queue_.Find(job_id) == nullptr) return std::nullopt;
-  if (may_look) Look();
-  const auto explained = explained_.find(job_id);
-  if (explained == explained_.end()) return std::nullopt;
-  return explanations_[explained->second].waiting;
-}
-
-v1::ListQueueResponse Scheduler::ListQueue(int most) {
-  MutexLock lock(&mutex_);
-  Look();
-  v1::ListQueueResponse response;
-  std::map<std::string, v1::UserUsage> users;
-  const absl::Time now = clock_->Now();
-  for (const auto& [user, usage] : usage_.usages())
-    users[user].set_device_seconds(usage_.DeviceSeconds(user, now));
-  for (const auto& [id, holder] : holders_) {
-    v1::UserUsage& user = users[holder.job.user()];
-    const int devices = static_cast<int>(holder.lease.devices.size());
-    user.set_devices(user.devices() + devices);
-    user.set_device_seconds(user.device_seconds() +
-                            devices * holder.lease.share *
-                                std::max(0.0, absl::ToDoubleSeconds(now - holder.lease_time)));
-  }
-  for (const Explanation& explanation : explanations_) {
-    const WaitingJob* waiting = queue_.Find(explanation.job_id);
-    if (waiting == nullptr) continue;
-    v1::UserUsage& user = users[waiting->user];
-    user.set_queued_jobs(user.queued_jobs() + 1);
-    response.set_total_size(response.total_size() + 1);
-    if (response.jobs_size() >= most) continue;
-    v1::QueuedJob& job = *response.add_jobs();
-    job.set_job(JobName(waiting->id));
-    job.set_user(waiting->user);
-    job.set_priority(waiting->priority);
-    job.set_raised_by(explanation.raised_by);
-    job.set_devices(waiting->gang.devices);
-    if (waiting->run_time != absl::InfiniteDuration()) {
-      job.set_expected_seconds(absl::ToDoubleSeconds(waiting->run_time));
-    }
-    *job.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(waiting->create_time));
-    *job.mutable_waiting() = explanation.waiting;
-  }
-  for (auto& [name, user] : users) {
-    user.set_user(name);
-    if (options_.quota) {
-      const UserQuota quota = options_.quota(name);
-      user.set_max_devices(quota.max_devices);
-      user.set_max_queued_jobs(quota.max_queued_jobs);
-    }
-    *response.add_users() = std::move(user);
-  }
-  return response;
 }
 
 absl::Status Scheduler::CheckCanRun(const std::string& user, const v1::JobSpec& spec,

@@ -31,8 +31,9 @@
 namespace tandem {
 
 // Starts queued jobs when their devices are free, has others make room for them, and ends those whose time is
-// up. Wakes when a job is queued, ends or changes, when a lease returns, when devices change, at time limits
-// and when a job that lost its worker has waited; never polls. Thread-safe.
+// up. Wakes when a job is queued, starts, ends, gets on or changes, when a lease returns, when devices
+// change, at time limits, when a job that lost its worker has waited, and when waiting raises a job; never
+// polls. Thread-safe.
 //
 // A lease is taken before the job becomes STARTING and is given back by ReleaseLease alone, when the worker's
 // process is gone: the end of the job does not free its devices.
@@ -103,6 +104,8 @@ class Scheduler : public JobObserver, public WaitingSource {
   absl::Status CheckCanRun(const std::string& user, const v1::JobSpec& spec,
                            int64_t planned_memory_bytes) const;
 
+  // How many jobs wait.
+  int64_t queued_jobs() const;
   // The first `most` jobs of the queue, and all users.
   v1::ListQueueResponse ListQueue(int most);
 
@@ -129,6 +132,7 @@ class Scheduler : public JobObserver, public WaitingSource {
     absl::Time limit_at = absl::InfiniteFuture();
     // It was told to stop, or has.
     bool ending = false;
+    bool succeeded = false;
     // While JobMachine was asked to make it STARTING and has not answered: how it waited.
     std::optional<WaitingJob> starting;
   };
@@ -153,19 +157,29 @@ class Scheduler : public JobObserver, public WaitingSource {
   void Preempted(const std::string& id, const absl::Status& status);
 
   void OnEnding(const v1::Job& job);
-  void Enqueue(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `waits_since`: see WaitingJob.
+  void Enqueue(const v1::Job& job, absl::Time waits_since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // When a queued job became so, or got its priority, by its log.
+  absl::Time WaitsSince(const v1::Job& job) const;
+  // Tells the queue when jobs of each user and priority started last.
+  absl::Status RestoreStarts(const std::vector<v1::Job>& jobs);
   Snapshot TakeSnapshot() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Brings explanations_ up to date.
   void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { wake_ = looked_at_changes_ = true; }
   void RestoreDevices(const std::vector<StoredDevice>& records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountFault(const std::string& device, const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A job has succeeded on it: what crashed before may have been the jobs' fault.
+  void ForgetFaults(const std::string& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PutDevice(const std::string& device, const StoredDevice& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Charge(const Holder& holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Time NextTimeLimit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // How long until the first of the delayed jobs has waited.
   absl::Duration NextRestart() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Lets those start that have.
   void EndDelays() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Looks anew where waiting has raised a job since the last decision.
+  void NoteRaises() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes a job out of the queue.
   void Dequeue(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -201,6 +215,9 @@ class Scheduler : public JobObserver, public WaitingSource {
   std::vector<absl::AnyInvocable<void()>> pings_ ABSL_GUARDED_BY(mutex_);
   // Questions to JobMachine without an answer yet.
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
+  // When the policy was asked last, and when it is to be asked because waiting raises a job.
+  absl::Time decided_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time next_raise_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   // Something happened that the policy has not seen.
   bool wake_ ABSL_GUARDED_BY(mutex_) = false;
   // The store failed; look again after a while.

@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// Jobs whose workers crashed on a device until it is excluded.
+// Jobs whose workers crashed on a device, with none that succeeded between them, until it is excluded.
 constexpr int kMaxFaults = 2;
 
 }  // namespace
@@ -41,11 +41,27 @@ void Scheduler::CountFault(const std::string& device, const std::string& job) {
         "\". Look at the machine, then: tandem devices resume ", device.substr(device.find('/') + 1));
     spdlog::error("device excluded device={}: {}", device, record.message);
   }
+  PutDevice(device, record);
+}
+
+void Scheduler::ForgetFaults(const std::string& device) {
+  const auto found = device_records_.find(inventory_->IdentityOf(device));
+  if (found == device_records_.end()) return;
+  StoredDevice& record = found->second;
+  // One that is excluded stays so until somebody has looked.
+  if (record.faults == 0 || record.state == v1::DEVICE_STATE_EXCLUDED) return;
+  record.faults = 0;
+  record.last_faulty_job.clear();
+  PutDevice(device, record);
+}
+
+void Scheduler::PutDevice(const std::string& device, const StoredDevice& record) {
   inventory_->SetState(device, record.state, record.message, record.faults).status().IgnoreError();
   store_->Write([record](Transaction& transaction) { return transaction.PutDevice(record); },
                 [device](const absl::Status& status) {
-                  if (!status.ok())
-                    spdlog::warn("the fault of {} is not recorded: {}", device, status.ToString());
+                  if (!status.ok()) {
+                    spdlog::warn("the faults of {} are not recorded: {}", device, status.ToString());
+                  }
                 });
 }
 

@@ -11,6 +11,7 @@
 
 #include "SQLiteCpp/SQLiteCpp.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/jobs/job_machine_fixture.h"
@@ -90,6 +91,7 @@ class SchedulerTest : public testing::Test {
   absl::Status Open(std::vector<v1::Device> devices) {
     inventory_ = std::make_unique<Inventory>(std::move(devices));
     Scheduler::Options options;
+    options.ageing_interval = ageing_interval_;
     options.quota = [this](const std::string&) { return UserQuota{most_devices_.load(), 0}; };
     scheduler_ = std::make_unique<Scheduler>(&jobs_.machine(), &jobs_.store(), inventory_.get(), &policy_,
                                              &starter_, &jobs_.clock(), std::move(options));
@@ -172,6 +174,16 @@ class SchedulerTest : public testing::Test {
     scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
   }
 
+  // Levels by which its wait has raised a waiting job.
+  int RaisedBy(const std::string& id) {
+    const v1::ListQueueResponse queue = scheduler_->ListQueue(100);
+    for (const v1::QueuedJob& job : queue.jobs()) {
+      if (JobId(job.job()) == id) return job.raised_by();
+    }
+    ADD_FAILURE() << id << " is not in the queue";
+    return -1;
+  }
+
   std::vector<v1::DeviceState> States() {
     std::vector<v1::DeviceState> states;
     for (const v1::Device& device : scheduler_->ListDevices()) states.push_back(device.state());
@@ -188,6 +200,7 @@ class SchedulerTest : public testing::Test {
   const BackfillPolicy policy_;
   // Of each user.
   std::atomic<int> most_devices_ = 0;
+  absl::Duration ageing_interval_ = absl::Hours(1);
   FakeStarter starter_;
   std::unique_ptr<Inventory> inventory_;
   std::unique_ptr<Scheduler> scheduler_;
@@ -346,6 +359,196 @@ TEST_F(SchedulerTest, AHigherPriorityHasAJobMakeRoomThatGoesOnLater) {
   EXPECT_EQ(again.job.attempt(), 2);
 }
 
+TEST_F(SchedulerTest, TimeInWhichAJobRanIsNoWait) {
+  OpenAndStart(1);
+  v1::JobSpec preemptible;
+  preemptible.set_preemptible(true);
+  const std::string low = NewJob(1, preemptible);
+  starter_.Take();
+  ASSERT_TRUE(jobs_.Apply(low, 1, {Started(1)}).ok());
+  jobs_.clock().Advance(absl::Hours(10));
+  v1::JobSpec urgent;
+  urgent.set_priority(5);
+  const std::string high = NewJob(1, urgent, "bob");
+  WaitForState(low, v1::JOB_STATE_PREEMPTING);
+  ASSERT_TRUE(jobs_.Apply(low, 1, {tandem::Finished(2, v1::JOB_STATE_PAUSED)}).ok());
+  WaitFor(low, v1::Waiting::REASON_LAST_ATTEMPT_ENDING, 2);
+  scheduler_->ReleaseLease(low, 1, /*crashed=*/false);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), high);
+  WaitFor(low, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  EXPECT_EQ(RaisedBy(low), 0);
+  jobs_.clock().Advance(absl::Hours(2));
+  EXPECT_EQ(RaisedBy(low), 2);
+}
+
+TEST_F(SchedulerTest, TimeInWhichAJobWasPausedOrOfAnotherPriorityIsNoWait) {
+  OpenAndStart(1);
+  const std::string running = NewJob(1);
+  starter_.Take();
+  const std::string id = NewJob(1, {}, "bob");
+  jobs_.clock().Advance(absl::Hours(3));
+  EXPECT_EQ(RaisedBy(id), 3);
+  ASSERT_TRUE(jobs_.Pause(id).ok());
+  jobs_.clock().Advance(absl::Hours(100));
+  ASSERT_TRUE(jobs_.Resume(id).ok());
+  EXPECT_EQ(RaisedBy(id), 0);
+  jobs_.clock().Advance(absl::Hours(5));
+  EXPECT_EQ(RaisedBy(id), 5);
+  ASSERT_TRUE(jobs_.SetPriority(id, -1).ok());
+  EXPECT_EQ(RaisedBy(id), 0);
+}
+
+TEST_F(SchedulerTest, ANewDaemonKnowsHowLongJobsHaveWaited) {
+  OpenAndStart(1);
+  const std::string running = NewJob(1);
+  starter_.Take();
+  const std::string next = NewJob(1);
+  const std::string third = NewJob(1);
+  const std::string resumed = NewJob(1, {}, "bob");
+  const std::string changed = NewJob(1, {}, "carl");
+  ASSERT_TRUE(jobs_.Pause(resumed).ok());
+  jobs_.clock().Advance(absl::Hours(4));
+  ASSERT_TRUE(jobs_.Resume(resumed).ok());
+  ASSERT_TRUE(jobs_.SetPriority(changed, 1).ok());
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(jobs_.AddNotice(changed, "waits").ok());
+  jobs_.clock().Advance(absl::Hours(2));
+  Reopen(1);
+  EXPECT_EQ(RaisedBy(next), 6);
+  EXPECT_EQ(RaisedBy(resumed), 2);
+  EXPECT_EQ(RaisedBy(changed), 2);
+  // What was started since counts, too: a queue that is served has no age.
+  Finish(running, 1);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), next);
+  jobs_.clock().Advance(absl::Hours(3));
+  Reopen(1);
+  EXPECT_EQ(RaisedBy(third), 3);
+}
+
+TEST_F(SchedulerTest, TimeOverTheQuotaIsNoWait) {
+  most_devices_ = 1;
+  OpenAndStart(2);
+  const std::string first = NewJob(1);
+  starter_.Take();
+  const std::string second = NewJob(1);
+  WaitFor(second, v1::Waiting::REASON_QUOTA, 1);
+  NewJob(2, {}, "bob");  // Over it for ever.
+  v1::JobSpec urgent;
+  urgent.set_priority(1);
+  const std::string blocker = NewJob(1, urgent, "carl");
+  starter_.Take();
+  jobs_.clock().Advance(absl::Hours(5));
+  const std::string other = NewJob(1, urgent, "dora");
+  WaitFor(other, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  Finish(first, 1);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), other);
+  EXPECT_EQ(RaisedBy(second), 0);
+}
+
+// A job of higher priority comes while one that would make room for it is just becoming STARTING.
+TEST_F(SchedulerTest, AJobThatIsJustStartingCanBePreemptedSoonAfter) {
+  OpenAndStart(1);
+  const auto new_job = [](bool preemptible, int priority) {
+    JobMachine::NewJob job;
+    job.user = "ann";
+    job.spec.set_name("job");
+    job.spec.set_preemptible(preemptible);
+    job.spec.set_priority(priority);
+    job.spec.mutable_replicas()->set_count(1);
+    job.spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_CPU);
+    return job;
+  };
+  // While the store's writer stands still, both jobs are asked for: so the low one's start comes behind them.
+  absl::Notification asked;
+  jobs_.store().Write(
+      [&](Transaction&) {
+        asked.WaitForNotification();
+        return absl::OkStatus();
+      },
+      [](const absl::Status&) {});
+  std::string low, high;
+  absl::Notification high_is_known;
+  jobs_.machine().Create(new_job(true, 0), [&](absl::StatusOr<v1::Job> job) {
+    low = JobId(job->name());
+    // It gets its device now, and its start waits for the writer, which this is.
+    while (Holders()[0].empty()) std::this_thread::yield();
+  });
+  jobs_.machine().Create(new_job(false, 5), [&](absl::StatusOr<v1::Job> job) {
+    high = JobId(job->name());
+    // A decision is made with it in the queue.
+    absl::Notification decided;
+    scheduler_->Ping([&] { decided.Notify(); });
+    decided.WaitForNotification();
+    high_is_known.Notify();
+  });
+  asked.Notify();
+  high_is_known.WaitForNotification();
+  EXPECT_EQ(JobId(starter_.Take().job.name()), low);
+  WaitForState(low, v1::JOB_STATE_PREEMPTING);
+}
+
+// A gang waits for a device and keeps another one, which a short job may use until then.
+TEST_F(SchedulerTest, WhatIsSaidToStartStartsThoughOnlyTimeHasPassed) {
+  OpenAndStart(2);
+  const std::string running = NewJob(1);
+  starter_.Take();
+  internal::v1::WorkerEvent half = MakeWorkerEvent(2);
+  half.mutable_progress()->set_step(50);
+  half.mutable_progress()->set_steps(100);
+  jobs_.clock().Advance(absl::Hours(1));
+  ASSERT_TRUE(jobs_.Apply(running, 1, {Started(1), half}).ok());
+  const std::string gang = NewJob(2);
+  WaitFor(gang, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  v1::JobSpec spec;
+  spec.set_time_limit_seconds(90 * 60);
+  const std::string brief = NewJob(1, spec);
+  WaitFor(brief, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  // The other one is slower than it seemed.
+  jobs_.clock().Advance(absl::Hours(1) - absl::Minutes(1));
+  scheduler_->ListQueue(10);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), brief);
+}
+
+TEST_F(SchedulerTest, ProgressLetsAJobStartThatFitsNow) {
+  OpenAndStart(2);
+  const std::string running = NewJob(1);
+  starter_.Take();
+  const auto progress = [](int64_t sequence, int64_t step) {
+    internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
+    event.mutable_progress()->set_step(step);
+    event.mutable_progress()->set_steps(100);
+    return event;
+  };
+  jobs_.clock().Advance(absl::Hours(1));
+  ASSERT_TRUE(jobs_.Apply(running, 1, {Started(1), progress(2, 50)}).ok());
+  const std::string gang = NewJob(2);
+  v1::JobSpec spec;
+  spec.set_time_limit_seconds(90 * 60);
+  const std::string brief = NewJob(1, spec);
+  WaitFor(brief, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  jobs_.clock().Advance(absl::Hours(1));
+  ASSERT_TRUE(jobs_.Apply(running, 1, {progress(3, 51)}).ok());
+  EXPECT_EQ(JobId(starter_.Take().job.name()), brief);
+}
+
+// The gang keeps a device for which the other one's wait makes it go first, and nothing else happens then.
+TEST_F(SchedulerTest, WaitingAloneLetsAJobStartThatItRaises) {
+  ageing_interval_ = absl::Milliseconds(200);
+  OpenAndStart(2);
+  NewJob(1, {}, "bob");  // Nobody knows when it ends.
+  starter_.Take();
+  v1::JobSpec urgent;
+  urgent.set_priority(5);
+  const std::string gang = NewJob(2, urgent, "bob");
+  WaitFor(gang, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  const std::string small = NewJob(1);
+  WaitFor(small, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  jobs_.clock().Advance(absl::Milliseconds(100));
+  ASSERT_TRUE(jobs_.SetPriority(gang, 1).ok());
+  EXPECT_EQ(RaisedBy(small), 0);
+  jobs_.clock().Advance(absl::Milliseconds(100));
+  EXPECT_EQ(JobId(starter_.Take().job.name()), small);
+}
+
 TEST_F(SchedulerTest, AChangedPriorityChangesTheOrder) {
   OpenAndStart(1);
   const std::string running = NewJob(1);
@@ -466,6 +669,29 @@ TEST_F(SchedulerTest, ADeviceOnWhichTwoJobsCrashIsExcluded) {
   EXPECT_EQ(device.state(), v1::DEVICE_STATE_EXCLUDED);
   EXPECT_EQ(device.faults(), 2);
   EXPECT_THAT(device.state_message(), HasSubstr("the last that of \"jobs/" + second));
+}
+
+TEST_F(SchedulerTest, ADeviceOnWhichAJobSucceedsHasNoFaultsAnyMore) {
+  OpenAndStart(1);
+  const auto crash = [&] {
+    const std::string id = NewJob(1);
+    starter_.Take();
+    EXPECT_TRUE(jobs_.WorkerLost(id, 1).ok());
+    scheduler_->ReleaseLease(id, 1, /*crashed=*/true);
+  };
+  for (int i = 0; i < 3; ++i) {
+    crash();
+    EXPECT_EQ(scheduler_->ListDevices()[0].faults(), 1);
+    const std::string good = NewJob(1);
+    starter_.Take();
+    Finish(good, 1);
+    EXPECT_EQ(scheduler_->ListDevices()[0].faults(), 0);
+  }
+  crash();
+  Reopen(1);
+  EXPECT_EQ(scheduler_->ListDevices()[0].faults(), 1);
+  crash();
+  EXPECT_EQ(scheduler_->ListDevices()[0].state(), v1::DEVICE_STATE_EXCLUDED);
 }
 
 TEST_F(SchedulerTest, AGpuKeepsItsStateWhenItGetsAnotherNumber) {

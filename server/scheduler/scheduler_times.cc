@@ -4,7 +4,8 @@
 #include "absl/time/time.h"
 #include "server/scheduler/scheduler.h"
 
-// The times at which the scheduler has something to do: limits of jobs, and ends of delays.
+// The times at which the scheduler has something to do: limits of jobs, ends of delays, and jobs that waiting
+// raises.
 
 namespace tandem {
 
@@ -30,6 +31,12 @@ void Scheduler::EndDelays() {
     delayed = delayed_.erase(delayed);
     Changed();
   }
+}
+
+void Scheduler::NoteRaises() {
+  if (next_raise_ > clock_->Now()) return;
+  next_raise_ = absl::InfiniteFuture();
+  Changed();
 }
 
 absl::Time Scheduler::NextTimeLimit() const {

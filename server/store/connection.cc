@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
@@ -9,6 +10,9 @@ namespace tandem {
 namespace {
 
 constexpr int kBusyTimeoutMs = 5000;
+// Of the database's machine: less than a millisecond.
+constexpr int kStepsToStop = 10000;
+constexpr char kDamage[] = "tandem/damaged-database";
 
 }  // namespace
 
@@ -19,8 +23,13 @@ absl::Status StatusOfDatabase(absl::string_view doing, const SQLite::Exception& 
       return absl::ResourceExhaustedError(
           absl::StrCat(message, "; make room in the state folder's file system"));
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-      return absl::DataLossError(message);
+    case SQLITE_NOTADB: {
+      absl::Status status = absl::DataLossError(message);
+      status.SetPayload(kDamage, absl::Cord());
+      return status;
+    }
+    case SQLITE_INTERRUPT:
+      return absl::CancelledError(message);
     case SQLITE_BUSY:
       return absl::UnavailableError(message);
     case SQLITE_PERM:
@@ -33,18 +42,30 @@ absl::Status StatusOfDatabase(absl::string_view doing, const SQLite::Exception& 
         return absl::AlreadyExistsError(message);
       }
       return absl::InternalError(message);
+    case SQLITE_IOERR:
+      // The index of the log, too, takes space when a database is opened.
+      if (error.getExtendedErrorCode() == SQLITE_IOERR_SHMSIZE) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat(message, "; make room in the state folder's file system"));
+      }
+      return absl::InternalError(absl::StrCat(message,
+                                              "; the disk of the state folder does not take or give what it "
+                                              "should: is it read-only, or failing?"));
     default:
       return absl::InternalError(message);
   }
 }
 
-Connection::Connection(const std::string& path, int flags)
-    : path_(path), database_(path, flags, kBusyTimeoutMs) {}
+bool IsDamage(const absl::Status& status) { return status.GetPayload(kDamage).has_value(); }
 
-absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& path, Access access) {
+Connection::Connection(const std::string& path, int flags, const std::string& vfs)
+    : path_(path), database_(path, flags, kBusyTimeoutMs, vfs) {}
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& path, Access access,
+                                                             const std::string& vfs) {
   return WithoutExceptions(absl::StrCat("open ", path), [&]() -> absl::StatusOr<std::unique_ptr<Connection>> {
     std::unique_ptr<Connection> connection(
-        new Connection(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX));
+        new Connection(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX, vfs));
     SQLite::Database& database = connection->database_;
     const std::string mode = database.execAndGet("PRAGMA journal_mode = WAL").getString();
     if (mode != "wal") {
@@ -73,6 +94,13 @@ absl::StatusOr<int64_t> Connection::QueryInt(const std::string& sql) {
     if (!statement.executeStep()) return absl::NotFoundError("no row");
     return statement.getColumn(0).getInt64();
   });
+}
+
+void Connection::StopWhen(const std::atomic<bool>* stop) {
+  sqlite3_progress_handler(
+      database_.getHandle(), kStepsToStop,
+      [](void* flag) { return static_cast<const std::atomic<bool>*>(flag)->load() ? 1 : 0; },
+      const_cast<std::atomic<bool>*>(stop));
 }
 
 bool Connection::InTransaction() { return sqlite3_get_autocommit(database_.getHandle()) == 0; }

@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_STORE_CONNECTION_H_
 #define TANDEM_SERVER_STORE_CONNECTION_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,6 +18,9 @@ namespace tandem {
 // unique value is taken), PERMISSION_DENIED or INTERNAL; the message says what was being done.
 absl::Status StatusOfDatabase(absl::string_view doing, const SQLite::Exception& error);
 
+// Whether a status says that the database is damaged, and not only a message in it.
+bool IsDamage(const absl::Status& status);
+
 // Runs `body`, which returns a Status or a StatusOr and may throw as SQLiteCpp does.
 template <typename Body>
 auto WithoutExceptions(absl::string_view doing, Body&& body) -> decltype(body()) {
@@ -32,8 +36,10 @@ class Connection {
  public:
   enum class Access { kReadOnly, kReadWrite };
 
-  // Opens the file, making it where it is missing, with write-ahead log, full sync and foreign keys.
-  static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, Access access);
+  // Opens the file, making it where it is missing, with write-ahead log, full sync and foreign keys. `vfs` is
+  // the name of the file system that SQLite takes; empty: its own.
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, Access access,
+                                                          const std::string& vfs = "");
 
   // Runs statements whose results do not matter.
   absl::Status Execute(const std::string& sql);
@@ -45,6 +51,9 @@ class Connection {
     return std::make_unique<SQLite::Statement>(database_, sql);
   }
 
+  // Has what runs fail with CANCELLED soon after `stop`, which outlives this, is true.
+  void StopWhen(const std::atomic<bool>* stop);
+
   // Whether a transaction is open. The database ends one by itself after some errors.
   bool InTransaction();
 
@@ -53,7 +62,7 @@ class Connection {
  private:
   friend class Query;
 
-  Connection(const std::string& path, int flags);
+  Connection(const std::string& path, int flags, const std::string& vfs);
   SQLite::Statement* Prepared(absl::string_view sql);
 
   const std::string path_;

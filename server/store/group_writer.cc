@@ -13,8 +13,8 @@ constexpr size_t kLargestGroup = 256;
 
 }  // namespace
 
-GroupWriter::GroupWriter(std::unique_ptr<Connection> connection)
-    : connection_(std::move(connection)), thread_([this] { Run(); }) {}
+GroupWriter::GroupWriter(std::unique_ptr<Connection> connection, OnDamage on_damage)
+    : connection_(std::move(connection)), on_damage_(std::move(on_damage)), thread_([this] { Run(); }) {}
 
 GroupWriter::~GroupWriter() { Close(); }
 
@@ -67,6 +67,7 @@ void GroupWriter::Run() {
     }
     for (Request& request : group) {
       request.body = nullptr;
+      if (on_damage_ != nullptr && IsDamage(request.status)) on_damage_(request.status);
       request.done(request.status);
     }
   }

@@ -27,7 +27,11 @@ class GroupWriter {
   // See Store::SetCommitObserver.
   using CommitObserver = std::function<void(absl::Duration duration, int writes, const absl::Status& status)>;
 
-  explicit GroupWriter(std::unique_ptr<Connection> connection);
+  // See Store::Options.
+  using OnDamage = std::function<void(const absl::Status& status)>;
+
+  // `on_damage` may be null.
+  GroupWriter(std::unique_ptr<Connection> connection, OnDamage on_damage);
   // Close().
   ~GroupWriter();
 
@@ -51,6 +55,7 @@ class GroupWriter {
 
   // The writer thread's alone.
   const std::unique_ptr<Connection> connection_;
+  const OnDamage on_damage_;
 
   Mutex mutex_;
   std::deque<Request> queue_ ABSL_GUARDED_BY(mutex_);

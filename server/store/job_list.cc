@@ -32,17 +32,18 @@ struct Position {
   std::string id;
 };
 
-std::string StateList(const JobQuery& query) {
+// Each once.
+std::vector<int> StatesOf(const JobQuery& query) {
   std::vector<int> states(query.states.begin(), query.states.end());
   std::sort(states.begin(), states.end());
   states.erase(std::unique(states.begin(), states.end()), states.end());
-  return absl::StrJoin(states, ",");
+  return states;
 }
 
 // What a page token must agree with.
 std::string Fingerprint(const JobQuery& query) {
   return absl::StrCat(query.order == JobQuery::Order::kName ? "name" : "time", query.descending ? "-" : "+",
-                      StateList(query));
+                      absl::StrJoin(StatesOf(query), ","));
 }
 
 std::string TokenOf(const JobQuery& query, const v1::Job& job, int64_t number) {
@@ -70,41 +71,49 @@ absl::StatusOr<std::optional<Position>> PositionOf(const JobQuery& query) {
 
 }  // namespace
 
-absl::StatusOr<JobPage> ReadJobList(Connection* connection, const JobQuery& query) {
-  TANDEM_ASSIGN_OR_RETURN(const std::optional<Position> after, PositionOf(query));
+std::string JobListStatement(const JobQuery& query) {
   const bool by_name = query.order == JobQuery::Order::kName;
   const absl::string_view beyond = query.descending ? "<" : ">";
   const absl::string_view direction = query.descending ? " DESC" : "";
 
   // Those of deleted jobs begin with '/' (see Transaction::DeleteJob).
-  std::vector<std::string> conditions = {"NOT (id >= '/' AND id < '0')"};
-  if (!query.states.empty()) conditions.push_back(absl::StrCat("state IN (", StateList(query), ")"));
-  if (after.has_value()) {
-    conditions.push_back(by_name ? absl::StrCat("id ", beyond, " ?")
-                                 : absl::StrCat("(create_time_us, number) ", beyond, " (?, ?)"));
+  std::string rows =
+      "SELECT " TANDEM_JOB_COLUMNS ", create_time_us, id FROM jobs WHERE NOT (id >= '/' AND id < '0')";
+  if (!query.page_token.empty()) {
+    absl::StrAppend(&rows, by_name ? absl::StrCat(" AND id ", beyond, " ?2")
+                                   : absl::StrCat(" AND (create_time_us, number) ", beyond, " (?2, ?3)"));
   }
-  std::string sql = "SELECT " TANDEM_JOB_COLUMNS " FROM jobs";
-  absl::StrAppend(&sql, " WHERE ", absl::StrJoin(conditions, " AND "));
+  // Each state's jobs lie in an index in the order asked for, and several states' are merged as they are
+  // read: the work is that of a page, not that of all jobs in these states.
+  std::string sql = rows;
+  if (!query.states.empty()) {
+    sql = absl::StrJoin(StatesOf(query), " UNION ALL ", [&rows](std::string* text, int state) {
+      absl::StrAppend(text, rows, " AND state = ", state);
+    });
+  }
   if (by_name) {
     absl::StrAppend(&sql, " ORDER BY id", direction);
   } else {
     absl::StrAppend(&sql, " ORDER BY create_time_us", direction, ", number", direction);
   }
-  absl::StrAppend(&sql, " LIMIT ?");
+  return absl::StrCat(sql, " LIMIT ?1");
+}
 
+absl::StatusOr<JobPage> ReadJobList(Connection* connection, const JobQuery& query) {
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<Position> after, PositionOf(query));
   // Not kept: there are many such statements.
-  const std::unique_ptr<SQLite::Statement> statement = connection->Prepare(sql);
+  const std::unique_ptr<SQLite::Statement> statement = connection->Prepare(JobListStatement(query));
   Query rows(statement.get());
+  // One more than asked for tells whether there is another page.
+  const size_t page_size = static_cast<size_t>(std::max(query.page_size, 1));
+  rows.Int(static_cast<int64_t>(page_size) + 1);
   if (after.has_value()) {
-    if (by_name) {
+    if (query.order == JobQuery::Order::kName) {
       rows.Text(after->id);
     } else {
       rows.Int(after->create_time_us).Int(after->number);
     }
   }
-  // One more than asked for tells whether there is another page.
-  const size_t page_size = static_cast<size_t>(std::max(query.page_size, 1));
-  rows.Int(static_cast<int64_t>(page_size) + 1);
 
   JobPage page;
   size_t page_bytes = 0;

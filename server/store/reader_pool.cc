@@ -15,7 +15,7 @@ absl::StatusOr<std::unique_ptr<Connection>> ReaderPool::Take() {
     }
   }
   absl::StatusOr<std::unique_ptr<Connection>> connection =
-      Connection::Open(path_, Connection::Access::kReadOnly);
+      Connection::Open(path_, Connection::Access::kReadOnly, vfs_);
   if (!connection.ok()) Return(nullptr);
   return connection;
 }

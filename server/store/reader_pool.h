@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_STORE_READER_POOL_H_
 #define TANDEM_SERVER_STORE_READER_POOL_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,8 +17,10 @@ namespace tandem {
 // A few connections for reading, opened when first needed. Thread-safe.
 class ReaderPool {
  public:
-  // At most `size` reads at once; others wait.
-  ReaderPool(std::string path, int size) : path_(std::move(path)), free_slots_(size) {}
+  // At most `size` reads at once; others wait. `vfs` as for Connection::Open.
+  // `on_damage` as Store::Options'.
+  ReaderPool(std::string path, int size, std::string vfs, std::function<void(const absl::Status&)> on_damage)
+      : path_(std::move(path)), vfs_(std::move(vfs)), on_damage_(std::move(on_damage)), free_slots_(size) {}
 
   // Runs `body`, which takes a Connection* and returns a StatusOr and may throw as SQLiteCpp does, in a read
   // transaction: all of it sees one snapshot.
@@ -30,6 +33,7 @@ class ReaderPool {
     }();
     if (connection->InTransaction()) connection->Execute("ROLLBACK").IgnoreError();
     Return(std::move(connection));
+    if (on_damage_ != nullptr && IsDamage(result.status())) on_damage_(result.status());
     return result;
   }
 
@@ -39,6 +43,8 @@ class ReaderPool {
   void Return(std::unique_ptr<Connection> connection);
 
   const std::string path_;
+  const std::string vfs_;
+  const std::function<void(const absl::Status&)> on_damage_;
   Mutex mutex_;
   int free_slots_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);

@@ -34,6 +34,8 @@ class StateFolder {
   std::string PublicFolder() const { return path_ + "/public"; }
   // Where files live that were uploaded; made when the first are.
   std::string UploadsFolder() const { return path_ + "/uploads"; }
+  // Where copies of the database are; Backups makes it.
+  std::string BackupsFolder() const { return path_ + "/backups"; }
   // The store's database file; Store::Open makes it.
   std::string DatabasePath() const { return path_ + "/tandem.db"; }
 

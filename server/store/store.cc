@@ -21,12 +21,15 @@ constexpr int kPieceOfDeleted = 1000;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& database_path) {
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& database_path, const Options& options) {
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
-                          Connection::Open(database_path, Connection::Access::kReadWrite));
+                          Connection::Open(database_path, Connection::Access::kReadWrite, options.vfs));
+  TANDEM_RETURN_IF_ERROR(
+      connection->Execute(absl::StrCat("PRAGMA wal_autocheckpoint = ", options.checkpoint_pages)));
   TANDEM_RETURN_IF_ERROR(Migrate(connection.get(), Migrations()));
-  std::unique_ptr<Store> store(new Store(std::make_unique<GroupWriter>(std::move(connection)),
-                                         std::make_unique<ReaderPool>(database_path, kReaders)));
+  std::unique_ptr<Store> store(
+      new Store(std::make_unique<GroupWriter>(std::move(connection), options.on_damage),
+                std::make_unique<ReaderPool>(database_path, kReaders, options.vfs, options.on_damage)));
   store->RemoveDeleted();
   return store;
 }

@@ -29,10 +29,23 @@ class ReaderPool;
 // own, see only what is committed and never wait for the writer.
 class Store {
  public:
+  struct Options {
+    // The name of the file system that SQLite takes (see EnvVfs); empty: its own.
+    std::string vfs = "";
+    // Told when the database turns out to be damaged while it is in use, on any thread, and maybe often.
+    std::function<void(const absl::Status&)> on_damage = nullptr;
+    // After so many pages the write-ahead log is carried over into the database.
+    int checkpoint_pages = 1000;
+  };
+
   // Opens the database file, making it or bringing its schema to this program's version, in one transaction.
   // FAILED_PRECONDITION: it was written by a newer version, or another process holds it. DATA_LOSS: it is
   // corrupt.
-  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& database_path);
+  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& database_path,
+                                                     const Options& options);
+  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& database_path) {
+    return Open(database_path, Options());
+  }
 
   // Close().
   ~Store();

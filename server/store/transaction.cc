@@ -144,6 +144,13 @@ absl::Status Transaction::ReserveJobId(absl::string_view id) {
   });
 }
 
+absl::Status Transaction::ReleaseJobId(absl::string_view id) {
+  return WithoutExceptions("release a job's id", [&]() -> absl::Status {
+    Query(connection_, "DELETE FROM deleted_jobs WHERE id = ?").Text(id).Run();
+    return absl::OkStatus();
+  });
+}
+
 absl::StatusOr<bool> Transaction::RemoveDeleted(int limit) {
   return WithoutExceptions("remove the events of deleted jobs", [&]() -> absl::StatusOr<bool> {
     int64_t number = 0;

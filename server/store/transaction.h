@@ -44,6 +44,8 @@ class Transaction {
   // Makes an id one of a deleted job, until a job of it is inserted. ALREADY_EXISTS: there is, or was, a job
   // of the id.
   absl::Status ReserveJobId(absl::string_view id);
+  // Takes that back, where no job has the id.
+  absl::Status ReleaseJobId(absl::string_view id);
 
   // Removes at most `limit` (at least 1) events of deleted jobs. Whether there may be more.
   absl::StatusOr<bool> RemoveDeleted(int limit);
@@ -56,7 +58,7 @@ class Transaction {
   // Adds the event of that sequence to the log of changes; returns its cursor.
   absl::StatusOr<int64_t> AppendChange(const StoredJob& job, int64_t sequence);
 
-  // How many jobs of the user are in the state.
+  // How many jobs of the user are in the state, which must not be terminal: rows of deleted jobs are.
   absl::StatusOr<int> CountJobs(absl::string_view user, v1::JobState state);
   // Each replaces what was there of this user or device.
   absl::Status PutUsage(const StoredUsage& usage);

@@ -84,6 +84,12 @@ absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const Environme
                                                                  const FindVariable& variable) {
   TANDEM_ASSIGN_OR_RETURN(const int workers,
                           NumberIn({"WORLD_SIZE", "SLURM_NTASKS"}, 1, kMostWorkers, 1, variable));
+  if (workers > 1 && !variable("RANK").has_value() && !variable("SLURM_PROCID").has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the environment says that there are ", workers,
+        " workers (WORLD_SIZE), and not which one this is; set RANK to a number of its own from 0 to ",
+        workers - 1, ", as torchrun does, or start it with srun, which sets SLURM_PROCID"));
+  }
   TANDEM_ASSIGN_OR_RETURN(const int worker, NumberIn({"RANK", "SLURM_PROCID"}, 0, workers - 1, 0, variable));
   // Of an allocation that may be for more than these workers.
   TANDEM_ASSIGN_OR_RETURN(const int most_here, NumberIn({"LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE"}, 1,

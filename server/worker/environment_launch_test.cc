@@ -147,10 +147,17 @@ TEST_F(EnvironmentLaunchTest, WhatIsWrong) {
               HasSubstr("RANK is '2'; it must be from 0 to 1"));
   EXPECT_THAT(Refused({{"WORLD_SIZE", "two"}}), HasSubstr("WORLD_SIZE is 'two'"));
   EXPECT_THAT(Refused({{"WORLD_SIZE", "0"}}), HasSubstr("WORLD_SIZE is '0'"));
-  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"MASTER_PORT", "1"}}), HasSubstr("no MASTER_ADDR"));
-  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}), HasSubstr("no MASTER_PORT"));
-  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}}, "replicas { count: 3 }"), HasSubstr("is 2 for 3 replicas"));
-  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}}, "replicas { count: 3 workers: 3 }"), HasSubstr("leave it out"));
+  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"RANK", "0"}, {"MASTER_PORT", "1"}}),
+              HasSubstr("no MASTER_ADDR"));
+  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"RANK", "0"}, {"MASTER_ADDR", "a"}}),
+              HasSubstr("no MASTER_PORT"));
+  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"RANK", "0"}}, "replicas { count: 3 }"),
+              HasSubstr("is 2 for 3 replicas"));
+  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"RANK", "0"}}, "replicas { count: 3 workers: 3 }"),
+              HasSubstr("leave it out"));
+  // Several would all be the first one.
+  EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}}),
+              HasSubstr("set RANK to a number of its own from 0 to 1"));
   EXPECT_THAT(Refused({}, "nonsense"), HasSubstr("no job in text format"));
 }
 

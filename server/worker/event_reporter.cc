@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
+#include "server/workers/worker_protocol.h"
 
 namespace tandem {
 namespace {
@@ -21,6 +22,8 @@ using internal::v1::WorkerService;
 
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(50);
 constexpr absl::Duration kLastBackoff = absl::Seconds(1);
+// Between two looks whether a full disk has room again.
+constexpr absl::Duration kRoomInterval = absl::Milliseconds(200);
 // Sent and not acknowledged: enough to keep the daemon's group commits full, and what bounds sent_.
 constexpr size_t kMaxInFlight = 8192;
 
@@ -36,7 +39,8 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EventReporter>> EventReporter::Create(Options options) {
-  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<SpoolWriter> writer, SpoolWriter::Create(options.spool_path));
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<SpoolWriter> writer,
+                          SpoolWriter::Create(options.spool_path, options.env));
   return std::unique_ptr<EventReporter>(new EventReporter(std::move(options), std::move(writer)));
 }
 
@@ -79,15 +83,43 @@ absl::Status EventReporter::Report(WorkerEvent event) {
           "The daemon has been away for so long that progress reports are dropped until it is back.");
       return Append(notice);
     }
-    const absl::Status status = dropped_ > 0 ? ReportDropped() : absl::OkStatus();
+    absl::Status status = Unspool();
+    if (status.ok() && dropped_ > 0) status = ReportDropped();
     if (status.ok() && Append(event).ok()) return absl::OkStatus();
     // Training is worth more than a line about it.
     ++dropped_;
     return absl::OkStatus();
   }
-  if (dropped_ > 0) TANDEM_RETURN_IF_ERROR(ReportDropped());
-  TANDEM_RETURN_IF_ERROR(Append(event));
-  return event.has_finished() ? writer_->Sync() : absl::OkStatus();
+  absl::Status status = Unspool();
+  if (status.ok() && dropped_ > 0) status = ReportDropped();
+  if (status.ok()) status = Append(event);
+  const bool is_last = event.has_finished();
+  if (!status.ok()) TANDEM_RETURN_IF_ERROR(WaitForRoom(std::move(event), status));
+  return is_last ? writer_->Sync() : absl::OkStatus();
+}
+
+absl::Status EventReporter::Unspool() {
+  while (!unspooled_.empty()) {
+    TANDEM_RETURN_IF_ERROR(Append(unspooled_.front()));
+    unspooled_.pop_front();
+    if (unspooled_.empty()) spdlog::info("there is room for events again");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EventReporter::WaitForRoom(WorkerEvent event, const absl::Status& full) {
+  if (!absl::IsResourceExhausted(full) || unspooled_.size() >= options_.most_unspooled) return full;
+  if (unspooled_.empty()) spdlog::warn("events wait for room on the disk: {}", full.ToString());
+  const bool is_last = event.has_finished();
+  unspooled_.push_back(std::move(event));
+  if (!is_last) return absl::OkStatus();
+  // Nothing follows that could bring it to the disk, and the worker is about to end.
+  const absl::Time give_up = absl::Now() + options_.room_patience;
+  while (true) {
+    const absl::Status status = Unspool();
+    if (!absl::IsResourceExhausted(status) || absl::Now() >= give_up) return status;
+    mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRoomInterval);
+  }
 }
 
 absl::Status EventReporter::Append(WorkerEvent& event) {
@@ -179,6 +211,11 @@ void EventReporter::Listen(Stream& stream) {
       case ConnectResponse::kAcknowledgement: {
         const int64_t sequence = response.acknowledgement().worker_sequence();
         MutexLock lock(&mutex_);
+        if (!answered_ && sequence < acknowledged_) {
+          // Its database is that of an earlier time: it gets whatever is still here.
+          acknowledged_ = sequence;
+          acknowledged_end_ = SpoolWriter::kFirstOffset;
+        }
         answered_ = true;
         acknowledged_ = std::max(acknowledged_, std::min(sequence, last_sequence_));
         while (!sent_.empty() && sent_.front().sequence <= acknowledged_) {
@@ -239,6 +276,7 @@ void EventReporter::Send(Stream& stream) {
   request.mutable_hello()->set_job_id(options_.job_id);
   request.mutable_hello()->set_attempt(options_.attempt);
   request.mutable_hello()->set_pid(getpid());
+  request.mutable_hello()->set_protocol(kWorkerProtocol);
   if (!stream.Write(request)) return;
   {
     MutexLock lock(&mutex_);

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "engine/base/random_access_env.h"
 #include "server/workers/spool.h"
 #include "tandem/internal/v1/worker.grpc.pb.h"
 
@@ -43,6 +44,12 @@ class EventReporter {
     std::function<void(absl::string_view message)> on_dismissed;
     // Beyond so many bytes that the daemon does not have, progress events are dropped, and a notice says so.
     int64_t max_spool_bytes = int64_t{1} << 30;
+    // On a full disk other events wait in memory, up to so many, while training goes on; and the FINISHED
+    // event, and whoever reports it, for so long.
+    size_t most_unspooled = 10000;
+    absl::Duration room_patience = absl::Minutes(5);
+    // Outlives the reporter.
+    RandomAccessEnv* env = RandomAccessEnv::Real();
     // What the daemon has is dropped from the spool once it takes so many bytes.
     int64_t trim_bytes = int64_t{1} << 20;
   };
@@ -54,8 +61,8 @@ class EventReporter {
 
   // Puts an event into the spool, with the next sequence number and, where it has none, the time. After an
   // error the event is lost and has no number, and the worker cannot go on; progress events are dropped
-  // without an error, and a notice says so when there is room again. A FINISHED event is on the disk when
-  // this returns.
+  // without an error, and a notice says so when there is room again. On a full disk other events wait for
+  // room without an error (see Options). A FINISHED event is on the disk when this returns.
   absl::Status Report(internal::v1::WorkerEvent event);
 
   // Waits until the daemon has all events; gives up, false, when it acknowledged nothing for `patience` or
@@ -74,6 +81,11 @@ class EventReporter {
   EventReporter(Options options, std::unique_ptr<SpoolWriter> writer);
 
   absl::Status Append(internal::v1::WorkerEvent& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Puts what waits for room into the spool.
+  absl::Status Unspool() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Has an event wait for room, unless `full` is another error or too many wait.
+  absl::Status WaitForRoom(internal::v1::WorkerEvent event, const absl::Status& full)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Puts a notice before the next event where progress events were dropped.
   absl::Status ReportDropped() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -109,6 +121,8 @@ class EventReporter {
   int64_t send_from_ ABSL_GUARDED_BY(mutex_) = 0;
   // Sent in this connection and not acknowledged, in order.
   std::deque<Sent> sent_ ABSL_GUARDED_BY(mutex_);
+  // What the disk had no room for, in order.
+  std::deque<internal::v1::WorkerEvent> unspooled_ ABSL_GUARDED_BY(mutex_);
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   bool drop_noted_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -7,9 +7,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "engine/base/faulty_env.h"
 #include "engine/base/mutex.h"
 #include "gtest/gtest.h"
 
@@ -63,6 +67,12 @@ class FakeDaemon : public WorkerService::Service {
   void Acknowledge(bool yes) {
     MutexLock lock(&mutex_);
     acknowledge_ = yes;
+  }
+  // With the next event it forgets all but the first `kept`, and breaks the connection, as a daemon whose
+  // database was brought back from a backup.
+  void ForgetNext(int kept) {
+    MutexLock lock(&mutex_);
+    kept_ = kept;
   }
   void CancelNext() {
     MutexLock lock(&mutex_);
@@ -123,6 +133,10 @@ class FakeDaemon : public WorkerService::Service {
       response.Clear();
       {
         MutexLock lock(&mutex_);
+        if (kept_ >= 0) {
+          events_.resize(std::exchange(kept_, -1));
+          return grpc::Status(grpc::StatusCode::UNAVAILABLE, "as the test wants it");
+        }
         const int64_t sequence = request.event().worker_sequence();
         if (sequence == events_.size() + 1) {
           events_.push_back(request.event());
@@ -149,6 +163,7 @@ class FakeDaemon : public WorkerService::Service {
   bool has_gap_ ABSL_GUARDED_BY(mutex_) = false;
   int break_after_ ABSL_GUARDED_BY(mutex_) = 0;
   bool acknowledge_ ABSL_GUARDED_BY(mutex_) = true;
+  int kept_ ABSL_GUARDED_BY(mutex_) = -1;
   bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
   bool dismiss_ ABSL_GUARDED_BY(mutex_) = false;
   size_t wanted_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -251,6 +266,19 @@ TEST_F(EventReporterTest, GoesOnWithTheNextDaemon) {
   ExpectNotices(3000);
 }
 
+TEST_F(EventReporterTest, SendsAgainWhatTheDaemonHasLost) {
+  daemon_->Start();
+  Start();
+  Report(1, 10);
+  EXPECT_TRUE(reporter_->Drain(kDeadline));
+  daemon_->ForgetNext(4);
+  Report(11, 20);
+  ASSERT_TRUE(daemon_->WaitForEvents(20));
+  EXPECT_TRUE(reporter_->Drain(kDeadline));
+  EXPECT_FALSE(daemon_->has_gap());
+  ExpectNotices(20);
+}
+
 TEST_F(EventReporterTest, WhatWasNotAcknowledgedStaysInTheSpool) {
   daemon_->Acknowledge(false);
   daemon_->Start();
@@ -300,6 +328,56 @@ TEST_F(EventReporterTest, DropsProgressAloneWhenThereIsNoRoom) {
   ASSERT_TRUE(reporter_->Report(Progress()).ok());
   EXPECT_TRUE(reporter_->Drain(kDeadline));
   EXPECT_TRUE(daemon_->events().back().has_progress());
+}
+
+TEST_F(EventReporterTest, OnAFullDiskEventsWaitForRoomAndTrainingGoesOn) {
+  FaultyEnv env;
+  options_.env = &env;
+  options_.room_patience = kDeadline;
+  daemon_->Start();
+  Start();
+  Report(1, 3);
+  ASSERT_TRUE(daemon_->WaitForEvents(3));
+  env.FailAfter(0, absl::ResourceExhaustedError("no space left on device"));
+  Report(4, 8);
+  WorkerEvent progress;
+  progress.mutable_progress()->set_step(1);
+  EXPECT_TRUE(reporter_->Report(progress).ok());
+  EXPECT_EQ(daemon_->events().size(), 3);
+  // The last event, and who reports it, wait.
+  WorkerEvent finished;
+  finished.mutable_finished()->set_state(v1::JOB_STATE_SUCCEEDED);
+  std::thread room([&env] {
+    absl::SleepFor(absl::Milliseconds(300));
+    env.FailAfter(1 << 30);
+  });
+  EXPECT_TRUE(reporter_->Report(finished).ok());
+  room.join();
+  EXPECT_TRUE(reporter_->Drain(kDeadline));
+  const std::vector<WorkerEvent> events = daemon_->events();
+  ASSERT_EQ(events.size(), 9);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(events[i].notice().message(), std::to_string(i + 1));
+  EXPECT_TRUE(events[8].has_finished());
+  reporter_.reset();  // Before its file system.
+}
+
+TEST_F(EventReporterTest, AFullDiskIsNotWaitedForForEver) {
+  FaultyEnv env;
+  options_.env = &env;
+  options_.room_patience = absl::Milliseconds(300);
+  options_.most_unspooled = 2;
+  daemon_->Start();
+  Start();
+  env.FailAfter(0, absl::ResourceExhaustedError("no space left on device"));
+  EXPECT_TRUE(reporter_->Report(Notice(1)).ok());
+  WorkerEvent finished;
+  finished.mutable_finished()->set_state(v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(reporter_->Report(finished).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(reporter_->Report(Notice(2)).code(), absl::StatusCode::kResourceExhausted);
+  // Other errors are errors at once.
+  env.FailAfter(0, absl::UnavailableError("the disk does not answer"));
+  EXPECT_EQ(reporter_->Report(Notice(3)).code(), absl::StatusCode::kUnavailable);
+  reporter_.reset();
 }
 
 TEST_F(EventReporterTest, PassesACancelOn) {

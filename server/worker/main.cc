@@ -1,6 +1,7 @@
 // tandem-worker: trains one job and reports to the daemon, which starts it; or trains one without a daemon,
 // in a cluster's own scheduler. See server/workers/exit_codes.h for what its exit codes say.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +22,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -43,6 +46,8 @@
 #include "server/workers/exit_codes.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/model_task_frames.h"
+#include "server/workers/sandbox.h"
+#include "server/workers/sandbox_options.h"
 #include "server/workers/worker_lock.h"
 #include "tandem/internal/v1/worker.pb.h"
 
@@ -60,6 +65,8 @@ constexpr int kModelPriority = 10;
 // planned, before trainings, and those before the daemon (proc(5), oom_score_adj).
 constexpr int kModelOomScore = 800;
 constexpr int kTrainingOomScore = 300;
+// What a prediction may take beside its samples and their network: libraries, stacks, the model's file.
+constexpr int64_t kModelMemory = int64_t{4} << 30;
 
 // Opens devices that compute as the job says.
 DeviceFactory DevicesFor(const v1::JobSpec& spec) {
@@ -103,6 +110,52 @@ absl::StatusOr<WorkerLaunch> PrepareAlone(EnvironmentLaunchOptions options) {
     if (value == nullptr) return std::nullopt;
     return value;
   });
+}
+
+// What the command line says of the sandbox.
+struct SandboxArguments {
+  std::string mode = SandboxModeName(SandboxMode::kOff);
+  std::vector<std::string> readable;
+};
+
+bool HasGpu(const WorkerLaunch& launch) {
+  return std::any_of(launch.devices().begin(), launch.devices().end(),
+                     [](const v1::Device& device) { return device.kind() == v1::DEVICE_KIND_GPU; });
+}
+
+// Confines this process, which has one thread, to what the policy and the daemon say; false: it must not go
+// on.
+bool Confine(const SandboxArguments& arguments, SandboxPolicy policy) {
+  const SandboxMode mode = ParseSandboxMode(arguments.mode).value_or(SandboxMode::kBestEffort);
+  if (mode == SandboxMode::kOff) return true;
+  policy.read.insert(policy.read.end(), arguments.readable.begin(), arguments.readable.end());
+  for (const char* variable : {"TANDEM_CPU_ALGORITHMS", "TANDEM_CUDA_PLANS"}) {
+    const char* const path = getenv(variable);
+    if (path == nullptr) continue;
+    // Only what is there can be allowed, and its folder has other things.
+    const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (file >= 0) close(file);
+    policy.write.emplace_back(path);
+  }
+  const absl::StatusOr<SandboxState> state = EnterSandbox(mode, policy);
+  if (!state.ok()) {
+    spdlog::error("{}", std::string(state.status().message()));
+    return false;
+  }
+  spdlog::log(state->missing.empty() ? spdlog::level::info : spdlog::level::warn, "confined: {}",
+              DescribeSandbox(*state));
+  return true;
+}
+
+// What a worker that trains needs.
+SandboxPolicy PolicyOf(const WorkerLaunch& launch) {
+  SandboxPolicy policy;
+  policy.write = {launch.job_folder()};
+  if (!launch.initial_weights_path().empty()) policy.read = {launch.initial_weights_path()};
+  policy.gpu = HasGpu(launch);
+  // One process on CPUs talks to the daemon alone.
+  if (launch.group().workers() <= 1 && !policy.gpu) policy.network = WorkerNetwork::kUnix;
+  return policy;
 }
 
 int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
@@ -213,7 +266,7 @@ void SetOpenMpEnvironment(char** argv) {
 }
 
 // Predicts or evaluates for one call of the daemon, which talks to this through standard input and output.
-int RunModelWorker() {
+int RunModelWorker(const SandboxArguments& sandbox) {
   // The call ends with the daemon, and training goes before it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setpriority(PRIO_PROCESS, 0, kModelPriority);
@@ -225,6 +278,12 @@ int RunModelWorker() {
     spdlog::error("standard input holds no ModelTask");
     return kWorkerBadLaunch;
   }
+  // It reads what users sent, and answers through a pipe.
+  SandboxPolicy policy;
+  policy.read = {task.model_path()};
+  policy.network = WorkerNetwork::kNone;
+  if (task.memory_bytes() > 0) policy.memory_bytes = 2 * task.memory_bytes() + kModelMemory;
+  if (!Confine(sandbox, std::move(policy))) return kWorkerNotConfined;
   const absl::Status status =
       RunModelTask(task, DevicesFor(task.spec()), [](const internal::v1::ModelTaskOutput& output) {
         return WriteModelTaskOutput(output, STDOUT_FILENO);
@@ -236,8 +295,12 @@ int RunModelWorker() {
 
 // Checks a device for the daemon, after a worker failed on it. Why it is not well is the last line of the
 // log.
-int RunProbe(const std::string& name) {
+int RunProbe(const std::string& name, const SandboxArguments& sandbox) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  SandboxPolicy policy;
+  policy.gpu = true;
+  policy.network = WorkerNetwork::kUnix;
+  if (!Confine(sandbox, std::move(policy))) return kWorkerNotConfined;
   DeviceOptions options;
   options.deterministic = true;
   const absl::Status status = CatchNoMemory([&]() -> absl::Status {
@@ -314,6 +377,17 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0, 1024))
       ->needs(job_option)
       ->capture_default_str();
+  SandboxArguments sandbox;
+  app.add_option("--sandbox", sandbox.mode,
+                 "Confine this process: off, on, or best-effort, which is as far as the kernel can")
+      ->type_name("MODE")
+      ->check(CLI::IsMember({"off", "best-effort", "on"}))
+      ->excludes(job_option)
+      ->capture_default_str();
+  app.add_option("--may-read", sandbox.readable,
+                 "With --sandbox: a folder or file that may be read; repeatable")
+      ->type_name("PATH")
+      ->allow_extra_args(false);
   app.require_option(1, 0);
   try {
     app.parse(argc, argv);
@@ -323,8 +397,8 @@ int Main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("worker"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
 
-  if (!model.empty()) return RunModelWorker();
-  if (!probe.empty()) return RunProbe(probe);
+  if (!model.empty()) return RunModelWorker(sandbox);
+  if (!probe.empty()) return RunProbe(probe, sandbox);
   const bool is_alone = !alone.job_file.empty();
   if (is_alone) SetOpenMpEnvironment(argv);
   const absl::StatusOr<WorkerLaunch> launch =
@@ -346,6 +420,7 @@ int Main(int argc, char** argv) {
                                   launch->attempt(), ", worker ", worker, ", process ", getpid()));
   if (is_alone) return RunAlone(*launch);
   SetOomScore(kTrainingOomScore);
+  if (!Confine(sandbox, PolicyOf(*launch))) return kWorkerNotConfined;
   if (worker > 0) {
     if (const absl::Status status = lock->SetHolder({.attempt = launch->attempt(), .pid = getpid()});
         !status.ok()) {

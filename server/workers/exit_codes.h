@@ -22,6 +22,8 @@ enum WorkerExitCode : int {
   kWorkerGroupFailed = 7,
   // A worker without a daemon: training failed, or was stopped, as its log says.
   kWorkerTrainingFailed = 8,
+  // It could not be confined as the daemon asks (--worker-sandbox=on).
+  kWorkerNotConfined = 9,
 };
 
 }  // namespace tandem

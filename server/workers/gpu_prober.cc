@@ -95,6 +95,7 @@ absl::Status GpuProber::Probe(const v1::Device& device) {
   WorkerProcess::Command command;
   command.program = options_.worker_program;
   command.arguments = {"--probe", device.name()};
+  AddSandboxArguments(options_.sandbox, &command.arguments);
   command.environment = WorkerEnvironment({device}, /*algorithms_folder=*/"", options_.gpu_uuids);
   const absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
       WorkerProcess::StartWith(command, {nothing.get(), nothing.get(), errors.get()});
@@ -116,7 +117,7 @@ absl::Status GpuProber::Probe(const v1::Device& device) {
   const WorkerProcess::End end = (*process)->Reap();
   if (end.exit_code == kWorkerDone) return absl::OkStatus();
   const std::string line = LastLogLine(absl::StrCat("/proc/self/fd/", errors.get()));
-  if (end.exit_code == kWorkerBadLaunch) return NotKnown(device, line);
+  if (end.exit_code == kWorkerBadLaunch || end.exit_code == kWorkerNotConfined) return NotKnown(device, line);
   return absl::UnavailableError(absl::StrCat(
       "a check of it failed: ", line.empty() ? absl::StrCat("its process ", DescribeEnd(end)) : line));
 }

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "server/workers/sandbox_options.h"
 #include "server/workers/unique_fd.h"
 #include "tandem/v1/device.pb.h"
 
@@ -27,6 +28,8 @@ class GpuProber {
     std::vector<std::string> gpu_uuids;
     // A process that takes longer is ended: its GPU hangs.
     absl::Duration time_limit = absl::Minutes(1);
+    // As WorkerLauncher's.
+    SandboxOptions sandbox = {};
   };
   // A status for each device: OK where it works, or nobody could tell; UNAVAILABLE, and why, where it does
   // not; CANCELLED where the prober was stopped.

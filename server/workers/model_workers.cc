@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/retry_delay.h"
 #include "engine/base/status_macros.h"
 #include "server/workers/model_task_frames.h"
 #include "server/workers/worker_launcher.h"
@@ -30,6 +31,8 @@ using internal::v1::ModelTaskOutput;
 
 // Outputs that are kept while the client is slow; a worker with more waits.
 constexpr size_t kMostKept = 8;
+// Who is refused may ask again after this; a call ends when it is done.
+constexpr absl::Duration kBusyDelay = absl::Seconds(5);
 // Of what a process that died wrote to stderr, for the daemon's log.
 constexpr size_t kLastWords = 2000;
 
@@ -156,10 +159,12 @@ absl::StatusOr<std::shared_ptr<ModelCall>> ModelWorkers::Start(internal::v1::Mod
   const auto gone = [](const std::shared_ptr<ModelCall>& other) { return other->ended(); };
   waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), gone), waiting_.end());
   if (waiting_.size() >= static_cast<size_t>(options_.most_waiting)) {
-    return WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                          "of predictions and evaluations, ", options_.most_running, " may run and ",
-                          options_.most_waiting, " wait at once, and so many do; try again later")),
-                      "TOO_MANY_MODEL_CALLS");
+    return WithRetryDelay(
+        WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                       "of predictions and evaluations, ", options_.most_running, " may run and ",
+                       options_.most_waiting, " wait at once, and so many do; try again later")),
+                   "TOO_MANY_MODEL_CALLS"),
+        kBusyDelay);
   }
   waiting_.push_back(call);
   return call;
@@ -210,6 +215,7 @@ absl::Status ModelWorkers::Run(ModelCall& call) const {
   WorkerProcess::Command command;
   command.program = options_.worker_program;
   command.arguments = {"--model-task", call.task_.model_path()};
+  AddSandboxArguments(options_.sandbox, &command.arguments);
   command.environment =
       WorkerEnvironment({call.task_.device()}, options_.algorithms_folder, /*gpu_uuids=*/{});
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process,

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "server/workers/sandbox_options.h"
 #include "server/workers/unique_fd.h"
 #include "tandem/internal/v1/model_task.pb.h"
 
@@ -69,6 +70,8 @@ class ModelWorkers {
     absl::Duration time_limit = absl::Minutes(10);
     // As WorkerLauncher's, so that an evaluation computes as the training did.
     std::string algorithms_folder = {};
+    // Likewise.
+    SandboxOptions sandbox = {};
   };
 
   explicit ModelWorkers(Options options);

@@ -1,11 +1,8 @@
 #include "server/workers/spool.h"
 
-#include <fcntl.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,32 +37,31 @@ uint32_t Checksum(const char* record, uint32_t payload_size) {
   return static_cast<uint32_t>(checksum);
 }
 
-absl::Status FileError(int error, absl::string_view what, const std::string& path) {
-  return absl::ErrnoToStatus(error, absl::StrCat("cannot ", what, " the event spool ", path));
+absl::Status SpoolError(const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("the event spool: ", status.message()));
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SpoolWriter>> SpoolWriter::Create(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
-  if (!fd.valid()) return FileError(errno, "create", path);
-  std::unique_ptr<SpoolWriter> writer(new SpoolWriter(path, std::move(fd)));
+absl::StatusOr<std::unique_ptr<SpoolWriter>> SpoolWriter::Create(const std::string& path,
+                                                                 RandomAccessEnv* env) {
+  auto file = env->OpenRandomAccess(path, RandomAccessEnv::Open::kCreateNew);
+  if (!file.ok()) return SpoolError(file.status());
+  std::unique_ptr<SpoolWriter> writer(new SpoolWriter(env, path, *std::move(file)));
   TANDEM_RETURN_IF_ERROR(writer->Write(std::string(kMagic)));
   return writer;
 }
 
 absl::Status SpoolWriter::Write(const std::string& bytes) {
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count = pwrite(fd_.get(), bytes.data() + done, bytes.size() - done, end_ + done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int error = errno;
-      // Half a record would be a torn tail to a reader but in the way of the next one.
-      if (ftruncate(fd_.get(), end_) != 0) return FileError(errno, "mend", path_);
-      return FileError(error, "write", path_);
-    }
-    done += count;
+  if (const absl::Status status = file_->WriteAt(end_, bytes); !status.ok()) {
+    // Half a record would be a torn tail to a reader but in the way of the next one.
+    const absl::Status mended = file_->Truncate(end_);
+    return SpoolError(mended.ok() ? status : mended);
   }
   end_ += bytes.size();
   return absl::OkStatus();
@@ -85,55 +81,61 @@ absl::Status SpoolWriter::Append(const WorkerEvent& event) {
 }
 
 absl::Status SpoolWriter::Sync() {
-  if (fdatasync(fd_.get()) != 0) return FileError(errno, "sync", path_);
-  return absl::OkStatus();
+  absl::Status status = file_->Sync();
+  if (status.ok() && !is_name_durable_) {
+    status = env_->SyncDirectory(FolderOf(path_));
+    is_name_durable_ = status.ok();
+  }
+  return status.ok() ? status : SpoolError(status);
 }
 
 absl::Status SpoolWriter::DropBefore(int64_t offset) {
   if (offset == end_) {
-    if (ftruncate(fd_.get(), kFirstOffset) != 0) return FileError(errno, "empty", path_);
+    if (const absl::Status status = file_->Truncate(kFirstOffset); !status.ok()) return SpoolError(status);
     end_ = kFirstOffset;
     return absl::OkStatus();
   }
   std::string kept(end_ - offset, '\0');
-  for (size_t done = 0; done < kept.size();) {
-    const ssize_t count = pread(fd_.get(), kept.data() + done, kept.size() - done, offset + done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return FileError(count < 0 ? errno : EIO, "read back", path_);
-    done += count;
-  }
+  const absl::StatusOr<int64_t> count = file_->ReadAt(offset, kept.size(), kept.data());
+  if (!count.ok()) return SpoolError(count.status());
+  if (*count != kept.size())
+    return absl::DataLossError(absl::StrCat(path_, " is shorter than it was written"));
   const std::string path = path_ + ".tmp";
-  UniqueFd fd(open(path.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600));
-  if (!fd.valid()) return FileError(errno, "create", path);
-  SpoolWriter writer(path, std::move(fd));
+  auto file = env_->OpenRandomAccess(path, RandomAccessEnv::Open::kEmpty);
+  if (!file.ok()) return SpoolError(file.status());
+  SpoolWriter writer(env_, path, *std::move(file));
   absl::Status status = writer.Write(absl::StrCat(kMagic, kept));
-  if (status.ok()) status = writer.Sync();
-  if (status.ok() && rename(path.c_str(), path_.c_str()) != 0) status = FileError(errno, "replace", path_);
+  if (status.ok()) status = writer.file_->Sync();
+  if (status.ok()) status = env_->RenameFile(path, path_);
   if (!status.ok()) {
-    unlink(path.c_str());
-    return status;
+    env_->RemoveFile(path).IgnoreError();
+    return SpoolError(status);
   }
-  fd_ = std::move(writer.fd_);
+  file_ = std::move(writer.file_);
   end_ = writer.end_;
+  is_name_durable_ = false;
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<SpoolReader>> SpoolReader::Open(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return FileError(errno, "open", path);
+absl::StatusOr<std::unique_ptr<SpoolReader>> SpoolReader::Open(const std::string& path,
+                                                               RandomAccessEnv* env) {
+  auto file = env->OpenRandomAccess(path, RandomAccessEnv::Open::kReadOnly);
+  if (!file.ok()) return SpoolError(file.status());
   char magic[kHeaderSize];
-  const ssize_t count = pread(fd.get(), magic, sizeof(magic), 0);
-  if (count < 0) return FileError(errno, "read", path);
-  // A shorter file is one whose writer died while it created it.
-  if (count == kHeaderSize && absl::string_view(magic, sizeof(magic)) != kMagic) {
+  const absl::StatusOr<int64_t> count = (*file)->ReadAt(0, sizeof(magic), magic);
+  if (!count.ok()) return SpoolError(count.status());
+  // A shorter file is one whose writer died while it created it; zeros are what a crash of the machine left.
+  const absl::string_view begin(magic, *count);
+  if (*count == kHeaderSize && begin != kMagic && begin != std::string(kHeaderSize, '\0')) {
     return absl::DataLossError(
         absl::StrCat(path, " is not an event spool: it begins with other bytes than ", kMagic));
   }
-  return std::unique_ptr<SpoolReader>(new SpoolReader(path, std::move(fd)));
+  return std::unique_ptr<SpoolReader>(new SpoolReader(path, *std::move(file)));
 }
 
 void SpoolReader::Seek(int64_t offset) {
   offset_ = offset;
+  last_sequence_ = 0;
   buffer_offset_ = offset;
   buffer_.clear();
 }
@@ -143,23 +145,15 @@ absl::StatusOr<bool> SpoolReader::Fill(int64_t size, int64_t limit) {
   if (buffer_offset_ + static_cast<int64_t>(buffer_.size()) >= offset_ + size) return true;
   buffer_.erase(0, offset_ - buffer_offset_);
   buffer_offset_ = offset_;
-  const int fd = writer_ != nullptr ? writer_->fd_.get() : owned_fd_.get();
+  const RandomAccessFile& file = writer_ != nullptr ? *writer_->file_ : *owned_file_;
   const int64_t wanted = std::min(std::max(size, kReadSize), limit - offset_);
-  int64_t have = buffer_.size();
+  const int64_t have = buffer_.size();
   buffer_.resize(wanted);
-  while (have < wanted) {
-    const ssize_t count = pread(fd, buffer_.data() + have, wanted - have, buffer_offset_ + have);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int error = errno;
-      buffer_.resize(have);
-      return FileError(error, "read", path_);
-    }
-    if (count == 0) break;
-    have += count;
-  }
-  buffer_.resize(have);
-  return have >= size;
+  const absl::StatusOr<int64_t> count =
+      file.ReadAt(buffer_offset_ + have, wanted - have, buffer_.data() + have);
+  buffer_.resize(have + count.value_or(0));
+  if (!count.ok()) return SpoolError(count.status());
+  return static_cast<int64_t>(buffer_.size()) >= size;
 }
 
 absl::StatusOr<std::optional<WorkerEvent>> SpoolReader::Next(int64_t limit) {
@@ -171,12 +165,14 @@ absl::StatusOr<std::optional<WorkerEvent>> SpoolReader::Next(int64_t limit) {
   if (!has_payload) return std::nullopt;
   const char* record = buffer_.data() + (offset_ - buffer_offset_);
   WorkerEvent event;
-  if (Checksum(record, size) != LoadUint32(record + 4) || !event.ParseFromArray(record + kHeaderSize, size)) {
+  if (Checksum(record, size) != LoadUint32(record + 4) || !event.ParseFromArray(record + kHeaderSize, size) ||
+      (last_sequence_ != 0 && event.worker_sequence() != last_sequence_ + 1)) {
     // Read it anew next time: a torn tail may be one that is still being written.
     buffer_.resize(offset_ - buffer_offset_);
     return std::nullopt;
   }
   offset_ += kHeaderSize + size;
+  last_sequence_ = event.worker_sequence();
   return event;
 }
 

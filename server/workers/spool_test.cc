@@ -6,10 +6,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/faulty_env.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -176,6 +178,119 @@ TEST_F(SpoolTest, RefusesAFileThatIsNoSpool) {
   WriteFile(path_, "something else");
   EXPECT_EQ(SpoolReader::Open(path_).status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(SpoolReader::Open(path_ + "2").status().code(), absl::StatusCode::kNotFound);
+}
+
+// A worker's use of its spool: it appends, says how training ended only when that is on the disk, and drops
+// what the daemon has. How far it came when something failed.
+struct Progress {
+  int64_t appended = 0;
+  int64_t synced = 0;
+  int64_t dropped = 0;
+};
+
+Progress UseSpool(RandomAccessEnv* env) {
+  Progress progress;
+  const auto writer = SpoolWriter::Create("/attempt/spool", env);
+  if (!writer.ok()) return progress;
+  const auto append = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      if (!(*writer)->Append(Event(progress.appended + 1)).ok()) return false;
+      ++progress.appended;
+    }
+    return true;
+  };
+  const auto sync = [&] {
+    if (!(*writer)->Sync().ok()) return false;
+    progress.synced = progress.appended;
+    return true;
+  };
+  // As the daemon acknowledges all but the last `kept`.
+  const auto drop = [&](int kept) {
+    SpoolReader reader(writer->get());
+    for (int64_t i = progress.dropped; i < progress.appended - kept; ++i) {
+      const auto event = reader.Next();
+      if (!event.ok() || !event->has_value()) return false;
+    }
+    // The daemon has them, whether the spool can be made shorter or not.
+    progress.dropped = progress.appended - kept;
+    return (*writer)->DropBefore(reader.offset()).ok();
+  };
+  append(3) && sync() && append(2) && drop(0) && append(4) && drop(2) && append(1) && sync() && drop(1) &&
+      append(2) && sync() && drop(0) && append(3) && sync();
+  return progress;
+}
+
+// Whether the process or the machine ends at any operation on files: what is read back is in order, without a
+// gap that the daemon does not fill, and has all that was said to be on the disk.
+TEST(SpoolCrashTest, AfterACrashAnywhereNothingIsMissing) {
+  FaultyEnv whole;
+  ASSERT_EQ(UseSpool(&whole).synced, 15);
+  int crashes = 0;
+  for (const auto unsynced :
+       {FaultyEnv::Unsynced::kKept, FaultyEnv::Unsynced::kLost, FaultyEnv::Unsynced::kSome}) {
+    for (int point = 0; point <= whole.changes(); ++point) {
+      for (uint64_t seed = 0; seed < (unsynced == FaultyEnv::Unsynced::kSome ? 200 : 1); ++seed) {
+        SCOPED_TRACE(absl::StrCat("ending ", static_cast<int>(unsynced), " at ", point, ", seed ", seed));
+        FaultyEnv env;
+        env.FailAfter(point);
+        const Progress progress = UseSpool(&env);
+        env.CutPower(unsynced, seed);
+        ++crashes;
+        // What the daemon has in the end: it takes the next number alone, and knows those that it has.
+        int64_t has = progress.dropped;
+        const auto reader = SpoolReader::Open("/attempt/spool", &env);
+        if (!reader.ok()) {
+          ASSERT_EQ(reader.status().code(), absl::StatusCode::kNotFound) << reader.status();
+        }
+        int64_t last = 0;
+        while (reader.ok()) {
+          const auto event = (*reader)->Next();
+          ASSERT_TRUE(event.ok()) << event.status();
+          if (!event->has_value()) break;
+          const int64_t sequence = (*event)->worker_sequence();
+          ASSERT_TRUE(last == 0 || sequence == last + 1) << sequence << " after " << last;
+          last = sequence;
+          ASSERT_LE(sequence, has + 1);
+          ASSERT_EQ((*event)->notice().message(), absl::StrCat("event ", sequence));
+          has = std::max(has, sequence);
+        }
+        ASSERT_GE(has, unsynced == FaultyEnv::Unsynced::kKept ? progress.appended : progress.synced);
+        ASSERT_LE(has, progress.appended + 1);
+      }
+    }
+  }
+  std::cout << whole.changes() + 1 << " points, " << crashes << " crashes\n";
+}
+
+// An operation that fails leaves the file as it was, and the next one goes on from there.
+TEST(SpoolCrashTest, AfterAFailureAnywhereItGoesOn) {
+  FaultyEnv whole;
+  UseSpool(&whole);
+  for (int point = 0; point < whole.changes(); ++point) {
+    SCOPED_TRACE(point);
+    FaultyEnv env;
+    env.FailOnceAfter(point, absl::ResourceExhaustedError("full"));
+    auto writer = SpoolWriter::Create("/attempt/spool", &env);
+    if (!writer.ok()) continue;
+    int64_t next = 1;
+    int64_t first = 1;
+    for (int round = 0; round < 6; ++round) {
+      for (int i = 0; i < 3; ++i) next += (*writer)->Append(Event(next)).ok() ? 1 : 0;
+      SpoolReader reader(writer->get());
+      ASSERT_TRUE(reader.Next().ok());
+      if ((*writer)->DropBefore(reader.offset()).ok()) ++first;
+      (*writer)->Sync().IgnoreError();
+    }
+    ASSERT_TRUE((*writer)->Sync().ok());
+    const auto reader = SpoolReader::Open("/attempt/spool", &env);
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    for (int64_t i = first; i < next; ++i) {
+      const auto event = (*reader)->Next();
+      ASSERT_TRUE(event.ok() && event->has_value());
+      ASSERT_EQ((*event)->worker_sequence(), i);
+    }
+    ASSERT_FALSE((*reader)->Next()->has_value());
+  }
 }
 
 }  // namespace

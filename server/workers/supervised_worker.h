@@ -43,9 +43,13 @@ struct SupervisedWorker {
   std::shared_ptr<WorkerSession> session;
   bool cancelling = false;
   bool pausing = false;
+  // Since when it is not heard of, where it was before; it comes back by itself where it can.
+  absl::Time silent_since = absl::InfiniteFuture();
   // It was told to go, and has so long; then it gets SIGTERM, and then SIGKILL.
   absl::Time terminate_at = absl::InfiniteFuture();
   absl::Time kill_at = absl::InfiniteFuture();
+  // The protocol that it speaks, where this daemon does not, and told it to go.
+  int32_t foreign_protocol = 0;
   // The supervisor killed it.
   bool killed = false;
   // When the monitor has to do something: launch, resolve, or settle once more.

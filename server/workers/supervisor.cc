@@ -27,6 +27,7 @@
 #include "server/workers/supervised_worker.h"
 #include "server/workers/worker_lock.h"
 #include "server/workers/worker_log.h"
+#include "server/workers/worker_protocol.h"
 
 namespace tandem {
 namespace {
@@ -67,6 +68,12 @@ std::string NameOf(const Worker& worker, int index) {
 }
 
 bool IsRunning(const std::unique_ptr<WorkerProcess>& process) { return process != nullptr; }
+
+// What is said of a worker whose protocol this daemon does not speak.
+std::string ForeignProtocol(int32_t protocol) {
+  return absl::StrCat("The worker was of another version of Tandem than the daemon: it speaks protocol ",
+                      protocol, ", and the daemon ", kOldestWorkerProtocol, " to ", kWorkerProtocol, ".");
+}
 
 void SignalAll(const Worker& worker, int signal) {
   for (const std::unique_ptr<WorkerProcess>& process : worker.processes) {
@@ -116,7 +123,8 @@ WorkerSupervisor::WorkerSupervisor(Options options, std::string socket_path, Job
                  .find_weights = options_.find_weights,
                  .silence_limit = options_.silence_limit,
                  .algorithms_folder = options_.state_folder,
-                 .gpu_uuids = options_.gpu_uuids}),
+                 .gpu_uuids = options_.gpu_uuids,
+                 .sandbox = options_.sandbox}),
       jobs_(jobs),
       wake_fd_(std::move(wake_fd)),
       folders_(options_.state_folder + "/jobs") {}
@@ -140,6 +148,11 @@ absl::Status WorkerSupervisor::Listen() {
   builder.AddListeningPort(UnixTarget(socket_path_), grpc::InsecureServerCredentials());
   builder.RegisterService(service_.get());
   builder.SetMaxReceiveMessageSize(64 << 20);
+  // A process that is stopped, or hangs as a whole, does not answer: then its stream ends.
+  const int half_limit = static_cast<int>(absl::ToInt64Milliseconds(options_.silence_limit / 2));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, half_limit);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, half_limit);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) {
     return absl::UnavailableError(absl::StrCat("cannot listen to workers on the Unix socket ", socket_path_));
@@ -322,13 +335,33 @@ absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
           absl::StrCat("attempt ", hello.attempt(), " is not the one at work on job ", hello.job_id()));
     }
     Worker& worker = *found->second;
+    const int32_t protocol = std::max(hello.protocol(), 1);
+    if (protocol < kOldestWorkerProtocol || protocol > kWorkerProtocol) {
+      worker.foreign_protocol = protocol;
+      worker.terminate_at = std::min(worker.terminate_at, MonotonicNow() + options_.exit_grace);
+      spdlog::warn("worker dismissed, as it is of another version job={} attempt={} pid={} protocol={}",
+                   hello.job_id(), hello.attempt(), hello.pid(), protocol);
+      Wake();
+      return absl::FailedPreconditionError(ForeignProtocol(protocol));
+    }
     spdlog::info("worker connected job={} attempt={} pid={}", worker.job_id, worker.attempt, hello.pid());
     former = std::exchange(worker.session, session);
+    worker.silent_since = absl::InfiniteFuture();
     if (worker.cancelling) session->Cancel();
     if (worker.pausing) session->Pause();
   }
   if (former != nullptr) former->Close();
   return absl::OkStatus();
+}
+
+void WorkerSupervisor::Leave(const std::string& job_id, const WorkerSession* session) {
+  {
+    MutexLock lock(&mutex_);
+    const auto found = workers_.find(job_id);
+    if (found == workers_.end() || found->second->session.get() != session) return;
+    found->second->silent_since = MonotonicNow();
+  }
+  Wake();
 }
 
 void WorkerSupervisor::BeginCancel(Worker& worker) {
@@ -443,6 +476,18 @@ absl::Time WorkerSupervisor::Attend() {
         worker->terminate_at = absl::InfiniteFuture();
         worker->kill_at = now + options_.kill_grace;
       }
+      // Of several, the others notice, and name it.
+      if (worker->workers == 1 && worker->silent_since + options_.silence_limit <= now) {
+        spdlog::warn("worker is silent, sending SIGKILL job={} attempt={}", job_id, worker->attempt);
+        if (worker->lost_message.empty() || worker->lost_message == kEndedUnwatched) {
+          worker->lost_message =
+              absl::StrCat("The worker was alive, and silent for more than ",
+                           absl::FormatDuration(options_.silence_limit), ", as if stopped; it was killed.");
+        }
+        SignalAll(*worker, SIGKILL);
+        worker->killed = true;
+        worker->silent_since = absl::InfiniteFuture();
+      }
       if (worker->kill_at <= now) {
         spdlog::warn("worker does not go, sending SIGKILL job={} attempt={}", job_id, worker->attempt);
         SignalAll(*worker, SIGKILL);
@@ -462,8 +507,9 @@ absl::Time WorkerSupervisor::Attend() {
   absl::Time next = absl::InfiniteFuture();
   for (const auto& [job_id, worker] : workers_) {
     next = std::min(next, worker->attend_at);
-    if (worker->phase == Worker::Phase::kRunning)
-      next = std::min({next, worker->terminate_at, worker->kill_at});
+    if (worker->phase != Worker::Phase::kRunning) continue;
+    next = std::min({next, worker->terminate_at, worker->kill_at});
+    if (worker->workers == 1) next = std::min(next, worker->silent_since + options_.silence_limit);
   }
   return next;
 }
@@ -501,15 +547,18 @@ void WorkerSupervisor::Resolve(const std::shared_ptr<Worker>& worker) {
 void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int index) {
   std::unique_ptr<WorkerProcess> process;
   bool killed;
+  int32_t foreign_protocol;
   {
     MutexLock lock(&mutex_);
     process = std::move(worker->processes[index]);
     killed = worker->killed;
+    foreign_protocol = worker->foreign_protocol;
   }
   const WorkerProcess::End end = process->Reap();
   spdlog::info("worker ended job={} attempt={} pid={}: it {}", worker->job_id, worker->attempt,
                process->pid(), DescribeEnd(end));
   NoteEnd(*worker, index, end, killed);
+  if (foreign_protocol != 0) worker->lost_message = ForeignProtocol(foreign_protocol);
   std::shared_ptr<WorkerSession> session;
   {
     MutexLock lock(&mutex_);

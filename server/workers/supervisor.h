@@ -20,6 +20,7 @@
 #include "server/jobs/job_observer.h"
 #include "server/scheduler/worker_starter.h"
 #include "server/workers/folder_remover.h"
+#include "server/workers/sandbox_options.h"
 #include "server/workers/unique_fd.h"
 #include "server/workers/worker_launcher.h"
 #include "server/workers/worker_session.h"
@@ -52,11 +53,14 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
     std::function<absl::StatusOr<std::string>(const v1::InitialWeights&)> find_weights;
     // The UUIDs of all GPUs that the daemon has, in the order of their indices.
     std::vector<std::string> gpu_uuids = {};
+    // How workers confine themselves.
+    SandboxOptions sandbox = {};
     // How long a worker may go on after it was told to stop, before it gets SIGTERM.
     absl::Duration cancel_grace = absl::Seconds(30);
     // How long a worker may go on after its job has ended, likewise.
     absl::Duration exit_grace = absl::Seconds(30);
-    // How long a worker may be silent to those that train a job with it before they give it up.
+    // How long a worker may be silent to those that train a job with it before they give it up. One that
+    // trains alone is killed when it has not answered for so long and then has not come back for as long.
     absl::Duration silence_limit = absl::Seconds(30);
     // From SIGTERM to SIGKILL.
     absl::Duration kill_grace = absl::Seconds(5);
@@ -106,6 +110,7 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
 
   absl::Status Admit(const internal::v1::Hello& hello,
                      const std::shared_ptr<WorkerSession>& session) override;
+  void Leave(const std::string& job_id, const WorkerSession* session) override;
 
   absl::Status Listen();
   void Adopt(const v1::Job& job);

@@ -29,6 +29,28 @@ TEST_F(SupervisorRestartTest, TheNextDaemonAdoptsARunningWorker) {
   EXPECT_TRUE(IsGone(pid));
 }
 
+TEST_F(SupervisorRestartTest, AWorkerOfThePreviousVersionIsAdopted) {
+  // It does not say which.
+  const std::string id = daemon_->Run("protocol 0");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  const pid_t pid = daemon_->WorkerPid(id);
+  Restart();
+  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(daemon_->WorkerPid(id), pid);
+  daemon_->Cancel(id);
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(SupervisorRestartTest, AWorkerOfAVersionThatIsNotSpokenIsEnded) {
+  const std::string id = daemon_->Run("protocol 99");
+  const v1::Job job = daemon_->WaitForEnd(id);
+  // As any that is lost: started again from its checkpoint, where the job allows it.
+  EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
+  EXPECT_NE(job.message().find("another version of Tandem"), std::string::npos) << job.message();
+  EXPECT_NE(job.message().find("protocol 99"), std::string::npos) << job.message();
+  EXPECT_EQ(daemon_->WorkerPid(id), 0);
+}
+
 TEST_F(SupervisorRestartTest, TheNextDaemonSeesAnAdoptedWorkerDie) {
   const std::string id = daemon_->Run("parent");
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));

@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/socket_path.h"
@@ -106,6 +107,34 @@ TEST_F(SupervisorTest, AKilledWorkerFailsItsJob) {
   EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
   EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
   EXPECT_TRUE(absl::StrContains(job.message(), "SIGKILL")) << job.message();
+}
+
+// It hangs as a whole: nothing but silence says so.
+TEST_F(SupervisorTest, AStoppedWorkerIsKilledAndItsJobTold) {
+  silence_limit_ = absl::Seconds(1);
+  Restart();
+  const std::string id = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  const pid_t pid = daemon_->WorkerPid(id);
+  kill(pid, SIGSTOP);
+  const v1::Job job = daemon_->WaitForEnd(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
+  EXPECT_TRUE(absl::StrContains(job.message(), "silent for more than 1s")) << job.message();
+  EXPECT_TRUE(IsGone(pid));
+  EXPECT_EQ(daemon_->released().back(), id + "/1");
+}
+
+TEST_F(SupervisorTest, AWorkerWithNothingToSayIsNotSilent) {
+  silence_limit_ = absl::Seconds(4);
+  Restart();
+  const std::string id = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  // It answers all the time.
+  absl::SleepFor(2 * silence_limit_);
+  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
+  daemon_->Cancel(id);
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
 }
 
 TEST_F(SupervisorTest, NothingOfADeadJobSurvives) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -122,6 +123,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::LaunchOne(
   WorkerProcess::Command command;
   command.program = options_.worker_program;
   command.arguments = {"--launch", launch_path, "--lock-fd", absl::StrCat(WorkerLock::kInheritedFd)};
+  AddSandboxArguments(options_.sandbox, &command.arguments);
   command.environment = WorkerEnvironment(
       {launch.devices().begin() + worker * ranks, launch.devices().begin() + (worker + 1) * ranks},
       options_.algorithms_folder, options_.gpu_uuids);
@@ -146,6 +148,9 @@ absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> WorkerLauncher::Laun
     if (worker < workers) locks.push_back(std::move(lock));
   }
   TANDEM_RETURN_IF_ERROR(MakeFolder(folder.AttemptFolder(job.attempt())));
+  // What workers make durable in them is no use where the folders themselves are lost with the machine.
+  TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(folder.path()));
+  TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(std::filesystem::path(folder.path()).parent_path()));
   TANDEM_ASSIGN_OR_RETURN(internal::v1::WorkerLaunch launch, MakeLaunch(job, devices));
 
   std::vector<std::unique_ptr<WorkerProcess>> processes;

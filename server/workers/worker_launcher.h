@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/workers/sandbox_options.h"
 #include "server/workers/worker_lock.h"
 #include "server/workers/worker_process.h"
 #include "tandem/internal/v1/worker.pb.h"
@@ -35,6 +36,8 @@ class WorkerLauncher {
     std::string algorithms_folder = {};
     // The UUIDs of all GPUs that the daemon has, in the order of their indices.
     std::vector<std::string> gpu_uuids = {};
+    // How workers confine themselves.
+    SandboxOptions sandbox = {};
   };
 
   explicit WorkerLauncher(Options options) : options_(std::move(options)) {}

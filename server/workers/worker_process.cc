@@ -195,6 +195,8 @@ std::string DescribeEnd(const WorkerProcess::End& end) {
       return text + ": the daemon had dismissed it";
     case kWorkerDeviceFailed:
       return text + ": CUDA failed on its GPU";
+    case kWorkerNotConfined:
+      return text + ": it could not be confined; its log says why";
     case kWorkerGroupFailed:
       return text + ": training could not go on";
     default:

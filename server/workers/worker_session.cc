@@ -193,8 +193,13 @@ void WorkerSession::OnCancel() {
 
 void WorkerSession::OnDone() {
   std::shared_ptr<WorkerSession> self;
-  MutexLock lock(&mutex_);
-  self = std::move(self_);
+  std::string job_id;
+  {
+    MutexLock lock(&mutex_);
+    self = std::move(self_);
+    job_id = job_id_;
+  }
+  if (!job_id.empty()) host_->Leave(job_id, this);
 }
 
 }  // namespace tandem

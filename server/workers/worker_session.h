@@ -27,6 +27,8 @@ class WorkerSessionHost {
   // A worker said hello. Where this returns an error, it is dismissed with the error's message.
   virtual absl::Status Admit(const internal::v1::Hello& hello,
                              const std::shared_ptr<WorkerSession>& session) = 0;
+  // The stream on which a worker said hello is over.
+  virtual void Leave(const std::string& job_id, const WorkerSession* session) = 0;
 };
 
 // One stream from a worker: its events go to the JobMachine in batches, one batch at a time, and are

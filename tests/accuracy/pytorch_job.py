@@ -7,9 +7,10 @@
 
 The job says all there is to the recipe, with its defaults filled in by the daemon, so that both sides train the same
 thing: layers and how their weights start, batches (the last, short one too), optimizer, schedule, normalisation,
-augmentation, averaging of parameters, and precision (bfloat16 is autocast). Random numbers are PyTorch's own: results
-are compared by their means over seeds. What this program does not know it refuses by name. With all_reduce one replica
-stands for all of them, as sums over replicas are sums over the batch; only batch norm would notice, and is refused.
+augmentation, averaging of parameters, batch norm's statistics and precision (bfloat16 is autocast). Random numbers are
+PyTorch's own: results are compared by their means over seeds. What this program does not know it refuses by name. With
+all_reduce one replica stands for all of them, as sums over replicas are sums over the batch; only batch norm would
+notice, and is refused.
 
 With --device=cuda all images are kept on the GPU. float32 is computed in full there too: TF32 is off.
 
@@ -29,6 +30,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.optim.swa_utils import update_bn
 
 
 def settings(message, *known, **fixed):
@@ -248,6 +250,13 @@ def translate(images, spec):
 AUGMENTATIONS = {"horizontal_flip": flip, "translation": translate}
 
 
+def augment(images, augmentations):
+    for augmentation in augmentations:
+        name, how = kind_of(augmentation)
+        images = AUGMENTATIONS[name](images, how)
+    return images
+
+
 def make_normalize(spec, images):
     settings(spec, "scale", "mean", "standard_deviation", "from_data")
     scale = spec.get("scale", 1 / 255)
@@ -276,10 +285,16 @@ def main():
     seed = int(training.get("seed", 0)) if args.seed is None else args.seed
     batch = int(training["global_batch_size"])
     settings(training, "loss", "optimizer", "schedule", "global_batch_size", "epochs", "seed", "precision", "report",
-             "metrics", "validation", "validation_batch_size", "best_model", shuffle=True, accumulation_steps="1")
+             "metrics", "validation", "validation_batch_size", "best_model", "batch_norm_statistics", shuffle=True,
+             accumulation_steps="1")
     settings(training["loss"], "softmax_cross_entropy")
     settings(training["loss"]["softmax_cross_entropy"], label_smoothing=0)
     settings(dataset, "name", "normalization", "augmentation")
+    augmentations = dataset.get("augmentation", [])
+    statistics = training.get("batch_norm_statistics", "BATCH_NORM_STATISTICS_RUNNING")
+    population = statistics == "BATCH_NORM_STATISTICS_POPULATION"
+    if not population and statistics not in ("BATCH_NORM_STATISTICS_RUNNING", "BATCH_NORM_STATISTICS_UNSPECIFIED"):
+        sys.exit(f"{statistics} is not known here")
     bfloat16 = training.get("precision") == "PRECISION_BFLOAT16"
 
     torch.set_num_threads(args.threads)
@@ -304,7 +319,7 @@ def main():
     autocast = torch.autocast(args.device, torch.bfloat16, enabled=bfloat16)
     started = time.monotonic()
     accuracies, losses = [], []
-    for _ in range(epochs):
+    for epoch in range(1, epochs + 1):
         # Left on the device: reading it at each step would wait for each.
         total = torch.zeros((), dtype=torch.float64, device=args.device)
         batches = torch.randperm(len(images), device=args.device).split(batch)
@@ -313,10 +328,7 @@ def main():
                 if len(chosen) == 0:
                     continue
                 replica.train()
-                x = images[chosen]
-                for augmentation in dataset.get("augmentation", []):
-                    name, how = kind_of(augmentation)
-                    x = AUGMENTATIONS[name](x, how)
+                x = augment(images[chosen], augmentations)
                 with autocast:
                     loss = F.cross_entropy(replica(normalize(x)), classes[chosen])
                 optimizer.zero_grad()
@@ -327,6 +339,13 @@ def main():
                 average(nets, optimizers, averaging.get("average_optimizer_state", True))
         for schedule in schedules:
             schedule.step()
+        if population and epoch == epochs:
+            # The samples once more, in batches as in training. Each batch counts the same here, the short one at the
+            # end too; Tandem counts samples.
+            parts = [part for whole in torch.randperm(len(images), device=args.device).split(batch)
+                     for part in whole.tensor_split(len(nets)) if len(part)]
+            with autocast:
+                update_bn((normalize(augment(images[part], augmentations)) for part in parts), net)
         net.eval()
         right = torch.zeros((), dtype=torch.int64, device=args.device)
         with torch.no_grad(), autocast:

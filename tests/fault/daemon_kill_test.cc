@@ -8,22 +8,20 @@
 
 #include <cstdint>
 #include <iostream>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/fault/daemon_fixture.h"
+#include "tests/fault/flags.h"
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/daemon_process.h"
 #include "tests/integration/job_specs.h"
-#include "tests/integration/programs.h"
-#include "tests/integration/scratch_folder.h"
 #include "tests/integration/stored_log.h"
 #include "tests/integration/watcher.h"
 
@@ -43,17 +41,12 @@ struct Flags {
 
 constexpr absl::Duration kPatience = absl::Minutes(5);
 
-class DaemonKillTest : public ::testing::Test {
+class DaemonKillTest : public DaemonFixture {
  protected:
-  DaemonKillTest() : daemon_({.state_folder = scratch_.File("state"), .cpu_devices = 1}) {
-    rounds_ = flags.rounds != 0 ? flags.rounds : RunsWhole() ? 20 : 6;
-    if (flags.steps == 0) flags.steps = RunsWhole() ? 6000 : 2100;
-    const int64_t seed = flags.seed != 0 ? flags.seed : std::random_device()();
-    random_.seed(seed);
-    std::cout << "Moments follow --seed=" << seed << ", " << rounds_ << " rounds\n";
+  DaemonKillTest() : DaemonFixture(flags.seed, /*cpu_devices=*/1) {
+    rounds_ = static_cast<int>(Amount(flags.rounds, /*sample=*/6, /*whole=*/20));
+    flags.steps = Amount(flags.steps, /*sample=*/2100, /*whole=*/6000);
   }
-
-  int Random(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
 
   std::string Submit() {
     std::string json;
@@ -132,10 +125,7 @@ class DaemonKillTest : public ::testing::Test {
     logs_.emplace_back(job, seen);
   }
 
-  ScratchFolder scratch_;
-  DaemonProcess daemon_;
   Cli cli_{scratch_};
-  std::mt19937_64 random_;
   int rounds_ = 0;
   // Moments of the kills during the present job; number of those during jobs before it.
   std::vector<absl::Time> kills_;
@@ -144,8 +134,6 @@ class DaemonKillTest : public ::testing::Test {
 };
 
 TEST_F(DaemonKillTest, NoEventIsLostOrDoubled) {
-  const absl::Status started = daemon_.Start();
-  ASSERT_TRUE(started.ok()) << started;
   cli_.Use(daemon_);
   // One job mostly lasts for all rounds; on a machine that trains faster than it starts daemons it takes
   // more.
@@ -175,8 +163,6 @@ TEST_F(DaemonKillTest, NoEventIsLostOrDoubled) {
 
 // Around a job's start there is more to lose: the job itself, its lease, a worker that has just been started.
 TEST_F(DaemonKillTest, AcceptedJobsTrainOnce) {
-  const absl::Status started = daemon_.Start();
-  ASSERT_TRUE(started.ok()) << started;
   Api api(daemon_);
   std::vector<std::string> jobs;
   for (int round = 0; round < rounds_; ++round) {
@@ -197,26 +183,11 @@ TEST_F(DaemonKillTest, AcceptedJobsTrainOnce) {
   }
 }
 
-bool ParseFlags(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::vector<std::string> parts = absl::StrSplit(argv[i], '=');
-    int64_t* const flag = parts[0] == "--rounds"  ? &flags.rounds
-                          : parts[0] == "--seed"  ? &flags.seed
-                          : parts[0] == "--steps" ? &flags.steps
-                                                  : nullptr;
-    if (flag == nullptr || parts.size() != 2 || !absl::SimpleAtoi(parts[1], flag)) {
-      std::cerr << "what is " << argv[i] << "? There are --rounds=N, --seed=N and --steps=N\n";
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 }  // namespace tandem::testing
 
 int main(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
-  if (!tandem::testing::ParseFlags(argc, argv)) return 2;
-  return RUN_ALL_TESTS();
+  auto& flags = tandem::testing::flags;
+  return tandem::testing::RunTests(
+      argc, argv, {{"rounds", &flags.rounds}, {"seed", &flags.seed}, {"steps", &flags.steps}});
 }

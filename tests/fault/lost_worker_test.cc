@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <iostream>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -18,10 +17,11 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fault/daemon_fixture.h"
+#include "tests/fault/flags.h"
 #include "tests/integration/api.h"
 #include "tests/integration/daemon_process.h"
 #include "tests/integration/job_specs.h"
-#include "tests/integration/programs.h"
 #include "tests/integration/scratch_folder.h"
 
 namespace tandem::testing {
@@ -43,29 +43,20 @@ constexpr absl::Duration kSilenceLimit = absl::Seconds(5);
 constexpr absl::Duration kSlack = absl::Seconds(20);
 constexpr absl::Duration kPatience = absl::Minutes(3);
 
-class LostWorkerTest : public ::testing::Test {
+class LostWorkerTest : public DaemonFixture {
  protected:
   LostWorkerTest()
-      : daemon_({.state_folder = scratch_.File("state"),
-                 .cpu_devices = 2,
-                 .extra_arguments = {"--worker-silence-limit", absl::FormatDuration(kSilenceLimit)}}) {
-    const int64_t seed = flags.seed != 0 ? flags.seed : std::random_device()();
-    random_.seed(seed);
-    std::cout << "Moments follow --seed=" << seed << "\n";
-  }
+      : DaemonFixture(flags.seed, /*cpu_devices=*/2,
+                      {"--worker-silence-limit", absl::FormatDuration(kSilenceLimit)}) {}
 
-  void SetUp() override {
-    const absl::Status started = daemon_.Start();
-    ASSERT_TRUE(started.ok()) << started;
-  }
-
-  int Random(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
-
-  // Of two workers; it fails with one of them.
+  // Of two workers; it fails with one of them. In many buckets, so that a worker is often lost while some go
+  // on.
   static v1::JobSpec TwoWorkers(v1::JobSpec spec) {
     spec.set_max_restarts(0);
     spec.mutable_replicas()->set_count(2);
     spec.mutable_replicas()->set_workers(2);
+    spec.mutable_replicas()->mutable_all_reduce()->set_bucket_bytes(1);
+    spec.mutable_replicas()->mutable_all_reduce()->set_first_bucket_bytes(1);
     return spec;
   }
 
@@ -102,10 +93,6 @@ class LostWorkerTest : public ::testing::Test {
     return absl::StrContains(message, absl::StrCat("rank ", worker, " of 2 (worker ", worker, ")")) ||
            absl::StrContains(message, absl::StrCat("Worker ", worker, " of 2 (rank ", worker, ")"));
   }
-
-  ScratchFolder scratch_;
-  DaemonProcess daemon_;
-  std::mt19937_64 random_;
 };
 
 TEST_F(LostWorkerTest, TwoWorkersTrainLikeOne) {
@@ -156,7 +143,7 @@ TEST_F(LostWorkerTest, TheDaemonMayDie) {
 
 TEST_F(LostWorkerTest, OneThatIsLostIsNamedInTime) {
   Api api(daemon_);
-  const int64_t rounds = flags.rounds != 0 ? flags.rounds : RunsWhole() ? 20 : 3;
+  const int64_t rounds = Amount(flags.rounds, /*sample=*/3, /*whole=*/20);
   for (int64_t round = 0; round < rounds; ++round) {
     const std::string job = api.Create(TwoWorkers(LongJob(100000))).name();
     WaitForStep(job, Random(1, 60));
@@ -187,25 +174,10 @@ TEST_F(LostWorkerTest, WhatCannotBeShared) {
   EXPECT_THAT(api.TryCreate(spec).error_message(), HasSubstr("replicas.workers"));
 }
 
-bool ParseFlags(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::vector<std::string> parts = absl::StrSplit(argv[i], '=');
-    int64_t* const flag = parts[0] == "--rounds" ? &flags.rounds
-                          : parts[0] == "--seed" ? &flags.seed
-                                                 : nullptr;
-    if (flag == nullptr || parts.size() != 2 || !absl::SimpleAtoi(parts[1], flag)) {
-      std::cerr << "what is " << argv[i] << "? There are --rounds=N and --seed=N\n";
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 }  // namespace tandem::testing
 
 int main(int argc, char** argv) {
-  ::testing::InitGoogleMock(&argc, argv);
-  if (!tandem::testing::ParseFlags(argc, argv)) return 2;
-  return RUN_ALL_TESTS();
+  auto& flags = tandem::testing::flags;
+  return tandem::testing::RunTests(argc, argv, {{"rounds", &flags.rounds}, {"seed", &flags.seed}});
 }

@@ -9,24 +9,22 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fault/daemon_fixture.h"
+#include "tests/fault/flags.h"
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/daemon_process.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"
-#include "tests/integration/programs.h"
 #include "tests/integration/scratch_folder.h"
 #include "tests/integration/watcher.h"
 
@@ -47,21 +45,14 @@ struct Flags {
 
 constexpr absl::Duration kPatience = absl::Minutes(5);
 
-class RestartTest : public ::testing::Test {
+class RestartTest : public DaemonFixture {
  protected:
-  RestartTest() : daemon_({.state_folder = scratch_.File("state"), .cpu_devices = 2}) {
-    const int64_t seed = flags.seed != 0 ? flags.seed : std::random_device()();
-    random_.seed(seed);
-    std::cout << "Moments follow --seed=" << seed << "\n";
-  }
+  RestartTest() : DaemonFixture(flags.seed, /*cpu_devices=*/2) {}
 
   void SetUp() override {
-    const absl::Status started = daemon_.Start();
-    ASSERT_TRUE(started.ok()) << started;
-    cli_.Use(daemon_);
+    DaemonFixture::SetUp();
+    if (!HasFatalFailure()) cli_.Use(daemon_);
   }
-
-  int Random(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
 
   // A hundred steps an epoch of a few milliseconds each, on two replicas, with all that is random.
   static v1::JobSpec Job(int64_t steps, bool averaging, int workers = 1) {
@@ -98,15 +89,12 @@ class RestartTest : public ::testing::Test {
         kPatience);
   }
 
-  ScratchFolder scratch_;
-  DaemonProcess daemon_;
   Cli cli_{scratch_};
-  std::mt19937_64 random_;
 };
 
 TEST_F(RestartTest, AJobGoesOnByItselfToTheSameBits) {
   Api api(daemon_);
-  const int64_t kills = flags.kills != 0 ? flags.kills : RunsWhole() ? 20 : 2;
+  const int64_t kills = Amount(flags.kills, /*sample=*/2, /*whole=*/20);
   for (const auto& [averaging, workers] : {std::pair(false, 1), std::pair(true, 1), std::pair(false, 2)}) {
     const v1::JobSpec spec = Job(std::max<int64_t>(300, 100 * kills), averaging, workers);
     const std::string whole = api.Create(spec).name();
@@ -239,23 +227,10 @@ TEST_F(RestartTest, AForkDoesWhatTheOtherJobDid) {
   EXPECT_EQ(longer.summary().steps(), 300);
 }
 
-bool ParseFlags(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::vector<std::string> parts = absl::StrSplit(argv[i], '=');
-    int64_t* const flag = parts[0] == "--kills" ? &flags.kills : parts[0] == "--seed" ? &flags.seed : nullptr;
-    if (flag == nullptr || parts.size() != 2 || !absl::SimpleAtoi(parts[1], flag)) {
-      std::cerr << "what is " << argv[i] << "? There are --kills=N and --seed=N\n";
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 }  // namespace tandem::testing
 
 int main(int argc, char** argv) {
-  ::testing::InitGoogleMock(&argc, argv);
-  if (!tandem::testing::ParseFlags(argc, argv)) return 2;
-  return RUN_ALL_TESTS();
+  auto& flags = tandem::testing::flags;
+  return tandem::testing::RunTests(argc, argv, {{"kills", &flags.kills}, {"seed", &flags.seed}});
 }

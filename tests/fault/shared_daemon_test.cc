@@ -3,38 +3,32 @@
 // users get equal parts of the devices' time, and nothing is left over.
 //
 //   bazel test //tests/fault:shared_daemon_test --test_arg=--jobs=200 --test_arg=--seed=7
-#include <dirent.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/fault/daemon_fixture.h"
+#include "tests/fault/flags.h"
 #include "tests/integration/api.h"
 #include "tests/integration/daemon_process.h"
+#include "tests/integration/holdings.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"
-#include "tests/integration/programs.h"
-#include "tests/integration/scratch_folder.h"
 
 namespace tandem::testing {
 namespace {
@@ -52,44 +46,11 @@ constexpr absl::Duration kPatience = absl::Minutes(40);
 // Bytes that the daemon may hold more than before: caches of the allocator and of the database.
 constexpr int64_t kMemorySlack = 64 << 20;
 
-// What the daemon's process holds.
-struct Holdings {
-  int files = 0;
-  int sockets = 0;
-  int64_t memory_bytes = 0;
-};
-
-Holdings HoldingsOf(pid_t pid) {
-  Holdings holdings;
-  const std::string folder = absl::StrCat("/proc/", pid, "/fd");
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    ++holdings.files;
-    const std::string target = std::filesystem::read_symlink(entry.path(), error).string();
-    if (absl::StartsWith(target, "socket:")) ++holdings.sockets;
-  }
-  std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
-  std::string line;
-  while (std::getline(status, line)) {
-    int64_t kilobytes = 0;
-    const std::vector<std::string> words = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-    if (words.size() > 1 && words[0] == "VmRSS:" && absl::SimpleAtoi(words[1], &kilobytes)) {
-      holdings.memory_bytes = kilobytes * 1024;
-    }
-  }
-  return holdings;
-}
-
-class SharedDaemonTest : public ::testing::Test {
+class SharedDaemonTest : public DaemonFixture {
  protected:
-  SharedDaemonTest() : daemon_({.state_folder = scratch_.File("state"), .cpu_devices = 2}) {
-    if (flags.jobs == 0) flags.jobs = RunsWhole() ? 200 : 24;
-    const int64_t seed = flags.seed != 0 ? flags.seed : std::random_device()();
-    random_.seed(seed);
-    std::cout << "What happens when follows --seed=" << seed << ", " << flags.jobs << " jobs\n";
+  SharedDaemonTest() : DaemonFixture(flags.seed, /*cpu_devices=*/2) {
+    flags.jobs = Amount(flags.jobs, /*sample=*/24, /*whole=*/200);
   }
-
-  int Random(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
 
   v1::JobSpec NextJob() {
     v1::JobSpec spec =
@@ -181,10 +142,7 @@ class SharedDaemonTest : public ::testing::Test {
     return worst;
   }
 
-  ScratchFolder scratch_;
-  DaemonProcess daemon_;
   std::unique_ptr<Api> admin_;
-  std::mt19937_64 random_;
   std::set<std::string> cancelled_;
   std::map<std::string, double> seconds_;
   int pauses_ = 0;
@@ -193,8 +151,6 @@ class SharedDaemonTest : public ::testing::Test {
 };
 
 TEST_F(SharedDaemonTest, AllEndWellGetFairSharesAndLeaveNothing) {
-  const absl::Status started = daemon_.Start();
-  ASSERT_TRUE(started.ok()) << started;
   admin_ = std::make_unique<Api>(daemon_);
   std::vector<std::unique_ptr<Api>> users;
   for (int user = 0; user < kUsers; ++user) {
@@ -270,23 +226,10 @@ TEST_F(SharedDaemonTest, AllEndWellGetFairSharesAndLeaveNothing) {
   EXPECT_TRUE(daemon_.Processes().empty());
 }
 
-bool ParseFlags(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::vector<std::string> parts = absl::StrSplit(argv[i], '=');
-    int64_t* const flag = parts[0] == "--jobs" ? &flags.jobs : parts[0] == "--seed" ? &flags.seed : nullptr;
-    if (flag == nullptr || parts.size() != 2 || !absl::SimpleAtoi(parts[1], flag)) {
-      std::cerr << "what is " << argv[i] << "? There are --jobs=N and --seed=N\n";
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 }  // namespace tandem::testing
 
 int main(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
-  if (!tandem::testing::ParseFlags(argc, argv)) return 2;
-  return RUN_ALL_TESTS();
+  auto& flags = tandem::testing::flags;
+  return tandem::testing::RunTests(argc, argv, {{"jobs", &flags.jobs}, {"seed", &flags.seed}});
 }

@@ -34,6 +34,7 @@ constexpr char kPlain[] = R"(
     metrics: [METRIC_ACCURACY, METRIC_AUC]
     early_stopping { metric: "accuracy" patience: 2 }
     weight_average {}
+    batch_norm_statistics: BATCH_NORM_STATISTICS_POPULATION
   }
   replicas { count: 2 worker_load: [1, 0.5] parameter_averaging { every_iterations: 2 } }
   checkpoints { every_steps: 3 }

@@ -82,6 +82,7 @@ def main():
     parser.add_argument("--golden-data")
     parser.add_argument("--described")
     parser.add_argument("--limit", type=float, default=24 * 3600)
+    parser.add_argument("--step-limit", type=float)
     parser.add_argument("--networks", default=",".join(speed.BATCHES))
     parser.add_argument("--dtypes", default="float32,bfloat16")
     parser.add_argument("--tf32", action=argparse.BooleanOptionalAction, default=True)
@@ -89,7 +90,7 @@ def main():
     parser.add_argument("--filter")
     parser.add_argument("--bench-option", action="append", default=[])
     args = parser.parse_args()
-    report = Report(args.out, args.limit)
+    report = Report(args.out, args.limit, args.step_limit)
     with tempfile.TemporaryDirectory() as cache:
         setting = Setting(args, cache)
         for name in args.parts or PARTS:

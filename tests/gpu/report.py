@@ -58,10 +58,12 @@ class Step:
 
 
 class Report:
-    def __init__(self, folder, limit):
+    def __init__(self, folder, limit, step_limit=None):
+        """`limit`: seconds for all steps; `step_limit`: for each, in place of what it is given."""
         os.makedirs(folder, exist_ok=True)
         self.folder = os.path.abspath(folder)
         self.end = time.monotonic() + limit
+        self.step_limit = step_limit
         self.lock = threading.RLock()
         self.steps = []
         self.facts = {"started": time.strftime("%FT%TZ", time.gmtime()), "command": sys.argv}
@@ -70,6 +72,7 @@ class Report:
 
     def run(self, part, name, command, limit, environment=None, folder=None, judge=None):
         """Runs a command. `judge` takes its Step and returns what to add to the report; it may hold "failed": a reason."""
+        limit = self.step_limit or limit
         left = self.end - time.monotonic()
         if left < 1:
             self.add(part, name, "not begun", 0, {"failed": "no time was left"})

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """What run.sh makes of steps that fail, hang or say something unexpected: needs no GPU."""
 import json
+import lzma
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import gpu_tests
+import job_checks
 import speed
 from report import Report, Step
 
@@ -91,6 +95,65 @@ class ReportTest(unittest.TestCase):
             with open(path, "w") as f:
                 json.dump({"testsuites": [{"testsuite": chosen}]}, f)
             self.assertEqual(judge(Step(0, 1, "")).get("failed"), wanted)
+
+    def test_a_limit_for_each_step(self):
+        self.report.step_limit = 0.5
+        self.report.run("part", "slow", PYTHON + ["import time; time.sleep(60)"], 30)
+        self.assertIn("ran past", self.kept()[0]["failed"])
+
+    def test_suites(self):
+        listing = ("Running main() from gmock_main.cc\nSKIPPED: nothing. \nA/Suite.\n  First/0  # GetParam() = x\n"
+                   "  Second/0\nEmpty.\nB.\n  Third\n")
+        self.assertEqual(gpu_tests.suites_of(listing), {"A/Suite": ["First/0", "Second/0"], "B": ["Third"]})
+
+    def test_sanitize_takes_a_suite_at_a_time(self):
+        program = os.path.join(self.folder.name, "tests/engine/backends/cuda/conformance_test")
+        os.makedirs(os.path.dirname(program))
+        tools = os.path.join(self.folder.name, "tools")
+        os.makedirs(tools)
+        # Programs that say what they were called with.
+        with open(program, "w") as f:
+            f.write("#!/bin/sh\nprintf 'A.\\n  One\\n  Two\\nB.\\n  Three\\n'\n")
+        with open(os.path.join(tools, "compute-sanitizer"), "w") as f:
+            f.write("#!/bin/sh\necho \"$@\"\n")
+        for path in (program, os.path.join(tools, "compute-sanitizer")):
+            os.chmod(path, 0o755)
+        setting = unittest.mock.Mock(plans={"PATH": tools + ":" + os.environ["PATH"]})
+        setting.args.filter = None
+        setting.program = lambda path: os.path.join(self.folder.name, path)
+        gpu_tests.sanitize(setting, self.report)
+        steps = self.kept()
+        self.assertEqual([step["step"] for step in steps],
+                         ["suites"] + [f"{tool} {suite}" for tool in gpu_tests.TOOLS for suite in "AB"])
+        self.assertEqual((steps[0]["result"], steps[0]["suites"]), ("ok", 2))
+        self.report.log.flush()
+        with open(os.path.join(self.folder.name, "log.txt")) as f:
+            log = f.read()
+        self.assertIn("--tool racecheck", log)
+        self.assertIn("--gtest_filter=A.One:A.Two\n", log)
+
+    def test_data_sets_are_laid_out_as_the_daemon_has_them(self):
+        data = os.path.join(self.folder.name, "sets")
+        os.makedirs(os.path.join(data, "cifar-10"))
+        os.makedirs(os.path.join(data, "mnist"))
+        inner = os.path.join(self.folder.name, "test_batch.bin")
+        for path in (inner, os.path.join(data, "mnist/images.gz")):
+            with open(path, "w") as f:
+                f.write("bytes")
+        with tarfile.open(os.path.join(data, "cifar-10/cifar-10-binary.tar.gz"), "w:gz") as archive:
+            archive.add(inner, "cifar-10-batches-bin/test_batch.bin")
+        with lzma.open(os.path.join(data, "cifar-10/data_batch_1.bin.xz"), "w") as f:
+            f.write(b"first")
+        setting = unittest.mock.Mock(data=[data], examples="examples")
+        setting.program = lambda path: os.path.join(self.folder.name, path)
+        place = os.path.join(self.folder.name, "laid")
+        environment = job_checks.programs_as_built(setting, place)
+        self.assertEqual(sorted(os.listdir(environment["TANDEM_DATA"] + "/cifar-10")),
+                         ["data_batch_1.bin", "test_batch.bin"])
+        names = list(job_checks.cases(setting, self.report, "jobs", place))
+        self.assertEqual(names, ["lenet-mnist", "matlab-cifar-10"])
+        self.assertEqual({step["step"] for step in self.kept()},
+                         {"lenet-fashion-mnist", "lenet-fashion-mnist-mxnet", "resnet18-fashion-mnist"})
 
     def test_kernels(self):
         judged = speed.judge_kernels(Step(0, 1, LAUNCHES))

@@ -6,11 +6,13 @@
 #   --out DIR          where report.json, summary.txt and log.txt go (default: gpu-report); they are kept up to date, so
 #                      that they also say what was done where this is stopped
 #   --bundle DIR       the unpacked bundle whose programs are run (default: the one that this stands in)
-#   --data DIR         a folder with data sets as subfolders mnist and fashion-mnist (IDX files, plain, .gz or .xz); may be
-#                      given several times (default: /usr/share/datasets)
+#   --data DIR         a folder with data sets as subfolders mnist and fashion-mnist (IDX files, plain, .gz or .xz) and
+#                      cifar-10 (binary files, plain or .xz, or their .tar.gz); may be given several times (default:
+#                      /usr/share/datasets). Cases whose data is in none are left out
 #   --golden-data DIR  the golden cases (default: tests/golden/data)
 #   --described DIR    jobs as `tests/accuracy/examples.sh --describe` writes them: accuracy needs no bundle then
 #   --limit SECONDS    begins no step after this time, and ends the one that runs
+#   --step-limit SECONDS  for each step, in place of its own (of sanitize: an hour for a tool and suite)
 #   --networks LIST    of bench, kernels and the peers (default: lenet,resnet18,matlab-cifar)
 #   --dtypes LIST      likewise: float32, bfloat16, float16 (default: float32,bfloat16)
 #   --no-tf32          float32 without TF32 there, on both sides

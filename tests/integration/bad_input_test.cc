@@ -130,6 +130,28 @@ TEST_F(BadInputTest, YamlTypo) {
   ExpectRefused("", {"bad.yaml"});
 }
 
+// A user whose quota is one device, and a queue of one job: the job could never run, and a sweep would wait
+// with too many.
+TEST_F(BadInputTest, MoreThanAUsersQuota) {
+  const CliResult token =
+      cli_.Run({"tokens", "create", "ann", "--max-devices", "1", "--max-queued-jobs", "1"});
+  ASSERT_EQ(token.exit_code, 0) << token;
+  Cli ann(*scratch_);
+  ann.Use(*daemon_);
+  ann.SetEnvironment("TANDEM_TOKEN_FILE", scratch_->Write("ann-token", token.out));
+  const std::string job = scratch_->Write("ann.yaml", kJob);
+  CliResult refused = ann.Run({"submit", job});
+  EXPECT_EQ(refused.exit_code, 2) << refused;
+  EXPECT_THAT(refused.err, HasSubstr("spec.replicas"));
+  EXPECT_THAT(refused.err, HasSubstr("the quota of \"ann\" is 1"));
+  EXPECT_THAT(refused.err, HasSubstr("Ask for fewer replicas"));
+  refused = ann.Run({"sweep", job, "--set", "replicas.count=1", "--grid", "training.epochs=1,2"});
+  EXPECT_EQ(refused.exit_code, 2) << refused;
+  EXPECT_THAT(refused.err, HasSubstr("the quota is 1"));
+  EXPECT_THAT(refused.err, HasSubstr("this would add 2"));
+  EXPECT_EQ(cli_.Run({"tokens", "revoke", "ann"}).exit_code, 0);
+}
+
 TEST_F(BadInputTest, ShapesThatDoNotFit) {
   // The network's output against the data's classes.
   ExpectRefused(With("units: 10", "units: 7"), {"dense_1", "7", "10"});

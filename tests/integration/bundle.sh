@@ -1,16 +1,45 @@
 #!/usr/bin/env bash
-# The bundle of deploy/bundle, without its tests: what it has needs no library from outside but glibc's, and its daemon
-# trains a job from a folder that it was not made in.
+# The bundle of deploy/bundle: what is to be in it, all that its tests/gpu/run.sh runs among that; what it has needs no
+# library from outside but glibc's, its daemon trains a job from a folder that it was not made in, and its tests
+# of GPUs begin, and skip what they need a GPU for.
 #
-#   tests/integration/bundle.sh [ARCHIVE]    default: one that is made for this
+#   tests/integration/bundle.sh [ARCHIVE]    default: one that is made for this, without tests; with TANDEM_WHOLE=1 with them
 if (($#)); then archive=$(readlink -f "$1"); else archive=""; fi
 cd "$(dirname "$0")" || exit
 source ./daemon.bash
 
+list=$scratch/list
+../../deploy/bundle --list >"$list" 2>"$scratch/list.log" || {
+  cat "$scratch/list.log" >&2
+  die "the bundle does not say what would be in it"
+}
+# listed PATH: whether it would be in it, itself, as part of a folder or as a folder with something.
+listed() {
+  awk -v path="$1" '$0 == path || index(path, $0 "/") == 1 || index($0, path "/") == 1 { found = 1 }
+                    END { exit !found }' "$list"
+}
+for path in bin/tandemd bin/tandem-worker bin/tandem deploy/examples README.md tests/golden/data; do
+  listed "$path" || die "the bundle would be without $path"
+done
+# What run.sh runs, but for what stands outside tests/ or is put together of variables.
+while IFS=\" read -r kind path _; do
+  [[ $path == tests/* ]] || continue
+  if [[ $path == tests/engine ]] && grep -q 'no tests of GPUs' "$scratch/list.log"; then continue; fi
+  listed "$path" || die "run.sh runs $path, without which the bundle would be"
+  if [[ $kind == *script* && ! -e ../../$path ]]; then die "there is no $path, which run.sh runs"; fi
+done < <(grep -ohE '(program|script)\("[^"]+"' ../gpu/*.py; echo 'program("tests/engine"')
+if ! grep -q 'no tests of GPUs' "$scratch/list.log"; then
+  for test in engine/backends/cuda/conformance_test engine/backends/cuda/driver/libraries_test gpu/parity_test; do
+    listed "tests/$test" || die "the bundle would be without tests/$test"
+  done
+fi
+
+whole=(--no-tests)
+if ((${TANDEM_WHOLE:-0})); then whole=(); fi
 if [[ -z $archive ]]; then
   command -v patchelf >/dev/null || skip "patchelf is not installed"
   archive=$scratch/bundle.tar.xz
-  ../../deploy/bundle --no-tests --output "$archive" --noshow_progress >"$scratch/bundle.log" 2>&1 || {
+  ../../deploy/bundle "${whole[@]}" --output "$archive" --noshow_progress >"$scratch/bundle.log" 2>&1 || {
     tail -n 20 "$scratch/bundle.log" >&2
     die "no bundle was made"
   }
@@ -28,6 +57,14 @@ while read -r file; do
     [[ $arrow == "=>" && $(readlink -f "$path") == "$root/lib/"* ]] || die "${file#"$root/"} takes $name from $path"
   done < <(env -u LD_LIBRARY_PATH ldd "$file")
 done < <(find "$root" -type f \( -perm -100 -o -name '*.so*' \))
+
+# Each says itself what it skips. Of PyTorch's and the machine's libraries none is needed.
+while read -r test; do
+  timeout 300 "$test" >"$scratch/test.log" 2>&1 || {
+    tail -n 20 "$scratch/test.log" >&2
+    die "${test#"$root/"} of the bundle fails"
+  }
+done < <(find "$root/tests/engine" "$root/tests/gpu" -name '*_test' 2>/dev/null)
 
 # The programs as the build lays them out.
 bin=$scratch/bin

@@ -36,6 +36,8 @@ void Require(bool holds, absl::string_view what) {
 
 std::string UserName(int user) { return absl::StrCat("user-", user); }
 
+constexpr absl::Duration kAgeingInterval = absl::Hours(1);
+
 class Simulator {
  public:
   Simulator(const std::vector<TraceJob>& trace, int devices, const PlacementPolicy& policy)
@@ -47,6 +49,8 @@ class Simulator {
     for (const TraceJob& job : trace) users_ = std::max(users_, job.user + 1);
     held_.resize(users_);
     waiting_.resize(users_);
+    runs_.resize(trace.size());
+    for (const TraceJob& job : trace) runs_[job.number].left = job.run_time;
   }
 
   Score Run() {
@@ -68,6 +72,16 @@ class Simulator {
   }
 
  private:
+  // What has become of a job of the trace.
+  struct JobRun {
+    absl::Time create_time;
+    absl::Time waits_since;
+    // All of its waits that have ended.
+    absl::Duration waited;
+    // What it still has to do.
+    absl::Duration left;
+  };
+
   static std::vector<v1::Device> MakeDevices(int count) {
     std::vector<v1::Device> devices(count);
     for (int i = 0; i < count; ++i) {
@@ -100,14 +114,23 @@ class Simulator {
   }
 
   void Arrive(const TraceJob& job) {
+    runs_[job.number].create_time = now_;
+    Wait(job);
+  }
+
+  // From now on.
+  void Wait(const TraceJob& job) {
+    JobRun& run = runs_[job.number];
+    run.waits_since = now_;
     WaitingJob waiting;
     waiting.id = absl::StrCat("job-", job.number);
     waiting.user = UserName(job.user);
     waiting.priority = job.priority;
-    waiting.create_time = now_;
+    waiting.create_time = run.create_time;
+    waiting.waits_since = now_;
     waiting.gang.device_kind = v1::DEVICE_KIND_GPU;
     waiting.gang.devices = waiting.gang.replicas = job.devices;
-    waiting.run_time = job.limit;
+    waiting.run_time = job.limit - (job.run_time - run.left);
     Require(queue_.Add(std::move(waiting)), "a job came twice");
     ++waiting_[job.user];
     score_.longest_queue = std::max(score_.longest_queue, static_cast<int>(queue_.size()));
@@ -121,8 +144,29 @@ class Simulator {
     usage_.Charge(job->second.user, seconds * job->second.devices.size(), now_);
     busy_ -= static_cast<int>(job->second.devices.size());
     Require(!inventory_.Release(id).empty(), "a job held nothing");
+    JobRun& run = runs_[Number(id)];
+    run.left -= now_ - job->second.lease_time;
     holding_.erase(job);
-    ++score_.ended;
+    if (run.left > absl::ZeroDuration()) {
+      Wait(trace_[Number(id)]);
+    } else {
+      ++score_.ended;
+    }
+  }
+
+  // It goes soon, if it does not end before.
+  void Preempt(const std::string& id) {
+    HoldingJob& job = holding_.at(id);
+    Require(job.preemptible && !job.ending, "a job was preempted that does not allow it, or twice");
+    job.ending = true;
+    ++score_.preemptions;
+    const absl::Time end = job.lease_time + runs_[Number(id)].left;
+    if (end <= now_ + kTimeToMakeRoom) {
+      ++score_.preempted_ends;
+      return;
+    }
+    Require(ends_.erase({end, id}) == 1, "a job that holds devices has no end");
+    ends_.emplace(now_ + kTimeToMakeRoom, id);
   }
 
   Snapshot TakeSnapshot() const {
@@ -145,12 +189,12 @@ class Simulator {
     const absl::Duration before = ThreadTime();
     const Snapshot snapshot = TakeSnapshot();
     const Decision decision = policy_.Decide(snapshot);
-    times_.push_back(ThreadTime() - before);
-    Require(decision.preemptions.empty(), "a job was preempted that does not allow it");
+    times_.push_back({queue_.size(), ThreadTime() - before});
     CountInversions(decision);
     for (const Reservation& reservation : decision.reservations)
       promised_.try_emplace(reservation.job_id, reservation.start);
     for (const Placement& placement : decision.placements) Start(placement);
+    for (const std::string& id : decision.preemptions) Preempt(id);
   }
 
   void Start(const Placement& placement) {
@@ -162,39 +206,67 @@ class Simulator {
     holding.id = placement.job_id;
     holding.user = UserName(job.user);
     holding.priority = job.priority;
+    holding.preemptible = job.preemptible;
     for (const std::string& device : placement.devices) holding.devices.push_back(positions_.at(device));
     holding.lease_time = now_;
-    holding.expected_end = now_ + job.limit;
-    ends_.emplace(now_ + job.run_time, placement.job_id);
+    JobRun& run = runs_[job.number];
+    holding.expected_end = now_ + (job.limit - (job.run_time - run.left));
+    ends_.emplace(now_ + run.left, placement.job_id);
     busy_ += job.devices;
-    const absl::Duration wait = now_ - queue_.Find(placement.job_id)->create_time;
+    const absl::Duration wait = now_ - run.waits_since;
+    run.waited += wait;
     score_.longest_wait = std::max(score_.longest_wait, wait);
     score_.mean_wait += wait;
     ++score_.started;
+    if (job.priority > 0) {
+      score_.mean_urgent_wait += wait;
+      ++urgent_started_;
+    }
+    CheckRaise(job, run);
     if (const auto promised = promised_.find(placement.job_id);
         promised != promised_.end() && now_ > promised->second) {
       ++score_.late;
     }
-    Require(queue_.Start(placement.job_id, now_), "a job started that does not wait");
+    Require(queue_.Start(placement.job_id, now_, placement.was_longest), "a job started that does not wait");
     --waiting_[job.user];
   }
 
-  // Its priority with what its wait has raised it by, as the policy's description says.
-  int LevelOf(const WaitingJob& job) const {
-    const JobQueue::Group& group = queue_.groups().at({job.user, job.priority});
-    if (group.jobs.begin()->second.id != job.id) return job.priority;
-    return job.priority + queue_.RaisedBy(group, now_);
+  // Before it is taken out of the queue.
+  void CheckRaise(const TraceJob& job, const JobRun& run) {
+    const WaitingJob& waiting = *queue_.Find(absl::StrCat("job-", job.number));
+    const JobQueue::Group& group = queue_.groups().at({waiting.user, waiting.priority});
+    const double levels = absl::FDivDuration(run.waited, kAgeingInterval);
+    score_.raised_too_much += queue_.RaisedBy(group, waiting, now_) > levels;
+  }
+
+  // By group: the job that its wait raises, and its priority with that, as the policy's description says.
+  using RaisedJobs = absl::flat_hash_map<const JobQueue::Group*, std::pair<const WaitingJob*, int>>;
+  RaisedJobs FindRaised() const {
+    RaisedJobs raised;
+    for (const auto& [key, group] : queue_.groups()) {
+      const auto longest = queue_.LongestWaiting(
+          group, [](const WaitingJob&) { return true; }, now_);
+      if (longest == group.jobs.end()) continue;
+      raised[&group] = {&longest->second, key.second + queue_.RaisedBy(group, longest->second, now_)};
+    }
+    return raised;
   }
 
   // Before what was decided is done.
   void CountInversions(const Decision& decision) {
     if (decision.placements.empty()) return;
+    const RaisedJobs raised = FindRaised();
+    const auto level_of = [&](const JobQueue::Group& group, const WaitingJob& job) {
+      const auto found = raised.find(&group);
+      return found != raised.end() && found->second.first == &job ? found->second.second : job.priority;
+    };
     absl::flat_hash_set<std::string> provided;
     for (const Placement& placement : decision.placements) provided.insert(placement.job_id);
     absl::flat_hash_set<std::string> reserved;
     for (const Reservation& reservation : decision.reservations) reserved.insert(reservation.job_id);
     for (const Placement& placement : decision.placements) {
       const WaitingJob& job = *queue_.Find(placement.job_id);
+      const int level = level_of(queue_.groups().at({job.user, job.priority}), job);
       bool passed_reserved = false;
       bool passed_by_age = false;
       bool inverted = false;
@@ -204,7 +276,7 @@ class Simulator {
           if (provided.contains(other.id)) continue;
           if (reserved.contains(other.id)) {
             passed_reserved = true;
-          } else if (LevelOf(job) >= LevelOf(other)) {
+          } else if (level >= level_of(group, other)) {
             passed_by_age = true;
           } else {
             inverted = true;
@@ -227,11 +299,20 @@ class Simulator {
     for (const double seconds : held_) {
       if (all > 0) score_.worst_share = std::max(score_.worst_share, std::abs(seconds / (all / users_) - 1));
     }
-    std::sort(times_.begin(), times_.end());
-    score_.decisions = static_cast<int>(times_.size());
-    score_.decision_median = times_[times_.size() / 2];
-    score_.decision_p99 = times_[times_.size() * 99 / 100];
-    score_.decision_longest = times_.back();
+    score_.mean_urgent_wait /= std::max(1, urgent_started_);
+    std::vector<absl::Duration> all_times, long_times;
+    for (const auto& [queued, time] : times_) {
+      all_times.push_back(time);
+      if (queued * 10 >= static_cast<size_t>(score_.longest_queue) * 9) long_times.push_back(time);
+    }
+    std::sort(all_times.begin(), all_times.end());
+    std::sort(long_times.begin(), long_times.end());
+    score_.decisions = static_cast<int>(all_times.size());
+    score_.decision_median = all_times[all_times.size() / 2];
+    score_.decision_p99 = all_times[all_times.size() * 99 / 100];
+    score_.decision_longest = all_times.back();
+    score_.long_queue_decisions = static_cast<int>(long_times.size());
+    score_.long_queue_p99 = long_times[long_times.size() * 99 / 100];
   }
 
   const std::vector<TraceJob>& trace_;
@@ -240,7 +321,9 @@ class Simulator {
   FairShare usage_;
   std::vector<DeviceSlot> slots_;
   absl::flat_hash_map<std::string, int> positions_;
-  JobQueue queue_;
+  JobQueue queue_{kAgeingInterval};
+  // By number.
+  std::vector<JobRun> runs_;
   std::map<std::string, HoldingJob> holding_;
   std::set<std::pair<absl::Time, std::string>> ends_;
   absl::flat_hash_map<std::string, absl::Time> promised_;
@@ -252,7 +335,9 @@ class Simulator {
   std::vector<double> held_;
   double waiting_seconds_ = 0;
   double held_while_waiting_ = 0;
-  std::vector<absl::Duration> times_;
+  int urgent_started_ = 0;
+  // How many jobs waited, and how long the decision took.
+  std::vector<std::pair<size_t, absl::Duration>> times_;
   Score score_;
 };
 

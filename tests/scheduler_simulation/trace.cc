@@ -62,6 +62,12 @@ std::vector<TraceJob> MakeTrace(uint64_t seed, int jobs, int users) {
   return trace;
 }
 
+std::vector<TraceJob> MakePreemptibleTrace(uint64_t seed, int jobs, int users) {
+  std::vector<TraceJob> trace = MakeTrace(seed, jobs, users);
+  for (TraceJob& job : trace) job.preemptible = job.priority <= 0 && job.number % 2 == 0;
+  return trace;
+}
+
 uint64_t Checksum(const std::vector<TraceJob>& trace) {
   uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&hash](int64_t value) {

@@ -17,6 +17,8 @@ struct TraceJob {
   int user = 0;
   int devices = 1;
   int priority = 0;
+  // It may be told to make room for a job of higher priority, and goes on later from where it was.
+  bool preemptible = false;
   // How long it really takes, and how long its time limit says.
   absl::Duration run_time;
   absl::Duration limit;
@@ -28,7 +30,10 @@ struct TraceJob {
 // alone are drawn.
 std::vector<TraceJob> MakeTrace(uint64_t seed, int jobs, int users);
 
-// Of all fields of all jobs: 64-bit FNV-1a.
+// The same, but that every other job of a priority of 0 or less is preemptible.
+std::vector<TraceJob> MakePreemptibleTrace(uint64_t seed, int jobs, int users);
+
+// Of all fields of all jobs, but for `preemptible`: 64-bit FNV-1a.
 uint64_t Checksum(const std::vector<TraceJob>& trace);
 
 }  // namespace tandem

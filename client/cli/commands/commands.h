@@ -33,6 +33,7 @@ void AddQueue(CLI::App& app, Session& session, int& exit_code);
 void AddTokens(CLI::App& app, Session& session, int& exit_code);
 void AddDevices(CLI::App& app, Session& session, int& exit_code);
 void AddDatasets(CLI::App& app, Session& session, int& exit_code);
+void AddBackup(CLI::App& app, Session& session, int& exit_code);
 void AddDoctor(CLI::App& app, Session& session, int& exit_code);
 void AddShutdown(CLI::App& app, Session& session, int& exit_code);
 void AddVersion(CLI::App& app, Session& session, int& exit_code);

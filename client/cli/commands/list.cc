@@ -33,8 +33,10 @@ std::string Epochs(const v1::Job& job) {
 
 // "acc 0.9812": jobs are measured by different metrics.
 std::string Validation(const v1::Job& job) {
-  if (!job.has_last_epoch() || !job.last_epoch().has_validation()) return "-";
-  const v1::Evaluation& evaluation = job.last_epoch().validation();
+  if (!job.summary().has_validation() && !job.last_epoch().has_validation()) return "-";
+  // The finished network may have been validated after its last epoch.
+  const v1::Evaluation& evaluation =
+      job.summary().has_validation() ? job.summary().validation() : job.last_epoch().validation();
   const std::string metric = MainMetric(evaluation);
   return metric.empty()
              ? absl::StrCat("loss ", FormatMeasure(evaluation.loss()))

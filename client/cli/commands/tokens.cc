@@ -1,7 +1,12 @@
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
+#include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
 #include "client/cli/table.h"
@@ -12,9 +17,60 @@ namespace {
 struct CreateOptions {
   std::string user;
   bool admin = false;
+  v1::TokenRole role = v1::TOKEN_ROLE_UNSPECIFIED;
+  // Zero: never.
+  absl::Duration expires;
   int max_devices = 0;
   int max_queued_jobs = 0;
+  int64_t max_disk_bytes = 0;
+  int max_streams = 0;
 };
+
+const std::map<std::string, v1::TokenRole>& Roles() {
+  static const auto& roles = *new std::map<std::string, v1::TokenRole>{
+      {"viewer", v1::TOKEN_ROLE_VIEWER},
+      {"submitter", v1::TOKEN_ROLE_SUBMITTER},
+      {"admin", v1::TOKEN_ROLE_ADMIN},
+  };
+  return roles;
+}
+
+std::string RoleOf(const v1::Token& token) {
+  for (const auto& [name, role] : Roles()) {
+    if (role == token.role()) return name;
+  }
+  return token.admin() ? "admin" : "submitter";
+}
+
+// "30d", "2w" or a duration such as "12h".
+absl::Duration ParseExpiry(const std::string& text) {
+  constexpr absl::Duration kLongest = absl::Hours(24 * 36500);
+  absl::Duration expiry = absl::ZeroDuration();
+  int64_t count = 0;
+  const std::string number = text.empty() ? "" : text.substr(0, text.size() - 1);
+  const char unit = text.empty() ? '\0' : text.back();
+  if ((unit == 'd' || unit == 'w') && absl::SimpleAtoi(number, &count)) {
+    expiry = absl::Hours(unit == 'd' ? 24 : 7 * 24) * count;
+  } else if (!absl::ParseDuration(text, &expiry)) {
+    expiry = absl::ZeroDuration();
+  }
+  if (expiry <= absl::ZeroDuration() || expiry > kLongest) {
+    throw CLI::ValidationError("--expires", "want a time such as 30d, 2w or 12h, got `" + text + "`");
+  }
+  return expiry;
+}
+
+std::string Expiry(const v1::Token& token, absl::Time now) {
+  if (!token.has_expire_time()) return "never";
+  const absl::Duration left = FromProto(token.expire_time()) - now;
+  if (left <= absl::ZeroDuration()) return absl::StrCat("expired ", FormatAge(-left), " ago");
+  return absl::StrCat("in ", FormatAge(left));
+}
+
+template <typename Number>
+std::string AtMost(bool has, Number limit) {
+  return has ? absl::StrCat("at most ", limit) : "-";
+}
 
 int Create(Session& session, const CreateOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
@@ -22,6 +78,13 @@ int Create(Session& session, const CreateOptions& options) {
   v1::Token token;
   token.set_user(options.user);
   token.set_admin(options.admin);
+  token.set_role(options.role);
+  if (options.expires > absl::ZeroDuration()) {
+    const absl::Time expiry = session.terminal().Now() + options.expires;
+    token.mutable_expire_time()->set_seconds(absl::ToUnixSeconds(expiry));
+  }
+  if (options.max_disk_bytes > 0) token.set_max_disk_bytes(options.max_disk_bytes);
+  if (options.max_streams > 0) token.set_max_streams(options.max_streams);
   if (options.max_devices > 0) token.set_max_devices(options.max_devices);
   if (options.max_queued_jobs > 0) token.set_max_queued_jobs(options.max_queued_jobs);
   const absl::StatusOr<v1::CreateTokenResponse> made = (*client)->CreateToken(token);
@@ -52,12 +115,21 @@ int List(Session& session) {
     session.terminal().Out("no tokens but the daemon's own; `tandem tokens create USER` makes one\n");
     return kSucceeded;
   }
-  Table table({{"USER"}, {"ADMIN"}, {"DEVICES", true}, {"QUEUED JOBS", true}, {"AGE", true}});
+  Table table({{"USER"},
+               {"ROLE"},
+               {"EXPIRES"},
+               {"DEVICES", true},
+               {"QUEUED JOBS", true},
+               {"DISK", true},
+               {"STREAMS", true},
+               {"AGE", true}});
   const absl::Time now = session.terminal().Now();
   for (const v1::Token& token : *tokens) {
-    table.AddRow({token.user(), token.admin() ? "yes" : "no",
-                  token.has_max_devices() ? absl::StrCat("at most ", token.max_devices()) : "-",
-                  token.has_max_queued_jobs() ? absl::StrCat("at most ", token.max_queued_jobs()) : "-",
+    table.AddRow({token.user(), RoleOf(token), Expiry(token, now),
+                  AtMost(token.has_max_devices(), token.max_devices()),
+                  AtMost(token.has_max_queued_jobs(), token.max_queued_jobs()),
+                  AtMost(token.has_max_disk_bytes(), FormatBytes(token.max_disk_bytes())),
+                  AtMost(token.has_max_streams(), token.max_streams()),
                   FormatAge(now - FromProto(token.create_time()))});
   }
   session.terminal().Out(table.Render(session.style()));
@@ -100,12 +172,36 @@ void AddTokens(CLI::App& app, Session& session, int& exit_code) {
   auto options = std::make_shared<CreateOptions>();
   create->add_option("USER", options->user, "Whom it is for; jobs submitted with it are this user's")
       ->required();
-  create->add_flag("--admin", options->admin, "It allows everything, as the daemon's own token does");
+  create->add_flag("--admin", options->admin,
+                   "It allows everything, as the daemon's own token does: --role admin");
+  create
+      ->add_option(
+          "--role", options->role,
+          "viewer: look at everything and change nothing. submitter, the default: also send jobs, and "
+          "change one's own. admin: everything")
+      ->type_name("ROLE")
+      ->transform(CLI::CheckedTransformer(Roles()).description(""));
+  create
+      ->add_option_function<std::string>(
+          "--expires", [options](const std::string& text) { options->expires = ParseExpiry(text); },
+          "After this time it lets nobody in, such as 30d, 2w or 12h. Default: never")
+      ->type_name("TIME");
   create->add_option("--max-devices", options->max_devices, "Devices that the user's jobs may hold at a time")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000));
   create
       ->add_option("--max-queued-jobs", options->max_queued_jobs, "Jobs of the user that may wait at a time")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000));
+  create
+      ->add_option("--max-disk", options->max_disk_bytes,
+                   "Disk that the user's jobs and uploads may take up together, such as 50GiB")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber);
+  create
+      ->add_option("--max-streams", options->max_streams,
+                   "Watches, logs, uploads and the like that the user may have open at a time")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000));
   create->callback([options, &session, &exit_code] { exit_code = Create(session, *options); });

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "engine/backend/arena_plan.h"
+#include "engine/backends/cpu/reductions.h"
 #include "engine/backends/cpu/transfer.h"
 #include "engine/base/status_macros.h"
 
@@ -82,6 +84,7 @@ absl::Status CpuExecutable::PlanMemoryOf(Lowering& lowering) {
     TANDEM_ASSIGN_OR_RETURN(const cpu::Place output, lowering.Output(static_cast<int>(i)));
     outputs_.push_back(output);
   }
+  reductions_.Resize(SettleReductions(lowering.steps()));
   TANDEM_ASSIGN_OR_RETURN(ArenaPlan plan, PlanArenaOf(lowering, outputs_));
   arena_bytes_ = plan.bytes;
   arena_offsets_ = std::move(plan.offsets);
@@ -141,8 +144,13 @@ absl::Status CpuExecutable::Run(absl::Span<const void* const> inputs, Communicat
     // Steps only read inputs.
     buffers_[input_buffers_[i]] = static_cast<std::byte*>(const_cast<void*>(inputs[i]));
   }
-  const RunContext context = {
-      .buffers = buffers_.data(), .team = &team_, .kernels = &BestKernels(), .communicator = communicator};
+  const RunContext context = {.buffers = buffers_.data(),
+                              .team = &team_,
+                              .kernels = &BestKernels(),
+                              .communicator = communicator,
+                              .reductions = &reductions_};
+  // A run that fails leaves none that still goes on in the executable's memory.
+  const absl::Cleanup end = [&] { reductions_.End(communicator); };
   const ScopedTeam scoped_team(team_);
   if (profiling_) {
     TANDEM_RETURN_IF_ERROR(RunProfiled(context));

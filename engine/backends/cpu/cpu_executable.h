@@ -45,6 +45,7 @@ class CpuExecutable final : public Executable {
 
   const Team team_;
   std::vector<Step> steps_;
+  BegunReductions reductions_;
   std::vector<cpu::Place> outputs_;
   std::vector<Buffer> planned_buffers_;
   std::vector<int64_t> arena_offsets_;  // By buffer; -1 for those that are not in the arena.

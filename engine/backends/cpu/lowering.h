@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/backend/begun_reductions.h"
 #include "engine/backend/communicator.h"
 #include "engine/backends/cpu/cpu_variables.h"
 #include "engine/backends/cpu/kernels/kernels.h"
@@ -39,6 +40,7 @@ struct RunContext {
   const Team* team = nullptr;
   const Kernels* kernels = nullptr;
   Communicator* communicator = nullptr;
+  BegunReductions* reductions = nullptr;  // Those of this run.
 
   template <typename T>
   T* At(Region region) const {
@@ -55,6 +57,10 @@ struct Step {
   // (write, read): that write may take the memory of that read.
   std::vector<std::pair<int, int>> in_place = {};
   std::function<absl::Status(const RunContext&)> run = {};
+  // Of a step that sums float32 elements, so many, over the replicas and does nothing else: where they begin,
+  // at the begin of a buffer. It has no `run` before SettleReductions.
+  Region reduced = {};
+  int64_t reduced_elements = 0;
   // Called once, when all buffers but those of inputs have their memory.
   std::function<absl::Status(const RunContext&)> bind = {};
 };

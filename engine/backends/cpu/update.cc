@@ -33,20 +33,23 @@ absl::Status LowerAllReduce(Lowering& lowering, const Node& node) {
   }
   const int64_t elements = lowering.buffers()[bucket.buffer].bytes / SizeOf(DType::kFloat32);
   const float scale = static_cast<float>(static_cast<const AllReduceOp&>(*node.op).scale);
-  lowering.Emit({.name = "all_reduce",
-                 .reads = {bucket},
-                 .writes = {bucket},
-                 .run = [=](const RunContext& run) -> absl::Status {
-                   float* data = run.At<float>(bucket);
-                   if (scale != 1.0f) {
+  if (scale != 1.0f) {
+    lowering.Emit({.name = "all_reduce: scale",
+                   .reads = {bucket},
+                   .writes = {bucket},
+                   .run = [=](const RunContext& run) {
+                     float* data = run.At<float>(bucket);
                      run.team->For(elements, [&](int64_t begin, int64_t end) {
                        run.kernels->scale(data, scale, data, begin, end);
                      });
-                   }
-                   if (run.communicator == nullptr || run.communicator->world_size() == 1)
                      return absl::OkStatus();
-                   return run.communicator->AllReduce({data, elements, DType::kFloat32}, ReduceOp::kSum);
-                 }});
+                   }});
+  }
+  lowering.Emit({.name = "all_reduce",
+                 .reads = {bucket},
+                 .writes = {bucket},
+                 .reduced = bucket,
+                 .reduced_elements = elements});
   return absl::OkStatus();
 }
 

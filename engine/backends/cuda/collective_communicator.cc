@@ -22,6 +22,8 @@ constexpr absl::Duration kCallLimit = absl::Minutes(30);
 // A wait looks for the end so often without a pause, then with short ones.
 constexpr int kEagerLooks = 1000;
 constexpr std::chrono::microseconds kPause(20);
+// How often reductions that go on by themselves are looked after.
+constexpr absl::Duration kWatchEvery = absl::Milliseconds(10);
 
 bool IsSwitchedOff() {
   const char* asked = std::getenv("TANDEM_NCCL");
@@ -29,6 +31,14 @@ bool IsSwitchedOff() {
 }
 
 }  // namespace
+
+CollectiveCommunicator::~CollectiveCommunicator() {
+  {
+    MutexLock lock(&mutex_);
+    ends_ = true;
+  }
+  if (watch_.joinable()) watch_.join();
+}
 
 absl::StatusOr<bool> CollectiveCommunicator::AllHave(bool value) {
   int64_t count = value ? 1 : 0;
@@ -100,8 +110,69 @@ absl::Status CollectiveCommunicator::Finish(absl::Status status) {
   return host_->Barrier();
 }
 
+void CollectiveCommunicator::Watch() {
+  absl::Status status = UseDevice(device_->ordinal);
+  while (status.ok()) {
+    {
+      MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&ends_), kWatchEvery) || aborted_) return;
+    }
+    status = host_->status();
+    if (status.ok()) status = joined_->Check();
+    const absl::StatusOr<bool> reached = reductions_.Reached();
+    if (status.ok()) status = reached.status();
+    if (!status.ok() || *reached) continue;
+    // Read behind the question, so that what began in between is not taken for as old as what was before.
+    MutexLock lock(&mutex_);
+    if (absl::Now() - begun_at_ > kCallLimit) {
+      status = absl::DeadlineExceededError(absl::StrCat(
+          "rank ", rank(), "'s GPU has not come through a reduction for ", absl::FormatDuration(kCallLimit)));
+    }
+  }
+  Abort(status);
+}
+
+absl::StatusOr<int64_t> CollectiveCommunicator::BeginAllReduce(BufferView buffer, ReduceOp op) {
+  TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
+  const Call call = op == ReduceOp::kAverage ? Call::kAverage : Call::kSum;
+  const auto brought = std::make_tuple(call, buffer.elements, buffer.dtype);
+  bool agreed = joined_ != nullptr && agreed_.count(brought) > 0;
+  if (joined_ != nullptr && !agreed) {
+    TANDEM_ASSIGN_OR_RETURN(agreed, Agree(call, 0, buffer));
+    if (agreed) agreed_.insert(brought);
+  }
+  if (!agreed) {
+    TANDEM_RETURN_IF_ERROR(reductions_.AwaitAll());
+    TANDEM_RETURN_IF_ERROR(staged_.AllReduce(buffer, op));
+    return 0;
+  }
+  TANDEM_ASSIGN_OR_RETURN(const Stream stream, reductions_.Begin());
+  {
+    MutexLock lock(&mutex_);
+    begun_at_ = absl::Now();
+  }
+  if (!watch_.joinable()) watch_ = std::thread([this] { Watch(); });
+  absl::Status status =
+      joined_->AllReduce(buffer.data, buffer.elements, buffer.dtype, op == ReduceOp::kAverage, stream);
+  absl::StatusOr<int64_t> begun = reductions_.End();
+  if (status.ok() && begun.ok()) return begun;
+  (void)reductions_.AwaitAll();
+  // What came first, this or an abort, is what all ranks say.
+  if (status.ok()) status = begun.status();
+  Abort(status);
+  const absl::Status first = host_->Barrier();
+  return first.ok() ? status : first;
+}
+
+absl::Status CollectiveCommunicator::Await(int64_t begun) {
+  TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
+  TANDEM_RETURN_IF_ERROR(reductions_.Await(begun));
+  return host_->status();
+}
+
 absl::Status CollectiveCommunicator::AllReduce(BufferView buffer, ReduceOp op) {
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
+  TANDEM_RETURN_IF_ERROR(reductions_.AwaitAll());
   const bool average = op == ReduceOp::kAverage;
   // What differs, or NCCL is not asked for, is for the host's communicator to do or to refuse.
   if (joined_ == nullptr) return staged_.AllReduce(buffer, op);
@@ -113,6 +184,7 @@ absl::Status CollectiveCommunicator::AllReduce(BufferView buffer, ReduceOp op) {
 
 absl::Status CollectiveCommunicator::Broadcast(BufferView buffer, int root) {
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
+  TANDEM_RETURN_IF_ERROR(reductions_.AwaitAll());
   if (joined_ == nullptr) return staged_.Broadcast(buffer, root);
   TANDEM_ASSIGN_OR_RETURN(const bool agreed, Agree(Call::kBroadcast, root, buffer));
   if (!agreed) return staged_.Broadcast(buffer, root);

@@ -3,12 +3,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <thread>
+#include <tuple>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
 #include "engine/backend/communicator.h"
 #include "engine/backends/cuda/device_context.h"
 #include "engine/backends/cuda/driver/collective.h"
+#include "engine/backends/cuda/reduction_stream.h"
 #include "engine/backends/cuda/staged_communicator.h"
 #include "engine/base/mutex.h"
 
@@ -16,15 +21,20 @@ namespace tandem::cuda {
 
 // A communicator for memory of GPUs, of one host or several, that moves elements by NCCL, and whose ranks
 // agree on what they do through one for the host's memory. The order of NCCL's additions is its own. A call
-// waits for all that the device's stream was given. Used by the device's thread, but for Abort.
+// waits for all that the device's stream was given. A reduction that was begun goes on in a stream of its
+// own, and neither it nor its Await waits on the host; of its size, type and operation the ranks agree once,
+// when the first of them begins. Used by the device's thread, but for Abort.
 //
 // A rank that is lost, or that fails, ends the calls of the others as soon as the host's communicator knows
-// of it: a wait for NCCL looks there, and NCCL's work in the stream is aborted.
+// of it: a wait for NCCL looks there, as a thread does while reductions go on that nobody waits for, and
+// NCCL's work in the streams is aborted. What it was to make is rubbish then: status() says so before the
+// stream's work ends.
 class CollectiveCommunicator final : public Communicator {
  public:
   // `host` outlives it.
   CollectiveCommunicator(std::shared_ptr<DeviceContext> device, Communicator* host)
-      : device_(device), host_(host), staged_(std::move(device), host) {}
+      : device_(device), host_(host), reductions_(device), staged_(std::move(device), host) {}
+  ~CollectiveCommunicator() override;
 
   // Brings the ranks together: all of them call it first. Whether it did, for all alike; without, calls pass
   // through the host's memory. False where a rank has no NCCL, or TANDEM_NCCL is 0 in its environment, or
@@ -34,6 +44,8 @@ class CollectiveCommunicator final : public Communicator {
   int rank() const override { return host_->rank(); }
   int world_size() const override { return host_->world_size(); }
   absl::Status AllReduce(BufferView buffer, ReduceOp op) override;
+  absl::StatusOr<int64_t> BeginAllReduce(BufferView buffer, ReduceOp op) override;
+  absl::Status Await(int64_t begun) override;
   absl::Status Broadcast(BufferView buffer, int root) override;
   absl::Status Barrier() override { return host_->Barrier(); }
   void Abort(absl::Status status) override;
@@ -48,16 +60,24 @@ class CollectiveCommunicator final : public Communicator {
   absl::StatusOr<bool> Agree(Call call, int root, BufferView buffer);
   // Waits for the stream; ends the group where `status`, or what it waits for, is an error.
   absl::Status Finish(absl::Status status);
+  // Looks after reductions that were begun, until the end or an abort.
+  void Watch();
 
   const std::shared_ptr<DeviceContext> device_;
   Communicator* const host_;
+  ReductionStream reductions_;
   StagedCommunicator staged_;
   std::unique_ptr<Event> done_;
+  // What was begun once, and all ranks brought alike: operation, elements, type.
+  std::set<std::tuple<Call, int64_t, DType>> agreed_;
+  std::thread watch_;  // From the first that was begun on.
   Mutex mutex_;
   // Set by Join, once; null where there is none.
   std::shared_ptr<Collective> collective_ ABSL_GUARDED_BY(mutex_);
   bool aborted_ ABSL_GUARDED_BY(mutex_) = false;
-  Collective* joined_ = nullptr;  // The same, for the device's thread.
+  bool ends_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time begun_at_ ABSL_GUARDED_BY(mutex_);  // The newest.
+  Collective* joined_ = nullptr;                 // The same, for the device's thread.
 };
 
 }  // namespace tandem::cuda

@@ -31,14 +31,20 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(std::string name, i
   cuda::LaunchLimits limits;
   if (options.max_threads_per_block > 0) limits.threads = options.max_threads_per_block;
   if (options.max_blocks > 0) limits.blocks = static_cast<uint64_t>(options.max_blocks);
-  cuda::launch_limits = limits;
+  cuda::SetLaunchLimits(limits);
   TANDEM_RETURN_IF_ERROR(cuda::UseDevice(ordinal));
   TANDEM_ASSIGN_OR_RETURN(context->stream, cuda::OwnedStream::Create());
   const cuda::LibraryOptions libraries = {.allow_tf32 = options.allow_tf32,
-                                          .deterministic = options.deterministic};
+                                          .deterministic = options.deterministic,
+                                          .room = [memory = &context->memory] { return memory->room(); }};
   TANDEM_ASSIGN_OR_RETURN(context->blas, cuda::CreateBlas(libraries));
   TANDEM_ASSIGN_OR_RETURN(context->dnn, cuda::CreateDnn(libraries));
-  return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(name), std::move(context)));
+  return Over(std::move(name), std::move(context));
+}
+
+absl::Status CudaDevice::Wait() {
+  TANDEM_RETURN_IF_ERROR(cuda::UseDevice(context_->ordinal));
+  return context_->stream->Synchronize();
 }
 
 std::unique_ptr<Communicator> CudaDevice::WrapCommunicator(Communicator* host) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "engine/backend/device.h"
@@ -22,10 +23,16 @@ class CudaDevice final : public Device {
   static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(std::string name, int ordinal,
                                                           const cuda::CudaOptions& options = {});
 
+  // Over a context that is complete, for tests with libraries of their own.
+  static std::unique_ptr<CudaDevice> Over(std::string name, std::shared_ptr<cuda::DeviceContext> context) {
+    return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(name), std::move(context)));
+  }
+
   const std::string& name() const override { return name_; }
   DType dtype() const override { return DType::kFloat32; }
   std::unique_ptr<Variables> CreateVariables(const Variables* like = nullptr) override;
   absl::StatusOr<std::unique_ptr<Executable>> Compile(const Graph& graph, Variables* variables) override;
+  absl::Status Wait() override;
   std::unique_ptr<Communicator> WrapCommunicator(Communicator* host) override;
 
  private:

@@ -5,8 +5,10 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "engine/backend/arena_plan.h"
+#include "engine/backends/cuda/reductions.h"
 #include "engine/backends/cuda/transfer.h"
 #include "engine/base/status_macros.h"
 
@@ -14,6 +16,8 @@ namespace tandem::cuda {
 namespace {
 
 constexpr int64_t kAlignment = 256;
+// Inputs that take the device less time than another stream costs are copied in the stream of the runs.
+constexpr int64_t kOverlappedBytes = 1 << 16;
 // Runs that are given to the device at a time, at most; a power of two.
 constexpr int64_t kMostTogether = 64;
 
@@ -82,6 +86,16 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> RecordOf(Stream stream,
   return status;
 }
 
+// The addresses of a run whose inputs lie in `target` in place of `inputs`.
+std::vector<std::byte*> MovedInputs(std::vector<std::byte*> buffers, const BudgetedMemory& inputs,
+                                    std::byte* target) {
+  for (std::byte*& buffer : buffers) {
+    if (inputs.bytes() == 0 || buffer < inputs.data() || buffer >= inputs.data() + inputs.bytes()) continue;
+    buffer = target + (buffer - inputs.data());
+  }
+  return buffers;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Create(
@@ -94,7 +108,9 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Create(
 
 CudaExecutable::~CudaExecutable() {
   // Its memory may be in use still. What failed there is told to whoever runs it, or reads its results.
-  if (UseDevice(device_->ordinal).ok()) (void)device_->stream->Synchronize();
+  if (!UseDevice(device_->ordinal).ok()) return;
+  if (device_->copies != nullptr) (void)device_->copies->Synchronize();
+  (void)device_->stream->Synchronize();
 }
 
 absl::Status CudaExecutable::Plan(Lowering& lowering) {
@@ -102,6 +118,7 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
     TANDEM_ASSIGN_OR_RETURN(const Place output, lowering.Output(static_cast<int>(i)));
     outputs_.push_back(output);
   }
+  reductions_.Resize(SettleReductions(lowering.steps()));
   TANDEM_ASSIGN_OR_RETURN(const ArenaPlan plan, PlanArenaOf(lowering, outputs_));
   const std::vector<Buffer>& buffers = lowering.buffers();
   input_places_.resize(lowering.graph().inputs().size());
@@ -120,26 +137,32 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
   }
   TANDEM_ASSIGN_OR_RETURN(arena_, device_->memory.Allocate(&MemoryGroups::activations, plan.bytes));
   TANDEM_ASSIGN_OR_RETURN(constants_, device_->memory.Allocate(&MemoryGroups::data, constant_bytes));
-  TANDEM_RETURN_IF_ERROR(inputs_.Allocate(device_->memory, input_bytes_));
+  Side& side = sides_.emplace_back();
+  TANDEM_ASSIGN_OR_RETURN(side.inputs, device_->memory.Allocate(&MemoryGroups::data, input_bytes_));
+  TANDEM_RETURN_IF_ERROR(slots_.Allocate(input_bytes_));
   bytes_ = plan.bytes + constant_bytes + input_bytes_;
 
   std::vector<std::byte> constants(constant_bytes);
-  buffers_.assign(buffers.size(), nullptr);
+  side.buffers.assign(buffers.size(), nullptr);
   for (size_t i = 0; i < buffers.size(); ++i) {
     const Buffer& buffer = buffers[i];
     switch (buffer.source) {
       case Buffer::Source::kArena:
-        if (plan.offsets[i] >= 0) buffers_[i] = arena_.data() + plan.offsets[i];
+        if (plan.offsets[i] < 0) break;
+        side.buffers[i] = arena_.data() + plan.offsets[i];
+        for (const Buffer::Gap& gap : buffer.gaps) {
+          TANDEM_RETURN_IF_ERROR(Zero(side.buffers[i] + gap.offset, gap.bytes, device_->stream->get()));
+        }
         break;
       case Buffer::Source::kInput:
-        buffers_[i] = inputs_.memory.data() + offsets[i];
+        side.buffers[i] = side.inputs.data() + offsets[i];
         break;
       case Buffer::Source::kVariable:
-        buffers_[i] = buffer.memory;
+        side.buffers[i] = buffer.memory;
         break;
       case Buffer::Source::kConstant:
         TANDEM_RETURN_IF_ERROR(FillConstant(buffer, constants.data() + offsets[i]));
-        buffers_[i] = constants_.data() + offsets[i];
+        side.buffers[i] = constants_.data() + offsets[i];
         break;
     }
   }
@@ -148,21 +171,42 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
   steps_ = std::move(lowering.steps());
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (segments_.empty() || segments_.back().on_host || steps_[i].on_host) {
-      segments_.push_back({.begin = i, .on_host = steps_[i].on_host, .work = nullptr});
+      segments_.push_back({.begin = i, .on_host = steps_[i].on_host});
     }
     segments_.back().end = i + 1;
     if (steps_[i].on_host) may_run_together_ = false;
     for (const Region& region : steps_[i].bound) {
-      if (buffers[region.buffer].source == Buffer::Source::kInput) may_run_together_ = false;
+      if (buffers[region.buffer].source == Buffer::Source::kInput) inputs_may_move_ = false;
     }
   }
+  may_run_together_ = may_run_together_ && inputs_may_move_;
   const char* asked = std::getenv("TANDEM_CUDA_GRAPHS");
-  records_ = !IsEmulated() && (asked == nullptr || std::strcmp(asked, "0") != 0);
+  if (asked != nullptr && std::strcmp(asked, "0") == 0) why_not_recorded_ = "TANDEM_CUDA_GRAPHS is 0";
+  return AddSide();
+}
+
+absl::Status CudaExecutable::AddSide() {
+  if (!inputs_may_move_ || input_bytes_ < kOverlappedBytes) return absl::OkStatus();
+  absl::StatusOr<BudgetedMemory> memory = device_->memory.Allocate(&MemoryGroups::data, input_bytes_);
+  // Without it, copies and runs come one after the other.
+  if (absl::IsResourceExhausted(memory.status())) return absl::OkStatus();
+  TANDEM_RETURN_IF_ERROR(memory.status());
+  if (device_->copies == nullptr) {
+    TANDEM_ASSIGN_OR_RETURN(device_->copies, OwnedStream::Create());
+  }
+  Side second;
+  second.inputs = *std::move(memory);
+  second.buffers = MovedInputs(sides_[0].buffers, sides_[0].inputs, second.inputs.data());
+  sides_.push_back(std::move(second));
+  for (Side& side : sides_) {
+    TANDEM_ASSIGN_OR_RETURN(side.read, Event::Create());
+  }
+  bytes_ += input_bytes_;
   return absl::OkStatus();
 }
 
 absl::Status CudaExecutable::Bind() {
-  const RunContext context = {.buffers = buffers_.data(), .stream = device_->stream->get()};
+  const RunContext context = {.buffers = sides_[0].buffers.data(), .stream = device_->stream->get()};
   for (const Step& step : steps_) {
     if (step.bind) TANDEM_RETURN_IF_ERROR(step.bind(context));
   }
@@ -170,8 +214,7 @@ absl::Status CudaExecutable::Bind() {
   return device_->stream->Synchronize();
 }
 
-absl::Status CudaExecutable::InputRows::Allocate(MemoryBudget& budget, int64_t bytes) {
-  TANDEM_ASSIGN_OR_RETURN(memory, budget.Allocate(&MemoryGroups::data, bytes));
+absl::Status CudaExecutable::Slots::Allocate(int64_t bytes) {
   for (Slot& slot : slots) {
     TANDEM_ASSIGN_OR_RETURN(slot.memory, PinnedMemory::Allocate(bytes));
     TANDEM_ASSIGN_OR_RETURN(slot.copied, Event::Create());
@@ -179,9 +222,10 @@ absl::Status CudaExecutable::InputRows::Allocate(MemoryBudget& budget, int64_t b
   return absl::OkStatus();
 }
 
-absl::Status CudaExecutable::CopyInputs(int64_t runs, InputsOfRun inputs_of, InputRows& rows) {
-  Slot& slot = rows.slots[rows.next_slot];
-  rows.next_slot = (rows.next_slot + 1) % rows.slots.size();
+absl::StatusOr<const Event*> CudaExecutable::CopyInputs(int64_t runs, InputsOfRun inputs_of, Slots& slots,
+                                                        std::byte* target, Stream stream) {
+  Slot& slot = slots.slots[slots.next];
+  slots.next = (slots.next + 1) % slots.slots.size();
   TANDEM_RETURN_IF_ERROR(slot.copied->Synchronize());
   for (int64_t run = 0; run < runs; ++run) {
     const absl::Span<const void* const> inputs = inputs_of(run);
@@ -191,10 +235,21 @@ absl::Status CudaExecutable::CopyInputs(int64_t runs, InputsOfRun inputs_of, Inp
       if (place.bytes > 0) std::memcpy(row + place.offset, inputs[i], place.bytes);
     }
   }
-  if (input_bytes_ == 0) return absl::OkStatus();
+  if (input_bytes_ > 0) {
+    TANDEM_RETURN_IF_ERROR(Copy(target, slot.memory.data(), runs * input_bytes_, stream));
+    TANDEM_RETURN_IF_ERROR(slot.copied->Record(stream));
+  }
+  return slot.copied.get();
+}
+
+absl::Status CudaExecutable::CopyTo(const Side& side, absl::Span<const void* const> inputs) {
   const Stream stream = device_->stream->get();
-  TANDEM_RETURN_IF_ERROR(Copy(rows.memory.data(), slot.memory.data(), runs * input_bytes_, stream));
-  return slot.copied->Record(stream);
+  const auto inputs_of = [&](int64_t) { return inputs; };
+  if (sides_.size() == 1) return CopyInputs(1, inputs_of, slots_, side.inputs.data(), stream).status();
+  const Stream copies = device_->copies->get();
+  TANDEM_RETURN_IF_ERROR(side.read->Hold(copies));
+  TANDEM_ASSIGN_OR_RETURN(const Event* copied, CopyInputs(1, inputs_of, slots_, side.inputs.data(), copies));
+  return copied->Hold(stream);
 }
 
 absl::Status CudaExecutable::RunSteps(const RunContext& context, size_t begin, size_t end) {
@@ -209,21 +264,27 @@ absl::Status CudaExecutable::RunSteps(const RunContext& context, size_t begin, s
   return absl::OkStatus();
 }
 
-void CudaExecutable::Record(const RunContext& context) {
-  is_recorded_ = true;
-  for (Segment& segment : segments_) {
+void CudaExecutable::Record(const RunContext& context, Side& side) {
+  side.is_recorded = true;
+  std::vector<std::unique_ptr<RecordedWork>> recorded(segments_.size());
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    const Segment& segment = segments_[i];
     if (segment.on_host) continue;
     absl::StatusOr<std::unique_ptr<RecordedWork>> work =
         RecordOf(context.stream, [&] { return RunSteps(context, segment.begin, segment.end); });
-    if (work.ok()) {
-      segment.work = *std::move(work);
-    } else {
+    if (!work.ok()) {
       // It can still be given step by step.
       why_not_recorded_ = std::string(work.status().message());
-      for (Segment& other : segments_) other.work = nullptr;
       return;
     }
+    recorded[i] = *std::move(work);
   }
+  side.segments = std::move(recorded);
+}
+
+std::string CudaExecutable::notice() const {
+  if (why_not_recorded_.empty()) return "";
+  return absl::StrCat("the GPU is given steps one by one, not as a CUDA graph: ", why_not_recorded_);
 }
 
 absl::Status CudaExecutable::RunProfiled(const RunContext& context) {
@@ -244,41 +305,49 @@ absl::Status CudaExecutable::RunProfiled(const RunContext& context) {
 
 absl::Status CudaExecutable::Run(absl::Span<const void* const> inputs, Communicator* communicator) {
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
-  TANDEM_RETURN_IF_ERROR(CopyInputs(
-      1, [&](int64_t) { return inputs; }, inputs_));
-  const RunContext context = {
-      .buffers = buffers_.data(), .stream = device_->stream->get(), .communicator = communicator};
+  Side& side = sides_[next_side_];
+  next_side_ = (next_side_ + 1) % sides_.size();
+  TANDEM_RETURN_IF_ERROR(CopyTo(side, inputs));
+  const RunContext context = {.buffers = side.buffers.data(),
+                              .stream = device_->stream->get(),
+                              .communicator = communicator,
+                              .reductions = &reductions_};
+  // A run that fails leaves no reduction that the stream does not wait for.
+  const absl::Cleanup end = [&] { reductions_.End(communicator); };
   ++runs_;
-  if (!profile_events_.empty()) return RunProfiled(context);
-  // The first run lets libraries load what they must not load while work is recorded.
-  if (records_ && runs_ > 1 && !is_recorded_) Record(context);
-  for (const Segment& segment : segments_) {
-    TANDEM_RETURN_IF_ERROR(segment.work != nullptr ? segment.work->Launch(context.stream)
-                                                   : RunSteps(context, segment.begin, segment.end));
+  newest_ = &side.buffers;
+  if (!profile_events_.empty()) {
+    TANDEM_RETURN_IF_ERROR(RunProfiled(context));
+  } else {
+    // The first run lets libraries load what they must not load while work is recorded.
+    if (why_not_recorded_.empty() && runs_ > 1 && !side.is_recorded) Record(context, side);
+    for (size_t i = 0; i < segments_.size(); ++i) {
+      const bool is_recorded = !side.segments.empty() && side.segments[i] != nullptr;
+      TANDEM_RETURN_IF_ERROR(is_recorded ? side.segments[i]->Launch(context.stream)
+                                         : RunSteps(context, segments_[i].begin, segments_[i].end));
+    }
   }
+  if (side.read != nullptr) TANDEM_RETURN_IF_ERROR(side.read->Record(context.stream));
   return CheckLaunches();
 }
 
 absl::Status CudaExecutable::MakeRows() {
   if (!row_buffers_.empty()) return absl::OkStatus();
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
-  TANDEM_RETURN_IF_ERROR(rows_.Allocate(device_->memory, kMostTogether * input_bytes_));
+  TANDEM_ASSIGN_OR_RETURN(rows_, device_->memory.Allocate(&MemoryGroups::data, kMostTogether * input_bytes_));
+  TANDEM_RETURN_IF_ERROR(row_slots_.Allocate(kMostTogether * input_bytes_));
   bytes_ += kMostTogether * input_bytes_;
   for (int64_t run = 0; run < kMostTogether; ++run) {
-    std::vector<std::byte*>& buffers = row_buffers_.emplace_back(buffers_);
-    for (std::byte*& buffer : buffers) {
-      const std::byte* const inputs = inputs_.memory.data();
-      if (input_bytes_ == 0 || buffer < inputs || buffer >= inputs + input_bytes_) continue;
-      buffer = rows_.memory.data() + run * input_bytes_ + (buffer - inputs);
-    }
+    row_buffers_.push_back(
+        MovedInputs(sides_[0].buffers, sides_[0].inputs, rows_.data() + run * input_bytes_));
   }
   return absl::OkStatus();
 }
 
 absl::Status CudaExecutable::RunTogether(int64_t runs, InputsOfRun inputs_of) {
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
-  TANDEM_RETURN_IF_ERROR(CopyInputs(runs, inputs_of, rows_));
   const Stream stream = device_->stream->get();
+  TANDEM_RETURN_IF_ERROR(CopyInputs(runs, inputs_of, row_slots_, rows_.data(), stream).status());
   const auto run_all = [&]() -> absl::Status {
     for (int64_t run = 0; run < runs; ++run) {
       const RunContext context = {.buffers = row_buffers_[run].data(), .stream = stream};
@@ -287,8 +356,9 @@ absl::Status CudaExecutable::RunTogether(int64_t runs, InputsOfRun inputs_of) {
     return absl::OkStatus();
   };
   runs_ += runs;
+  newest_ = &row_buffers_[runs - 1];
   std::unique_ptr<RecordedWork>& work = together_[runs];
-  if (work == nullptr && records_ && why_not_recorded_.empty()) {
+  if (work == nullptr && why_not_recorded_.empty()) {
     if (absl::StatusOr<std::unique_ptr<RecordedWork>> recorded = RecordOf(stream, run_all); recorded.ok()) {
       work = *std::move(recorded);
     } else {
@@ -321,9 +391,9 @@ absl::Status CudaExecutable::RunSeveral(int64_t runs, InputsOfRun inputs_of, Com
 }
 
 absl::StatusOr<Tensor> CudaExecutable::Output(int i) const {
-  if (runs_ == 0) return absl::FailedPreconditionError("the executable has not run yet");
+  if (newest_ == nullptr) return absl::FailedPreconditionError("the executable has not run yet");
   const Place& output = outputs_[i];
-  return ReadTensor(output.layout, buffers_[output.region.buffer] + output.region.offset, *device_);
+  return ReadTensor(output.layout, (*newest_)[output.region.buffer] + output.region.offset, *device_);
 }
 
 absl::Status CudaExecutable::StartProfile() {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <atomic>
+#include <deque>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -6,10 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "engine/backend/communicator_conformance.h"
 #include "engine/backend/thread_communicator.h"
 #include "engine/backends/cuda/collective_communicator.h"
 #include "engine/backends/cuda/device_communicator.h"
+#include "engine/backends/cuda/driver/emulated_stream.h"
 #include "engine/backends/cuda/staged_communicator.h"
 
 namespace tandem {
@@ -25,6 +31,10 @@ class Rank final : public Communicator {
   int rank() const override { return wrapped_.rank(); }
   int world_size() const override { return wrapped_.world_size(); }
   absl::Status AllReduce(BufferView buffer, ReduceOp op) override { return wrapped_.AllReduce(buffer, op); }
+  absl::StatusOr<int64_t> BeginAllReduce(BufferView buffer, ReduceOp op) override {
+    return wrapped_.BeginAllReduce(buffer, op);
+  }
+  absl::Status Await(int64_t begun) override { return wrapped_.Await(begun); }
   absl::Status Broadcast(BufferView buffer, int root) override { return wrapped_.Broadcast(buffer, root); }
   absl::Status Barrier() override { return wrapped_.Barrier(); }
   void Abort(absl::Status status) override { wrapped_.Abort(std::move(status)); }
@@ -59,6 +69,10 @@ class Collected final : public Communicator {
   absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
     return Joined([&] { return wrapped_.AllReduce(buffer, op); });
   }
+  absl::StatusOr<int64_t> BeginAllReduce(BufferView buffer, ReduceOp op) override {
+    return Joined([&] { return wrapped_.BeginAllReduce(buffer, op); });
+  }
+  absl::Status Await(int64_t begun) override { return wrapped_.Await(begun); }
   absl::Status Broadcast(BufferView buffer, int root) override {
     return Joined([&] { return wrapped_.Broadcast(buffer, root); });
   }
@@ -67,7 +81,8 @@ class Collected final : public Communicator {
   absl::Status status() const override { return wrapped_.status(); }
 
  private:
-  absl::Status Joined(const std::function<absl::Status()>& call) {
+  template <typename Call>
+  auto Joined(const Call& call) -> decltype(call()) {
     if (!has_joined_) {
       const absl::StatusOr<bool> joined = wrapped_.Join();
       if (!joined.ok()) return joined.status();
@@ -80,6 +95,58 @@ class Collected final : public Communicator {
   cuda::CollectiveCommunicator wrapped_;
   bool has_joined_ = false;
 };
+
+// A host's communicator whose rank 0 fails when the ranks have told each other of themselves, and leaves; the
+// others go on after that.
+class Leaving final : public Communicator {
+ public:
+  Leaving(std::unique_ptr<Communicator> host, absl::Notification* left)
+      : host_(std::move(host)), left_(left) {}
+
+  int rank() const override { return host_->rank(); }
+  int world_size() const override { return host_->world_size(); }
+  absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
+    const absl::Status status = host_->AllReduce(buffer, op);
+    if (++calls_ < 2 || !status.ok()) return status;
+    if (rank() == 0) return absl::DataLossError("rank 0 has failed");
+    left_->WaitForNotification();
+    return status;
+  }
+  absl::Status Broadcast(BufferView buffer, int root) override { return host_->Broadcast(buffer, root); }
+  absl::Status Barrier() override { return host_->Barrier(); }
+  void Abort(absl::Status status) override { host_->Abort(std::move(status)); }
+  absl::Status status() const override { return host_->status(); }
+
+ private:
+  const std::unique_ptr<Communicator> host_;
+  absl::Notification* const left_;
+  int calls_ = 0;
+};
+
+TEST(DeviceTest, RankZeroMayLeaveWhileTheyMeet) {
+  constexpr int kRanks = 3;
+  absl::Notification left;
+  std::vector<std::unique_ptr<Communicator>> hosts;
+  for (std::unique_ptr<Communicator>& host : CreateThreadCommunicators(kRanks)) {
+    hosts.push_back(std::make_unique<Leaving>(std::move(host), &left));
+  }
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto device = std::make_shared<cuda::DeviceContext>();
+      device->stream = *cuda::OwnedStream::Create();
+      std::vector<float> elements(100, 1.0f);
+      absl::Status status;
+      {
+        cuda::DeviceCommunicator communicator(std::move(device), hosts[rank].get());
+        status = communicator.AllReduce({elements.data(), 100, DType::kFloat32}, ReduceOp::kSum);
+      }
+      EXPECT_EQ(status.code(), rank == 0 ? absl::StatusCode::kDataLoss : absl::StatusCode::kAborted);
+      if (rank == 0) left.Notify();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
 
 // A rank that fails outside the call that the others are in: only the host's group hears of it.
 TEST(CollectiveTest, ARankThatFailsElsewhereEndsTheOthersWaits) {
@@ -118,6 +185,161 @@ TEST(CollectiveTest, ARankThatFailsElsewhereEndsTheOthersWaits) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// Counts the meetings of the hosts.
+class Counting final : public Communicator {
+ public:
+  explicit Counting(std::unique_ptr<Communicator> host) : host_(std::move(host)) {}
+
+  int rank() const override { return host_->rank(); }
+  int world_size() const override { return host_->world_size(); }
+  absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
+    ++meetings_;
+    return host_->AllReduce(buffer, op);
+  }
+  absl::Status Broadcast(BufferView buffer, int root) override {
+    ++meetings_;
+    return host_->Broadcast(buffer, root);
+  }
+  absl::Status Barrier() override {
+    ++meetings_;
+    return host_->Barrier();
+  }
+  void Abort(absl::Status status) override { host_->Abort(std::move(status)); }
+  absl::Status status() const override { return host_->status(); }
+
+  int meetings() const { return meetings_; }
+
+ private:
+  const std::unique_ptr<Communicator> host_;
+  std::atomic<int> meetings_{0};
+};
+
+// Ranks over NCCL, each with a device, a stream and a buffer of its own.
+class BegunTest : public testing::Test {
+ protected:
+  static constexpr int64_t kElements = 100;
+
+  struct End {
+    std::unique_ptr<Counting> host;
+    std::shared_ptr<cuda::DeviceContext> device = std::make_shared<cuda::DeviceContext>();
+    std::unique_ptr<cuda::CollectiveCommunicator> communicator;
+    std::vector<float> elements = std::vector<float>(kElements, 1.0f);
+
+    BufferView view() { return {elements.data(), kElements, DType::kFloat32}; }
+    absl::StatusOr<int64_t> Begin() { return communicator->BeginAllReduce(view(), ReduceOp::kSum); }
+  };
+
+  BegunTest() {
+    for (std::unique_ptr<Communicator>& host : CreateThreadCommunicators(2)) {
+      End& end = ends_.emplace_back();
+      end.host = std::make_unique<Counting>(std::move(host));
+      end.device->stream = *cuda::OwnedStream::Create();
+      end.communicator = std::make_unique<cuda::CollectiveCommunicator>(end.device, end.host.get());
+    }
+    OnEach([](End& end) {
+      const absl::StatusOr<bool> joined = end.communicator->Join();
+      ASSERT_TRUE(joined.ok() && *joined);
+      // The first is agreed on.
+      const absl::StatusOr<int64_t> begun = end.Begin();
+      ASSERT_TRUE(begun.ok()) << begun.status();
+      ASSERT_TRUE(end.communicator->Await(*begun).ok());
+      EXPECT_EQ(end.elements[kElements - 1], 2.0f);
+    });
+  }
+
+  void OnEach(const std::function<void(End&)>& body) {
+    std::vector<std::thread> threads;
+    for (End& end : ends_) threads.emplace_back([&] { body(end); });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  std::deque<End> ends_;
+};
+
+TEST_F(BegunTest, HostsMeetForTheFirstOfASizeAlone) {
+  const int before = ends_[0].host->meetings();
+  OnEach([](End& end) {
+    for (int step = 0; step < 5; ++step) {
+      const absl::StatusOr<int64_t> begun = end.Begin();
+      ASSERT_TRUE(begun.ok()) << begun.status();
+      ASSERT_TRUE(end.communicator->Await(*begun).ok());
+    }
+    EXPECT_EQ(end.elements[0], 64.0f);
+  });
+  EXPECT_EQ(ends_[0].host->meetings(), before);
+}
+
+// On one thread: whoever waited for the other rank would wait for ever.
+TEST_F(BegunTest, TheHostDoesNotWait) {
+  const absl::StatusOr<int64_t> first = ends_[0].Begin();
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(ends_[0].elements[0], 2.0f);
+  const absl::StatusOr<int64_t> second = ends_[1].Begin();
+  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_TRUE(ends_[0].communicator->Await(*first).ok());
+  ASSERT_TRUE(ends_[1].communicator->Await(*second).ok());
+  EXPECT_EQ(ends_[0].elements[0], 4.0f);
+  EXPECT_EQ(ends_[1].elements[0], 4.0f);
+}
+
+// A stream of the emulation holds up whoever puts something behind what is not done yet: that which makes the
+// elements is such here.
+TEST_F(BegunTest, AReductionWaitsForWhatTheDeviceComputesBefore) {
+  const auto computing = std::make_shared<cuda::PendingWork>();
+  ends_[0].device->stream->get()->pending = computing;
+  std::atomic<bool> computed{false};
+  OnEach([&](End& end) {
+    if (&end == &ends_[1]) {
+      absl::SleepFor(absl::Milliseconds(30));
+      computed = true;
+      ends_[0].elements.assign(kElements, 7.0f);
+      computing->End();
+    }
+    const absl::StatusOr<int64_t> begun = end.Begin();
+    EXPECT_TRUE(computed);
+    ASSERT_TRUE(begun.ok()) << begun.status();
+    ASSERT_TRUE(end.communicator->Await(*begun).ok());
+    EXPECT_EQ(end.elements[0], 9.0f);
+  });
+}
+
+TEST_F(BegunTest, WhatIsComputedAfterAnAwaitWaitsForTheReduction) {
+  const absl::StatusOr<int64_t> begun = ends_[0].Begin();
+  ASSERT_TRUE(begun.ok()) << begun.status();
+  std::atomic<bool> other_came{false};
+  std::thread other([&] {
+    absl::SleepFor(absl::Milliseconds(30));
+    other_came = true;
+    const absl::StatusOr<int64_t> its = ends_[1].Begin();
+    ASSERT_TRUE(its.ok()) << its.status();
+    EXPECT_TRUE(ends_[1].communicator->Await(*its).ok());
+  });
+  // What the stream is given without an await does not wait.
+  float before = 0;
+  ASSERT_TRUE(
+      cuda::Copy(&before, ends_[0].elements.data(), sizeof(float), ends_[0].device->stream->get()).ok());
+  EXPECT_EQ(before, 2.0f);
+  ASSERT_TRUE(ends_[0].communicator->Await(*begun).ok());
+  float after = 0;
+  ASSERT_TRUE(
+      cuda::Copy(&after, ends_[0].elements.data(), sizeof(float), ends_[0].device->stream->get()).ok());
+  EXPECT_TRUE(other_came);
+  EXPECT_EQ(after, 4.0f);
+  other.join();
+}
+
+// Nobody waits on the host for what was begun, and still an abort gets through to the GPU's work.
+TEST_F(BegunTest, ARankThatIsLostEndsWhatOthersBegan) {
+  const absl::StatusOr<int64_t> begun = ends_[0].Begin();
+  ASSERT_TRUE(begun.ok()) << begun.status();
+  const absl::Status reason = absl::UnavailableError("rank 1 was lost");
+  // As the host's group finds out.
+  ends_[1].host->Abort(reason);
+  EXPECT_EQ(ends_[0].communicator->Await(*begun), reason);
+  EXPECT_TRUE(ends_[0].device->stream->Synchronize().ok());
+  EXPECT_EQ(ends_[0].Begin().status(), reason);
 }
 
 INSTANTIATE_TEST_SUITE_P(Collective, CommunicatorConformance,

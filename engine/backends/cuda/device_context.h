@@ -34,6 +34,8 @@ struct DeviceContext {
   DeviceProperties properties;
   MemoryBudget memory;
   std::unique_ptr<OwnedStream> stream;
+  // Of large inputs on their way to the device; null before the first executable that has such.
+  std::unique_ptr<OwnedStream> copies;
   std::unique_ptr<Blas> blas;
   std::unique_ptr<Dnn> dnn;
 };

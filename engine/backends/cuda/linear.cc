@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/backends/cuda/bias.h"
+#include "engine/backends/cuda/kernels/bias.h"
 #include "engine/backends/cuda/offered.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/linear.h"
@@ -24,12 +25,43 @@ absl::StatusOr<Region> GetFactor(Lowering& lowering, ValueId id) {
   return lowering.Get(id, FactorLayout(lowering, id));
 }
 
-// Adds the step that computes `spec`; of a product with a bias that is `bias`.
-absl::Status EmitGemm(Lowering& lowering, std::string name, const GemmSpec& spec, Region a, Region b,
+// Adds the step that does to the product `c` [m, n] what is asked for beside it.
+absl::Status EmitEpilogue(Lowering& lowering, const std::string& name, const GemmSpec& spec, Region c,
+                          ValueId bias) {
+  Region addend = c;
+  std::vector<Region> reads = {c};
+  if (spec.bias) {
+    TANDEM_ASSIGN_OR_RETURN(addend, lowering.Get(bias, Layout::Plain(DType::kFloat32, lowering.shape(bias))));
+    reads.push_back(addend);
+  }
+  const ChannelSizes sizes = ChannelSizesOf(Shape({spec.m, spec.n}));
+  lowering.Emit(
+      {.name = name + ": epilogue",
+       .reads = std::move(reads),
+       .writes = {c},
+       .run = [=, type = spec.result_type, has_bias = spec.bias, relu = spec.relu](const RunContext& run) {
+         AddChannelBias(sizes, /*channels_last=*/false, type, run.At(c),
+                        has_bias ? run.At<const float>(addend) : nullptr, relu, run.At(c), run.stream);
+         return absl::OkStatus();
+       }});
+  return absl::OkStatus();
+}
+
+// Adds the step that computes `asked`; of a product with a bias that is `bias`.
+absl::Status EmitGemm(Lowering& lowering, const std::string& name, const GemmSpec& asked, Region a, Region b,
                       ValueId bias, ValueId result) {
-  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Gemm> planned,
-                          lowering.device().blas->Plan(spec, lowering.workspace_cap()));
-  const std::shared_ptr<const Gemm> gemm = std::move(planned);
+  GemmSpec spec = asked;
+  absl::StatusOr<std::unique_ptr<Gemm>> planned =
+      lowering.device().blas->Plan(spec, lowering.workspace_cap());
+  // What the library does not do along with the product, another kernel does to its result.
+  const bool apart = absl::IsUnimplemented(planned.status()) && (asked.bias || asked.relu);
+  if (apart) {
+    spec.bias = false;
+    spec.relu = false;
+    planned = lowering.device().blas->Plan(spec, lowering.workspace_cap());
+  }
+  TANDEM_RETURN_IF_ERROR(planned.status());
+  const std::shared_ptr<const Gemm> gemm = *std::move(planned);
   std::vector<Region> reads = {a, b};
   Region addend = a;
   if (spec.bias) {
@@ -46,14 +78,14 @@ absl::Status EmitGemm(Lowering& lowering, std::string name, const GemmSpec& spec
     writes.push_back(workspace);
   }
   const bool has_bias = spec.bias;
-  lowering.Emit({.name = std::move(name),
+  lowering.Emit({.name = name,
                  .reads = std::move(reads),
                  .writes = std::move(writes),
                  .run = [=](const RunContext& run) {
                    return gemm->Run(run.At(a), run.At(b), run.At(c), has_bias ? run.At(addend) : nullptr,
                                     works ? run.At(workspace) : nullptr, run.stream);
                  }});
-  return absl::OkStatus();
+  return apart ? EmitEpilogue(lowering, name, asked, c, bias) : absl::OkStatus();
 }
 
 absl::Status LowerLinear(Lowering& lowering, const Node& node) {

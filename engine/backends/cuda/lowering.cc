@@ -185,6 +185,7 @@ absl::StatusOr<Place> Lowering::BucketSlot(const Node& all_reduce, size_t i) {
   if (slots.empty()) {
     std::vector<Place> laid;  // Whole or not at all.
     Region region{AddBuffer({}), 0};
+    std::vector<Buffer::Gap> gaps;
     for (const ValueId input : all_reduce.inputs) {
       Layout layout = Layout::Plain(value(input).dtype, shape(input));
       if (const ValueId parameter = ParameterOf(input); parameter != kNoValue) {
@@ -192,9 +193,12 @@ absl::StatusOr<Place> Lowering::BucketSlot(const Node& all_reduce, size_t i) {
         layout = home.layout;
       }
       laid.push_back({region, layout});
+      const int64_t end = region.offset + layout.bytes();
       region.offset += Align(layout.bytes());
+      if (end < region.offset) gaps.push_back({end, region.offset - end});
     }
     buffers_[region.buffer].bytes = region.offset;
+    buffers_[region.buffer].gaps = std::move(gaps);
     slots = std::move(laid);
   }
   return slots[i];

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/backend/begun_reductions.h"
 #include "engine/backend/communicator.h"
 #include "engine/backends/cuda/cuda_variables.h"
 #include "engine/backends/cuda/device_context.h"
@@ -40,6 +41,7 @@ struct RunContext {
   Stream stream = nullptr;
   // Of steps on the host. It takes memory of the device as all work that the stream was given before left it.
   Communicator* communicator = nullptr;
+  BegunReductions* reductions = nullptr;  // Those of this run.
 
   template <typename T = void>
   T* At(Region region) const {
@@ -63,8 +65,12 @@ struct Step {
   // What bind keeps the addresses of. Of all else `run` asks in every run: a graph's inputs may lie
   // elsewhere.
   std::vector<Region> bound = {};
-  // It waits for the stream and does something on the host, in every run.
+  // It does something on the host, in every run, and may wait there for the stream.
   bool on_host = false;
+  // Of a step that sums float32 elements, so many, over the replicas and does nothing else: where they begin,
+  // at the begin of a buffer. It has no `run` before SettleReductions.
+  Region reduced = {};
+  int64_t reduced_elements = 0;
 };
 
 // Where a buffer's memory comes from.
@@ -77,6 +83,12 @@ struct Buffer {
   // Of kConstant.
   double constant = 0;
   DType dtype = DType::kFloat32;
+  // Of kArena: what no step writes though one reads the buffer as a whole. Zero before the first run.
+  struct Gap {
+    int64_t offset = 0;
+    int64_t bytes = 0;
+  };
+  std::vector<Gap> gaps = {};
 };
 
 // A graph on its way to an executable: nodes are taken in order, and each adds steps and says where its

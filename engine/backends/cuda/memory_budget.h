@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -47,6 +48,10 @@ class MemoryBudget {
   // what is had, and what is free.
   absl::StatusOr<BudgetedMemory> Allocate(int64_t MemoryGroups::*group, int64_t bytes);
   const MemoryGroups& held() const { return held_; }
+  // What is left of the limit; without one, more than there is.
+  int64_t room() const {
+    return limit_bytes_ > 0 ? limit_bytes_ - held_.total() : std::numeric_limits<int64_t>::max();
+  }
 
  private:
   friend class BudgetedMemory;

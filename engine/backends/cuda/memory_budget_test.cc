@@ -5,6 +5,7 @@
 
 #include "engine/backend/training_case.h"
 #include "engine/backends/cuda/cuda_device.h"
+#include "engine/backends/cuda/driver/measure.h"
 #include "engine/backends/cuda/lowering.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -32,9 +33,23 @@ TEST(MemoryBudgetTest, CountsWhatIsHeldUntilItGoes) {
                       HasSubstr("needs 0.0 MiB more for data"), HasSubstr("of the GPU are free")));
   }
   EXPECT_EQ(budget.held().total(), 4 * kMebibyte);
+  EXPECT_EQ(budget.room(), 6 * kMebibyte);
   parameters = BudgetedMemory();
   EXPECT_EQ(budget.held().total(), 0);
   EXPECT_TRUE(budget.Allocate(&MemoryGroups::data, 10 * kMebibyte).ok());
+}
+
+TEST(MemoryBudgetTest, AlgorithmsAreMeasuredInWhatIsLeft) {
+  MemoryBudget budget(10 * kMebibyte);
+  const LibraryOptions options = {.room = [&] { return budget.room(); }};
+  EXPECT_TRUE(CheckRoom(options, 10 * kMebibyte).ok());
+  const auto parameters = budget.Allocate(&MemoryGroups::parameters, 4 * kMebibyte);
+  ASSERT_TRUE(parameters.ok()) << parameters.status();
+  EXPECT_TRUE(CheckRoom(options, 6 * kMebibyte).ok());
+  EXPECT_EQ(CheckRoom(options, 6 * kMebibyte + 1).code(), absl::StatusCode::kResourceExhausted);
+  // Without a limit, the device says what there is.
+  EXPECT_TRUE(CheckRoom({}, int64_t{1} << 60).ok());
+  EXPECT_GT(MemoryBudget().room(), int64_t{1} << 60);
 }
 
 // Bytes of a training of the case on a GPU with such a limit.

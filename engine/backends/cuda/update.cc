@@ -43,17 +43,12 @@ absl::Status LowerAllReduce(Lowering& lowering, const Node& node) {
     lowering.Emit(std::move(step));
   }
   const int64_t elements = lowering.buffers()[bucket.buffer].bytes / SizeOf(DType::kFloat32);
-  lowering.Emit(
-      {.name = "all_reduce",
-       .reads = {bucket},
-       .writes = {bucket},
-       .run = [=](const RunContext& run) -> absl::Status {
-         if (run.communicator == nullptr || run.communicator->world_size() == 1) {
-           return absl::OkStatus();
-         }
-         return run.communicator->AllReduce({run.At(bucket), elements, DType::kFloat32}, ReduceOp::kSum);
-       },
-       .on_host = true});
+  lowering.Emit({.name = "all_reduce",
+                 .reads = {bucket},
+                 .writes = {bucket},
+                 .on_host = true,
+                 .reduced = bucket,
+                 .reduced_elements = elements});
   return absl::OkStatus();
 }
 

@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
+#include "engine/collectives/background_communicator.h"
 #include "engine/collectives/gloo/peer_line.h"
 #include "engine/collectives/offer.h"
 #include "engine/collectives/rank_order_sum.h"
@@ -329,8 +330,8 @@ class GlooCommunicator final : public Communicator, public PeerListener {
   const GlooOptions options_;
   const std::unique_ptr<gloo::Context> data_;
   const std::unique_ptr<gloo::Context> talk_;
-  uint64_t slot_ = 0;           // Of the caller's thread.
-  std::vector<char> received_;  // Of the caller's thread: other ranks' elements of this rank's slice.
+  uint64_t slot_ = 0;           // Of the thread that calls.
+  std::vector<char> received_;  // Of the thread that calls: other ranks' elements of this rank's slice.
 
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
@@ -378,7 +379,8 @@ absl::StatusOr<std::unique_ptr<Communicator>> ConnectGlooGroup(const GlooOptions
                           ConnectAll(options, rendezvous, "data", deadline));
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<gloo::Context> talk,
                           ConnectAll(options, rendezvous, "talk", deadline));
-  return std::make_unique<GlooCommunicator>(options, std::move(data), std::move(talk));
+  return std::make_unique<BackgroundCommunicator>(
+      std::make_unique<GlooCommunicator>(options, std::move(data), std::move(talk)));
 }
 
 }  // namespace tandem

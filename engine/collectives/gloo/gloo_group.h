@@ -32,7 +32,8 @@ struct GlooOptions {
 // This process's end of a group of processes, on one host or several, over ordinary memory and TCP (Gloo's
 // transport). Called by all ranks, each with its own rank; returns when all are connected. A reduction takes
 // 2 (world size - 1) / world size times the buffer's bytes on each rank's wire in each direction: every rank
-// adds one slice of everyone's elements, in the order of ranks, and hands out the sum.
+// adds one slice of everyone's elements, in the order of ranks, and hands out the sum. One that was begun
+// goes on in a thread of its own (BackgroundCommunicator).
 //
 // A rank whose process ends without having destroyed its end, or that is silent for too long, ends the group
 // for all others, in a call or not, with UNAVAILABLE and a message that names the rank.

@@ -196,7 +196,8 @@ absl::StatusOr<std::string> Ask(const std::string& address, const Question& ques
 
 }  // namespace
 
-// Keeps what is published, and answers; a thread a connection.
+// Keeps what is published, and answers; a thread a connection, until it is answered: a group of many ranks
+// has thousands of questions, and the server stays as long as the group.
 class TcpRendezvous::Server {
  public:
   explicit Server(Socket listener) : listener_(std::move(listener)) {
@@ -207,10 +208,17 @@ class TcpRendezvous::Server {
       MutexLock lock(&mutex_);
       stopping_ = true;
       shutdown(listener_.fd(), SHUT_RDWR);
-      for (const Socket& connection : connections_) shutdown(connection.fd(), SHUT_RDWR);
+      for (const Connection& connection : connections_) shutdown(connection.socket.fd(), SHUT_RDWR);
     }
     thread_.join();
-    for (std::thread& thread : threads_) thread.join();
+    std::thread last;
+    {
+      MutexLock lock(&mutex_);
+      const auto answered = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return connections_.empty(); };
+      mutex_.Await(absl::Condition(&answered));
+      last = std::move(answered_);
+    }
+    if (last.joinable()) last.join();
   }
 
   // Waits until so many have joined, and then tells those on this host, too, how others reach it. Returns
@@ -224,6 +232,11 @@ class TcpRendezvous::Server {
   }
 
  private:
+  struct Connection {
+    Socket socket;
+    std::thread thread;
+  };
+
   void Accept() {
     while (true) {
       Socket connection(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -240,8 +253,11 @@ class TcpRendezvous::Server {
         return;
       }
       connection.SetPatience(kTransferTime);
-      connections_.push_back(std::move(connection));
-      threads_.emplace_back([this, connection = &connections_.back()] { Answer(*connection); });
+      const auto added = connections_.insert(connections_.end(), {std::move(connection), std::thread()});
+      added->thread = std::thread([this, added] {
+        Answer(added->socket);
+        Forget(added);
+      });
     }
   }
 
@@ -269,8 +285,17 @@ class TcpRendezvous::Server {
       AppendText(value, &answer);
       connection.Write(answer);
     }
-    // Closed with the server; whoever asked need not wait for that.
-    shutdown(connection.fd(), SHUT_RDWR);
+  }
+
+  // Closes a connection that is answered. Its thread ends, too, and is joined by the next one to do so.
+  void Forget(std::list<Connection>::iterator connection) {
+    std::thread before;
+    {
+      MutexLock lock(&mutex_);
+      before = std::exchange(answered_, std::move(connection->thread));
+      connections_.erase(connection);
+    }
+    if (before.joinable()) before.join();
   }
 
   // One more has come, which reached this host by `address`.
@@ -288,9 +313,10 @@ class TcpRendezvous::Server {
   std::string host_ ABSL_GUARDED_BY(mutex_);
   std::string outer_host_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> values_ ABSL_GUARDED_BY(mutex_);
-  std::list<Socket> connections_ ABSL_GUARDED_BY(mutex_);
+  // Those that are not answered yet, and the thread of the last one that was.
+  std::list<Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  std::thread answered_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
-  std::list<std::thread> threads_;  // Of `thread_`, until it has ended.
 };
 
 TcpRendezvous::TcpRendezvous(std::string address) : address_(std::move(address)) {}

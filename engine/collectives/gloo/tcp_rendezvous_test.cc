@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "engine/collectives/gloo/gloo_ranks.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -125,6 +128,41 @@ TEST(TcpRendezvousTest, LoopbackAddressesAreNotForOtherHosts) {
   EXPECT_EQ(served.ok() ? (*served)->host() : served.status().ToString(), outer);
   // Who serves stays until all have found what they wait for.
   for (std::thread& other : others) other.join();
+}
+
+int CountEntries(const std::string& folder) {
+  const std::filesystem::directory_iterator entries(folder);
+  return static_cast<int>(std::distance(begin(entries), end(entries)));
+}
+
+// Sixteen ranks ask a thousand times, and most limits on open files are a thousand.
+TEST(TcpRendezvousTest, WhatIsAnsweredIsForgotten) {
+  const std::string address = FreeAddress();
+  std::unique_ptr<TcpRendezvous> reached;
+  std::thread other([&] {
+    auto made = TcpRendezvous::Reach(address, kLong);
+    ASSERT_TRUE(made.ok()) << made.status();
+    reached = *std::move(made);
+  });
+  const auto served = TcpRendezvous::Serve(address, 1, kLong);
+  other.join();
+  ASSERT_TRUE(served.ok() && reached != nullptr) << served.status();
+  const int files = CountEntries("/proc/self/fd");
+  const int threads = CountEntries("/proc/self/task");
+  constexpr int kQuestions = 200;
+  for (int i = 0; i < kQuestions; ++i) {
+    const std::string key = absl::StrCat("key-", i);
+    ASSERT_TRUE(reached->Publish(key, "value").ok());
+    ASSERT_EQ((*served)->Await(key, kLong).value_or("none"), "value");
+  }
+  // The last answers may just be on their way.
+  const absl::Time deadline = absl::Now() + kLong;
+  while ((CountEntries("/proc/self/fd") > files || CountEntries("/proc/self/task") > threads) &&
+         absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_LE(CountEntries("/proc/self/fd"), files);
+  EXPECT_LE(CountEntries("/proc/self/task"), threads);
 }
 
 TEST(TcpRendezvousTest, AddressesThatAreNone) {

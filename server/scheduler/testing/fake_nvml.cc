@@ -9,7 +9,8 @@
 // out it does not support. In "links=switch,00000000:3B:00.0,down" a GPU's NVLinks follow each other. A pair
 // of GPUs has its path and the status of their access to each other. A line of an XID is an error of a GPU,
 // told once, to sets of events that the GPU is registered with, if its own line has "events=1"; the last word
-// keeps lines apart. With TANDEM_OLD_NVML defined, the library is one from before all that.
+// keeps lines apart. "refuses=999" there lets registering fail so, and a line "events 999" the making of
+// sets. With TANDEM_OLD_NVML defined, the library is one from before all that.
 
 #include <algorithm>
 #include <chrono>
@@ -276,6 +277,10 @@ NvmlReturn nvmlDeviceGetNvLinkRemoteDeviceType(NvmlHandle device, unsigned link,
 }
 
 NvmlReturn nvmlEventSetCreate(tandem::NvmlEventSet* set) {
+  const Machine machine = ReadMachine();
+  if (const auto fails = machine.system.find("events"); fails != machine.system.end()) {
+    return std::stoi(fails->second);
+  }
   *set = reinterpret_cast<tandem::NvmlEventSet>(new EventSet);
   return tandem::kNvmlSuccess;
 }
@@ -286,6 +291,8 @@ NvmlReturn nvmlEventSetFree(tandem::NvmlEventSet set) {
 }
 
 NvmlReturn nvmlDeviceRegisterEvents(NvmlHandle device, unsigned long long types, tandem::NvmlEventSet set) {
+  int refusal = 0;
+  if (FindNumber(device, "refuses", &refusal) == tandem::kNvmlSuccess) return refusal;
   std::string events;
   const NvmlReturn result = Find(device, "events", &events);
   if (result == tandem::kNvmlSuccess && types == tandem::kNvmlXid) {

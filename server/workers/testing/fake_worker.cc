@@ -12,6 +12,7 @@
 //   crash        starts, leaves a notice in its spool, writes a crash report, and aborts
 //   device       as unreported, but says by its exit code that its GPU failed
 //   exit         says something and exits with code 7
+//   protocol N   as wait, and says that it speaks version N of the protocol; 0: says nothing
 //   unconnected  waits for its end without a word to the daemon
 //
 // Of several workers the first does that, and the others wait for their ends, but where its name is
@@ -31,12 +32,16 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/text_format.h"
 #include "server/workers/exit_codes.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/spool.h"
 #include "server/workers/worker_lock.h"
+#include "server/workers/worker_protocol.h"
 #include "tandem/internal/v1/worker.grpc.pb.h"
 
 namespace tandem {
@@ -52,7 +57,9 @@ class FakeWorker {
  public:
   explicit FakeWorker(WorkerLaunch launch) : launch_(std::move(launch)), behaviour_(launch_.spec().name()) {
     Add().mutable_started();
-    if (behaviour_ == "wait" || behaviour_ == "parent" || behaviour_ == "stubborn") return;
+    if (absl::StartsWith(behaviour_, "protocol ") || behaviour_ == "wait" || behaviour_ == "parent" ||
+        behaviour_ == "stubborn")
+      return;
     if (behaviour_ == "unknown") {
       Add();
       return;
@@ -106,6 +113,11 @@ class FakeWorker {
     request.mutable_hello()->set_job_id(launch_.job_id());
     request.mutable_hello()->set_attempt(launch_.attempt());
     request.mutable_hello()->set_pid(getpid());
+    int32_t protocol = kWorkerProtocol;
+    if (absl::string_view number = behaviour_; absl::ConsumePrefix(&number, "protocol ")) {
+      if (!absl::SimpleAtoi(number, &protocol)) return false;
+    }
+    request.mutable_hello()->set_protocol(protocol);
     if (!stream.Write(request)) return false;
     ConnectResponse response;
     int64_t sent = -1;

@@ -40,7 +40,7 @@ bool IsGone(pid_t pid) {
 }
 
 SupervisingDaemon::SupervisingDaemon(const std::string& state_folder, const std::string& worker_program,
-                                     absl::Duration exit_grace) {
+                                     absl::Duration exit_grace, absl::Duration silence_limit) {
   absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(state_folder + "/tandem.db");
   EXPECT_TRUE(store.ok()) << store.status();
   store_ = *std::move(store);
@@ -52,6 +52,7 @@ SupervisingDaemon::SupervisingDaemon(const std::string& state_folder, const std:
   options.resolve_dataset = [](const v1::DatasetSpec& dataset) { return dataset; };
   options.cancel_grace = absl::Milliseconds(300);
   options.exit_grace = exit_grace;
+  options.silence_limit = silence_limit;
   options.kill_grace = absl::Milliseconds(100);
   absl::StatusOr<std::unique_ptr<WorkerSupervisor>> supervisor =
       WorkerSupervisor::Create(std::move(options), jobs_.get());
@@ -210,7 +211,7 @@ SupervisorFixture::~SupervisorFixture() {
 
 void SupervisorFixture::Restart() {
   daemon_.reset();
-  daemon_ = std::make_unique<SupervisingDaemon>(state_folder_, worker_program_, exit_grace_);
+  daemon_ = std::make_unique<SupervisingDaemon>(state_folder_, worker_program_, exit_grace_, silence_limit_);
   daemon_->Begin();
 }
 

@@ -29,7 +29,7 @@ bool IsGone(pid_t pid);
 class SupervisingDaemon {
  public:
   SupervisingDaemon(const std::string& state_folder, const std::string& worker_program,
-                    absl::Duration exit_grace);
+                    absl::Duration exit_grace, absl::Duration silence_limit);
   ~SupervisingDaemon();
 
   void Begin();
@@ -82,6 +82,7 @@ class SupervisorFixture : public testing::Test {
   std::string worker_program_;
   // Of the next daemon.
   absl::Duration exit_grace_ = absl::Milliseconds(300);
+  absl::Duration silence_limit_ = absl::Seconds(30);
   std::unique_ptr<SupervisingDaemon> daemon_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -69,6 +70,9 @@ class Blas {
 struct LibraryOptions {
   bool allow_tf32 = false;     // For float32 products and convolutions.
   bool deterministic = false;  // Only algorithms that give the same bits every time.
+  // Bytes of the device that may be taken, for a while, to measure algorithms in; null: all that are free.
+  // Where they do not do, the library's guess is taken.
+  std::function<int64_t()> room = nullptr;
 };
 // What a library's choice for a problem is remembered by: all that it depends on, in one line.
 std::string PlanKey(absl::string_view library, size_t version, absl::string_view gpu,

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "engine/backends/cuda/driver/blas.h"
+#include "engine/backends/cuda/driver/emulated_stream.h"
 #include "engine/backends/cuda/driver/loops.h"
 #include "engine/base/status_macros.h"
 
@@ -15,8 +16,8 @@ class LoopGemm final : public Gemm {
   explicit LoopGemm(const GemmSpec& spec) : spec_(spec) {}
   int64_t workspace_bytes() const override { return 0; }
   absl::Status Run(const void* a, const void* b, void* c, const void* bias, void* /*workspace*/,
-                   Stream /*stream*/) const override {
-    MultiplyByLoops(spec_, a, b, c, bias);
+                   Stream stream) const override {
+    Give(stream, [=, spec = spec_] { MultiplyByLoops(spec, a, b, c, bias); });
     return absl::OkStatus();
   }
 

@@ -1,5 +1,3 @@
-#include <cublasLt.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -14,7 +12,7 @@
 #include "absl/types/optional.h"
 #include "engine/backend/algorithm_memory.h"
 #include "engine/backends/cuda/driver/blas.h"
-#include "engine/backends/cuda/driver/library.h"
+#include "engine/backends/cuda/driver/cublas_api.h"
 #include "engine/backends/cuda/driver/measure.h"
 #include "engine/backends/cuda/driver/plan_memory.h"
 #include "engine/base/status_macros.h"
@@ -25,62 +23,6 @@
 namespace tandem::cuda {
 namespace {
 
-struct BlasApi {
-  decltype(cublasLtCreate)* create;
-  decltype(cublasLtDestroy)* destroy;
-  decltype(cublasLtGetStatusString)* status_string;
-  decltype(cublasLtGetVersion)* version;
-  decltype(cublasLtMatmul)* matmul;
-  decltype(cublasLtMatmulDescCreate)* desc_create;
-  decltype(cublasLtMatmulDescDestroy)* desc_destroy;
-  decltype(cublasLtMatmulDescSetAttribute)* desc_set;
-  decltype(cublasLtMatrixLayoutCreate)* layout_create;
-  decltype(cublasLtMatrixLayoutDestroy)* layout_destroy;
-  decltype(cublasLtMatrixLayoutSetAttribute)* layout_set;
-  decltype(cublasLtMatmulPreferenceCreate)* preference_create;
-  decltype(cublasLtMatmulPreferenceDestroy)* preference_destroy;
-  decltype(cublasLtMatmulPreferenceSetAttribute)* preference_set;
-  decltype(cublasLtMatmulAlgoGetHeuristic)* get_heuristic;
-  decltype(cublasLtMatmulAlgoCheck)* check;
-
-  absl::Status Check(cublasStatus_t status, absl::string_view call) const {
-    if (status == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
-    const std::string message = absl::StrCat("cublasLt: ", call, ": ", status_string(status));
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return absl::UnimplementedError(message);
-    if (status == CUBLAS_STATUS_ALLOC_FAILED) return absl::ResourceExhaustedError(message);
-    return absl::InternalError(message);
-  }
-};
-
-absl::StatusOr<const BlasApi*> LoadApi() {
-  static const absl::StatusOr<const BlasApi*>& loaded =
-      *new absl::StatusOr<const BlasApi*>([]() -> absl::StatusOr<const BlasApi*> {
-        TANDEM_ASSIGN_OR_RETURN(const Library library,
-                                Library::Open("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"}));
-        auto api = std::make_unique<BlasApi>();
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtCreate", &api->create));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtDestroy", &api->destroy));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtGetStatusString", &api->status_string));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtGetVersion", &api->version));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtMatmul", &api->matmul));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtMatmulDescCreate", &api->desc_create));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtMatmulDescDestroy", &api->desc_destroy));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtMatmulDescSetAttribute", &api->desc_set));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtMatrixLayoutCreate", &api->layout_create));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtMatrixLayoutDestroy", &api->layout_destroy));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtMatrixLayoutSetAttribute", &api->layout_set));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtMatmulPreferenceCreate", &api->preference_create));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtMatmulPreferenceDestroy", &api->preference_destroy));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtMatmulPreferenceSetAttribute", &api->preference_set));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtMatmulAlgoGetHeuristic", &api->get_heuristic));
-        TANDEM_RETURN_IF_ERROR(library.Find("cublasLtMatmulAlgoCheck", &api->check));
-        return api.release();
-      }());
-  return loaded;
-}
-
-#define TANDEM_BLAS(api, call) TANDEM_RETURN_IF_ERROR((api).Check((api).call, #call))
-
 cudaDataType ToCuda(DType type) {
   return type == DType::kBFloat16 ? CUDA_R_16BF : type == DType::kFloat16 ? CUDA_R_16F : CUDA_R_32F;
 }
@@ -88,7 +30,7 @@ cudaDataType ToCuda(DType type) {
 // cuBLASLt's descriptions of a product.
 class Problem {
  public:
-  explicit Problem(const BlasApi& api) : api_(api) {}
+  explicit Problem(const CublasApi& api) : api_(api) {}
   ~Problem() {
     for (cublasLtMatrixLayout_t layout : {a, b, c}) {
       if (layout != nullptr) api_.layout_destroy(layout);
@@ -100,8 +42,8 @@ class Problem {
 
   absl::Status Describe(const GemmSpec& spec, bool allow_tf32) {
     const bool tf32 = allow_tf32 && spec.type == DType::kFloat32;
-    TANDEM_BLAS(api_,
-                desc_create(&desc, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    TANDEM_CUBLAS(api_,
+                  desc_create(&desc, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
     TANDEM_RETURN_IF_ERROR(
         Set<int32_t>(CUBLASLT_MATMUL_DESC_TRANSA, spec.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N));
     TANDEM_RETURN_IF_ERROR(
@@ -129,7 +71,7 @@ class Problem {
   }
 
   absl::Status SetBias(const void* bias) const {
-    TANDEM_BLAS(api_, desc_set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)));
+    TANDEM_CUBLAS(api_, desc_set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)));
     return absl::OkStatus();
   }
 
@@ -141,14 +83,14 @@ class Problem {
  private:
   template <typename T>
   absl::Status Set(cublasLtMatmulDescAttributes_t attribute, T value) {
-    TANDEM_BLAS(api_, desc_set(desc, attribute, &value, sizeof(value)));
+    TANDEM_CUBLAS(api_, desc_set(desc, attribute, &value, sizeof(value)));
     return absl::OkStatus();
   }
 
   absl::StatusOr<cublasLtMatrixLayout_t> Layout(DType type, int64_t rows, int64_t columns, int64_t leading,
                                                 int64_t batch, int64_t stride) {
     cublasLtMatrixLayout_t layout = nullptr;
-    TANDEM_BLAS(api_, layout_create(&layout, ToCuda(type), rows, columns, leading));
+    TANDEM_CUBLAS(api_, layout_create(&layout, ToCuda(type), rows, columns, leading));
     if (batch != 1) {
       const auto count = static_cast<int32_t>(batch);
       cublasStatus_t status =
@@ -165,16 +107,16 @@ class Problem {
     return layout;
   }
 
-  const BlasApi& api_;
+  const CublasApi& api_;
 };
 
 // The library's handle, which products keep alive.
 struct BlasHandle {
-  explicit BlasHandle(const BlasApi& api) : api(api) {}
+  explicit BlasHandle(const CublasApi& api) : api(api) {}
   ~BlasHandle() {
     if (handle != nullptr) api.destroy(handle);
   }
-  const BlasApi& api;
+  const CublasApi& api;
   cublasLtHandle_t handle = nullptr;
 };
 
@@ -188,25 +130,25 @@ class LtGemm final : public Gemm {
   // Algorithms that need at most `cap` bytes, best guesses first.
   absl::StatusOr<std::vector<cublasLtMatmulHeuristicResult_t>> Offered(int64_t cap, bool deterministic,
                                                                        int count) const {
-    const BlasApi& api = handle_->api;
+    const CublasApi& api = handle_->api;
     cublasLtMatmulPreference_t created = nullptr;
-    TANDEM_BLAS(api, preference_create(&created));
+    TANDEM_CUBLAS(api, preference_create(&created));
     const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>,
                           decltype(cublasLtMatmulPreferenceDestroy)*>
         preference(created, api.preference_destroy);
     const auto bytes = static_cast<uint64_t>(cap);
-    TANDEM_BLAS(api, preference_set(preference.get(), CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes,
-                                    sizeof(bytes)));
+    TANDEM_CUBLAS(api, preference_set(preference.get(), CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes,
+                                      sizeof(bytes)));
     if (deterministic) {
       // Not those that add up in the result, in the order in which they come.
       const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
-      TANDEM_BLAS(api, preference_set(preference.get(), CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes,
-                                      sizeof(schemes)));
+      TANDEM_CUBLAS(api, preference_set(preference.get(), CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                        &schemes, sizeof(schemes)));
     }
     std::vector<cublasLtMatmulHeuristicResult_t> results(count);
     int found = 0;
-    TANDEM_BLAS(api, get_heuristic(handle_->handle, problem_.desc, problem_.a, problem_.b, problem_.c,
-                                   problem_.c, preference.get(), count, results.data(), &found));
+    TANDEM_CUBLAS(api, get_heuristic(handle_->handle, problem_.desc, problem_.a, problem_.b, problem_.c,
+                                     problem_.c, preference.get(), count, results.data(), &found));
     results.resize(found);
     results.erase(std::remove_if(results.begin(), results.end(),
                                  [&](const cublasLtMatmulHeuristicResult_t& result) {
@@ -221,6 +163,7 @@ class LtGemm final : public Gemm {
   }
 
   void Use(const cublasLtMatmulAlgo_t& algorithm, size_t workspace_bytes) {
+    has_algorithm_ = true;
     algorithm_ = algorithm;
     workspace_bytes_ = workspace_bytes;
   }
@@ -240,6 +183,8 @@ class LtGemm final : public Gemm {
     Use(algorithm, result.workspaceSize);
     return true;
   }
+
+  bool has_algorithm() const { return has_algorithm_; }
 
   std::string Word() const {
     return absl::BytesToHexString(
@@ -265,16 +210,42 @@ class LtGemm final : public Gemm {
   const GemmSpec spec_;
   const std::shared_ptr<BlasHandle> handle_;
   Problem problem_;
+  bool has_algorithm_ = false;
   cublasLtMatmulAlgo_t algorithm_ = {};
   size_t workspace_bytes_ = 0;
+};
+
+// Memory to measure a product with.
+struct Operands {
+  DeviceMemory a, b, c, bias, workspace;
+
+  static absl::StatusOr<Operands> Allocate(const GemmSpec& spec, int64_t workspace_bytes,
+                                           const LibraryOptions& options, Stream stream) {
+    const GemmPlaces places(spec);
+    const auto elements = [&](int64_t rows, int64_t row, int64_t stride) {
+      return (spec.batch - 1) * stride + rows * row;
+    };
+    const int64_t a = elements(spec.transpose_a ? spec.k : spec.m, places.row_a, places.stride_a);
+    const int64_t b = elements(spec.transpose_b ? spec.n : spec.k, places.row_b, places.stride_b);
+    const int64_t c = elements(spec.m, places.row_c, places.stride_c);
+    TANDEM_RETURN_IF_ERROR(CheckRoom(
+        options, (a + b) * SizeOf(spec.type) + (c + spec.n) * SizeOf(spec.result_type) + workspace_bytes));
+    Operands operands;
+    TANDEM_ASSIGN_OR_RETURN(operands.a, RandomNumbers(spec.type, a, stream));
+    TANDEM_ASSIGN_OR_RETURN(operands.b, RandomNumbers(spec.type, b, stream));
+    TANDEM_ASSIGN_OR_RETURN(operands.c, RandomNumbers(spec.result_type, c, stream));
+    TANDEM_ASSIGN_OR_RETURN(operands.bias, RandomNumbers(spec.result_type, spec.n, stream));
+    TANDEM_ASSIGN_OR_RETURN(operands.workspace, DeviceMemory::Allocate(workspace_bytes));
+    return operands;
+  }
 };
 
 class LtBlas final : public Blas {
  public:
   static absl::StatusOr<std::unique_ptr<Blas>> Create(const LibraryOptions& options) {
-    TANDEM_ASSIGN_OR_RETURN(const BlasApi* api, LoadApi());
+    TANDEM_ASSIGN_OR_RETURN(const CublasApi* api, CublasApi::Load());
     auto handle = std::make_shared<BlasHandle>(*api);
-    TANDEM_BLAS(*api, create(&handle->handle));
+    TANDEM_CUBLAS(*api, create(&handle->handle));
     TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<OwnedStream> stream, OwnedStream::Create());
     TANDEM_ASSIGN_OR_RETURN(const std::string gpu, NameOfGpu());
     return std::unique_ptr<Blas>(new LtBlas(options, std::move(handle), std::move(stream), gpu));
@@ -293,16 +264,19 @@ class LtBlas final : public Blas {
     if (const auto known = chosen_.find(key); known != chosen_.end()) {
       if (gemm->Reuse(known->second, workspace_cap)) return std::unique_ptr<Gemm>(std::move(gemm));
     }
-    absl::Status status;
+    absl::optional<absl::Status> searched;
     const auto measure = [&]() -> absl::optional<std::string> {
-      status = Search(spec, workspace_cap, *gemm);
-      return status.ok() ? absl::make_optional(gemm->Word()) : absl::nullopt;
+      searched = Search(spec, workspace_cap, *gemm);
+      return searched->ok() ? absl::make_optional(gemm->Word()) : absl::nullopt;
     };
     const absl::optional<std::string> remembered = RememberedPlans().Choose(key, measure);
-    TANDEM_RETURN_IF_ERROR(status);
     // Without a file it is measured here; where the file has it, by someone before.
-    const bool reused = remembered.has_value() && gemm->Reuse(*remembered, workspace_cap);
-    if (!reused) TANDEM_RETURN_IF_ERROR(Search(spec, workspace_cap, *gemm));
+    if (!searched.has_value() && !(remembered.has_value() && gemm->Reuse(*remembered, workspace_cap))) {
+      searched = Search(spec, workspace_cap, *gemm);
+    }
+    // Where there is no room to measure in, the guess must do.
+    const absl::Status found = searched.value_or(absl::OkStatus());
+    if (!found.ok() && !(absl::IsResourceExhausted(found) && gemm->has_algorithm())) return found;
     chosen_[key] = gemm->Word();
     return std::unique_ptr<Gemm>(std::move(gemm));
   }
@@ -312,32 +286,18 @@ class LtBlas final : public Blas {
          std::unique_ptr<OwnedStream> stream, std::string gpu)
       : options_(options), handle_(std::move(handle)), stream_(std::move(stream)), gpu_(std::move(gpu)) {}
 
-  // Makes `gemm` use the fastest algorithm, of those that are thought to be fast.
+  // Makes `gemm` use the fastest algorithm, of those that are thought to be fast. RESOURCE_EXHAUSTED where
+  // there is no room to measure them in: then it is the best guess.
   absl::Status Search(const GemmSpec& spec, int64_t workspace_cap, LtGemm& gemm) {
     constexpr int kCandidates = 8;
     TANDEM_ASSIGN_OR_RETURN(const auto offered, gemm.Offered(workspace_cap, false, kCandidates));
     gemm.Use(offered[0].algo, offered[0].workspaceSize);
     if (offered.size() == 1) return absl::OkStatus();
-    const GemmPlaces places(spec);
-    const auto elements = [&](int64_t rows, int64_t row, int64_t stride) {
-      return std::max(rows * row, (spec.batch - 1) * stride + rows * row);
-    };
-    const Stream stream = stream_->get();
-    TANDEM_ASSIGN_OR_RETURN(
-        const DeviceMemory a,
-        RandomNumbers(spec.type, elements(spec.transpose_a ? spec.k : spec.m, places.row_a, places.stride_a),
-                      stream));
-    TANDEM_ASSIGN_OR_RETURN(
-        const DeviceMemory b,
-        RandomNumbers(spec.type, elements(spec.transpose_b ? spec.n : spec.k, places.row_b, places.stride_b),
-                      stream));
-    TANDEM_ASSIGN_OR_RETURN(
-        const DeviceMemory c,
-        RandomNumbers(spec.result_type, elements(spec.m, places.row_c, places.stride_c), stream));
-    TANDEM_ASSIGN_OR_RETURN(const DeviceMemory bias, RandomNumbers(spec.result_type, spec.n, stream));
     size_t workspace_bytes = 0;
     for (const auto& one : offered) workspace_bytes = std::max(workspace_bytes, one.workspaceSize);
-    TANDEM_ASSIGN_OR_RETURN(const DeviceMemory workspace, DeviceMemory::Allocate(workspace_bytes));
+    TANDEM_ASSIGN_OR_RETURN(
+        const Operands operands,
+        Operands::Allocate(spec, static_cast<int64_t>(workspace_bytes), options_, stream_->get()));
     TANDEM_RETURN_IF_ERROR(stream_->Synchronize());
     absl::Status failed;
     size_t best = offered.size();
@@ -345,7 +305,8 @@ class LtBlas final : public Blas {
     for (size_t i = 0; i < offered.size(); ++i) {
       gemm.Use(offered[i].algo, offered[i].workspaceSize);
       const absl::StatusOr<double> seconds = MeasureSeconds(*stream_, [&](Stream on) {
-        return gemm.Run(a.data(), b.data(), c.data(), bias.data(), workspace.data(), on);
+        return gemm.Run(operands.a.data(), operands.b.data(), operands.c.data(), operands.bias.data(),
+                        operands.workspace.data(), on);
       });
       if (!seconds.ok()) {
         failed = seconds.status();
@@ -354,7 +315,10 @@ class LtBlas final : public Blas {
         best_seconds = *seconds;
       }
     }
-    if (best == offered.size()) return failed;
+    if (best == offered.size()) {
+      gemm.Use(offered[0].algo, offered[0].workspaceSize);
+      return failed;
+    }
     gemm.Use(offered[best].algo, offered[best].workspaceSize);
     return absl::OkStatus();
   }

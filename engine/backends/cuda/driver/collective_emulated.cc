@@ -70,7 +70,8 @@ class ThreadCollective final : public Collective {
     return Put(data, stream, [&](const std::vector<Group::Rank>& all) {
       RankBuffers buffers;
       for (const Group::Rank& one : all) buffers.data[buffers.count++] = one.data;
-      SumRanks(buffers, dtype, 0, elements, average ? 1.0 / static_cast<double>(all.size()) : 1.0, stream);
+      // At once: the streams of all wait for it.
+      SumRanks(buffers, dtype, 0, elements, average ? 1.0 / static_cast<double>(all.size()) : 1.0, nullptr);
     });
   }
   absl::Status Broadcast(void* data, int64_t elements, DType dtype, int root, Stream stream) override {
@@ -108,6 +109,9 @@ class ThreadCollective final : public Collective {
   // Puts a call into the stream; the last rank to come does `work` for all.
   template <typename Work>
   absl::Status Put(void* data, Stream stream, const Work& work) {
+    if (stream->record != nullptr) {
+      return absl::UnimplementedError("the emulation records no calls of groups");
+    }
     stream->Await();
     Group& group = *group_;
     MutexLock lock(&group.mutex);

@@ -1,5 +1,3 @@
-#include <nccl.h>
-
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -9,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/backends/cuda/driver/collective.h"
-#include "engine/backends/cuda/driver/library.h"
+#include "engine/backends/cuda/driver/nccl_api.h"
 #include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
 
@@ -17,55 +15,6 @@ namespace tandem::cuda {
 namespace {
 
 static_assert(sizeof(ncclUniqueId) == kCollectiveIdBytes);
-
-struct NcclApi {
-  decltype(ncclGetErrorString)* get_error_string;
-  decltype(ncclGetLastError)* get_last_error;
-  decltype(ncclGetUniqueId)* get_unique_id;
-  decltype(ncclCommInitRankConfig)* init_rank;
-  decltype(ncclCommAbort)* abort;
-  decltype(ncclCommGetAsyncError)* get_async_error;
-  decltype(ncclAllReduce)* all_reduce;
-  decltype(ncclBroadcast)* broadcast;
-
-  // `comm` may be null.
-  absl::Status Check(ncclResult_t result, absl::string_view call, ncclComm_t comm) const {
-    if (result == ncclSuccess || result == ncclInProgress) return absl::OkStatus();
-    const char* details = get_last_error(comm);
-    const std::string message =
-        absl::StrCat("nccl: ", call, ": ", get_error_string(result),
-                     details == nullptr || details[0] == 0 ? "" : absl::StrCat(": ", details));
-    switch (result) {
-      case ncclRemoteError:
-      case ncclSystemError:
-        return absl::UnavailableError(message);
-      case ncclInvalidArgument:
-      case ncclInvalidUsage:
-        return absl::FailedPreconditionError(message);
-      default:
-        return absl::InternalError(message);
-    }
-  }
-};
-
-absl::StatusOr<const NcclApi*> LoadOnce() {
-  TANDEM_ASSIGN_OR_RETURN(const Library library, Library::Open("NCCL", {"libnccl.so.2"}));
-  auto api = std::make_unique<NcclApi>();
-  TANDEM_RETURN_IF_ERROR(library.Find("ncclGetErrorString", &api->get_error_string));
-  TANDEM_RETURN_IF_ERROR(library.Find("ncclGetLastError", &api->get_last_error));
-  TANDEM_RETURN_IF_ERROR(library.Find("ncclGetUniqueId", &api->get_unique_id));
-  TANDEM_RETURN_IF_ERROR(library.Find("ncclCommInitRankConfig", &api->init_rank));
-  TANDEM_RETURN_IF_ERROR(library.Find("ncclCommAbort", &api->abort));
-  TANDEM_RETURN_IF_ERROR(library.Find("ncclCommGetAsyncError", &api->get_async_error));
-  TANDEM_RETURN_IF_ERROR(library.Find("ncclAllReduce", &api->all_reduce));
-  TANDEM_RETURN_IF_ERROR(library.Find("ncclBroadcast", &api->broadcast));
-  return api.release();
-}
-
-absl::StatusOr<const NcclApi*> LoadApi() {
-  static const absl::StatusOr<const NcclApi*>& loaded = *new absl::StatusOr<const NcclApi*>(LoadOnce());
-  return loaded;
-}
 
 ncclDataType_t ToNccl(DType dtype) {
   switch (dtype) {
@@ -169,10 +118,10 @@ class NcclCollective final : public Collective {
 
 }  // namespace
 
-absl::Status CheckCollectives() { return LoadApi().status(); }
+absl::Status CheckCollectives() { return NcclApi::Load().status(); }
 
 absl::StatusOr<std::string> MakeCollectiveId() {
-  TANDEM_ASSIGN_OR_RETURN(const NcclApi* api, LoadApi());
+  TANDEM_ASSIGN_OR_RETURN(const NcclApi* api, NcclApi::Load());
   ncclUniqueId id;
   TANDEM_RETURN_IF_ERROR(api->Check(api->get_unique_id(&id), "ncclGetUniqueId", nullptr));
   return std::string(id.internal, sizeof(id.internal));
@@ -180,7 +129,7 @@ absl::StatusOr<std::string> MakeCollectiveId() {
 
 absl::StatusOr<std::unique_ptr<Collective>> JoinCollective(const std::string& id, int rank, int world_size,
                                                            absl::Duration timeout) {
-  TANDEM_ASSIGN_OR_RETURN(const NcclApi* api, LoadApi());
+  TANDEM_ASSIGN_OR_RETURN(const NcclApi* api, NcclApi::Load());
   ncclUniqueId unique;
   if (id.size() != sizeof(unique.internal)) {
     return absl::InvalidArgumentError(absl::StrCat("nccl: an id of ", id.size(), " bytes"));

@@ -14,6 +14,7 @@ namespace {
 constexpr int kMemoryAllocation = 2;
 constexpr int kInsufficientDriver = 35;
 constexpr int kNoDevice = 100;
+constexpr int kPeerAccessAlreadyEnabled = 704;
 constexpr int kSystemDriverMismatch = 803;
 constexpr int kCompatNotSupportedOnDevice = 804;
 
@@ -51,6 +52,11 @@ absl::Status StatusOf(const CudaFailure& failure) {
   }
   return absl::InternalError(
       absl::StrCat("cuda: ", what, "; this process can use its GPU no more, and has to end"));
+}
+
+absl::StatusOr<bool> IsPeerReached(const CudaFailure& enabled) {
+  if (LeavesProcessUnusable(enabled.error)) return StatusOf(enabled);
+  return enabled.error == 0 || enabled.error == kPeerAccessAlreadyEnabled;
 }
 
 absl::Status WhyNoGpu(const CudaFailure& failure, const CudaSystem& system) {

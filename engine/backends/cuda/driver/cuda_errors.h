@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_BACKENDS_CUDA_DRIVER_CUDA_ERRORS_H_
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 
@@ -21,6 +22,10 @@ bool LeavesProcessUnusable(int error);
 
 // RESOURCE_EXHAUSTED for no memory. INTERNAL for others: "cuda: ..." where it leaves the process unusable.
 absl::Status StatusOf(const CudaFailure& failure);
+
+// Whether kernels reach a peer's memory, by what asking for that came to. An error, but for one after which
+// nothing works, means that they do not: too many peers are reached already, say.
+absl::StatusOr<bool> IsPeerReached(const CudaFailure& enabled);
 
 // What is to be known where no GPU can be had.
 struct CudaSystem {

@@ -36,6 +36,13 @@ TEST(CudaErrorsTest, OthersAreErrorsOfTheCall) {
   EXPECT_EQ(StatusOf(Failure(2, "cudaErrorMemoryAllocation")).code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST(CudaErrorsTest, APeerThatIsNotReachedIsNoError) {
+  for (const int reached : {0, 704}) EXPECT_TRUE(IsPeerReached(Failure(reached, "cudaErrorSome")).value());
+  // cudaErrorPeerAccessUnsupported, cudaErrorTooManyPeers, cudaErrorMemoryAllocation.
+  for (const int other : {217, 711, 2}) EXPECT_FALSE(IsPeerReached(Failure(other, "cudaErrorSome")).value());
+  EXPECT_EQ(IsPeerReached(Failure(700, "cudaErrorSome")).status().code(), absl::StatusCode::kInternal);
+}
+
 std::string Why(int error, const CudaSystem& system) {
   const absl::Status status = WhyNoGpu(Failure(error, "cudaErrorSome"), system);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);

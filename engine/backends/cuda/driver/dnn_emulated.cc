@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "engine/backends/cuda/driver/dnn.h"
+#include "engine/backends/cuda/driver/emulated_stream.h"
 #include "engine/backends/cuda/driver/loops.h"
 #include "engine/base/status_macros.h"
 
@@ -16,8 +17,8 @@ class LoopConvolution final : public Convolution {
   bool adds_bias() const override { return spec_.bias; }
   bool takes_relu() const override { return spec_.relu; }
   absl::Status Run(void* x, void* weight, void* y, const void* bias, void* /*workspace*/,
-                   Stream /*stream*/) const override {
-    ConvolveByLoops(spec_, x, weight, y, bias);
+                   Stream stream) const override {
+    Give(stream, [=, spec = spec_] { ConvolveByLoops(spec, x, weight, y, bias); });
     return absl::OkStatus();
   }
 

@@ -95,12 +95,16 @@ struct Chosen {
 struct Tensors {
   DeviceMemory x, weight, y, bias, workspace;
 
-  static absl::StatusOr<Tensors> Allocate(const ConvolutionSpec& s, int64_t workspace_bytes, Stream stream) {
+  static absl::StatusOr<Tensors> Allocate(const ConvolutionSpec& s, int64_t workspace_bytes,
+                                          const LibraryOptions& options, Stream stream) {
+    const int64_t x = s.n * s.h * s.w * s.c;
+    const int64_t weight = s.k * s.kernel_h * s.kernel_w * (s.c / s.groups);
+    const int64_t y = s.n * s.out_h * s.out_w * s.k;
+    TANDEM_RETURN_IF_ERROR(CheckRoom(options, (x + weight + y + s.k) * SizeOf(s.type) + workspace_bytes));
     Tensors tensors;
-    TANDEM_ASSIGN_OR_RETURN(tensors.x, RandomNumbers(s.type, s.n * s.h * s.w * s.c, stream));
-    TANDEM_ASSIGN_OR_RETURN(tensors.weight,
-                            RandomNumbers(s.type, s.k * s.kernel_h * s.kernel_w * (s.c / s.groups), stream));
-    TANDEM_ASSIGN_OR_RETURN(tensors.y, RandomNumbers(s.type, s.n * s.out_h * s.out_w * s.k, stream));
+    TANDEM_ASSIGN_OR_RETURN(tensors.x, RandomNumbers(s.type, x, stream));
+    TANDEM_ASSIGN_OR_RETURN(tensors.weight, RandomNumbers(s.type, weight, stream));
+    TANDEM_ASSIGN_OR_RETURN(tensors.y, RandomNumbers(s.type, y, stream));
     TANDEM_ASSIGN_OR_RETURN(tensors.bias, RandomNumbers(s.type, s.k, stream));
     TANDEM_ASSIGN_OR_RETURN(tensors.workspace, DeviceMemory::Allocate(workspace_bytes));
     return tensors;
@@ -256,7 +260,7 @@ class CudnnDnn final : public Dnn {
         continue;
       }
       if (!tensors.has_value()) {
-        absl::StatusOr<Tensors> allocated = Tensors::Allocate(spec, cap, stream_->get());
+        absl::StatusOr<Tensors> allocated = Tensors::Allocate(spec, cap, options_, stream_->get());
         // Where there is no room to measure in, the guess must do.
         if (absl::IsResourceExhausted(allocated.status())) return made;
         TANDEM_RETURN_IF_ERROR(allocated.status());

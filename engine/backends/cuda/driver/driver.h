@@ -19,9 +19,9 @@ namespace tandem::cuda {
 
 // What the backend needs of a GPU's driver. There are two of them, and a program links one: `driver_nvidia`,
 // over the CUDA runtime, and `driver_emulated`, where device memory is the host's, streams do everything at
-// once and kernels run thread after thread: slow, but it runs the kernels' own code wherever C++ compiles.
-// No driver or no device is UNAVAILABLE, no memory RESOURCE_EXHAUSTED, all else INTERNAL: "cuda: ..." where
-// nothing works any more in the process.
+// once, or record it, and kernels run thread after thread: slow, but it runs the kernels' own code wherever
+// C++ compiles. No driver or no device is UNAVAILABLE, no memory RESOURCE_EXHAUSTED, all else INTERNAL:
+// "cuda: ..." where nothing works any more in the process.
 
 // Whether kernels run on a GPU.
 bool IsEmulated();
@@ -100,7 +100,8 @@ absl::Status Zero(void* target, int64_t bytes, Stream stream);
 // A stream of the thread's device.
 class OwnedStream {
  public:
-  static absl::StatusOr<std::unique_ptr<OwnedStream>> Create();
+  // What is in an urgent one goes first, where the device has both to do.
+  static absl::StatusOr<std::unique_ptr<OwnedStream>> Create(bool urgent = false);
   ~OwnedStream();
   OwnedStream(const OwnedStream&) = delete;
   OwnedStream& operator=(const OwnedStream&) = delete;
@@ -139,8 +140,8 @@ class Event {
 // What a stream was given between two points, to be given again as a whole: a CUDA graph.
 class RecordedWork {
  public:
-  // Puts what `stream` is given from here on into a record, and does none of it. FAILED_PRECONDITION in the
-  // emulation, which has no records.
+  // Puts what `stream` is given from here on into a record, and does none of it. Until its end the thread
+  // gets no memory, and waits for nothing: both are errors.
   static absl::Status Begin(Stream stream);
   // Ends the record, also a failed one, which is an error.
   static absl::StatusOr<std::unique_ptr<RecordedWork>> End(Stream stream);
@@ -151,7 +152,7 @@ class RecordedWork {
 
  private:
   explicit RecordedWork(CUgraphExec_st* graph) : graph_(graph) {}
-  [[maybe_unused]] CUgraphExec_st* const graph_;  // None in the emulation.
+  CUgraphExec_st* const graph_;
 };
 
 }  // namespace tandem::cuda

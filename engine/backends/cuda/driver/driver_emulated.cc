@@ -1,16 +1,29 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "engine/backends/cuda/driver/driver.h"
 #include "engine/backends/cuda/driver/emulated_stream.h"
+#include "engine/base/mutex.h"
 
 // The host in a GPU's place: see driver.h.
 
-// What an event is here: when it was recorded, and what its stream waited for then.
+// What an event is here: when it was recorded, and what its stream had to do, or waited for, then.
 struct CUevent_st {
   double time = 0;
+  CUstream_st::Point point;
   std::shared_ptr<const tandem::cuda::PendingWork> pending;
+};
+
+// Work that was recorded.
+struct CUgraphExec_st {
+  std::vector<CUstream_st::Work> work;
 };
 
 namespace tandem::cuda {
@@ -18,17 +31,63 @@ namespace tandem::cuda {
 namespace {
 
 constexpr size_t kAlignment = 256;
+constexpr int64_t kMemoryBytes = int64_t{1} << 33;
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// The memory that copies need not wait for: a device's, and pinned memory. By its begin: its end.
+// Thread-safe.
+class DirectMemory {
+ public:
+  static DirectMemory& OfProcess() {
+    static DirectMemory* const memory = new DirectMemory;
+    return *memory;
+  }
+  void Add(const std::byte* begin, size_t bytes) {
+    MutexLock lock(&mutex_);
+    ends_[begin] = begin + bytes;
+  }
+  void Remove(const std::byte* begin) {
+    MutexLock lock(&mutex_);
+    ends_.erase(begin);
+  }
+  bool Has(const void* address) const {
+    const auto* byte = static_cast<const std::byte*>(address);
+    MutexLock lock(&mutex_);
+    const auto next = ends_.upper_bound(byte);
+    return next != ends_.begin() && byte < std::prev(next)->second;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::map<const std::byte*, const std::byte*> ends_ ABSL_GUARDED_BY(mutex_);
+};
+
 std::byte* AllocateHost(int64_t bytes) {
+  if (bytes > kMemoryBytes) return nullptr;
   const size_t rounded = (static_cast<size_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
   void* data = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
   // As a device's, it holds what was there before: here what is surely wrong.
   if (data != nullptr) std::memset(data, 0xff, rounded);
+  if (data != nullptr) DirectMemory::OfProcess().Add(static_cast<std::byte*>(data), rounded);
   return static_cast<std::byte*>(data);
+}
+
+// When nothing works on it any more.
+void FreeHost(std::byte* data) {
+  if (data == nullptr) return;
+  CUstream_st::AwaitAll();
+  DirectMemory::OfProcess().Remove(data);
+  std::free(data);
+}
+
+// Whether the thread makes a record. As on a GPU, much is not allowed meanwhile.
+thread_local bool is_recording = false;
+
+absl::Status WhileRecording(absl::string_view call) {
+  return absl::InternalError(absl::StrCat(call, " while work is recorded"));
 }
 
 absl::Status NoMemory(int64_t bytes) {
@@ -47,18 +106,19 @@ absl::StatusOr<DeviceProperties> GetProperties(int /*device*/) {
                           .major = 9,
                           .minor = 0,
                           .multiprocessors = 2,
-                          .memory_bytes = int64_t{1} << 33};
+                          .memory_bytes = kMemoryBytes};
 }
 
 absl::Status UseDevice(int /*device*/) { return absl::OkStatus(); }
-absl::StatusOr<int64_t> FreeBytes() { return int64_t{1} << 33; }
+absl::StatusOr<int64_t> FreeBytes() { return kMemoryBytes; }
 absl::StatusOr<bool> ReachPeer(int /*device*/, int /*peer*/) { return true; }
 absl::Status CheckLaunches() { return absl::OkStatus(); }
 absl::Status WithFault(absl::Status status) { return status; }
 
-DeviceMemory::~DeviceMemory() { std::free(data_); }
+DeviceMemory::~DeviceMemory() { FreeHost(data_); }
 
 absl::StatusOr<DeviceMemory> DeviceMemory::Allocate(int64_t bytes) {
+  if (is_recording) return WhileRecording("an allocation");
   DeviceMemory memory;
   memory.data_ = AllocateHost(bytes);
   if (memory.data_ == nullptr) return NoMemory(bytes);
@@ -66,9 +126,10 @@ absl::StatusOr<DeviceMemory> DeviceMemory::Allocate(int64_t bytes) {
   return memory;
 }
 
-PinnedMemory::~PinnedMemory() { std::free(data_); }
+PinnedMemory::~PinnedMemory() { FreeHost(data_); }
 
 absl::StatusOr<PinnedMemory> PinnedMemory::Allocate(int64_t bytes) {
+  if (is_recording) return WhileRecording("an allocation");
   PinnedMemory memory;
   memory.data_ = AllocateHost(bytes);
   if (memory.data_ == nullptr) return NoMemory(bytes);
@@ -77,22 +138,27 @@ absl::StatusOr<PinnedMemory> PinnedMemory::Allocate(int64_t bytes) {
 }
 
 absl::Status Copy(void* target, const void* source, int64_t bytes, Stream stream) {
-  if (stream != nullptr) stream->Await();
-  if (bytes > 0) std::memcpy(target, source, static_cast<size_t>(bytes));
+  if (bytes <= 0) return absl::OkStatus();
+  Give(stream, [=] { std::memcpy(target, source, static_cast<size_t>(bytes)); });
+  if (stream != nullptr && stream->record == nullptr && stream->defers()) {
+    const DirectMemory& direct = DirectMemory::OfProcess();
+    if (!direct.Has(target) || !direct.Has(source)) stream->Await();
+  }
   return absl::OkStatus();
 }
 
 absl::Status Zero(void* target, int64_t bytes, Stream stream) {
-  if (stream != nullptr) stream->Await();
-  if (bytes > 0) std::memset(target, 0, static_cast<size_t>(bytes));
+  if (bytes <= 0) return absl::OkStatus();
+  Give(stream, [=] { std::memset(target, 0, static_cast<size_t>(bytes)); });
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<OwnedStream>> OwnedStream::Create() {
+absl::StatusOr<std::unique_ptr<OwnedStream>> OwnedStream::Create(bool /*urgent*/) {
   return std::unique_ptr<OwnedStream>(new OwnedStream(new CUstream_st));
 }
 OwnedStream::~OwnedStream() { delete stream_; }
 absl::Status OwnedStream::Synchronize() const {
+  if (stream_->record != nullptr) return WhileRecording("a wait for the stream");
   stream_->Await();
   return absl::OkStatus();
 }
@@ -102,29 +168,50 @@ absl::StatusOr<std::unique_ptr<Event>> Event::Create(bool /*timed*/) {
 }
 Event::~Event() { delete event_; }
 absl::Status Event::Record(Stream stream) {
+  if (stream != nullptr && stream->record != nullptr) return WhileRecording("an event");
   event_->time = Now();
   event_->pending = stream == nullptr ? nullptr : stream->pending;
+  event_->point = nullptr;
+  if (stream == nullptr || !stream->defers()) return absl::OkStatus();
+  event_->point = std::make_shared<EmulatedPoint>();
+  event_->point->stream = stream;
+  stream->Defer([point = event_->point] { point->reached = true; });
   return absl::OkStatus();
 }
-absl::Status Event::Hold(Stream /*stream*/) const { return Synchronize(); }
+absl::Status Event::Hold(Stream stream) const {
+  if (event_->point == nullptr || event_->point->reached) return Synchronize();
+  stream->DeferUntil(event_->point);
+  return absl::OkStatus();
+}
 absl::Status Event::Synchronize() const {
+  if (event_->point != nullptr && !event_->point->reached) event_->point->stream->Await(event_->point.get());
   if (event_->pending != nullptr) event_->pending->Await();
   return absl::OkStatus();
 }
-absl::StatusOr<bool> Event::Reached() const { return event_->pending == nullptr || event_->pending->ended(); }
+absl::StatusOr<bool> Event::Reached() const {
+  if (event_->point != nullptr && !event_->point->reached) return false;
+  return event_->pending == nullptr || event_->pending->ended();
+}
 absl::StatusOr<double> Event::SecondsBetween(const Event& from, const Event& to) {
   return to.event_->time - from.event_->time;
 }
 
-absl::Status RecordedWork::Begin(Stream /*stream*/) {
-  return absl::FailedPreconditionError("the emulation records no work");
+absl::Status RecordedWork::Begin(Stream stream) {
+  if (is_recording) return WhileRecording("another record is begun");
+  stream->record = std::make_unique<std::vector<CUstream_st::Work>>();
+  is_recording = true;
+  return absl::OkStatus();
 }
-absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::End(Stream /*stream*/) {
-  return absl::FailedPreconditionError("the emulation records no work");
+absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::End(Stream stream) {
+  if (stream->record == nullptr) return absl::InternalError("no record was begun");
+  is_recording = false;
+  const auto record = std::exchange(stream->record, nullptr);
+  return std::unique_ptr<RecordedWork>(new RecordedWork(new CUgraphExec_st{std::move(*record)}));
 }
-RecordedWork::~RecordedWork() = default;
-absl::Status RecordedWork::Launch(Stream /*stream*/) const {
-  return absl::FailedPreconditionError("the emulation records no work");
+RecordedWork::~RecordedWork() { delete graph_; }
+absl::Status RecordedWork::Launch(Stream stream) const {
+  for (const CUstream_st::Work& work : graph_->work) Give(stream, work);
+  return absl::OkStatus();
 }
 
 }  // namespace tandem::cuda

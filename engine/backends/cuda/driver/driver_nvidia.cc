@@ -16,8 +16,14 @@ CudaFailure FailureOf(cudaError_t error, absl::string_view call) {
   return {error, cudaGetErrorName(error), cudaGetErrorString(error), call};
 }
 
+// What a call says is said by it alone: CUDA also keeps it for CheckLaunches, which would say it once more.
+cudaError_t Forgotten(cudaError_t error) {
+  if (error != cudaSuccess) (void)cudaGetLastError();
+  return error;
+}
+
 absl::Status ToStatus(cudaError_t error, absl::string_view call) {
-  return error == cudaSuccess ? absl::OkStatus() : StatusOf(FailureOf(error, call));
+  return Forgotten(error) == cudaSuccess ? absl::OkStatus() : StatusOf(FailureOf(error, call));
 }
 
 #define TANDEM_CUDA(call) TANDEM_RETURN_IF_ERROR(ToStatus(call, #call))
@@ -28,9 +34,8 @@ bool IsEmulated() { return false; }
 
 absl::StatusOr<int> CountDevices() {
   int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
+  const cudaError_t error = Forgotten(cudaGetDeviceCount(&count));
   if (error == cudaSuccess && count > 0) return count;
-  cudaGetLastError();
   CudaSystem system;
   cudaDriverGetVersion(&system.driver_version);
   cudaRuntimeGetVersion(&system.runtime_version);
@@ -77,14 +82,9 @@ absl::StatusOr<bool> ReachPeer(int device, int peer) {
   int current = 0;
   TANDEM_CUDA(cudaGetDevice(&current));
   TANDEM_CUDA(cudaSetDevice(device));
-  const cudaError_t enabled = cudaDeviceEnablePeerAccess(peer, 0);
-  if (enabled == cudaErrorPeerAccessAlreadyEnabled) {
-    (void)cudaGetLastError();
-  } else {
-    TANDEM_CUDA(enabled);
-  }
+  const cudaError_t enabled = Forgotten(cudaDeviceEnablePeerAccess(peer, 0));
   TANDEM_CUDA(cudaSetDevice(current));
-  return true;
+  return IsPeerReached(FailureOf(enabled, "cudaDeviceEnablePeerAccess"));
 }
 
 absl::Status CheckLaunches() { return ToStatus(cudaGetLastError(), "a kernel's launch"); }
@@ -104,9 +104,8 @@ absl::StatusOr<DeviceMemory> DeviceMemory::Allocate(int64_t bytes) {
   DeviceMemory memory;
   if (bytes <= 0) return memory;
   void* data = nullptr;
-  const cudaError_t error = cudaMalloc(&data, static_cast<size_t>(bytes));
+  const cudaError_t error = Forgotten(cudaMalloc(&data, static_cast<size_t>(bytes)));
   if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
     size_t free = 0;
     size_t total = 0;
     cudaMemGetInfo(&free, &total);
@@ -145,9 +144,12 @@ absl::Status Zero(void* target, int64_t bytes, Stream stream) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<OwnedStream>> OwnedStream::Create() {
+absl::StatusOr<std::unique_ptr<OwnedStream>> OwnedStream::Create(bool urgent) {
   cudaStream_t stream = nullptr;
-  TANDEM_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  int least = 0;
+  int greatest = 0;
+  TANDEM_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  TANDEM_CUDA(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, urgent ? greatest : least));
   return std::unique_ptr<OwnedStream>(new OwnedStream(stream));
 }
 
@@ -182,7 +184,7 @@ absl::Status Event::Synchronize() const {
 }
 
 absl::StatusOr<bool> Event::Reached() const {
-  const cudaError_t error = cudaEventQuery(event_);
+  const cudaError_t error = Forgotten(cudaEventQuery(event_));
   if (error == cudaErrorNotReady) return false;
   TANDEM_RETURN_IF_ERROR(ToStatus(error, "cudaEventQuery"));
   return true;

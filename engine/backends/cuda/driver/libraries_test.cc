@@ -143,7 +143,6 @@ class LibrariesTest : public testing::Test {
     ASSERT_TRUE(status.ok()) << status;
     ASSERT_TRUE(stream_->Synchronize().ok()) << stream_->Synchronize();
     ExpectNear(type, OnHost(written, before.size()), expected, tolerance);
-    if (IsEmulated()) return;
     reset();
     ASSERT_TRUE(stream_->Synchronize().ok());
     ASSERT_TRUE(RecordedWork::Begin(stream_->get()).ok());
@@ -350,6 +349,31 @@ std::vector<ConvolutionCase> ConvolutionCases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Specs, ConvolutionTest, testing::ValuesIn(ConvolutionCases()));
+
+// Where nothing may be taken to measure in, what is chosen is a guess, and computes as well.
+TEST_F(LibrariesTest, WithoutRoomAGuessDoes) {
+  const LibraryOptions options = {.room = [] { return int64_t{0}; }};
+  const auto blas = CreateBlas(options);
+  ASSERT_TRUE(blas.ok()) << blas.status();
+  const auto gemm = (*blas)->Plan({.m = 96, .n = 160, .k = 224}, int64_t{1} << 20);
+  ASSERT_TRUE(gemm.ok()) << gemm.status();
+  const Bytes a = Numbers(DType::kFloat32, 96 * 224, 1);
+  const Bytes b = Numbers(DType::kFloat32, 224 * 160, 2);
+  const DeviceMemory a_there = OnDevice(a);
+  const DeviceMemory b_there = OnDevice(b);
+  const auto c = DeviceMemory::Allocate(96 * 160 * 4);
+  const auto workspace = DeviceMemory::Allocate((*gemm)->workspace_bytes());
+  ASSERT_TRUE(c.ok() && workspace.ok());
+  ASSERT_TRUE((*gemm)
+                  ->Run(a_there.data(), b_there.data(), c->data(), nullptr, workspace->data(), stream_->get())
+                  .ok());
+  Bytes expected(96 * 160 * 4);
+  MultiplyByLoops({.m = 96, .n = 160, .k = 224}, a.data(), b.data(), expected.data(), nullptr);
+  ExpectNear(DType::kFloat32, OnHost(*c, expected.size()), expected, ToleranceOf(DType::kFloat32));
+  const auto dnn = CreateDnn(options);
+  ASSERT_TRUE(dnn.ok()) << dnn.status();
+  EXPECT_TRUE((*dnn)->Plan(Geometry(4, 16, 14, 24, 3, 1, 1), int64_t{1} << 20).ok());
+}
 
 // No test, but what a GPU is worth: the convolutions of a ResNet-18 of 28x28 images.
 TEST_F(LibrariesTest, SpeedOfConvolutions) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/tensor/half.h"
 
@@ -24,6 +25,14 @@ void FillUniform(std::vector<std::byte>& bytes) {
 }
 
 }  // namespace
+
+absl::Status CheckRoom(const LibraryOptions& options, int64_t bytes) {
+  if (options.room == nullptr) return absl::OkStatus();
+  const int64_t room = options.room();
+  if (bytes <= room) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("to measure algorithms takes ", bytes, " bytes, and ", room, " are left"));
+}
 
 absl::StatusOr<DeviceMemory> RandomNumbers(DType type, int64_t elements, Stream stream) {
   const int64_t bytes = elements * SizeOf(type);

@@ -6,10 +6,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/backends/cuda/driver/blas.h"
 #include "engine/backends/cuda/driver/driver.h"
 #include "engine/tensor/dtype.h"
 
 namespace tandem::cuda {
+
+// RESOURCE_EXHAUSTED where so many bytes are more than the options let be taken to measure in.
+absl::Status CheckRoom(const LibraryOptions& options, int64_t bytes);
 
 // Device memory of so many small random numbers of that type: zeros would be multiplied with less power,
 // hence faster, than what networks hold.

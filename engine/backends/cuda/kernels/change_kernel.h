@@ -94,7 +94,7 @@ TANDEM_KERNEL ChangeKernel(Rule rule, ChangeTable table) {
 
 template <typename Rule>
 void Change(const Rule& rule, const ChangeTable& table, Stream stream) {
-  InParts(table.piece_count, launch_limits.blocks, [&](unsigned first, unsigned count) {
+  InParts(table.piece_count, MostBlocks(), [&](unsigned first, unsigned count) {
     ChangeTable part = table;
     part.pieces += first;
     Launch(ChangeKernel<Rule>, {count}, Threads(), stream, rule, part);

@@ -34,8 +34,7 @@ inline Division Divide(int64_t rows, int64_t channels, int pack, int threads, in
   division.tile = static_cast<int>(parts(packs, tiles));
   division.rows = threads / division.tile;
   const int64_t most = parts(rows, int64_t{division.rows} * kRowsInFlight);
-  const int64_t pieces =
-      std::min<uint64_t>(std::clamp<int64_t>(blocks / tiles, 1, most), launch_limits.blocks);
+  const int64_t pieces = std::min<uint64_t>(std::clamp<int64_t>(blocks / tiles, 1, most), MostBlocks());
   division.piece = parts(rows, pieces);
   division.grid = {static_cast<unsigned>(parts(rows, division.piece)),
                    static_cast<unsigned>(parts(packs, division.tile))};
@@ -45,7 +44,7 @@ inline Division Divide(int64_t rows, int64_t channels, int pack, int threads, in
 // Calls `launch(division)` for each launch that takes it, with tiles of its own.
 template <typename Function>
 void ForTiles(const Division& whole, const Function& launch) {
-  InParts(whole.grid.y, launch_limits.blocks / whole.grid.x, [&](unsigned first, unsigned tiles) {
+  InParts(whole.grid.y, MostBlocks() / whole.grid.x, [&](unsigned first, unsigned tiles) {
     Division part = whole;
     part.first_tile = first;
     part.grid.y = tiles;

@@ -159,7 +159,7 @@ void ConvertLayout(const ChannelSizes& sizes, const void* x, DType x_type, bool 
 }
 
 void NarrowTensors(const NarrowTable& table, DType type, Stream stream) {
-  InParts(table.piece_count, launch_limits.blocks, [&](unsigned first, unsigned count) {
+  InParts(table.piece_count, MostBlocks(), [&](unsigned first, unsigned count) {
     NarrowTable part = table;
     part.pieces += first;
     if (type == DType::kBFloat16) {

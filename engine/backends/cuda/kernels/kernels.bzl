@@ -43,10 +43,13 @@ def cuda_kernels(name, srcs, hdrs, deps):
     native.cc_library(
         name = name + "_emulated",
         srcs = emulated + ["emulator.cc"],
-        hdrs = hdrs + ["emulator.h"],
+        hdrs = hdrs + [
+            "emulated_launch.h",
+            "emulator.h",
+        ],
         copts = ["-Wno-unknown-pragmas"],
         textual_hdrs = srcs,
-        deps = deps,
+        deps = deps + ["//engine/backends/cuda/driver:emulated_stream"],
     )
     native.cc_library(
         name = name,

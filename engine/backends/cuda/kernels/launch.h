@@ -8,7 +8,7 @@
 #include "engine/backends/cuda/kernels/launch_limits.h"
 
 #ifndef __CUDACC__
-#include "engine/backends/cuda/kernels/emulator.h"
+#include "engine/backends/cuda/kernels/emulated_launch.h"
 #endif
 
 // How kernels are written so that both nvcc and the emulation take them:
@@ -85,28 +85,7 @@ void ForEach(int64_t n, Stream stream, Function function) {
   EachKernel<<<grid.x, threads, 0, stream>>>(n, function);
 }
 
-#else
-
-template <typename... Parameters, typename... Arguments>
-void Launch(void (*kernel)(Parameters...), Grid grid, int threads, Stream, Arguments... arguments) {
-  emulator::Run({grid.x, grid.y, grid.z}, threads, [&] { kernel(static_cast<Parameters>(arguments)...); });
-}
-
-// Of a kernel with a BlockLoop.
-template <typename... Parameters, typename... Arguments>
-void Launch(void (*kernel)(Grid, Parameters...), Grid grid, int threads, Stream, Arguments... arguments) {
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  const Grid part = WithinLimits(grid);
-  emulator::Run({part.x, part.y, part.z}, threads,
-                [&] { kernel(grid, static_cast<Parameters>(arguments)...); });
-}
-
-template <typename Function>
-void ForEach(int64_t n, Stream, Function function) {
-  for (int64_t i = 0; i < n; ++i) function(i);
-}
-
-#endif
+#endif  // __CUDACC__: the emulation's are in emulated_launch.h.
 
 // Of a one-dimensional grid with so many threads in all.
 inline Grid BlocksFor(int64_t threads_in_all, int threads = Threads()) {

@@ -1,6 +1,7 @@
 #ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_LAUNCH_LIMITS_H_
 #define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_LAUNCH_LIMITS_H_
 
+#include <atomic>
 #include <cstdint>
 
 namespace tandem::cuda {
@@ -13,22 +14,29 @@ struct Grid {
   unsigned z = 1;
 };
 
-// What launches have at most. Of the whole process, whose GPUs are all one job's; set before the first
-// launch.
+// What launches have at most. Of the whole process, whose GPUs are all one job's: each device that is opened
+// sets the same, perhaps while another launches.
 struct LaunchLimits {
   int threads = 1024;              // Of a block: at least 128, which every kernel can do with.
   uint64_t blocks = ~uint64_t{0};  // Of a launch.
 };
-inline LaunchLimits launch_limits;
+inline std::atomic<int> most_threads = LaunchLimits().threads;
+inline std::atomic<uint64_t> most_blocks = LaunchLimits().blocks;
+inline void SetLaunchLimits(const LaunchLimits& limits) {
+  most_threads.store(limits.threads, std::memory_order_relaxed);
+  most_blocks.store(limits.blocks, std::memory_order_relaxed);
+}
+inline uint64_t MostBlocks() { return most_blocks.load(std::memory_order_relaxed); }
 
 // The threads of a block that is to have so many.
 inline int Threads(int wanted = kThreads) {
-  return wanted < launch_limits.threads ? wanted : launch_limits.threads;
+  const int most = most_threads.load(std::memory_order_relaxed);
+  return wanted < most ? wanted : most;
 }
 
 // The part of the grid that is launched.
 inline Grid WithinLimits(const Grid& grid) {
-  uint64_t left = launch_limits.blocks;
+  uint64_t left = MostBlocks();
   const auto take = [&left](unsigned wanted) {
     const unsigned taken = wanted < left ? wanted : left > 0 ? static_cast<unsigned>(left) : 1;
     left /= taken;

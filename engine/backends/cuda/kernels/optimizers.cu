@@ -409,7 +409,7 @@ void RunUpdate(const LambUpdate& update, const ChangeTable& table, UpdateTime ti
                Stream stream) {
   auto* trust = static_cast<double*>(scratch);
   double* squares = trust + table.tensor_count;
-  InParts(table.piece_count, launch_limits.blocks, [&](unsigned first, unsigned count) {
+  InParts(table.piece_count, MostBlocks(), [&](unsigned first, unsigned count) {
     ChangeTable part = table;
     part.pieces += first;
     Launch(LambMomentsKernel, {count}, Threads(), stream, update, part, time, squares + 2 * first);

@@ -76,7 +76,7 @@ TANDEM_KERNEL LossScaleKernel(int pieces, const int* bad_of_pieces, LossScaleRul
 void UnscaleTensors(const ChangeTable& table, const LossScaleRule& rule, const LossScaleState& state,
                     void* scratch, Stream stream) {
   auto* bad = static_cast<int*>(scratch);
-  InParts(table.piece_count, launch_limits.blocks, [&](unsigned first, unsigned count) {
+  InParts(table.piece_count, MostBlocks(), [&](unsigned first, unsigned count) {
     ChangeTable part = table;
     part.pieces += first;
     Launch(UnscaleKernel, {count}, Threads(), stream, part, state.scale, bad + first);

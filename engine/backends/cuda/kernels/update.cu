@@ -92,7 +92,7 @@ void ClampTensors(const ChangeTable& table, float limit, Stream stream) {
 void ClipTensors(const ChangeTable& table, double limit, double epsilon, void* scratch, Stream stream) {
   auto* factor = static_cast<double*>(scratch);
   double* squares = factor + 1;
-  InParts(table.piece_count, launch_limits.blocks, [&](unsigned first, unsigned count) {
+  InParts(table.piece_count, MostBlocks(), [&](unsigned first, unsigned count) {
     ChangeTable part = table;
     part.pieces += first;
     Launch(SquaresKernel, {count}, Threads(), stream, part, squares + first);

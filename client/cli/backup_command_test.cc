@@ -1,0 +1,80 @@
+#include <string>
+#include <vector>
+
+#include "client/cli/app.h"
+#include "client/cli/fake_terminal.h"
+#include "client/lib/fake_daemon.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class BackupCommandTest : public ::testing::Test {
+ protected:
+  BackupCommandTest() {
+    terminal_.environment["XDG_STATE_HOME"] = "/nonexistent";
+    terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
+    backup_.set_name("backups/20261122T141530Z");
+    backup_.set_path("/state/backups/20261122T141530Z.db");
+    backup_.set_size_bytes(2'500'000);
+    backup_.mutable_create_time()->set_seconds(1795356930);
+    backup_.set_sha256("abc");
+  }
+
+  int Run(const std::vector<std::string>& arguments) {
+    FakeTerminal fresh;
+    fresh.environment = terminal_.environment;
+    terminal_ = fresh;
+    return RunCommand(arguments, terminal_);
+  }
+
+  client::FakeDaemon daemon_;
+  FakeTerminal terminal_;
+  v1::Backup backup_;
+};
+
+TEST_F(BackupCommandTest, PrintsThePathAlone) {
+  daemon_.create_backup = [this](const v1::CreateBackupRequest&, v1::Backup* backup) {
+    *backup = backup_;
+    return grpc::Status::OK;
+  };
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"backup"}, std::vector<std::string>{"backup", "create"}}) {
+    EXPECT_EQ(Run(arguments), 0) << terminal_.err();
+    EXPECT_EQ(terminal_.out(), "/state/backups/20261122T141530Z.db\n");
+    EXPECT_THAT(terminal_.err(), HasSubstr("2.5 MB"));
+  }
+  EXPECT_EQ(Run({"backup", "-o", "json"}), 0);
+  EXPECT_THAT(terminal_.out(), AllOf(HasSubstr("\"backups/20261122T141530Z\""), HasSubstr("\"abc\"")));
+}
+
+TEST_F(BackupCommandTest, ListsThem) {
+  EXPECT_NE(Run({"backup", "list"}), 0);
+  daemon_.list_backups = [](v1::ListBackupsResponse*) { return grpc::Status::OK; };
+  EXPECT_EQ(Run({"backup", "list"}), 0);
+  EXPECT_THAT(terminal_.out(), HasSubstr("no backups"));
+  daemon_.list_backups = [this](v1::ListBackupsResponse* response) {
+    *response->add_backups() = backup_;
+    response->mutable_backups(0)->set_automatic(true);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"backup", "list"}), 0);
+  EXPECT_THAT(terminal_.out(), AllOf(HasSubstr("MADE BY"), HasSubstr("20261122T141530Z"), HasSubstr("2.5 MB"),
+                                     HasSubstr("itself"), HasSubstr("/state/backups/")));
+}
+
+TEST_F(BackupCommandTest, SaysWhyThereIsNone) {
+  daemon_.create_backup = [](const v1::CreateBackupRequest&, v1::Backup*) {
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "no backup was made: the disk is full");
+  };
+  EXPECT_NE(Run({"backup"}), 0);
+  EXPECT_THAT(terminal_.err(), HasSubstr("the disk is full"));
+  EXPECT_EQ(terminal_.out(), "");
+}
+
+}  // namespace
+}  // namespace tandem::cli

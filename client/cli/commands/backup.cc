@@ -1,0 +1,70 @@
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/format.h"
+#include "client/cli/table.h"
+
+namespace tandem::cli {
+namespace {
+
+int Create(Session& session) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  absl::StatusOr<v1::Backup> backup = (*client)->CreateBackup();
+  if (!backup.ok()) return session.Fail(backup.status());
+  session.MakeShowable(&*backup);
+  session.terminal().Out(session.structured() ? Structured(session.options.output, *backup)
+                                              : absl::StrCat(backup->path(), "\n"));
+  if (!session.structured()) {
+    session.terminal().Err(absl::StrCat(
+        FormatBytes(backup->size_bytes()),
+        ", read back and on the disk; it is the daemon's database alone: copy the folders of jobs, too\n"));
+  }
+  return kSucceeded;
+}
+
+int List(Session& session) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  absl::StatusOr<std::vector<v1::Backup>> backups = (*client)->ListBackups();
+  if (!backups.ok()) return session.Fail(backups.status());
+  for (v1::Backup& backup : *backups) session.MakeShowable(&backup);
+  if (session.structured()) {
+    session.terminal().Out(Structured(session.options.output, Pointers(*backups)));
+    return kSucceeded;
+  }
+  if (backups->empty()) {
+    session.terminal().Out("no backups; `tandem backup` makes one\n");
+    return kSucceeded;
+  }
+  Table table({{"ID"}, {"AGE", true}, {"SIZE", true}, {"MADE BY"}, {"FILE"}});
+  const absl::Time now = session.terminal().Now();
+  for (const v1::Backup& backup : *backups) {
+    table.AddRow({std::string(absl::StripPrefix(backup.name(), "backups/")),
+                  FormatAge(now - FromProto(backup.create_time())), FormatBytes(backup.size_bytes()),
+                  backup.automatic() ? "itself" : "hand", backup.path()});
+  }
+  session.terminal().Out(table.Render(session.style()));
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddBackup(CLI::App& app, Session& session, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "backup", "Copy the daemon's database while it works, and print the copy's path; list the copies");
+  command->require_subcommand(0, 1);
+  command->callback([command, &session, &exit_code] {
+    if (command->get_subcommands().empty()) exit_code = Create(session);
+  });
+  command->add_subcommand("create", "Make one, as without a word")->callback([&session, &exit_code] {
+    exit_code = Create(session);
+  });
+  command
+      ->add_subcommand("list", "List them, the newest first; `tandemd --restore-backup ID` brings one back")
+      ->callback([&session, &exit_code] { exit_code = List(session); });
+}
+
+}  // namespace tandem::cli

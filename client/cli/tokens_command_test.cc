@@ -1,0 +1,113 @@
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+
+#include "client/cli/app.h"
+#include "client/cli/fake_terminal.h"
+#include "client/lib/fake_daemon.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TokensCommandTest : public ::testing::Test {
+ protected:
+  TokensCommandTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-tokens-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    terminal_.environment["XDG_STATE_HOME"] = folder_;
+    terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
+    daemon_.create_token = [this](const v1::CreateTokenRequest& request, v1::CreateTokenResponse* response) {
+      asked_ = request.token();
+      *response->mutable_token() = request.token();
+      response->set_secret("the-secret");
+      return grpc::Status::OK;
+    };
+  }
+  ~TokensCommandTest() override { std::filesystem::remove_all(folder_); }
+
+  int64_t Now() const { return absl::ToUnixSeconds(terminal_.Now()); }
+
+  FakeTerminal terminal_;
+  client::FakeDaemon daemon_;
+  std::string folder_;
+  v1::Token asked_;
+};
+
+TEST_F(TokensCommandTest, CreatePrintsNothingButTheSecretToStandardOutput) {
+  EXPECT_EQ(RunCommand({"tokens", "create", "ann"}, terminal_), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), "the-secret\n");
+  EXPECT_EQ(asked_.role(), v1::TOKEN_ROLE_UNSPECIFIED);
+  EXPECT_FALSE(asked_.has_expire_time());
+  EXPECT_FALSE(asked_.has_max_disk_bytes());
+  EXPECT_FALSE(asked_.has_max_streams());
+}
+
+TEST_F(TokensCommandTest, CreateSendsRoleExpiryAndLimits) {
+  EXPECT_EQ(RunCommand({"tokens", "create", "vic", "--role", "viewer", "--expires", "30d", "--max-disk",
+                        "2GiB", "--max-streams", "5", "--max-devices", "3", "--max-queued-jobs", "7"},
+                       terminal_),
+            0)
+      << terminal_.err();
+  EXPECT_EQ(asked_.role(), v1::TOKEN_ROLE_VIEWER);
+  EXPECT_EQ(asked_.expire_time().seconds(), Now() + 30 * 24 * 3600);
+  EXPECT_EQ(asked_.max_disk_bytes(), int64_t{2} << 30);
+  EXPECT_EQ(asked_.max_streams(), 5);
+  EXPECT_EQ(asked_.max_devices(), 3);
+  EXPECT_EQ(asked_.max_queued_jobs(), 7);
+  EXPECT_EQ(RunCommand({"tokens", "create", "vic", "--expires", "90m"}, terminal_), 0);
+  EXPECT_EQ(asked_.expire_time().seconds(), Now() + 90 * 60);
+}
+
+TEST_F(TokensCommandTest, WrongOptionsAreRefusedBeforeAnyCall) {
+  for (const char* const wrong : {"0d", "-1h", "soon", "d", "", "99999999999d"}) {
+    EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--expires", wrong}, terminal_), 2) << wrong;
+  }
+  EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--role", "king"}, terminal_), 2);
+  EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--max-disk", "0"}, terminal_), 2);
+  EXPECT_EQ(asked_.user(), "");
+}
+
+TEST_F(TokensCommandTest, ListShowsRolesAndWhatHasExpired) {
+  daemon_.list_tokens = [this](v1::ListTokensResponse* response) {
+    const auto add = [&](const char* user, v1::TokenRole role) {
+      v1::Token& token = *response->add_tokens();
+      token.set_user(user);
+      token.set_role(role);
+      token.mutable_create_time()->set_seconds(Now() - 24 * 3600);
+      return &token;
+    };
+    add("ann", v1::TOKEN_ROLE_SUBMITTER)->set_max_streams(4);
+    add("vic", v1::TOKEN_ROLE_VIEWER)->mutable_expire_time()->set_seconds(Now() + 2 * 24 * 3600);
+    add("zoe", v1::TOKEN_ROLE_ADMIN)->mutable_expire_time()->set_seconds(Now() - 3 * 3600);
+    return grpc::Status::OK;
+  };
+  terminal_.width = 200;
+  EXPECT_EQ(RunCommand({"tokens"}, terminal_), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("ROLE"));
+  EXPECT_THAT(terminal_.out(), ::testing::ContainsRegex("ann +submitter +never .*at most 4"));
+  EXPECT_THAT(terminal_.out(), ::testing::ContainsRegex("vic +viewer +in 2 d"));
+  EXPECT_THAT(terminal_.out(), ::testing::ContainsRegex("zoe +admin +expired 3 h ago"));
+}
+
+TEST_F(TokensCommandTest, AnExpiredTokenIsToldFromAWrongOne) {
+  daemon_.list_tokens = [](v1::ListTokensResponse*) {
+    return grpc::Status(
+        grpc::StatusCode::UNAUTHENTICATED,
+        "the token of \"ann\" expired at 2026-01-01 00:00:00 UTC; an administrator can revoke it");
+  };
+  std::filesystem::create_directories(folder_ + "/tandem");
+  terminal_.environment["TANDEM_TOKEN_FILE"] = folder_ + "/token";
+  FILE* const file = std::fopen((folder_ + "/token").c_str(), "w");
+  std::fputs("once-right\n", file);
+  std::fclose(file);
+  EXPECT_EQ(RunCommand({"tokens"}, terminal_), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("expired at 2026-01-01 00:00:00 UTC"));
+}
+
+}  // namespace
+}  // namespace tandem::cli

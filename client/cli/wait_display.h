@@ -1,0 +1,34 @@
+#ifndef TANDEM_CLIENT_CLI_WAIT_DISPLAY_H_
+#define TANDEM_CLIENT_CLI_WAIT_DISPLAY_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/cli/printable.h"
+#include "client/cli/terminal.h"
+#include "client/lib/wait_observer.h"
+
+namespace tandem::cli {
+
+// Says on standard error that the daemon asked to wait, and why. Ctrl-C ends the waiting.
+class WaitDisplay : public client::WaitObserver {
+ public:
+  // `terminal` outlives this.
+  explicit WaitDisplay(Terminal& terminal) : terminal_(terminal) {}
+
+  void OnAskedToWait(const absl::Status& why, absl::Duration wait) override {
+    const absl::Duration shown = absl::Ceil(wait, absl::Milliseconds(100));
+    terminal_.Err(absl::StrCat("tandem: waits ", absl::FormatDuration(shown),
+                               ", as the daemon asks: ", Printable(std::string(why.message())), "\n"));
+  }
+  bool KeepWaiting() override { return !terminal_.Interrupted(); }
+
+ private:
+  Terminal& terminal_;
+};
+
+}  // namespace tandem::cli
+
+#endif  // TANDEM_CLIENT_CLI_WAIT_DISPLAY_H_

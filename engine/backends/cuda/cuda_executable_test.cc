@@ -1,0 +1,247 @@
+#include "engine/backends/cuda/cuda_executable.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backend/op_cases.h"
+#include "engine/backends/cuda/cuda_device.h"
+#include "engine/backends/cuda/driver/emulated_stream.h"
+#include "engine/backends/reference/reference_device.h"
+#include "engine/graph/ops/accumulate_gradient.h"
+#include "engine/graph/ops/all_reduce.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/linear.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::unique_ptr<CudaDevice> Open(const cuda::CudaOptions& options = {}) {
+  absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Open("gpu:0", 0, options);
+  EXPECT_TRUE(device.ok()) << device.status();
+  return device.ok() ? *std::move(device) : nullptr;
+}
+
+// sum += 2 x, and 2 x as output, for so many numbers.
+CaseGraph Sums(int64_t elements) {
+  CaseGraph graph(DType::kFloat32);
+  const ValueId x = graph.Input("x", {elements});
+  const ValueId twice = graph.Add(std::make_shared<ScaleOp>(2), {x})[0];
+  graph.AddHidden(std::make_shared<AccumulateGradientOp>(1, /*overwrite=*/false),
+                  {graph.Variable("sum", {elements}), twice});
+  return graph;
+}
+
+// So many streams of a device do what they are given as late as they may, first that of its runs, then that
+// of copies.
+class LateStreamsTest : public testing::TestWithParam<int> {
+ protected:
+  void TearDown() override { cuda::DeferStreams(0); }
+};
+
+// Runs follow each other without a wait, so that the inputs of several are on their way: none may be written
+// over before its run has read it, nor read before it is there.
+TEST_P(LateStreamsTest, EveryRunReadsItsOwnInputs) {
+  constexpr int kRuns = 11;
+  for (const int64_t elements : {int64_t{100}, int64_t{1} << 14}) {  // With one buffer, and with two.
+    const CaseGraph graph = Sums(elements);
+    cuda::DeferStreams(GetParam());
+    const std::unique_ptr<CudaDevice> device = Open();
+    ASSERT_NE(device, nullptr);
+    const std::unique_ptr<Variables> variables = device->CreateVariables();
+    const auto compiled = device->Compile(graph.graph(), variables.get());
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    EXPECT_EQ((*compiled)->bytes() >= 3 * 4 * elements, elements > 100);
+    std::vector<float> x(elements);
+    float sum = 0;
+    for (int run = 0; run < kRuns; ++run) {
+      const auto number = static_cast<float>(1 << run);
+      std::fill(x.begin(), x.end(), number);
+      sum += 2 * number;
+      ASSERT_TRUE((*compiled)->Run({x.data()}, nullptr).ok());
+      std::fill(x.begin(), x.end(), -1.0f);
+    }
+    const absl::StatusOr<Tensor> output = (*compiled)->Output(0);
+    ASSERT_TRUE(output.ok()) << output.status();
+    const absl::StatusOr<Tensor> total = variables->Read("sum");
+    ASSERT_TRUE(total.ok()) << total.status();
+    for (int64_t i = 0; i < elements; ++i) {
+      ASSERT_EQ(output->data<float>()[i], static_cast<float>(2 << (kRuns - 1))) << i;
+      ASSERT_EQ(total->data<float>()[i], sum) << i;
+    }
+    EXPECT_EQ((*compiled)->notice(), "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Streams, LateStreamsTest, testing::Values(0, 1, 2));
+
+// Where there is no memory for two buffers, one does.
+TEST(CudaExecutableTest, OneBufferOfInputsWillDo) {
+  const CaseGraph graph = Sums(1 << 14);
+  const auto bytes_of = [&](int64_t limit) -> absl::StatusOr<int64_t> {
+    const std::unique_ptr<CudaDevice> device = Open({.memory_limit_bytes = limit});
+    const std::unique_ptr<Variables> variables = device->CreateVariables();
+    const auto compiled = device->Compile(graph.graph(), variables.get());
+    if (!compiled.ok()) return compiled.status();
+    const absl::StatusOr<RunResult> result = RunCase(graph, **compiled, *variables);
+    if (!result.ok()) return result.status();
+    EXPECT_EQ(result->outputs[0].data<float>()[7], 2 * graph.inputs()[0].data<float>()[7]);
+    return variables->bytes() + (*compiled)->bytes();
+  };
+  const absl::StatusOr<int64_t> with_two = bytes_of(0);
+  ASSERT_TRUE(with_two.ok()) << with_two.status();
+  EXPECT_EQ(*bytes_of(*with_two), *with_two);
+  const absl::StatusOr<int64_t> with_one = bytes_of(*with_two - 1);
+  ASSERT_TRUE(with_one.ok()) << with_one.status();
+  EXPECT_EQ(*with_one, *with_two - graph.inputs()[0].bytes());
+}
+
+// A group of two, the other of which brings the same.
+class Twin final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int world_size() const override { return 2; }
+  absl::Status AllReduce(BufferView buffer, ReduceOp) override {
+    auto* const elements = static_cast<float*>(buffer.data);
+    seen.emplace_back(elements, elements + buffer.elements);
+    for (int64_t i = 0; i < buffer.elements; ++i) elements[i] *= 2;
+    return absl::OkStatus();
+  }
+  absl::Status Broadcast(BufferView, int) override { return absl::OkStatus(); }
+  absl::Status Barrier() override { return absl::OkStatus(); }
+  void Abort(absl::Status) override {}
+  absl::Status status() const override { return absl::OkStatus(); }
+
+  std::vector<std::vector<float>> seen;
+};
+
+// A reduction takes a bucket as a whole, with what lies between its tensors.
+TEST(CudaExecutableTest, WhatIsReducedWasWritten) {
+  CaseGraph graph(DType::kFloat32);
+  const ValueId a = graph.AddHidden(std::make_shared<ScaleOp>(2), {graph.Input("a", {3})})[0];
+  const ValueId b = graph.AddHidden(std::make_shared<ScaleOp>(2), {graph.Input("b", {70})})[0];
+  graph.Add(std::make_shared<AllReduceOp>(1, 0, 2), {a, b});
+  const std::unique_ptr<CudaDevice> device = Open();
+  const std::unique_ptr<Variables> variables = device->CreateVariables();
+  const auto compiled = device->Compile(graph.graph(), variables.get());
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  Twin twin;
+  for (int run = 0; run < 3; ++run) {
+    const absl::StatusOr<RunResult> result = RunCase(graph, **compiled, *variables, &twin);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->outputs[1].data<float>()[69], 4 * graph.inputs()[1].data<float>()[69]);
+  }
+  ASSERT_EQ(twin.seen.size(), 3);
+  for (const std::vector<float>& seen : twin.seen) {
+    ASSERT_EQ(seen.size(), 64 + 128);
+    for (size_t i = 3; i < 64; ++i) EXPECT_EQ(seen[i], 0) << i;
+    for (size_t i = 64 + 70; i < seen.size(); ++i) EXPECT_EQ(seen[i], 0) << i;
+  }
+}
+
+// relu(x weight^T + bias).
+CaseGraph Dense(DType dtype = DType::kFloat32) {
+  CaseGraph graph(dtype);
+  const ValueId y = graph.AddHidden(
+      std::make_shared<LinearOp>(),
+      {graph.Input("x", {5, 7}), graph.Variable("weight", {9, 7}), graph.Variable("bias", {9})})[0];
+  graph.Add(std::make_shared<ReluOp>(), {y});
+  return graph;
+}
+
+// Products as the emulation's, of a library that lacks something.
+class LackingBlas final : public cuda::Blas {
+ public:
+  enum class Lack { kEpilogues, kRecords };
+  LackingBlas(Lack lack, std::unique_ptr<cuda::Blas> whole) : lack_(lack), whole_(std::move(whole)) {}
+
+  absl::StatusOr<std::unique_ptr<cuda::Gemm>> Plan(const cuda::GemmSpec& spec, int64_t cap) override {
+    if (lack_ == Lack::kEpilogues && (spec.bias || spec.relu)) {
+      return absl::UnimplementedError("no algorithm for the epilogue");
+    }
+    absl::StatusOr<std::unique_ptr<cuda::Gemm>> gemm = whole_->Plan(spec, cap);
+    if (!gemm.ok() || lack_ == Lack::kEpilogues) return gemm;
+    return std::unique_ptr<cuda::Gemm>(new AllocatingGemm(*std::move(gemm)));
+  }
+
+ private:
+  // Cannot be recorded.
+  class AllocatingGemm final : public cuda::Gemm {
+   public:
+    explicit AllocatingGemm(std::unique_ptr<cuda::Gemm> gemm) : gemm_(std::move(gemm)) {}
+    int64_t workspace_bytes() const override { return gemm_->workspace_bytes(); }
+    absl::Status Run(const void* a, const void* b, void* c, const void* bias, void* workspace,
+                     cuda::Stream stream) const override {
+      const absl::StatusOr<cuda::DeviceMemory> memory = cuda::DeviceMemory::Allocate(256);
+      return memory.ok() ? gemm_->Run(a, b, c, bias, workspace, stream) : memory.status();
+    }
+
+   private:
+    const std::unique_ptr<cuda::Gemm> gemm_;
+  };
+
+  const Lack lack_;
+  const std::unique_ptr<cuda::Blas> whole_;
+};
+
+std::unique_ptr<CudaDevice> OpenLacking(LackingBlas::Lack lack, DType compute = DType::kFloat32) {
+  auto context = std::make_shared<cuda::DeviceContext>(cuda::CudaOptions{.compute = compute});
+  context->stream = *cuda::OwnedStream::Create();
+  context->blas = std::make_unique<LackingBlas>(lack, *cuda::CreateBlas({}));
+  context->dnn = *cuda::CreateDnn({});
+  return CudaDevice::Over("gpu:0", std::move(context));
+}
+
+void ExpectDense(const absl::StatusOr<RunResult>& actual, double tolerance) {
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  const absl::StatusOr<RunResult> expected = RunCaseOn(*CreateReferenceDevice(), Dense(DType::kFloat64));
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  EXPECT_LE(RelativeError(actual->outputs[0].CastTo(DType::kFloat64), expected->outputs[0]), tolerance);
+}
+
+TEST(CudaExecutableTest, BiasAndReluAreAddedWhereTheLibraryHasNoEpilogue) {
+  const CaseGraph graph = Dense();
+  for (const DType compute : {DType::kFloat32, DType::kBFloat16}) {
+    const std::unique_ptr<CudaDevice> device = OpenLacking(LackingBlas::Lack::kEpilogues, compute);
+    ExpectDense(RunCaseOn(*device, graph), compute == DType::kFloat32 ? 1e-6 : 2e-2);
+  }
+}
+
+TEST(CudaExecutableTest, WhatCannotBeRecordedIsGivenStepByStepAndSaysWhy) {
+  const CaseGraph graph = Dense();
+  const std::unique_ptr<CudaDevice> device = OpenLacking(LackingBlas::Lack::kRecords);
+  const std::unique_ptr<Variables> variables = device->CreateVariables();
+  const auto compiled = device->Compile(graph.graph(), variables.get());
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  ASSERT_TRUE(WriteVariables(graph, *variables).ok());
+  for (int run = 0; run < 4; ++run) {
+    EXPECT_EQ((*compiled)->notice().empty(), run < 2);
+    ExpectDense(RunCase(graph, **compiled, *variables), 1e-6);
+  }
+  EXPECT_THAT((*compiled)->notice(), AllOf(HasSubstr("not as a CUDA graph: an allocation while work is"),
+                                           HasSubstr("(in \"linear + relu\")")));
+}
+
+TEST(CudaExecutableTest, RecordsThatAreSwitchedOffAreTold) {
+  setenv("TANDEM_CUDA_GRAPHS", "0", 1);
+  const CaseGraph graph = Dense();
+  const std::unique_ptr<CudaDevice> device = Open();
+  const std::unique_ptr<Variables> variables = device->CreateVariables();
+  const auto compiled = device->Compile(graph.graph(), variables.get());
+  unsetenv("TANDEM_CUDA_GRAPHS");
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_THAT((*compiled)->notice(), HasSubstr("TANDEM_CUDA_GRAPHS is 0"));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,113 @@
+#include "engine/backends/cuda/driver/driver.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "gtest/gtest.h"
+
+// The driver's own calls: on a GPU, where there is one, and in the emulation.
+
+namespace tandem::cuda {
+namespace {
+
+class DriverTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const absl::StatusOr<int> devices = CountDevices();
+    if (!devices.ok() || *devices == 0) GTEST_SKIP() << "no GPU: " << devices.status();
+    ASSERT_TRUE(UseDevice(0).ok());
+    absl::StatusOr<std::unique_ptr<OwnedStream>> stream = OwnedStream::Create();
+    ASSERT_TRUE(stream.ok()) << stream.status();
+    stream_ = *std::move(stream);
+  }
+
+  std::unique_ptr<OwnedStream> stream_;
+};
+
+TEST_F(DriverTest, AnEventThatIsNotReachedIsNoErrorOfALaunch) {
+  constexpr int64_t kBytes = int64_t{1} << 26;
+  const int rounds = IsEmulated() ? 1 : 2000;  // Tens of milliseconds on a GPU.
+  const absl::StatusOr<DeviceMemory> memory = DeviceMemory::Allocate(kBytes);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  const absl::StatusOr<std::unique_ptr<Event>> event = Event::Create();
+  ASSERT_TRUE(event.ok()) << event.status();
+  for (int i = 0; i < rounds; ++i) ASSERT_TRUE(Zero(memory->data(), kBytes, stream_->get()).ok());
+  ASSERT_TRUE((*event)->Record(stream_->get()).ok());
+  int64_t unfinished = 0;
+  for (;; ++unfinished) {
+    const absl::StatusOr<bool> reached = (*event)->Reached();
+    ASSERT_TRUE(reached.ok()) << reached.status();
+    const absl::Status launched = CheckLaunches();
+    ASSERT_TRUE(launched.ok()) << launched;
+    if (*reached) break;
+  }
+  EXPECT_TRUE(IsEmulated() || unfinished > 0);
+}
+
+TEST_F(DriverTest, MemoryThatIsNotThereIsNoErrorOfALaunch) {
+  constexpr int64_t kBytes = int64_t{1} << 50;
+  EXPECT_EQ(DeviceMemory::Allocate(kBytes).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(CheckLaunches().ok());
+  EXPECT_EQ(PinnedMemory::Allocate(kBytes).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(CheckLaunches().ok());
+}
+
+// What is recorded is done when the record is launched, each time, with what memory holds then.
+TEST_F(DriverTest, RecordedWorkIsDoneAtItsLaunches) {
+  constexpr int64_t kBytes = 1 << 12;
+  const Stream stream = stream_->get();
+  const absl::StatusOr<DeviceMemory> from = DeviceMemory::Allocate(kBytes);
+  const absl::StatusOr<DeviceMemory> to = DeviceMemory::Allocate(kBytes);
+  ASSERT_TRUE(from.ok() && to.ok());
+  const auto fill = [&](const DeviceMemory& memory, char value) {
+    const std::string bytes(kBytes, value);
+    ASSERT_TRUE(Copy(memory.data(), bytes.data(), kBytes, stream).ok());
+    ASSERT_TRUE(stream_->Synchronize().ok());
+  };
+  const auto read = [&](const DeviceMemory& memory) {
+    std::string bytes(kBytes, ' ');
+    EXPECT_TRUE(Copy(bytes.data(), memory.data(), kBytes, stream).ok());
+    EXPECT_TRUE(stream_->Synchronize().ok());
+    return bytes;
+  };
+  fill(*from, 'a');
+  fill(*to, 'z');
+  ASSERT_TRUE(RecordedWork::Begin(stream).ok());
+  EXPECT_TRUE(Copy(to->data(), from->data(), kBytes, stream).ok());
+  EXPECT_TRUE(Zero(from->data(), kBytes / 2, stream).ok());
+  const absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordedWork::End(stream);
+  ASSERT_TRUE(work.ok()) << work.status();
+  EXPECT_EQ(read(*to), std::string(kBytes, 'z'));
+  ASSERT_TRUE((*work)->Launch(stream).ok());
+  EXPECT_EQ(read(*to), std::string(kBytes, 'a'));
+  EXPECT_EQ(read(*from), std::string(kBytes / 2, '\0') + std::string(kBytes / 2, 'a'));
+  fill(*from, 'b');
+  ASSERT_TRUE((*work)->Launch(stream).ok());
+  EXPECT_EQ(read(*to), std::string(kBytes, 'b'));
+}
+
+TEST_F(DriverTest, WhatWaitsOrTakesMemoryEndsARecord) {
+  const Stream stream = stream_->get();
+  ASSERT_TRUE(RecordedWork::Begin(stream).ok());
+  EXPECT_FALSE(stream_->Synchronize().ok());
+  (void)RecordedWork::End(stream);
+  (void)CheckLaunches();
+  ASSERT_TRUE(RecordedWork::Begin(stream).ok());
+  EXPECT_FALSE(DeviceMemory::Allocate(1 << 20).ok());
+  (void)RecordedWork::End(stream);
+  (void)CheckLaunches();
+  // The stream goes on.
+  EXPECT_TRUE(stream_->Synchronize().ok());
+  ASSERT_TRUE(RecordedWork::Begin(stream).ok());
+  EXPECT_TRUE(RecordedWork::End(stream).ok());
+}
+
+TEST_F(DriverTest, ADeviceReachesItself) {
+  const absl::StatusOr<bool> reached = ReachPeer(0, 0);
+  EXPECT_TRUE(reached.ok() && *reached);
+}
+
+}  // namespace
+}  // namespace tandem::cuda

@@ -1,0 +1,42 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_EMULATED_LAUNCH_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_EMULATED_LAUNCH_H_
+
+#include <cstdint>
+
+#include "engine/backends/cuda/driver/emulated_give.h"
+#include "engine/backends/cuda/kernels/emulator.h"
+#include "engine/backends/cuda/kernels/launch_limits.h"
+
+// What launch.h offers, in the emulation. Its users include that.
+
+namespace tandem::cuda {
+
+template <typename... Parameters, typename... Arguments>
+void Launch(void (*kernel)(Parameters...), Grid grid, int threads, Stream stream, Arguments... arguments) {
+  Give(stream, [=] {
+    emulator::Run({grid.x, grid.y, grid.z}, threads, [&] { kernel(static_cast<Parameters>(arguments)...); });
+  });
+}
+
+// Of a kernel with a BlockLoop.
+template <typename... Parameters, typename... Arguments>
+void Launch(void (*kernel)(Grid, Parameters...), Grid grid, int threads, Stream stream,
+            Arguments... arguments) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  const Grid part = WithinLimits(grid);
+  Give(stream, [=] {
+    emulator::Run({part.x, part.y, part.z}, threads,
+                  [&] { kernel(grid, static_cast<Parameters>(arguments)...); });
+  });
+}
+
+template <typename Function>
+void ForEach(int64_t n, Stream stream, Function function) {
+  Give(stream, [=] {
+    for (int64_t i = 0; i < n; ++i) function(i);
+  });
+}
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_EMULATED_LAUNCH_H_

@@ -1,0 +1,48 @@
+#ifndef TANDEM_ENGINE_COLLECTIVES_SLOW_LINK_H_
+#define TANDEM_ENGINE_COLLECTIVES_SLOW_LINK_H_
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "engine/backend/communicator.h"
+
+namespace tandem {
+
+// Another communicator whose reductions take as long as over a network of so many bytes a second: a rank
+// sleeps for the bytes that each sends, 2 (n - 1) / n times the buffer's among n ranks. A call returns when
+// all is done; an abort wakes it within 10 ms.
+class SlowLink final : public Communicator {
+ public:
+  SlowLink(std::unique_ptr<Communicator> inner, double bytes_per_second)
+      : inner_(std::move(inner)), bytes_per_second_(bytes_per_second) {}
+
+  int rank() const override { return inner_->rank(); }
+  int world_size() const override { return inner_->world_size(); }
+  absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
+    const double bytes =
+        static_cast<double>(buffer.elements * SizeOf(buffer.dtype)) * 2 * (world_size() - 1) / world_size();
+    absl::Status status = inner_->AllReduce(buffer, op);
+    // Nothing moves before all are there.
+    const absl::Time end = absl::Now() + absl::Seconds(bytes / bytes_per_second_);
+    for (absl::Time now = absl::Now(); now < end && status.ok(); now = absl::Now()) {
+      absl::SleepFor(std::min(end - now, absl::Milliseconds(10)));
+      status = inner_->status();
+    }
+    return status;
+  }
+  absl::Status Broadcast(BufferView buffer, int root) override { return inner_->Broadcast(buffer, root); }
+  absl::Status Barrier() override { return inner_->Barrier(); }
+  void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
+  absl::Status status() const override { return inner_->status(); }
+
+ private:
+  const std::unique_ptr<Communicator> inner_;
+  const double bytes_per_second_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_COLLECTIVES_SLOW_LINK_H_

@@ -1,0 +1,55 @@
+#include "server/auth/call_limits.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/retry_delay.h"
+
+namespace tandem {
+namespace {
+
+// A burst is what comes in so many seconds at most: a script that submits a list of jobs is none.
+constexpr double kBurstSeconds = 5;
+// Streams end when their clients are done, which nobody knows.
+constexpr absl::Duration kStreamDelay = absl::Seconds(5);
+
+}  // namespace
+
+absl::Status CallLimits::Admit(const std::string& user) {
+  const double rate = quota_(user).calls_per_second;
+  if (rate <= 0) return absl::OkStatus();
+  const absl::Duration wait = rates_.Take(absl::StrCat("u:", user), {rate, rate * kBurstSeconds});
+  if (wait == absl::ZeroDuration()) return absl::OkStatus();
+  return WithRetryDelay(WithReason(absl::ResourceExhaustedError(
+                                       absl::StrCat("\"", user, "\" calls more often than ", rate,
+                                                    " times a second, which is what the daemon allows "
+                                                    "(--user-max-call-rate): wait a moment between calls")),
+                                   "CALL_RATE_EXCEEDED"),
+                        wait);
+}
+
+absl::StatusOr<std::unique_ptr<CallLimits::Stream>> CallLimits::Open(const std::string& user) {
+  const int most = quota_(user).max_streams;
+  MutexLock lock(&mutex_);
+  int& open = streams_[user];
+  if (most > 0 && open >= most) {
+    return WithRetryDelay(
+        WithReason(
+            absl::ResourceExhaustedError(absl::StrCat(
+                "\"", user, "\" has ", open, " streams open (watches, logs, uploads, downloads), and ", most,
+                " are allowed at a time (--user-max-streams, or the token's max_streams): end some")),
+            "TOO_MANY_STREAMS"),
+        kStreamDelay);
+  }
+  ++open;
+  return std::unique_ptr<Stream>(new Stream(this, user));
+}
+
+void CallLimits::Close(const std::string& user) {
+  MutexLock lock(&mutex_);
+  const auto found = streams_.find(user);
+  if (--found->second == 0) streams_.erase(found);
+}
+
+}  // namespace tandem

@@ -1,0 +1,53 @@
+#ifndef TANDEM_SERVER_AUTH_RATE_LIMITER_H_
+#define TANDEM_SERVER_AUTH_RATE_LIMITER_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "engine/base/clock.h"
+#include "engine/base/mutex.h"
+
+namespace tandem {
+
+// Token buckets, one for each key, such as a user: so many calls a second on average, and `burst` at once
+// after a time of rest. Thread-safe.
+class RateLimiter {
+ public:
+  struct Rate {
+    // Above 0.
+    double per_second = 1;
+    // At least 1.
+    double burst = 1;
+  };
+
+  // The clock outlives this.
+  explicit RateLimiter(const Clock* clock) : clock_(clock) {}
+  RateLimiter(const RateLimiter&) = delete;
+  RateLimiter& operator=(const RateLimiter&) = delete;
+
+  // Takes one from the key's bucket: zero; or, where it is empty, how long it takes until there is one.
+  absl::Duration Take(absl::string_view key, Rate rate);
+
+ private:
+  struct Bucket {
+    double tokens = 0;
+    // When `tokens` were counted.
+    absl::Duration at;
+  };
+  // Forgets buckets that must be full again.
+  void ForgetFull(Rate rate, absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Clock* const clock_;
+  Mutex mutex_;
+  absl::flat_hash_map<std::string, Bucket> buckets_ ABSL_GUARDED_BY(mutex_);
+  // When there are so many, full ones are forgotten.
+  size_t many_ ABSL_GUARDED_BY(mutex_) = 1024;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_AUTH_RATE_LIMITER_H_

@@ -1,0 +1,106 @@
+#include "server/auth/tls_files.h"
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/status_macros.h"
+#include "server/auth/certificate_validity.h"
+
+namespace tandem {
+namespace {
+
+using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+
+absl::StatusOr<std::string> ReadPem(const std::string& path, absl::string_view what) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  if (file) content << file.rdbuf();
+  if (!file) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot read the TLS ", what, " ", path, ": ", strerror(errno)));
+  }
+  return content.str();
+}
+
+Bio Reader(const std::string& pem) {
+  return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
+}
+
+// How many certificates there are; -1: something that looks like one is none.
+int CountCertificates(const std::string& pem) {
+  const Bio reader = Reader(pem);
+  int count = 0;
+  ERR_clear_error();
+  while (true) {
+    const Certificate one(PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr), &X509_free);
+    if (one == nullptr) break;
+    ++count;
+  }
+  const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  ERR_clear_error();
+  return at_end ? count : -1;
+}
+
+absl::Status CheckPair(const TlsFiles& files, const TlsContent& content) {
+  const Bio certificate_reader = Reader(content.certificate);
+  const Certificate certificate(PEM_read_bio_X509(certificate_reader.get(), nullptr, nullptr, nullptr),
+                                &X509_free);
+  // Those behind the first are checked, too: TLS would stumble over them later.
+  if (certificate == nullptr || CountCertificates(content.certificate) < 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the TLS certificate ", files.certificate, " holds no certificate in PEM form"));
+  }
+  const Bio key_reader = Reader(content.key);
+  // An empty passphrase: a daemon has nobody to ask.
+  char no_passphrase[] = "";
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      PEM_read_bio_PrivateKey(key_reader.get(), nullptr, nullptr, no_passphrase), &EVP_PKEY_free);
+  if (key == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the TLS key ", files.key, " holds no private key in PEM form without a passphrase"));
+  }
+  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the TLS key ", files.key, " is not the key of the certificate ", files.certificate));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TlsContent> ReadTlsFiles(const TlsFiles& files) {
+  TlsContent content;
+  TANDEM_ASSIGN_OR_RETURN(content.certificate, ReadPem(files.certificate, "certificate"));
+  TANDEM_ASSIGN_OR_RETURN(content.key, ReadPem(files.key, "key"));
+  struct stat info;
+  if (stat(files.key.c_str(), &info) == 0 && (info.st_mode & 007) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("the TLS key %s has mode %04o, so anyone on this machine can use it: chmod 600 %s",
+                        files.key, info.st_mode & 07777, files.key));
+  }
+  TANDEM_RETURN_IF_ERROR(CheckPair(files, content));
+  TANDEM_ASSIGN_OR_RETURN(const CertificateValidity validity, ReadCertificateValidity(files.certificate));
+  content.valid_until = validity.end;
+  if (files.client_ca.empty()) return content;
+  TANDEM_ASSIGN_OR_RETURN(content.client_ca, ReadPem(files.client_ca, "authorities of clients"));
+  if (CountCertificates(content.client_ca) < 1) {
+    return absl::FailedPreconditionError(absl::StrCat("the file of clients' authorities ", files.client_ca,
+                                                      " holds no certificates in PEM form"));
+  }
+  return content;
+}
+
+}  // namespace tandem

@@ -1,0 +1,98 @@
+#include "server/auth/tls_reloader.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+
+absl::StatusOr<std::shared_ptr<TlsReloader>> TlsReloader::Start(const TlsFiles& files,
+                                                                const Options& options) {
+  std::shared_ptr<TlsReloader> reloader(new TlsReloader(files, options));
+  // Before they are read: what changes meanwhile is seen by the next look.
+  reloader->read_ = reloader->LookAtFiles();
+  TANDEM_ASSIGN_OR_RETURN(TlsContent content, ReadTlsFiles(files));
+  {
+    MutexLock lock(&reloader->mutex_);
+    reloader->state_.valid_until = content.valid_until;
+    reloader->current_ = std::make_shared<const TlsContent>(std::move(content));
+  }
+  reloader->thread_ = std::thread([reloader = reloader.get()] { reloader->Run(); });
+  return reloader;
+}
+
+TlsReloader::~TlsReloader() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+std::shared_ptr<const TlsContent> TlsReloader::current() const {
+  MutexLock lock(&mutex_);
+  return current_;
+}
+
+TlsReloader::State TlsReloader::state() const {
+  MutexLock lock(&mutex_);
+  return state_;
+}
+
+TlsReloader::Look TlsReloader::LookAtFiles() const {
+  Look look;
+  for (const std::string& path : {files_.certificate, files_.key, files_.client_ca}) {
+    struct stat info = {};
+    // Symbolic links are followed: what they lead to may be exchanged as well. A missing file is a change
+    // like others.
+    if (path.empty() || stat(path.c_str(), &info) != 0) info = {};
+    for (const int64_t one :
+         {static_cast<int64_t>(info.st_dev), static_cast<int64_t>(info.st_ino),
+          static_cast<int64_t>(info.st_size), static_cast<int64_t>(info.st_mode),
+          static_cast<int64_t>(info.st_mtim.tv_sec), static_cast<int64_t>(info.st_mtim.tv_nsec),
+          static_cast<int64_t>(info.st_ctim.tv_sec), static_cast<int64_t>(info.st_ctim.tv_nsec)}) {
+      look.push_back(one);
+    }
+  }
+  return look;
+}
+
+void TlsReloader::Run() {
+  Look last = read_;
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), options_.interval)) return;
+    }
+    Look now = LookAtFiles();
+    // Certificate and key are two files: between their replacements they do not fit.
+    const bool stands_still = now == last;
+    last = now;
+    if (!stands_still || now == read_) continue;
+    read_ = std::move(now);
+    Reload();
+  }
+}
+
+void TlsReloader::Reload() {
+  absl::StatusOr<TlsContent> content = ReadTlsFiles(files_);
+  MutexLock lock(&mutex_);
+  state_.failing = !content.ok();
+  if (!content.ok()) {
+    ++state_.failures;
+    spdlog::error("the TLS files changed and cannot be used, so those from before stay in use until {}: {}",
+                  absl::FormatTime("%Y-%m-%d %H:%M UTC", state_.valid_until, absl::UTCTimeZone()),
+                  std::string(content.status().message()));
+    return;
+  }
+  ++state_.reloads;
+  state_.valid_until = content->valid_until;
+  spdlog::info("the TLS files changed, new connections use them; the certificate is valid until {}",
+               absl::FormatTime("%Y-%m-%d %H:%M UTC", content->valid_until, absl::UTCTimeZone()));
+  current_ = std::make_shared<const TlsContent>(*std::move(content));
+}
+
+}  // namespace tandem

@@ -1,0 +1,228 @@
+// TLS as a server has it, over real sockets: who gets in with which certificate, and files that change
+// meanwhile.
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/server_builder.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/auth/server_credentials.h"
+#include "server/auth/test_certificates.h"
+#include "server/auth/tls_reloader.h"
+#include "server/store/temporary_folder.h"
+
+namespace tandem {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+
+constexpr char kToken[] = "secret-token-0123456789";
+
+std::string Content(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+// Answers whatever comes with nothing.
+class Echo : public grpc::CallbackGenericService {
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext*) override {
+    class Reactor : public grpc::ServerGenericBidiReactor {
+     public:
+      Reactor() { Finish(grpc::Status::OK); }
+      void OnDone() override { delete this; }
+    };
+    return new Reactor;
+  }
+};
+
+class TlsTest : public ::testing::Test {
+ protected:
+  TlsTest() {
+    servers_.Write(File("servers.pem"));
+    clients_.Write(File("clients.pem"));
+    servers_.Issue("localhost", File("server.pem"), File("server.key"));
+    clients_.Issue("ann", File("ann.pem"), File("ann.key"));
+  }
+  ~TlsTest() override {
+    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  std::string File(const std::string& name) const { return folder_.path() + "/" + name; }
+  TlsFiles Files(bool ask_clients) const {
+    return {File("server.pem"), File("server.key"), ask_clients ? File("clients.pem") : ""};
+  }
+
+  void Serve(bool ask_clients) {
+    auto files = TlsReloader::Start(Files(ask_clients), {.interval = absl::Milliseconds(20)});
+    ASSERT_TRUE(files.ok()) << files.status();
+    files_ = *std::move(files);
+    const auto authenticator = std::make_shared<const Authenticator>(kToken, "/state/token");
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", TlsCredentials(files_, authenticator), &port_);
+    builder.RegisterCallbackGenericService(&echo_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+  }
+
+  // A call on a connection of its own. `identity` "": no certificate; `authority`: whom the client trusts.
+  grpc::Status Call(const std::string& identity, const std::string& authority = "servers",
+                    const std::string& token = kToken) {
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = Content(File(authority + ".pem"));
+    if (!identity.empty()) {
+      options.pem_cert_chain = Content(File(identity + ".pem"));
+      options.pem_private_key = Content(File(identity + ".key"));
+    }
+    return CallOn(grpc::SslCredentials(options), token);
+  }
+  grpc::Status CallOn(const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                      const std::string& token = kToken) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    grpc::GenericStub stub(
+        grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port_), credentials, arguments));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    context.AddMetadata("authorization", "Bearer " + token);
+    grpc::Slice empty("", 0);
+    const grpc::ByteBuffer request(&empty, 1);
+    grpc::ByteBuffer response;
+    std::promise<grpc::Status> ended;
+    stub.UnaryCall(&context, "/tandem.v1.JobService/GetJob", grpc::StubOptions(), &request, &response,
+                   [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
+    return ended.get_future().get();
+  }
+  // Whether the call came through; the service answers nothing, which a unary call takes for an error of its
+  // own.
+  bool GetsIn(const grpc::Status& status) { return status.error_code() != StatusCode::UNAVAILABLE; }
+
+  template <typename Condition>
+  bool Await(Condition condition) {
+    for (int i = 0; i < 1500; ++i) {
+      if (condition()) return true;
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    return false;
+  }
+
+  TemporaryFolder folder_;
+  TestAuthority servers_{"servers"};
+  TestAuthority clients_{"clients"};
+  std::shared_ptr<TlsReloader> files_;
+  Echo echo_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(TlsTest, WithoutAnAuthorityOfClientsTheyNeedNoCertificate) {
+  Serve(/*ask_clients=*/false);
+  EXPECT_TRUE(GetsIn(Call("")));
+  EXPECT_TRUE(GetsIn(Call("ann")));
+  EXPECT_EQ(Call("", "servers", "wrong").error_code(), StatusCode::UNAUTHENTICATED);
+  // A client that trusts another authority does not talk to it.
+  EXPECT_FALSE(GetsIn(Call("", "clients")));
+}
+
+TEST_F(TlsTest, PlainTextToATlsPortGetsNothing) {
+  Serve(/*ask_clients=*/false);
+  EXPECT_EQ(CallOn(grpc::InsecureChannelCredentials()).error_code(), StatusCode::UNAVAILABLE);
+  // It goes on.
+  EXPECT_TRUE(GetsIn(Call("")));
+}
+
+TEST_F(TlsTest, ClientsNeedACertificateOfTheRightAuthorityAndAToken) {
+  Serve(/*ask_clients=*/true);
+  EXPECT_TRUE(GetsIn(Call("ann")));
+  EXPECT_FALSE(GetsIn(Call("")));
+  TestAuthority others("clients");
+  others.Issue("eve", File("eve.pem"), File("eve.key"));
+  EXPECT_FALSE(GetsIn(Call("eve")));
+  EXPECT_FALSE(GetsIn(CallOn(grpc::InsecureChannelCredentials())));
+  // The certificate is no token.
+  EXPECT_EQ(Call("ann", "servers", "wrong").error_code(), StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(TlsTest, NewConnectionsHaveWhatChangedOnTheDisk) {
+  Serve(/*ask_clients=*/true);
+  ASSERT_TRUE(GetsIn(Call("ann")));
+  // A new authority of servers: who trusts the old one alone does not take the new certificate.
+  TestAuthority renewed("renewed");
+  renewed.Write(File("renewed.pem"));
+  renewed.Issue("localhost", File("server.pem"), File("server.key"));
+  ASSERT_TRUE(Await([this] { return files_->state().reloads == 1; }));
+  EXPECT_FALSE(GetsIn(Call("ann")));
+  EXPECT_TRUE(GetsIn(Call("ann", "renewed")));
+  // A new authority of clients.
+  TestAuthority other_clients("other clients");
+  other_clients.Write(File("clients.pem"));
+  other_clients.Issue("bob", File("bob.pem"), File("bob.key"));
+  ASSERT_TRUE(Await([this] { return files_->state().reloads == 2; }));
+  EXPECT_FALSE(GetsIn(Call("ann", "renewed")));
+  EXPECT_TRUE(GetsIn(Call("bob", "renewed")));
+}
+
+TEST_F(TlsTest, ABrokenFileKeepsTheOldOneUntilItIsMended) {
+  Serve(/*ask_clients=*/false);
+  const absl::Time valid_until = files_->state().valid_until;
+  EXPECT_GT(valid_until, absl::Now());
+  const std::string good = Content(File("server.pem"));
+  std::ofstream(File("server.pem")) << good.substr(0, good.size() / 2);
+  ASSERT_TRUE(Await([this] { return files_->state().failing; }));
+  EXPECT_TRUE(GetsIn(Call("")));
+  EXPECT_EQ(files_->state().valid_until, valid_until);
+  // The key of another, and no file at all.
+  std::ofstream(File("server.pem")) << good;
+  ASSERT_TRUE(Await([this] { return !files_->state().failing; }));
+  servers_.Issue("localhost", File("other.pem"), File("server.key"));
+  ASSERT_TRUE(Await([this] { return files_->state().failing; }));
+  EXPECT_TRUE(GetsIn(Call("")));
+  std::filesystem::remove(File("server.pem"));
+  ASSERT_TRUE(Await([this] { return files_->state().failures >= 3; }));
+  EXPECT_TRUE(GetsIn(Call("")));
+  std::filesystem::rename(File("other.pem"), File("server.pem"));
+  ASSERT_TRUE(Await([this] { return !files_->state().failing; }));
+  EXPECT_TRUE(GetsIn(Call("")));
+  EXPECT_EQ(files_->state().reloads, 2);
+}
+
+TEST_F(TlsTest, SaysWhichFileIsWrong) {
+  EXPECT_TRUE(ReadTlsFiles(Files(true)).ok());
+  const auto message = [](const TlsFiles& files) {
+    const absl::Status status = ReadTlsFiles(files).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    return std::string(status.message());
+  };
+  TlsFiles files = Files(true);
+  files.key = File("ann.key");
+  EXPECT_THAT(message(files), HasSubstr("is not the key of the certificate"));
+  files = Files(true);
+  files.certificate = File("missing.pem");
+  EXPECT_THAT(message(files), HasSubstr(File("missing.pem")));
+  std::ofstream(File("text")) << "no certificate\n";
+  files.certificate = File("text");
+  EXPECT_THAT(message(files), HasSubstr("no certificate in PEM form"));
+  files = Files(true);
+  files.client_ca = File("text");
+  EXPECT_THAT(message(files), HasSubstr("clients' authorities"));
+  files = Files(true);
+  ASSERT_EQ(chmod(files.key.c_str(), 0644), 0);
+  EXPECT_THAT(message(files), HasSubstr("mode 0644"));
+}
+
+}  // namespace
+}  // namespace tandem

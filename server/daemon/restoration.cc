@@ -1,0 +1,124 @@
+#include "server/daemon/restoration.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "engine/base/clock.h"
+#include "engine/base/env.h"
+#include "engine/base/sha256.h"
+#include "engine/base/status_macros.h"
+#include "server/store/records.h"
+#include "server/store/state_folder.h"
+
+namespace tandem {
+namespace {
+
+std::string TimeOf(const Restoration& restoration) {
+  if (restoration.backup_time == absl::InfinitePast()) return "an earlier time";
+  return absl::FormatTime("%E4Y-%m-%d %H:%M:%S UTC", restoration.backup_time, absl::UTCTimeZone());
+}
+
+// Where sha256sum, or the daemon, wrote a checksum beside the file, the file has it.
+absl::Status CheckSum(const std::string& path) {
+  const absl::StatusOr<std::string> written = Env::Real()->ReadFile(path + ".sha256");
+  if (!written.ok()) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(const std::string sum, Sha256OfFile(path));
+  if (written->substr(0, written->find(' ')) == sum) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path, " is not what was written: its SHA-256 is ", sum, ", ", path,
+                                          ".sha256 says another one"));
+}
+
+}  // namespace
+
+NewestAttempt NewestAttemptIn(const std::string& jobs_folder) {
+  return [jobs_folder](const std::string& job_id) {
+    int32_t newest = 0;
+    std::error_code error;
+    std::filesystem::directory_iterator entry(jobs_folder + "/" + job_id, error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+      const std::string name = entry->path().filename().string();
+      absl::string_view digits = name;
+      int32_t attempt = 0;
+      if (absl::ConsumePrefix(&digits, "attempt-") && absl::SimpleAtoi(digits, &attempt)) {
+        newest = std::max(newest, attempt);
+      }
+    }
+    return newest;
+  };
+}
+
+absl::StatusOr<std::string> RestoreAsAsked(const DaemonOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<StateFolder> folder, StateFolder::Lock(options.state_folder));
+  std::error_code error;
+  std::string path = options.restore_backup;
+  if (!std::filesystem::exists(path, error)) {
+    const absl::string_view id = absl::StripPrefix(options.restore_backup, "backups/");
+    path = absl::StrCat(folder->BackupsFolder(), "/", id, ".db");
+    if (!std::filesystem::exists(path, error)) {
+      return absl::NotFoundError(absl::StrCat("--restore-backup ", options.restore_backup,
+                                              ": there is no such file, and no such backup in ",
+                                              folder->BackupsFolder()));
+    }
+  }
+  path = std::filesystem::absolute(path, error).string();
+  TANDEM_RETURN_IF_ERROR(CheckSum(path));
+  TANDEM_ASSIGN_OR_RETURN(
+      const Restoration restored,
+      RestoreDatabase(folder->DatabasePath(), path, NewestAttemptIn(folder->JobsFolder()), Clock::Real()));
+  return absl::StrCat(path, " was read and is whole; a copy of it is now ", folder->DatabasePath(), ".\n",
+                      restored.aside.empty() ? "" : absl::StrCat("What was there is ", restored.aside, ".\n"),
+                      "Folders of jobs are as they were. Start tandemd as usual: running jobs go on, or "
+                      "start again from their "
+                      "checkpoints.\n");
+}
+
+void TellOfRestoration(const Restoration& restoration, const std::string& jobs_folder, JobMachine* jobs) {
+  spdlog::error(
+      "THE DATABASE WAS DAMAGED AND IS RESTORED from {} of {}: what was acknowledged since then, jobs, "
+      "events, "
+      "tokens, data sets, is lost, but for what the folders of jobs tell. Damage: {}. The damaged database: "
+      "{}",
+      restoration.backup_path, TimeOf(restoration),
+      restoration.damage.empty() ? "not known" : restoration.damage,
+      restoration.aside.empty() ? "not there" : restoration.aside);
+  std::vector<std::string> unknown;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(jobs_folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (absl::IsNotFound(jobs->Get(entry->path().filename().string()).status())) {
+      unknown.push_back(entry->path().filename().string());
+    }
+  }
+  std::sort(unknown.begin(), unknown.end());
+  for (const std::string& id : unknown) {
+    spdlog::error(
+        "job={} is not in the restored database: it was made after the backup, or deleted. Its folder {}/{} "
+        "stays; "
+        "remove it when nobody needs what is in it",
+        id, jobs_folder, id);
+  }
+  const absl::StatusOr<std::vector<v1::Job>> left = jobs->NonTerminalJobs();
+  if (!left.ok()) return;
+  for (const v1::Job& job : *left) {
+    jobs->AddNotice(
+        JobId(job.name()),
+        absl::StrCat("The daemon's database was damaged, and restored from a backup of ", TimeOf(restoration),
+                     ": what happened to the job between then and now is not in "
+                     "this log, and part of it may happen again."),
+        [name = job.name()](const absl::StatusOr<v1::Job>& told) {
+          if (!told.ok()) spdlog::info("{} is not told: {}", name, told.status().ToString());
+        });
+  }
+}
+
+}  // namespace tandem

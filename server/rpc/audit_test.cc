@@ -1,0 +1,109 @@
+// What the audit log says of calls, asked of the real server over a socket.
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/rpc/service_fixture.h"
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::StartsWith;
+
+class AuditTest : public ServiceFixture {
+ protected:
+  std::string MakeToken(const std::string& user) {
+    v1::CreateTokenRequest request;
+    request.mutable_token()->set_user(user);
+    v1::CreateTokenResponse response;
+    EXPECT_TRUE(daemon_stub_->CreateToken(Context().get(), request, &response).ok());
+    return response.secret();
+  }
+  grpc::Status CancelAs(const std::string& token, const std::string& job) {
+    v1::CancelJobRequest request;
+    request.set_name(job);
+    v1::Job cancelled;
+    return stub_->CancelJob(Context(token).get(), request, &cancelled);
+  }
+
+  // All lines, after the log was closed.
+  std::vector<json> Lines() {
+    audit_->Close();
+    std::ifstream file(folder_->path() + "/audit.log");
+    std::vector<json> lines;
+    for (std::string line; std::getline(file, line);) {
+      text_ += line + "\n";
+      lines.push_back(json::parse(line));
+    }
+    return lines;
+  }
+  // "user method resource code", of each line.
+  static std::vector<std::string> Short(const std::vector<json>& lines) {
+    std::vector<std::string> texts;
+    for (const json& line : lines) {
+      texts.push_back(absl::StrCat(line.value("user", "-"), " ", line.value("method", "-"), " ",
+                                   line.value("resource", "-"), " ", line.value("code", "-")));
+    }
+    return texts;
+  }
+
+  std::string text_;
+};
+
+TEST_F(AuditTest, SaysWhoChangedWhatAndWhatWasRefused) {
+  const std::string ann = MakeToken("ann");
+  const std::string bob = MakeToken("bob");
+  v1::Job job;
+  ASSERT_TRUE(stub_->CreateJob(Context(ann).get(), Request("a"), &job).ok());
+  // Reading leaves nothing.
+  v1::GetJobRequest get;
+  get.set_name(job.name());
+  v1::Job seen;
+  ASSERT_TRUE(stub_->GetJob(Context(bob).get(), get, &seen).ok());
+  EXPECT_EQ(CancelAs(bob, job.name()).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(CancelAs("no-such-token-0123456789", job.name()).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  v1::ListTokensResponse tokens;
+  EXPECT_EQ(daemon_stub_->ListTokens(Context(bob).get(), {}, &tokens).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  ASSERT_TRUE(CancelAs(ann, job.name()).ok());
+
+  const std::vector<json> lines = Lines();
+  EXPECT_THAT(Short(lines), ElementsAre("admin CreateToken tokens/ann OK", "admin CreateToken tokens/bob OK",
+                                        absl::StrCat("ann CreateJob ", job.name(), " OK"),
+                                        absl::StrCat("bob CancelJob ", job.name(), " PERMISSION_DENIED"),
+                                        "- /tandem.v1.JobService/CancelJob - UNAUTHENTICATED",
+                                        "bob ListTokens - PERMISSION_DENIED",
+                                        absl::StrCat("ann CancelJob ", job.name(), " OK")));
+  EXPECT_THAT(lines[2].value("peer", ""), StartsWith("ipv4:127.0.0.1:"));
+  EXPECT_EQ(lines[2].value("call", "").size(), 16);
+  EXPECT_EQ(lines[3].value("reason", ""), "NOT_YOUR_JOB");
+  // No secret is in it, whoever sent one.
+  for (const std::string& secret : {ann, bob, std::string(kToken), std::string("no-such-token-0123456789")}) {
+    EXPECT_EQ(text_.find(secret), std::string::npos);
+  }
+}
+
+TEST_F(AuditTest, AFloodOfStrangersLeavesFewLines) {
+  for (int i = 0; i < 300; ++i) CancelAs("no-such-token-0123456789", "jobs/a");
+  const std::string ann = MakeToken("ann");
+  const std::vector<json> lines = Lines();
+  int refused = 0;
+  int64_t left_out = 0;
+  for (const json& line : lines) {
+    if (line.value("code", "") == "UNAUTHENTICATED") ++refused;
+    if (line.value("event", "") == "left_out") left_out += line["count"].get<int64_t>();
+  }
+  EXPECT_LT(refused, 250);
+  EXPECT_EQ(refused + left_out, 300);
+  EXPECT_EQ(lines.back().value("event", ""), "left_out");
+  EXPECT_EQ(lines[lines.size() - 2].value("method", ""), "CreateToken");
+}
+
+}  // namespace
+}  // namespace tandem

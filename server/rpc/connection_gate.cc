@@ -1,0 +1,201 @@
+#include "server/rpc/connection_gate.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace tandem {
+namespace {
+
+// Data that a peer does not acknowledge for so long: it is gone, and so is the connection.
+constexpr int kUserTimeoutMilliseconds = 30'000;
+// What is said of refused connections, at most once in so long.
+constexpr absl::Duration kTellInterval = absl::Seconds(10);
+// Where the process has no file left, after which it tries again.
+constexpr int kNoFileMilliseconds = 100;
+
+void SetOption(int socket, int level, int option, int value) {
+  setsockopt(socket, level, option, &value, sizeof(value));
+}
+
+// A socket that listens; -1, and errno: there is none.
+int ListenOn(const addrinfo& where) {
+  const int fd = socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  // All connections get these from it.
+  SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  SetOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMilliseconds);
+  if (bind(fd, where.ai_addr, where.ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
+}
+
+int PortOf(int socket) {
+  sockaddr_storage bound = {};
+  socklen_t size = sizeof(bound);
+  getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size);
+  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                           : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
+}
+
+// The bytes of the peer's address, of IPv6 those of its network: a machine has as many addresses there as it
+// likes.
+std::string AddressOf(const sockaddr_storage& peer) {
+  if (peer.ss_family == AF_INET) {
+    return {reinterpret_cast<const char*>(&reinterpret_cast<const sockaddr_in&>(peer).sin_addr), 4};
+  }
+  const in6_addr& address = reinterpret_cast<const sockaddr_in6&>(peer).sin6_addr;
+  const auto* bytes = reinterpret_cast<const char*>(address.s6_addr);
+  if (IN6_IS_ADDR_V4MAPPED(&address)) return {bytes + 12, 4};
+  return {bytes, 8};
+}
+
+uint64_t CookieOf(int fd) {
+  uint64_t cookie = 0;
+  socklen_t size = sizeof(cookie);
+  return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ConnectionGate>> ConnectionGate::Listen(const ListenAddress& address,
+                                                                       int most) {
+  if (most <= 0) most = std::numeric_limits<int>::max();
+  rlimit files = {};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
+    // The rest is for everything else.
+    most = std::min<int64_t>(most, std::max<int64_t>(1, static_cast<int64_t>(files.rlim_cur) / 2));
+  }
+  std::unique_ptr<ConnectionGate> gate(new ConnectionGate(most));
+  gate->port_ = address.port;
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (const int result =
+          getaddrinfo(address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &found);
+      result != 0) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", address.ToString(),
+                                                      ": the host is not known: ", gai_strerror(result)));
+  }
+  int error = EADDRNOTAVAIL;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    // A name may have several addresses, which have one port.
+    auto* port = one->ai_family == AF_INET6 ? &reinterpret_cast<sockaddr_in6*>(one->ai_addr)->sin6_port
+                                            : &reinterpret_cast<sockaddr_in*>(one->ai_addr)->sin_port;
+    *port = htons(static_cast<uint16_t>(gate->port_));
+    const int fd = ListenOn(*one);
+    if (fd < 0) {
+      error = errno;
+      continue;
+    }
+    gate->files_.push_back(fd);
+    if (gate->port_ == 0) gate->port_ = PortOf(fd);
+  }
+  freeaddrinfo(found);
+  if (gate->files_.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot listen on ", address.ToString(), ": ", strerror(error),
+                     ". Choose another with --listen, or port 0 for any that is free"));
+  }
+  const int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake < 0) return absl::ErrnoToStatus(errno, "cannot make an eventfd");
+  gate->files_.push_back(wake);
+  return gate;
+}
+
+ConnectionGate::~ConnectionGate() {
+  Stop();
+  for (const int fd : files_) close(fd);
+}
+
+void ConnectionGate::Start(std::unique_ptr<Acceptor> acceptor) {
+  acceptor_ = std::move(acceptor);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void ConnectionGate::Stop() {
+  if (!thread_.joinable()) return;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(files_.back(), &one, sizeof(one));
+  thread_.join();
+  for (const int fd : files_) close(fd);
+  files_.clear();
+}
+
+void ConnectionGate::Run() {
+  std::vector<pollfd> events;
+  for (const int fd : files_) events.push_back({fd, POLLIN, 0});
+  while (true) {
+    if (poll(events.data(), events.size(), -1) < 0 && errno != EINTR) {
+      spdlog::error("no more connections are let in: {}", strerror(errno));
+      return;
+    }
+    if (events.back().revents != 0) return;
+    for (size_t i = 0; i + 1 < events.size(); ++i) {
+      if (events[i].revents != 0) Accept(events[i].fd);
+    }
+  }
+}
+
+void ConnectionGate::Accept(int listener) {
+  sockaddr_storage peer = {};
+  socklen_t size = sizeof(peer);
+  const int fd = accept4(listener, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+      pollfd stop = {files_.back(), POLLIN, 0};
+      poll(&stop, 1, kNoFileMilliseconds);
+    }
+    return;
+  }
+  std::string address = AddressOf(peer);
+  const int most_of_one = std::max(1, most_ / 2);
+  const auto is_full = [&] {
+    return connections_.size() >= static_cast<size_t>(most_) || counts_[address] >= most_of_one;
+  };
+  if (is_full()) Forget();
+  if (is_full()) {
+    close(fd);
+    if (absl::Now() - told_ < kTellInterval) return;
+    told_ = absl::Now();
+    spdlog::warn(
+        "connections are refused: {} are open, {} may be, {} of them from one address (--max-connections)",
+        connections_.size(), most_, most_of_one);
+    return;
+  }
+  connections_.push_back({fd, CookieOf(fd), address});
+  ++counts_[address];
+  Acceptor::NewConnectionParameters connection;
+  connection.listener_fd = listener;
+  connection.fd = fd;
+  acceptor_->HandleNewConnection(&connection);
+}
+
+void ConnectionGate::Forget() {
+  counts_.clear();
+  connections_.erase(std::remove_if(connections_.begin(), connections_.end(),
+                                    [](const Connection& one) { return CookieOf(one.fd) != one.cookie; }),
+                     connections_.end());
+  for (const Connection& one : connections_) ++counts_[one.address];
+}
+
+}  // namespace tandem

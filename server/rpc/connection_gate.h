@@ -1,0 +1,76 @@
+#ifndef TANDEM_SERVER_RPC_CONNECTION_GATE_H_
+#define TANDEM_SERVER_RPC_CONNECTION_GATE_H_
+
+#include <grpcpp/server_builder.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/auth/listen_policy.h"
+
+namespace tandem {
+
+// Listens in gRPC's place and hands it the connections that come, but no more than so many at a time, and
+// half as many from one address: gRPC itself takes whatever comes, until the process can open no file any
+// more. One too many is closed at once; its client sees UNAVAILABLE and tries again later. Thread-compatible.
+class ConnectionGate {
+ public:
+  using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
+
+  // FAILED_PRECONDITION: the address is in use, is not this machine's, may not be used, or is no known name.
+  // `most`: of connections, 0 for any number; fewer where the process may not have twice as many files open.
+  static absl::StatusOr<std::unique_ptr<ConnectionGate>> Listen(const ListenAddress& address, int most);
+  // Stop().
+  ~ConnectionGate();
+  ConnectionGate(const ConnectionGate&) = delete;
+  ConnectionGate& operator=(const ConnectionGate&) = delete;
+
+  // The port that was found.
+  int port() const { return port_; }
+  int most() const { return most_; }
+
+  // Lets connections in, once the server has started.
+  void Start(std::unique_ptr<Acceptor> acceptor);
+  // Lets no more in, and listens no more; before the server's end. Idempotent.
+  void Stop();
+
+ private:
+  // A connection that was handed over. gRPC closes it, and its number may be another file's then: a socket is
+  // known by its cookie.
+  struct Connection {
+    int fd = -1;
+    uint64_t cookie = 0;
+    std::string address;
+  };
+
+  explicit ConnectionGate(int most) : most_(most) {}
+
+  void Run();
+  void Accept(int listener);
+  // Forgets connections that are closed.
+  void Forget();
+
+  const int most_;
+  int port_ = 0;
+  // Sockets that listen, and last an eventfd that is readable once it is to stop.
+  std::vector<int> files_;
+  std::unique_ptr<Acceptor> acceptor_;
+  std::thread thread_;
+
+  // Of the thread alone.
+  std::vector<Connection> connections_;
+  // By address.
+  absl::flat_hash_map<std::string, int> counts_;
+  absl::Time told_ = absl::InfinitePast();
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_CONNECTION_GATE_H_

@@ -1,0 +1,141 @@
+#include "server/rpc/connection_gate.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "engine/base/mutex.h"
+
+namespace tandem {
+namespace {
+
+// Keeps what it gets, as a server does, until it is told to close it.
+class FakeAcceptor : public ConnectionGate::Acceptor {
+ public:
+  struct Kept {
+    Mutex mutex;
+    std::vector<int> fds ABSL_GUARDED_BY(mutex);
+  };
+  explicit FakeAcceptor(Kept* kept) : kept_(kept) {}
+  void HandleNewConnection(NewConnectionParameters* p) override {
+    MutexLock lock(&kept_->mutex);
+    kept_->fds.push_back(p->fd);
+  }
+
+ private:
+  Kept* const kept_;
+};
+
+class ConnectionGateTest : public testing::Test {
+ protected:
+  void Open(int most) {
+    auto gate = ConnectionGate::Listen({"127.0.0.1", 0}, most);
+    ASSERT_TRUE(gate.ok()) << gate.status();
+    gate_ = *std::move(gate);
+    gate_->Start(std::make_unique<FakeAcceptor>(&kept_));
+  }
+  void TearDown() override {
+    gate_ = nullptr;
+    for (const int fd : clients_) close(fd);
+    MutexLock lock(&kept_.mutex);
+    for (const int fd : kept_.fds) close(fd);
+  }
+  // From an address of the loopback network.
+  int Connect(const char* from = "127.0.0.1") {
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in own = {}, to = {};
+    own.sin_family = to.sin_family = AF_INET;
+    inet_pton(AF_INET, from, &own.sin_addr);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(static_cast<uint16_t>(gate_->port()));
+    EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&own), sizeof(own)), 0);
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+    clients_.push_back(fd);
+    return fd;
+  }
+  // Whether the gate hangs up on it, soon.
+  static bool IsRefused(int fd, int milliseconds = 5000) {
+    pollfd event = {fd, POLLIN, 0};
+    return poll(&event, 1, milliseconds) == 1;
+  }
+  size_t LetIn() {
+    MutexLock lock(&kept_.mutex);
+    return kept_.fds.size();
+  }
+  bool ComeIn(size_t count) {
+    for (int i = 0; i < 500 && LetIn() < count; ++i) absl::SleepFor(absl::Milliseconds(10));
+    return LetIn() == count;
+  }
+
+  FakeAcceptor::Kept kept_;
+  std::unique_ptr<ConnectionGate> gate_;
+  std::vector<int> clients_;
+};
+
+TEST_F(ConnectionGateTest, SoManyAtATimeAndHalfOfOneAddress) {
+  Open(4);
+  EXPECT_GT(gate_->port(), 0);
+  for (int i = 0; i < 2; ++i) Connect();
+  EXPECT_TRUE(ComeIn(2));
+  EXPECT_TRUE(IsRefused(Connect()));
+  // Somebody else comes in all the same.
+  Connect("127.0.0.2");
+  Connect("127.0.0.2");
+  EXPECT_TRUE(ComeIn(4));
+  EXPECT_TRUE(IsRefused(Connect("127.0.0.3")));
+  EXPECT_FALSE(IsRefused(clients_[0], 0)) << "one that was let in is not touched";
+  // Once the server has closed one there is room, whatever has its number since.
+  int number = -1;
+  {
+    MutexLock lock(&kept_.mutex);
+    number = kept_.fds[0];
+  }
+  const int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(dup2(other, number), number);
+  close(other);
+  Connect();
+  EXPECT_TRUE(ComeIn(5));
+  EXPECT_TRUE(IsRefused(Connect("127.0.0.3")));
+}
+
+TEST_F(ConnectionGateTest, ManyOneAfterTheOther) {
+  Open(4);
+  for (size_t i = 1; i <= 100; ++i) {
+    Connect();
+    ASSERT_TRUE(ComeIn(i)) << i;
+    MutexLock lock(&kept_.mutex);
+    close(kept_.fds.back());
+    kept_.fds.back() = -1;
+  }
+}
+
+TEST_F(ConnectionGateTest, ListensNoMoreOnceStopped) {
+  Open(0);
+  EXPECT_GE(gate_->most(), 100) << "half of the files that may be open";
+  Connect();
+  EXPECT_TRUE(ComeIn(1));
+  const int port = gate_->port();
+  auto taken = ConnectionGate::Listen({"127.0.0.1", port}, 4);
+  EXPECT_TRUE(absl::IsFailedPrecondition(taken.status())) << taken.status();
+  gate_->Stop();
+  EXPECT_TRUE(ConnectionGate::Listen({"127.0.0.1", port}, 4).ok());
+  EXPECT_FALSE(IsRefused(clients_[0], 0));
+}
+
+TEST_F(ConnectionGateTest, WhereItCannotListen) {
+  EXPECT_TRUE(absl::IsFailedPrecondition(ConnectionGate::Listen({"192.0.2.1", 0}, 4).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ConnectionGate::Listen({"no.such.host.invalid", 0}, 4).status()));
+  // A name of several addresses has one port.
+  auto local = ConnectionGate::Listen({"localhost", 0}, 4);
+  EXPECT_TRUE(local.ok()) << local.status();
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,248 @@
+// Clients that do what no good client does, on real sockets, while a good one makes its calls: it must get
+// its answers. How long they take is printed.
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "server/rpc/service_fixture.h"
+
+namespace tandem {
+namespace {
+
+constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+// Types and flags of HTTP/2's frames (RFC 9113).
+enum FrameType : uint8_t { kHeaders = 1, kResetStream = 3, kSettings = 4, kPing = 6, kContinuation = 9 };
+constexpr uint8_t kEndStream = 1;
+constexpr uint8_t kEndHeaders = 4;
+
+std::string Frame(FrameType type, uint8_t flags, uint32_t stream, absl::string_view payload) {
+  const auto size = static_cast<uint32_t>(payload.size());
+  const char head[9] = {
+      static_cast<char>(size >> 16),   static_cast<char>(size >> 8),   static_cast<char>(size),
+      static_cast<char>(type),         static_cast<char>(flags),       static_cast<char>(stream >> 24),
+      static_cast<char>(stream >> 16), static_cast<char>(stream >> 8), static_cast<char>(stream)};
+  return absl::StrCat(absl::string_view(head, sizeof(head)), payload);
+}
+
+// A header as HPACK's literal without indexing; both parts below 127 bytes.
+std::string Header(absl::string_view name, absl::string_view value) {
+  std::string text(1, '\0');
+  absl::StrAppend(&text, std::string(1, static_cast<char>(name.size())), name,
+                  std::string(1, static_cast<char>(value.size())), value);
+  return text;
+}
+
+std::string CallHeaders() {
+  return absl::StrCat(Header(":method", "POST"), Header(":scheme", "http"),
+                      Header(":path", "/tandem.v1.DaemonService/GetDaemon"), Header(":authority", "here"),
+                      Header("content-type", "application/grpc"), Header("te", "trailers"));
+}
+
+class HostileClientsTest : public ServiceFixture {
+ protected:
+  void TearDown() override {
+    for (const int fd : sockets_) close(fd);
+    ServiceFixture::TearDown();
+  }
+
+  int Connect() {
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in to = {};
+    to.sin_family = AF_INET;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(static_cast<uint16_t>(server_->address().port));
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+    sockets_.push_back(fd);
+    return fd;
+  }
+  // Sends as much of it as is taken without waiting long; false: the server hung up.
+  static bool Send(int fd, absl::string_view bytes) {
+    while (!bytes.empty()) {
+      pollfd event = {fd, POLLOUT, 0};
+      if (poll(&event, 1, 200) != 1) return true;
+      const ssize_t sent = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent < 0) return errno == EAGAIN;
+      bytes.remove_prefix(sent);
+    }
+    return true;
+  }
+  // Whether the server hangs up within so long; what it says before is read.
+  static bool HangsUp(int fd, absl::Duration within) {
+    const absl::Time end = absl::Now() + within;
+    char buffer[4096];
+    while (absl::Now() < end) {
+      pollfd event = {fd, POLLIN, 0};
+      if (poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(end - absl::Now())) + 1) != 1)
+        return false;
+      if (recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT) <= 0) return true;
+    }
+    return false;
+  }
+
+  // A good client of its own connection makes its calls: all are answered. Prints how long they took.
+  void ExpectAnswers(const char* during) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    const auto channel = grpc::CreateCustomChannel(server_->address().ToString(),
+                                                   grpc::InsecureChannelCredentials(), arguments);
+    const auto jobs = v1::JobService::NewStub(channel);
+    std::vector<double> milliseconds;
+    for (int i = 0; i < 50; ++i) {
+      const absl::Time begin = absl::Now();
+      v1::Job job;
+      // Durable, so that it goes through all of the daemon.
+      const grpc::Status made = jobs->CreateJob(Context().get(), Request(absl::StrCat("good-", i)), &job);
+      ASSERT_TRUE(made.ok()) << during << ": " << made.error_message();
+      v1::GetJobRequest get;
+      get.set_name(job.name());
+      ASSERT_TRUE(jobs->GetJob(Context().get(), get, &job).ok()) << during;
+      milliseconds.push_back(absl::ToDoubleMilliseconds(absl::Now() - begin));
+    }
+    std::sort(milliseconds.begin(), milliseconds.end());
+    std::printf("%s: two calls took %.1f ms, the slowest %.1f ms\n", during, milliseconds[25],
+                milliseconds[49]);
+    EXPECT_LT(milliseconds[49], 10'000) << during;
+  }
+
+  std::vector<int> sockets_;
+};
+
+TEST_F(HostileClientsTest, ConnectionsThatSendNothing) {
+  for (int i = 0; i < 200; ++i) Connect();
+  ExpectAnswers("200 silent connections");
+}
+
+TEST_F(HostileClientsTest, HalfOpenConnections) {
+  // One in the middle of the preface, one after it, one in the middle of a frame, one in the middle of a
+  // call.
+  const std::string settings = Frame(kSettings, 0, 0, "");
+  const std::string headers = Frame(kHeaders, kEndHeaders, 1, CallHeaders());
+  for (int i = 0; i < 25; ++i) {
+    EXPECT_TRUE(Send(Connect(), kPreface.substr(0, 10)));
+    EXPECT_TRUE(Send(Connect(), kPreface));
+    EXPECT_TRUE(Send(Connect(), absl::StrCat(kPreface, settings.substr(0, 5))));
+    EXPECT_TRUE(Send(Connect(), absl::StrCat(kPreface, settings, headers)));
+  }
+  ExpectAnswers("100 half-open connections");
+}
+
+TEST_F(HostileClientsTest, BytesThatMeanNothing) {
+  std::string noise;
+  uint32_t state = 1;
+  for (int i = 0; i < 100'000; ++i)
+    noise.push_back(static_cast<char>((state = state * 1664525 + 1013904223) >> 24));
+  const int before = Connect();
+  Send(before, noise);
+  const int after = Connect();
+  Send(after, absl::StrCat(kPreface, Frame(kSettings, 0, 0, ""), noise));
+  const int http = Connect();
+  Send(http, "GET / HTTP/1.1\r\nHost: here\r\n\r\n");
+  ExpectAnswers("noise");
+  for (const int fd : {before, after, http}) EXPECT_TRUE(HangsUp(fd, absl::Seconds(30)));
+}
+
+TEST_F(HostileClientsTest, HeadersWithoutEnd) {
+  std::vector<std::thread> floods;
+  for (int i = 0; i < 4; ++i) {
+    floods.emplace_back([fd = Connect()] {
+      Send(fd, absl::StrCat(kPreface, Frame(kSettings, 0, 0, ""), Frame(kHeaders, 0, 1, CallHeaders())));
+      std::string block;
+      for (int n = 0; n < 100; ++n) block += Header(absl::StrCat("x-", n), std::string(100, 'x'));
+      const std::string frame = Frame(kContinuation, 0, 1, block);
+      // About 32 MiB, of which nothing is to be kept.
+      for (int n = 0; n < 3000 && Send(fd, frame); ++n) {
+      }
+    });
+  }
+  ExpectAnswers("4 floods of headers");
+  for (std::thread& flood : floods) flood.join();
+}
+
+TEST_F(HostileClientsTest, PingsSettingsAndResets) {
+  std::vector<std::thread> floods;
+  const std::string ping = Frame(kPing, 0, 0, "12345678");
+  const std::string settings = Frame(kSettings, 0, 0, "");
+  for (const std::string& frame : {ping, settings}) {
+    floods.emplace_back([frame, fd = Connect()] {
+      std::string many;
+      for (int n = 0; n < 100; ++n) many += frame;
+      Send(fd, absl::StrCat(kPreface, Frame(kSettings, 0, 0, "")));
+      for (int n = 0; n < 500 && Send(fd, many); ++n) {
+      }
+    });
+  }
+  floods.emplace_back([fd = Connect()] {
+    Send(fd, absl::StrCat(kPreface, Frame(kSettings, 0, 0, "")));
+    for (uint32_t stream = 1; stream < 20'000; stream += 2) {
+      const std::string call =
+          absl::StrCat(Frame(kHeaders, kEndHeaders | kEndStream, stream, CallHeaders()),
+                       Frame(kResetStream, 0, stream, absl::string_view("\0\0\0\x08", 4)));
+      if (!Send(fd, call)) break;
+    }
+  });
+  ExpectAnswers("floods of pings, settings and calls that are taken back");
+  for (std::thread& flood : floods) flood.join();
+}
+
+TEST_F(HostileClientsTest, WatchersThatNeverRead) {
+  const std::string job = Create("watched");
+  workers_.AwaitStarted(Id(job));
+  Report(job, {Started(1)});
+  v1::WatchJobRequest request;
+  request.set_name(job);
+  struct Watcher {
+    std::unique_ptr<grpc::ClientContext> context;
+    std::unique_ptr<grpc::ClientReader<v1::JobEvent>> reader;
+  };
+  std::vector<Watcher> idle(50);
+  for (Watcher& watcher : idle) {
+    watcher.context = Context();
+    watcher.reader = stub_->WatchJob(watcher.context.get(), request);
+  }
+  // More than buffers of the hub and of connections hold.
+  constexpr int64_t kEvents = 20'000;
+  for (int64_t sequence = 2; sequence < kEvents;) {
+    std::vector<internal::v1::WorkerEvent> events;
+    for (int i = 0; i < 1000; ++i, ++sequence) events.push_back(ProgressAt(sequence, sequence));
+    Report(job, std::move(events));
+  }
+  ExpectAnswers("50 watchers that never read");
+  auto context = Context();
+  context->set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(2));
+  // Of a connection of its own: those that do not read fill the window of theirs.
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  const auto own = v1::JobService::NewStub(grpc::CreateCustomChannel(
+      server_->address().ToString(), grpc::InsecureChannelCredentials(), arguments));
+  auto reader = own->WatchJob(context.get(), request);
+  v1::JobEvent event;
+  int64_t expected = 1;
+  while (expected <= kEvents && reader->Read(&event)) ASSERT_EQ(event.sequence(), expected++);
+  EXPECT_GT(expected, kEvents);
+  context->TryCancel();
+  for (Watcher& watcher : idle) watcher.context->TryCancel();
+}
+
+}  // namespace
+}  // namespace tandem

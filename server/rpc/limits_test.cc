@@ -1,0 +1,178 @@
+// What a user, and all of them together, may have of the daemon: LIMITS.md.
+
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "server/rpc/service_fixture.h"
+
+namespace tandem {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+
+template <typename Detail>
+Detail DetailOf(const grpc::Status& status) {
+  google::rpc::Status details;
+  details.ParseFromString(status.error_details());
+  Detail found;
+  for (const auto& detail : details.details()) {
+    if (detail.Is<Detail>()) detail.UnpackTo(&found);
+  }
+  return found;
+}
+
+std::string ReasonOf(const grpc::Status& status) { return DetailOf<google::rpc::ErrorInfo>(status).reason(); }
+
+bool SaysWhenToComeAgain(const grpc::Status& status) {
+  const auto delay = DetailOf<google::rpc::RetryInfo>(status).retry_delay();
+  return delay.seconds() > 0 || delay.nanos() > 0;
+}
+
+class LimitsTest : public ServiceFixture {
+ protected:
+  explicit LimitsTest(int64_t max_queued_jobs = 0) { max_queued_jobs_ = max_queued_jobs; }
+
+  std::string MakeToken(const std::string& user) {
+    v1::CreateTokenRequest request;
+    request.mutable_token()->set_user(user);
+    v1::CreateTokenResponse response;
+    const grpc::Status status = daemon_stub_->CreateToken(Context().get(), request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.secret();
+  }
+  grpc::Status CreateAs(const std::string& token, v1::Job* job, bool validate_only = false) {
+    v1::CreateJobRequest request = Request("job");
+    request.set_validate_only(validate_only);
+    return stub_->CreateJob(Context(token).get(), request, job);
+  }
+  grpc::Status UploadAs(const std::string& token, int64_t bytes, v1::Upload* upload) {
+    v1::CreateUploadRequest request;
+    request.mutable_upload()->set_manifest_sha256(std::string(32, static_cast<char>(bytes % 200 + 1)));
+    request.mutable_upload()->set_files(1);
+    request.mutable_upload()->set_bytes(bytes);
+    return dataset_stub_->CreateUpload(Context(token).get(), request, upload);
+  }
+};
+
+TEST_F(LimitsTest, TheDisksUse) {
+  const std::string token = MakeToken("ann");
+  quota_.max_disk_bytes = 1 << 20;
+  disk_use_ = (1 << 20) - 1;
+  v1::Job job;
+  ASSERT_TRUE(CreateAs(token, &job).ok());
+  disk_use_ = 1 << 20;
+  grpc::Status refused = CreateAs(token, &job);
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(refused), "DISK_QUOTA_EXCEEDED");
+  EXPECT_THAT(refused.error_message(), HasSubstr("\"ann\" take 1.0 MiB"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("--user-max-disk"));
+  EXPECT_FALSE(SaysWhenToComeAgain(refused)) << "waiting does not help";
+  // The administrator has no quota.
+  EXPECT_TRUE(CreateAs(kToken, &job).ok());
+
+  // Uploads count with what they will take.
+  disk_use_ = 0;
+  v1::Upload upload;
+  const grpc::Status first = UploadAs(token, 600'000, &upload);
+  ASSERT_TRUE(first.ok()) << first.error_message();
+  refused = UploadAs(token, 500'000, &upload);
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(refused), "DISK_QUOTA_EXCEEDED");
+  disk_use_ = 500'000;
+  EXPECT_EQ(CreateAs(token, &job).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+}
+
+class QueueLimitTest : public LimitsTest {
+ protected:
+  QueueLimitTest() : LimitsTest(/*max_queued_jobs=*/2) {}
+};
+
+TEST_F(QueueLimitTest, TheQueuesLength) {
+  // Two devices: two jobs run, and two wait.
+  for (int i = 0; i < 2; ++i) workers_.AwaitStarted(Id(Create("runs")));
+  std::vector<std::string> waiting;
+  for (int i = 0; i < 2; ++i) waiting.push_back(Create("waits"));
+  v1::Job job;
+  // Of the scheduler's own knowledge, which follows the store's by a moment.
+  grpc::Status refused;
+  for (int i = 0; i < 100 && (refused = CreateAs(kToken, &job, /*validate_only=*/true)).ok(); ++i) {
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(refused), "QUEUE_FULL");
+  EXPECT_THAT(refused.error_message(), HasSubstr("--max-queued-jobs"));
+  EXPECT_TRUE(SaysWhenToComeAgain(refused));
+  v1::CancelJobRequest cancel;
+  cancel.set_name(waiting[0]);
+  ASSERT_TRUE(stub_->CancelJob(Context().get(), cancel, &job).ok());
+  for (int i = 0; i < 100 && !CreateAs(kToken, &job, /*validate_only=*/true).ok(); ++i) {
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_TRUE(CreateAs(kToken, &job).ok());
+}
+
+TEST_F(LimitsTest, TheRateOfCalls) {
+  const std::string ann = MakeToken("ann");
+  const std::string bob = MakeToken("bob");
+  quota_.calls_per_second = 1;
+  v1::Daemon daemon;
+  grpc::Status refused;
+  int answered = 0;
+  while (answered < 100 && (refused = daemon_stub_->GetDaemon(Context(ann).get(), {}, &daemon)).ok())
+    ++answered;
+  // A burst, and what came meanwhile.
+  EXPECT_GE(answered, 5);
+  EXPECT_LT(answered, 50);
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(refused), "CALL_RATE_EXCEEDED");
+  EXPECT_TRUE(SaysWhenToComeAgain(refused));
+  EXPECT_TRUE(daemon_stub_->GetDaemon(Context(bob).get(), {}, &daemon).ok());
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(daemon_stub_->GetDaemon(Context().get(), {}, &daemon).ok());
+}
+
+TEST_F(LimitsTest, StreamsThatAreOpen) {
+  const std::string token = MakeToken("ann");
+  quota_.max_streams = 2;
+  const auto watch = [&](grpc::ClientContext* context) {
+    auto reader = stub_->WatchJobs(context, {});
+    reader->WaitForInitialMetadata();
+    return reader;
+  };
+  auto first = Context(token), second = Context(token), third = Context(token);
+  auto one = watch(first.get());
+  auto two = watch(second.get());
+  const grpc::Status refused = watch(third.get())->Finish();
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(refused), "TOO_MANY_STREAMS");
+  EXPECT_TRUE(SaysWhenToComeAgain(refused));
+  // Calls that are no streams are no concern of it, nor is the administrator.
+  v1::Daemon daemon;
+  EXPECT_TRUE(daemon_stub_->GetDaemon(Context(token).get(), {}, &daemon).ok());
+  auto admins = Context();
+  auto watched = watch(admins.get());
+  // One that its client leaves makes room.
+  first->TryCancel();
+  EXPECT_EQ(one->Finish().error_code(), StatusCode::CANCELLED);
+  grpc::Status status(StatusCode::RESOURCE_EXHAUSTED, "");
+  for (int i = 0; i < 100 && status.error_code() == StatusCode::RESOURCE_EXHAUSTED; ++i) {
+    absl::SleepFor(absl::Milliseconds(20));
+    auto context = Context(token);
+    auto again = watch(context.get());
+    context->TryCancel();
+    status = again->Finish();
+  }
+  EXPECT_EQ(status.error_code(), StatusCode::CANCELLED);
+  second->TryCancel();
+  admins->TryCancel();
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,48 @@
+#include "server/rpc/quota_checks.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "engine/base/error_reason.h"
+#include "engine/base/retry_delay.h"
+
+namespace tandem::rpc {
+namespace {
+
+// A queue gets shorter as jobs end, which takes as long as they do.
+constexpr absl::Duration kQueueDelay = absl::Seconds(30);
+
+std::string Mebibytes(int64_t bytes) {
+  return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (int64_t{1} << 20));
+}
+
+}  // namespace
+
+absl::Status CheckDiskUse(const RpcContext& context, const std::string& user, int64_t added) {
+  const int64_t most = context.quota(user).max_disk_bytes;
+  if (most <= 0 || context.disk_use == nullptr) return absl::OkStatus();
+  const int64_t used = context.disk_use(user);
+  // What is full takes nothing more; something new may be of any size, where that is not known before.
+  if (added > 0 ? used + added <= most : used < most) return absl::OkStatus();
+  return WithReason(
+      absl::ResourceExhaustedError(absl::StrCat(
+          "the jobs and uploads of \"", user, "\" take ", Mebibytes(used), " of the daemon's disk",
+          added > 0 ? absl::StrCat(", and this takes ", Mebibytes(added)) : "", "; ", Mebibytes(most),
+          " are allowed (--user-max-disk, or the token's max_disk_bytes): delete jobs, data sets or "
+          "uploads")),
+      "DISK_QUOTA_EXCEEDED");
+}
+
+absl::Status CheckQueueLength(const RpcContext& context) {
+  if (context.max_queued_jobs <= 0 || context.scheduler->queued_jobs() < context.max_queued_jobs) {
+    return absl::OkStatus();
+  }
+  return WithRetryDelay(
+      WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                     "the daemon's queue has ", context.max_queued_jobs,
+                     " jobs, which is as many as it keeps (--max-queued-jobs): try again later")),
+                 "QUEUE_FULL"),
+      kQueueDelay);
+}
+
+}  // namespace tandem::rpc

@@ -1,0 +1,23 @@
+#ifndef TANDEM_SERVER_RPC_QUOTA_CHECKS_H_
+#define TANDEM_SERVER_RPC_QUOTA_CHECKS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/rpc/rpc_context.h"
+
+// Limits that are asked about before something new is made; LIMITS.md has all of them.
+
+namespace tandem::rpc {
+
+// RESOURCE_EXHAUSTED where the user's jobs and uploads take more of the disk than the user may have, or would
+// with so many bytes more.
+absl::Status CheckDiskUse(const RpcContext& context, const std::string& user, int64_t added = 0);
+
+// RESOURCE_EXHAUSTED, with a retry delay, where as many jobs wait as the daemon keeps.
+absl::Status CheckQueueLength(const RpcContext& context);
+
+}  // namespace tandem::rpc
+
+#endif  // TANDEM_SERVER_RPC_QUOTA_CHECKS_H_

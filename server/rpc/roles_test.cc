@@ -1,0 +1,151 @@
+// What each role may call, asked of the real server over a socket; and what becomes of open streams when the
+// token they came with is revoked or expires.
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <future>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/auth/method_access.h"
+#include "server/rpc/service_fixture.h"
+
+namespace tandem {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+
+class RolesTest : public ServiceFixture {
+ protected:
+  std::string MakeToken(const std::string& user, v1::TokenRole role,
+                        absl::Duration expires = absl::ZeroDuration()) {
+    v1::CreateTokenRequest request;
+    request.mutable_token()->set_user(user);
+    request.mutable_token()->set_role(role);
+    if (expires > absl::ZeroDuration()) {
+      const int64_t at = absl::ToUnixMillis(absl::Now() + expires);
+      request.mutable_token()->mutable_expire_time()->set_seconds(at / 1000);
+      request.mutable_token()->mutable_expire_time()->set_nanos(static_cast<int>(at % 1000) * 1'000'000);
+    }
+    v1::CreateTokenResponse response;
+    const grpc::Status status = daemon_stub_->CreateToken(Context().get(), request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.secret();
+  }
+
+  void Revoke(const std::string& user) {
+    v1::RevokeTokenRequest request;
+    request.set_name("tokens/" + user);
+    v1::Token revoked;
+    const grpc::Status status = daemon_stub_->RevokeToken(Context().get(), request, &revoked);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  }
+
+  // Calls the method with an empty message, whatever it takes, and waits a moment for its end.
+  grpc::Status CallEmpty(const MethodAccess& access, const std::string& token) {
+    grpc::GenericStub stub(channel_);
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "Bearer " + token);
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(1500));
+    grpc::Slice empty("", 0);
+    const grpc::ByteBuffer request(&empty, 1);
+    grpc::ByteBuffer response;
+    std::promise<grpc::Status> ended;
+    stub.UnaryCall(&context, absl::StrCat("/", access.service, "/", access.method), grpc::StubOptions(),
+                   &request, &response,
+                   [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
+    return ended.get_future().get();
+  }
+
+  // The status of a stream that was open before `change`, and how long after it the end came.
+  template <typename Change>
+  void ExpectEndsSoon(const std::string& token, Change change, const std::string& message) {
+    auto context = Context(token);
+    auto reader = stub_->WatchJobs(context.get(), {});
+    reader->WaitForInitialMetadata();
+    v1::Job job;
+    ASSERT_TRUE(stub_->CreateJob(Context().get(), Request("a"), &job).ok());
+    v1::WatchJobsResponse response;
+    // It is open: it gets something.
+    ASSERT_TRUE(reader->Read(&response));
+    change();
+    const absl::Time changed = absl::Now();
+    while (reader->Read(&response)) {
+    }
+    const grpc::Status status = reader->Finish();
+    EXPECT_EQ(status.error_code(), StatusCode::UNAUTHENTICATED);
+    EXPECT_THAT(status.error_message(), HasSubstr(message));
+    EXPECT_LT(absl::Now() - changed, absl::Seconds(10));
+  }
+};
+
+TEST_F(RolesTest, ViewersCallReadMethodsAlone) {
+  const std::string viewer = MakeToken("vic", v1::TOKEN_ROLE_VIEWER);
+  for (const MethodAccess& access : MethodAccessTable()) {
+    const grpc::Status status = CallEmpty(access, viewer);
+    if (access.least_role == v1::TOKEN_ROLE_VIEWER) {
+      EXPECT_NE(status.error_code(), StatusCode::PERMISSION_DENIED) << access.method;
+      EXPECT_NE(status.error_code(), StatusCode::UNAUTHENTICATED) << access.method;
+    } else if (status.error_code() != StatusCode::UNIMPLEMENTED) {
+      EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED)
+          << access.method << ": " << status.error_message();
+    }
+  }
+}
+
+TEST_F(RolesTest, SubmittersCallAllButWhatIsForAdministrators) {
+  const std::string submitter = MakeToken("ann", v1::TOKEN_ROLE_SUBMITTER);
+  for (const MethodAccess& access : MethodAccessTable()) {
+    if (access.least_role == v1::TOKEN_ROLE_VIEWER) continue;
+    const grpc::Status status = CallEmpty(access, submitter);
+    if (status.error_code() == StatusCode::UNIMPLEMENTED) continue;
+    const bool for_admins = access.least_role == v1::TOKEN_ROLE_ADMIN;
+    EXPECT_EQ(status.error_code() == StatusCode::PERMISSION_DENIED, for_admins)
+        << access.method << ": " << status.error_message();
+  }
+}
+
+TEST_F(RolesTest, ARefusedCallSaysWhatIsMissing) {
+  v1::Job job;
+  const grpc::Status status =
+      stub_->CreateJob(Context(MakeToken("vic", v1::TOKEN_ROLE_VIEWER)).get(), Request("a"), &job);
+  EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(status.error_message(), HasSubstr("CreateJob wants the role submitter"));
+  EXPECT_THAT(status.error_details(), HasSubstr("ROLE_TOO_LOW"));
+}
+
+TEST_F(RolesTest, AStreamEndsSoonAfterItsTokenIsRevoked) {
+  const std::string ann = MakeToken("ann", v1::TOKEN_ROLE_SUBMITTER);
+  ExpectEndsSoon(
+      ann, [this] { Revoke("ann"); }, "was revoked");
+}
+
+TEST_F(RolesTest, AStreamEndsSoonAfterItsTokenExpires) {
+  const std::string ann = MakeToken("ann", v1::TOKEN_ROLE_VIEWER, absl::Seconds(6));
+  ExpectEndsSoon(
+      ann, [] {}, "expired at");
+  v1::ListJobsResponse jobs;
+  const grpc::Status later = stub_->ListJobs(Context(ann).get(), {}, &jobs);
+  EXPECT_EQ(later.error_code(), StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(later.error_message(), HasSubstr("expired at"));
+}
+
+TEST_F(RolesTest, OtherStreamsGoOn) {
+  const std::string ann = MakeToken("ann", v1::TOKEN_ROLE_SUBMITTER);
+  const std::string bob = MakeToken("bob", v1::TOKEN_ROLE_SUBMITTER);
+  auto context = Context(bob);
+  auto reader = stub_->WatchJobs(context.get(), {});
+  reader->WaitForInitialMetadata();
+  Revoke("ann");
+  absl::SleepFor(absl::Seconds(2));
+  Create("a");
+  v1::WatchJobsResponse response;
+  EXPECT_TRUE(reader->Read(&response));
+  context->TryCancel();
+}
+
+}  // namespace
+}  // namespace tandem

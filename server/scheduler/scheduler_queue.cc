@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "google/protobuf/util/time_util.h"
+#include "server/scheduler/scheduler.h"
+#include "server/store/records.h"
+
+// What the scheduler says of the queue.
+
+namespace tandem {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+// How old an explanation may be though nothing has changed: estimates of starts follow the progress of
+// others.
+constexpr absl::Duration kExplanationAge = absl::Seconds(1);
+
+}  // namespace
+
+void Scheduler::Look() {
+  const absl::Time now = clock_->Now();
+  if (!looked_at_changes_ && now - looked_at_ < kExplanationAge) return;
+  explanations_ = policy_->Explain(TakeSnapshot());
+  explained_.clear();
+  for (size_t i = 0; i < explanations_.size(); ++i) {
+    explained_[explanations_[i].job_id] = i;
+    // Time alone has made it so: what is said is to come true.
+    wake_ = wake_ || explanations_[i].is_to_act;
+  }
+  looked_at_ = now;
+  looked_at_changes_ = false;
+}
+
+std::optional<v1::Waiting> Scheduler::WaitingOf(const std::string& job_id, bool may_look) {
+  MutexLock lock(&mutex_);
+  if (const auto holder = holders_.find(job_id);
+      holder != holders_.end() && holder->second.starting.has_value()) {
+    v1::Waiting waiting;
+    waiting.set_reason(v1::Waiting::REASON_STARTING);
+    waiting.set_message("It is about to start.");
+    waiting.set_position(1);
+    return waiting;
+  }
+  if (queue_.Find(job_id) == nullptr) return std::nullopt;
+  if (may_look) Look();
+  const auto explained = explained_.find(job_id);
+  if (explained == explained_.end()) return std::nullopt;
+  return explanations_[explained->second].waiting;
+}
+
+int64_t Scheduler::queued_jobs() const {
+  MutexLock lock(&mutex_);
+  return static_cast<int64_t>(queue_.size());
+}
+
+v1::ListQueueResponse Scheduler::ListQueue(int most) {
+  MutexLock lock(&mutex_);
+  Look();
+  v1::ListQueueResponse response;
+  std::map<std::string, v1::UserUsage> users;
+  const absl::Time now = clock_->Now();
+  for (const auto& [user, usage] : usage_.usages())
+    users[user].set_device_seconds(usage_.DeviceSeconds(user, now));
+  for (const auto& [id, holder] : holders_) {
+    v1::UserUsage& user = users[holder.job.user()];
+    const int devices = static_cast<int>(holder.lease.devices.size());
+    user.set_devices(user.devices() + devices);
+    user.set_device_seconds(user.device_seconds() +
+                            devices * holder.lease.share *
+                                std::max(0.0, absl::ToDoubleSeconds(now - holder.lease_time)));
+  }
+  for (const Explanation& explanation : explanations_) {
+    const WaitingJob* waiting = queue_.Find(explanation.job_id);
+    if (waiting == nullptr) continue;
+    v1::UserUsage& user = users[waiting->user];
+    user.set_queued_jobs(user.queued_jobs() + 1);
+    response.set_total_size(response.total_size() + 1);
+    if (response.jobs_size() >= most) continue;
+    v1::QueuedJob& job = *response.add_jobs();
+    job.set_job(JobName(waiting->id));
+    job.set_user(waiting->user);
+    job.set_priority(waiting->priority);
+    job.set_raised_by(explanation.raised_by);
+    job.set_devices(waiting->gang.devices);
+    if (waiting->run_time != absl::InfiniteDuration()) {
+      job.set_expected_seconds(absl::ToDoubleSeconds(waiting->run_time));
+    }
+    *job.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(waiting->create_time));
+    *job.mutable_waiting() = explanation.waiting;
+  }
+  for (auto& [name, user] : users) {
+    user.set_user(name);
+    if (options_.quota) {
+      const UserQuota quota = options_.quota(name);
+      user.set_max_devices(quota.max_devices);
+      user.set_max_queued_jobs(quota.max_queued_jobs);
+    }
+    *response.add_users() = std::move(user);
+  }
+  return response;
+}
+
+}  // namespace tandem

@@ -1,0 +1,62 @@
+#include "server/store/backup_schedule.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace tandem {
+namespace {
+
+// A daemon that has just come up has other things to do.
+constexpr absl::Duration kFirst = absl::Minutes(1);
+constexpr absl::Duration kRetry = absl::Minutes(10);
+// Somebody may set the clock meanwhile.
+constexpr absl::Duration kLongestWait = absl::Minutes(10);
+
+}  // namespace
+
+absl::Duration UntilNextBackup(absl::Time newest, absl::Time now, absl::Duration every) {
+  if (newest > now) return absl::ZeroDuration();
+  return std::max(newest + every - now, absl::ZeroDuration());
+}
+
+BackupSchedule::BackupSchedule(Backups* backups, absl::Duration every, const Clock* clock, Heard heard)
+    : backups_(backups), every_(every), clock_(clock), heard_(std::move(heard)), thread_([this] { Run(); }) {}
+
+BackupSchedule::~BackupSchedule() { Stop(); }
+
+void BackupSchedule::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::Duration BackupSchedule::Wait() const {
+  absl::Time newest = absl::InfinitePast();
+  const absl::StatusOr<std::vector<v1::Backup>> backups = backups_->List();
+  // Where they cannot be listed, making one will say why.
+  if (!backups.ok()) return absl::ZeroDuration();
+  for (const v1::Backup& backup : *backups) {
+    if (backup.automatic()) newest = std::max(newest, absl::FromUnixSeconds(backup.create_time().seconds()));
+  }
+  return UntilNextBackup(newest, clock_->Now(), every_);
+}
+
+void BackupSchedule::Run() {
+  absl::Duration wait = std::min(kFirst, every_);
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), std::min(wait, kLongestWait))) return;
+    }
+    wait = Wait();
+    if (wait > absl::ZeroDuration()) continue;
+    const absl::StatusOr<v1::Backup> made = backups_->Create(/*automatic=*/true);
+    heard_(made);
+    if (!made.ok()) wait = std::min(kRetry, every_);
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,167 @@
+#include "server/store/backups.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "engine/base/random_access_env.h"
+#include "engine/base/sha256.h"
+#include "engine/base/status_macros.h"
+#include "server/store/connection.h"
+#include "server/store/database_check.h"
+
+namespace tandem {
+namespace {
+
+constexpr char kTimeFormat[] = "%E4Y%m%dT%H%M%SZ";
+constexpr size_t kTimeLength = sizeof("20261122T141530Z") - 1;
+constexpr char kEnding[] = ".db";
+constexpr char kTemporary[] = ".db.tmp";
+constexpr char kChecksum[] = ".sha256";
+constexpr char kAutomatic[] = "-auto";
+
+// The time that an id says; infinite where it is none.
+absl::Time TimeOf(absl::string_view id) {
+  absl::Time time;
+  if (id.size() < kTimeLength || (id.size() > kTimeLength && id[kTimeLength] != '-'))
+    return absl::InfinitePast();
+  return absl::ParseTime(kTimeFormat, id.substr(0, kTimeLength), &time, nullptr) ? time
+                                                                                 : absl::InfinitePast();
+}
+
+v1::Backup Describe(const std::string& id, const std::string& path) {
+  v1::Backup backup;
+  backup.set_name(absl::StrCat("backups/", id));
+  backup.set_path(path);
+  backup.mutable_create_time()->set_seconds(absl::ToUnixSeconds(TimeOf(id)));
+  backup.set_automatic(absl::StrContains(id, kAutomatic));
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (!error) backup.set_size_bytes(static_cast<int64_t>(size));
+  if (const auto sum = Env::Real()->ReadFile(path + kChecksum); sum.ok()) {
+    backup.set_sha256(sum->substr(0, sum->find(' ')));
+  }
+  return backup;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Backup> Backups::Create(bool automatic) {
+  if (making_.exchange(true)) {
+    return absl::AbortedError("another backup is being made; list them when it is done, or try again");
+  }
+  absl::StatusOr<v1::Backup> made = [&]() -> absl::StatusOr<v1::Backup> {
+    if (mkdir(options_.folder.c_str(), 0700) != 0 && errno != EEXIST) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", options_.folder));
+    }
+    const absl::Time now = options_.clock->Now();
+    const std::string first =
+        absl::StrCat(absl::FormatTime(kTimeFormat, now, absl::UTCTimeZone()), automatic ? kAutomatic : "");
+    std::string id = first;
+    std::error_code error;
+    for (int i = 2; std::filesystem::exists(PathOf(id), error); ++i) id = absl::StrCat(first, "-", i);
+    return Copy(id, now, automatic);
+  }();
+  if (made.ok()) RemoveOldOnes();
+  making_ = false;
+  return made;
+}
+
+absl::StatusOr<v1::Backup> Backups::Copy(const std::string& id, absl::Time now, bool automatic) {
+  const std::string path = PathOf(id);
+  const std::string temporary = absl::StrCat(options_.folder, "/", id, kTemporary);
+  RandomAccessEnv* const env = RandomAccessEnv::Real();
+  const absl::StatusOr<std::string> sum = [&]() -> absl::StatusOr<std::string> {
+    TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                            Connection::Open(options_.database_path, Connection::Access::kReadWrite));
+    connection->StopWhen(&stopping_);
+    // In one read transaction: writers go on meanwhile.
+    TANDEM_RETURN_IF_ERROR(WithoutExceptions("copy the database", [&]() -> absl::Status {
+      Query(connection.get(), "VACUUM INTO ?").Text(temporary).Run();
+      return absl::OkStatus();
+    }));
+    TANDEM_ASSIGN_OR_RETURN(const int64_t version, connection->QueryInt("PRAGMA user_version"));
+    TANDEM_ASSIGN_OR_RETURN(const int64_t copied, CheckDatabase(temporary, CheckDepth::kWhole));
+    if (copied != version) {
+      return absl::DataLossError(absl::StrCat("the copy ", temporary, " is not what was copied"));
+    }
+    TANDEM_ASSIGN_OR_RETURN(const auto file,
+                            env->OpenRandomAccess(temporary, RandomAccessEnv::Open::kExisting));
+    TANDEM_RETURN_IF_ERROR(file->Sync());
+    TANDEM_ASSIGN_OR_RETURN(std::string sum, Sha256OfFile(temporary));
+    // Before the copy has its name: without its checksum it is not trusted.
+    TANDEM_RETURN_IF_ERROR(WriteFileAtomically(env, path + kChecksum, [&](WritableFile& file) {
+      return file.Append(absl::StrCat(sum, "  ", id, kEnding, "\n"));
+    }));
+    TANDEM_RETURN_IF_ERROR(env->RenameFile(temporary, path));
+    TANDEM_RETURN_IF_ERROR(env->SyncDirectory(options_.folder));
+    return sum;
+  }();
+  if (!sum.ok()) {
+    for (const std::string& left : {temporary, temporary + "-journal", path + kChecksum}) {
+      env->RemoveFile(left).IgnoreError();
+    }
+    return absl::Status(sum.status().code(), absl::StrCat("no backup was made: ", sum.status().message()));
+  }
+  v1::Backup backup = Describe(id, path);
+  backup.mutable_create_time()->set_seconds(absl::ToUnixSeconds(now));
+  backup.set_automatic(automatic);
+  return backup;
+}
+
+void Backups::RemoveOldOnes() {
+  const absl::StatusOr<std::vector<v1::Backup>> all = List();
+  if (!all.ok()) return;
+  int automatic = 0;
+  for (const v1::Backup& backup : *all) {
+    if (!backup.automatic() || ++automatic <= options_.kept) continue;
+    Env::Real()->RemoveFile(backup.path()).IgnoreError();
+    Env::Real()->RemoveFile(backup.path() + kChecksum).IgnoreError();
+  }
+  // What a killed daemon left of one.
+  const absl::StatusOr<std::vector<std::string>> names = Env::Real()->ListFolder(options_.folder);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    if (absl::EndsWith(name, kTemporary)) Env::Real()->RemoveFile(options_.folder + "/" + name).IgnoreError();
+  }
+}
+
+absl::StatusOr<std::vector<v1::Backup>> Backups::List() const {
+  const absl::StatusOr<std::vector<std::string>> names = Env::Real()->ListFolder(options_.folder);
+  if (absl::IsNotFound(names.status())) return std::vector<v1::Backup>();
+  TANDEM_RETURN_IF_ERROR(names.status());
+  std::vector<v1::Backup> backups;
+  for (const std::string& name : *names) {
+    absl::string_view id = name;
+    if (!absl::ConsumeSuffix(&id, kEnding) || TimeOf(id) == absl::InfinitePast()) continue;
+    backups.push_back(Describe(std::string(id), PathOf(std::string(id))));
+  }
+  std::sort(backups.begin(), backups.end(), [](const v1::Backup& one, const v1::Backup& other) {
+    if (one.create_time().seconds() != other.create_time().seconds()) {
+      return one.create_time().seconds() > other.create_time().seconds();
+    }
+    return one.name().size() != other.name().size() ? one.name().size() > other.name().size()
+                                                    : one.name() > other.name();
+  });
+  return backups;
+}
+
+absl::Status Backups::Verify(const v1::Backup& backup) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string sum, Sha256OfFile(backup.path()));
+  if (sum != backup.sha256()) {
+    return absl::DataLossError(absl::StrCat(
+        backup.path(), " is not what was written: its SHA-256 is not that of ", backup.path(), kChecksum));
+  }
+  return CheckDatabase(backup.path(), CheckDepth::kWhole).status();
+}
+
+}  // namespace tandem

@@ -1,0 +1,190 @@
+#include "server/store/recovery.h"
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/random_access_env.h"
+#include "engine/base/status_macros.h"
+#include "server/store/connection.h"
+#include "server/store/database_check.h"
+#include "server/store/job_rows.h"
+#include "server/store/migrator.h"
+#include "server/store/records.h"
+#include "server/store/transaction.h"
+
+namespace tandem {
+namespace {
+
+// A whole database that is about to take the place of the other one; and one that is not yet whole.
+constexpr char kRestored[] = ".restored";
+constexpr char kRestoring[] = ".restoring";
+constexpr char kSuspect[] = ".suspect";
+constexpr char kLog[] = "-wal";
+constexpr char kLogIndex[] = "-shm";
+// More changes than came since any backup.
+constexpr char kSkipCursors[] = "UPDATE sqlite_sequence SET seq = seq + 1000000000 WHERE name = 'changes'";
+
+bool Exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+std::string FolderOf(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
+
+absl::Status NewerVersion(const std::string& path, int64_t version) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, " was written by a newer version of tandemd (schema ", version, "; this one knows up to ",
+      Migrations().size(), "): start that version, or use another state folder"));
+}
+
+absl::Status BringUpAttempts(Connection* connection, const NewestAttempt& newest_attempt) {
+  std::vector<StoredJob> jobs;
+  TANDEM_RETURN_IF_ERROR(WithoutExceptions("read the jobs", [&]() -> absl::Status {
+    Query query(connection, "SELECT " TANDEM_JOB_COLUMNS_WITHOUT_SPEC
+                            " FROM jobs WHERE NOT (id >= '/' AND id < '0') ORDER BY number");
+    while (query.Next()) {
+      TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(&query, /*with_spec=*/false));
+      const int32_t newest = newest_attempt(JobId(job.job.name()));
+      if (newest <= job.job.attempt()) continue;
+      job.job.set_attempt(newest);
+      // Nothing of this attempt's worker was applied here.
+      job.last_worker_sequence = 0;
+      jobs.push_back(std::move(job));
+    }
+    return absl::OkStatus();
+  }));
+  Transaction transaction(connection);
+  for (StoredJob& job : jobs) TANDEM_RETURN_IF_ERROR(transaction.UpdateJob(&job));
+  return absl::OkStatus();
+}
+
+// See RestoreDatabase.
+absl::Status MakeReady(const std::string& path, const NewestAttempt& newest_attempt) {
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                          Connection::Open(path, Connection::Access::kReadWrite));
+  TANDEM_RETURN_IF_ERROR(Migrate(connection.get(), Migrations()));
+  TANDEM_RETURN_IF_ERROR(connection->Execute("BEGIN IMMEDIATE"));
+  TANDEM_RETURN_IF_ERROR(BringUpAttempts(connection.get(), newest_attempt));
+  TANDEM_RETURN_IF_ERROR(connection->Execute("DELETE FROM deleted_jobs"));
+  TANDEM_RETURN_IF_ERROR(connection->Execute(kSkipCursors));
+  TANDEM_RETURN_IF_ERROR(connection->Execute("COMMIT"));
+  // One file, without a log beside it.
+  return connection->Execute("PRAGMA journal_mode = DELETE");
+}
+
+absl::Status CopyDurably(const std::string& from, const std::string& to) {
+  std::error_code error;
+  std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing, error);
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot copy ", from, " to ", to));
+  return absl::OkStatus();
+}
+
+// Puts "<database>.restored" in its place; returns where the database is that was there.
+absl::StatusOr<std::string> Exchange(const std::string& database_path, const Clock* clock) {
+  Env* const env = Env::Real();
+  const std::string first = absl::StrCat(
+      database_path, ".damaged-", absl::FormatTime("%E4Y%m%dT%H%M%SZ", clock->Now(), absl::UTCTimeZone()));
+  std::string aside = first;
+  for (int i = 2; Exists(aside) || Exists(aside + kLog); ++i) aside = absl::StrCat(first, "-", i);
+  // The log first: it must never be taken for the restored database's.
+  if (Exists(database_path + kLog))
+    TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path + kLog, aside + kLog));
+  if (Exists(database_path + kLogIndex)) TANDEM_RETURN_IF_ERROR(env->RemoveFile(database_path + kLogIndex));
+  TANDEM_RETURN_IF_ERROR(env->SyncDirectory(FolderOf(database_path)));
+  if (Exists(database_path)) {
+    TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path, aside));
+  } else {
+    aside.clear();
+  }
+  TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path + kRestored, database_path));
+  env->RemoveFile(database_path + kSuspect).IgnoreError();
+  TANDEM_RETURN_IF_ERROR(env->SyncDirectory(FolderOf(database_path)));
+  return aside;
+}
+
+}  // namespace
+
+absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, const std::string& backup_path,
+                                            const NewestAttempt& newest_attempt, const Clock* clock) {
+  RandomAccessEnv* const env = RandomAccessEnv::Real();
+  const std::string restoring = database_path + kRestoring;
+  for (const char* const side : {"", kLog, kLogIndex}) env->RemoveFile(restoring + side).IgnoreError();
+  TANDEM_RETURN_IF_ERROR(CopyDurably(backup_path, restoring));
+  TANDEM_ASSIGN_OR_RETURN(const int64_t version, CheckDatabase(restoring, CheckDepth::kWhole));
+  if (version > static_cast<int64_t>(Migrations().size())) return NewerVersion(backup_path, version);
+  if (version == 0) return absl::DataLossError(absl::StrCat(backup_path, " is no database of tandemd"));
+  TANDEM_RETURN_IF_ERROR(MakeReady(restoring, newest_attempt));
+  {
+    TANDEM_ASSIGN_OR_RETURN(const auto file,
+                            env->OpenRandomAccess(restoring, RandomAccessEnv::Open::kExisting));
+    TANDEM_RETURN_IF_ERROR(file->Sync());
+  }
+  TANDEM_RETURN_IF_ERROR(env->RenameFile(restoring, database_path + kRestored));
+  TANDEM_RETURN_IF_ERROR(env->SyncDirectory(FolderOf(database_path)));
+  Restoration restoration;
+  restoration.backup_path = backup_path;
+  TANDEM_ASSIGN_OR_RETURN(restoration.aside, Exchange(database_path, clock));
+  return restoration;
+}
+
+absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& database_path, Backups* backups,
+                                                           const NewestAttempt& newest_attempt,
+                                                           const Clock* clock) {
+  std::optional<Restoration> restored;
+  if (Exists(database_path + kRestored)) {
+    restored.emplace();
+    restored->backup_path = "a backup whose restoration was cut off";
+    TANDEM_ASSIGN_OR_RETURN(restored->aside, Exchange(database_path, clock));
+  }
+  if (!Exists(database_path)) return restored;
+  const bool is_suspect = Exists(database_path + kSuspect);
+  absl::StatusOr<int64_t> version =
+      CheckDatabase(database_path, is_suspect ? CheckDepth::kWhole : CheckDepth::kQuick);
+  std::error_code error;
+  if (version.ok() && std::filesystem::file_size(database_path, error) == 0 && !error) {
+    // To SQLite that is a new one; where there are backups, it was more.
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Backup> all, backups->List());
+    if (!all.empty()) version = absl::DataLossError(absl::StrCat(database_path, " is damaged: it is empty"));
+  }
+  if (absl::IsDataLoss(version.status())) {
+    const std::string damage(version.status().message());
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Backup> all, backups->List());
+    restored.reset();
+    for (const v1::Backup& backup : all) {
+      if (!Backups::Verify(backup).ok()) continue;
+      TANDEM_ASSIGN_OR_RETURN(restored, RestoreDatabase(database_path, backup.path(), newest_attempt, clock));
+      restored->backup_time = absl::FromUnixSeconds(backup.create_time().seconds());
+      restored->damage = damage;
+      // Just made ready.
+      return restored;
+    }
+    return absl::DataLossError(absl::StrCat(
+        damage, "; and there is no whole backup of it. Bring one back with --restore-backup FILE, or move ",
+        database_path, "* elsewhere to begin anew: the jobs' folders stay either way"));
+  }
+  TANDEM_RETURN_IF_ERROR(version.status());
+  if (is_suspect) Env::Real()->RemoveFile(database_path + kSuspect).IgnoreError();
+  if (*version > static_cast<int64_t>(Migrations().size())) return NewerVersion(database_path, *version);
+  if (*version > 0 && *version < static_cast<int64_t>(Migrations().size())) {
+    const absl::StatusOr<v1::Backup> made = backups->Create(/*automatic=*/true);
+    if (!made.ok()) {
+      return absl::Status(made.status().code(),
+                          absl::StrCat("before the database is brought up to version ", Migrations().size(),
+                                       ": ", made.status().message()));
+    }
+  }
+  return restored;
+}
+
+void SuspectDatabase(const std::string& database_path, const std::string& why) {
+  WriteFileAtomically(Env::Real(), database_path + kSuspect, [&](WritableFile& file) {
+    return file.Append(absl::StrCat(why, "\n"));
+  }).IgnoreError();
+}
+
+}  // namespace tandem

@@ -1,0 +1,332 @@
+#include "server/store/recovery.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
+#include "engine/base/status_macros.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/store/awaited.h"
+#include "server/store/connection.h"
+#include "server/store/store.h"
+#include "server/store/temporary_folder.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class RecoveryTest : public testing::Test {
+ protected:
+  RecoveryTest()
+      : backups_(
+            {.folder = folder_.path() + "/backups", .database_path = Path(), .kept = 5, .clock = &clock_}) {}
+
+  std::string Path() const { return folder_.path() + "/tandem.db"; }
+
+  absl::StatusOr<std::optional<Restoration>> Prepare() {
+    return PrepareDatabase(
+        Path(), &backups_, [this](const std::string& id) { return attempts_[id]; }, &clock_);
+  }
+  // Prepares and opens; expects both to work.
+  std::unique_ptr<Store> Open() {
+    const auto prepared = Prepare();
+    EXPECT_TRUE(prepared.ok()) << prepared.status();
+    auto store = Store::Open(Path());
+    EXPECT_TRUE(store.ok()) << store.status();
+    return *std::move(store);
+  }
+  static absl::Status Write(Store& store, std::function<absl::Status(Transaction&)> body) {
+    Awaited<absl::Status> done;
+    store.Write(std::move(body), done.Done());
+    return done.Get();
+  }
+  // A job with so many events, and a change.
+  static void AddJob(Store& store, const std::string& id, int events = 3, int32_t attempt = 1) {
+    const absl::Status status = Write(store, [&](Transaction& transaction) -> absl::Status {
+      StoredJob job;
+      job.job.set_name(JobName(id));
+      job.job.set_state(v1::JOB_STATE_RUNNING);
+      job.job.set_attempt(attempt);
+      job.job.mutable_spec()->set_name(id);
+      job.last_worker_sequence = 7;
+      TANDEM_RETURN_IF_ERROR(transaction.InsertJob(&job, "", {}));
+      for (int i = 1; i <= events; ++i) {
+        v1::JobEvent event;
+        event.set_job(job.job.name());
+        event.set_sequence(i);
+        event.mutable_notice()->set_message(std::string(500, 'e'));
+        TANDEM_RETURN_IF_ERROR(transaction.AppendEvent(job, event));
+      }
+      return transaction.AppendChange(job, 1).status();
+    });
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  // Overwrites a page of the database.
+  void Damage(int64_t page, int64_t at = 0) {
+    std::fstream file(Path(), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(page * 4096 + at);
+    file << std::string(200, 'x');
+  }
+  int64_t Pages() const { return static_cast<int64_t>(std::filesystem::file_size(Path())) / 4096; }
+  std::string Only(const std::string& prefix) {
+    std::string found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+      if (entry.path().filename().string().rfind(prefix, 0) == 0) found = entry.path().string();
+    }
+    return found;
+  }
+
+  TemporaryFolder folder_;
+  FakeClock clock_{absl::FromUnixSeconds(1795356930)};
+  std::map<std::string, int32_t> attempts_;
+  Backups backups_;
+};
+
+TEST_F(RecoveryTest, AWholeDatabaseIsLeftAlone) {
+  { AddJob(*Open(), "a"); }
+  const auto prepared = Prepare();
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_FALSE(prepared->has_value());
+  EXPECT_EQ(Only("tandem.db.damaged"), "");
+  EXPECT_TRUE(Open()->GetJob("a").ok());
+}
+
+// Whichever page is overwritten: it is found at the next start, or nothing that is read is wrong.
+TEST_F(RecoveryTest, ADamagedPageIsFoundAndTheBackupTakesItsPlace) {
+  {
+    const auto store = Open();
+    for (int i = 0; i < 20; ++i) AddJob(*store, absl::StrCat("j", i), 20);
+    ASSERT_TRUE(backups_.Create(true).ok());
+    AddJob(*store, "later");
+  }
+  const std::string whole = folder_.path() + "/whole";
+  std::filesystem::copy_file(Path(), whole);
+  const int64_t pages = Pages();
+  ASSERT_GT(pages, 40);
+  int found = 0;
+  for (int64_t page = 0; page < pages; ++page) {
+    SCOPED_TRACE(absl::StrCat("page ", page));
+    std::filesystem::copy_file(whole, Path(), std::filesystem::copy_options::overwrite_existing);
+    Damage(page);
+    clock_.Advance(absl::Seconds(1));
+    const auto prepared = Prepare();
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    auto store = Store::Open(Path());
+    ASSERT_TRUE(store.ok()) << store.status();
+    if (prepared->has_value()) {
+      ++found;
+      EXPECT_THAT((*prepared)->damage, HasSubstr("tandem.db"));
+      EXPECT_THAT((*prepared)->aside, StartsWith(Path() + ".damaged-"));
+      EXPECT_TRUE(std::filesystem::exists((*prepared)->aside));
+      EXPECT_EQ(absl::ToUnixSeconds((*prepared)->backup_time), 1795356930);
+      EXPECT_FALSE((*store)->GetJob("later").ok());
+    } else {
+      EXPECT_TRUE((*store)->GetJob("later").ok());
+    }
+    for (int i = 0; i < 20; ++i) {
+      const auto events = (*store)->ReadEvents(absl::StrCat("j", i), 0, 100);
+      ASSERT_TRUE(events.ok()) << events.status();
+      ASSERT_EQ(events->events.size(), 20);
+      for (int k = 0; k < 20; ++k) {
+        ASSERT_EQ(events->events[k].sequence(), k + 1);
+        ASSERT_EQ(events->events[k].notice().message(), std::string(500, 'e'));
+      }
+    }
+  }
+  std::cout << found << " of " << pages << " pages\n";
+  // All but those that are free.
+  EXPECT_GE(found, pages - 3);
+}
+
+TEST_F(RecoveryTest, ACutOffFileIsFound) {
+  {
+    const auto store = Open();
+    AddJob(*store, "a", 50);
+    ASSERT_TRUE(backups_.Create(true).ok());
+  }
+  const int64_t pages = Pages();
+  for (const int64_t kept : {pages - 1, pages / 2, int64_t{1}, int64_t{0}}) {
+    SCOPED_TRACE(kept);
+    std::filesystem::resize_file(Path(), kept * 4096);
+    clock_.Advance(absl::Seconds(1));
+    const auto prepared = Prepare();
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    EXPECT_TRUE(prepared->has_value());
+    EXPECT_TRUE(Open()->GetJob("a").ok());
+  }
+}
+
+TEST_F(RecoveryTest, ADamagedBackupIsPassedOver) {
+  {
+    const auto store = Open();
+    AddJob(*store, "a");
+    ASSERT_TRUE(backups_.Create(true).ok());
+    AddJob(*store, "b");
+    clock_.Advance(absl::Hours(1));
+    const auto newer = backups_.Create(true);
+    ASSERT_TRUE(newer.ok());
+    std::filesystem::resize_file(newer->path(), 5000);
+  }
+  Damage(1);
+  const auto prepared = Prepare();
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  ASSERT_TRUE(prepared->has_value());
+  EXPECT_EQ(absl::ToUnixSeconds((*prepared)->backup_time), 1795356930);
+  const auto store = Open();
+  EXPECT_TRUE(store->GetJob("a").ok());
+  EXPECT_FALSE(store->GetJob("b").ok());
+}
+
+TEST_F(RecoveryTest, WithoutABackupNothingIsTouched) {
+  { AddJob(*Open(), "a"); }
+  Damage(1);
+  const std::string before = *Env::Real()->ReadFile(Path());
+  const auto prepared = Prepare();
+  EXPECT_EQ(prepared.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(prepared.status().message()),
+              AllOf(HasSubstr(Path()), HasSubstr("no whole backup"), HasSubstr("--restore-backup")));
+  EXPECT_EQ(*Env::Real()->ReadFile(Path()), before);
+}
+
+TEST_F(RecoveryTest, WhatCameSinceTheBackupIsNotConfusedWithWhatComesNext) {
+  int64_t cursor = 0;
+  {
+    const auto store = Open();
+    AddJob(*store, "a", 3, 1);
+    AddJob(*store, "b", 3, 5);
+    ASSERT_TRUE(
+        Write(*store, [](Transaction& transaction) { return transaction.ReserveJobId("forked"); }).ok());
+    ASSERT_TRUE(backups_.Create(true).ok());
+    AddJob(*store, "forked");
+    cursor = store->ReadChanges(0, 10)->newest_cursor;
+  }
+  Damage(1);
+  // Its worker was started again since.
+  attempts_ = {{"a", 4}, {"b", 5}};
+  const auto store = Open();
+  EXPECT_EQ(store->GetJob("a")->job.attempt(), 4);
+  EXPECT_EQ(store->GetJob("a")->last_worker_sequence, 0);
+  EXPECT_EQ(store->GetJob("b")->job.attempt(), 5);
+  EXPECT_EQ(store->GetJob("b")->last_worker_sequence, 7);
+  EXPECT_EQ(store->GetJob("b")->job.spec().name(), "b");
+  // Its folder must not be taken for a deleted job's.
+  EXPECT_FALSE(*store->WasDeleted("forked"));
+  AddJob(*store, "new");
+  const auto changes = store->ReadChanges(cursor, 10);
+  ASSERT_EQ(changes->changes.size(), 1);
+  EXPECT_EQ(changes->changes[0].event.job(), "jobs/new");
+}
+
+TEST_F(RecoveryTest, ARestorationThatWasCutOffGoesOn) {
+  {
+    const auto store = Open();
+    AddJob(*store, "a");
+    ASSERT_TRUE(backups_.Create(true).ok());
+    AddJob(*store, "b");
+  }
+  // Made ready, and then the machine went: before, and after, the database was put aside.
+  for (const bool aside : {false, true}) {
+    std::filesystem::copy_file(backups_.List()->front().path(), Path() + ".restored");
+    if (aside) std::filesystem::rename(Path(), Path() + ".damaged-x");
+    clock_.Advance(absl::Seconds(1));
+    const auto prepared = Prepare();
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    ASSERT_TRUE(prepared->has_value());
+    EXPECT_EQ((*prepared)->aside.empty(), aside);
+    const auto store = Open();
+    EXPECT_TRUE(store->GetJob("a").ok());
+    EXPECT_FALSE(store->GetJob("b").ok());
+  }
+}
+
+TEST_F(RecoveryTest, ABackupIsMadeBeforeTheSchemaIsBroughtUp) {
+  {
+    AddJob(*Open(), "a");
+    const auto connection = Connection::Open(Path(), Connection::Access::kReadWrite);
+    // As the version before would have left it, as far as anybody can see.
+    ASSERT_TRUE((*connection)->Execute("PRAGMA user_version = 1").ok());
+  }
+  const auto prepared = Prepare();
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_FALSE(prepared->has_value());
+  const auto made = backups_.List();
+  ASSERT_EQ(made->size(), 1);
+  EXPECT_TRUE((*made)[0].automatic());
+  const auto copy = Connection::Open((*made)[0].path(), Connection::Access::kReadWrite);
+  EXPECT_EQ((*copy)->QueryInt("PRAGMA user_version").value(), 1);
+}
+
+TEST_F(RecoveryTest, ANewerSchemaIsRefusedAndLeftAlone) {
+  {
+    AddJob(*Open(), "a");
+    ASSERT_TRUE(backups_.Create(true).ok());
+    const auto connection = Connection::Open(Path(), Connection::Access::kReadWrite);
+    ASSERT_TRUE((*connection)->Execute("PRAGMA user_version = 900").ok());
+  }
+  const auto prepared = Prepare();
+  EXPECT_EQ(prepared.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(prepared.status().message()),
+              AllOf(HasSubstr("newer version of tandemd"), HasSubstr("900"), HasSubstr(Path())));
+  EXPECT_EQ(backups_.List()->size(), 1);
+}
+
+TEST_F(RecoveryTest, RestoresWhatIsAskedFor) {
+  std::string backup;
+  {
+    const auto store = Open();
+    AddJob(*store, "a");
+    backup = backups_.Create(false)->path();
+    AddJob(*store, "b");
+  }
+  const std::string bytes = *Env::Real()->ReadFile(backup);
+  const auto restored = RestoreDatabase(
+      Path(), backup, [](const std::string&) { return 0; }, &clock_);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->aside, Path() + ".damaged-20261122T141530Z");
+  EXPECT_EQ(*Env::Real()->ReadFile(backup), bytes);
+  EXPECT_FALSE(Open()->GetJob("b").ok());
+
+  std::ofstream(folder_.path() + "/other") << "something else entirely, and long enough to be read";
+  const auto refused = RestoreDatabase(
+      Path(), folder_.path() + "/other", [](const std::string&) { return 0; }, &clock_);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_TRUE(Open()->GetJob("a").ok());
+}
+
+TEST_F(RecoveryTest, WhatWasSuspectedIsLookedAtWhole) {
+  {
+    const auto store = Open();
+    AddJob(*store, "a");
+    ASSERT_TRUE(backups_.Create(true).ok());
+  }
+  {
+    // An index that does not agree with its table, which a quick look does not see.
+    const auto connection = Connection::Open(Path(), Connection::Access::kReadWrite);
+    ASSERT_TRUE((*connection)->Execute("PRAGMA writable_schema = ON").ok());
+    ASSERT_TRUE((*connection)
+                    ->Execute("UPDATE sqlite_master SET sql = 'CREATE INDEX jobs_by_state ON jobs (number)' "
+                              "WHERE name = 'jobs_by_state'")
+                    .ok());
+  }
+  const auto quick = Prepare();
+  ASSERT_TRUE(quick.ok()) << quick.status();
+  ASSERT_FALSE(quick->has_value());
+  SuspectDatabase(Path(), "a read failed");
+  const auto whole = Prepare();
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  ASSERT_TRUE(whole->has_value());
+  EXPECT_THAT((*whole)->damage, HasSubstr("jobs_by_state"));
+  EXPECT_FALSE(std::filesystem::exists(Path() + ".suspect"));
+  EXPECT_FALSE(Prepare()->has_value());
+}
+
+}  // namespace
+}  // namespace tandem

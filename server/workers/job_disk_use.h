@@ -1,0 +1,78 @@
+#ifndef TANDEM_SERVER_WORKERS_JOB_DISK_USE_H_
+#define TANDEM_SERVER_WORKERS_JOB_DISK_USE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "engine/base/mutex.h"
+#include "server/jobs/job_observer.h"
+
+namespace tandem {
+
+// How much of the disk the folders of each user's jobs take. They are measured by a thread of its own: those
+// of jobs that have not ended each minute, others when they have, so that asking costs nothing, and the
+// answer is a minute old at most. A checkpoint that several jobs share counts for each. Thread-safe.
+class JobDiskUse final : public JobObserver {
+ public:
+  struct Owned {
+    std::string job_id;
+    std::string user;
+    // Its folder may still change.
+    bool is_active = false;
+  };
+
+  // `jobs_folder` has the jobs' folders, by their ids.
+  explicit JobDiskUse(std::string jobs_folder, absl::Duration interval = absl::Minutes(1))
+      : jobs_folder_(std::move(jobs_folder)), interval_(interval) {}
+  // Stop().
+  ~JobDiskUse() override { Stop(); }
+
+  // Measures from now on. `list` gives the jobs that there are, and is called once, on the thread; call this
+  // when it hears of jobs as an observer. What is not measured yet counts nothing.
+  void Start(std::function<std::vector<Owned>()> list);
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  int64_t BytesOf(const std::string& user) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // JobObserver.
+  void OnQueued(const v1::Job& job) override;
+  void OnPaused(const v1::Job& job) override;
+  void OnTerminal(const v1::Job& job) override;
+  void OnDeleted(const v1::Job& job) override;
+
+ private:
+  struct Use {
+    std::string user;
+    int64_t bytes = 0;
+    // How often it is still measured; active jobs for ever.
+    int measurements = 1;
+    bool is_active = false;
+  };
+
+  void Run(const std::function<std::vector<Owned>()>& list);
+  void Add(const Owned& owned, bool replaces) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Settle(const std::string& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Measure(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Count(const std::string& user, int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string jobs_folder_;
+  const absl::Duration interval_;
+  mutable Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // By job.
+  absl::flat_hash_map<std::string, Use> uses_ ABSL_GUARDED_BY(mutex_);
+  // By user.
+  absl::flat_hash_map<std::string, int64_t> bytes_ ABSL_GUARDED_BY(mutex_);
+  // Of Start and Stop alone.
+  std::thread thread_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_WORKERS_JOB_DISK_USE_H_

@@ -1,0 +1,237 @@
+#include "server/workers/sandbox.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "engine/base/status_macros.h"
+#include "server/workers/landlock.h"
+#include "server/workers/sandbox_support.h"
+#include "server/workers/sanitizer_build.h"
+
+namespace tandem {
+namespace {
+
+constexpr rlim_t kMostFiles = 65536;
+constexpr rlim_t kMostThreads = 32768;
+
+// Libraries, and what they read: the loader, the C library, OpenSSL, NCCL, OpenCL and RDMA. Of /etc only what
+// is named, for the rest may be secret.
+constexpr const char* kSystem[] = {"/usr",
+                                   "/lib",
+                                   "/lib32",
+                                   "/lib64",
+                                   "/bin",
+                                   "/opt",
+                                   "/nix/store",
+                                   "/proc",
+                                   "/sys",
+                                   "/usr/local/cuda",
+                                   "/etc/ld.so.cache",
+                                   "/etc/ld.so.conf",
+                                   "/etc/ld.so.conf.d",
+                                   "/etc/ld.so.preload",
+                                   "/etc/localtime",
+                                   "/etc/timezone",
+                                   "/etc/passwd",
+                                   "/etc/group",
+                                   "/etc/nsswitch.conf",
+                                   "/etc/hosts",
+                                   "/etc/host.conf",
+                                   "/etc/hostname",
+                                   "/etc/resolv.conf",
+                                   "/etc/gai.conf",
+                                   "/etc/services",
+                                   "/etc/protocols",
+                                   "/etc/alternatives",
+                                   "/etc/ssl/openssl.cnf",
+                                   "/etc/nccl.conf",
+                                   "/etc/libibverbs.d",
+                                   "/etc/libnl",
+                                   "/etc/libnl-3",
+                                   "/etc/rdma",
+                                   "/etc/OpenCL",
+                                   "/etc/nvidia",
+                                   "/etc/nvidia-container-runtime",
+                                   "/etc/machine-id",
+                                   "/run/nvidia",
+                                   "/run/udev",
+                                   "/var/lib/dcgm",
+                                   "/dev/urandom",
+                                   "/dev/random",
+                                   "/dev/zero"};
+// What is written there is gone, or is a test's.
+constexpr const char* kSinks[] = {"/dev/null", "/dev/full", "/dev/tty"};
+// Beside /dev/nvidia*, whose numbers are the machine's.
+constexpr const char* kGpuDevices[] = {"/dev/nvidia-caps", "/dev/nvidia-caps-imex-channels",
+                                       "/dev/infiniband",  "/dev/gdrdrv",
+                                       "/dev/dxg",         "/dev/shm"};
+
+std::string Variable(const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The driver's devices are made by a program of its own, which CUDA would start, as root, where they are
+// missing.
+void MakeGpuDevices() {
+  constexpr char kProgram[] = "/usr/bin/nvidia-modprobe";
+  if (access("/dev/nvidia-uvm", F_OK) == 0 || access(kProgram, X_OK) != 0) return;
+  pid_t pid = 0;
+  char* const arguments[] = {const_cast<char*>("nvidia-modprobe"), const_cast<char*>("-u"),
+                             const_cast<char*>("-c"), const_cast<char*>("0"), nullptr};
+  if (posix_spawn(&pid, kProgram, nullptr, nullptr, arguments, environ) == 0) waitpid(pid, nullptr, 0);
+}
+
+void AddDevices(std::vector<std::string>* paths) {
+  for (const char* path : kGpuDevices) paths->emplace_back(path);
+  DIR* const folder = opendir("/dev");
+  if (folder == nullptr) return;
+  while (const dirent* entry = readdir(folder)) {
+    if (absl::StartsWith(entry->d_name, "nvidia")) paths->push_back(absl::StrCat("/dev/", entry->d_name));
+  }
+  closedir(folder);
+}
+
+// What CUDA writes to. It names its threads through /proc, and does not come up where it cannot.
+void AddCuda(std::vector<std::string>* paths) {
+  AddDevices(paths);
+  std::string cache = Variable("CUDA_CACHE_PATH");
+  if (const std::string home = Variable("HOME"); cache.empty() && !home.empty()) cache = home + "/.nv";
+  if (!cache.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(cache, error);
+    paths->push_back(cache);
+  }
+  const std::string service = Variable("CUDA_MPS_PIPE_DIRECTORY");
+  paths->push_back(service.empty() ? "/tmp/nvidia-mps" : service);
+  if (const std::string log = Variable("CUDA_MPS_LOG_DIRECTORY"); !log.empty()) paths->push_back(log);
+}
+
+// Where the loader looks beside the system's folders: an environment's, and the program's own.
+void AddLibraries(std::vector<std::string>* paths) {
+  const std::string searched = Variable("LD_LIBRARY_PATH");
+  for (absl::string_view folder : absl::StrSplit(searched, ':', absl::SkipEmpty())) {
+    paths->emplace_back(folder);
+  }
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (const std::string folder = Variable(variable); !folder.empty()) paths->push_back(folder);
+  }
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return;
+  // Its symbols, for a crash report; and a bundle's libraries beside its folder.
+  paths->push_back(program.string());
+  paths->push_back((program.parent_path().parent_path() / "lib").string());
+}
+
+// Threads have a folder each below it, which Landlock knows by the folder itself: it must stay the same one
+// for as long as this process lives, and does while it is open.
+std::string PinThreads() {
+  static const int threads = open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  return threads < 0 ? "" : "/proc/self/task";
+}
+
+absl::Status LowerLimit(decltype(RLIMIT_CORE) what, const char* name, rlim_t most) {
+  rlimit limit = {};
+  if (getrlimit(what, &limit) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("getrlimit of ", name));
+  limit.rlim_max = std::min(limit.rlim_max, most);
+  limit.rlim_cur = std::min(limit.rlim_cur, limit.rlim_max);
+  if (setrlimit(what, &limit) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("setrlimit of ", name));
+  return absl::OkStatus();
+}
+
+absl::Status LowerLimits(const SandboxPolicy& policy) {
+  // The stack of a crash is in its report; a core of what a GPU's worker maps fills the disk.
+  TANDEM_RETURN_IF_ERROR(LowerLimit(RLIMIT_CORE, "RLIMIT_CORE", 0));
+  TANDEM_RETURN_IF_ERROR(LowerLimit(RLIMIT_NOFILE, "RLIMIT_NOFILE", kMostFiles));
+  // Threads of all of the user's processes.
+  TANDEM_RETURN_IF_ERROR(LowerLimit(RLIMIT_NPROC, "RLIMIT_NPROC", kMostThreads));
+  if (policy.memory_bytes <= 0 || kSanitizerBuild) return absl::OkStatus();
+  // Of what is written to, so that files that are mapped, and room that is only reserved, do not count.
+  return LowerLimit(RLIMIT_DATA, "RLIMIT_DATA", static_cast<rlim_t>(policy.memory_bytes));
+}
+
+// A daemon of root's has workers of root's: of its capabilities they keep those by which they read data that
+// is others', lock memory for the network's cards, and choose where memory lies.
+absl::Status GiveUpCapabilities() {
+  constexpr uint32_t kKept = (1u << CAP_DAC_OVERRIDE) | (1u << CAP_DAC_READ_SEARCH) | (1u << CAP_FOWNER) |
+                             (1u << CAP_CHOWN) | (1u << CAP_IPC_LOCK) | (1u << CAP_SYS_NICE);
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[2] = {};
+  if (syscall(SYS_capget, &header, sets) != 0) return absl::ErrnoToStatus(errno, "cannot read capabilities");
+  sets[0].effective &= kKept;
+  sets[0].permitted &= kKept;
+  sets[0].inheritable = 0;
+  sets[1] = {};
+  if (syscall(SYS_capset, &header, sets) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, "cannot give up capabilities");
+}
+
+LandlockRules RulesOf(const SandboxPolicy& policy) {
+  LandlockRules rules;
+  rules.read = policy.read;
+  for (const char* path : kSystem) rules.read.emplace_back(path);
+  AddLibraries(&rules.read);
+  rules.write = policy.write;
+  for (const char* path : kSinks) rules.write.emplace_back(path);
+  if (const std::string threads = PinThreads(); !threads.empty()) rules.write.push_back(threads);
+  if (policy.gpu) AddCuda(&rules.write);
+  rules.tcp = policy.network == WorkerNetwork::kAll;
+  // Processes on GPUs of one job hand each other memory over such sockets.
+  rules.abstract_sockets = policy.network == WorkerNetwork::kAll;
+  return rules;
+}
+
+}  // namespace
+
+absl::StatusOr<SandboxState> EnterSandbox(SandboxMode mode, const SandboxPolicy& policy) {
+  SandboxState state;
+  if (mode == SandboxMode::kOff) {
+    state.missing = "switched off";
+    return state;
+  }
+  const auto take = [&state](const absl::Status& status) {
+    if (status.ok()) return true;
+    absl::StrAppend(&state.missing, state.missing.empty() ? "" : "; ", status.message());
+    return false;
+  };
+  if (policy.gpu) MakeGpuDevices();
+  take(LowerLimits(policy));
+  if (take(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+               ? absl::OkStatus()
+               : absl::ErrnoToStatus(errno, "new privileges cannot be given up"))) {
+    take(GiveUpCapabilities());
+    if (take(EnterLandlock(RulesOf(policy)))) state.landlock = LandlockVersion();
+    state.filters_calls = take(EnterSyscallFilter(policy.network));
+  }
+  if (mode == SandboxMode::kOn && !state.missing.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("this worker cannot be confined as --worker-sandbox=on asks: ", state.missing));
+  }
+  return state;
+}
+
+std::string DescribeSandbox(const SandboxState& state) {
+  return absl::StrCat(state.landlock > 0 ? absl::StrCat("Landlock ", state.landlock) : "no Landlock",
+                      state.filters_calls ? ", system calls filtered" : ", system calls not filtered",
+                      state.missing.empty() ? "" : absl::StrCat(" (", state.missing, ")"));
+}
+
+}  // namespace tandem

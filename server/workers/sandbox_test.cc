@@ -1,0 +1,317 @@
+// What a confined process may and may not do. Each case is a child process: nobody gets out of a sandbox.
+
+#include "server/workers/sandbox.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/bpf.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/store/temporary_folder.h"
+#include "server/workers/sandbox_support.h"
+#include "server/workers/sanitizer_build.h"
+
+namespace tandem {
+namespace {
+
+// In the child: 0 where it worked, or the error's number.
+int Result(long returned) { return returned >= 0 ? 0 : errno; }
+
+int OpenFor(const std::string& path, int flags) {
+  const int file = open(path.c_str(), flags | O_CLOEXEC, 0600);
+  const int result = Result(file);
+  if (file >= 0) close(file);
+  return result;
+}
+
+class SandboxTest : public testing::Test {
+ protected:
+  static constexpr int kRefused = 200;
+
+  void SetUp() override {
+    own_ = folder_.path() + "/job";
+    data_ = folder_.path() + "/data";
+    other_ = folder_.path() + "/other";
+    for (const std::string& path : {own_, data_, other_}) {
+      ASSERT_EQ(mkdir(path.c_str(), 0700), 0);
+      std::ofstream(path + "/file") << "text";
+    }
+    policy_.read = {data_};
+    policy_.write = {own_};
+  }
+
+  // What `act` returns in a process that was confined; -signal where that killed it.
+  int InSandbox(const std::function<int()>& act, SandboxMode mode = SandboxMode::kBestEffort) const {
+    const pid_t child = fork();
+    if (child == 0) {
+      const absl::StatusOr<SandboxState> state = EnterSandbox(mode, policy_);
+      _exit(state.ok() ? act() : kRefused);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  TemporaryFolder folder_;
+  std::string own_, data_, other_;
+  SandboxPolicy policy_;
+};
+
+#define SKIP_WITHOUT_LANDLOCK() \
+  if (LandlockVersion() < 1) GTEST_SKIP() << "this kernel has no Landlock"
+#define SKIP_WITHOUT_FILTERS() \
+  if (!HasSyscallFilter()) GTEST_SKIP() << "this kernel filters no system calls"
+
+TEST_F(SandboxTest, FilesBeyondThePolicyAreShut) {
+  SKIP_WITHOUT_LANDLOCK();
+  EXPECT_EQ(InSandbox([this] { return OpenFor(own_ + "/new", O_RDWR | O_CREAT); }), 0);
+  EXPECT_EQ(InSandbox([this] { return Result(mkdir((own_ + "/made").c_str(), 0700)); }), 0);
+  EXPECT_EQ(InSandbox([this] { return Result(rename((own_ + "/new").c_str(), (own_ + "/made/b").c_str())); }),
+            0);
+  EXPECT_EQ(InSandbox([this] { return Result(unlink((own_ + "/made/b").c_str())); }), 0);
+  EXPECT_EQ(InSandbox([this] { return OpenFor(data_ + "/file", O_RDONLY); }), 0);
+  EXPECT_EQ(InSandbox([] { return OpenFor("/usr/bin/env", O_RDONLY); }), 0);
+  EXPECT_EQ(InSandbox([] { return OpenFor("/dev/null", O_RDWR); }), 0);
+  EXPECT_EQ(InSandbox([] { return OpenFor("/proc/meminfo", O_RDONLY); }), 0);
+
+  EXPECT_EQ(InSandbox([this] { return OpenFor(data_ + "/file", O_RDWR); }), EACCES);
+  EXPECT_EQ(InSandbox([this] { return OpenFor(data_ + "/new", O_RDWR | O_CREAT); }), EACCES);
+  EXPECT_EQ(InSandbox([this] { return Result(unlink((data_ + "/file").c_str())); }), EACCES);
+  EXPECT_EQ(InSandbox([this] { return OpenFor(other_ + "/file", O_RDONLY); }), EACCES);
+  EXPECT_EQ(InSandbox([] { return OpenFor("/etc/shadow", O_RDONLY); }), EACCES);
+  EXPECT_EQ(InSandbox([this] { return OpenFor(folder_.path(), O_RDONLY | O_DIRECTORY); }), EACCES);
+  // By a way around: a symbolic link of its own, or one that was there.
+  EXPECT_EQ(InSandbox([this] { return Result(symlink("/etc/shadow", (own_ + "/link").c_str())); }), EACCES);
+  ASSERT_EQ(symlink((other_ + "/file").c_str(), (own_ + "/there").c_str()), 0);
+  EXPECT_EQ(InSandbox([this] { return OpenFor(own_ + "/there", O_RDWR); }), EACCES);
+  EXPECT_EQ(InSandbox([this] { return Result(rename((own_ + "/file").c_str(), (other_ + "/b").c_str())); }),
+            LandlockVersion() >= 2 ? EACCES : EXDEV);
+  // What the daemon could take for a device or a socket.
+  EXPECT_NE(InSandbox([this] { return Result(mknod((own_ + "/disk").c_str(), S_IFBLK | 0600, 0x0800)); }), 0);
+}
+
+// The file, and not its folder: another of the same folder is another's.
+TEST_F(SandboxTest, OneFileIsNotItsFolder) {
+  SKIP_WITHOUT_LANDLOCK();
+  std::ofstream(other_ + "/plans") << "a";
+  policy_.write.push_back(other_ + "/plans");
+  EXPECT_EQ(InSandbox([this] { return OpenFor(other_ + "/plans", O_RDWR | O_CREAT | O_APPEND); }), 0);
+  EXPECT_EQ(InSandbox([this] { return OpenFor(other_ + "/file", O_RDONLY); }), EACCES);
+}
+
+TEST_F(SandboxTest, ProgramsAndProcessesAreNotStarted) {
+  SKIP_WITHOUT_FILTERS();
+  if (kSanitizerBuild) GTEST_SKIP() << "a sanitizer's runtime may";
+  EXPECT_EQ(InSandbox([] { return Result(execl("/bin/true", "true", nullptr)); }), EPERM);
+  EXPECT_EQ(InSandbox([] {
+              const pid_t child = fork();
+              if (child == 0) _exit(0);
+              return Result(child);
+            }),
+            EPERM);
+  EXPECT_EQ(InSandbox([] {
+              const pid_t child = vfork();
+              if (child == 0) _exit(0);
+              return Result(child);
+            }),
+            EPERM);
+  // Threads are not processes.
+  EXPECT_EQ(InSandbox([] {
+              int made = 1;
+              std::thread([&made] { made = 0; }).join();
+              return made;
+            }),
+            0);
+}
+
+// CUDA names its threads so, from another one, and does not come up where it cannot.
+TEST_F(SandboxTest, AThreadIsNamedThroughProc) {
+  const auto name_thread = [] {
+    int result = 1;
+    const pid_t main_thread = getpid();
+    std::thread([&] {
+      const std::string own = absl::StrCat("/proc/self/task/", syscall(SYS_gettid), "/comm");
+      result = OpenFor(own, O_RDWR);
+      if (result == 0) result = OpenFor(absl::StrCat("/proc/self/task/", main_thread, "/comm"), O_WRONLY);
+      if (result == 0)
+        result = OpenFor(absl::StrCat("/proc/", main_thread, "/task/", main_thread, "/comm"), O_RDWR);
+    }).join();
+    return result;
+  };
+  EXPECT_EQ(InSandbox(name_thread), 0);
+  EXPECT_EQ(InSandbox([&] {
+              // What the kernel remembers of folders goes as memory is needed.
+              for (int i = 0; i < 2000; ++i) OpenFor(absl::StrCat("/proc/", i, "/task"), O_RDONLY);
+              return name_thread();
+            }),
+            0);
+  if (LandlockVersion() < 1) return;
+  EXPECT_EQ(InSandbox([] { return OpenFor("/proc/self/oom_score_adj", O_RDWR); }), EACCES);
+  EXPECT_EQ(InSandbox([] { return OpenFor("/proc/sys/kernel/core_pattern", O_RDWR); }), EACCES);
+}
+
+TEST_F(SandboxTest, OtherProcessesAreLeftAlone) {
+  SKIP_WITHOUT_FILTERS();
+  const pid_t parent = getpid();
+  EXPECT_EQ(InSandbox([] { return Result(kill(getpid(), 0)); }), 0);
+  EXPECT_EQ(InSandbox([] { return Result(raise(SIGCHLD)); }), 0);
+  if (!kSanitizerBuild) {
+    EXPECT_EQ(InSandbox([=] { return Result(kill(parent, 0)); }), EPERM);
+    EXPECT_EQ(InSandbox([=] { return Result(kill(-parent, 0)); }), EPERM);
+    EXPECT_EQ(InSandbox([] { return Result(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr)); }), EPERM);
+    // It still ends as it should.
+    EXPECT_EQ(InSandbox([] {
+                signal(SIGABRT, SIG_DFL);
+                abort();
+                return 0;
+              }),
+              -SIGABRT);
+  }
+  EXPECT_EQ(InSandbox([=] {
+              char byte = 0;
+              const iovec here = {&byte, 1}, there = {&byte, 1};
+              return Result(syscall(SYS_process_vm_readv, parent, &here, 1, &there, 1, 0));
+            }),
+            EPERM);
+  if (LandlockVersion() < 1) return;
+  EXPECT_EQ(InSandbox([=] { return OpenFor(absl::StrCat("/proc/", parent, "/environ"), O_RDONLY); }), EACCES);
+  EXPECT_EQ(InSandbox([=] { return OpenFor(absl::StrCat("/proc/", parent, "/root/etc/shadow"), O_RDONLY); }),
+            EACCES);
+}
+
+TEST_F(SandboxTest, TheKernelIsLeftAlone) {
+  SKIP_WITHOUT_FILTERS();
+  const std::pair<const char*, std::function<long()>> cases[] = {
+      {"mount", [] { return mount("none", "/tmp", "tmpfs", 0, nullptr); }},
+      {"umount", [] { return umount2("/nowhere", 0); }},
+      {"unshare", [] { return unshare(CLONE_NEWUSER); }},
+      {"setns", [] { return setns(0, 0); }},
+      {"chroot", [] { return chroot("/"); }},
+      {"bpf", [] { return syscall(SYS_bpf, BPF_MAP_CREATE, nullptr, 0); }},
+      {"init_module", [] { return syscall(SYS_init_module, nullptr, 0, ""); }},
+      {"finit_module", [] { return syscall(SYS_finit_module, 0, "", 0); }},
+      {"kexec_load", [] { return syscall(SYS_kexec_load, 0, 0, nullptr, 0); }},
+      {"reboot", [] { return syscall(SYS_reboot, 0, 0, 0, nullptr); }},
+      {"keyctl", [] { return syscall(SYS_keyctl, 0, 0, 0, 0, 0); }},
+      {"add_key", [] { return syscall(SYS_add_key, "user", "a", "b", 1, -3); }},
+      {"perf_event_open", [] { return syscall(SYS_perf_event_open, nullptr, 0, 0, 0, 0); }},
+      {"userfaultfd", [] { return syscall(SYS_userfaultfd, 0); }},
+      {"io_uring_setup", [] { return syscall(SYS_io_uring_setup, 1, nullptr); }},
+      {"setuid", [] { return syscall(SYS_setuid, getuid()); }},
+      {"clock_settime", [] { return syscall(SYS_clock_settime, 0, nullptr); }},
+      {"sethostname", [] { return sethostname("a", 1); }},
+      {"open_by_handle_at", [] { return syscall(SYS_open_by_handle_at, 0, nullptr, 0); }}};
+  for (const auto& [name, call] : cases) {
+    EXPECT_EQ(InSandbox([&call = call] { return Result(call()); }), EPERM) << name;
+  }
+}
+
+TEST_F(SandboxTest, SocketsByWhatAWorkerIs) {
+  SKIP_WITHOUT_FILTERS();
+  const auto make = [this](int family) {
+    return InSandbox([family] { return Result(socket(family, SOCK_STREAM, 0)); });
+  };
+  const auto make_pair = [this] {
+    int ends[2];
+    return InSandbox([&ends] { return Result(socketpair(AF_UNIX, SOCK_STREAM, 0, ends)); });
+  };
+  // Gloo listens on an address, NCCL asks for interfaces.
+  const auto meet = [] {
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    if (bind(listener, any, size) != 0 || listen(listener, 1) != 0) return errno;
+    if (getsockname(listener, any, &size) != 0) return errno;
+    return Result(connect(socket(AF_INET, SOCK_STREAM, 0), any, size));
+  };
+  EXPECT_EQ(make(AF_INET), 0);
+  EXPECT_EQ(make(AF_UNIX), 0);
+  EXPECT_EQ(InSandbox(meet), 0);
+  EXPECT_EQ(InSandbox([] { return Result(socket(AF_NETLINK, SOCK_RAW, 0)); }), 0);
+  EXPECT_EQ(InSandbox([] { return Result(socket(AF_PACKET, SOCK_RAW, 0)); }), EPERM);
+  EXPECT_EQ(make(AF_ALG), EPERM);
+
+  policy_.network = WorkerNetwork::kUnix;
+  EXPECT_EQ(make(AF_UNIX), 0);
+  EXPECT_EQ(make_pair(), 0);
+  EXPECT_EQ(make(AF_INET), EPERM);
+  EXPECT_EQ(make(AF_INET6), EPERM);
+  EXPECT_EQ(make(AF_NETLINK), EPERM);
+
+  policy_.network = WorkerNetwork::kNone;
+  EXPECT_EQ(make(AF_UNIX), EPERM);
+  EXPECT_EQ(make(AF_INET), EPERM);
+  EXPECT_EQ(make_pair(), EPERM);
+}
+
+TEST_F(SandboxTest, LimitsOfResources) {
+  policy_.memory_bytes = int64_t{512} << 20;
+  EXPECT_EQ(InSandbox([] {
+              rlimit core = {}, files = {};
+              getrlimit(RLIMIT_CORE, &core);
+              getrlimit(RLIMIT_NOFILE, &files);
+              return core.rlim_max == 0 && files.rlim_max <= 65536 ? 0 : 1;
+            }),
+            0);
+  // For good, root's too.
+  EXPECT_EQ(InSandbox([] {
+              const rlimit core = {RLIM_INFINITY, RLIM_INFINITY};
+              return Result(setrlimit(RLIMIT_CORE, &core));
+            }),
+            EPERM);
+  EXPECT_EQ(InSandbox([] { return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : 1; }), 0);
+  if (kSanitizerBuild) return;
+  const auto take = [](size_t bytes, int protection) {
+    return mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED
+               ? errno
+               : 0;
+  };
+  EXPECT_EQ(InSandbox([&] { return take(size_t{256} << 20, PROT_READ | PROT_WRITE); }), 0);
+  EXPECT_EQ(InSandbox([&] { return take(size_t{1} << 30, PROT_READ | PROT_WRITE); }), ENOMEM);
+  // Room that is only reserved does not count.
+  EXPECT_EQ(InSandbox([&] { return take(size_t{1} << 30, PROT_NONE); }), 0);
+}
+
+TEST_F(SandboxTest, ModesAreWhatTheySay) {
+  EXPECT_EQ(InSandbox([this] { return OpenFor(other_ + "/file", O_RDWR); }, SandboxMode::kOff), 0);
+  const bool whole = MissingOfSandbox().empty();
+  EXPECT_EQ(InSandbox([] { return 0; }, SandboxMode::kOn), whole ? 0 : kRefused);
+  EXPECT_EQ(InSandbox([] { return 0; }, SandboxMode::kBestEffort), 0);
+  EXPECT_FALSE(ParseSandboxMode("maybe").has_value());
+  EXPECT_EQ(ParseSandboxMode(SandboxModeName(SandboxMode::kOn)), SandboxMode::kOn);
+}
+
+// A policy that names what is not there is no error: a data folder may be mounted later.
+TEST_F(SandboxTest, WhatIsNotThereIsPassedOver) {
+  policy_.read.push_back("/nowhere/at/all");
+  EXPECT_EQ(InSandbox([this] { return OpenFor(data_ + "/file", O_RDONLY); }, SandboxMode::kBestEffort), 0);
+}
+
+}  // namespace
+}  // namespace tandem

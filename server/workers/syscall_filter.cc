@@ -1,0 +1,140 @@
+#include "server/workers/syscall_filter.h"
+
+#include <linux/sched.h>
+#include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "server/workers/sandbox_support.h"
+#include "server/workers/sanitizer_build.h"
+
+namespace tandem {
+namespace {
+
+// By name: libseccomp passes over what the processor does not have, and those that it does not know yet are
+// passed over here.
+constexpr const char* kDenied[] = {
+    // Other processes.
+    "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease", "kcmp",
+    "pidfd_getfd", "pidfd_send_signal", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "tkill",
+    // Mounts, namespaces, files by their numbers.
+    "mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen", "fsconfig",
+    "fsmount", "fspick", "mount_setattr", "unshare", "setns", "open_by_handle_at", "name_to_handle_at",
+    "quotactl", "quotactl_fd", "fanotify_init", "acct", "swapon", "swapoff",
+    // The kernel.
+    "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "bpf",
+    "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register", "syslog",
+    "add_key", "keyctl", "request_key", "iopl", "ioperm", "modify_ldt", "vhangup", "lookup_dcookie",
+    // Clocks and names of the machine.
+    "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "stime", "sethostname", "setdomainname",
+    // Being somebody else.
+    "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setfsuid", "setfsgid", "setgroups",
+    "capset"};
+// Starting programs and processes; clone() is judged by its flags.
+constexpr const char* kProcesses[] = {"execve", "execveat", "fork", "vfork"};
+constexpr const char* kSockets[] = {"socket",  "socketpair", "connect", "bind",     "listen",  "accept",
+                                    "accept4", "sendto",     "sendmsg", "sendmmsg", "recvmmsg"};
+// Terminals: what is put into one is read by whoever sits at it.
+constexpr uint64_t kPutIntoTerminal = 0x5412;  // TIOCSTI
+constexpr uint64_t kLinuxTerminal = 0x541c;    // TIOCLINUX
+
+class Filter {
+ public:
+  Filter() : context_(seccomp_init(SCMP_ACT_ALLOW)) {}
+  ~Filter() {
+    if (context_ != nullptr) seccomp_release(context_);
+  }
+  Filter(const Filter&) = delete;
+  Filter& operator=(const Filter&) = delete;
+
+  bool valid() const { return context_ != nullptr; }
+  absl::Status status() const { return status_; }
+
+  void Deny(const char* call) { Deny(call, EPERM, 0, nullptr); }
+  void Deny(const char* call, scmp_arg_cmp when) { Deny(call, EPERM, 1, &when); }
+  // As if the kernel did not have it, so that the C library takes the older call.
+  void Hide(const char* call) { Deny(call, ENOSYS, 0, nullptr); }
+
+  absl::Status Load() {
+    TANDEM_RETURN_IF_ERROR(status_);
+    // All threads that there are.
+    const int error = seccomp_attr_set(context_, SCMP_FLTATR_CTL_TSYNC, 1);
+    if (error != 0) return absl::ErrnoToStatus(-error, "system calls cannot be filtered for all threads");
+    const int loaded = seccomp_load(context_);
+    return loaded == 0 ? absl::OkStatus() : absl::ErrnoToStatus(-loaded, "system calls cannot be filtered");
+  }
+
+ private:
+  void Deny(const char* call, int error, unsigned conditions, const scmp_arg_cmp* when) {
+    const int number = seccomp_syscall_resolve_name(call);
+    if (number == __NR_SCMP_ERROR) return;
+    const int added = seccomp_rule_add_array(context_, SCMP_ACT_ERRNO(static_cast<uint32_t>(error)), number,
+                                             conditions, when);
+    if (added != 0) status_.Update(absl::ErrnoToStatus(-added, absl::StrCat("no filter for ", call)));
+  }
+
+  const scmp_filter_ctx context_;
+  absl::Status status_;
+};
+
+// The low half of an argument: the rest of the register means nothing to the kernel where it takes an int.
+scmp_arg_cmp HalfEquals(unsigned argument, uint32_t value) {
+  return {argument, SCMP_CMP_MASKED_EQ, 0xffffffff, value};
+}
+
+void DenySockets(WorkerNetwork network, Filter* filter) {
+  if (network == WorkerNetwork::kNone) {
+    for (const char* call : kSockets) filter->Deny(call);
+    return;
+  }
+  // Families one by one: a rule cannot say "none of these".
+  for (uint32_t family = 0; family < AF_MAX; ++family) {
+    if (family == AF_UNIX) continue;
+    const bool is_ip = family == AF_INET || family == AF_INET6 || family == AF_NETLINK;
+    if (is_ip && network == WorkerNetwork::kAll) continue;
+    filter->Deny("socket", HalfEquals(0, family));
+  }
+}
+
+}  // namespace
+
+absl::Status EnterSyscallFilter(WorkerNetwork network) {
+  if (!HasSyscallFilter()) return absl::UnimplementedError("the kernel filters no system calls");
+  Filter filter;
+  if (!filter.valid()) return absl::InternalError("libseccomp makes no filter");
+  for (const char* call : kDenied) {
+    if (kSanitizerBuild && strcmp(call, "ptrace") == 0) continue;
+    filter.Deny(call);
+  }
+  if (!kSanitizerBuild) {
+    for (const char* call : kProcesses) filter.Deny(call);
+    // Its flags are in memory, which a filter does not see.
+    filter.Hide("clone3");
+    filter.Deny("clone", {0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0});
+    // A process signals itself, to abort. Landlock says the same of others, where it is new enough.
+    const uint32_t self = static_cast<uint32_t>(getpid());
+    for (const char* call : {"kill", "tgkill"}) {
+      filter.Deny(call, {0, SCMP_CMP_LT, self, 0});
+      filter.Deny(call, {0, SCMP_CMP_GT, self, 0});
+    }
+  }
+  for (const uint32_t kind : {S_IFCHR, S_IFBLK}) {
+    filter.Deny("mknod", {1, SCMP_CMP_MASKED_EQ, S_IFMT, kind});
+    filter.Deny("mknodat", {2, SCMP_CMP_MASKED_EQ, S_IFMT, kind});
+  }
+  filter.Deny("ioctl", HalfEquals(1, kPutIntoTerminal));
+  filter.Deny("ioctl", HalfEquals(1, kLinuxTerminal));
+  DenySockets(network, &filter);
+  return filter.Load();
+}
+
+}  // namespace tandem

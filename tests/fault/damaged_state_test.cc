@@ -1,0 +1,184 @@
+// A daemon whose database is damaged while jobs train: it is put aside for the newest backup, what was lost
+// is told, folders stay, and jobs go on. Backups by the command line, a restoration by hand, and versions
+// that do not fit.
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/api.h"
+#include "tests/integration/cli.h"
+#include "tests/integration/daemon_process.h"
+#include "tests/integration/job_specs.h"
+#include "tests/integration/processes.h"
+#include "tests/integration/programs.h"
+#include "tests/integration/scratch_folder.h"
+#include "tests/integration/subprocess.h"
+
+namespace tandem::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration kPatience = absl::Minutes(3);
+
+class DamagedStateTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const absl::Status started = daemon_.Start();
+    ASSERT_TRUE(started.ok()) << started;
+    cli_.Use(daemon_);
+  }
+
+  // The path of a new backup.
+  std::string Backup() {
+    const CliResult made = cli_.Run({"backup"});
+    EXPECT_EQ(made.exit_code, 0) << made;
+    return std::string(absl::StripSuffix(made.out, "\n"));
+  }
+  // Overwrites a page in the middle of the database.
+  void Damage() {
+    const auto pages = std::filesystem::file_size(daemon_.DatabasePath()) / 4096;
+    std::fstream file(daemon_.DatabasePath(), std::ios::binary | std::ios::in | std::ios::out);
+    for (const uint64_t page : {uint64_t{1}, pages / 2}) {
+      file.seekp(static_cast<int64_t>(page) * 4096);
+      file << std::string(4096, 'x');
+    }
+  }
+  std::vector<std::string> Asides() const {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(daemon_.state_folder())) {
+      const std::string name = entry.path().filename().string();
+      if (name.rfind("tandem.db.damaged-", 0) == 0 && !name.ends_with("-wal")) found.push_back(name);
+    }
+    return found;
+  }
+
+  ScratchFolder scratch_;
+  DaemonProcess daemon_{{.state_folder = scratch_.File("state"), .cpu_devices = 2}};
+  Cli cli_{scratch_};
+};
+
+TEST_F(DamagedStateTest, TheNewestBackupTakesItsPlaceAndJobsGoOn) {
+  Api api(daemon_);
+  v1::JobSpec spec = LongJob(2000);
+  spec.mutable_checkpoints()->set_every_steps(50);
+  spec.set_max_restarts(10);
+  const std::string known = api.Create(spec).name();
+  ASSERT_EQ(api.WaitFor(known, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
+  const std::string backup = Backup();
+  ASSERT_THAT(backup, EndsWith(".db"));
+  EXPECT_TRUE(std::filesystem::exists(backup + ".sha256"));
+  EXPECT_THAT(cli_.Run({"backup", "list"}).out, HasSubstr(backup));
+  // After the backup: a job that the restored database cannot know.
+  const std::string later = api.Create(SmallJob({})).name();
+  ASSERT_EQ(api.WaitFor(later, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+
+  // Which carries the log over into the file.
+  ASSERT_EQ(daemon_.Terminate(), 0);
+  ASSERT_EQ(daemon_.Workers().size(), 1);
+  Damage();
+  const absl::Status started = daemon_.Start();
+  ASSERT_TRUE(started.ok()) << started << daemon_.Log();
+  EXPECT_EQ(Asides().size(), 1);
+  EXPECT_THAT(daemon_.Log(), AllOf(HasSubstr("THE DATABASE WAS DAMAGED AND IS RESTORED"), HasSubstr(backup),
+                                   HasSubstr(later.substr(5))));
+  EXPECT_TRUE(std::filesystem::exists(daemon_.JobFolder(later) + "/model.safetensors"));
+  // The job that it knows trains on, and its log says what happened.
+  ASSERT_EQ(api.WaitFor(known, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED)
+      << daemon_.Log();
+  // New work, as ever.
+  const std::string next = api.Create(SmallJob({})).name();
+  EXPECT_EQ(api.WaitFor(next, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_TRUE(std::filesystem::exists(daemon_.JobFolder(later) + "/model.safetensors"));
+}
+
+// A worker that was started after the backup has a number that the restored database has not given yet: the
+// next one must be another.
+TEST_F(DamagedStateTest, AttemptsAreNotUsedAgain) {
+  Api api(daemon_);
+  v1::JobSpec spec = LongJob(2000);
+  spec.mutable_checkpoints()->set_every_steps(50);
+  spec.set_max_restarts(10);
+  ASSERT_EQ(cli_.Run({"devices", "drain", "cpu:0"}).exit_code, 0);
+  ASSERT_EQ(cli_.Run({"devices", "drain", "cpu:1"}).exit_code, 0);
+  const std::string job = api.Create(spec).name();
+  Backup();
+  ASSERT_EQ(cli_.Run({"devices", "resume", "cpu:0"}).exit_code, 0);
+  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
+  ASSERT_EQ(daemon_.Terminate(), 0);
+  ASSERT_EQ(daemon_.Workers().size(), 1);
+  Damage();
+  ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  EXPECT_GE(api.Get(job).attempt(), 1);
+  // The backup had the devices drained.
+  ASSERT_EQ(cli_.Run({"devices", "resume", "cpu:0"}).exit_code, 0);
+  const v1::Job done = api.WaitFor(job, v1::JOB_STATE_SUCCEEDED, kPatience);
+  ASSERT_EQ(done.state(), v1::JOB_STATE_SUCCEEDED) << daemon_.Log();
+  EXPECT_GE(done.attempt(), 2);
+  EXPECT_TRUE(WaitUntil([&] { return daemon_.Workers().empty(); }, absl::Seconds(30)));
+}
+
+TEST_F(DamagedStateTest, WithoutABackupItDoesNotStartAndChangesNothing) {
+  Api api(daemon_);
+  const std::string job = api.Create(SmallJob({})).name();
+  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_EQ(daemon_.Terminate(), 0);
+  Damage();
+  const std::string before = ReadFile(daemon_.DatabasePath());
+  ASSERT_FALSE(daemon_.Start().ok());
+  EXPECT_THAT(daemon_.Log(),
+              AllOf(HasSubstr("tandem.db"), HasSubstr("no whole backup"), HasSubstr("--restore-backup")));
+  EXPECT_EQ(ReadFile(daemon_.DatabasePath()), before);
+  EXPECT_THAT(Asides(), IsEmpty());
+}
+
+TEST_F(DamagedStateTest, ABackupIsBroughtBackByHand) {
+  Api api(daemon_);
+  const std::string first = api.Create(SmallJob({})).name();
+  ASSERT_EQ(api.WaitFor(first, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string backup = Backup();
+  const std::string second = api.Create(SmallJob({})).name();
+  ASSERT_EQ(api.WaitFor(second, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+
+  const auto restore = [&](const std::string& what) {
+    const std::string out = scratch_.File("restore.out");
+    Subprocess::Options options;
+    options.arguments = {DaemonProgram(), "--state-folder", daemon_.state_folder(), "--restore-backup", what};
+    options.stdout_path = options.stderr_path = out;
+    auto process = Subprocess::Start(options);
+    EXPECT_TRUE(process.ok()) << process.status();
+    const std::optional<int> code = (*process)->Wait(absl::Seconds(60));
+    return std::pair(code, ReadFile(out));
+  };
+  // Not under a daemon.
+  auto [refused, why] = restore(backup);
+  EXPECT_EQ(refused, 1);
+  EXPECT_THAT(why, HasSubstr("another tandemd"));
+  ASSERT_EQ(daemon_.Terminate(), 0);
+  auto [missing, what] = restore("19990101T000000Z");
+  EXPECT_EQ(missing, 1);
+  EXPECT_THAT(what, HasSubstr("no such backup"));
+  const std::string id = std::filesystem::path(backup).stem().string();
+  auto [done, said] = restore(id);
+  EXPECT_EQ(done, 0) << said;
+  EXPECT_THAT(said, AllOf(HasSubstr(backup), HasSubstr("tandem.db.damaged-")));
+  ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  EXPECT_EQ(api.Get(first).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(api.List().size(), 1);
+  EXPECT_TRUE(std::filesystem::exists(daemon_.JobFolder(second)));
+}
+
+}  // namespace
+}  // namespace tandem::testing

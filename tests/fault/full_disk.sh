@@ -1,0 +1,213 @@
+#!/usr/bin/env bash
+# A full disk at every stage of a job, on a small file system of its own: submission, start, training, checkpoint, model,
+# deletion, backup and upload. Errors name the disk, states stay clear, training goes on or ends by its policy, and all works
+# again when there is room. Then a disk that is read-only. Exit code 77: no file system may be mounted here.
+cd "$(dirname "$0")"
+source ../integration/daemon.bash
+
+((EUID == 0)) || skip "needs root, to mount a file system"
+state=$scratch/state
+mkdir "$state"
+mount -t tmpfs -o size=64m,mode=0700 tmpfs "$state" 2>/dev/null || skip "may not mount a file system here"
+extra_cleanup() { umount -l "$state" 2>/dev/null || true; }
+
+# Takes all room; room gives it back.
+fill() {
+  local try
+  # The daemon may give some back meanwhile.
+  for try in 1 2 3 4 5; do
+    dd if=/dev/zero of="$state/ballast$try" bs=64k 2>/dev/null || true
+    dd if=/dev/zero of="$state/ballast$try" bs=4k oflag=append conv=notrunc 2>/dev/null || true
+    [[ $(df --output=avail "$state" | tail -n 1) -eq 0 ]] && return
+  done
+  die "the disk is not full: $(df "$state" | tail -n 1)"
+}
+room() { rm -f "$state"/ballast*; }
+# What a person would look for.
+disk_words='disk|space|room'
+
+job_file=$scratch/job.yaml
+cat >"$job_file" <<'END'
+name: filler
+dataset:
+  synthetic: {shape: [1, 16, 16], classes: 4, train_samples: 4096, validation_samples: 64, seed: 1}
+model:
+  input: {shape: [1, 16, 16]}
+  layers:
+    - conv2d: {filters: 8, kernel: [3, 3], activation: relu}
+    - dense: {units: 128, activation: relu}
+    - dense: {units: 4}
+training:
+  loss: {softmax_cross_entropy: {}}
+  optimizer: {sgd: {learning_rate: 0.01}}
+  global_batch_size: 32
+  epochs: 1
+  report: {every_seconds: 0.1}
+END
+
+# submit FLAG...: the id of the new job, in $job.
+submit() {
+  "$tandem" submit "$job_file" "$@" >"$scratch/submitted" 2>&1 || {
+    cat "$scratch/submitted" >&2
+    die "not submitted"
+  }
+  job=$(grep -oE 'filler-[A-Za-z0-9_-]+' "$scratch/submitted" | head -n 1)
+  [[ -n $job ]] || die "no job in: $(<"$scratch/submitted")"
+}
+field() { "$tandem" describe "$1" -o json | python3 -c "import json, sys; print(json.load(sys.stdin).get('$2', ''))"; }
+state_is() { [[ $(field "$1" state) == "JOB_STATE_$2" ]]; }
+await_state() { await "${3:-60}" state_is "$1" "$2" || die "$1 is not $2 but $(field "$1" state): $(field "$1" message)"; }
+step_of() { "$tandem" describe "$1" -o json | python3 -c "import json, sys; print(json.load(sys.stdin).get('progress', {}).get('step', 0))"; }
+goes_on() { (($(step_of "$1") > $2)); }
+
+start_daemon --listen 127.0.0.1:0 --cpu-devices 1 --reference-devices 0 --metrics-listen 127.0.0.1:0
+metrics=$(sed -n 's/.*serves metrics address=//p' "$scratch/tandemd.log" | tail -n 1)
+ready() {
+  exec 3<>"/dev/tcp/127.0.0.1/${metrics##*:}"
+  printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3
+  cat <&3 >"$scratch/ready"
+  exec 3>&-
+  grep -q "^HTTP/1.[01] $1" "$scratch/ready"
+}
+await 20 ready 200 || die "not ready: $(<"$scratch/ready")"
+
+echo "-- submission"
+fill
+await 30 ready 503 || die "ready on a full disk"
+expect_text "$disk_words" "$scratch/ready"
+code=0
+"$tandem" submit "$job_file" >"$scratch/out" 2>&1 || code=$?
+((code != 0)) || die "a full disk took a job: $(<"$scratch/out")"
+expect_text "$disk_words" "$scratch/out"
+[[ $("$tandem" list --all -o json | tr -d "[:space:]") == "[]" ]] || die "there is a job that was not accepted"
+room
+await 30 ready 200 || die "not ready again: $(<"$scratch/ready")"
+submit --set training.epochs=1
+await_state "$job" SUCCEEDED
+echo "   refused, then accepted"
+
+echo "-- backup"
+fill
+code=0
+"$tandem" backup >"$scratch/out" 2>&1 || code=$?
+((code != 0)) || die "a full disk took a backup"
+expect_text "$disk_words" "$scratch/out"
+[[ -z $(ls "$state/backups" 2>/dev/null) ]] || die "something is left of it: $(ls "$state/backups")"
+room
+"$tandem" backup >"$scratch/out" 2>&1 || die "no backup: $(<"$scratch/out")"
+[[ -s $(head -n 1 "$scratch/out") ]] || die "there is no file $(head -n 1 "$scratch/out")"
+
+echo "-- training and its events"
+submit --set training.epochs=1000000 --set checkpoints.every_minutes=0.03
+await_state "$job" RUNNING
+await 60 goes_on "$job" 200 || die "it does not train"
+worker=$(pgrep -f -- "$state/jobs/$job" | head -n 1)
+before=$(step_of "$job")
+fill
+sleep 8
+kill -0 "$worker" 2>/dev/null || die "the worker has ended: $(tail -n 5 "$state/jobs/$job/worker.log")"
+# It answers, whatever it can still write.
+expect_code 0 "$scratch/out" "$tandem" list
+room
+await 60 ready 200 || die "not ready again: $(<"$scratch/ready")"
+await 60 goes_on "$job" "$((before + 200))" || die "no progress comes any more: step $(step_of "$job"), $before before"
+state_is "$job" RUNNING || die "it is $(field "$job" state)"
+kill -0 "$worker" 2>/dev/null || die "the worker was started again"
+echo "   training went on from step $before to $(step_of "$job")"
+
+echo "-- checkpoints"
+checkpoints() { "$tandem" checkpoints "$job" -o json | python3 -c "import json, sys; l = json.load(sys.stdin); print(max([int(c['step']) for c in l] or [0]))"; }
+newest=$(checkpoints)
+newer() { (($(checkpoints) > newest)); }
+await 60 newer || die "no checkpoint comes after there is room again"
+
+echo "-- deletion and cancellation"
+first=$("$tandem" list --all -o json | python3 -c 'import json, sys; print([j["name"].split("/")[1] for j in json.load(sys.stdin) if j["state"] == "JOB_STATE_SUCCEEDED"][0])')
+fill
+code=0
+"$tandem" delete "$first" >"$scratch/out" 2>&1 || code=$?
+if ((code != 0)); then
+  expect_text "$disk_words" "$scratch/out"
+  room
+  "$tandem" delete "$first" >"$scratch/out" 2>&1 || die "not deleted: $(<"$scratch/out")"
+fi
+room
+gone() { [[ ! -e $state/jobs/$first ]]; }
+await 20 gone || die "its folder stays"
+fill
+code=0
+"$tandem" cancel "$job" >"$scratch/out" 2>&1 || code=$?
+if ((code != 0)); then
+  expect_text "$disk_words" "$scratch/out"
+  room
+  "$tandem" cancel "$job" >"$scratch/out" 2>&1 || die "not cancelled: $(<"$scratch/out")"
+fi
+room
+await_state "$job" CANCELLED
+
+echo "-- start"
+submit --set training.epochs=1000000 --set max_restarts=5
+running=$job
+await_state "$running" RUNNING
+submit --set training.epochs=1
+waiting=$job
+fill
+# Its end frees the device while nothing can be written.
+kill -9 "$(pgrep -f -- "$state/jobs/$running" | head -n 1)"
+sleep 6
+room
+await 90 eval 'state_is "$running" RUNNING || state_is "$running" FAILED' || die "$running is $(field "$running" state)"
+"$tandem" cancel "$running" >/dev/null 2>&1 || true
+await 90 eval 'state_is "$waiting" SUCCEEDED || state_is "$waiting" FAILED' || die "$waiting is $(field "$waiting" state)"
+if state_is "$waiting" FAILED; then
+  field "$waiting" message >"$scratch/out"
+  expect_text "$disk_words" "$scratch/out"
+  "$tandem" resume "$waiting" >/dev/null
+fi
+await_state "$waiting" SUCCEEDED 90
+
+echo "-- the model"
+submit --set training.epochs=6
+await_state "$job" RUNNING
+fill
+# Long enough for it to come to its end, which waits for room to be told.
+sleep 20
+room
+await 60 eval 'state_is "$job" SUCCEEDED || state_is "$job" FAILED' || die "it is $(field "$job" state)"
+if state_is "$job" FAILED; then
+  field "$job" message >"$scratch/out"
+  expect_text "$disk_words" "$scratch/out"
+  echo "   failed, and said: $(<"$scratch/out")"
+  "$tandem" resume "$job" >/dev/null || die "not resumed"
+  await_state "$job" SUCCEEDED 120
+fi
+"$tandem" download "$job" --to "$scratch/models" >"$scratch/out" 2>&1 || die "no model: $(<"$scratch/out")"
+
+echo "-- upload"
+head -c 100000 /dev/urandom >"$scratch/data.csv"
+code=0
+"$tandem" datasets add --upload csv "$scratch/data.csv" >"$scratch/out" 2>&1 || code=$?
+((code != 0)) || die "taken"
+echo "   $(tail -n 2 "$scratch/out")"
+
+echo "-- start of the daemon"
+kill -TERM "$daemon"
+wait "$daemon" || die "it ended with $?"
+fill
+code=0
+timeout 60 "$tandemd" --state-folder "$state" --listen 127.0.0.1:0 >"$scratch/out" 2>&1 || code=$?
+((code == 1)) || die "it started on a full disk, or hung: $code"
+expect_text "$disk_words" "$scratch/out"
+room
+
+echo "-- a disk that is read-only"
+mount -o remount,ro "$state"
+code=0
+timeout 60 "$tandemd" --state-folder "$state" --listen 127.0.0.1:0 >"$scratch/out" 2>&1 || code=$?
+((code == 1)) || die "it started on a read-only disk: $code"
+expect_text 'read-only' "$scratch/out"
+mount -o remount,rw "$state"
+start_daemon --listen 127.0.0.1:0 --cpu-devices 1 --reference-devices 0
+submit --set training.epochs=1
+await_state "$job" SUCCEEDED
+echo "full_disk: all stages"
