@@ -13,6 +13,7 @@ and replicas that keep step go at the pace of the slowest.
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 
@@ -52,11 +53,15 @@ def main():
             if options.ceiling:
                 processes = [start(options, network, 1, core) for core in range(options.replicas)]
                 apart.append([finish(process) for process in processes])
+        def speedup(rates):
+            return statistics.median(rate / alone for rate, alone in zip(rates, one))
         result = {"bench": "scaling", "network": network, "batch_of_each": NETWORKS[network][0], "replicas": options.replicas,
-                  "images_per_second_one": max(one), "images_per_second": max(several), "speedup": max(several) / max(one)}
+                  "rounds": options.rounds, "images_per_second_one": statistics.median(one),
+                  "images_per_second": statistics.median(several), "speedup": speedup(several),
+                  "speedups": sorted(round(rate / alone, 3) for rate, alone in zip(several, one))}
         if options.ceiling:
-            result["speedup_of_processes"] = max(sum(rates) for rates in apart) / max(one)
-            result["speedup_at_the_slowest"] = max(min(rates) for rates in apart) * options.replicas / max(one)
+            result["speedup_of_processes"] = speedup([sum(rates) for rates in apart])
+            result["speedup_at_the_slowest"] = speedup([min(rates) * options.replicas for rates in apart])
         print(json.dumps(result), flush=True)
     return 0
 
