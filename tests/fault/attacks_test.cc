@@ -186,7 +186,7 @@ TEST_F(AttacksTest, AnothersJobMayBeSeenAndNotTouched) {
   const std::string ann = MakeToken("ann", v1::TOKEN_ROLE_SUBMITTER);
   const std::string bob = MakeToken("bob", v1::TOKEN_ROLE_SUBMITTER);
   const std::string vic = MakeToken("vic", v1::TOKEN_ROLE_VIEWER);
-  const std::string job = Api(*daemon_, ann).Create(LongJob(100'000)).name();
+  const std::string job = Api(*daemon_, ann).Create(LongJob(1'000'000)).name();
   for (const std::string& token : {bob, vic}) {
     Api other(*daemon_, token);
     EXPECT_EQ(other.Get(job).name(), job);
@@ -357,7 +357,7 @@ TEST_F(AttacksTest, AFloodOfHeadersHurtsOnlyItsOwnConnection) {
   }
   const absl::Time start = absl::Now();
   Api(*daemon_).List();
-  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(30));
 }
 
 TEST_F(AttacksTest, ARequestIdOfAnotherGivesNothingOfTheirs) {
@@ -395,7 +395,8 @@ TEST_F(AttacksTest, RevokedAndExpiredTokensStaySoAcrossRestarts) {
   v1::WatchJobsResponse response;
   EXPECT_FALSE(ann_stream->Read(&response));
   EXPECT_EQ(ann_stream->Finish().error_code(), StatusCode::UNAUTHENTICATED);
-  EXPECT_LT(absl::Now() - revoked, absl::Seconds(10));
+  // It would go on for a minute.
+  EXPECT_LT(absl::Now() - revoked, absl::Seconds(40));
   EXPECT_FALSE(exp_stream->Read(&response));
   EXPECT_EQ(exp_stream->Finish().error_code(), StatusCode::UNAUTHENTICATED);
   for (int restart = 0; restart < 2; ++restart) {

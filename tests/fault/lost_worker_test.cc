@@ -38,9 +38,9 @@ struct Flags {
 } flags;
 
 constexpr absl::Duration kSilenceLimit = absl::Seconds(5);
-// Beside that: five seconds for the others to report and five more until they are killed, and what a busy
-// machine takes.
-constexpr absl::Duration kSlack = absl::Seconds(20);
+// Beside that: five seconds for the others to report and five more until they are killed, and what a slow and
+// busy machine takes.
+constexpr absl::Duration kSlack = absl::Seconds(60);
 constexpr absl::Duration kPatience = absl::Minutes(3);
 
 class LostWorkerTest : public DaemonFixture {
@@ -108,10 +108,17 @@ TEST_F(LostWorkerTest, TwoWorkersTrainLikeOne) {
 
 TEST_F(LostWorkerTest, PauseAndGoOn) {
   Api api(daemon_);
-  const std::string job = api.Create(TwoWorkers(LongJob(300))).name();
-  WaitForStep(job, 20);
-  api.Pause(job);
-  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_PAUSED).state(), v1::JOB_STATE_PAUSED);
+  std::string job;
+  v1::Job paused;
+  // Again with more steps where they ended before the pause came.
+  for (int64_t steps = 300; steps < 200'000; steps *= 8) {
+    job = api.Create(TwoWorkers(LongJob(steps))).name();
+    WaitForStep(job, 20);
+    (void)api.TryPause(job);
+    paused = api.WaitFor(job, v1::JOB_STATE_PAUSED);
+    if (paused.state() != v1::JOB_STATE_SUCCEEDED) break;
+  }
+  ASSERT_EQ(paused.state(), v1::JOB_STATE_PAUSED) << paused.message();
   WaitUntilNoneIsLeft();
   api.Resume(job);
   const v1::Job ended = api.WaitFor(job, v1::JOB_STATE_SUCCEEDED);
@@ -121,7 +128,7 @@ TEST_F(LostWorkerTest, PauseAndGoOn) {
 
 TEST_F(LostWorkerTest, CancelEndsBoth) {
   Api api(daemon_);
-  const std::string job = api.Create(TwoWorkers(LongJob(100000))).name();
+  const std::string job = api.Create(TwoWorkers(LongJob(1'000'000))).name();
   WaitForStep(job, 5);
   api.Cancel(job);
   EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_CANCELLED).state(), v1::JOB_STATE_CANCELLED);
@@ -145,7 +152,7 @@ TEST_F(LostWorkerTest, OneThatIsLostIsNamedInTime) {
   Api api(daemon_);
   const int64_t rounds = Amount(flags.rounds, /*sample=*/3, /*whole=*/20);
   for (int64_t round = 0; round < rounds; ++round) {
-    const std::string job = api.Create(TwoWorkers(LongJob(100000))).name();
+    const std::string job = api.Create(TwoWorkers(LongJob(1'000'000))).name();
     WaitForStep(job, Random(1, 60));
     absl::SleepFor(absl::Milliseconds(Random(0, 20)));
     const int victim = Random(0, 1);
