@@ -143,6 +143,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
           }
         });
   }
+  if (daemon->retention_ != nullptr) daemon->retention_->Start();
   // Whoever finds the address finds all of the daemon.
   TANDEM_RETURN_IF_ERROR(WriteWhole(daemon->AddressFile(), absl::StrCat(daemon->address(), "\n")));
   daemon->Audit("start");
@@ -307,6 +308,12 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   jobs_->AddObserver(drain_.get());
   disk_ = std::make_unique<JobDiskUse>(state_folder_->JobsFolder());
   jobs_->AddObserver(disk_.get());
+  if (options.keep_ended_jobs > absl::ZeroDuration()) {
+    retention_ = std::make_unique<JobRetention>(
+        jobs_.get(), options.keep_ended_jobs, Clock::Real(),
+        [this](const std::string& name, const absl::Status& status) { OnExpired(name, status); });
+    jobs_->AddObserver(retention_.get());
+  }
   jobs_->SetWaitingSource(scheduler_.get());
 
   if (restoration_.has_value()) {
@@ -334,6 +341,19 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   scheduler_->Start();
   gpus_->WatchErrors([this](const GpuMonitor::Error& error) { OnGpuError(error); });
   return absl::OkStatus();
+}
+
+void Daemon::OnExpired(const std::string& name, const absl::Status& status) {
+  if (!status.ok()) {
+    spdlog::error("{} cannot be deleted by --keep-ended-jobs, and is tried again: {}",
+                  name.empty() ? "what ended long ago" : name, status.ToString());
+    return;
+  }
+  spdlog::info("deleted {}, which ended longer ago than --keep-ended-jobs", name);
+  AuditRecord record;
+  record.event = "expired";
+  record.resource = name;
+  audit_->Add(std::move(record));
 }
 
 std::vector<JobDiskUse::Owned> Daemon::OwnedFolders() {
@@ -554,6 +574,7 @@ void Daemon::Stop() {
   if (prober_ != nullptr) prober_->Stop();
   if (pool_ != nullptr) pool_->Stop();
   if (backup_schedule_ != nullptr) backup_schedule_->Stop();
+  if (retention_ != nullptr) retention_->Stop();
   if (disk_ != nullptr) disk_->Stop();
   if (events_ != nullptr) events_->Close(lifecycle_->CheckServing());
   // Until here it says that it is not ready any more.

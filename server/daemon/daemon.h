@@ -30,6 +30,7 @@
 #include "server/fetch/fetcher.h"
 #include "server/fetch/transport.h"
 #include "server/jobs/job_machine.h"
+#include "server/jobs/job_retention.h"
 #include "server/rpc/blocking_pool.h"
 #include "server/rpc/file_watcher.h"
 #include "server/rpc/job_drain.h"
@@ -103,6 +104,8 @@ class Daemon {
   absl::Status Monitor(const ListenAddress* address);
   // All devices, with what their drivers say of them.
   std::vector<v1::Device> RefreshedDevices();
+  // A job or sweep ended so long ago that it was deleted, or could not be.
+  void OnExpired(const std::string& name, const absl::Status& status);
   // The jobs that there are, for the count of the disk's use.
   std::vector<JobDiskUse::Owned> OwnedFolders();
   // What each user may have, by the user's token and the options.
@@ -147,6 +150,8 @@ class Daemon {
   std::unique_ptr<GpuProber> prober_;
   std::unique_ptr<JobDrain> drain_;
   std::unique_ptr<JobDiskUse> disk_;
+  // Null: jobs stay until somebody deletes them.
+  std::unique_ptr<JobRetention> retention_;
   std::unique_ptr<WeightsFinder> weights_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<ModelWorkers> models_;

@@ -55,6 +55,8 @@ struct DaemonOptions {
   // 0: no backups are made but those that somebody asks for.
   absl::Duration backup_every = absl::Hours(24);
   int backups_kept = 7;
+  // 0: jobs stay until somebody deletes them.
+  absl::Duration keep_ended_jobs = absl::ZeroDuration();
   std::string log_level = "info";
   std::string log_format = "text";
 };

@@ -152,5 +152,19 @@ TEST(DaemonOptionsTest, BackupsAreDailyUnlessToldOtherwise) {
   EXPECT_THAT(ErrorOf({"--backups-kept", "0"}), HasSubstr("--backups-kept"));
 }
 
+TEST(DaemonOptionsTest, JobsAreKeptForEverUnlessToldOtherwise) {
+  const auto usual = ParseDaemonOptions({});
+  ASSERT_TRUE(usual.ok());
+  EXPECT_EQ(usual->options.keep_ended_jobs, absl::ZeroDuration());
+  const auto flag = ParseDaemonOptions({"--keep-ended-jobs", "720h"});
+  ASSERT_TRUE(flag.ok()) << flag.status();
+  EXPECT_EQ(flag->options.keep_ended_jobs, absl::Hours(720));
+  const auto file = ParseDaemonOptions({"--config", ConfigFile("keep-ended-jobs: 36h\n")});
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->options.keep_ended_jobs, absl::Hours(36));
+  EXPECT_THAT(ErrorOf({"--keep-ended-jobs", "-1h"}), HasSubstr("--keep-ended-jobs"));
+  EXPECT_THAT(ErrorOf({"--keep-ended-jobs", "30"}), HasSubstr("--keep-ended-jobs"));
+}
+
 }  // namespace
 }  // namespace tandem
