@@ -138,6 +138,8 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
         [](const absl::StatusOr<v1::Backup>& made) {
           if (made.ok()) {
             spdlog::info("made a backup path={} bytes={}", made->path(), made->size_bytes());
+          } else if (absl::IsCancelled(made.status())) {
+            spdlog::info("the daily backup was stopped, as the daemon stops");
           } else {
             spdlog::error("the daily backup failed, and is tried again soon: {}", made.status().ToString());
           }
@@ -175,11 +177,15 @@ absl::Status Daemon::OpenState(const DaemonOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(audit_,
                           AuditLog::Open({.folder = state_folder_->path()}, Env::Real(), Clock::Real()));
   const std::string database = state_folder_->DatabasePath();
-  backups_ = std::make_unique<Backups>(Backups::Options{
-      .folder = state_folder_->BackupsFolder(), .database_path = database, .kept = options.backups_kept});
-  TANDEM_ASSIGN_OR_RETURN(
-      restoration_,
-      PrepareDatabase(database, backups_.get(), NewestAttemptIn(state_folder_->JobsFolder()), Clock::Real()));
+  backups_ = std::make_unique<Backups>(
+      Backups::Options{.folder = state_folder_->BackupsFolder(),
+                       .database_path = database,
+                       .kept = options.backups_kept,
+                       .on_damage = [this](const absl::Status& damage) { OnDamage(damage); }});
+  TANDEM_RETURN_IF_ERROR(
+      PrepareDatabase(database, backups_.get(), NewestAttemptIn(state_folder_->JobsFolder()), Clock::Real())
+          .status());
+  restoration_ = LastRestoration(database);
   Store::Options store_options;
   store_options.on_damage = [this](const absl::Status& damage) { OnDamage(damage); };
   TANDEM_ASSIGN_OR_RETURN(store_, Store::Open(database, store_options));
@@ -316,8 +322,12 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   }
   jobs_->SetWaitingSource(scheduler_.get());
 
-  if (restoration_.has_value()) {
-    TellOfRestoration(*restoration_, state_folder_->JobsFolder(), jobs_.get());
+  if (restoration_.has_value() && !restoration_->told) {
+    TellOfRestoration(*restoration_, state_folder_->JobsFolder(), uploads_->FromBeforeRestoration(),
+                      jobs_.get());
+    if (const absl::Status noted = NoteTold(state_folder_->DatabasePath()); !noted.ok()) {
+      spdlog::warn("the next daemon will tell of the restoration again: {}", noted.ToString());
+    }
   }
   TANDEM_RETURN_IF_ERROR(scheduler_->RestoreRecords());
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Job> left, jobs_->NonTerminalJobs());
@@ -445,6 +455,7 @@ absl::Status Daemon::OpenDatasets(const DaemonOptions& options) {
   uploads.folder = state_folder_->UploadsFolder();
   uploads.most_bytes_each = options.upload_limit;
   uploads.most_bytes = options.upload_space;
+  if (restoration_.has_value()) uploads.restored = restoration_->time;
   std::map<std::string, int64_t> owned;
   for (const StoredDataset& dataset : registered) {
     if (!dataset.upload.empty()) owned[dataset.upload] = dataset.dataset.size_bytes();
@@ -532,6 +543,7 @@ absl::Status Daemon::Monitor(const ListenAddress* address) {
   parts.devices = [this] { return RefreshedDevices(); };
   parts.cache_bytes = [this] { return static_cast<double>(cache_->used_bytes()); };
   parts.upload_bytes = [this] { return static_cast<double>(uploads_->used_bytes()); };
+  parts.backup_age = [this] { return backups_->NewestAge().value_or(absl::InfiniteDuration()); };
   parts.state_folder = state_folder_->path();
   parts.audit = audit_.get();
   parts.tls = tls_.get();

@@ -129,7 +129,7 @@ class Daemon {
   std::unique_ptr<BlockingPool> pool_;
   std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Backups> backups_;
-  // What was done to the database before it was opened.
+  // What was last done to the database, by this daemon or before it.
   std::optional<Restoration> restoration_;
   std::atomic<bool> is_damaged_ = false;
   std::unique_ptr<Store> store_;

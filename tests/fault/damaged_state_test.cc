@@ -2,6 +2,7 @@
 // is told, folders stay, and jobs go on. Backups by the command line, a restoration by hand, and versions
 // that do not fit.
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -30,6 +31,7 @@ using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr absl::Duration kPatience = absl::Minutes(3);
 
@@ -161,6 +163,24 @@ TEST_F(DamagedStateTest, WithoutABackupItDoesNotStartAndChangesNothing) {
   EXPECT_THAT(Asides(), IsEmpty());
 }
 
+// A backup reads all of the database, and so meets what nobody else does.
+TEST_F(DamagedStateTest, WhatABackupMeetsEndsTheDaemonAndIsMended) {
+  Api api(daemon_);
+  const std::string job = api.Create(SmallJob({})).name();
+  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  Backup();
+  // So that nothing of the database is in its log.
+  ASSERT_EQ(daemon_.Terminate(), 0);
+  ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  Damage();
+  EXPECT_NE(cli_.Run({"backup"}).exit_code, 0);
+  EXPECT_EQ(daemon_.Wait(kPatience), 1) << daemon_.Log();
+  ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  EXPECT_EQ(Asides().size(), 1);
+  EXPECT_THAT(daemon_.Log(), HasSubstr("THE DATABASE WAS DAMAGED AND IS RESTORED"));
+  EXPECT_EQ(api.Get(job).state(), v1::JOB_STATE_SUCCEEDED);
+}
+
 TEST_F(DamagedStateTest, ABackupIsBroughtBackByHand) {
   Api api(daemon_);
   const std::string first = api.Create(SmallJob({})).name();
@@ -168,6 +188,10 @@ TEST_F(DamagedStateTest, ABackupIsBroughtBackByHand) {
   const std::string backup = Backup();
   const std::string second = api.Create(SmallJob({})).name();
   ASSERT_EQ(api.WaitFor(second, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string houses = scratch_.Write("houses.csv", "size,price\n1,2\n2,3\n3,4\n4,5\n");
+  const std::vector<std::string> add = {
+      "datasets", "add", "houses", houses, "--set", "csv.target_columns=price", "--upload"};
+  ASSERT_EQ(cli_.Run(add).exit_code, 0);
 
   const auto restore = [&](const std::string& what) {
     const std::string out = scratch_.File("restore.out");
@@ -191,10 +215,31 @@ TEST_F(DamagedStateTest, ABackupIsBroughtBackByHand) {
   auto [done, said] = restore(id);
   EXPECT_EQ(done, 0) << said;
   EXPECT_THAT(said, AllOf(HasSubstr(backup), HasSubstr("tandem.db.damaged-")));
+  // As if that had been long ago.
+  std::string upload;
+  for (const auto& folder : std::filesystem::directory_iterator(daemon_.state_folder() + "/uploads")) {
+    upload = folder.path().filename().string();
+    for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
+      std::filesystem::last_write_time(file.path(), file.last_write_time() - std::chrono::hours(24 * 30));
+    }
+  }
+  ASSERT_NE(upload, "");
   ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
   EXPECT_EQ(api.Get(first).state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(api.List().size(), 1);
   EXPECT_TRUE(std::filesystem::exists(daemon_.JobFolder(second)));
+  // The daemon says what it does not know, once, and keeps it until somebody has looked at it.
+  EXPECT_THAT(daemon_.Log(), AllOf(HasSubstr("THE DATABASE WAS RESTORED from " + backup),
+                                   HasSubstr(second.substr(5)), HasSubstr("uploads/" + upload)));
+  const size_t length = daemon_.Log().size();
+  ASSERT_EQ(daemon_.Terminate(), 0);
+  ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  EXPECT_THAT(daemon_.Log().substr(length), Not(HasSubstr("RESTORED")));
+  EXPECT_THAT(cli_.Run({"datasets", "uploads"}).out, AllOf(HasSubstr(upload), HasSubstr("ever")));
+  const CliResult added = cli_.Run(add);
+  EXPECT_EQ(added.exit_code, 0) << added;
+  EXPECT_THAT(cli_.Run({"datasets", "uploads"}).out, HasSubstr("no unfinished uploads"));
+  EXPECT_TRUE(std::filesystem::exists(daemon_.state_folder() + "/uploads/" + upload + "/files"));
 }
 
 }  // namespace
