@@ -225,10 +225,8 @@ void WorkerTrainer::RunReplica(int local) {
     TANDEM_RETURN_IF_ERROR(OpenInTurn(local));
     return Train(local);
   });
-  // What a device has not done yet may touch the memory of others, which goes when all have come here.
-  if (replicas_[local] != nullptr) replicas_[local]->Wait();
-  if (status.ok()) return;
-  if (count() > 1 && !failed()) {
+  const bool ends_group = !status.ok() && count() > 1 && !failed();
+  if (ends_group) {
     // Which of several devices gave trouble matters; the reports' own errors are of all of them.
     const bool shared = absl::IsOutOfRange(status);
     if (!shared) {
@@ -237,10 +235,14 @@ void WorkerTrainer::RunReplica(int local) {
           status.code(),
           absl::StrCat("replica ", rank, " on ", options_.devices[rank].name(), ": ", status.message()));
     }
-    // The first error of all counts, which may be that of another worker.
+    // First, as the device may wait for ranks that wait for this one.
     communicators_[local]->Abort(status);
-    status = communicators_[local]->Barrier();
   }
+  // What a device has not done yet may touch the memory of others, which goes when all have come here.
+  if (replicas_[local] != nullptr) replicas_[local]->Wait();
+  if (status.ok()) return;
+  // The first error of all counts, which may be that of another worker.
+  if (ends_group) status = communicators_[local]->Barrier();
   Fail(status);
   MutexLock lock(&mutex_);
   completed_ = false;
