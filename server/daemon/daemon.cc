@@ -48,8 +48,6 @@ constexpr absl::Duration kCallGrace = absl::Seconds(2);
 // For watchers to hear how their jobs ended, where a shutdown cancelled them.
 constexpr absl::Duration kWatcherGrace = absl::Milliseconds(500);
 constexpr absl::Duration kWorkerGrace = absl::Seconds(1);
-// A driver that does not say how a GPU is for so long, after a worker failed on it, has lost it.
-constexpr absl::Duration kDriverPatience = absl::Seconds(30);
 
 // Writes aside and renames: whoever finds the file finds all of it.
 absl::Status WriteWhole(const std::string& path, const std::string& content) {
@@ -295,11 +293,10 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   model_options.algorithms_folder = state_folder_->path();
   model_options.sandbox = worker_options.sandbox;
   models_ = std::make_unique<ModelWorkers>(std::move(model_options));
-  GpuProber::Options prober_options;
-  prober_options.worker_program = worker_options.worker_program;
-  prober_options.gpu_uuids = worker_options.gpu_uuids;
-  prober_options.sandbox = worker_options.sandbox;
-  prober_ = std::make_unique<GpuProber>(std::move(prober_options));
+  GpuProber::Options checks;
+  checks.worker_program = worker_options.worker_program;
+  checks.gpu_uuids = worker_options.gpu_uuids;
+  checks.sandbox = worker_options.sandbox;
   TANDEM_ASSIGN_OR_RETURN(workers_, WorkerSupervisor::Create(std::move(worker_options), jobs_.get()));
   Scheduler::Options scheduler_options;
   scheduler_options.fair_share_half_life = options.fair_share_half_life;
@@ -307,6 +304,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   scheduler_options.quota = Quotas(options);
   scheduler_ = std::make_unique<Scheduler>(jobs_.get(), store_.get(), inventory_.get(), &policy_,
                                            workers_.get(), Clock::Real(), std::move(scheduler_options));
+  gpu_health_ = WatchGpus(std::move(checks));
   drain_ = std::make_unique<JobDrain>(jobs_.get());
   jobs_->AddObserver(monitoring_.jobs());
   jobs_->AddObserver(workers_.get());
@@ -343,13 +341,13 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
     spdlog::warn("some leases of jobs that go on could not be restored: {}", std::string(status.message()));
   }
   TANDEM_RETURN_IF_ERROR(workers_->Begin(left, [this](const std::string& id, int32_t attempt, bool crashed) {
-    if (crashed) return CheckGpusOf(id, attempt);
+    if (crashed) return gpu_health_->OnCrash(id, attempt);
     scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
   }));
   if (!left.empty()) spdlog::info("took over jobs={}", left.size());
   disk_->Start([this] { return OwnedFolders(); });
   scheduler_->Start();
-  gpus_->WatchErrors([this](const GpuMonitor::Error& error) { OnGpuError(error); });
+  gpus_->WatchErrors([this](const GpuMonitor::Error& error) { gpu_health_->OnDriverError(error); });
   return absl::OkStatus();
 }
 
@@ -386,67 +384,29 @@ std::vector<JobDiskUse::Owned> Daemon::OwnedFolders() {
   }
 }
 
-void Daemon::ExcludeGpu(const std::string& device, const std::string& reason) {
-  const std::string message =
-      absl::StrCat(reason, " When it is mended: tandem devices resume ", device.substr(device.find('/') + 1));
-  spdlog::error("device excluded device={}: {}", device, message);
-  scheduler_->SetDeviceState(device, v1::DEVICE_STATE_EXCLUDED, message,
-                             [](const absl::StatusOr<v1::Device>& excluded) {
-                               if (!excluded.ok())
-                                 spdlog::warn("this is not recorded: {}", excluded.status().ToString());
-                             });
-}
-
-void Daemon::CheckGpusOf(const std::string& job_id, int32_t attempt) {
-  std::vector<v1::Device> answering;
-  for (v1::Device& device : inventory_->Devices()) {
-    const auto& jobs = device.jobs();
-    if (!device.has_gpu() || std::find(jobs.begin(), jobs.end(), JobName(job_id)) == jobs.end()) continue;
-    // Somebody knows why already.
-    if (device.state() == v1::DEVICE_STATE_EXCLUDED) continue;
-    const absl::Status answers = gpus_->Refresh(device.mutable_gpu(), kDriverPatience);
-    if (answers.ok() || absl::IsCancelled(answers)) {
-      answering.push_back(std::move(device));
-    } else {
-      ExcludeGpu(device.name(), absl::StrCat("A worker failed on it, and now its driver says: ",
-                                             answers.message(), ". See dmesg."));
-    }
-  }
-  // Not behind the checks of other jobs' GPUs.
-  if (answering.empty()) return scheduler_->ReleaseLease(job_id, attempt, /*crashed=*/true);
-  prober_->Post(answering, [this, job_id, attempt, answering](const std::vector<absl::Status>& found) {
-    for (size_t i = 0; i < found.size(); ++i) {
-      const std::string& device = answering[i].name();
-      if (found[i].ok()) {
-        spdlog::info("device={} passed its check after the worker of job={} failed on it", device, job_id);
-      } else if (!absl::IsCancelled(found[i])) {
-        ExcludeGpu(device, absl::StrCat("The worker of \"", JobName(job_id), "\" failed on it, and ",
-                                        found[i].message(), "."));
-      }
-    }
+std::unique_ptr<GpuHealth> Daemon::WatchGpus(GpuProber::Options checks) {
+  GpuHealth::Parts parts;
+  parts.devices = [this] { return inventory_->Devices(); };
+  parts.ask_driver = [this](v1::GpuStatus* status, absl::Duration limit) {
+    return gpus_->Refresh(status, limit);
+  };
+  parts.exclude = [this](const std::string& device, const std::string& message) {
+    scheduler_->SetDeviceState(device, v1::DEVICE_STATE_EXCLUDED, message,
+                               [](const absl::StatusOr<v1::Device>& excluded) {
+                                 if (!excluded.ok())
+                                   spdlog::warn("this is not recorded: {}", excluded.status().ToString());
+                               });
+  };
+  parts.release_lease = [this](const std::string& job_id, int32_t attempt) {
     scheduler_->ReleaseLease(job_id, attempt, /*crashed=*/true);
-  });
-}
-
-void Daemon::OnGpuError(const GpuMonitor::Error& error) {
-  for (const v1::Device& device : inventory_->Devices()) {
-    if (device.gpu().uuid() != error.uuid) continue;
-    const std::string text = absl::StrCat("XID ", error.error.xid(), ": ", error.error.message());
-    spdlog::log(error.is_of_hardware ? spdlog::level::err : spdlog::level::warn,
-                "the driver reports an error of device={}: {}", device.name(), text);
-    if (!error.is_of_hardware || device.state() == v1::DEVICE_STATE_EXCLUDED) return;
-    ExcludeGpu(device.name(),
-               absl::StrCat("Its driver reported XID ", error.error.xid(), ". ", error.error.message()));
-    for (const std::string& job : device.jobs()) {
-      jobs_->AddNotice(JobId(job),
-                       absl::StrCat("The driver reports an error of ", device.name(), ", ", text,
-                                    " No other job gets the device; this one's results may be wrong."),
-                       [job](const absl::StatusOr<v1::Job>& told) {
-                         // It may just have ended.
-                         if (!told.ok()) spdlog::info("{} is not told: {}", job, told.status().ToString());
-                       });
-    }
-  }
+  };
+  parts.tell = [this](const std::string& job_id, const std::string& text) {
+    jobs_->AddNotice(job_id, text, [job_id](const absl::StatusOr<v1::Job>& told) {
+      // It may just have ended.
+      if (!told.ok()) spdlog::info("job={} is not told: {}", job_id, told.status().ToString());
+    });
+  };
+  return std::make_unique<GpuHealth>(std::move(checks), std::move(parts));
 }
 
 absl::Status Daemon::OpenDatasets(const DaemonOptions& options) {
@@ -582,8 +542,7 @@ void Daemon::Stop() {
   // Workers that were told to stop say their last words soon after their jobs' ends.
   if (workers_ != nullptr && drained) workers_->WaitUntilIdle(kWorkerGrace);
   if (workers_ != nullptr) workers_->Stop();
-  // What is still to be checked then keeps no lease.
-  if (prober_ != nullptr) prober_->Stop();
+  if (gpu_health_ != nullptr) gpu_health_->Stop();
   if (pool_ != nullptr) pool_->Stop();
   if (backup_schedule_ != nullptr) backup_schedule_->Stop();
   if (retention_ != nullptr) retention_->Stop();

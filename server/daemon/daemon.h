@@ -20,6 +20,7 @@
 #include "server/auth/listen_policy.h"
 #include "server/auth/tls_reloader.h"
 #include "server/auth/token_registry.h"
+#include "server/daemon/gpu_health.h"
 #include "server/daemon/monitoring.h"
 #include "server/daemon/options.h"
 #include "server/daemon/service_manager.h"
@@ -94,12 +95,8 @@ class Daemon {
   absl::Status TakeOverJobs(const DaemonOptions& options);
   absl::Status Serve(const DaemonOptions& options, const ListenAddress& address,
                      std::shared_ptr<grpc::ServerCredentials> credentials);
-  // The worker of the job's attempt crashed: what of its GPUs does not work any more must not be the next
-  // job's, so they are checked before its lease goes.
-  void CheckGpusOf(const std::string& job_id, int32_t attempt);
-  void ExcludeGpu(const std::string& device, const std::string& reason);
-  // What the driver says of itself: the log has it, and where a GPU should not be used any more, its jobs.
-  void OnGpuError(const GpuMonitor::Error& error);
+  // What takes GPUs out of service, which makes its checks so.
+  std::unique_ptr<GpuHealth> WatchGpus(GpuProber::Options checks);
   // Serves metrics at `address`, where it is not null.
   absl::Status Monitor(const ListenAddress* address);
   // All devices, with what their drivers say of them.
@@ -147,7 +144,7 @@ class Daemon {
   const BackfillPolicy policy_;
   std::unique_ptr<WorkerSupervisor> workers_;
   std::unique_ptr<Scheduler> scheduler_;
-  std::unique_ptr<GpuProber> prober_;
+  std::unique_ptr<GpuHealth> gpu_health_;
   std::unique_ptr<JobDrain> drain_;
   std::unique_ptr<JobDiskUse> disk_;
   // Null: jobs stay until somebody deletes them.
