@@ -284,6 +284,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   for (const HostGpu& gpu : gpus_->gpus()) worker_options.gpu_uuids.push_back(gpu.status.uuid());
   worker_options.cancel_grace = options.cancel_grace;
   worker_options.silence_limit = options.worker_silence_limit;
+  worker_options.collective_time_limit = options.collective_time_limit;
   worker_options.resolve_dataset = [this](const v1::DatasetSpec& spec) { return datasets_->Resolve(spec); };
   worker_options.find_weights = [this](const v1::InitialWeights& weights) { return weights_->Find(weights); };
   ModelWorkers::Options model_options;

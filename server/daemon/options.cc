@@ -324,6 +324,13 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       "answered the daemon for this long and has not come back for as long",
       &options->worker_silence_limit, app)
       ->group("Devices");
+  AddDuration(
+      "--collective-time-limit", absl::Seconds(1),
+      "How long the replicas of a job wait for one that lives and does not come where they meet, before its "
+      "training ends and names it. They wait for each other in every step, and while each in its turn "
+      "compiles and times the network: leave it longer than that takes",
+      &options->collective_time_limit, app)
+      ->group("Devices");
 
   app->add_option(
          "--model-workers", options->model_workers,

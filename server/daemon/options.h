@@ -41,6 +41,7 @@ struct DaemonOptions {
   std::string worker_sandbox = "best-effort";
   absl::Duration cancel_grace = absl::Seconds(30);
   absl::Duration worker_silence_limit = absl::Seconds(30);
+  absl::Duration collective_time_limit = absl::Minutes(30);
   int model_workers = 2;
   absl::Duration model_time_limit = absl::Minutes(10);
   int user_max_devices = 0;

@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
 namespace tandem {
 namespace {
 
@@ -30,6 +33,7 @@ TEST(DaemonOptionsTest, HasDefaults) {
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->options.cancel_grace, absl::Seconds(30));
   EXPECT_EQ(parsed->options.worker_silence_limit, absl::Seconds(30));
+  EXPECT_EQ(parsed->options.collective_time_limit, absl::Minutes(30));
   EXPECT_EQ(parsed->text, "");
   EXPECT_EQ(parsed->options.listen, "127.0.0.1:7447");
   EXPECT_THAT(parsed->options.data_folders, ElementsAre("/usr/share/datasets"));
@@ -46,6 +50,18 @@ TEST(DaemonOptionsTest, TakesTheStateFolderFromTheEnvironment) {
   ASSERT_TRUE(environment.ok() && flag.ok());
   EXPECT_EQ(environment->options.state_folder, "/from-environment");
   EXPECT_EQ(flag->options.state_folder, "/from-flag");
+}
+
+TEST(DaemonOptionsTest, ACollectivesTimeHasBounds) {
+  const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions({"--collective-time-limit", "90s"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->options.collective_time_limit, absl::Seconds(90));
+  for (const char* text : {"0s", "999ms", "25h", "inf", "90"}) {
+    EXPECT_THAT(ErrorOf({"--collective-time-limit", text}),
+                HasSubstr(absl::StrCat("--collective-time-limit: must be a duration from 1s to 24h such as "
+                                       "30s or 2m, not '",
+                                       text, "'")));
+  }
 }
 
 TEST(DaemonOptionsTest, ReadsFlags) {

@@ -98,6 +98,7 @@ WorkerSupervisor::WorkerSupervisor(Options options, std::string socket_path, Job
                  .resolve_dataset = options_.resolve_dataset,
                  .find_weights = options_.find_weights,
                  .silence_limit = options_.silence_limit,
+                 .collective_time_limit = options_.collective_time_limit,
                  .algorithms_folder = options_.state_folder,
                  .gpu_uuids = options_.gpu_uuids,
                  .sandbox = options_.sandbox}),

@@ -62,6 +62,8 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
     // How long a worker may be silent to those that train a job with it before they give it up. One that
     // trains alone is killed when it has not answered for so long and then has not come back for as long.
     absl::Duration silence_limit = absl::Seconds(30);
+    // How long replicas of a job wait for one that is alive and does not come where they meet.
+    absl::Duration collective_time_limit = absl::Minutes(30);
     // From SIGTERM to SIGKILL.
     absl::Duration kill_grace = absl::Seconds(5);
   };

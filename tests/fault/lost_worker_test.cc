@@ -45,9 +45,11 @@ constexpr absl::Duration kPatience = absl::Minutes(3);
 
 class LostWorkerTest : public DaemonFixture {
  protected:
-  LostWorkerTest()
+  explicit LostWorkerTest(absl::Duration silence_limit = kSilenceLimit,
+                          absl::Duration collective_time_limit = absl::Minutes(30))
       : DaemonFixture(flags.seed, /*cpu_devices=*/2,
-                      {"--worker-silence-limit", absl::FormatDuration(kSilenceLimit)}) {}
+                      {"--worker-silence-limit", absl::FormatDuration(silence_limit),
+                       "--collective-time-limit", absl::FormatDuration(collective_time_limit)}) {}
 
   // Of two workers; it fails with one of them. In many buckets, so that a worker is often lost while some go
   // on.
@@ -169,6 +171,31 @@ TEST_F(LostWorkerTest, OneThatIsLostIsNamedInTime) {
     EXPECT_EQ(ended.reason(), v1::STATE_REASON_WORKER_LOST) << ended.message();
     EXPECT_TRUE(IsLost(ended.message(), victim)) << ended.message();
     EXPECT_LE(taken, kSilenceLimit + kSlack);
+    WaitUntilNoneIsLeft();
+    ASSERT_FALSE(HasFailure()) << daemon_.Log();
+  }
+}
+
+// Of a worker that does not come. One that is stopped is silent as well, but silence is not looked at here.
+class HungWorkerTest : public LostWorkerTest {
+ protected:
+  // Longer than a worker takes to compile while the other waits for it.
+  static constexpr absl::Duration kTimeLimit = absl::Seconds(15);
+  HungWorkerTest() : LostWorkerTest(absl::Hours(1), kTimeLimit) {}
+};
+
+TEST_F(HungWorkerTest, OneThatHangsIsNamedInTime) {
+  Api api(daemon_);
+  for (const int victim : {1, 0}) {
+    const std::string job = api.Create(TwoWorkers(LongJob(1'000'000))).name();
+    WaitForStep(job, 5);
+    const absl::Time begin = absl::Now();
+    ASSERT_EQ(kill(WorkerPid(job, victim), SIGSTOP), 0);
+    const v1::Job ended = api.WaitFor(job, v1::JOB_STATE_FAILED);
+    EXPECT_EQ(ended.state(), v1::JOB_STATE_FAILED);
+    EXPECT_TRUE(IsLost(ended.message(), victim)) << ended.message();
+    EXPECT_THAT(ended.message(), HasSubstr("has not come to a call within 15s"));
+    EXPECT_LE(absl::Now() - begin, kTimeLimit + kSlack);
     WaitUntilNoneIsLeft();
     ASSERT_FALSE(HasFailure()) << daemon_.Log();
   }
