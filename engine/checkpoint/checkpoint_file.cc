@@ -1,11 +1,16 @@
 #include "engine/checkpoint/checkpoint_file.h"
 
+#include <algorithm>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/file_pieces.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "engine/checkpoint/safetensors_layout.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "nlohmann/json.hpp"
 
@@ -37,41 +42,81 @@ absl::StatusOr<std::string> DigestOf(const Tensor& tensor) {
   return hash.Finish();
 }
 
+// A file's bytes, wherever they are.
+struct Bytes {
+  int64_t size = 0;
+  // Gives those from `begin` to before `end` to `take`, in order.
+  std::function<absl::Status(int64_t begin, int64_t end, TakeBytes take)> read;
+};
+
+absl::StatusOr<std::string> DigestOf(const Bytes& bytes, int64_t begin, int64_t end) {
+  Sha256 hash;
+  TANDEM_RETURN_IF_ERROR(bytes.read(begin, end, [&](absl::string_view piece) {
+    hash.Add(piece);
+    return absl::OkStatus();
+  }));
+  return hash.Finish();
+}
+
+// The header, and its length before it.
+absl::StatusOr<std::string> ReadBeginning(const Bytes& bytes) {
+  std::string beginning;
+  const auto take = [&](absl::string_view piece) {
+    beginning.append(piece.data(), piece.size());
+    return absl::OkStatus();
+  };
+  TANDEM_RETURN_IF_ERROR(bytes.read(0, std::min(bytes.size, kSafetensorsLengthBytes), take));
+  TANDEM_ASSIGN_OR_RETURN(const int64_t length, ParseSafetensorsLength(beginning, bytes.size));
+  TANDEM_RETURN_IF_ERROR(bytes.read(kSafetensorsLengthBytes, kSafetensorsLengthBytes + length, take));
+  return beginning;
+}
+
 // Of a file that is not as it was written: what is known of where.
-std::string Damage(absl::string_view bytes) {
-  const absl::StatusOr<SafetensorsContents> file = ParseSafetensors(bytes);
-  if (!file.ok()) return "it is cut off, or was changed";
-  const auto listed = file->metadata.find(kTensorsKey);
-  if (listed == file->metadata.end()) return "it was changed";
+std::string Damage(const Bytes& bytes, absl::string_view beginning) {
+  const auto data = static_cast<int64_t>(beginning.size());
+  const absl::StatusOr<SafetensorsLayout> layout =
+      ParseSafetensorsLayout(beginning.substr(kSafetensorsLengthBytes), bytes.size - data);
+  if (!layout.ok()) return "it is cut off, or was changed";
+  const auto listed = layout->metadata.find(kTensorsKey);
+  if (listed == layout->metadata.end()) return "it was changed";
   const nlohmann::json digests = nlohmann::json::parse(listed->second, nullptr, /*allow_exceptions=*/false);
-  for (const auto& [name, tensor] : file->tensors) {
+  for (const auto& [name, begin, end] : layout->tensors) {
     const auto digest = digests.is_object() ? digests.find(name) : digests.end();
-    const absl::StatusOr<std::string> actual = DigestOf(tensor);
-    if (digests.is_object() && digest != digests.end() && actual.ok() && *digest != *actual) {
-      return absl::StrCat("the tensor \"", name, "\" was changed");
-    }
+    if (!digests.is_object() || digest == digests.end()) continue;
+    const absl::StatusOr<std::string> actual = DigestOf(bytes, data + begin, data + end);
+    if (actual.ok() && *digest != *actual) return absl::StrCat("the tensor \"", name, "\" was changed");
   }
   return "what it says beside its tensors was changed";
 }
 
 // That the digest in the file is that of the file, in which the digest's own characters count as '0'.
-absl::Status CheckDigest(absl::string_view bytes) {
-  const size_t mark = bytes.find(kDigestMark);
-  if (mark == absl::string_view::npos || bytes.size() - mark < sizeof(kDigestMark) - 1 + kDigestLength) {
+absl::Status CheckDigest(const Bytes& bytes) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string beginning, ReadBeginning(bytes));
+  const size_t mark = beginning.find(kDigestMark);
+  if (mark == std::string::npos || beginning.size() - mark < sizeof(kDigestMark) - 1 + kDigestLength) {
     return absl::DataLossError("it has no checksum");
   }
   const size_t begin = mark + sizeof(kDigestMark) - 1;
+  std::string without = beginning;
+  without.replace(begin, kDigestLength, kDigestLength, '0');
   Sha256 hash;
-  hash.Add(bytes.substr(0, begin));
-  hash.Add(std::string(kDigestLength, '0'));
-  hash.Add(bytes.substr(begin + kDigestLength));
+  hash.Add(without);
+  TANDEM_RETURN_IF_ERROR(
+      bytes.read(static_cast<int64_t>(beginning.size()), bytes.size, [&](absl::string_view piece) {
+        hash.Add(piece);
+        return absl::OkStatus();
+      }));
   TANDEM_ASSIGN_OR_RETURN(const std::string digest, hash.Finish());
-  if (digest == bytes.substr(begin, kDigestLength)) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("its checksum is not that of its content: ", Damage(bytes)));
+  if (beginning.compare(begin, kDigestLength, digest) == 0) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("its checksum is not that of its content: ", Damage(bytes, beginning)));
 }
 
 absl::StatusOr<CheckpointContents> Parse(absl::string_view bytes) {
-  TANDEM_RETURN_IF_ERROR(CheckDigest(bytes));
+  TANDEM_RETURN_IF_ERROR(CheckDigest({.size = static_cast<int64_t>(bytes.size()),
+                                      .read = [bytes](int64_t begin, int64_t end, TakeBytes take) {
+                                        return take(bytes.substr(begin, end - begin));
+                                      }}));
   TANDEM_ASSIGN_OR_RETURN(SafetensorsContents file, ParseSafetensors(bytes));
   const std::string& version = file.metadata[kVersionKey];
   if (file.metadata[kFormatKey] != kFormat || (version != kVersion && version != kFirstVersion)) {
@@ -125,9 +170,14 @@ absl::StatusOr<CheckpointContents> ReadCheckpoint(Env* env, const std::string& p
   return Unusable(path, contents.status());
 }
 
-absl::Status VerifyCheckpoint(Env* env, const std::string& path) {
-  TANDEM_ASSIGN_OR_RETURN(const std::string bytes, env->ReadFile(path));
-  const absl::Status status = CheckDigest(bytes);
+absl::Status VerifyCheckpoint(RandomAccessEnv* env, const std::string& path) {
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> file,
+                          env->OpenRandomAccess(path, RandomAccessEnv::Open::kReadOnly));
+  TANDEM_ASSIGN_OR_RETURN(const int64_t size, file->Size());
+  const absl::Status status =
+      CheckDigest({.size = size, .read = [&file](int64_t begin, int64_t end, TakeBytes take) {
+                     return ReadInPieces(*file, begin, end, take);
+                   }});
   return status.ok() ? status : Unusable(path, status);
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/env.h"
+#include "engine/base/random_access_env.h"
 #include "engine/checkpoint/safetensors_writer.h"
 #include "engine/tensor/tensor.h"
 
@@ -29,8 +30,9 @@ absl::StatusOr<int64_t> WriteCheckpoint(Env* env, const std::string& path, const
 // checkpoint, FAILED_PRECONDITION where it is one of a version that is not known here.
 absl::StatusOr<CheckpointContents> ReadCheckpoint(Env* env, const std::string& path);
 
-// Reads a checkpoint that was just written, and compares its checksum. Errors as ReadCheckpoint's.
-absl::Status VerifyCheckpoint(Env* env, const std::string& path);
+// Reads a checkpoint that was just written, piece by piece, and compares its checksum. Errors as
+// ReadCheckpoint's.
+absl::Status VerifyCheckpoint(RandomAccessEnv* env, const std::string& path);
 
 }  // namespace tandem
 

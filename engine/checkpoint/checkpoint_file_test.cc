@@ -118,8 +118,32 @@ TEST(CheckpointFileTest, SaysWhichTensorWasChanged) {
   EXPECT_THAT(std::string(VerifyCheckpoint(&env, kPath).message()), HasSubstr("cut off"));
 }
 
+// What a checkpoint has may be more than the memory that is left.
+TEST(CheckpointFileTest, IsVerifiedPieceByPiece) {
+  class NoWholeFiles : public FaultyEnv {
+   public:
+    absl::StatusOr<std::string> ReadFile(const std::string& path) override {
+      ADD_FAILURE() << "the whole of " << path << " was read";
+      return FaultyEnv::ReadFile(path);
+    }
+  };
+  NoWholeFiles env;
+  std::vector<NamedTensor> tensors;
+  for (const char* name : {"first", "second"})
+    tensors.emplace_back(name, Tensor(DType::kFloat32, Shape({700'001})));
+  ASSERT_TRUE(WriteCheckpoint(&env, kPath, "{}", tensors).ok());
+  EXPECT_TRUE(VerifyCheckpoint(&env, kPath).ok());
+  auto file = env.OpenRandomAccess(kPath, RandomAccessEnv::Open::kExisting);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE((*file)->WriteAt(*(*file)->Size() - 4 * 700'000, "x").ok());
+  const absl::Status status = VerifyCheckpoint(&env, kPath);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the tensor \"second\" was changed"));
+}
+
 TEST(CheckpointFileTest, ThereIsNoneAtFirst) {
   FaultyEnv env;
+  EXPECT_EQ(VerifyCheckpoint(&env, kPath).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ReadCheckpoint(&env, kPath).status().code(), absl::StatusCode::kNotFound);
 }
 
@@ -134,6 +158,7 @@ TEST(CheckpointFileTest, AnyChangeIsFound) {
     const absl::Status status = ReadCheckpoint(&env, kPath).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << "byte " << i << ": " << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(kPath));
+    EXPECT_EQ(VerifyCheckpoint(&env, kPath), status) << "byte " << i;
   }
 }
 
@@ -145,7 +170,9 @@ TEST(CheckpointFileTest, AnyCutIsFound) {
     ASSERT_TRUE(WriteFileAtomically(&env, kPath, [&](WritableFile& file) {
                   return file.Append(good.substr(0, length));
                 }).ok());
-    EXPECT_EQ(ReadCheckpoint(&env, kPath).status().code(), absl::StatusCode::kDataLoss) << length;
+    const absl::Status status = ReadCheckpoint(&env, kPath).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << length;
+    EXPECT_EQ(VerifyCheckpoint(&env, kPath), status) << length;
   }
 }
 

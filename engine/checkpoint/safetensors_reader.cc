@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/checkpoint/safetensors_layout.h"
 #include "nlohmann/json.hpp"
 
 namespace tandem {
@@ -24,7 +25,7 @@ using nlohmann::json;
 constexpr uint64_t kLongestHeader = uint64_t{32} << 20;
 // Lists within a tensor's entry within the header.
 constexpr int kDeepest = 3;
-constexpr size_t kLengthBytes = 8;
+constexpr size_t kLengthBytes = kSafetensorsLengthBytes;
 
 // A tensor as the header has it, with where its bytes lie after the header.
 struct Located {
@@ -230,6 +231,23 @@ absl::StatusOr<SafetensorsContents> ParseSafetensors(absl::string_view bytes) {
     contents.tensors.emplace(located.name, std::move(tensor));
   }
   return contents;
+}
+
+absl::StatusOr<int64_t> ParseSafetensorsLength(absl::string_view bytes, int64_t size) {
+  TANDEM_ASSIGN_OR_RETURN(const uint64_t length, ParseLength(bytes, size));
+  return static_cast<int64_t>(length);
+}
+
+absl::StatusOr<SafetensorsLayout> ParseSafetensorsLayout(absl::string_view header, int64_t data_size) {
+  TANDEM_ASSIGN_OR_RETURN(Layout parsed, ParseHeader(header, data_size));
+  SafetensorsLayout layout;
+  layout.metadata = std::move(parsed.metadata);
+  for (Located& located : parsed.tensors) {
+    layout.tensors.push_back({.name = std::move(located.name),
+                              .begin = static_cast<int64_t>(located.begin),
+                              .end = static_cast<int64_t>(located.end)});
+  }
+  return layout;
 }
 
 absl::StatusOr<SafetensorsContents> ReadSafetensors(const std::string& path) {

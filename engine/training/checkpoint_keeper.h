@@ -10,8 +10,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "engine/base/clock.h"
-#include "engine/base/env.h"
 #include "engine/base/mutex.h"
+#include "engine/base/random_access_env.h"
 #include "engine/training/snapshot.h"
 #include "engine/training/trainer.h"
 #include "engine/training/training_state.h"
@@ -26,7 +26,7 @@ namespace tandem {
 class CheckpointKeeper {
  public:
   struct Options {
-    Env* env = nullptr;
+    RandomAccessEnv* env = nullptr;
     // Empty: no checkpoint is written.
     std::string checkpoint_folder;
     // Which checkpoints are kept. Defaults filled in.

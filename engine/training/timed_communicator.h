@@ -2,9 +2,12 @@
 #define TANDEM_ENGINE_TRAINING_TIMED_COMMUNICATOR_H_
 
 #include <chrono>
+#include <cstdint>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "engine/backend/communicator.h"
 #include "engine/backend/device.h"
 
@@ -24,13 +27,22 @@ class TimedCommunicator final : public Communicator {
   int rank() const override { return inner_->rank(); }
   int world_size() const override { return inner_->world_size(); }
   absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
-    return Timed([&] { return inner_->AllReduce(buffer, op); });
+    return Timed(/*always=*/false, [&] { return inner_->AllReduce(buffer, op); });
   }
   absl::StatusOr<int64_t> BeginAllReduce(BufferView buffer, ReduceOp op) override {
-    return Timed([&] { return inner_->BeginAllReduce(buffer, op); });
+    absl::StatusOr<int64_t> begun = absl::UnavailableError("not begun");
+    const absl::Status status = Timed(/*always=*/false, [&] {
+      begun = inner_->BeginAllReduce(buffer, op);
+      return begun.status();
+    });
+    if (status.ok()) return begun;
+    // The caller never hears its number.
+    if (begun.ok()) inner_->Await(*begun).IgnoreError();
+    return status;
   }
+  // What was begun is awaited even where the device has failed: nobody else would.
   absl::Status Await(int64_t begun) override {
-    return Timed([&] { return inner_->Await(begun); });
+    return Timed(/*always=*/true, [&] { return inner_->Await(begun); });
   }
   absl::Status Broadcast(BufferView buffer, int root) override { return inner_->Broadcast(buffer, root); }
   absl::Status Barrier() override { return inner_->Barrier(); }
@@ -41,15 +53,16 @@ class TimedCommunicator final : public Communicator {
   double seconds() const { return seconds_; }
 
  private:
-  template <typename Call>
-  auto Timed(const Call& call) -> decltype(call()) {
-    if (absl::Status status = Settle(); !status.ok()) return status;
+  // The first error of the device, the call and the device after it. `always`: the call is made although the
+  // device has failed before it.
+  absl::Status Timed(bool always, absl::FunctionRef<absl::Status()> call) {
+    absl::Status first = Settle();
+    if (!first.ok() && !always) return first;
     const auto begin = std::chrono::steady_clock::now();
-    auto result = call();
-    const absl::Status settled = Settle();
+    first.Update(call());
+    first.Update(Settle());
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (result.ok() && !settled.ok()) return settled;
-    return result;
+    return first;
   }
   absl::Status Settle() const { return waits_ ? device_->Wait() : absl::OkStatus(); }
 

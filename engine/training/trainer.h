@@ -12,7 +12,7 @@
 #include "engine/backend/communicator.h"
 #include "engine/backend/device.h"
 #include "engine/base/clock.h"
-#include "engine/base/env.h"
+#include "engine/base/random_access_env.h"
 #include "engine/training/early_stopping.h"
 #include "tandem/v1/dataset.pb.h"
 #include "tandem/v1/device.pb.h"
@@ -83,7 +83,7 @@ class Trainer {
     // it. Empty: it is not.
     std::string best_path;
     // For these files and the model.
-    Env* env = Env::Real();
+    RandomAccessEnv* env = RandomAccessEnv::Real();
     // Replicas that wait so long for others end the training with DEADLINE_EXCEEDED, which names these.
     absl::Duration watchdog = absl::Minutes(30);
   };

@@ -1,11 +1,15 @@
 // Trainings that are cancelled, or that cannot go on.
 
+#include <latch>
+#include <memory>
 #include <new>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "engine/backends/device_factory.h"
 #include "engine/base/field_violations.h"
 #include "engine/checkpoint/safetensors_reader.h"
@@ -178,6 +182,50 @@ TEST(TrainerFailureTest, ADeviceThatCannotBeOpenedEndsAllReplicas) {
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr(absl::StrCat("replica ", bad, " on devices/abacus:0")));
   }
+}
+
+// A CPU that, when it is waited for, waits until the others are waited for too, as a GPU whose work waits for
+// that of other ranks does.
+class MeetingDevice final : public Device {
+ public:
+  MeetingDevice(std::unique_ptr<Device> inner, bool compiles, std::latch* meeting)
+      : inner_(std::move(inner)), compiles_(compiles), meeting_(meeting) {}
+
+  const std::string& name() const override { return inner_->name(); }
+  DType dtype() const override { return inner_->dtype(); }
+  std::unique_ptr<Variables> CreateVariables(const Variables* like) override {
+    return inner_->CreateVariables(like);
+  }
+  absl::StatusOr<std::unique_ptr<Executable>> Compile(const Graph& graph, Variables* variables) override {
+    if (!compiles_) return absl::InternalError("it has failed");
+    return inner_->Compile(graph, variables);
+  }
+  absl::Status Wait() override {
+    meeting_->arrive_and_wait();
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::unique_ptr<Device> inner_;
+  const bool compiles_;
+  std::latch* const meeting_;
+};
+
+// The group is told first: others that wait for the rank that failed would be waited for by its device.
+TEST(TrainerFailureTest, AnErrorIsToldBeforeTheDeviceIsWaitedFor) {
+  std::latch meeting(2);
+  Trainer::Options options = OptionsFor(SmallLenet(2), "cpu", nullptr);
+  options.watchdog = absl::Seconds(30);
+  const std::string bad = options.devices[1].name();
+  options.device_factory = [&](const v1::Device& device) -> absl::StatusOr<std::unique_ptr<Device>> {
+    absl::StatusOr<std::unique_ptr<Device>> inner = OpenDevice(device.name(), {.threads = device.threads()});
+    if (!inner.ok()) return inner.status();
+    return std::make_unique<MeetingDevice>(*std::move(inner), device.name() != bad, &meeting);
+  };
+  const absl::Status status = (*Trainer::Create(options))->Run();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(absl::StrCat("replica 1 on ", bad, ": it has failed")));
 }
 
 }  // namespace

@@ -5,8 +5,9 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/env.h"
+#include "engine/base/file_pieces.h"
 #include "engine/base/memory_error.h"
+#include "engine/base/random_access_env.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/collectives/local/local_group.h"
@@ -87,7 +88,8 @@ absl::Status WorkerTrainer::Resume() {
   if (!options_.spec.training().best_model().keep_weights() || options_.best_path.empty()) {
     return absl::OkStatus();
   }
-  if (state_.summary.has_best() && absl::IsNotFound(options_.env->ReadFile(options_.best_path).status())) {
+  const auto best = options_.env->OpenRandomAccess(options_.best_path, RandomAccessEnv::Open::kReadOnly);
+  if (state_.summary.has_best() && absl::IsNotFound(best.status())) {
     observer_.OnNotice(absl::StrCat("The model with the best result so far, of step ",
                                     state_.summary.best().step(),
                                     ", is not there: the best of the results that follow is kept."));
@@ -225,10 +227,8 @@ void WorkerTrainer::RunReplica(int local) {
     TANDEM_RETURN_IF_ERROR(OpenInTurn(local));
     return Train(local);
   });
-  // What a device has not done yet may touch the memory of others, which goes when all have come here.
-  if (replicas_[local] != nullptr) replicas_[local]->Wait();
-  if (status.ok()) return;
-  if (count() > 1 && !failed()) {
+  const bool ends_group = !status.ok() && count() > 1 && !failed();
+  if (ends_group) {
     // Which of several devices gave trouble matters; the reports' own errors are of all of them.
     const bool shared = absl::IsOutOfRange(status);
     if (!shared) {
@@ -237,10 +237,14 @@ void WorkerTrainer::RunReplica(int local) {
           status.code(),
           absl::StrCat("replica ", rank, " on ", options_.devices[rank].name(), ": ", status.message()));
     }
-    // The first error of all counts, which may be that of another worker.
+    // First, as the device may wait for ranks that wait for this one.
     communicators_[local]->Abort(status);
-    status = communicators_[local]->Barrier();
   }
+  // What a device has not done yet may touch the memory of others, which goes when all have come here.
+  if (replicas_[local] != nullptr) replicas_[local]->Wait();
+  if (status.ok()) return;
+  // The first error of all counts, which may be that of another worker.
+  if (ends_group) status = communicators_[local]->Barrier();
   Fail(status);
   MutexLock lock(&mutex_);
   completed_ = false;
@@ -566,8 +570,7 @@ absl::Status WorkerTrainer::SaveModel(const std::string& path) const {
     return absl::FailedPreconditionError("the first of several workers has the model");
   }
   if (options_.spec.training().best_model().export_best() && !options_.best_path.empty()) {
-    TANDEM_ASSIGN_OR_RETURN(const std::string best, options_.env->ReadFile(options_.best_path));
-    return WriteFileAtomically(options_.env, path, [&](WritableFile& file) { return file.Append(best); });
+    return CopyFileAtomically(options_.env, options_.best_path, path);
   }
   TANDEM_ASSIGN_OR_RETURN(const Snapshot snapshot, TakeSnapshot());
   return WriteModelOf(snapshot, path);

@@ -48,8 +48,6 @@ constexpr absl::Duration kCallGrace = absl::Seconds(2);
 // For watchers to hear how their jobs ended, where a shutdown cancelled them.
 constexpr absl::Duration kWatcherGrace = absl::Milliseconds(500);
 constexpr absl::Duration kWorkerGrace = absl::Seconds(1);
-// A driver that does not say how a GPU is for so long, after a worker failed on it, has lost it.
-constexpr absl::Duration kDriverPatience = absl::Seconds(30);
 
 // Writes aside and renames: whoever finds the file finds all of it.
 absl::Status WriteWhole(const std::string& path, const std::string& content) {
@@ -138,11 +136,14 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
         [](const absl::StatusOr<v1::Backup>& made) {
           if (made.ok()) {
             spdlog::info("made a backup path={} bytes={}", made->path(), made->size_bytes());
+          } else if (absl::IsCancelled(made.status())) {
+            spdlog::info("the daily backup was stopped, as the daemon stops");
           } else {
             spdlog::error("the daily backup failed, and is tried again soon: {}", made.status().ToString());
           }
         });
   }
+  if (daemon->retention_ != nullptr) daemon->retention_->Start();
   // Whoever finds the address finds all of the daemon.
   TANDEM_RETURN_IF_ERROR(WriteWhole(daemon->AddressFile(), absl::StrCat(daemon->address(), "\n")));
   daemon->Audit("start");
@@ -174,11 +175,15 @@ absl::Status Daemon::OpenState(const DaemonOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(audit_,
                           AuditLog::Open({.folder = state_folder_->path()}, Env::Real(), Clock::Real()));
   const std::string database = state_folder_->DatabasePath();
-  backups_ = std::make_unique<Backups>(Backups::Options{
-      .folder = state_folder_->BackupsFolder(), .database_path = database, .kept = options.backups_kept});
-  TANDEM_ASSIGN_OR_RETURN(
-      restoration_,
-      PrepareDatabase(database, backups_.get(), NewestAttemptIn(state_folder_->JobsFolder()), Clock::Real()));
+  backups_ = std::make_unique<Backups>(
+      Backups::Options{.folder = state_folder_->BackupsFolder(),
+                       .database_path = database,
+                       .kept = options.backups_kept,
+                       .on_damage = [this](const absl::Status& damage) { OnDamage(damage); }});
+  TANDEM_RETURN_IF_ERROR(
+      PrepareDatabase(database, backups_.get(), NewestAttemptIn(state_folder_->JobsFolder()), Clock::Real())
+          .status());
+  restoration_ = LastRestoration(database);
   Store::Options store_options;
   store_options.on_damage = [this](const absl::Status& damage) { OnDamage(damage); };
   TANDEM_ASSIGN_OR_RETURN(store_, Store::Open(database, store_options));
@@ -279,6 +284,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   for (const HostGpu& gpu : gpus_->gpus()) worker_options.gpu_uuids.push_back(gpu.status.uuid());
   worker_options.cancel_grace = options.cancel_grace;
   worker_options.silence_limit = options.worker_silence_limit;
+  worker_options.collective_time_limit = options.collective_time_limit;
   worker_options.resolve_dataset = [this](const v1::DatasetSpec& spec) { return datasets_->Resolve(spec); };
   worker_options.find_weights = [this](const v1::InitialWeights& weights) { return weights_->Find(weights); };
   ModelWorkers::Options model_options;
@@ -288,11 +294,10 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   model_options.algorithms_folder = state_folder_->path();
   model_options.sandbox = worker_options.sandbox;
   models_ = std::make_unique<ModelWorkers>(std::move(model_options));
-  GpuProber::Options prober_options;
-  prober_options.worker_program = worker_options.worker_program;
-  prober_options.gpu_uuids = worker_options.gpu_uuids;
-  prober_options.sandbox = worker_options.sandbox;
-  prober_ = std::make_unique<GpuProber>(std::move(prober_options));
+  GpuProber::Options checks;
+  checks.worker_program = worker_options.worker_program;
+  checks.gpu_uuids = worker_options.gpu_uuids;
+  checks.sandbox = worker_options.sandbox;
   TANDEM_ASSIGN_OR_RETURN(workers_, WorkerSupervisor::Create(std::move(worker_options), jobs_.get()));
   Scheduler::Options scheduler_options;
   scheduler_options.fair_share_half_life = options.fair_share_half_life;
@@ -300,6 +305,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   scheduler_options.quota = Quotas(options);
   scheduler_ = std::make_unique<Scheduler>(jobs_.get(), store_.get(), inventory_.get(), &policy_,
                                            workers_.get(), Clock::Real(), std::move(scheduler_options));
+  gpu_health_ = WatchGpus(std::move(checks));
   drain_ = std::make_unique<JobDrain>(jobs_.get());
   jobs_->AddObserver(monitoring_.jobs());
   jobs_->AddObserver(workers_.get());
@@ -307,10 +313,20 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   jobs_->AddObserver(drain_.get());
   disk_ = std::make_unique<JobDiskUse>(state_folder_->JobsFolder());
   jobs_->AddObserver(disk_.get());
+  if (options.keep_ended_jobs > absl::ZeroDuration()) {
+    retention_ = std::make_unique<JobRetention>(
+        jobs_.get(), options.keep_ended_jobs, Clock::Real(),
+        [this](const std::string& name, const absl::Status& status) { OnExpired(name, status); });
+    jobs_->AddObserver(retention_.get());
+  }
   jobs_->SetWaitingSource(scheduler_.get());
 
-  if (restoration_.has_value()) {
-    TellOfRestoration(*restoration_, state_folder_->JobsFolder(), jobs_.get());
+  if (restoration_.has_value() && !restoration_->told) {
+    TellOfRestoration(*restoration_, state_folder_->JobsFolder(), uploads_->FromBeforeRestoration(),
+                      jobs_.get());
+    if (const absl::Status noted = NoteTold(state_folder_->DatabasePath()); !noted.ok()) {
+      spdlog::warn("the next daemon will tell of the restoration again: {}", noted.ToString());
+    }
   }
   TANDEM_RETURN_IF_ERROR(scheduler_->RestoreRecords());
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Job> left, jobs_->NonTerminalJobs());
@@ -326,14 +342,27 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
     spdlog::warn("some leases of jobs that go on could not be restored: {}", std::string(status.message()));
   }
   TANDEM_RETURN_IF_ERROR(workers_->Begin(left, [this](const std::string& id, int32_t attempt, bool crashed) {
-    if (crashed) return CheckGpusOf(id, attempt);
+    if (crashed) return gpu_health_->OnCrash(id, attempt);
     scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
   }));
   if (!left.empty()) spdlog::info("took over jobs={}", left.size());
   disk_->Start([this] { return OwnedFolders(); });
   scheduler_->Start();
-  gpus_->WatchErrors([this](const GpuMonitor::Error& error) { OnGpuError(error); });
+  gpus_->WatchErrors([this](const GpuMonitor::Error& error) { gpu_health_->OnDriverError(error); });
   return absl::OkStatus();
+}
+
+void Daemon::OnExpired(const std::string& name, const absl::Status& status) {
+  if (!status.ok()) {
+    spdlog::error("{} cannot be deleted by --keep-ended-jobs, and is tried again: {}",
+                  name.empty() ? "what ended long ago" : name, status.ToString());
+    return;
+  }
+  spdlog::info("deleted {}, which ended longer ago than --keep-ended-jobs", name);
+  AuditRecord record;
+  record.event = "expired";
+  record.resource = name;
+  audit_->Add(std::move(record));
 }
 
 std::vector<JobDiskUse::Owned> Daemon::OwnedFolders() {
@@ -356,67 +385,29 @@ std::vector<JobDiskUse::Owned> Daemon::OwnedFolders() {
   }
 }
 
-void Daemon::ExcludeGpu(const std::string& device, const std::string& reason) {
-  const std::string message =
-      absl::StrCat(reason, " When it is mended: tandem devices resume ", device.substr(device.find('/') + 1));
-  spdlog::error("device excluded device={}: {}", device, message);
-  scheduler_->SetDeviceState(device, v1::DEVICE_STATE_EXCLUDED, message,
-                             [](const absl::StatusOr<v1::Device>& excluded) {
-                               if (!excluded.ok())
-                                 spdlog::warn("this is not recorded: {}", excluded.status().ToString());
-                             });
-}
-
-void Daemon::CheckGpusOf(const std::string& job_id, int32_t attempt) {
-  std::vector<v1::Device> answering;
-  for (v1::Device& device : inventory_->Devices()) {
-    const auto& jobs = device.jobs();
-    if (!device.has_gpu() || std::find(jobs.begin(), jobs.end(), JobName(job_id)) == jobs.end()) continue;
-    // Somebody knows why already.
-    if (device.state() == v1::DEVICE_STATE_EXCLUDED) continue;
-    const absl::Status answers = gpus_->Refresh(device.mutable_gpu(), kDriverPatience);
-    if (answers.ok() || absl::IsCancelled(answers)) {
-      answering.push_back(std::move(device));
-    } else {
-      ExcludeGpu(device.name(), absl::StrCat("A worker failed on it, and now its driver says: ",
-                                             answers.message(), ". See dmesg."));
-    }
-  }
-  // Not behind the checks of other jobs' GPUs.
-  if (answering.empty()) return scheduler_->ReleaseLease(job_id, attempt, /*crashed=*/true);
-  prober_->Post(answering, [this, job_id, attempt, answering](const std::vector<absl::Status>& found) {
-    for (size_t i = 0; i < found.size(); ++i) {
-      const std::string& device = answering[i].name();
-      if (found[i].ok()) {
-        spdlog::info("device={} passed its check after the worker of job={} failed on it", device, job_id);
-      } else if (!absl::IsCancelled(found[i])) {
-        ExcludeGpu(device, absl::StrCat("The worker of \"", JobName(job_id), "\" failed on it, and ",
-                                        found[i].message(), "."));
-      }
-    }
+std::unique_ptr<GpuHealth> Daemon::WatchGpus(GpuProber::Options checks) {
+  GpuHealth::Parts parts;
+  parts.devices = [this] { return inventory_->Devices(); };
+  parts.ask_driver = [this](v1::GpuStatus* status, absl::Duration limit) {
+    return gpus_->Refresh(status, limit);
+  };
+  parts.exclude = [this](const std::string& device, const std::string& message) {
+    scheduler_->SetDeviceState(device, v1::DEVICE_STATE_EXCLUDED, message,
+                               [](const absl::StatusOr<v1::Device>& excluded) {
+                                 if (!excluded.ok())
+                                   spdlog::warn("this is not recorded: {}", excluded.status().ToString());
+                               });
+  };
+  parts.release_lease = [this](const std::string& job_id, int32_t attempt) {
     scheduler_->ReleaseLease(job_id, attempt, /*crashed=*/true);
-  });
-}
-
-void Daemon::OnGpuError(const GpuMonitor::Error& error) {
-  for (const v1::Device& device : inventory_->Devices()) {
-    if (device.gpu().uuid() != error.uuid) continue;
-    const std::string text = absl::StrCat("XID ", error.error.xid(), ": ", error.error.message());
-    spdlog::log(error.is_of_hardware ? spdlog::level::err : spdlog::level::warn,
-                "the driver reports an error of device={}: {}", device.name(), text);
-    if (!error.is_of_hardware || device.state() == v1::DEVICE_STATE_EXCLUDED) return;
-    ExcludeGpu(device.name(),
-               absl::StrCat("Its driver reported XID ", error.error.xid(), ". ", error.error.message()));
-    for (const std::string& job : device.jobs()) {
-      jobs_->AddNotice(JobId(job),
-                       absl::StrCat("The driver reports an error of ", device.name(), ", ", text,
-                                    " No other job gets the device; this one's results may be wrong."),
-                       [job](const absl::StatusOr<v1::Job>& told) {
-                         // It may just have ended.
-                         if (!told.ok()) spdlog::info("{} is not told: {}", job, told.status().ToString());
-                       });
-    }
-  }
+  };
+  parts.tell = [this](const std::string& job_id, const std::string& text) {
+    jobs_->AddNotice(job_id, text, [job_id](const absl::StatusOr<v1::Job>& told) {
+      // It may just have ended.
+      if (!told.ok()) spdlog::info("job={} is not told: {}", job_id, told.status().ToString());
+    });
+  };
+  return std::make_unique<GpuHealth>(std::move(checks), std::move(parts));
 }
 
 absl::Status Daemon::OpenDatasets(const DaemonOptions& options) {
@@ -425,6 +416,7 @@ absl::Status Daemon::OpenDatasets(const DaemonOptions& options) {
   uploads.folder = state_folder_->UploadsFolder();
   uploads.most_bytes_each = options.upload_limit;
   uploads.most_bytes = options.upload_space;
+  if (restoration_.has_value()) uploads.restored = restoration_->time;
   std::map<std::string, int64_t> owned;
   for (const StoredDataset& dataset : registered) {
     if (!dataset.upload.empty()) owned[dataset.upload] = dataset.dataset.size_bytes();
@@ -512,6 +504,7 @@ absl::Status Daemon::Monitor(const ListenAddress* address) {
   parts.devices = [this] { return RefreshedDevices(); };
   parts.cache_bytes = [this] { return static_cast<double>(cache_->used_bytes()); };
   parts.upload_bytes = [this] { return static_cast<double>(uploads_->used_bytes()); };
+  parts.backup_age = [this] { return backups_->NewestAge().value_or(absl::InfiniteDuration()); };
   parts.state_folder = state_folder_->path();
   parts.audit = audit_.get();
   parts.tls = tls_.get();
@@ -550,10 +543,10 @@ void Daemon::Stop() {
   // Workers that were told to stop say their last words soon after their jobs' ends.
   if (workers_ != nullptr && drained) workers_->WaitUntilIdle(kWorkerGrace);
   if (workers_ != nullptr) workers_->Stop();
-  // What is still to be checked then keeps no lease.
-  if (prober_ != nullptr) prober_->Stop();
+  if (gpu_health_ != nullptr) gpu_health_->Stop();
   if (pool_ != nullptr) pool_->Stop();
   if (backup_schedule_ != nullptr) backup_schedule_->Stop();
+  if (retention_ != nullptr) retention_->Stop();
   if (disk_ != nullptr) disk_->Stop();
   if (events_ != nullptr) events_->Close(lifecycle_->CheckServing());
   // Until here it says that it is not ready any more.

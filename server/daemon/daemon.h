@@ -20,6 +20,7 @@
 #include "server/auth/listen_policy.h"
 #include "server/auth/tls_reloader.h"
 #include "server/auth/token_registry.h"
+#include "server/daemon/gpu_health.h"
 #include "server/daemon/monitoring.h"
 #include "server/daemon/options.h"
 #include "server/daemon/service_manager.h"
@@ -30,6 +31,7 @@
 #include "server/fetch/fetcher.h"
 #include "server/fetch/transport.h"
 #include "server/jobs/job_machine.h"
+#include "server/jobs/job_retention.h"
 #include "server/rpc/blocking_pool.h"
 #include "server/rpc/file_watcher.h"
 #include "server/rpc/job_drain.h"
@@ -93,16 +95,14 @@ class Daemon {
   absl::Status TakeOverJobs(const DaemonOptions& options);
   absl::Status Serve(const DaemonOptions& options, const ListenAddress& address,
                      std::shared_ptr<grpc::ServerCredentials> credentials);
-  // The worker of the job's attempt crashed: what of its GPUs does not work any more must not be the next
-  // job's, so they are checked before its lease goes.
-  void CheckGpusOf(const std::string& job_id, int32_t attempt);
-  void ExcludeGpu(const std::string& device, const std::string& reason);
-  // What the driver says of itself: the log has it, and where a GPU should not be used any more, its jobs.
-  void OnGpuError(const GpuMonitor::Error& error);
+  // What takes GPUs out of service, which makes its checks so.
+  std::unique_ptr<GpuHealth> WatchGpus(GpuProber::Options checks);
   // Serves metrics at `address`, where it is not null.
   absl::Status Monitor(const ListenAddress* address);
   // All devices, with what their drivers say of them.
   std::vector<v1::Device> RefreshedDevices();
+  // A job or sweep ended so long ago that it was deleted, or could not be.
+  void OnExpired(const std::string& name, const absl::Status& status);
   // The jobs that there are, for the count of the disk's use.
   std::vector<JobDiskUse::Owned> OwnedFolders();
   // What each user may have, by the user's token and the options.
@@ -126,7 +126,7 @@ class Daemon {
   std::unique_ptr<BlockingPool> pool_;
   std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Backups> backups_;
-  // What was done to the database before it was opened.
+  // What was last done to the database, by this daemon or before it.
   std::optional<Restoration> restoration_;
   std::atomic<bool> is_damaged_ = false;
   std::unique_ptr<Store> store_;
@@ -144,9 +144,11 @@ class Daemon {
   const BackfillPolicy policy_;
   std::unique_ptr<WorkerSupervisor> workers_;
   std::unique_ptr<Scheduler> scheduler_;
-  std::unique_ptr<GpuProber> prober_;
+  std::unique_ptr<GpuHealth> gpu_health_;
   std::unique_ptr<JobDrain> drain_;
   std::unique_ptr<JobDiskUse> disk_;
+  // Null: jobs stay until somebody deletes them.
+  std::unique_ptr<JobRetention> retention_;
   std::unique_ptr<WeightsFinder> weights_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<ModelWorkers> models_;

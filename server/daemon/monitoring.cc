@@ -77,6 +77,7 @@ absl::Status Monitoring::Start(Parts parts, const ListenAddress* address) {
   gauges.ready = [this] { return health_->Now().ready.ok(); };
   gauges.cache_bytes = parts_.cache_bytes;
   gauges.upload_bytes = parts_.upload_bytes;
+  gauges.backup_age = parts_.backup_age;
   gauges.state_folder = parts_.state_folder;
   if (parts_.tls != nullptr)
     gauges.certificate_expiry = [tls = parts_.tls] { return tls->state().valid_until; };

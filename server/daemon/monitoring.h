@@ -47,6 +47,8 @@ class Monitoring {
     std::function<std::vector<v1::Device>()> devices;
     std::function<double()> cache_bytes;
     std::function<double()> upload_bytes;
+    // Infinite where there is no backup; may take a while.
+    std::function<absl::Duration()> backup_age;
     std::string state_folder;
     // Null: none, as far as Prometheus is concerned.
     const AuditLog* audit = nullptr;

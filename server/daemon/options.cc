@@ -208,6 +208,12 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str()
       ->group("State and data");
+  AddDuration("--keep-ended-jobs", absl::ZeroDuration(),
+              "How long after its end a job is kept, such as 720h: then it is deleted with its log, its "
+              "checkpoints and its model, unless a job that has not ended begins with them. A sweep goes as "
+              "a whole, by its last job's end. 0s: for ever",
+              &options->keep_ended_jobs, app, kLongestSchedulingDuration)
+      ->group("State and data");
 
   AddFetchOptions(options, app);
 
@@ -317,6 +323,13 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       "the others give it up and the job starts again. One that trains alone is killed when it has not "
       "answered the daemon for this long and has not come back for as long",
       &options->worker_silence_limit, app)
+      ->group("Devices");
+  AddDuration(
+      "--collective-time-limit", absl::Seconds(1),
+      "How long the replicas of a job wait for one that lives and does not come where they meet, before its "
+      "training ends and names it. They wait for each other in every step, and while each in its turn "
+      "compiles and times the network: leave it longer than that takes",
+      &options->collective_time_limit, app)
       ->group("Devices");
 
   app->add_option(

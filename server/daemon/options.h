@@ -41,6 +41,7 @@ struct DaemonOptions {
   std::string worker_sandbox = "best-effort";
   absl::Duration cancel_grace = absl::Seconds(30);
   absl::Duration worker_silence_limit = absl::Seconds(30);
+  absl::Duration collective_time_limit = absl::Minutes(30);
   int model_workers = 2;
   absl::Duration model_time_limit = absl::Minutes(10);
   int user_max_devices = 0;
@@ -55,6 +56,8 @@ struct DaemonOptions {
   // 0: no backups are made but those that somebody asks for.
   absl::Duration backup_every = absl::Hours(24);
   int backups_kept = 7;
+  // 0: jobs stay until somebody deletes them.
+  absl::Duration keep_ended_jobs = absl::ZeroDuration();
   std::string log_level = "info";
   std::string log_format = "text";
 };

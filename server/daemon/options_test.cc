@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
 namespace tandem {
 namespace {
 
@@ -30,6 +33,7 @@ TEST(DaemonOptionsTest, HasDefaults) {
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->options.cancel_grace, absl::Seconds(30));
   EXPECT_EQ(parsed->options.worker_silence_limit, absl::Seconds(30));
+  EXPECT_EQ(parsed->options.collective_time_limit, absl::Minutes(30));
   EXPECT_EQ(parsed->text, "");
   EXPECT_EQ(parsed->options.listen, "127.0.0.1:7447");
   EXPECT_THAT(parsed->options.data_folders, ElementsAre("/usr/share/datasets"));
@@ -46,6 +50,18 @@ TEST(DaemonOptionsTest, TakesTheStateFolderFromTheEnvironment) {
   ASSERT_TRUE(environment.ok() && flag.ok());
   EXPECT_EQ(environment->options.state_folder, "/from-environment");
   EXPECT_EQ(flag->options.state_folder, "/from-flag");
+}
+
+TEST(DaemonOptionsTest, ACollectivesTimeHasBounds) {
+  const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions({"--collective-time-limit", "90s"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->options.collective_time_limit, absl::Seconds(90));
+  for (const char* text : {"0s", "999ms", "25h", "inf", "90"}) {
+    EXPECT_THAT(ErrorOf({"--collective-time-limit", text}),
+                HasSubstr(absl::StrCat("--collective-time-limit: must be a duration from 1s to 24h such as "
+                                       "30s or 2m, not '",
+                                       text, "'")));
+  }
 }
 
 TEST(DaemonOptionsTest, ReadsFlags) {
@@ -150,6 +166,20 @@ TEST(DaemonOptionsTest, BackupsAreDailyUnlessToldOtherwise) {
   EXPECT_EQ(other->options.backups_kept, 2);
   EXPECT_EQ(other->options.restore_backup, "20261122T141530Z");
   EXPECT_THAT(ErrorOf({"--backups-kept", "0"}), HasSubstr("--backups-kept"));
+}
+
+TEST(DaemonOptionsTest, JobsAreKeptForEverUnlessToldOtherwise) {
+  const auto usual = ParseDaemonOptions({});
+  ASSERT_TRUE(usual.ok());
+  EXPECT_EQ(usual->options.keep_ended_jobs, absl::ZeroDuration());
+  const auto flag = ParseDaemonOptions({"--keep-ended-jobs", "720h"});
+  ASSERT_TRUE(flag.ok()) << flag.status();
+  EXPECT_EQ(flag->options.keep_ended_jobs, absl::Hours(720));
+  const auto file = ParseDaemonOptions({"--config", ConfigFile("keep-ended-jobs: 36h\n")});
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->options.keep_ended_jobs, absl::Hours(36));
+  EXPECT_THAT(ErrorOf({"--keep-ended-jobs", "-1h"}), HasSubstr("--keep-ended-jobs"));
+  EXPECT_THAT(ErrorOf({"--keep-ended-jobs", "30"}), HasSubstr("--keep-ended-jobs"));
 }
 
 }  // namespace

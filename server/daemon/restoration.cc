@@ -72,24 +72,29 @@ absl::StatusOr<std::string> RestoreAsAsked(const DaemonOptions& options) {
   }
   path = std::filesystem::absolute(path, error).string();
   TANDEM_RETURN_IF_ERROR(CheckSum(path));
+  Restoration wanted;
+  wanted.backup_path = path;
+  const Backups backups({.folder = folder->BackupsFolder(), .database_path = folder->DatabasePath()});
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Backup> known, backups.List());
+  for (const v1::Backup& backup : known) {
+    if (backup.path() == path) wanted.backup_time = absl::FromUnixSeconds(backup.create_time().seconds());
+  }
   TANDEM_ASSIGN_OR_RETURN(
       const Restoration restored,
-      RestoreDatabase(folder->DatabasePath(), path, NewestAttemptIn(folder->JobsFolder()), Clock::Real()));
+      RestoreDatabase(folder->DatabasePath(), wanted, NewestAttemptIn(folder->JobsFolder()), Clock::Real()));
   return absl::StrCat(path, " was read and is whole; a copy of it is now ", folder->DatabasePath(), ".\n",
                       restored.aside.empty() ? "" : absl::StrCat("What was there is ", restored.aside, ".\n"),
-                      "Folders of jobs are as they were. Start tandemd as usual: running jobs go on, or "
-                      "start again from their "
-                      "checkpoints.\n");
+                      "Folders of jobs and of uploads are as they were. Start tandemd as usual: running jobs "
+                      "go on, or start again from their checkpoints.\n");
 }
 
-void TellOfRestoration(const Restoration& restoration, const std::string& jobs_folder, JobMachine* jobs) {
+void TellOfRestoration(const Restoration& restoration, const std::string& jobs_folder,
+                       const std::vector<v1::Upload>& uploads, JobMachine* jobs) {
   spdlog::error(
-      "THE DATABASE WAS DAMAGED AND IS RESTORED from {} of {}: what was acknowledged since then, jobs, "
-      "events, "
-      "tokens, data sets, is lost, but for what the folders of jobs tell. Damage: {}. The damaged database: "
-      "{}",
-      restoration.backup_path, TimeOf(restoration),
-      restoration.damage.empty() ? "not known" : restoration.damage,
+      "THE DATABASE {} RESTORED from {} of {}: what was acknowledged since then, jobs, events, tokens, data "
+      "sets, is lost, but for what the folders of jobs tell. Damage: {}. The database before it: {}",
+      restoration.damage.empty() ? "WAS" : "WAS DAMAGED AND IS", restoration.backup_path, TimeOf(restoration),
+      restoration.damage.empty() ? "none is known" : restoration.damage,
       restoration.aside.empty() ? "not there" : restoration.aside);
   std::vector<std::string> unknown;
   std::error_code error;
@@ -107,17 +112,31 @@ void TellOfRestoration(const Restoration& restoration, const std::string& jobs_f
         "remove it when nobody needs what is in it",
         id, jobs_folder, id);
   }
+  for (const v1::Upload& upload : uploads) {
+    if (upload.files() == 0) {
+      spdlog::error(
+          "{}, a folder from before the database was restored, holds no upload that can be read. It stays; "
+          "remove it when nobody needs what is in it",
+          upload.name());
+      continue;
+    }
+    spdlog::error(
+        "{} (files={} bytes={} user={}) is from before the database was restored, which knows no data set of "
+        "it. It stays until it is registered again, with the same files and `tandem datasets add --upload`, "
+        "or "
+        "removed with `tandem datasets uploads --remove`",
+        upload.name(), upload.files(), upload.bytes(), upload.user());
+  }
   const absl::StatusOr<std::vector<v1::Job>> left = jobs->NonTerminalJobs();
   if (!left.ok()) return;
   for (const v1::Job& job : *left) {
-    jobs->AddNotice(
-        JobId(job.name()),
-        absl::StrCat("The daemon's database was damaged, and restored from a backup of ", TimeOf(restoration),
-                     ": what happened to the job between then and now is not in "
-                     "this log, and part of it may happen again."),
-        [name = job.name()](const absl::StatusOr<v1::Job>& told) {
-          if (!told.ok()) spdlog::info("{} is not told: {}", name, told.status().ToString());
-        });
+    jobs->AddNotice(JobId(job.name()),
+                    absl::StrCat("The daemon's database was restored from a backup of ", TimeOf(restoration),
+                                 ": what happened to the job between then and now is not in "
+                                 "this log, and part of it may happen again."),
+                    [name = job.name()](const absl::StatusOr<v1::Job>& told) {
+                      if (!told.ok()) spdlog::info("{} is not told: {}", name, told.status().ToString());
+                    });
   }
 }
 

@@ -8,6 +8,7 @@
 #include "server/daemon/options.h"
 #include "server/jobs/job_machine.h"
 #include "server/store/recovery.h"
+#include "tandem/v1/dataset_service.pb.h"
 
 namespace tandem {
 
@@ -19,9 +20,10 @@ NewestAttempt NewestAttemptIn(const std::string& jobs_folder);
 // others: as StateFolder::Lock and RestoreDatabase.
 absl::StatusOr<std::string> RestoreAsAsked(const DaemonOptions& options);
 
-// Says what was lost: to the log, with the folders of jobs that the restored database does not know, which
-// stay; and to jobs that have not ended.
-void TellOfRestoration(const Restoration& restoration, const std::string& jobs_folder, JobMachine* jobs);
+// Says what was lost: to the log, with the folders of jobs and the uploads that the restored database does
+// not know, which stay; and to jobs that have not ended.
+void TellOfRestoration(const Restoration& restoration, const std::string& jobs_folder,
+                       const std::vector<v1::Upload>& uploads, JobMachine* jobs);
 
 }  // namespace tandem
 

@@ -54,7 +54,7 @@ absl::Status NoSpace(absl::string_view message, absl::string_view reason) {
   return WithReason(absl::ResourceExhaustedError(message), reason);
 }
 
-// When an upload's folder was last written to.
+// When something was last written in an upload's folder; infinite past where there is nothing in it.
 absl::Time LastActive(const std::string& folder) {
   absl::Time last = absl::InfinitePast();
   const auto look = [&](const std::string& path) {
@@ -125,6 +125,11 @@ void Uploads::Sweep() {
 void Uploads::Restore(const std::string& id) {
   absl::StatusOr<std::unique_ptr<UploadFolder>> files = UploadFolder::Open(env_, FolderOf(id));
   if (!files.ok()) {
+    if (options_.restored != absl::InfinitePast() && IsFromBeforeRestoration(LastActive(FolderOf(id)))) {
+      MutexLock lock(&mutex_);
+      unreadable_.push_back(id);
+      return;
+    }
     // Its making or its removal was cut off, or it is of no use to anybody.
     if (absl::IsNotFound(files.status()) || absl::IsDataLoss(files.status()) ||
         absl::IsFailedPrecondition(files.status())) {
@@ -139,6 +144,8 @@ void Uploads::Restore(const std::string& id) {
     entry->bytes_received = entry->declared.bytes_received();
     entry->files = *std::move(files);
     entry->active = absl::ToUnixMicros(LastActive(FolderOf(id)));
+    entry->stays = IsFromBeforeRestoration(
+        absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(entry->declared.create_time())));
   }
   MutexLock lock(&mutex_);
   uploads_.emplace(id, std::move(entry));
@@ -160,8 +167,11 @@ absl::Status Uploads::CheckSpace(int64_t bytes, int64_t files) {
                                 " (its option --upload-limit)"),
                    "UPLOAD_TOO_LARGE");
   }
-  if (static_cast<int>(uploads_.size()) >= options_.most_uploads) {
-    return NoSpace(absl::StrCat("there are ", uploads_.size(),
+  // Those that wait for somebody to look at them are in nobody's way.
+  const auto unfinished = std::count_if(uploads_.begin(), uploads_.end(),
+                                        [](const auto& upload) { return !upload.second->stays; });
+  if (unfinished >= options_.most_uploads) {
+    return NoSpace(absl::StrCat("there are ", unfinished,
                                 " unfinished uploads, which is as many as this "
                                 "daemon keeps; remove one, or wait until one expires"),
                    "TOO_MANY_UPLOADS");
@@ -289,8 +299,10 @@ absl::StatusOr<v1::Upload> Uploads::Progress(const std::string& id, Entry& entry
   if (entry.state != State::kOpen) return NoSuchUpload(id);
   TANDEM_RETURN_IF_ERROR(Sync(entry));
   v1::Upload upload = entry.files->Progress();
-  *upload.mutable_expire_time() =
-      TimeUtil::MicrosecondsToTimestamp(entry.active + absl::ToInt64Microseconds(options_.expiry));
+  if (!entry.stays) {
+    *upload.mutable_expire_time() =
+        TimeUtil::MicrosecondsToTimestamp(entry.active + absl::ToInt64Microseconds(options_.expiry));
+  }
   return upload;
 }
 
@@ -317,6 +329,16 @@ std::vector<v1::Upload> Uploads::List() {
            TimeUtil::TimestampToMicroseconds(b.create_time());
   });
   return uploads;
+}
+
+std::vector<v1::Upload> Uploads::FromBeforeRestoration() {
+  std::vector<v1::Upload> found = List();
+  found.erase(std::remove_if(found.begin(), found.end(),
+                             [](const v1::Upload& upload) { return upload.has_expire_time(); }),
+              found.end());
+  MutexLock lock(&mutex_);
+  for (const std::string& id : unreadable_) found.emplace_back().set_name(absl::StrCat("uploads/", id));
+  return found;
 }
 
 void Uploads::Forget(const std::string& id) {
@@ -436,7 +458,8 @@ void Uploads::RemoveExpired() {
   {
     MutexLock lock(&mutex_);
     for (const auto& [id, entry] : uploads_) {
-      if (entry->active <= oldest || entry->state == State::kGone) stale.emplace(id, entry);
+      const bool is_old = !entry->stays && entry->active <= oldest;
+      if (is_old || entry->state == State::kGone) stale.emplace(id, entry);
     }
   }
   for (const auto& [id, entry] : stale) {

@@ -38,6 +38,9 @@ class Uploads {
     int most_uploads = 100;
     // After which an upload that does not go on is removed.
     absl::Duration expiry = absl::Hours(7 * 24);
+    // When the database was last restored. Of an upload that was begun before, nobody can say whether a set
+    // was made of it: until one is, or somebody deletes it, it stays. Infinite past: never.
+    absl::Time restored = absl::InfinitePast();
     // Free bytes of the disk that holds a folder; null: the system's answer.
     std::function<absl::StatusOr<int64_t>(const std::string& folder)> free_bytes;
   };
@@ -46,7 +49,7 @@ class Uploads {
   class Call;
 
   // Reads what is there. `owned`: the uploads that data sets were made of, by id, with their bytes; of
-  // others, what cannot be read is removed, as is what has expired.
+  // others, what cannot be read is removed, as is what has expired; but nothing from before a restoration.
   static absl::StatusOr<std::unique_ptr<Uploads>> Open(Options options, Env* env, const Clock* clock,
                                                        std::map<std::string, int64_t> owned);
   ~Uploads();
@@ -58,6 +61,9 @@ class Uploads {
   absl::StatusOr<v1::Upload> Create(const v1::Upload& wanted);
   absl::StatusOr<v1::Upload> Get(const std::string& id);
   std::vector<v1::Upload> List();
+  // Those from before the restoration, which do not expire and have no expire_time; of what cannot be read,
+  // and is in no list, only the name.
+  std::vector<v1::Upload> FromBeforeRestoration();
   absl::Status Delete(const std::string& id);
   // Upload.user of one that no data set was made of. NOT_FOUND.
   absl::StatusOr<std::string> OwnerOf(const std::string& id);
@@ -103,6 +109,8 @@ class Uploads {
     std::atomic<State> state = State::kOpen;
     // As it was declared; never changes.
     v1::Upload declared;
+    // Whether it is from before the restoration; never changes.
+    bool stays = false;
   };
 
   Uploads(Options options, Env* env, const Clock* clock);
@@ -117,6 +125,7 @@ class Uploads {
   // Makes durable what came; an upload that turns out to be another than declared is removed.
   absl::Status Sync(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.mutex);
   int64_t NowMicros() const { return absl::ToUnixMicros(clock_->Now()); }
+  bool IsFromBeforeRestoration(absl::Time time) const { return time <= options_.restored; }
   void RemoveFolder(const std::string& id);
   void Forget(const std::string& id);
   std::string FolderOf(const std::string& id) const { return options_.folder + "/" + id; }
@@ -132,6 +141,8 @@ class Uploads {
   std::map<std::string, int64_t> owned_ ABSL_GUARDED_BY(mutex_);
   // Those that are becoming so.
   std::map<std::string, std::shared_ptr<Entry>> claimed_ ABSL_GUARDED_BY(mutex_);
+  // From before the restoration, too.
+  std::vector<std::string> unreadable_ ABSL_GUARDED_BY(mutex_);
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread sweeper_;
 };

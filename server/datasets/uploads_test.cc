@@ -13,6 +13,7 @@ namespace tandem {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 constexpr absl::Duration kExpiry = absl::Hours(24);
 
@@ -20,7 +21,7 @@ class UploadsTest : public ::testing::Test {
  protected:
   UploadsTest() { Open({}); }
 
-  void Open(std::map<std::string, int64_t> owned) {
+  void Open(std::map<std::string, int64_t> owned, absl::Time restored = absl::InfinitePast()) {
     uploads_.reset();
     Uploads::Options options;
     options.folder = folder_.path() + "/uploads";
@@ -29,6 +30,7 @@ class UploadsTest : public ::testing::Test {
     options.least_free = 100;
     options.most_uploads = 3;
     options.expiry = kExpiry;
+    options.restored = restored;
     options.free_bytes = [this](const std::string&) { return free_; };
     auto opened = Uploads::Open(std::move(options), Env::Real(), &clock_, std::move(owned));
     ASSERT_TRUE(opened.ok()) << opened.status();
@@ -150,6 +152,58 @@ TEST_F(UploadsTest, StaleOnesExpire) {
   Open({{Id(owned), owned.bytes()}});
   EXPECT_TRUE(Exists(owned));
   EXPECT_FALSE(Exists(other));
+}
+
+// The rows of the sets that were made of uploads since the backup are lost: what no row knows may be a set's.
+TEST_F(UploadsTest, WhatIsFromBeforeARestorationStays) {
+  const SampleUpload one = SampleUpload::OneFile("a", "1");
+  const v1::Upload set = Made(one);
+  ASSERT_TRUE(Send(one, set).ok());
+  ASSERT_TRUE(uploads_->Claim(Id(set)).ok());
+  const v1::Upload known = Made(sample_);
+  ASSERT_TRUE(Send(sample_, known).ok());
+  const v1::Upload begun = Made(SampleUpload::OneFile("b", "2"));
+  const std::string broken = folder_.path() + "/uploads/0123456789abcdef";
+  std::filesystem::create_directories(broken + "/files");
+  std::ofstream(broken + "/files/precious") << "1";
+
+  clock_.Advance(absl::Minutes(1));
+  const absl::Time restored = clock_.Now();
+  clock_.Advance(kExpiry * 10);
+  Open({{Id(known), known.bytes()}}, restored);
+  EXPECT_TRUE(Exists(set));
+  EXPECT_TRUE(Exists(known));
+  EXPECT_TRUE(Exists(begun));
+  EXPECT_TRUE(std::filesystem::exists(broken + "/files/precious"));
+  std::vector<std::string> names;
+  for (const v1::Upload& upload : uploads_->FromBeforeRestoration()) {
+    EXPECT_FALSE(upload.has_expire_time());
+    names.push_back(upload.name());
+  }
+  EXPECT_THAT(names, UnorderedElementsAre(set.name(), begun.name(), "uploads/0123456789abcdef"));
+  EXPECT_EQ(uploads_->List().size(), 2);
+
+  // What comes after expires as ever, and has as much room as ever.
+  std::vector<v1::Upload> later;
+  for (const char* name : {"1", "2", "3"}) {
+    later.push_back(Made(SampleUpload::OneFile(name, "later")));
+    EXPECT_TRUE(later.back().has_expire_time());
+  }
+  EXPECT_EQ(GetReason(Refused(1)), "TOO_MANY_UPLOADS");
+  clock_.Advance(kExpiry * 2);
+  uploads_->RemoveExpired();
+  for (const v1::Upload& upload : later) EXPECT_FALSE(Exists(upload));
+  EXPECT_TRUE(Exists(set));
+  EXPECT_EQ(uploads_->FromBeforeRestoration().size(), 3);
+
+  // It is registered again without being sent again, or deleted by hand; and may wait through restarts.
+  Open({{Id(known), known.bytes()}}, restored);
+  EXPECT_EQ(Made(one).name(), set.name());
+  EXPECT_EQ(Made(one).files_received(), 1);
+  ASSERT_TRUE(uploads_->Claim(Id(set)).ok());
+  EXPECT_TRUE(uploads_->Delete(Id(begun)).ok());
+  EXPECT_FALSE(Exists(begun));
+  EXPECT_EQ(uploads_->FromBeforeRestoration().size(), 1);
 }
 
 TEST_F(UploadsTest, ANewCallTakesOver) {

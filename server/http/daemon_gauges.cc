@@ -17,6 +17,9 @@ void AddDaemonGauges(const DaemonGauges& gauges, Metrics* metrics) {
   metrics->AddGauge("tandem_cache_bytes", "What fetched data takes in the state folder.", gauges.cache_bytes);
   metrics->AddGauge("tandem_upload_bytes", "What uploaded data takes, or will, in the state folder.",
                     gauges.upload_bytes);
+  metrics->AddGauge("tandem_newest_backup_age_seconds",
+                    "Since the newest backup of the database was begun; infinite where there is none.",
+                    [age = gauges.backup_age] { return absl::ToDoubleSeconds(age()); });
   const auto add_disk = [&](const char* name, const char* help, auto blocks) {
     metrics->AddGauge(name, help, [folder = gauges.state_folder, blocks] {
       struct statvfs disk = {};

@@ -14,6 +14,8 @@ struct DaemonGauges {
   std::function<bool()> ready;
   std::function<double()> cache_bytes;
   std::function<double()> upload_bytes;
+  // Infinite where there is no backup.
+  std::function<absl::Duration()> backup_age;
   std::string state_folder;
   // Until when the TLS certificate is valid, or infinitely far where that cannot be read; null: there is
   // none.

@@ -250,6 +250,7 @@ TEST_F(MetricsTest, AllThatIsExportedIsInTheTableAndTheOtherWayRound) {
   DaemonGauges gauges;
   gauges.ready = [] { return true; };
   gauges.cache_bytes = gauges.upload_bytes = [] { return 7.0; };
+  gauges.backup_age = [] { return absl::Hours(2); };
   gauges.state_folder = "/";
   gauges.certificate_expiry = [] { return absl::FromUnixSeconds(2000000000); };
   AddDaemonGauges(gauges, &metrics_);
@@ -264,6 +265,7 @@ TEST_F(MetricsTest, AllThatIsExportedIsInTheTableAndTheOtherWayRound) {
   EXPECT_THAT(page, HasSubstr("tandem_device_state{device=\"gpu:0\",state=\"active\"} 0\n"));
   EXPECT_THAT(page, HasSubstr("tandem_gpu_utilization_ratio{device=\"gpu:0\"} 0.5\n"));
   EXPECT_THAT(page, HasSubstr("tandem_ready 1\n"));
+  EXPECT_THAT(page, HasSubstr("tandem_newest_backup_age_seconds 7200\n"));
   EXPECT_THAT(page, HasSubstr("tandem_build_info{cuda=\"13\",version=\""));
   EXPECT_THAT(page, HasSubstr("tandem_tls_certificate_expiry_timestamp_seconds 2000000000\n"));
   // Prometheus' conventions: a counter's name says that it is one, and nothing else's does.

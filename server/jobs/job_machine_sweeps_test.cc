@@ -82,7 +82,7 @@ TEST_F(JobMachineSweepsTest, ARepeatedRequestGivesTheSameSweep) {
 TEST_F(JobMachineSweepsTest, OverTheQuotaNothingIsMade) {
   const auto refused = Create(3, "", /*max_queued_jobs=*/2);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(refused.status().message(), HasSubstr("this would add 3"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("this would add 3: make it smaller"));
   EXPECT_TRUE(jobs_.machine().NonTerminalJobs()->empty());
   EXPECT_TRUE(jobs_.machine().ListSweeps(0, 10)->sweeps.empty());
   EXPECT_TRUE(Create(2, "", /*max_queued_jobs=*/2).ok());

@@ -1,5 +1,7 @@
 #include "server/jobs/new_job.h"
 
+#include <utility>
+
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
@@ -26,13 +28,17 @@ absl::Status CheckQueuedJobs(Transaction* transaction, const std::string& user, 
   if (most <= 0) return absl::OkStatus();
   TANDEM_ASSIGN_OR_RETURN(const int queued, transaction->CountJobs(user, v1::JOB_STATE_QUEUED));
   if (queued + added <= most) return absl::OkStatus();
-  return WithRetryDelay(
-      WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                     "\"", user, "\" has ", queued, " queued jobs, and the quota is ", most,
-                     added > 1 ? absl::StrCat("; this would add ", added) : "",
-                     ": wait until some have started, cancel some, or ask an administrator for more")),
-                 "QUOTA_EXCEEDED"),
-      kQueueDelay);
+  // Several are a sweep's.
+  const absl::string_view what_to_do =
+      added > most ? "make it smaller, or ask an administrator for more"
+                   : "wait until some have started, cancel some, or ask an administrator for more";
+  absl::Status refused = WithReason(
+      absl::ResourceExhaustedError(absl::StrCat(
+          added > 1 ? "sweep: " : "", "\"", user, "\" has ", queued, " queued jobs, and the quota is ", most,
+          " (--user-max-queued-jobs, or the token's max_queued_jobs)",
+          added > 1 ? absl::StrCat("; this would add ", added) : "", ": ", what_to_do)),
+      "QUOTA_EXCEEDED");
+  return added > most ? refused : WithRetryDelay(std::move(refused), kQueueDelay);
 }
 
 }  // namespace tandem

@@ -12,7 +12,7 @@ int64_t ActiveStreams::Add(std::weak_ptr<Stream> stream, const Caller& caller) {
     MutexLock lock(&mutex_);
     number = next_number_++;
     ended = ended_;
-    if (!ended.has_value()) streams_[number] = {stream, caller};
+    if (!ended.has_value()) streams_[number] = {.stream = stream, .caller = caller};
   }
   if (ended.has_value()) {
     if (const std::shared_ptr<Stream> open = stream.lock()) open->End(*ended);
@@ -41,15 +41,26 @@ void ActiveStreams::EndAll(const absl::Status& status) {
 }
 
 void ActiveStreams::EndWhere(const std::function<absl::Status(const Caller&)>& check) {
-  std::vector<Open> all;
+  std::vector<std::pair<int64_t, Open>> all;
   {
     MutexLock lock(&mutex_);
-    for (const auto& [number, one] : streams_) all.push_back(one);
+    all.assign(streams_.begin(), streams_.end());
   }
-  for (const Open& one : all) {
+  for (const auto& [number, one] : all) {
+    const std::shared_ptr<Stream> open = one.stream.lock();
+    if (open == nullptr) continue;
+    if (one.is_ending) {
+      open->Cut();
+      continue;
+    }
     const absl::Status status = check(one.caller);
     if (status.ok()) continue;
-    if (const std::shared_ptr<Stream> open = one.stream.lock()) open->End(status);
+    {
+      MutexLock lock(&mutex_);
+      const auto still = streams_.find(number);
+      if (still != streams_.end()) still->second.is_ending = true;
+    }
+    open->End(status);
   }
 }
 

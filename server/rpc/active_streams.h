@@ -23,6 +23,9 @@ class ActiveStreams {
     virtual ~Stream() = default;
     // Ends the stream with this status as soon as it can; no effect where it has ended.
     virtual void End(const absl::Status& status) = 0;
+    // Ends it now, whatever its client has not yet read: it is told CANCELLED where it has not heard of End.
+    // No effect where it has ended.
+    virtual void Cut() = 0;
   };
 
   // Returns a number for Remove. After EndAll the stream is ended at once.
@@ -30,8 +33,9 @@ class ActiveStreams {
   void Remove(int64_t number);
   // Ends all streams, present and later. The first call decides on the status.
   void EndAll(const absl::Status& status);
-  // Ends the streams of those callers for whom `check` gives an error, with that error. `check` is called
-  // once for each stream.
+  // Ends the streams of those callers for whom `check` gives an error, with that error, and cuts off those
+  // that an earlier call has ended and that are still there: their clients do not read. `check` is called
+  // once for each of the others.
   void EndWhere(const std::function<absl::Status(const Caller&)>& check);
   // Waits until no stream is open, but no longer than `timeout`.
   void AwaitNone(absl::Duration timeout);
@@ -40,6 +44,8 @@ class ActiveStreams {
   struct Open {
     std::weak_ptr<Stream> stream;
     Caller caller;
+    // EndWhere has ended it.
+    bool is_ending = false;
   };
 
   bool IsEmpty() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return streams_.empty(); }

@@ -90,7 +90,8 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
                       public ActiveStreams::Stream,
                       public std::enable_shared_from_this<StreamReactor<Response>> {
  public:
-  StreamReactor(CallLog log, ActiveStreams* streams) : log_(std::move(log)), streams_(streams) {}
+  StreamReactor(CallLog log, ActiveStreams* streams, grpc::CallbackServerContext* context)
+      : log_(std::move(log)), streams_(streams), context_(context) {}
 
   // Keeps the caller's place among its open streams until the call is done. Before Start.
   void Hold(std::unique_ptr<CallLimits::Stream> place) { place_ = std::move(place); }
@@ -121,6 +122,12 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
     if (finish) FinishOnce(status);
   }
 
+  void Cut() override {
+    MutexLock lock(&mutex_);
+    // gRPC keeps the context until OnDone has returned; what TryCancel sets off comes on other threads.
+    if (!done_) context_->TryCancel();
+  }
+
   void OnCancel() override { End(absl::CancelledError("the client went away")); }
 
   void OnWriteDone(bool ok) override {
@@ -144,6 +151,7 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
     int64_t responses;
     {
       MutexLock lock(&mutex_);
+      done_ = true;
       status = end_.value_or(absl::OkStatus());
       responses = responses_;
     }
@@ -192,6 +200,7 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
 
   const CallLog log_;
   ActiveStreams* const streams_;
+  grpc::CallbackServerContext* const context_;
   std::unique_ptr<ResponseSource<Response>> source_;  // Set before the first callback.
   std::unique_ptr<CallLimits::Stream> place_;         // Likewise.
   int64_t number_ = 0;
@@ -201,6 +210,7 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
   Mutex mutex_;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t responses_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
@@ -214,7 +224,7 @@ grpc::ServerWriteReactor<Response>* ServeStream(const RpcContext& rpc, ActiveStr
   CallLog log = internal::StartCall(rpc, method, context, *request);
   std::unique_ptr<CallLimits::Stream> place;
   const absl::StatusOr<Caller> caller = AdmitStream(rpc, method, *context, &log, &place);
-  auto reactor = std::make_shared<StreamReactor<Response>>(std::move(log), streams);
+  auto reactor = std::make_shared<StreamReactor<Response>>(std::move(log), streams, context);
   reactor->Hold(std::move(place));
   if (caller.ok()) {
     reactor->Start(handler(*request), *caller);

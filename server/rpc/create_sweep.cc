@@ -15,6 +15,7 @@
 #include "server/rpc/job_request.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
+#include "server/rpc/quota_checks.h"
 #include "server/sweeps/expansion.h"
 #include "server/sweeps/results.h"
 
@@ -151,6 +152,11 @@ void Finish(const std::shared_ptr<Making>& making) {
     making->reply(std::move(status));
     return;
   }
+  if (absl::Status status = CheckQueueLength(*making->context, static_cast<int64_t>(jobs->size()));
+      !status.ok()) {
+    making->reply(std::move(status));
+    return;
+  }
   sweep.submitted = wanted;
   sweep.request_id = making->request->request_id();
   sweep.jobs = *std::move(jobs);
@@ -217,6 +223,12 @@ void Create(std::shared_ptr<Making> making) {
   absl::StatusOr<std::vector<SweepJob>> jobs = ExpandSweep(request.sweep());
   if (!jobs.ok()) {
     making->reply(jobs.status());
+    return;
+  }
+  // All of them wait from the beginning, whatever its max_running. Before data is fetched for nothing.
+  if (absl::Status status = CheckQueueLength(*making->context, static_cast<int64_t>(jobs->size()));
+      !status.ok()) {
+    making->reply(std::move(status));
     return;
   }
   making->jobs = *std::move(jobs);

@@ -1,9 +1,15 @@
 // What a user, and all of them together, may have of the daemon: LIMITS.md.
 
 #include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,6 +22,7 @@ namespace tandem {
 namespace {
 
 using grpc::StatusCode;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 template <typename Detail>
@@ -90,10 +97,105 @@ TEST_F(LimitsTest, TheDisksUse) {
   EXPECT_EQ(CreateAs(token, &job).error_code(), StatusCode::RESOURCE_EXHAUSTED);
 }
 
+TEST_F(LimitsTest, TwoUploadsAtOnceDoNotBothTakeTheRestOfTheDisk) {
+  const std::string token = MakeToken("ann");
+  quota_.max_disk_bytes = 1'000'000;
+  for (int round = 0; round < 50; ++round) {
+    std::vector<v1::Upload> uploads(4);
+    std::vector<std::thread> calls;
+    std::atomic<int> made = 0;
+    for (size_t i = 0; i < uploads.size(); ++i) {
+      calls.emplace_back([&, i] {
+        if (UploadAs(token, 600'000 + static_cast<int64_t>(i), &uploads[i]).ok()) ++made;
+      });
+    }
+    for (std::thread& call : calls) call.join();
+    ASSERT_EQ(made, 1) << "in round " << round;
+    for (const v1::Upload& upload : uploads) {
+      if (upload.name().empty()) continue;
+      v1::DeleteUploadRequest request;
+      request.set_name(upload.name());
+      google::protobuf::Empty empty;
+      ASSERT_TRUE(dataset_stub_->DeleteUpload(Context(token).get(), request, &empty).ok());
+    }
+  }
+}
+
 class QueueLimitTest : public LimitsTest {
  protected:
   QueueLimitTest() : LimitsTest(/*max_queued_jobs=*/2) {}
+
+  grpc::Status SweepOf(int jobs, bool validate_only = false) {
+    v1::CreateSweepRequest request;
+    request.set_validate_only(validate_only);
+    v1::Sweep& sweep = *request.mutable_sweep();
+    sweep.mutable_base()->set_name("small");
+    sweep.set_max_running(1);
+    sweep.add_grid()->set_field("training.epochs");
+    for (int i = 1; i <= jobs; ++i) sweep.mutable_grid(0)->add_values()->set_number_value(i);
+    v1::Sweep made;
+    return sweep_stub_->CreateSweep(Context().get(), request, &made);
+  }
+  // The scheduler's own knowledge follows the store's by a moment.
+  void AwaitQueued(int64_t jobs) {
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
+    while (scheduler_->queued_jobs() != jobs && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(5));
+    ASSERT_EQ(scheduler_->queued_jobs(), jobs);
+  }
 };
+
+TEST_F(QueueLimitTest, ASweepCountsWithAllOfItsJobs) {
+  grpc::Status refused = SweepOf(3);
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(refused), "QUEUE_FULL");
+  EXPECT_THAT(refused.error_message(), HasSubstr("sweep: has 3 jobs, and of the 2 that"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("--max-queued-jobs"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("make it smaller"));
+  EXPECT_FALSE(SaysWhenToComeAgain(refused)) << "it never fits";
+  EXPECT_TRUE(jobs_->NonTerminalJobs()->empty());
+
+  for (int i = 0; i < 2; ++i) workers_.AwaitStarted(Id(Create("runs")));
+  Create("waits");
+  AwaitQueued(1);
+  for (const bool validate_only : {true, false}) {
+    refused = SweepOf(2, validate_only);
+    EXPECT_EQ(ReasonOf(refused), "QUEUE_FULL");
+    EXPECT_THAT(refused.error_message(), HasSubstr("or try again later"));
+    EXPECT_TRUE(SaysWhenToComeAgain(refused));
+  }
+  const grpc::Status made = SweepOf(1);
+  EXPECT_TRUE(made.ok()) << made.error_message();
+}
+
+TEST_F(QueueLimitTest, AJobThatIsResumedCountsAsANewOne) {
+  for (int i = 0; i < 2; ++i) workers_.AwaitStarted(Id(Create("runs")));
+  const std::string rests = Create("rests");
+  v1::PauseJobRequest pause;
+  pause.set_name(rests);
+  v1::Job job;
+  ASSERT_TRUE(stub_->PauseJob(Context().get(), pause, &job).ok());
+  EXPECT_EQ(job.state(), v1::JOB_STATE_PAUSED);
+  AwaitQueued(0);
+  const std::string waits = Create("waits");
+  Create("waits");
+  AwaitQueued(2);
+  v1::ResumeJobRequest resume;
+  resume.set_name(rests);
+  const grpc::Status refused = stub_->ResumeJob(Context().get(), resume, &job);
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonOf(refused), "QUEUE_FULL");
+  EXPECT_TRUE(SaysWhenToComeAgain(refused));
+  EXPECT_EQ(jobs_->Get(Id(rests))->state(), v1::JOB_STATE_PAUSED);
+  // One that waits already takes no more room.
+  resume.set_name(waits);
+  EXPECT_TRUE(stub_->ResumeJob(Context().get(), resume, &job).ok());
+  v1::CancelJobRequest cancel;
+  cancel.set_name(waits);
+  ASSERT_TRUE(stub_->CancelJob(Context().get(), cancel, &job).ok());
+  AwaitQueued(1);
+  resume.set_name(rests);
+  EXPECT_TRUE(stub_->ResumeJob(Context().get(), resume, &job).ok());
+}
 
 TEST_F(QueueLimitTest, TheQueuesLength) {
   // Two devices: two jobs run, and two wait.
@@ -172,6 +274,51 @@ TEST_F(LimitsTest, StreamsThatAreOpen) {
   EXPECT_EQ(status.error_code(), StatusCode::CANCELLED);
   second->TryCancel();
   admins->TryCancel();
+}
+
+TEST_F(LimitsTest, WithoutATokenNobodyKeepsAPlaceByNotReading) {
+  const std::string token = MakeToken("ann");
+  quota_.max_streams = 1;
+  const std::string job = Create("watched");
+  workers_.AwaitStarted(Id(job));
+  // Far more than a client takes that does not read.
+  std::vector<internal::v1::WorkerEvent> events = {Started(1)};
+  for (int64_t sequence = 2; sequence <= 2000; ++sequence) {
+    events.emplace_back().set_worker_sequence(sequence);
+    events.back().mutable_notice()->set_message(std::string(1000, 'x'));
+  }
+  Report(job, std::move(events));
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // Its window does not grow.
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  const auto stub = v1::JobService::NewStub(grpc::CreateCustomChannel(
+      server_->address().ToString(), grpc::InsecureChannelCredentials(), arguments));
+  auto context = Context(token);
+  context->set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(5));
+  v1::WatchJobRequest request;
+  request.set_name(job);
+  auto reader = stub->WatchJob(context.get(), request);
+  reader->WaitForInitialMetadata();
+  EXPECT_FALSE(limits_->Open("ann").ok());
+  v1::RevokeTokenRequest revoke;
+  revoke.set_name("tokens/ann");
+  v1::Token revoked;
+  ASSERT_TRUE(daemon_stub_->RevokeToken(Context().get(), revoke, &revoked).ok());
+  // Nothing is read, and still the call ends, for the reason that it has.
+  const std::string ended = "WatchJob UNAUTHENTICATED stream";
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  const auto has_ended = [&] {
+    const std::vector<std::string> calls = Calls();
+    return std::find(calls.begin(), calls.end(), ended) != calls.end();
+  };
+  while (!has_ended() && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_TRUE(has_ended());
+  EXPECT_TRUE(limits_->Open("ann").ok()) << "its place is free";
+  v1::JobEvent event;
+  while (reader->Read(&event)) {
+  }
+  EXPECT_THAT(reader->Finish().error_code(), AnyOf(StatusCode::CANCELLED, StatusCode::UNAUTHENTICATED));
 }
 
 }  // namespace

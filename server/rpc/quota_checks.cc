@@ -1,5 +1,7 @@
 #include "server/rpc/quota_checks.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
@@ -33,16 +35,19 @@ absl::Status CheckDiskUse(const RpcContext& context, const std::string& user, in
       "DISK_QUOTA_EXCEEDED");
 }
 
-absl::Status CheckQueueLength(const RpcContext& context) {
-  if (context.max_queued_jobs <= 0 || context.scheduler->queued_jobs() < context.max_queued_jobs) {
-    return absl::OkStatus();
-  }
-  return WithRetryDelay(
-      WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                     "the daemon's queue has ", context.max_queued_jobs,
-                     " jobs, which is as many as it keeps (--max-queued-jobs): try again later")),
-                 "QUEUE_FULL"),
-      kQueueDelay);
+absl::Status CheckQueueLength(const RpcContext& context, int64_t added) {
+  const int64_t most = context.max_queued_jobs;
+  if (most <= 0) return absl::OkStatus();
+  const int64_t queued = context.scheduler->queued_jobs();
+  if (queued + added <= most) return absl::OkStatus();
+  const std::string message =
+      added > 1 ? absl::StrCat("sweep: has ", added, " jobs, and of the ", most,
+                               " that the daemon's queue keeps (--max-queued-jobs) there are ", queued,
+                               " already: make it smaller", added <= most ? ", or try again later" : "")
+                : absl::StrCat("the daemon's queue has ", queued, " jobs, and it keeps ", most,
+                               " (--max-queued-jobs): try again later");
+  absl::Status full = WithReason(absl::ResourceExhaustedError(message), "QUEUE_FULL");
+  return added <= most ? WithRetryDelay(std::move(full), kQueueDelay) : full;
 }
 
 }  // namespace tandem::rpc

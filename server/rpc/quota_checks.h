@@ -15,8 +15,10 @@ namespace tandem::rpc {
 // with so many bytes more.
 absl::Status CheckDiskUse(const RpcContext& context, const std::string& user, int64_t added = 0);
 
-// RESOURCE_EXHAUSTED, with a retry delay, where as many jobs wait as the daemon keeps.
-absl::Status CheckQueueLength(const RpcContext& context);
+// RESOURCE_EXHAUSTED where more jobs would wait than the daemon keeps with so many more, which are a sweep's
+// where they are several; with a retry delay where that may change by waiting. Of jobs that begin to wait at
+// the same time each is counted a moment later.
+absl::Status CheckQueueLength(const RpcContext& context, int64_t added = 1);
 
 }  // namespace tandem::rpc
 

@@ -39,6 +39,11 @@ void Resume(const RpcContext& context, const Caller& caller, const std::string& 
     });
   };
   if (job->state() == v1::JOB_STATE_PAUSED || job->state() == v1::JOB_STATE_FAILED) {
+    // It begins to wait again.
+    if (absl::Status status = CheckQueueLength(context); !status.ok()) {
+      resume(std::move(status));
+      return;
+    }
     // The cache may have made room since.
     WithLocalData(context, job->spec().dataset(), "spec.dataset", kFetchWait, std::move(resume));
   } else {

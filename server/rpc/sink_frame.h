@@ -22,8 +22,8 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
                     public ActiveStreams::Stream,
                     public std::enable_shared_from_this<SinkReactor<Request, Response>> {
  public:
-  SinkReactor(CallLog log, ActiveStreams* streams, Response* response)
-      : log_(std::move(log)), streams_(streams), response_(response) {}
+  SinkReactor(CallLog log, ActiveStreams* streams, grpc::CallbackServerContext* context, Response* response)
+      : log_(std::move(log)), streams_(streams), context_(context), response_(response) {}
 
   // Keeps the caller's place among its open streams until the call is done. Before Start.
   void Hold(std::unique_ptr<CallLimits::Stream> place) { place_ = std::move(place); }
@@ -51,6 +51,12 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
     }
     sink_->Abandon();
     FinishOnce(status);
+  }
+
+  void Cut() override {
+    MutexLock lock(&mutex_);
+    // gRPC keeps the context until OnDone has returned; what TryCancel sets off comes on other threads.
+    if (!done_) context_->TryCancel();
   }
 
   void OnCancel() override { End(absl::CancelledError("the client went away")); }
@@ -81,6 +87,7 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
     int64_t requests;
     {
       MutexLock lock(&mutex_);
+      done_ = true;
       status = end_.value_or(absl::OkStatus());
       requests = requests_;
     }
@@ -119,6 +126,7 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
 
   CallLog log_;
   ActiveStreams* const streams_;
+  grpc::CallbackServerContext* const context_;
   Response* const response_;
   std::unique_ptr<RequestSink<Request, Response>> sink_;  // Set before the first callback.
   std::unique_ptr<CallLimits::Stream> place_;             // Likewise.
@@ -129,6 +137,7 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
   Mutex mutex_;
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t requests_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
@@ -141,7 +150,7 @@ grpc::ServerReadReactor<Request>* ServeSink(const RpcContext& rpc, ActiveStreams
   CallLog log = internal::StartCall(rpc, method, context, Request());
   std::unique_ptr<CallLimits::Stream> place;
   const absl::StatusOr<Caller> caller = AdmitStream(rpc, method, *context, &log, &place);
-  auto reactor = std::make_shared<SinkReactor<Request, Response>>(std::move(log), streams, response);
+  auto reactor = std::make_shared<SinkReactor<Request, Response>>(std::move(log), streams, context, response);
   reactor->Hold(std::move(place));
   reactor->Start(caller.ok() ? handler(*caller) : nullptr, caller);
   return reactor.get();

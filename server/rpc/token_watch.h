@@ -11,7 +11,8 @@
 namespace tandem {
 
 // Ends open streams whose callers' tokens were revoked or have expired since they began: other calls are
-// short, and are asked once. Has a thread of its own.
+// short, and are asked once. One whose client has not read its end by the next look is cut off, so that
+// nobody keeps a place without a token. Has a thread of its own.
 class TokenWatch {
  public:
   // Asks of each stream every `interval`. Both pointers outlive it.

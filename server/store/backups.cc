@@ -6,10 +6,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -28,6 +30,10 @@ constexpr char kEnding[] = ".db";
 constexpr char kTemporary[] = ".db.tmp";
 constexpr char kChecksum[] = ".sha256";
 constexpr char kAutomatic[] = "-auto";
+constexpr char kMigration[] = "-schema";
+// Hexadecimal digits that tell contents of the database apart.
+constexpr size_t kContentDigits = 12;
+constexpr size_t kPiece = size_t{1} << 20;
 
 // The time that an id says; infinite where it is none.
 absl::Time TimeOf(absl::string_view id) {
@@ -43,7 +49,7 @@ v1::Backup Describe(const std::string& id, const std::string& path) {
   backup.set_name(absl::StrCat("backups/", id));
   backup.set_path(path);
   backup.mutable_create_time()->set_seconds(absl::ToUnixSeconds(TimeOf(id)));
-  backup.set_automatic(absl::StrContains(id, kAutomatic));
+  backup.set_automatic(absl::StrContains(id, kAutomatic) || absl::StrContains(id, kMigration));
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (!error) backup.set_size_bytes(static_cast<int64_t>(size));
@@ -53,9 +59,50 @@ v1::Backup Describe(const std::string& id, const std::string& path) {
   return backup;
 }
 
+// As Sha256OfFile.
+absl::StatusOr<std::string> Sha256Unless(const Interruption& interruption, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string piece(kPiece, '\0');
+  Sha256 sum;
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0) {
+    sum.Add(absl::string_view(piece).substr(0, file.gcount()));
+    if (interruption.requested()) return absl::CancelledError(absl::StrCat("reading ", path, " was stopped"));
+  }
+  if (!file.eof()) return absl::InternalError(absl::StrCat("cannot read ", path));
+  return sum.Finish();
+}
+
+// Differs where the content of a database does that nobody has open.
+absl::StatusOr<std::string> ContentOf(const std::string& path) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string sum, Sha256OfFile(path));
+  const std::string log = path + "-wal";
+  std::error_code error;
+  if (!std::filesystem::exists(log, error)) return sum.substr(0, kContentDigits);
+  TANDEM_ASSIGN_OR_RETURN(const std::string log_sum, Sha256OfFile(log));
+  TANDEM_ASSIGN_OR_RETURN(const std::string both, Sha256Of(sum + log_sum));
+  return both.substr(0, kContentDigits);
+}
+
 }  // namespace
 
-absl::StatusOr<v1::Backup> Backups::Create(bool automatic) {
+absl::StatusOr<v1::Backup> Backups::Create(bool automatic) { return Make(automatic ? kAutomatic : ""); }
+
+absl::StatusOr<v1::Backup> Backups::CreateBeforeMigration(int64_t version) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string content, ContentOf(options_.database_path));
+  const std::string step = absl::StrCat(kMigration, version, "-");
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Backup> earlier, List());
+  for (const v1::Backup& backup : earlier) {
+    if (absl::StrContains(backup.name(), step + content) && Verify(backup).ok()) return backup;
+  }
+  absl::StatusOr<v1::Backup> made = Make(step + content);
+  if (!made.ok()) return made;
+  for (const v1::Backup& backup : earlier) {
+    if (absl::StrContains(backup.name(), step)) Remove(backup);
+  }
+  return made;
+}
+
+absl::StatusOr<v1::Backup> Backups::Make(const std::string& kind) {
   if (making_.exchange(true)) {
     return absl::AbortedError("another backup is being made; list them when it is done, or try again");
   }
@@ -64,40 +111,52 @@ absl::StatusOr<v1::Backup> Backups::Create(bool automatic) {
       return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", options_.folder));
     }
     const absl::Time now = options_.clock->Now();
-    const std::string first =
-        absl::StrCat(absl::FormatTime(kTimeFormat, now, absl::UTCTimeZone()), automatic ? kAutomatic : "");
+    const std::string first = absl::StrCat(absl::FormatTime(kTimeFormat, now, absl::UTCTimeZone()), kind);
     std::string id = first;
     std::error_code error;
     for (int i = 2; std::filesystem::exists(PathOf(id), error); ++i) id = absl::StrCat(first, "-", i);
-    return Copy(id, now, automatic);
+    return Copy(id, now);
   }();
   if (made.ok()) RemoveOldOnes();
   making_ = false;
+  if (options_.on_damage != nullptr && IsDamage(made.status())) options_.on_damage(made.status());
   return made;
 }
 
-absl::StatusOr<v1::Backup> Backups::Copy(const std::string& id, absl::Time now, bool automatic) {
+absl::StatusOr<std::string> Backups::CopyTo(const std::string& temporary) {
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
+                          Connection::Open(options_.database_path, Connection::Access::kReadWrite));
+  connection->StopWhen(interruption_.flag());
+  // In one read transaction: writers go on meanwhile.
+  TANDEM_RETURN_IF_ERROR(WithoutExceptions("copy the database", [&]() -> absl::Status {
+    Query(connection.get(), "VACUUM INTO ?").Text(temporary).Run();
+    return absl::OkStatus();
+  }));
+  TANDEM_ASSIGN_OR_RETURN(const int64_t version, connection->QueryInt("PRAGMA user_version"));
+  if (options_.on_copied != nullptr) options_.on_copied(temporary);
+  const absl::StatusOr<int64_t> copied = CheckDatabase(temporary, CheckDepth::kWhole, &interruption_);
+  if (absl::IsDataLoss(copied.status())) {
+    // Copied as it was, or on its way.
+    TANDEM_RETURN_IF_ERROR(CheckDatabaseInUse(connection.get(), interruption_));
+    return absl::DataLossError(
+        absl::StrCat("the database is whole, but its copy is not: ", copied.status().message()));
+  }
+  TANDEM_RETURN_IF_ERROR(copied.status());
+  if (*copied != version) {
+    return absl::DataLossError(absl::StrCat("the copy ", temporary, " is not what was copied"));
+  }
+  return Sha256Unless(interruption_, temporary);
+}
+
+absl::StatusOr<v1::Backup> Backups::Copy(const std::string& id, absl::Time now) {
   const std::string path = PathOf(id);
   const std::string temporary = absl::StrCat(options_.folder, "/", id, kTemporary);
   RandomAccessEnv* const env = RandomAccessEnv::Real();
   const absl::StatusOr<std::string> sum = [&]() -> absl::StatusOr<std::string> {
-    TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
-                            Connection::Open(options_.database_path, Connection::Access::kReadWrite));
-    connection->StopWhen(&stopping_);
-    // In one read transaction: writers go on meanwhile.
-    TANDEM_RETURN_IF_ERROR(WithoutExceptions("copy the database", [&]() -> absl::Status {
-      Query(connection.get(), "VACUUM INTO ?").Text(temporary).Run();
-      return absl::OkStatus();
-    }));
-    TANDEM_ASSIGN_OR_RETURN(const int64_t version, connection->QueryInt("PRAGMA user_version"));
-    TANDEM_ASSIGN_OR_RETURN(const int64_t copied, CheckDatabase(temporary, CheckDepth::kWhole));
-    if (copied != version) {
-      return absl::DataLossError(absl::StrCat("the copy ", temporary, " is not what was copied"));
-    }
+    TANDEM_ASSIGN_OR_RETURN(std::string sum, CopyTo(temporary));
     TANDEM_ASSIGN_OR_RETURN(const auto file,
                             env->OpenRandomAccess(temporary, RandomAccessEnv::Open::kExisting));
     TANDEM_RETURN_IF_ERROR(file->Sync());
-    TANDEM_ASSIGN_OR_RETURN(std::string sum, Sha256OfFile(temporary));
     // Before the copy has its name: without its checksum it is not trusted.
     TANDEM_RETURN_IF_ERROR(WriteFileAtomically(env, path + kChecksum, [&](WritableFile& file) {
       return file.Append(absl::StrCat(sum, "  ", id, kEnding, "\n"));
@@ -110,12 +169,20 @@ absl::StatusOr<v1::Backup> Backups::Copy(const std::string& id, absl::Time now, 
     for (const std::string& left : {temporary, temporary + "-journal", path + kChecksum}) {
       env->RemoveFile(left).IgnoreError();
     }
-    return absl::Status(sum.status().code(), absl::StrCat("no backup was made: ", sum.status().message()));
+    absl::Status failed(sum.status().code(), absl::StrCat("no backup was made: ", sum.status().message()));
+    // Whether it is for the damage of the database.
+    sum.status().ForEachPayload(
+        [&](absl::string_view type, const absl::Cord& payload) { failed.SetPayload(type, payload); });
+    return failed;
   }
   v1::Backup backup = Describe(id, path);
   backup.mutable_create_time()->set_seconds(absl::ToUnixSeconds(now));
-  backup.set_automatic(automatic);
   return backup;
+}
+
+void Backups::Remove(const v1::Backup& backup) {
+  Env::Real()->RemoveFile(backup.path()).IgnoreError();
+  Env::Real()->RemoveFile(backup.path() + kChecksum).IgnoreError();
 }
 
 void Backups::RemoveOldOnes() {
@@ -123,9 +190,7 @@ void Backups::RemoveOldOnes() {
   if (!all.ok()) return;
   int automatic = 0;
   for (const v1::Backup& backup : *all) {
-    if (!backup.automatic() || ++automatic <= options_.kept) continue;
-    Env::Real()->RemoveFile(backup.path()).IgnoreError();
-    Env::Real()->RemoveFile(backup.path() + kChecksum).IgnoreError();
+    if (absl::StrContains(backup.name(), kAutomatic) && ++automatic > options_.kept) Remove(backup);
   }
   // What a killed daemon left of one.
   const absl::StatusOr<std::vector<std::string>> names = Env::Real()->ListFolder(options_.folder);
@@ -153,6 +218,16 @@ absl::StatusOr<std::vector<v1::Backup>> Backups::List() const {
                                                     : one.name() > other.name();
   });
   return backups;
+}
+
+std::optional<absl::Duration> Backups::NewestAge() const {
+  const absl::StatusOr<std::vector<v1::Backup>> all = List();
+  if (!all.ok()) return std::nullopt;
+  for (const v1::Backup& backup : *all) {
+    const absl::Duration age = options_.clock->Now() - absl::FromUnixSeconds(backup.create_time().seconds());
+    if (age >= absl::ZeroDuration()) return age;
+  }
+  return std::nullopt;
 }
 
 absl::Status Backups::Verify(const v1::Backup& backup) {

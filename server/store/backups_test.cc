@@ -3,6 +3,8 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +16,8 @@
 #include "server/store/awaited.h"
 #include "server/store/backup_schedule.h"
 #include "server/store/connection.h"
+#include "server/store/database_check.h"
+#include "server/store/interruption.h"
 #include "server/store/store.h"
 #include "server/store/temporary_folder.h"
 
@@ -181,6 +185,111 @@ TEST_F(BackupsTest, ADaemonThatStopsDoesNotWaitForThem) {
   backups.Stop();
   EXPECT_EQ(backups.Create(true).status().code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path() + "/backups"));
+}
+
+TEST_F(BackupsTest, ADaemonThatStopsDoesNotWaitUntilTheyAreReadBack) {
+  AddJobs(5000);
+  Backups* running = nullptr;
+  int copied = 0;
+  Backups backups({.folder = folder_.path() + "/backups",
+                   .database_path = Database(),
+                   .clock = &clock_,
+                   .on_damage = [](const absl::Status& damage) { FAIL() << damage; },
+                   .on_copied =
+                       [&](const std::string& path) {
+                         EXPECT_TRUE(std::filesystem::exists(path));
+                         ++copied;
+                         running->Stop();
+                       }});
+  running = &backups;
+  EXPECT_EQ(backups.Create(true).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(copied, 1);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() + "/backups"));
+}
+
+TEST_F(BackupsTest, ACheckThatIsCutOffFindsNoDamage) {
+  AddJobs(5000);
+  const auto made = Make().Create(false);
+  ASSERT_TRUE(made.ok()) << made.status();
+  for (const CheckDepth depth : {CheckDepth::kQuick, CheckDepth::kWhole}) {
+    Interruption stopped;
+    stopped.Request();
+    EXPECT_EQ(CheckDatabase(made->path(), depth, &stopped).status().code(), absl::StatusCode::kCancelled);
+    // At any moment.
+    Interruption interruption;
+    std::thread thread([&] { interruption.Request(); });
+    const auto checked = CheckDatabase(made->path(), depth, &interruption);
+    thread.join();
+    EXPECT_TRUE(checked.ok() || absl::IsCancelled(checked.status())) << checked.status();
+    EXPECT_TRUE(CheckDatabase(made->path(), depth).ok());
+  }
+}
+
+// A backup reads all of the database: what is wrong with it must not only be the caller's to know.
+TEST_F(BackupsTest, DamageOfTheDatabaseIsTold) {
+  AddJobs(1000);
+  store_ = nullptr;
+  std::vector<absl::Status> told;
+  std::function<void(const std::string&)> on_copied;
+  Backups backups({.folder = folder_.path() + "/backups",
+                   .database_path = Database(),
+                   .clock = &clock_,
+                   .on_damage = [&](const absl::Status& damage) { told.push_back(damage); },
+                   .on_copied =
+                       [&](const std::string& path) {
+                         if (on_copied != nullptr) on_copied(path);
+                       }});
+  const auto overwrite = [](const std::string& path, int64_t at, const std::string& bytes) {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(at);
+    file << bytes;
+  };
+  // The copy alone.
+  on_copied = [&](const std::string& path) { overwrite(path, 4096, std::string(4096, 'x')); };
+  EXPECT_EQ(backups.Create(true).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(told, IsEmpty());
+  on_copied = nullptr;
+  // What is copied without a word, and found when it is read back.
+  {
+    auto connection = Connection::Open(Database(), Connection::Access::kReadWrite);
+    ASSERT_TRUE((*connection)->Execute("PRAGMA foreign_keys = OFF").ok());
+    ASSERT_TRUE((*connection)->Execute("INSERT INTO changes (job, sequence) VALUES (999999, 1)").ok());
+  }
+  absl::Status failed = backups.Create(true).status();
+  EXPECT_EQ(failed.code(), absl::StatusCode::kDataLoss);
+  EXPECT_TRUE(IsDamage(failed)) << failed;
+  EXPECT_THAT(told, ElementsAre(failed));
+  {
+    auto connection = Connection::Open(Database(), Connection::Access::kReadWrite);
+    ASSERT_TRUE((*connection)->Execute("DELETE FROM changes").ok());
+  }
+  EXPECT_TRUE(backups.Create(true).ok());
+  // What cannot be copied.
+  int64_t root = 0;
+  {
+    auto connection = Connection::Open(Database(), Connection::Access::kReadWrite);
+    root = (*connection)->QueryInt("SELECT rootpage FROM sqlite_master WHERE name = 'jobs'").value();
+  }
+  overwrite(Database(), (root - 1) * 4096, std::string(4096, 'x'));
+  told.clear();
+  failed = backups.Create(true).status();
+  EXPECT_TRUE(IsDamage(failed)) << failed;
+  EXPECT_THAT(told, ElementsAre(failed));
+  EXPECT_THAT(Names(backups), SizeIs(1));
+}
+
+TEST_F(BackupsTest, TheNewestHasAnAge) {
+  Backups backups = Make();
+  EXPECT_EQ(backups.NewestAge(), std::nullopt);
+  ASSERT_TRUE(backups.Create(false).ok());
+  clock_.Advance(absl::Hours(24));
+  EXPECT_EQ(backups.NewestAge(), absl::Hours(24));
+  ASSERT_TRUE(backups.Create(true).ok());
+  clock_.Advance(absl::Hours(1));
+  EXPECT_EQ(backups.NewestAge(), absl::Hours(1));
+  // The clock was ahead when that was made.
+  clock_.Advance(-absl::Hours(2));
+  EXPECT_EQ(backups.NewestAge(), absl::Hours(23));
 }
 
 TEST(BackupScheduleTest, IsDueByTheNewestWhateverTheClockDid) {

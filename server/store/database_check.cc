@@ -1,32 +1,70 @@
 #include "server/store/database_check.h"
 
+#include <sqlite3.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "server/store/connection.h"
 
 namespace tandem {
+namespace {
 
-absl::StatusOr<int64_t> CheckDatabase(const std::string& path, CheckDepth depth) {
+using Prepare = std::function<std::unique_ptr<SQLite::Statement>(const std::string& sql)>;
+
+// What is wrong, in words; empty where nothing is. Throws as SQLiteCpp does.
+absl::StatusOr<std::string> FindProblems(const std::string& path, const Prepare& prepare, CheckDepth depth,
+                                         const Interruption* interruption) {
+  // Of an otherwise good file, a sentence for each thing that is wrong, but not without end.
+  const auto check =
+      prepare(depth == CheckDepth::kQuick ? "PRAGMA quick_check(3)" : "PRAGMA integrity_check(3)");
+  std::string problems;
+  while (check->executeStep()) {
+    const std::string problem = check->getColumn(0).getString();
+    if (problem != "ok") absl::StrAppend(&problems, problems.empty() ? "" : "; ", problem);
+  }
+  if (problems.empty() && depth == CheckDepth::kWhole) {
+    const auto keys = prepare("PRAGMA foreign_key_check");
+    if (keys->executeStep()) {
+      problems =
+          absl::StrCat("rows of ", keys->getColumn(0).getString(), " belong to rows that are not there");
+    }
+  }
+  // One that was cut off takes pages that it did not come to for lost ones.
+  if (interruption != nullptr && interruption->requested()) {
+    return absl::CancelledError(absl::StrCat("the check of ", path, " was stopped"));
+  }
+  return problems;
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> CheckDatabase(const std::string& path, CheckDepth depth, Interruption* interruption) {
   return WithoutExceptions(absl::StrCat("check ", path), [&]() -> absl::StatusOr<int64_t> {
     // To write, as what a dead process left in the write-ahead log is carried over first.
     SQLite::Database database(path, SQLite::OPEN_READWRITE);
-    // Of an otherwise good file, a sentence for each thing that is wrong, but not without end.
-    SQLite::Statement check(
-        database, depth == CheckDepth::kQuick ? "PRAGMA quick_check(3)" : "PRAGMA integrity_check(3)");
-    std::string problems;
-    while (check.executeStep()) {
-      const std::string problem = check.getColumn(0).getString();
-      if (problem != "ok") absl::StrAppend(&problems, problems.empty() ? "" : "; ", problem);
-    }
+    std::optional<Interruption::Scope> scope;
+    if (interruption != nullptr) scope.emplace(interruption, database.getHandle());
+    const auto prepare = [&](const std::string& sql) {
+      return std::make_unique<SQLite::Statement>(database, sql);
+    };
+    TANDEM_ASSIGN_OR_RETURN(const std::string problems, FindProblems(path, prepare, depth, interruption));
     if (!problems.empty()) return absl::DataLossError(absl::StrCat(path, " is damaged: ", problems));
-    if (depth == CheckDepth::kWhole) {
-      SQLite::Statement keys(database, "PRAGMA foreign_key_check");
-      if (keys.executeStep()) {
-        return absl::DataLossError(absl::StrCat(path, " is damaged: rows of ", keys.getColumn(0).getString(),
-                                                " belong to rows that are not there"));
-      }
-    }
     return database.execAndGet("PRAGMA user_version").getInt64();
+  });
+}
+
+absl::Status CheckDatabaseInUse(Connection* connection, const Interruption& interruption) {
+  const std::string& path = connection->path();
+  const auto prepare = [&](const std::string& sql) { return connection->Prepare(sql); };
+  return WithoutExceptions(absl::StrCat("check ", path), [&]() -> absl::Status {
+    TANDEM_ASSIGN_OR_RETURN(const std::string problems,
+                            FindProblems(path, prepare, CheckDepth::kWhole, &interruption));
+    // As if a read had met it.
+    if (!problems.empty()) throw SQLite::Exception(problems, SQLITE_CORRUPT);
+    return absl::OkStatus();
   });
 }
 

@@ -6,6 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/store/connection.h"
+#include "server/store/interruption.h"
 
 namespace tandem {
 
@@ -15,8 +17,14 @@ enum class CheckDepth {
 };
 
 // Reads all of a database file that nobody has open and says what is wrong with it. The schema's version
-// where nothing is. DATA_LOSS: it is damaged, or no database; others: it cannot be read.
-absl::StatusOr<int64_t> CheckDatabase(const std::string& path, CheckDepth depth);
+// where nothing is. DATA_LOSS: it is damaged, or no database; CANCELLED: `interruption`, which may be null,
+// came; others: it cannot be read.
+absl::StatusOr<int64_t> CheckDatabase(const std::string& path, CheckDepth depth,
+                                      Interruption* interruption = nullptr);
+
+// Likewise, of one that is in use, by one of its connections, which `interruption` stops. IsDamage is true of
+// DATA_LOSS.
+absl::Status CheckDatabaseInUse(Connection* connection, const Interruption& interruption);
 
 }  // namespace tandem
 

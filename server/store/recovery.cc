@@ -1,5 +1,6 @@
 #include "server/store/recovery.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -24,6 +25,9 @@ namespace {
 constexpr char kRestored[] = ".restored";
 constexpr char kRestoring[] = ".restoring";
 constexpr char kSuspect[] = ".suspect";
+// The marks of the restoration that was carried out last, and of one that is on its way.
+constexpr char kMark[] = ".restoration";
+constexpr char kPendingMark[] = ".restoring-mark";
 constexpr char kLog[] = "-wal";
 constexpr char kLogIndex[] = "-shm";
 // More changes than came since any backup.
@@ -84,33 +88,46 @@ absl::Status CopyDurably(const std::string& from, const std::string& to) {
   return absl::OkStatus();
 }
 
-// Puts "<database>.restored" in its place; returns where the database is that was there.
-absl::StatusOr<std::string> Exchange(const std::string& database_path, const Clock* clock) {
+// Puts "<database>.restored" in its place.
+absl::StatusOr<Restoration> Exchange(const std::string& database_path, const Clock* clock) {
   Env* const env = Env::Real();
+  const std::string pending = database_path + kPendingMark;
+  Restoration restoration = ReadRestorationMark(pending).value_or(Restoration());
+  if (restoration.backup_path.empty()) restoration.backup_path = "a backup whose restoration was cut off";
+  restoration.time = clock->Now();
+  if (const auto earlier = LastRestoration(database_path); earlier.has_value()) {
+    restoration.time = std::max(restoration.time, earlier->time);
+  }
   const std::string first = absl::StrCat(
       database_path, ".damaged-", absl::FormatTime("%E4Y%m%dT%H%M%SZ", clock->Now(), absl::UTCTimeZone()));
   std::string aside = first;
   for (int i = 2; Exists(aside) || Exists(aside + kLog); ++i) aside = absl::StrCat(first, "-", i);
+  // Where this goes on after it was cut off, the database may be there already.
+  if (!restoration.aside.empty() && !(Exists(restoration.aside) && Exists(database_path))) {
+    aside = restoration.aside;
+  }
+  if (Exists(database_path)) restoration.aside = aside;
+  TANDEM_RETURN_IF_ERROR(WriteRestorationMark(pending, restoration));
   // The log first: it must never be taken for the restored database's.
   if (Exists(database_path + kLog))
     TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path + kLog, aside + kLog));
   if (Exists(database_path + kLogIndex)) TANDEM_RETURN_IF_ERROR(env->RemoveFile(database_path + kLogIndex));
   TANDEM_RETURN_IF_ERROR(env->SyncDirectory(FolderOf(database_path)));
-  if (Exists(database_path)) {
-    TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path, aside));
-  } else {
-    aside.clear();
-  }
+  if (Exists(database_path)) TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path, aside));
+  // Whoever finds the restored database finds its mark.
+  TANDEM_RETURN_IF_ERROR(WriteRestorationMark(database_path + kMark, restoration));
   TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path + kRestored, database_path));
   env->RemoveFile(database_path + kSuspect).IgnoreError();
   TANDEM_RETURN_IF_ERROR(env->SyncDirectory(FolderOf(database_path)));
-  return aside;
+  env->RemoveFile(pending).IgnoreError();
+  return restoration;
 }
 
 }  // namespace
 
-absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, const std::string& backup_path,
+absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, const Restoration& wanted,
                                             const NewestAttempt& newest_attempt, const Clock* clock) {
+  const std::string& backup_path = wanted.backup_path;
   RandomAccessEnv* const env = RandomAccessEnv::Real();
   const std::string restoring = database_path + kRestoring;
   for (const char* const side : {"", kLog, kLogIndex}) env->RemoveFile(restoring + side).IgnoreError();
@@ -124,12 +141,25 @@ absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, co
                             env->OpenRandomAccess(restoring, RandomAccessEnv::Open::kExisting));
     TANDEM_RETURN_IF_ERROR(file->Sync());
   }
+  Restoration pending;
+  pending.backup_path = backup_path;
+  pending.backup_time = wanted.backup_time;
+  pending.damage = wanted.damage;
+  TANDEM_RETURN_IF_ERROR(WriteRestorationMark(database_path + kPendingMark, pending));
   TANDEM_RETURN_IF_ERROR(env->RenameFile(restoring, database_path + kRestored));
   TANDEM_RETURN_IF_ERROR(env->SyncDirectory(FolderOf(database_path)));
-  Restoration restoration;
-  restoration.backup_path = backup_path;
-  TANDEM_ASSIGN_OR_RETURN(restoration.aside, Exchange(database_path, clock));
-  return restoration;
+  return Exchange(database_path, clock);
+}
+
+std::optional<Restoration> LastRestoration(const std::string& database_path) {
+  return ReadRestorationMark(database_path + kMark);
+}
+
+absl::Status NoteTold(const std::string& database_path) {
+  std::optional<Restoration> restoration = LastRestoration(database_path);
+  if (!restoration.has_value()) return absl::OkStatus();
+  restoration->told = true;
+  return WriteRestorationMark(database_path + kMark, *restoration);
 }
 
 absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& database_path, Backups* backups,
@@ -137,9 +167,7 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
                                                            const Clock* clock) {
   std::optional<Restoration> restored;
   if (Exists(database_path + kRestored)) {
-    restored.emplace();
-    restored->backup_path = "a backup whose restoration was cut off";
-    TANDEM_ASSIGN_OR_RETURN(restored->aside, Exchange(database_path, clock));
+    TANDEM_ASSIGN_OR_RETURN(restored, Exchange(database_path, clock));
   }
   if (!Exists(database_path)) return restored;
   const bool is_suspect = Exists(database_path + kSuspect);
@@ -157,9 +185,11 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
     restored.reset();
     for (const v1::Backup& backup : all) {
       if (!Backups::Verify(backup).ok()) continue;
-      TANDEM_ASSIGN_OR_RETURN(restored, RestoreDatabase(database_path, backup.path(), newest_attempt, clock));
-      restored->backup_time = absl::FromUnixSeconds(backup.create_time().seconds());
-      restored->damage = damage;
+      Restoration wanted;
+      wanted.backup_path = backup.path();
+      wanted.backup_time = absl::FromUnixSeconds(backup.create_time().seconds());
+      wanted.damage = damage;
+      TANDEM_ASSIGN_OR_RETURN(restored, RestoreDatabase(database_path, wanted, newest_attempt, clock));
       // Just made ready.
       return restored;
     }
@@ -171,7 +201,7 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
   if (is_suspect) Env::Real()->RemoveFile(database_path + kSuspect).IgnoreError();
   if (*version > static_cast<int64_t>(Migrations().size())) return NewerVersion(database_path, *version);
   if (*version > 0 && *version < static_cast<int64_t>(Migrations().size())) {
-    const absl::StatusOr<v1::Backup> made = backups->Create(/*automatic=*/true);
+    const absl::StatusOr<v1::Backup> made = backups->CreateBeforeMigration(*version);
     if (!made.ok()) {
       return absl::Status(made.status().code(),
                           absl::StrCat("before the database is brought up to version ", Migrations().size(),

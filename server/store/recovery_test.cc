@@ -1,8 +1,10 @@
 #include "server/store/recovery.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -241,6 +243,7 @@ TEST_F(RecoveryTest, ARestorationThatWasCutOffGoesOn) {
     ASSERT_TRUE(prepared.ok()) << prepared.status();
     ASSERT_TRUE(prepared->has_value());
     EXPECT_EQ((*prepared)->aside.empty(), aside);
+    EXPECT_EQ(LastRestoration(Path())->time, clock_.Now());
     const auto store = Open();
     EXPECT_TRUE(store->GetJob("a").ok());
     EXPECT_FALSE(store->GetJob("b").ok());
@@ -262,6 +265,72 @@ TEST_F(RecoveryTest, ABackupIsMadeBeforeTheSchemaIsBroughtUp) {
   EXPECT_TRUE((*made)[0].automatic());
   const auto copy = Connection::Open((*made)[0].path(), Connection::Access::kReadWrite);
   EXPECT_EQ((*copy)->QueryInt("PRAGMA user_version").value(), 1);
+}
+
+// A service manager starts a daemon whose migration fails again and again.
+TEST_F(RecoveryTest, AMigrationThatFailsHasOneBackupAndPushesNoOtherOut) {
+  std::vector<std::string> daily;
+  {
+    const auto store = Open();
+    AddJob(*store, "a");
+    for (int i = 0; i < 5; ++i) {
+      daily.push_back(backups_.Create(true)->path());
+      clock_.Advance(absl::Hours(24));
+    }
+  }
+  const auto set_version = [&](int version) {
+    const auto connection = Connection::Open(Path(), Connection::Access::kReadWrite);
+    // Whose tables are there already, so that the next step fails.
+    ASSERT_TRUE((*connection)->Execute(absl::StrCat("PRAGMA user_version = ", version)).ok());
+  };
+  const auto fail = [&] {
+    const auto prepared = Prepare();
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    const auto store = Store::Open(Path());
+    ASSERT_FALSE(store.ok());
+    EXPECT_THAT(std::string(store.status().message()), HasSubstr("migration"));
+  };
+  std::vector<std::string> made;
+  const auto others = [&] {
+    std::vector<std::string> found;
+    const auto listed = backups_.List();
+    for (const v1::Backup& backup : *listed) {
+      if (std::find(daily.begin(), daily.end(), backup.path()) == daily.end()) found.push_back(backup.path());
+    }
+    return found;
+  };
+  set_version(1);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_NO_FATAL_FAILURE(fail());
+    clock_.Advance(absl::Seconds(1));
+    ASSERT_EQ(backups_.List()->size(), 6);
+    if (i == 0) made = others();
+    EXPECT_EQ(others(), made);
+  }
+  for (const std::string& path : daily) EXPECT_TRUE(std::filesystem::exists(path)) << path;
+  // One that is not what was written does not do.
+  std::filesystem::resize_file(made[0], 5000);
+  ASSERT_NO_FATAL_FAILURE(fail());
+  EXPECT_NE(others(), made);
+  EXPECT_EQ(others().size(), 1);
+  made = others();
+  // Nor does one from before a change.
+  clock_.Advance(absl::Seconds(1));
+  {
+    const auto connection = Connection::Open(Path(), Connection::Access::kReadWrite);
+    ASSERT_TRUE((*connection)->Execute("UPDATE jobs SET last_worker_sequence = 8").ok());
+  }
+  ASSERT_NO_FATAL_FAILURE(fail());
+  EXPECT_NE(others(), made);
+  EXPECT_EQ(others().size(), 1);
+  made = others();
+  // Each version has its own.
+  clock_.Advance(absl::Seconds(1));
+  set_version(2);
+  ASSERT_NO_FATAL_FAILURE(fail());
+  EXPECT_EQ(others().size(), 2);
+  EXPECT_TRUE(std::filesystem::exists(made[0]));
+  for (const std::string& path : daily) EXPECT_TRUE(std::filesystem::exists(path)) << path;
 }
 
 TEST_F(RecoveryTest, ANewerSchemaIsRefusedAndLeftAlone) {
@@ -287,18 +356,75 @@ TEST_F(RecoveryTest, RestoresWhatIsAskedFor) {
     AddJob(*store, "b");
   }
   const std::string bytes = *Env::Real()->ReadFile(backup);
+  EXPECT_FALSE(LastRestoration(Path()).has_value());
+  Restoration wanted;
+  wanted.backup_path = backup;
+  wanted.backup_time = clock_.Now() - absl::Hours(1);
   const auto restored = RestoreDatabase(
-      Path(), backup, [](const std::string&) { return 0; }, &clock_);
+      Path(), wanted, [](const std::string&) { return 0; }, &clock_);
   ASSERT_TRUE(restored.ok()) << restored.status();
   EXPECT_EQ(restored->aside, Path() + ".damaged-20261122T141530Z");
   EXPECT_EQ(*Env::Real()->ReadFile(backup), bytes);
   EXPECT_FALSE(Open()->GetJob("b").ok());
+  // The daemon that comes after hears of it.
+  ASSERT_TRUE(LastRestoration(Path()).has_value());
+  EXPECT_EQ(LastRestoration(Path())->backup_path, backup);
+  EXPECT_EQ(LastRestoration(Path())->backup_time, wanted.backup_time);
+  EXPECT_EQ(LastRestoration(Path())->aside, restored->aside);
+  EXPECT_EQ(LastRestoration(Path())->damage, "");
+  EXPECT_EQ(LastRestoration(Path())->time, clock_.Now());
+  EXPECT_FALSE(LastRestoration(Path())->told);
 
-  std::ofstream(folder_.path() + "/other") << "something else entirely, and long enough to be read";
+  wanted.backup_path = folder_.path() + "/other";
+  std::ofstream(wanted.backup_path) << "something else entirely, and long enough to be read";
+  clock_.Advance(absl::Hours(1));
   const auto refused = RestoreDatabase(
-      Path(), folder_.path() + "/other", [](const std::string&) { return 0; }, &clock_);
+      Path(), wanted, [](const std::string&) { return 0; }, &clock_);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_TRUE(Open()->GetJob("a").ok());
+  EXPECT_EQ(LastRestoration(Path())->backup_path, backup);
+}
+
+TEST_F(RecoveryTest, ARestorationIsRememberedForEver) {
+  {
+    const auto store = Open();
+    AddJob(*store, "a");
+    ASSERT_TRUE(backups_.Create(true).ok());
+  }
+  const std::string backup = backups_.List()->front().path();
+  Damage(1);
+  const absl::Time first = clock_.Now();
+  const auto prepared = Prepare();
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  ASSERT_TRUE(prepared->has_value());
+  clock_.Advance(absl::Hours(1));
+  // Also where the daemon died before it told anybody.
+  EXPECT_FALSE(Prepare()->has_value());
+  std::optional<Restoration> last = LastRestoration(Path());
+  ASSERT_TRUE(last.has_value());
+  EXPECT_EQ(last->time, first);
+  EXPECT_EQ(last->backup_path, backup);
+  EXPECT_EQ(absl::ToUnixSeconds(last->backup_time), 1795356930);
+  EXPECT_EQ(last->aside, (*prepared)->aside);
+  EXPECT_EQ(last->damage, (*prepared)->damage);
+  EXPECT_THAT(last->damage, HasSubstr("tandem.db"));
+  EXPECT_FALSE(last->told);
+  ASSERT_TRUE(NoteTold(Path()).ok());
+  EXPECT_TRUE(LastRestoration(Path())->told);
+  EXPECT_EQ(LastRestoration(Path())->time, first);
+
+  // What came before the one came before the other, too, whatever the clock says.
+  clock_.Advance(-absl::Hours(24));
+  Damage(1);
+  ASSERT_TRUE(Prepare()->has_value());
+  EXPECT_EQ(LastRestoration(Path())->time, first);
+  EXPECT_FALSE(LastRestoration(Path())->told);
+
+  std::ofstream(Path() + ".restoration") << "time=yesterday";
+  EXPECT_EQ(LastRestoration(Path())->time, absl::InfiniteFuture());
+  ASSERT_TRUE(NoteTold(Path()).ok());
+  EXPECT_EQ(LastRestoration(Path())->time, absl::InfiniteFuture());
+  EXPECT_TRUE(LastRestoration(Path())->told);
 }
 
 TEST_F(RecoveryTest, WhatWasSuspectedIsLookedAtWhole) {

@@ -84,7 +84,8 @@ class JobRunTest : public testing::Test {
   std::unique_ptr<JobRun> MakeRun(FakeTrainer::Body body) {
     return std::make_unique<JobRun>(
         launch_, DeviceFactory(),
-        [body](Trainer::Options options) -> absl::StatusOr<std::unique_ptr<Trainer>> {
+        [this, body](Trainer::Options options) -> absl::StatusOr<std::unique_ptr<Trainer>> {
+          watchdog_ = options.watchdog;
           return std::make_unique<FakeTrainer>(std::move(options), body);
         },
         [this](WorkerEvent event) { return Take(std::move(event)); });
@@ -108,6 +109,7 @@ class JobRunTest : public testing::Test {
   internal::v1::WorkerLaunch launch_;
   std::vector<WorkerEvent> events_;
   absl::Status report_status_;
+  absl::Duration watchdog_;  // Of the newest run.
 };
 
 TEST_F(JobRunTest, ReportsTrainingAndItsArtifacts) {
@@ -141,6 +143,14 @@ TEST_F(JobRunTest, ReportsTrainingAndItsArtifacts) {
   std::ifstream file(folder_ + "/job.yaml");
   const std::string yaml(std::istreambuf_iterator<char>(file), {});
   EXPECT_NE(yaml.find("\nname: a-name\n"), std::string::npos) << yaml;
+}
+
+TEST_F(JobRunTest, ReplicasWaitForEachOtherAsLongAsTheDaemonSays) {
+  Finish(absl::OkStatus());
+  EXPECT_EQ(watchdog_, absl::Minutes(30));
+  launch_.set_watchdog_seconds(90.5);
+  Finish(absl::OkStatus());
+  EXPECT_EQ(watchdog_, absl::Milliseconds(90'500));
 }
 
 TEST_F(JobRunTest, ErrorsHaveTheirReasons) {

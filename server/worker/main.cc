@@ -418,7 +418,12 @@ int Main(int argc, char** argv) {
   SetCrashReportFile(JobFolder(launch->job_folder()).CrashReportPath(launch->attempt(), worker),
                      absl::StrCat("tandem-worker ", kVersion, ", job ", launch->job_id(), ", attempt ",
                                   launch->attempt(), ", worker ", worker, ", process ", getpid()));
-  if (is_alone) return RunAlone(*launch);
+  if (is_alone) {
+    // As the daemon's workers have it, see CollectiveEnvironment; CUDA looks at it when it is first used.
+    if (HasGpu(*launch) && launch->devices_size() > 1)
+      setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
+    return RunAlone(*launch);
+  }
   SetOomScore(kTrainingOomScore);
   if (!Confine(sandbox, PolicyOf(*launch))) return kWorkerNotConfined;
   if (worker > 0) {

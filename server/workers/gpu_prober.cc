@@ -46,15 +46,16 @@ bool GpuProber::Stopping() const {
   return stopping_;
 }
 
-void GpuProber::Post(std::vector<v1::Device> devices, Done done) {
+void GpuProber::Post(std::vector<v1::Device> devices, Found found, Done done) {
   {
     MutexLock lock(&mutex_);
     if (!stopping_) {
-      tasks_.push_back({std::move(devices), std::move(done)});
+      tasks_.push_back({std::move(devices), std::move(found), std::move(done)});
       return;
     }
   }
-  done(std::vector<absl::Status>(devices.size(), absl::CancelledError("the daemon shuts down")));
+  for (const v1::Device& device : devices) found(device, absl::CancelledError("the daemon shuts down"));
+  done();
 }
 
 void GpuProber::Stop() {
@@ -81,14 +82,18 @@ void GpuProber::Run() {
       task = std::move(tasks_.front());
       tasks_.pop_front();
     }
-    std::vector<absl::Status> found;
-    for (const v1::Device& device : task.devices) found.push_back(Probe(device));
-    task.done(found);
+    for (const v1::Device& device : task.devices) task.found(device, Probe(device));
+    task.done();
   }
 }
 
 absl::Status GpuProber::Probe(const v1::Device& device) {
   if (Stopping()) return absl::CancelledError("the daemon shuts down");
+  if (options_.ask_driver != nullptr) {
+    const absl::Status says = options_.ask_driver(device);
+    if (absl::IsCancelled(says)) return says;
+    if (!says.ok()) return absl::UnavailableError(says.message());
+  }
   const UniqueFd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
   const UniqueFd errors(memfd_create("gpu-probe", MFD_CLOEXEC));
   if (!nothing.valid() || !errors.valid()) return NotKnown(device, "no files for a process");

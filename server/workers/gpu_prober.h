@@ -17,8 +17,9 @@
 
 namespace tandem {
 
-// Finds out whether GPUs on which a worker failed still work, with a process of the worker program's for
-// each, since the daemon itself never touches one. One after the other, on a thread of its own. Thread-safe.
+// Finds out whether GPUs on which a worker failed still work: it asks their driver, and then lets a process
+// of the worker program's try each, since the daemon itself never touches one. One after the other, on a
+// thread of its own, so that a driver or a GPU that hangs holds up nothing but checks. Thread-safe.
 class GpuProber {
  public:
   struct Options {
@@ -30,10 +31,16 @@ class GpuProber {
     absl::Duration time_limit = absl::Minutes(1);
     // As WorkerLauncher's.
     SandboxOptions sandbox = {};
+    // What a device's driver says of it: OK; CANCELLED: it is not asked any more; any other status: the
+    // device does not work, and the message says how that was seen. It may wait for long, and Stop() waits
+    // for it. Null: drivers are not asked.
+    std::function<absl::Status(const v1::Device&)> ask_driver = nullptr;
   };
-  // A status for each device: OK where it works, or nobody could tell; UNAVAILABLE, and why, where it does
-  // not; CANCELLED where the prober was stopped.
-  using Done = std::function<void(const std::vector<absl::Status>&)>;
+  // As soon as it is known of a device: OK where it works, or nobody could tell; UNAVAILABLE, and why, where
+  // it does not; CANCELLED where the prober was stopped.
+  using Found = std::function<void(const v1::Device&, const absl::Status&)>;
+  // After the last of them.
+  using Done = std::function<void()>;
 
   explicit GpuProber(Options options);
   // Stop().
@@ -41,15 +48,16 @@ class GpuProber {
   GpuProber(const GpuProber&) = delete;
   GpuProber& operator=(const GpuProber&) = delete;
 
-  // Probes them after what was posted before; `done` is called on the prober's thread, or on this one once it
-  // was stopped.
-  void Post(std::vector<v1::Device> devices, Done done);
+  // Probes them after what was posted before, and returns at once. Both are called on the prober's thread, or
+  // on this one once it was stopped.
+  void Post(std::vector<v1::Device> devices, Found found, Done done);
   // Ends what runs, and tells whoever waits. Idempotent.
   void Stop();
 
  private:
   struct Task {
     std::vector<v1::Device> devices;
+    Found found;
     Done done;
   };
   void Run();

@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -28,23 +30,37 @@ v1::Device Gpu(int index) {
 // What a prober finds out with this shell script in the worker's place.
 class Probing {
  public:
-  explicit Probing(const std::string& script, absl::Duration time_limit = absl::Minutes(2)) {
+  explicit Probing(const std::string& script, absl::Duration time_limit = absl::Minutes(2),
+                   std::function<absl::Status(const v1::Device&)> ask_driver = nullptr) {
     const std::string program = absl::StrCat(::testing::TempDir(), "/probe.sh");
     std::ofstream(program) << "#!/bin/sh\n" << script << "\n";
     chmod(program.c_str(), 0700);
-    prober_.emplace(GpuProber::Options{program, {"GPU-a", "GPU-b"}, time_limit});
+    prober_.emplace(GpuProber::Options{.worker_program = program,
+                                       .gpu_uuids = {"GPU-a", "GPU-b"},
+                                       .time_limit = time_limit,
+                                       .ask_driver = std::move(ask_driver)});
   }
   void Post(std::vector<v1::Device> devices) {
-    prober_->Post(std::move(devices), [this](const std::vector<absl::Status>& found) {
+    {
       MutexLock lock(&mutex_);
-      found_ = found;
-    });
+      found_.clear();
+      done_ = false;
+    }
+    prober_->Post(
+        std::move(devices),
+        [this](const v1::Device&, const absl::Status& status) {
+          MutexLock lock(&mutex_);
+          found_.push_back(status);
+        },
+        [this] {
+          MutexLock lock(&mutex_);
+          done_ = true;
+        });
   }
   std::vector<absl::Status> Await() {
     MutexLock lock(&mutex_);
-    const auto there = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return found_.has_value(); };
-    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&there), absl::Minutes(2)));
-    return found_.value_or(std::vector<absl::Status>());
+    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&done_), absl::Minutes(2)));
+    return found_;
   }
   absl::Status Of(const v1::Device& device) {
     Post({device});
@@ -55,7 +71,8 @@ class Probing {
 
  private:
   Mutex mutex_;
-  std::optional<std::vector<absl::Status>> found_ ABSL_GUARDED_BY(mutex_);
+  std::vector<absl::Status> found_ ABSL_GUARDED_BY(mutex_);
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
   // Before the rest goes.
   std::optional<GpuProber> prober_;
 };
@@ -84,10 +101,25 @@ TEST(GpuProberTest, WhatCannotBeAskedIsNoFault) {
   EXPECT_TRUE(Probing("echo usage >&2; exit 2").Of(Gpu(0)).ok());
   GpuProber prober({"/does/not/exist", {}, absl::Minutes(1)});
   std::vector<absl::Status> found;
-  prober.Post({Gpu(0)}, [&found](const std::vector<absl::Status>& statuses) { found = statuses; });
+  prober.Post(
+      {Gpu(0)}, [&found](const v1::Device&, const absl::Status& status) { found.push_back(status); }, [] {});
   prober.Stop();
   ASSERT_EQ(found.size(), 1u);
   EXPECT_TRUE(found[0].ok() || absl::IsCancelled(found[0])) << found[0];
+}
+
+TEST(GpuProberTest, WhomItsDriverGivesUpIsNotTried) {
+  Probing probing("exit 0", absl::Minutes(2), [](const v1::Device& device) {
+    return device.name() == "devices/gpu:0" ? absl::OkStatus() : absl::UnknownError("the GPU is lost");
+  });
+  probing.Post({Gpu(0), Gpu(1)});
+  const std::vector<absl::Status> found = probing.Await();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_TRUE(found[0].ok()) << found[0];
+  EXPECT_EQ(found[1], absl::UnavailableError("the GPU is lost"));
+  EXPECT_TRUE(absl::IsCancelled(Probing("exit 0", absl::Minutes(2), [](const v1::Device&) {
+                                  return absl::CancelledError("the daemon stops");
+                                }).Of(Gpu(0))));
 }
 
 TEST(GpuProberTest, StopsAtOnce) {

@@ -14,19 +14,19 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/store/records.h"
 #include "server/workers/exit_codes.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
+#include "server/workers/lingering_jobs.h"
+#include "server/workers/lost_worker.h"
 #include "server/workers/pending_result.h"
 #include "server/workers/settlement.h"
 #include "server/workers/socket_path.h"
 #include "server/workers/supervised_worker.h"
 #include "server/workers/worker_lock.h"
-#include "server/workers/worker_log.h"
 #include "server/workers/worker_protocol.h"
 
 namespace tandem {
@@ -37,8 +37,6 @@ using Worker = SupervisedWorker;
 constexpr absl::Duration kRetryInterval = absl::Seconds(1);
 // Between looks at a lock whose holder has not yet written who it is.
 constexpr absl::Duration kResolveInterval = absl::Milliseconds(20);
-
-constexpr char kEndedUnwatched[] = "The worker ended while no daemon was running.";
 
 // How long a killed worker of an earlier attempt may take to be gone.
 constexpr absl::Duration kEvictionTime = absl::Seconds(5);
@@ -58,34 +56,12 @@ bool IsToStopForNow(v1::JobState state) {
   return state == v1::JOB_STATE_PAUSING || state == v1::JOB_STATE_PREEMPTING;
 }
 
-// "The worker", or which of several, with its ranks.
-std::string NameOf(const Worker& worker, int index) {
-  if (worker.workers == 1) return "The worker";
-  const int ranks = worker.replicas / worker.workers, first = index * ranks;
-  return absl::StrCat("Worker ", index, " of ", worker.workers,
-                      ranks == 1 ? absl::StrCat(" (rank ", first, ")")
-                                 : absl::StrCat(" (ranks ", first, " to ", first + ranks - 1, ")"));
-}
-
 bool IsRunning(const std::unique_ptr<WorkerProcess>& process) { return process != nullptr; }
-
-// What is said of a worker whose protocol this daemon does not speak.
-std::string ForeignProtocol(int32_t protocol) {
-  return absl::StrCat("The worker was of another version of Tandem than the daemon: it speaks protocol ",
-                      protocol, ", and the daemon ", kOldestWorkerProtocol, " to ", kWorkerProtocol, ".");
-}
 
 void SignalAll(const Worker& worker, int signal) {
   for (const std::unique_ptr<WorkerProcess>& process : worker.processes) {
     if (IsRunning(process)) process->SignalGroup(signal);
   }
-}
-
-// Whether a device may be to blame: a processor, or the program itself, said by a signal that something is
-// badly wrong, or CUDA failed.
-bool IsCrash(const WorkerProcess::End& end) {
-  return end.signal == SIGSEGV || end.signal == SIGBUS || end.signal == SIGILL || end.signal == SIGFPE ||
-         end.signal == SIGABRT || end.exit_code == kWorkerDeviceFailed;
 }
 
 }  // namespace
@@ -122,6 +98,7 @@ WorkerSupervisor::WorkerSupervisor(Options options, std::string socket_path, Job
                  .resolve_dataset = options_.resolve_dataset,
                  .find_weights = options_.find_weights,
                  .silence_limit = options_.silence_limit,
+                 .collective_time_limit = options_.collective_time_limit,
                  .algorithms_folder = options_.state_folder,
                  .gpu_uuids = options_.gpu_uuids,
                  .sandbox = options_.sandbox}),
@@ -249,34 +226,7 @@ void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
 }
 
 std::vector<v1::Job> WorkerSupervisor::FindLingering() {
-  std::vector<v1::Job> lingering;
-  std::error_code error;
-  std::filesystem::directory_iterator entry(options_.state_folder + "/jobs", error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    const std::string id = entry->path().filename().string();
-    const absl::StatusOr<std::optional<WorkerLock::Holder>> holder =
-        FindHolderOfAny(JobFolder(entry->path().string()));
-    if (!holder.ok() || !holder->has_value()) continue;
-    absl::StatusOr<v1::Job> job = jobs_->Get(id);
-    const bool was_preempted = job.ok() && job->state() == v1::JOB_STATE_QUEUED;
-    if (job.ok() && (IsAtRest(job->state()) || was_preempted) && job->attempt() == (*holder)->attempt) {
-      lingering.push_back(*std::move(job));
-      // As far as its worker goes.
-      if (was_preempted) lingering.back().set_state(v1::JOB_STATE_PAUSED);
-    } else if (const absl::StatusOr<bool> was_deleted = jobs_->WasDeleted(id);
-               was_deleted.ok() && *was_deleted) {
-      // Which devices it had is not known any more.
-      v1::Job& deleted = lingering.emplace_back();
-      deleted.set_name(JobName(id));
-      deleted.set_attempt((*holder)->attempt);
-      deleted.set_folder(entry->path().string());
-    }
-  }
-  if (error) {
-    spdlog::warn("cannot look for workers whose jobs have ended in {}/jobs: {}", options_.state_folder,
-                 error.message());
-  }
-  return lingering;
+  return FindLingeringJobs(options_.state_folder + "/jobs", jobs_);
 }
 
 void WorkerSupervisor::Adopt(const v1::Job& job) {
@@ -342,7 +292,7 @@ absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
       spdlog::warn("worker dismissed, as it is of another version job={} attempt={} pid={} protocol={}",
                    hello.job_id(), hello.attempt(), hello.pid(), protocol);
       Wake();
-      return absl::FailedPreconditionError(ForeignProtocol(protocol));
+      return absl::FailedPreconditionError(DescribeForeignProtocol(protocol));
     }
     spdlog::info("worker connected job={} attempt={} pid={}", worker.job_id, worker.attempt, hello.pid());
     former = std::exchange(worker.session, session);
@@ -479,11 +429,7 @@ absl::Time WorkerSupervisor::Attend() {
       // Of several, the others notice, and name it.
       if (worker->workers == 1 && worker->silent_since + options_.silence_limit <= now) {
         spdlog::warn("worker is silent, sending SIGKILL job={} attempt={}", job_id, worker->attempt);
-        if (worker->lost_message.empty() || worker->lost_message == kEndedUnwatched) {
-          worker->lost_message =
-              absl::StrCat("The worker was alive, and silent for more than ",
-                           absl::FormatDuration(options_.silence_limit), ", as if stopped; it was killed.");
-        }
+        NoteSilence(*worker, options_.silence_limit);
         SignalAll(*worker, SIGKILL);
         worker->killed = true;
         worker->silent_since = absl::InfiniteFuture();
@@ -538,6 +484,8 @@ void WorkerSupervisor::Resolve(const std::shared_ptr<Worker>& worker) {
     worker->processes = std::move(processes);
     worker->phase = Worker::Phase::kRunning;
     worker->attend_at = absl::InfiniteFuture();
+    // One that hung while no daemon ran has no connection whose end would say so.
+    if (worker->session == nullptr) worker->silent_since = MonotonicNow();
   } else {
     worker->phase = Worker::Phase::kEnded;
     worker->attend_at = absl::InfinitePast();
@@ -558,7 +506,7 @@ void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int ind
   spdlog::info("worker ended job={} attempt={} pid={}: it {}", worker->job_id, worker->attempt,
                process->pid(), DescribeEnd(end));
   NoteEnd(*worker, index, end, killed);
-  if (foreign_protocol != 0) worker->lost_message = ForeignProtocol(foreign_protocol);
+  if (foreign_protocol != 0) worker->lost_message = DescribeForeignProtocol(foreign_protocol);
   std::shared_ptr<WorkerSession> session;
   {
     MutexLock lock(&mutex_);
@@ -580,36 +528,6 @@ void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int ind
   }
   if (session != nullptr) session->Close();
   End(worker);
-}
-
-void WorkerSupervisor::NoteEnd(Worker& worker, int index, const WorkerProcess::End& end, bool killed) {
-  if (!killed && IsCrash(end)) worker.crashed = true;
-  // Of several, who did its part did it, and the first that did not counts; unless that had only noticed it.
-  const bool done = end.known && end.exit_code == kWorkerDone;
-  if (worker.workers > 1 && index != 0 && done) return;
-  const bool hearsay = end.exit_code == kWorkerGroupFailed;
-  const bool is_first = worker.lost_message.empty() ||
-                        (worker.lost_message == kEndedUnwatched && (!killed || worker.workers == 1));
-  if (!is_first && (killed || hearsay || !worker.lost_by_hearsay)) return;
-  worker.lost_by_hearsay = hearsay;
-  if (killed) {
-    worker.lost_message = "The worker did not stop in time after it was told to, and was killed.";
-    return;
-  }
-  worker.lost_message = absl::StrCat(NameOf(worker, index), " ", DescribeEnd(end),
-                                     done ? " without saying how training ended." : ".");
-  // A full disk, mostly: no fault of the worker's.
-  if (end.exit_code == kWorkerSpoolFailed) worker.lost_reason = v1::STATE_REASON_IO_ERROR;
-  if (end.exit_code == kWorkerBadLaunch) worker.lost_reason = v1::STATE_REASON_WORKER_START_FAILED;
-  if (end.exit_code > 0 || (end.signal != 0 && end.signal != SIGKILL && end.signal != SIGTERM)) {
-    const std::string line = LastLogLine(worker.folder.LogPath(index));
-    if (!line.empty()) absl::StrAppend(&worker.lost_message, " The last line of its log: ", line);
-    const std::string report = worker.folder.CrashReportPath(worker.attempt, index);
-    if (end.signal != 0 && access(report.c_str(), F_OK) == 0) {
-      absl::StrAppend(&worker.lost_message, line.empty() || absl::EndsWith(line, ".") ? "" : ".",
-                      " Its stack is in ", report, ".");
-    }
-  }
 }
 
 // What can be repeated where the store refuses it.

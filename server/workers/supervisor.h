@@ -62,6 +62,8 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
     // How long a worker may be silent to those that train a job with it before they give it up. One that
     // trains alone is killed when it has not answered for so long and then has not come back for as long.
     absl::Duration silence_limit = absl::Seconds(30);
+    // How long replicas of a job wait for one that is alive and does not come where they meet.
+    absl::Duration collective_time_limit = absl::Minutes(30);
     // From SIGTERM to SIGKILL.
     absl::Duration kill_grace = absl::Seconds(5);
   };
@@ -73,9 +75,7 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   // Stop(). As an observer of the JobMachine, it must outlive the store's writer.
   ~WorkerSupervisor() override;
 
-  // Jobs that have ended, are paused, wait again or were deleted, while a worker of theirs is still there: it
-  // hangs, or the daemon was replaced before it was gone. Restore their leases too, and give them to Begin
-  // with the others. Those that wait again are PAUSED here.
+  // FindLingeringJobs. Restore their leases too, and give them to Begin with the others.
   std::vector<v1::Job> FindLingering();
   // Takes over the workers of an earlier daemon, then listens to workers; before the scheduler starts. `jobs`
   // are those that have not ended, and those that linger, their leases restored: where a worker's lock is
@@ -132,8 +132,6 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   void Resolve(const std::shared_ptr<Worker>& worker);
   // A process of the worker's, the one of this index, is gone; with the last one, End.
   void EndProcess(const std::shared_ptr<Worker>& worker, int index);
-  // What follows from that for how its job is said to have ended, where it does not say so itself.
-  static void NoteEnd(Worker& worker, int index, const WorkerProcess::End& end, bool killed);
   // All are gone: see the class.
   void End(const std::shared_ptr<Worker>& worker);
 

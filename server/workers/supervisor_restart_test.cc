@@ -85,6 +85,22 @@ TEST_F(SupervisorRestartTest, AWorkerThatDiedWithoutADaemonIsSettledByTheNext) {
   EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
 }
 
+// Nothing but silence says so, to a daemon that never heard of it.
+TEST_F(SupervisorRestartTest, AWorkerThatHangsWithoutADaemonIsKilledByTheNext) {
+  const std::string id = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  const pid_t pid = daemon_->WorkerPid(id);
+  daemon_.reset();
+  kill(pid, SIGSTOP);
+  silence_limit_ = absl::Seconds(1);
+  Restart();
+  const v1::Job job = daemon_->WaitForEnd(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
+  EXPECT_NE(job.message().find("silent for more than 1s"), std::string::npos) << job.message();
+  EXPECT_TRUE(IsGone(pid));
+}
+
 TEST_F(SupervisorRestartTest, AJobWhoseWorkerWasNeverStartedWaitsAgain) {
   const std::string id = daemon_->Create("succeed");
   daemon_->Schedule(id);

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -81,6 +83,33 @@ std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& device
   return environment;
 }
 
+std::vector<std::string> CollectiveEnvironment(const internal::v1::WorkerLaunch& launch) {
+  const int workers = std::max(1, launch.group().workers());
+  const int ranks = launch.devices_size() / workers;
+  std::map<std::string, std::set<int>> workers_of;  // By the GPU.
+  for (int rank = 0; rank < launch.devices_size(); ++rank) {
+    const v1::Device& device = launch.devices(rank);
+    if (device.kind() == v1::DEVICE_KIND_GPU) workers_of[device.name()].insert(rank / ranks);
+  }
+  if (workers_of.empty() || (workers == 1 && workers_of.size() == 1)) return {};
+  std::vector<std::string> environment;
+  if (launch.watchdog_seconds() > 0 && std::getenv("TANDEM_COLLECTIVE_TIME_LIMIT") == nullptr) {
+    const absl::Duration limit = absl::Seconds(launch.watchdog_seconds());
+    environment.push_back(absl::StrCat("TANDEM_COLLECTIVE_TIME_LIMIT=", absl::FormatDuration(limit)));
+  }
+  const char* asked = std::getenv("TANDEM_NCCL");
+  if (asked == nullptr && std::any_of(workers_of.begin(), workers_of.end(),
+                                      [](const auto& gpu) { return gpu.second.size() > 1; })) {
+    asked = "0";
+    environment.push_back("TANDEM_NCCL=0");
+  }
+  const bool uses_nccl = asked == nullptr || absl::string_view(asked) != "0";
+  if (uses_nccl && std::getenv("CUDA_MODULE_LOADING") == nullptr) {
+    environment.push_back("CUDA_MODULE_LOADING=EAGER");
+  }
+  return environment;
+}
+
 absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(
     const v1::Job& job, const std::vector<v1::Device>& devices) const {
   internal::v1::WorkerLaunch launch;
@@ -96,6 +125,7 @@ absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(
   }
   launch.set_daemon_target(options_.daemon_target);
   launch.set_job_folder(job.folder());
+  launch.set_watchdog_seconds(absl::ToDoubleSeconds(options_.collective_time_limit));
   const int workers = std::max(1, job.spec().replicas().workers());
   if (workers == 1) return launch;
   const std::string rendezvous = JobFolder(job.folder()).RendezvousFolder(job.attempt());
@@ -127,6 +157,9 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::LaunchOne(
   command.environment = WorkerEnvironment(
       {launch.devices().begin() + worker * ranks, launch.devices().begin() + (worker + 1) * ranks},
       options_.algorithms_folder, options_.gpu_uuids);
+  for (std::string& variable : CollectiveEnvironment(launch)) {
+    command.environment.push_back(std::move(variable));
+  }
   command.log_path = folder.LogPath(worker);
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(command, lock));
   // The worker writes the same; this is for a daemon that takes over before it comes to that. The worker runs

@@ -32,6 +32,8 @@ class WorkerLauncher {
     std::function<absl::StatusOr<std::string>(const v1::InitialWeights&)> find_weights;
     // How long a worker may be silent to those that train a job with it, as WorkerGroup.silence_seconds.
     absl::Duration silence_limit = absl::Seconds(30);
+    // How long replicas wait for one that is alive and does not come, as WorkerLaunch.watchdog_seconds.
+    absl::Duration collective_time_limit = absl::Minutes(30);
     // Where workers keep which algorithms are the fastest, for all later ones; empty: nowhere.
     std::string algorithms_folder = {};
     // The UUIDs of all GPUs that the daemon has, in the order of their indices.
@@ -67,6 +69,16 @@ class WorkerLauncher {
 std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& devices,
                                            const std::string& algorithms_folder,
                                            const std::vector<std::string>& gpu_uuids);
+
+// What each of a job's workers has in its environment beside that where its replicas may be brought together
+// by NCCL: they are on several GPUs, or in several processes.
+// CUDA_MODULE_LOADING=EAGER, unless the daemon's environment has that variable: CUDA loads a kernel when it
+// is first launched, for which it may have to wait for what the GPU does, and that may be one of NCCL's
+// kernels, which waits for another rank, which loads in turn. For TANDEM_NCCL the daemon's environment
+// counts too; where it says nothing, and workers share a GPU, it is 0: NCCL refuses a GPU that is there
+// twice, and kernels of two processes on one GPU, which wait for each other, would be given it in turns.
+// TANDEM_COLLECTIVE_TIME_LIMIT: WorkerLaunch.watchdog_seconds, for waits of which only a GPU knows.
+std::vector<std::string> CollectiveEnvironment(const internal::v1::WorkerLaunch& launch);
 
 }  // namespace tandem
 

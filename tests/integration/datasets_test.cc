@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -103,6 +104,34 @@ class DatasetsTest : public ::testing::Test {
     return bytes;
   }
 
+  // Adds the set "large", by a client that is killed on the way, and then by one whose daemon is: what that
+  // one said. Nothing where an upload was over before it could be disturbed; the set is gone again then.
+  std::optional<CliResult> AddWithMishaps(const std::vector<std::string>& command) {
+    const auto killed = cli_.Start(command);
+    EXPECT_TRUE(WaitUntil([&] { return BytesThere() > kPart || !killed->IsRunning(); }));
+    killed->Signal(SIGKILL);
+    const int code = killed->Finish().exit_code;
+    EXPECT_TRUE(code == 128 + SIGKILL || code == 0) << code;
+    const int64_t there = BytesThere();
+    if (!absl::StrContains(cli_.Run({"datasets", "uploads"}).out, "no unfinished")) {
+      EXPECT_GT(there, kPart);
+      const auto run = cli_.Start(command);
+      EXPECT_TRUE(WaitUntil([&] { return BytesThere() > there + kPart || !run->IsRunning(); }));
+      daemon_.Kill();
+      const int64_t kept = BytesThere();
+      EXPECT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+      CliResult result = run->Finish();
+      EXPECT_EQ(result.exit_code, 0) << result << daemon_.Log();
+      if (result.exit_code != 0 || absl::StrContains(result.err, "connection lost")) {
+        EXPECT_GT(kept, there);
+        return result;
+      }
+    }
+    EXPECT_EQ(cli_.Run({"datasets", "remove", "--missing-ok", "large"}).exit_code, 0);
+    return std::nullopt;
+  }
+
+  static constexpr int64_t kPart = 16 << 20;
   const ScratchFolder scratch_;
   DaemonProcess daemon_{{.state_folder = scratch_.File("state"), .cpu_devices = 1}};
   Cli cli_{scratch_};
@@ -167,24 +196,12 @@ TEST_F(DatasetsTest, AnUploadOutlivesItsClientAndItsDaemon) {
   const std::string labels = scratch_.Write("labels.npy", Npy(kSamples, 1, true));
   const std::vector<std::string> command = {"datasets", "add", "large", "--npy", inputs, labels, "--upload"};
 
-  auto killed = cli_.Start(command);
-  ASSERT_TRUE(WaitUntil([&] { return BytesThere() > (16 << 20) || !killed->IsRunning(); }));
-  killed->Signal(SIGKILL);
-  EXPECT_EQ(killed->Finish().exit_code, 128 + SIGKILL);
-  const int64_t there = BytesThere();
-  EXPECT_GT(there, 16 << 20);
-  EXPECT_THAT(cli_.Run({"datasets", "uploads"}).out, Not(HasSubstr("no unfinished")));
-
-  auto run = cli_.Start(command);
-  ASSERT_TRUE(WaitUntil([&] { return BytesThere() > there + (16 << 20) || !run->IsRunning(); }));
-  daemon_.Kill();
-  const int64_t kept = BytesThere();
-  ASSERT_TRUE(daemon_.Start().ok());
-  const CliResult result = run->Finish();
-  ASSERT_EQ(result.exit_code, 0) << result << daemon_.Log();
-  EXPECT_THAT(result.err, HasSubstr("going on after"));
-  EXPECT_THAT(result.err, HasSubstr("connection lost"));
-  EXPECT_GT(kept, there);
+  std::optional<CliResult> result;
+  for (int tries = 0; !result.has_value() && tries < 20 && !HasFailure(); ++tries) {
+    result = AddWithMishaps(command);
+  }
+  ASSERT_TRUE(result.has_value()) << "every upload was over before it could be disturbed";
+  EXPECT_THAT(result->err, HasSubstr("going on after"));
   EXPECT_THAT(cli_.Run({"datasets", "uploads"}).out, HasSubstr("no unfinished"));
   const nlohmann::json set = Json(cli_.Run({"datasets", "-o", "json"}));
   std::string location;

@@ -106,7 +106,7 @@ TEST_F(SweepsTest, OneThatIsCancelledEndsWhole) {
   std::string file;
   {
     v1::Sweep wanted;
-    *wanted.mutable_base() = LongJob(100'000);
+    *wanted.mutable_base() = LongJob(1'000'000);
     wanted.add_grid()->set_field("training.seed");
     for (int seed = 1; seed <= 3; ++seed) wanted.mutable_grid(0)->add_values()->set_number_value(seed);
     wanted.set_max_running(1);

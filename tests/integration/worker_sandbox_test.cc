@@ -27,7 +27,7 @@ TEST(WorkerSandboxTest, JobsOfOneAndOfTwoWorkersTrainConfined) {
   Cli cli(scratch);
   cli.Use(daemon);
   for (const int workers : {1, 2}) {
-    v1::JobSpec spec = LongJob(100'000);
+    v1::JobSpec spec = LongJob(1'000'000);
     spec.mutable_replicas()->set_count(workers);
     if (workers > 1) spec.mutable_replicas()->set_workers(workers);
     const std::string job = api.Create(spec).name();

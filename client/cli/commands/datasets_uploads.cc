@@ -32,7 +32,9 @@ int List(Session& session, client::Client& client) {
                   FormatCount(upload.files()), FormatBytes(upload.bytes()),
                   FormatBytes(upload.bytes_received()),
                   absl::StrCat(FormatAge(now - FromProto(upload.create_time())), " ago"),
-                  FormatAge(FromProto(upload.expire_time()) - now)});
+                  // From before a restoration: it may have been a data set.
+                  upload.has_expire_time() ? FormatAge(FromProto(upload.expire_time()) - now)
+                                           : "ever: from before the database was restored"});
   }
   session.terminal().Out(table.Render(session.style()));
   return kSucceeded;

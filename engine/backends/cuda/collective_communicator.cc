@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,8 +18,8 @@ namespace tandem::cuda {
 namespace {
 
 constexpr absl::Duration kJoinTimeout = absl::Minutes(2);
-// Of a collective, with all that the stream was given before.
-constexpr absl::Duration kCallLimit = absl::Minutes(30);
+// Of a collective, with all that the stream was given before, where the environment says nothing.
+constexpr absl::Duration kTimeLimit = absl::Minutes(30);
 // A wait looks for the end so often without a pause, then with short ones.
 constexpr int kEagerLooks = 1000;
 constexpr std::chrono::microseconds kPause(20);
@@ -30,7 +31,22 @@ bool IsSwitchedOff() {
   return asked != nullptr && std::strcmp(asked, "0") == 0;
 }
 
+absl::Duration TimeLimit() {
+  const char* asked = std::getenv("TANDEM_COLLECTIVE_TIME_LIMIT");
+  absl::Duration limit;
+  if (asked == nullptr || !absl::ParseDuration(asked, &limit) || limit <= absl::ZeroDuration())
+    return kTimeLimit;
+  return limit;
+}
+
 }  // namespace
+
+CollectiveCommunicator::CollectiveCommunicator(std::shared_ptr<DeviceContext> device, Communicator* host)
+    : device_(device),
+      host_(host),
+      reductions_(device),
+      staged_(std::move(device), host),
+      time_limit_(TimeLimit()) {}
 
 CollectiveCommunicator::~CollectiveCommunicator() {
   {
@@ -88,7 +104,7 @@ absl::StatusOr<bool> CollectiveCommunicator::Agree(Call call, int root, BufferVi
 }
 
 absl::Status CollectiveCommunicator::Finish(absl::Status status) {
-  const absl::Time deadline = absl::Now() + kCallLimit;
+  const absl::Time deadline = absl::Now() + time_limit_;
   if (status.ok()) status = done_->Record(device_->stream->get());
   for (int looks = 0; status.ok(); ++looks) {
     const absl::StatusOr<bool> reached = done_->Reached();
@@ -102,7 +118,7 @@ absl::Status CollectiveCommunicator::Finish(absl::Status status) {
     if (status.ok() && absl::Now() > deadline) {
       status =
           absl::DeadlineExceededError(absl::StrCat("rank ", rank(), " has waited for its GPU for ",
-                                                   absl::FormatDuration(kCallLimit), " in a collective"));
+                                                   absl::FormatDuration(time_limit_), " in a collective"));
     }
   }
   // What came first, this or an abort, is what all ranks say.
@@ -124,9 +140,10 @@ void CollectiveCommunicator::Watch() {
     if (!status.ok() || *reached) continue;
     // Read behind the question, so that what began in between is not taken for as old as what was before.
     MutexLock lock(&mutex_);
-    if (absl::Now() - begun_at_ > kCallLimit) {
-      status = absl::DeadlineExceededError(absl::StrCat(
-          "rank ", rank(), "'s GPU has not come through a reduction for ", absl::FormatDuration(kCallLimit)));
+    if (absl::Now() - begun_at_ > time_limit_) {
+      status = absl::DeadlineExceededError(absl::StrCat("rank ", rank(),
+                                                        "'s GPU has not come through a reduction for ",
+                                                        absl::FormatDuration(time_limit_)));
     }
   }
   Abort(status);

@@ -25,6 +25,16 @@ namespace tandem::cuda {
 // own, and neither it nor its Await waits on the host; of its size, type and operation the ranks agree once,
 // when the first of them begins. Used by the device's thread, but for Abort.
 //
+// That they agree once is why all ranks must begin the same sizes in the same order, as those do that compile
+// one graph. What differs the first time is seen, and the host's communicator refuses it for all of them.
+// What was agreed on before is not compared again: where a rank then begins another of the agreed sizes than
+// the others do, NCCL adds what does not belong together, or waits for what never comes; where it begins one
+// that is new while the others do not, it waits for them in the host's communicator, and they for it in NCCL.
+// Such waits end with the time limit and no earlier, and nothing says that sums are wrong.
+//
+// A wait for the GPU in a collective has a time limit: 30 minutes, or what TANDEM_COLLECTIVE_TIME_LIMIT in
+// the environment says, such as 90s. Then the group ends with DEADLINE_EXCEEDED.
+//
 // A rank that is lost, or that fails, ends the calls of the others as soon as the host's communicator knows
 // of it: a wait for NCCL looks there, as a thread does while reductions go on that nobody waits for, and
 // NCCL's work in the streams is aborted. What it was to make is rubbish then: status() says so before the
@@ -32,8 +42,7 @@ namespace tandem::cuda {
 class CollectiveCommunicator final : public Communicator {
  public:
   // `host` outlives it.
-  CollectiveCommunicator(std::shared_ptr<DeviceContext> device, Communicator* host)
-      : device_(device), host_(host), reductions_(device), staged_(std::move(device), host) {}
+  CollectiveCommunicator(std::shared_ptr<DeviceContext> device, Communicator* host);
   ~CollectiveCommunicator() override;
 
   // Brings the ranks together: all of them call it first. Whether it did, for all alike; without, calls pass
@@ -68,7 +77,8 @@ class CollectiveCommunicator final : public Communicator {
   ReductionStream reductions_;
   StagedCommunicator staged_;
   std::unique_ptr<Event> done_;
-  // What was begun once, and all ranks brought alike: operation, elements, type.
+  const absl::Duration time_limit_;
+  // What was begun once, and all ranks brought alike: operation, elements, type. Not compared again.
   std::set<std::tuple<Call, int64_t, DType>> agreed_;
   std::thread watch_;  // From the first that was begun on.
   Mutex mutex_;

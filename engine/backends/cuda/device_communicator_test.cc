@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <iterator>
@@ -340,6 +341,23 @@ TEST_F(BegunTest, ARankThatIsLostEndsWhatOthersBegan) {
   EXPECT_EQ(ends_[0].communicator->Await(*begun), reason);
   EXPECT_TRUE(ends_[0].device->stream->Synchronize().ok());
   EXPECT_EQ(ends_[0].Begin().status(), reason);
+}
+
+// Before the communicators, which look at it when they are made. Longer than one rank may come after the
+// other.
+struct ShortTimeLimit {
+  ShortTimeLimit() { setenv("TANDEM_COLLECTIVE_TIME_LIMIT", "10s", /*overwrite=*/1); }
+  ~ShortTimeLimit() { unsetenv("TANDEM_COLLECTIVE_TIME_LIMIT"); }
+};
+class ShortTimeTest : private ShortTimeLimit, public BegunTest {};
+
+TEST_F(ShortTimeTest, ARankThatHangsEndsWhatOthersBegan) {
+  const absl::StatusOr<int64_t> begun = ends_[0].Begin();
+  ASSERT_TRUE(begun.ok()) << begun.status();
+  // Rank 1 lives, and does not come.
+  EXPECT_EQ(ends_[0].communicator->Await(*begun),
+            absl::DeadlineExceededError("rank 0's GPU has not come through a reduction for 10s"));
+  EXPECT_EQ(ends_[1].communicator->status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 INSTANTIATE_TEST_SUITE_P(Collective, CommunicatorConformance,

@@ -1,0 +1,95 @@
+#include "server/daemon/gpu_health.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/store/records.h"
+
+namespace tandem {
+namespace {
+
+// A driver that does not say how a GPU is for so long, after a worker failed on it, has lost it.
+constexpr absl::Duration kDriverPatience = absl::Seconds(30);
+// After so long the log says that it is waited for.
+constexpr absl::Duration kDriverDelay = absl::Seconds(2);
+
+GpuProber::Options WithDriver(GpuProber::Options options,
+                              std::function<absl::Status(const v1::Device&)> ask_driver) {
+  options.ask_driver = std::move(ask_driver);
+  return options;
+}
+
+}  // namespace
+
+GpuHealth::GpuHealth(GpuProber::Options checks, Parts parts)
+    : parts_(std::move(parts)),
+      prober_(WithDriver(std::move(checks), [this](const v1::Device& device) { return AskDriver(device); })) {
+}
+
+absl::Status GpuHealth::AskDriver(const v1::Device& device) const {
+  v1::GpuStatus status = device.gpu();
+  absl::Status answer = parts_.ask_driver(&status, kDriverDelay);
+  if (!answer.ok() && !absl::IsCancelled(answer)) {
+    spdlog::warn("device={} is not free yet: its driver is asked for up to {} more, as it says at first: {}",
+                 device.name(), absl::FormatDuration(kDriverPatience), std::string(answer.message()));
+    answer = parts_.ask_driver(&status, kDriverPatience);
+  }
+  if (answer.ok() || absl::IsCancelled(answer)) return answer;
+  return absl::UnavailableError(absl::StrCat("its driver now says: ", answer.message(), ". See dmesg"));
+}
+
+void GpuHealth::Exclude(const std::string& device, const std::string& reason) const {
+  const std::string message =
+      absl::StrCat(reason, " When it is mended: tandem devices resume ", device.substr(device.find('/') + 1));
+  spdlog::error("device excluded device={}: {}", device, message);
+  parts_.exclude(device, message);
+}
+
+void GpuHealth::OnCrash(const std::string& job_id, int32_t attempt) {
+  std::vector<v1::Device> doubtful;
+  for (v1::Device& device : parts_.devices()) {
+    const auto& jobs = device.jobs();
+    if (!device.has_gpu() || std::find(jobs.begin(), jobs.end(), JobName(job_id)) == jobs.end()) continue;
+    // Somebody knows why already.
+    if (device.state() == v1::DEVICE_STATE_EXCLUDED) continue;
+    spdlog::info("device={} is checked, and is not free until then: the worker of job={} failed on it",
+                 device.name(), job_id);
+    doubtful.push_back(std::move(device));
+  }
+  // Not behind the checks of other jobs' GPUs.
+  if (doubtful.empty()) return parts_.release_lease(job_id, attempt);
+  prober_.Post(
+      std::move(doubtful),
+      [this, job_id](const v1::Device& device, const absl::Status& found) {
+        if (found.ok()) {
+          spdlog::info("device={} passed its check after the worker of job={} failed on it", device.name(),
+                       job_id);
+        } else if (!absl::IsCancelled(found)) {
+          Exclude(device.name(), absl::StrCat("The worker of \"", JobName(job_id), "\" failed on it, and ",
+                                              found.message(), "."));
+        }
+      },
+      [this, job_id, attempt] { parts_.release_lease(job_id, attempt); });
+}
+
+void GpuHealth::OnDriverError(const GpuMonitor::Error& error) {
+  for (const v1::Device& device : parts_.devices()) {
+    if (device.gpu().uuid() != error.uuid) continue;
+    const std::string text = absl::StrCat("XID ", error.error.xid(), ": ", error.error.message());
+    spdlog::log(error.is_of_hardware ? spdlog::level::err : spdlog::level::warn,
+                "the driver reports an error of device={}: {}", device.name(), text);
+    if (!error.is_of_hardware || device.state() == v1::DEVICE_STATE_EXCLUDED) return;
+    Exclude(device.name(),
+            absl::StrCat("Its driver reported XID ", error.error.xid(), ". ", error.error.message()));
+    for (const std::string& job : device.jobs()) {
+      parts_.tell(JobId(job),
+                  absl::StrCat("The driver reports an error of ", device.name(), ", ", text,
+                               " No other job gets the device; this one's results may be wrong."));
+    }
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,217 @@
+#include "server/jobs/job_retention.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "engine/base/status_macros.h"
+#include "server/store/records.h"
+
+namespace tandem {
+namespace {
+
+constexpr size_t kBatch = 16;
+// Between batches, where more is due: their folders are removed meanwhile.
+constexpr absl::Duration kBatchPause = absl::Seconds(1);
+// Otherwise: jobs that end one after another are deleted together, since each time all jobs that have not
+// ended are looked at.
+constexpr absl::Duration kPause = absl::Minutes(1);
+constexpr absl::Duration kRetry = absl::Minutes(10);
+// Somebody may set the clock meanwhile.
+constexpr absl::Duration kLongestWait = absl::Minutes(10);
+constexpr int kPageSize = 1000;
+
+absl::Time EndOf(const v1::Job& job) {
+  return absl::FromUnixSeconds(job.end_time().seconds()) + absl::Nanoseconds(job.end_time().nanos());
+}
+
+}  // namespace
+
+JobRetention::~JobRetention() { Stop(); }
+
+void JobRetention::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void JobRetention::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    woken_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void JobRetention::Wake() {
+  MutexLock lock(&mutex_);
+  woken_ = true;
+}
+
+void JobRetention::OnTerminal(const v1::Job& job) {
+  Look(job.sweep().empty() ? job.name() : job.sweep(), EndOf(job) + keep_);
+  // It may have been all that kept another one.
+  const std::string& source = job.spec().initial_weights().artifact().job();
+  if (!source.empty()) Look(source, clock_->Now());
+}
+
+void JobRetention::Look(const std::string& name, absl::Time at) {
+  MutexLock lock(&mutex_);
+  const auto [found, is_new] = times_.emplace(name, at);
+  if (!is_new) {
+    due_.erase({found->second, name});
+    found->second = at;
+  }
+  due_.emplace(at, name);
+  if (std::max(at, not_before_) < next_look_) woken_ = true;
+}
+
+void JobRetention::Run() {
+  bool has_found = FindEnded();
+  while (AwaitDue()) {
+    if (!has_found) has_found = FindEnded();
+    DeleteDue();
+  }
+}
+
+bool JobRetention::FindEnded() {
+  JobQuery query;
+  query.states = {v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED, v1::JOB_STATE_CANCELLED};
+  query.descending = false;
+  query.page_size = kPageSize;
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      if (stopping_) return false;
+    }
+    const absl::StatusOr<JobPage> page = jobs_->List(query);
+    if (!page.ok()) {
+      heard_("", page.status());
+      // The name of no job: it is only looked at again.
+      Look("", clock_->Now() + kRetry);
+      return false;
+    }
+    for (const v1::Job& job : page->jobs) {
+      Look(job.sweep().empty() ? job.name() : job.sweep(), EndOf(job) + keep_);
+    }
+    if (page->next_page_token.empty()) return true;
+    query.page_token = page->next_page_token;
+  }
+}
+
+bool JobRetention::AwaitDue() {
+  MutexLock lock(&mutex_);
+  while (!stopping_) {
+    woken_ = false;
+    const absl::Time now = clock_->Now();
+    // The clock may have been set back.
+    not_before_ = std::min(not_before_, now + kPause);
+    next_look_ = due_.empty() ? absl::InfiniteFuture() : std::max(due_.begin()->first, not_before_);
+    if (next_look_ <= now) break;
+    mutex_.AwaitWithTimeout(absl::Condition(&woken_), std::min(next_look_ - now, kLongestWait));
+  }
+  // Nobody need wake it now.
+  next_look_ = absl::InfinitePast();
+  return !stopping_;
+}
+
+void JobRetention::DeleteDue() {
+  // What becomes due from here on is noted anew, also where it is of the batch.
+  std::vector<std::string> batch;
+  {
+    MutexLock lock(&mutex_);
+    const absl::Time now = clock_->Now();
+    while (batch.size() < kBatch && !due_.empty() && due_.begin()->first <= now) {
+      batch.push_back(due_.begin()->second);
+      times_.erase(batch.back());
+      due_.erase(due_.begin());
+    }
+    not_before_ = now + (batch.size() == kBatch ? kBatchPause : std::min(kPause, keep_));
+  }
+  if (batch.empty()) return;
+  const absl::StatusOr<std::vector<v1::Job>> unfinished = jobs_->NonTerminalJobs();
+  std::set<std::string> needed;
+  if (unfinished.ok()) {
+    for (const v1::Job& job : *unfinished) {
+      const std::string& source = job.spec().initial_weights().artifact().job();
+      if (!source.empty()) needed.insert(source);
+    }
+  } else {
+    heard_("", unfinished.status());
+  }
+  for (const std::string& name : batch) {
+    bool stopping;
+    {
+      MutexLock lock(&mutex_);
+      stopping = stopping_;
+    }
+    // The next daemon finds the rest.
+    if (stopping) return;
+    if (!unfinished.ok()) {
+      Look(name, clock_->Now() + kRetry);
+      continue;
+    }
+    const absl::Status status = Consider(name, needed);
+    if (status.ok()) continue;
+    heard_(name, status);
+    Look(name, clock_->Now() + kRetry);
+  }
+}
+
+absl::Status JobRetention::Consider(const std::string& name, const std::set<std::string>& needed) {
+  if (name.empty()) return absl::OkStatus();
+  const absl::Status status =
+      absl::StartsWith(name, "sweeps/") ? ConsiderSweep(name, needed) : ConsiderJob(name, needed);
+  // Somebody was faster: it is deleted; or it goes on, and its end will be told.
+  if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status)) return absl::OkStatus();
+  return status;
+}
+
+absl::Status JobRetention::ConsiderJob(const std::string& name, const std::set<std::string>& needed) {
+  TANDEM_ASSIGN_OR_RETURN(const v1::Job job, jobs_->Get(JobId(name)));
+  if (!IsTerminal(job.state())) return absl::OkStatus();
+  const absl::Time due = EndOf(job) + keep_;
+  if (!job.sweep().empty() || due > clock_->Now()) {
+    Look(job.sweep().empty() ? name : job.sweep(), due);
+    return absl::OkStatus();
+  }
+  if (needed.count(name) != 0) return absl::OkStatus();
+  TANDEM_RETURN_IF_ERROR(Await([&](auto done) { jobs_->Delete(JobId(name), std::move(done)); }));
+  heard_(name, absl::OkStatus());
+  return absl::OkStatus();
+}
+
+absl::Status JobRetention::ConsiderSweep(const std::string& name, const std::set<std::string>& needed) {
+  TANDEM_ASSIGN_OR_RETURN(const StoredSweep sweep, jobs_->GetSweep(SweepId(name)));
+  absl::Time due = absl::InfinitePast();
+  bool is_needed = false;
+  for (const StoredJob& stored : sweep.jobs) {
+    if (!IsTerminal(stored.job.state())) return absl::OkStatus();
+    due = std::max(due, EndOf(stored.job) + keep_);
+    is_needed = is_needed || needed.count(stored.job.name()) != 0;
+  }
+  if (due > clock_->Now()) {
+    Look(name, due);
+    return absl::OkStatus();
+  }
+  if (is_needed) return absl::OkStatus();
+  TANDEM_RETURN_IF_ERROR(Await([&](auto done) { jobs_->DeleteSweep(SweepId(name), std::move(done)); }));
+  heard_(name, absl::OkStatus());
+  return absl::OkStatus();
+}
+
+absl::Status JobRetention::Await(absl::FunctionRef<void(absl::AnyInvocable<void(absl::Status)>)> ask) {
+  Mutex mutex;
+  std::optional<absl::Status> answer;
+  bool is_answered = false;
+  ask([&](absl::Status status) {
+    MutexLock lock(&mutex);
+    answer = std::move(status);
+    is_answered = true;
+  });
+  MutexLock lock(&mutex);
+  mutex.Await(absl::Condition(&is_answered));
+  return *answer;
+}
+
+}  // namespace tandem
