@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/env.h"
 #include "engine/base/faulty_env.h"
+#include "engine/base/random_access_env.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/training/resume_fixture.h"
@@ -117,12 +118,31 @@ TEST(CheckpointsTest, WhereTheNewestIsDamagedTheOneBeforeCounts) {
 
 TEST(CheckpointsTest, TheOneBeforeStandsUntilTheNewOneWasReadBack) {
   // One write is lost on its way to the disk.
+  class LossyFile : public RandomAccessFile {
+   public:
+    explicit LossyFile(std::unique_ptr<RandomAccessFile> file) : file_(std::move(file)) {}
+    absl::StatusOr<int64_t> ReadAt(int64_t offset, int64_t size, char* to) const override {
+      const absl::StatusOr<int64_t> read = file_->ReadAt(offset, size, to);
+      if (read.ok() && *read > 0 && offset + *read == *file_->Size()) to[*read - 1] ^= 1;
+      return read;
+    }
+    absl::Status WriteAt(int64_t offset, absl::string_view data) override {
+      return file_->WriteAt(offset, data);
+    }
+    absl::Status Truncate(int64_t size) override { return file_->Truncate(size); }
+    absl::Status Sync() override { return file_->Sync(); }
+    absl::StatusOr<int64_t> Size() const override { return file_->Size(); }
+
+   private:
+    const std::unique_ptr<RandomAccessFile> file_;
+  };
   class LossyEnv : public FaultyEnv {
    public:
-    absl::StatusOr<std::string> ReadFile(const std::string& path) override {
-      absl::StatusOr<std::string> content = FaultyEnv::ReadFile(path);
-      if (content.ok() && path == CheckpointPath(16)) content->back() ^= 1;
-      return content;
+    absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenRandomAccess(const std::string& path,
+                                                                       Open how) override {
+      auto file = FaultyEnv::OpenRandomAccess(path, how);
+      if (file.ok() && path == CheckpointPath(16)) return std::make_unique<LossyFile>(*std::move(file));
+      return file;
     }
   };
   LossyEnv env;
