@@ -55,6 +55,8 @@ v1::StateReason ReasonOf(const absl::Status& status) {
       return v1::STATE_REASON_CHECKPOINT_ERROR;
     // Likewise: another worker of the job.
     case absl::StatusCode::kUnavailable:
+    // One that hangs is as lost.
+    case absl::StatusCode::kDeadlineExceeded:
       return v1::STATE_REASON_WORKER_LOST;
     default:
       return v1::STATE_REASON_TRAINING_ERROR;

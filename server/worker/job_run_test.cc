@@ -159,6 +159,9 @@ TEST_F(JobRunTest, ErrorsHaveTheirReasons) {
   EXPECT_EQ(Finish(absl::DataLossError("bad file")).message(), "bad file");
   EXPECT_EQ(Finish(absl::OutOfRangeError("")).reason(), v1::STATE_REASON_NON_FINITE_LOSS);
   EXPECT_EQ(Finish(absl::InternalError("")).reason(), v1::STATE_REASON_TRAINING_ERROR);
+  // Others of its workers.
+  EXPECT_EQ(Finish(absl::UnavailableError("")).reason(), v1::STATE_REASON_WORKER_LOST);
+  EXPECT_EQ(Finish(absl::DeadlineExceededError("")).reason(), v1::STATE_REASON_WORKER_LOST);
   // No one cancelled it.
   EXPECT_EQ(Finish(absl::CancelledError("")).state(), v1::JOB_STATE_FAILED);
 }

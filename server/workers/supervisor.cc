@@ -58,6 +58,12 @@ bool IsToStopForNow(v1::JobState state) {
 
 bool IsRunning(const std::unique_ptr<WorkerProcess>& process) { return process != nullptr; }
 
+// No other process of the job would notice that this one hangs.
+bool IsAlone(const Worker& worker) {
+  return worker.workers == 1 ||
+         std::count_if(worker.processes.begin(), worker.processes.end(), IsRunning) == 1;
+}
+
 void SignalAll(const Worker& worker, int signal) {
   for (const std::unique_ptr<WorkerProcess>& process : worker.processes) {
     if (IsRunning(process)) process->SignalGroup(signal);
@@ -427,7 +433,7 @@ absl::Time WorkerSupervisor::Attend() {
         worker->kill_at = now + options_.kill_grace;
       }
       // Of several, the others notice, and name it.
-      if (worker->workers == 1 && worker->silent_since + options_.silence_limit <= now) {
+      if (IsAlone(*worker) && worker->silent_since + options_.silence_limit <= now) {
         spdlog::warn("worker is silent, sending SIGKILL job={} attempt={}", job_id, worker->attempt);
         NoteSilence(*worker, options_.silence_limit);
         SignalAll(*worker, SIGKILL);
@@ -455,7 +461,7 @@ absl::Time WorkerSupervisor::Attend() {
     next = std::min(next, worker->attend_at);
     if (worker->phase != Worker::Phase::kRunning) continue;
     next = std::min({next, worker->terminate_at, worker->kill_at});
-    if (worker->workers == 1) next = std::min(next, worker->silent_since + options_.silence_limit);
+    if (IsAlone(*worker)) next = std::min(next, worker->silent_since + options_.silence_limit);
   }
   return next;
 }

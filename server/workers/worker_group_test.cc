@@ -96,6 +96,20 @@ TEST_F(WorkerGroupTest, TheNextDaemonTakesAllOver) {
   ExpectLost(id, "Worker 1 of 2 (rank 1) ");
 }
 
+// The others would notice, where there were any.
+TEST_F(WorkerGroupTest, TheLastOneOfAGroupThatHangsWithoutADaemonIsKilledByTheNext) {
+  const std::string id = daemon_->Run("wait", 2);
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  WaitForBoth(id);
+  const pid_t pids[] = {daemon_->WorkerPid(id, 0), daemon_->WorkerPid(id, 1)};
+  daemon_.reset();
+  kill(pids[0], SIGSTOP);
+  kill(pids[1], SIGKILL);
+  silence_limit_ = absl::Seconds(1);
+  Restart();
+  ExpectLost(id, "silent for more than 1s");
+}
+
 TEST_F(WorkerGroupTest, WhatTheFirstOneLeftIsCleared) {
   const std::string id = daemon_->Run("wait", 2);
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
