@@ -315,7 +315,8 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   jobs_->AddObserver(disk_.get());
   if (options.keep_ended_jobs > absl::ZeroDuration()) {
     retention_ = std::make_unique<JobRetention>(
-        jobs_.get(), options.keep_ended_jobs, Clock::Real(),
+        jobs_.get(), options.keep_ended_jobs,
+        restoration_.has_value() ? restoration_->time : absl::InfinitePast(), Clock::Real(),
         [this](const std::string& name, const absl::Status& status) { OnExpired(name, status); });
     jobs_->AddObserver(retention_.get());
   }

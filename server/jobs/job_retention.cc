@@ -30,6 +30,8 @@ absl::Time EndOf(const v1::Job& job) {
 
 JobRetention::~JobRetention() { Stop(); }
 
+absl::Time JobRetention::DueOf(const v1::Job& job) const { return std::max(EndOf(job), restored_) + keep_; }
+
 void JobRetention::Start() {
   thread_ = std::thread([this] { Run(); });
 }
@@ -49,7 +51,7 @@ void JobRetention::Wake() {
 }
 
 void JobRetention::OnTerminal(const v1::Job& job) {
-  Look(job.sweep().empty() ? job.name() : job.sweep(), EndOf(job) + keep_);
+  Look(job.sweep().empty() ? job.name() : job.sweep(), DueOf(job));
   // It may have been all that kept another one.
   const std::string& source = job.spec().initial_weights().artifact().job();
   if (!source.empty()) Look(source, clock_->Now());
@@ -92,7 +94,7 @@ bool JobRetention::FindEnded() {
       return false;
     }
     for (const v1::Job& job : page->jobs) {
-      Look(job.sweep().empty() ? job.name() : job.sweep(), EndOf(job) + keep_);
+      Look(job.sweep().empty() ? job.name() : job.sweep(), DueOf(job));
     }
     if (page->next_page_token.empty()) return true;
     query.page_token = page->next_page_token;
@@ -170,7 +172,7 @@ absl::Status JobRetention::Consider(const std::string& name, const std::set<std:
 absl::Status JobRetention::ConsiderJob(const std::string& name, const std::set<std::string>& needed) {
   TANDEM_ASSIGN_OR_RETURN(const v1::Job job, jobs_->Get(JobId(name)));
   if (!IsTerminal(job.state())) return absl::OkStatus();
-  const absl::Time due = EndOf(job) + keep_;
+  const absl::Time due = DueOf(job);
   if (!job.sweep().empty() || due > clock_->Now()) {
     Look(job.sweep().empty() ? name : job.sweep(), due);
     return absl::OkStatus();
@@ -183,11 +185,13 @@ absl::Status JobRetention::ConsiderJob(const std::string& name, const std::set<s
 
 absl::Status JobRetention::ConsiderSweep(const std::string& name, const std::set<std::string>& needed) {
   TANDEM_ASSIGN_OR_RETURN(const StoredSweep sweep, jobs_->GetSweep(SweepId(name)));
+  // Its jobs were deleted one by one.
+  if (sweep.jobs.empty()) return absl::OkStatus();
   absl::Time due = absl::InfinitePast();
   bool is_needed = false;
   for (const StoredJob& stored : sweep.jobs) {
     if (!IsTerminal(stored.job.state())) return absl::OkStatus();
-    due = std::max(due, EndOf(stored.job) + keep_);
+    due = std::max(due, DueOf(stored.job));
     is_needed = is_needed || needed.count(stored.job.name()) != 0;
   }
   if (due > clock_->Now()) {

@@ -33,10 +33,11 @@ class JobRetention : public JobObserver {
   // that deletes.
   using Heard = std::function<void(const std::string& name, const absl::Status& status)>;
 
-  // `keep` above 0: how long after its end a job is kept. Add it to the JobMachine as an observer, and then
-  // Start(). `jobs` and `clock` outlive this, and this the store's writer.
-  JobRetention(JobMachine* jobs, absl::Duration keep, const Clock* clock, Heard heard)
-      : jobs_(jobs), keep_(keep), clock_(clock), heard_(std::move(heard)) {}
+  // `keep` above 0: how long after its end a job is kept, and after `restored`, when the database was
+  // restored: it does not know what has become of its jobs since. Add it to the JobMachine as an observer,
+  // and then Start(). `jobs` and `clock` outlive this, and this the store's writer.
+  JobRetention(JobMachine* jobs, absl::Duration keep, absl::Time restored, const Clock* clock, Heard heard)
+      : jobs_(jobs), keep_(keep), restored_(restored), clock_(clock), heard_(std::move(heard)) {}
   // Stop().
   ~JobRetention() override;
   JobRetention(const JobRetention&) = delete;
@@ -65,6 +66,8 @@ class JobRetention : public JobObserver {
   absl::Status Consider(const std::string& name, const std::set<std::string>& needed);
   absl::Status ConsiderJob(const std::string& name, const std::set<std::string>& needed);
   absl::Status ConsiderSweep(const std::string& name, const std::set<std::string>& needed);
+  // When it is to be deleted, where it has ended.
+  absl::Time DueOf(const v1::Job& job) const;
   // Has it looked at `name` at this time, and at no other.
   void Look(const std::string& name, absl::Time at);
   // Waits for the answer to a deletion.
@@ -72,6 +75,7 @@ class JobRetention : public JobObserver {
 
   JobMachine* const jobs_;
   const absl::Duration keep_;
+  const absl::Time restored_;
   const Clock* const clock_;
   const Heard heard_;
 

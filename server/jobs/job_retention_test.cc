@@ -72,7 +72,7 @@ class JobRetentionTest : public testing::Test {
   Mutex mutex_;
   std::vector<std::string> deleted_ ABSL_GUARDED_BY(mutex_);
   JobMachineFixture jobs_;
-  JobRetention retention_{&jobs_.machine(), kKeep, &jobs_.clock(),
+  JobRetention retention_{&jobs_.machine(), kKeep, absl::InfinitePast(), &jobs_.clock(),
                           [this](const std::string& name, const absl::Status& status) {
                             EXPECT_TRUE(status.ok()) << name << ": " << status;
                             MutexLock lock(&mutex_);
@@ -101,7 +101,7 @@ TEST_F(JobRetentionTest, FindsWhatEndedBeforeItCame) {
   // More than a batch.
   for (int i = 0; i < 20; ++i) names.push_back(JobName(Ended(absl::StrCat("job-", i))));
   Advance(2 * kKeep);
-  JobRetention later(&jobs_.machine(), kKeep, &jobs_.clock(),
+  JobRetention later(&jobs_.machine(), kKeep, absl::InfinitePast(), &jobs_.clock(),
                      [this](const std::string& name, const absl::Status& status) {
                        EXPECT_TRUE(status.ok()) << name << ": " << status;
                        MutexLock lock(&mutex_);
@@ -115,6 +115,30 @@ TEST_F(JobRetentionTest, FindsWhatEndedBeforeItCame) {
   later.Wake();
   for (std::string& name : TakeDeleted(4)) deleted.push_back(std::move(name));
   EXPECT_THAT(deleted, testing::UnorderedElementsAreArray(names));
+}
+
+// Which does not know whether they went on since the backup, and when they ended.
+TEST_F(JobRetentionTest, AfterARestorationTheTimeBeginsAnew) {
+  const std::string job = Ended("job");
+  jobs_.clock().Advance(2 * kKeep);
+  const absl::Time restored = jobs_.clock().Now();
+  std::vector<absl::Time> times;
+  JobRetention later(&jobs_.machine(), kKeep, restored, &jobs_.clock(),
+                     [&](const std::string& name, const absl::Status& status) {
+                       EXPECT_TRUE(status.ok()) << name << ": " << status;
+                       MutexLock lock(&mutex_);
+                       times.push_back(jobs_.clock().Now());
+                       deleted_.push_back(name);
+                     });
+  later.Start();
+  jobs_.clock().Advance(kKeep - absl::Seconds(1));
+  later.Wake();
+  EXPECT_TRUE(Exists(job));
+  jobs_.clock().Advance(absl::Seconds(1));
+  later.Wake();
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
+  later.Stop();
+  EXPECT_EQ(times.front(), restored + kKeep);
 }
 
 TEST_F(JobRetentionTest, KeepsWhatAnUnfinishedJobBeginsWith) {
@@ -184,7 +208,7 @@ TEST_F(JobRetentionTest, WhatSomebodyElseDeletedIsNoError) {
 
 TEST_F(JobRetentionTest, StopsWhetherItBeganOrNot) {
   retention_.Stop();
-  JobRetention other(&jobs_.machine(), kKeep, &jobs_.clock(),
+  JobRetention other(&jobs_.machine(), kKeep, absl::InfinitePast(), &jobs_.clock(),
                      [](const std::string&, const absl::Status&) { ADD_FAILURE(); });
   other.Start();
   other.Stop();

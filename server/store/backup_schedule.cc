@@ -38,10 +38,13 @@ absl::Duration BackupSchedule::Wait() const {
   const absl::StatusOr<std::vector<v1::Backup>> backups = backups_->List();
   // Where they cannot be listed, making one will say why.
   if (!backups.ok()) return absl::ZeroDuration();
+  const absl::Time now = clock_->Now();
   for (const v1::Backup& backup : *backups) {
-    if (backup.automatic()) newest = std::max(newest, absl::FromUnixSeconds(backup.create_time().seconds()));
+    // One of the future was made by a clock that was wrong, and says nothing of when.
+    const absl::Time time = absl::FromUnixSeconds(backup.create_time().seconds());
+    if (backup.automatic() && time <= now) newest = std::max(newest, time);
   }
-  return UntilNextBackup(newest, clock_->Now(), every_);
+  return UntilNextBackup(newest, now, every_);
 }
 
 void BackupSchedule::Run() {

@@ -166,7 +166,7 @@ absl::StatusOr<v1::Backup> Backups::Copy(const std::string& id, absl::Time now) 
     return sum;
   }();
   if (!sum.ok()) {
-    for (const std::string& left : {temporary, temporary + "-journal", path + kChecksum}) {
+    for (const std::string& left : {temporary, temporary + "-journal", path, path + kChecksum}) {
       env->RemoveFile(left).IgnoreError();
     }
     absl::Status failed(sum.status().code(), absl::StrCat("no backup was made: ", sum.status().message()));
@@ -188,9 +188,13 @@ void Backups::Remove(const v1::Backup& backup) {
 void Backups::RemoveOldOnes() {
   const absl::StatusOr<std::vector<v1::Backup>> all = List();
   if (!all.ok()) return;
+  // Those of the future, which a clock that was wrong has made, push out none of the others.
+  const absl::Time now = options_.clock->Now();
   int automatic = 0;
   for (const v1::Backup& backup : *all) {
-    if (absl::StrContains(backup.name(), kAutomatic) && ++automatic > options_.kept) Remove(backup);
+    if (!absl::StrContains(backup.name(), kAutomatic)) continue;
+    if (absl::FromUnixSeconds(backup.create_time().seconds()) <= now && ++automatic > options_.kept)
+      Remove(backup);
   }
   // What a killed daemon left of one.
   const absl::StatusOr<std::vector<std::string>> names = Env::Real()->ListFolder(options_.folder);

@@ -301,6 +301,23 @@ TEST(BackupScheduleTest, IsDueByTheNewestWhateverTheClockDid) {
   EXPECT_EQ(UntilNextBackup(now + absl::Hours(24 * 3650), now, absl::Hours(24)), absl::ZeroDuration());
 }
 
+TEST_F(BackupsTest, OneOfTheFuturePushesOutNoOther) {
+  Backups backups = Make(/*kept=*/1);
+  clock_.Advance(absl::Hours(24));
+  const auto future = backups.Create(true);
+  ASSERT_TRUE(future.ok()) << future.status();
+  clock_.Advance(-absl::Hours(24));
+  const auto now = backups.Create(true);
+  ASSERT_TRUE(now.ok()) << now.status();
+  EXPECT_TRUE(std::filesystem::exists(now->path()));
+  EXPECT_TRUE(std::filesystem::exists(future->path()));
+  // In its time it counts.
+  clock_.Advance(absl::Hours(25));
+  ASSERT_TRUE(backups.Create(true).ok());
+  EXPECT_FALSE(std::filesystem::exists(now->path()));
+  EXPECT_FALSE(std::filesystem::exists(future->path()));
+}
+
 TEST_F(BackupsTest, TheScheduleMakesThem) {
   Backups backups = Make(2);
   Awaited<absl::StatusOr<v1::Backup>> heard;

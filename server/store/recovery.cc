@@ -129,6 +129,8 @@ absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, co
                                             const NewestAttempt& newest_attempt, const Clock* clock) {
   const std::string& backup_path = wanted.backup_path;
   RandomAccessEnv* const env = RandomAccessEnv::Real();
+  // One that was cut off is finished first: it may have moved a part of the database.
+  if (Exists(database_path + kRestored)) TANDEM_RETURN_IF_ERROR(Exchange(database_path, clock).status());
   const std::string restoring = database_path + kRestoring;
   for (const char* const side : {"", kLog, kLogIndex}) env->RemoveFile(restoring + side).IgnoreError();
   TANDEM_RETURN_IF_ERROR(CopyDurably(backup_path, restoring));

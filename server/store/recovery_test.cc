@@ -1,4 +1,5 @@
 #include "server/store/recovery.h"
+#include "server/store/restoration_mark.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -248,6 +249,30 @@ TEST_F(RecoveryTest, ARestorationThatWasCutOffGoesOn) {
     EXPECT_TRUE(store->GetJob("a").ok());
     EXPECT_FALSE(store->GetJob("b").ok());
   }
+}
+
+// Else the database would be put aside apart from its log, which was moved before.
+TEST_F(RecoveryTest, AnotherRestorationFirstFinishesTheOneThatWasCutOff) {
+  std::string backup;
+  {
+    const auto store = Open();
+    AddJob(*store, "a");
+    backup = backups_.Create(false)->path();
+  }
+  std::filesystem::copy_file(backup, Path() + ".restored");
+  Restoration pending;
+  pending.backup_path = backup;
+  pending.aside = Path() + ".damaged-x";
+  ASSERT_TRUE(WriteRestorationMark(Path() + ".restoring-mark", pending).ok());
+  std::ofstream(pending.aside + "-wal") << "its log";
+  Restoration wanted;
+  wanted.backup_path = backup;
+  const auto restored = RestoreDatabase(
+      Path(), wanted, [](const std::string&) { return 0; }, &clock_);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_TRUE(std::filesystem::exists(pending.aside));
+  EXPECT_NE(restored->aside, pending.aside);
+  EXPECT_TRUE(Open()->GetJob("a").ok());
 }
 
 TEST_F(RecoveryTest, ABackupIsMadeBeforeTheSchemaIsBroughtUp) {
