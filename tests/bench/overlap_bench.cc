@@ -4,10 +4,7 @@
 //   bazel run -c opt //tests/bench:overlap_bench -- --network=resnet18 --batch=32 --link=125
 // The link is slept for (engine/collectives/slow_link.h): --link=125 is a gigabit a second.
 
-#include <unistd.h>
-
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -28,6 +25,7 @@
 #include "engine/training/trainer.h"
 #include "nlohmann/json.hpp"
 #include "tests/bench/networks.h"
+#include "tests/bench/passive_waits.h"
 
 namespace tandem {
 namespace {
@@ -161,13 +159,6 @@ absl::Status RunBench(const Settings& settings) {
       {"same_loss", in_the_way->loss == beside->loss}};
   std::cout << out.dump() << std::endl;
   return absl::OkStatus();
-}
-
-// OpenMP reads how its threads wait when the process starts: those that spin would slow each other down.
-void WaitPassively(char** argv) {
-  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  ::setenv("OMP_WAIT_POLICY", "passive", 1);
-  ::execv("/proc/self/exe", argv);
 }
 
 }  // namespace

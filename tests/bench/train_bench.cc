@@ -7,12 +7,9 @@
 // --batch is the global batch, of all replicas together.
 
 #include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <numeric>
 #include <string>
@@ -31,6 +28,7 @@
 #include "engine/training/trainer.h"
 #include "nlohmann/json.hpp"
 #include "tests/bench/networks.h"
+#include "tests/bench/passive_waits.h"
 
 namespace tandem {
 namespace {
@@ -264,13 +262,6 @@ absl::Status RunBench(const Settings& settings) {
   out["peak_memory_mib"] = PeakMemoryMib();
   std::cout << out.dump() << std::endl;
   return absl::OkStatus();
-}
-
-// OpenMP reads how its threads wait when the process starts: those that spin would slow each other down.
-void WaitPassively(char** argv) {
-  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  ::setenv("OMP_WAIT_POLICY", "passive", 1);
-  ::execv("/proc/self/exe", argv);
 }
 
 }  // namespace

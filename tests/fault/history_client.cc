@@ -59,44 +59,32 @@ Call HistoryClient::Create(const v1::JobSpec& spec, const std::string& request_i
   return End(std::move(call), status, &job);
 }
 
-Call HistoryClient::Get(const std::string& name, absl::Duration deadline) {
-  v1::GetJobRequest request;
+template <typename Request>
+Call HistoryClient::OfJob(CallKind kind, const std::string& name, absl::Duration deadline,
+                          Method<Request> method) {
+  Request request;
   request.set_name(name);
   const auto context = NewContext(deadline);
   v1::Job job;
-  Call call = Begin(CallKind::kGet, name);
-  const grpc::Status status = stub_->GetJob(context.get(), request, &job);
+  Call call = Begin(kind, name);
+  const grpc::Status status = ((*stub_).*method)(context.get(), request, &job);
   return End(std::move(call), status, &job);
+}
+
+Call HistoryClient::Get(const std::string& name, absl::Duration deadline) {
+  return OfJob(CallKind::kGet, name, deadline, &v1::JobService::Stub::GetJob);
 }
 
 Call HistoryClient::Cancel(const std::string& name, absl::Duration deadline) {
-  v1::CancelJobRequest request;
-  request.set_name(name);
-  const auto context = NewContext(deadline);
-  v1::Job job;
-  Call call = Begin(CallKind::kCancel, name);
-  const grpc::Status status = stub_->CancelJob(context.get(), request, &job);
-  return End(std::move(call), status, &job);
+  return OfJob(CallKind::kCancel, name, deadline, &v1::JobService::Stub::CancelJob);
 }
 
 Call HistoryClient::Pause(const std::string& name, absl::Duration deadline) {
-  v1::PauseJobRequest request;
-  request.set_name(name);
-  const auto context = NewContext(deadline);
-  v1::Job job;
-  Call call = Begin(CallKind::kPause, name);
-  const grpc::Status status = stub_->PauseJob(context.get(), request, &job);
-  return End(std::move(call), status, &job);
+  return OfJob(CallKind::kPause, name, deadline, &v1::JobService::Stub::PauseJob);
 }
 
 Call HistoryClient::Resume(const std::string& name, absl::Duration deadline) {
-  v1::ResumeJobRequest request;
-  request.set_name(name);
-  const auto context = NewContext(deadline);
-  v1::Job job;
-  Call call = Begin(CallKind::kResume, name);
-  const grpc::Status status = stub_->ResumeJob(context.get(), request, &job);
-  return End(std::move(call), status, &job);
+  return OfJob(CallKind::kResume, name, deadline, &v1::JobService::Stub::ResumeJob);
 }
 
 Call HistoryClient::Delete(const std::string& name, absl::Duration deadline) {

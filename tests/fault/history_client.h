@@ -40,6 +40,11 @@ class HistoryClient {
   Call Begin(CallKind kind, const std::string& job) const;
   std::unique_ptr<grpc::ClientContext> NewContext(absl::Duration deadline) const;
   static SeenJob Seen(const v1::Job& job, absl::Duration begin, absl::Duration end);
+  // A call that names a job and answers with it.
+  template <typename Request>
+  using Method = grpc::Status (v1::JobService::Stub::*)(grpc::ClientContext*, const Request&, v1::Job*);
+  template <typename Request>
+  Call OfJob(CallKind kind, const std::string& name, absl::Duration deadline, Method<Request> method);
   // Records the call, which showed `job` where it went well.
   Call End(Call call, const grpc::Status& status, const v1::Job* job = nullptr);
 
