@@ -1,0 +1,59 @@
+"""Tests that are built without a sanitizer, also with --config=asan, tsan or ubsan."""
+
+_FLAGS = [
+    "//command_line_option:copt",
+    "//command_line_option:linkopt",
+]
+
+def _leave_sanitizers_out(settings, _attr):
+    return {option: [flag for flag in settings[option] if "sanitize" not in flag] for option in _FLAGS}
+
+_without_sanitizers = transition(
+    implementation = _leave_sanitizers_out,
+    inputs = _FLAGS,
+    outputs = _FLAGS,
+)
+
+def _uninstrumented_test_impl(ctx):
+    program = ctx.attr.program[0][DefaultInfo]
+    executable = program.files_to_run.executable
+    test = ctx.actions.declare_file(ctx.label.name)
+    ctx.actions.symlink(output = test, target_file = executable, is_executable = True)
+    return [DefaultInfo(
+        executable = test,
+        runfiles = ctx.runfiles(files = [executable]).merge(program.default_runfiles),
+    )]
+
+_uninstrumented_test = rule(
+    implementation = _uninstrumented_test_impl,
+    test = True,
+    attrs = {
+        "program": attr.label(cfg = _without_sanitizers, executable = True, mandatory = True),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+)
+
+def uninstrumented_test(name, srcs, deps, size = "medium"):
+    """A cc_test that no sanitizer has a part in.
+
+    Args:
+      name: of the test; its program, which is built without them where the test is, is <name>_program.
+      srcs: as of a cc_test.
+      deps: likewise; they too are built without them.
+      size: likewise.
+    """
+    native.cc_binary(
+        name = name + "_program",
+        testonly = True,
+        srcs = srcs,
+        # With sanitizers it is not to be built.
+        tags = ["manual"],
+        deps = deps,
+    )
+    _uninstrumented_test(
+        name = name,
+        size = size,
+        program = ":%s_program" % name,
+    )
