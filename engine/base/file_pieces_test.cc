@@ -53,14 +53,19 @@ TEST(FilePiecesTest, ACopyIsWholeOrNotThere) {
   EXPECT_EQ(CopyFileAtomically(&env, kFrom, kTo).code(), absl::StatusCode::kNotFound);
   const std::string content = Content(kPieceBytes + 1);
   Write(&env, kFrom, content);
-  Write(&env, kTo, "before");
-  for (int allowed = 0;; ++allowed) {
+  const int before = env.changes();
+  ASSERT_TRUE(CopyFileAtomically(&env, kFrom, kTo).ok());
+  const int needed = env.changes() - before;
+  for (int allowed = 0; allowed <= needed; ++allowed) {
+    SCOPED_TRACE(allowed);
+    ASSERT_NO_FATAL_FAILURE(Write(&env, kTo, "before"));
     env.FailAfter(allowed);
     const bool copied = CopyFileAtomically(&env, kFrom, kTo).ok();
+    EXPECT_EQ(copied, allowed == needed);
     env.CutPower();
-    const std::string found = *env.ReadFile(kTo);
-    EXPECT_TRUE(found == content || (!copied && found == "before")) << allowed;
-    if (copied) break;
+    const absl::StatusOr<std::string> found = env.ReadFile(kTo);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_TRUE(*found == content || (!copied && *found == "before"));
   }
 }
 

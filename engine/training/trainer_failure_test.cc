@@ -1,6 +1,5 @@
 // Trainings that are cancelled, or that cannot go on.
 
-#include <latch>
 #include <memory>
 #include <new>
 #include <string>
@@ -8,10 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "engine/backends/device_factory.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/mutex.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
@@ -184,11 +186,35 @@ TEST(TrainerFailureTest, ADeviceThatCannotBeOpenedEndsAllReplicas) {
   }
 }
 
+// Where so many threads wait for each other, for a time.
+class Meeting {
+ public:
+  explicit Meeting(int expected) : expected_(expected) {}
+  absl::Status Join() {
+    MutexLock lock(&mutex_);
+    ++here_;
+    const auto all_are_here = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return here_ >= expected_; };
+    if (mutex_.AwaitWithTimeout(absl::Condition(&all_are_here), absl::Minutes(1))) return absl::OkStatus();
+    missed_ = true;
+    return absl::DeadlineExceededError("the others were not waited for");
+  }
+  bool missed() {
+    MutexLock lock(&mutex_);
+    return missed_;
+  }
+
+ private:
+  const int expected_;
+  Mutex mutex_;
+  int here_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool missed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
 // A CPU that, when it is waited for, waits until the others are waited for too, as a GPU whose work waits for
 // that of other ranks does.
 class MeetingDevice final : public Device {
  public:
-  MeetingDevice(std::unique_ptr<Device> inner, bool compiles, std::latch* meeting)
+  MeetingDevice(std::unique_ptr<Device> inner, bool compiles, Meeting* meeting)
       : inner_(std::move(inner)), compiles_(compiles), meeting_(meeting) {}
 
   const std::string& name() const override { return inner_->name(); }
@@ -200,20 +226,17 @@ class MeetingDevice final : public Device {
     if (!compiles_) return absl::InternalError("it has failed");
     return inner_->Compile(graph, variables);
   }
-  absl::Status Wait() override {
-    meeting_->arrive_and_wait();
-    return absl::OkStatus();
-  }
+  absl::Status Wait() override { return meeting_->Join(); }
 
  private:
   const std::unique_ptr<Device> inner_;
   const bool compiles_;
-  std::latch* const meeting_;
+  Meeting* const meeting_;
 };
 
 // The group is told first: others that wait for the rank that failed would be waited for by its device.
 TEST(TrainerFailureTest, AnErrorIsToldBeforeTheDeviceIsWaitedFor) {
-  std::latch meeting(2);
+  Meeting meeting(2);
   Trainer::Options options = OptionsFor(SmallLenet(2), "cpu", nullptr);
   options.watchdog = absl::Seconds(30);
   const std::string bad = options.devices[1].name();
@@ -226,6 +249,7 @@ TEST(TrainerFailureTest, AnErrorIsToldBeforeTheDeviceIsWaitedFor) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
   EXPECT_THAT(std::string(status.message()),
               HasSubstr(absl::StrCat("replica 1 on ", bad, ": it has failed")));
+  EXPECT_FALSE(meeting.missed()) << "a device was waited for while another rank waited for its own";
 }
 
 }  // namespace
