@@ -39,6 +39,8 @@ for program in server/daemon/tandemd server/worker/tandem-worker client/cli/tand
 done
 # Of a machine that has much else to do.
 export TANDEM_RECONNECT_TIMEOUT=10m
+# A job goes to the same bits on CPUs.
+export CUDA_VISIBLE_DEVICES=""
 patience=300
 
 state=$scratch/state
@@ -147,10 +149,10 @@ train_undisturbed() {
   install_programs "$1"
   start 127.0.0.1:0
   epochs=$2 submit reference
-  local begin=${EPOCHREALTIME/./}
+  local begin=${EPOCHREALTIME/[.,]/}
   await_state reference SUCCEEDED
   state_is reference SUCCEEDED || die "the reference is $(field reference state)"
-  taken=$(((${EPOCHREALTIME/./} - begin) / 1000))
+  taken=$(((${EPOCHREALTIME/[.,]/} - begin) / 1000))
   weights=$(weights_of reference)
   "$older" watch "${job[reference]}" -o json >"$scratch/reference.events" 2>/dev/null
   checks training "$scratch/reference.events" >"$scratch/reference.training"
