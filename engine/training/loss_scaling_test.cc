@@ -50,9 +50,11 @@ std::vector<double> Scales(const TrainingRecorder& recorder) {
 TEST(LossScalingTest, AScaledLossTrainsAsItselfAndItsScaleGrows) {
   for (const char* optimizer :
        {"nesterov { learning_rate: 0.05 weight_decay: 0.001 } clip { norm: 0.5 }", "adamw {}"}) {
-    for (const int replicas : {1, 3}) {
+    for (const int replicas : {1, 2}) {
       SCOPED_TRACE(absl::StrCat(optimizer, " ", replicas));
       v1::JobSpec spec = SmallLenet(replicas);
+      // Whole batches: halves are exact, wherever gradients are multiplied by a replica's share.
+      spec.mutable_dataset()->mutable_synthetic()->set_train_samples(64);
       *spec.mutable_training()->mutable_optimizer() = Parse<v1::Optimizer>(optimizer);
       spec.mutable_training()->set_accumulation_steps(replicas == 1 ? 2 : 1);
       const TrainingRecorder plain = Record(spec);

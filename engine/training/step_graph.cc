@@ -231,6 +231,12 @@ absl::Status AddUnscaling(const v1::LossScaling& scaling, DType dtype, Backward&
   return absl::OkStatus();
 }
 
+// Whether the backward pass takes sums over all replicas, which it weights by shares itself.
+bool NormalizesTogether(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const Node& node) { return node.op->kind() == "batch_norm_sync"; });
+}
+
 // For a replica with samples.
 absl::StatusOr<Backward> AddBackward(const v1::JobSpec& spec, const DatasetInfo& data, const StepShape& shape,
                                      StepGraph& step) {
@@ -247,9 +253,20 @@ absl::StatusOr<Backward> AddBackward(const v1::JobSpec& spec, const DatasetInfo&
   step.parameters = std::move(forward.network.parameters);
   step.statistics = std::move(forward.network.statistics);
   backward.targets = LearningParameters(spec, step);
+  double share = 1;
+  if (shape.replicas > 1) {
+    share = static_cast<double>(share_samples) / static_cast<double>(shape.batch_samples);
+  }
+  ValueId scale = kNoValue;
+  if (ScalesLoss(spec)) {
+    scale = AddLossScale(shape.dtype, graph);
+  } else if (share != 1 && !NormalizesTogether(graph)) {
+    // Gradients begin as the replica's share, which saves a pass over all of them before they are reduced.
+    scale = graph.AddConstant(share, graph.value(forward.loss).dtype, Shape());
+    share = 1;
+  }
   absl::optional<GradientReduction> reduction;
   if (shape.replicas > 1 && !shape.is_early) {
-    const double share = static_cast<double>(share_samples) / static_cast<double>(shape.batch_samples);
     reduction.emplace(&graph, share, backward.targets, spec.replicas().all_reduce());
   }
   std::vector<ValueId> summed(backward.targets.size(), kNoValue);
@@ -260,7 +277,6 @@ absl::StatusOr<Backward> AddBackward(const v1::JobSpec& spec, const DatasetInfo&
     }
     return reduction.has_value() ? reduction->Add(i, gradient) : absl::OkStatus();
   };
-  const ValueId scale = ScalesLoss(spec) ? AddLossScale(shape.dtype, graph) : kNoValue;
   TANDEM_ASSIGN_OR_RETURN(backward.gradients,
                           AppendGradients(graph, forward.loss, backward.targets, take, scale));
   if (backward.sums.has_value()) backward.gradients = summed;

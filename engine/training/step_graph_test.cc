@@ -1,6 +1,7 @@
 #include "engine/training/step_graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
@@ -118,6 +119,66 @@ TEST(StepGraphTest, ReducedGradientsAreReadAsLateAsCanBe) {
   ASSERT_EQ(first_readers.size(), 3);
   EXPECT_GT(first_readers[0], reductions.back()->id);
   EXPECT_TRUE(std::is_sorted(first_readers.begin(), first_readers.end()));
+}
+
+// What the gradient of the loss begins with; NaN where only running the graph tells.
+double FirstGradient(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    if (node.op->kind() != "softmax_cross_entropy_grad") continue;
+    const Value& first = graph.value(node.inputs[2]);
+    return first.role == ValueRole::kConstant ? first.constant : std::nan("");
+  }
+  ADD_FAILURE() << "no gradient in " << graph.ToString();
+  return 0;
+}
+
+std::vector<double> ScalesOfReductions(const Graph& graph) {
+  std::vector<double> scales;
+  for (const Node* node : Reductions(graph)) {
+    scales.push_back(static_cast<const AllReduceOp&>(*node->op).scale);
+  }
+  return scales;
+}
+
+TEST(StepGraphTest, GradientsBeginAsTheReplicasShareAndAreOnlyAddedUp) {
+  const StepGraph step = Build(2);
+  EXPECT_EQ(FirstGradient(step.graph), 0.25);
+  EXPECT_THAT(ScalesOfReductions(step.graph), ElementsAre(1, 1, 1));
+  EXPECT_EQ(FirstGradient(Build(8, 1).graph), 1);
+  // One that has no samples adds nothing.
+  EXPECT_THAT(ScalesOfReductions(Build(0).graph), ElementsAre(0, 0, 0));
+}
+
+TEST(StepGraphTest, PartsOfAShareBeginAsAllOfIt) {
+  v1::JobSpec spec = Deep();
+  spec.mutable_training()->set_accumulation_steps(2);
+  for (const StepShape& part : PartsOf({.samples = 4, .batch_samples = 8, .replicas = 2}, 2)) {
+    const absl::StatusOr<StepGraph> step = BuildTrainingGraph(spec, kData, part);
+    ASSERT_TRUE(step.ok()) << step.status();
+    EXPECT_EQ(FirstGradient(step->graph), 0.5);
+    for (const double scale : ScalesOfReductions(step->graph)) EXPECT_EQ(scale, 1);
+  }
+}
+
+// There the reduction takes the share.
+TEST(StepGraphTest, AScaledLossAndSyncedNormsKeepTheirGradients) {
+  const StepShape shape = {.samples = 2, .batch_samples = 8, .replicas = 2};
+  v1::JobSpec scaled = Deep();
+  scaled.mutable_training()->set_precision(v1::PRECISION_FLOAT16);
+  FillDefaults(&scaled);
+  const absl::StatusOr<StepGraph> by_a_variable = BuildTrainingGraph(scaled, kData, shape);
+  ASSERT_TRUE(by_a_variable.ok()) << by_a_variable.status();
+  EXPECT_TRUE(std::isnan(FirstGradient(by_a_variable->graph)));
+  EXPECT_THAT(ScalesOfReductions(by_a_variable->graph), ElementsAre(0.25, 0.25, 0.25));
+
+  v1::JobSpec synced = Deep();
+  *synced.mutable_model()->add_layers() = synced.model().layers(4);
+  synced.mutable_model()->mutable_layers(4)->mutable_batch_norm()->set_sync(true);
+  FillDefaults(&synced);
+  const absl::StatusOr<StepGraph> norms = BuildTrainingGraph(synced, kData, shape);
+  ASSERT_TRUE(norms.ok()) << norms.status();
+  EXPECT_EQ(FirstGradient(norms->graph), 1);
+  EXPECT_EQ(ScalesOfReductions(norms->graph).back(), 0.25);
 }
 
 TEST(StepGraphTest, EveryUpdateTakesAReducedGradientOfItsOwn) {
