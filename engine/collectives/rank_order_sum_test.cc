@@ -9,26 +9,34 @@
 namespace tandem {
 namespace {
 
-// The sum of three vectors, written over the second one and to a fourth.
+// The sum of `ranks` vectors, written over the second one and to another.
 template <typename T>
-void CheckSum(double factor) {
-  for (const int64_t elements : {1, 7, 1024, 1025, 5000}) {
-    std::vector<T> terms[3], other(elements);
+void CheckSumOf(int ranks, double factor) {
+  for (const int64_t elements : {1, 7, 8, 1024, 1025, 5000}) {
+    std::vector<std::vector<T>> terms(ranks);
+    std::vector<T> other(elements);
     std::vector<float> expected(elements);
-    for (int rank = 0; rank < 3; ++rank) {
+    std::vector<const void*> from;
+    for (int rank = 0; rank < ranks; ++rank) {
       for (int64_t i = 0; i < elements; ++i) {
         const float term = static_cast<float>((i + rank * 3) % 8);
         terms[rank].push_back(static_cast<T>(term));
         expected[i] += term * static_cast<float>(factor);
       }
+      from.push_back(terms[rank].data());
     }
-    SumInRankOrder(DTypeOf<T>::value, {terms[0].data(), terms[1].data(), terms[2].data()}, elements, factor,
-                   {terms[1].data(), other.data()});
+    SumInRankOrder(DTypeOf<T>::value, from, elements, factor, {terms[1].data(), other.data()});
     for (int64_t i = 0; i < elements; ++i) {
       ASSERT_EQ(static_cast<float>(terms[1][i]), expected[i]) << i << " of " << elements;
       ASSERT_EQ(static_cast<float>(other[i]), expected[i]) << i << " of " << elements;
     }
   }
+}
+
+template <typename T>
+void CheckSum(double factor) {
+  CheckSumOf<T>(2, factor);
+  CheckSumOf<T>(3, factor);
 }
 
 TEST(RankOrderSumTest, AddsEveryType) {
@@ -62,6 +70,18 @@ TEST(RankOrderSumTest, RoundsShortTypesOnce) {
   BFloat16 sum;
   SumInRankOrder(DType::kBFloat16, {&one, &small, &small}, 1, 1, {&sum});
   EXPECT_EQ(static_cast<float>(sum), 1 + 0x1p-7F);
+}
+
+TEST(RankOrderSumTest, TwoMayBeSummedWhereTheyAre) {
+  std::vector<float> a, b, sum;
+  for (int i = 0; i < 1003; ++i) {
+    a.push_back(1.0F / static_cast<float>(i + 1));
+    b.push_back(static_cast<float>(i) / 7);
+    sum.push_back(a[i] + b[i]);
+  }
+  SumInRankOrder(DType::kFloat32, {a.data(), b.data()}, 1003, 1, {a.data(), b.data()});
+  EXPECT_EQ(a, sum);
+  EXPECT_EQ(b, sum);
 }
 
 }  // namespace
