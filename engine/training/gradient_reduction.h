@@ -17,9 +17,10 @@ namespace tandem {
 // 2020, "PyTorch Distributed").
 // Puts the all-reduce of each bucket into a graph as soon as its gradients are there: an executable begins it
 // there, and awaits it before the first node that reads what is reduced. Over a network, and on GPUs, it goes
-// on while those of the layers before are computed; between threads of one process on CPUs it does not, as it
-// would take the cores that compute. Which gradients share a bucket, and the order of the buckets, follow
-// from the parameters alone: they are the same in every replica, whatever its samples.
+// on while those of the layers before are computed; threads of one process on CPUs add up what all have
+// begun when they come by, and wait for each other at the await alone. Which gradients share a bucket, and
+// the order of the buckets, follow from the parameters alone: they are the same in every replica, whatever
+// its samples.
 class GradientReduction {
  public:
   // Gradients become the sum over replicas of `scale` times them. `parameters` are those of `graph`, which

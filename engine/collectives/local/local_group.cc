@@ -1,8 +1,10 @@
 #include "engine/collectives/local/local_group.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -11,7 +13,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
-#include "engine/collectives/local/barrier.h"
+#include "engine/base/status_macros.h"
+#include "engine/collectives/local/changes.h"
 #include "engine/collectives/offer.h"
 #include "engine/collectives/rank_order_sum.h"
 
@@ -21,20 +24,43 @@ namespace {
 // Slices begin on cache lines, so that no two ranks write to one.
 constexpr int64_t kLineBytes = 64;
 
-// The elements [begin, end) of a buffer that belong to `rank`.
-std::pair<int64_t, int64_t> Slice(const BufferView& buffer, int rank, int world_size) {
-  const int64_t line = kLineBytes / SizeOf(buffer.dtype);
-  const int64_t lines = (buffer.elements + line - 1) / line;
-  const auto bound = [&](int r) { return std::min(buffer.elements, lines * r / world_size * line); };
+// The elements [begin, end) of what is reduced that belong to `rank`.
+std::pair<int64_t, int64_t> Slice(const Offer& offer, int rank, int world_size) {
+  const int64_t line = kLineBytes / SizeOf(offer.dtype);
+  const int64_t lines = (offer.elements + line - 1) / line;
+  const auto bound = [&](int r) { return std::min(offer.elements, lines * r / world_size * line); };
   return {bound(rank), bound(rank + 1)};
 }
 
-// What the ranks share. Offers are written by their own rank before a meeting and read by all between that
-// meeting and the next.
+// The most calls that a rank can have begun whose parts are not all done.
+constexpr int64_t kMostBegun = 64;
+
+// What a rank brings to a call, and where.
+struct Call {
+  Offer offer;
+  void* data = nullptr;
+};
+
+// What a rank shows the others, on cache lines of its own.
+struct alignas(64) Shown {
+  // Calls are numbered from 1 on, by all ranks alike. Those that the rank has come to; those of which
+  // somebody does its part, or has done it; and those of which it is done.
+  std::atomic<int64_t> posted{0};
+  std::atomic<int64_t> claimed{0};
+  std::atomic<int64_t> done{0};
+  // Whether it may be touching memory of others.
+  std::atomic<bool> at_work{false};
+  // Odd while it waits for the others.
+  std::atomic<uint64_t> waits{0};
+  // By number modulo their count; each stays until all parts of it are done.
+  std::array<Call, kMostBegun> calls;
+};
+
+// What the ranks share.
 class Group {
  public:
   Group(int world_size, absl::Duration watchdog)
-      : barrier(world_size), offers(world_size), data(world_size), waits_(world_size), watchdog_(watchdog) {
+      : changes(world_size), ranks(world_size), watchdog_(watchdog) {
     if (world_size > 1 && watchdog < absl::InfiniteDuration()) thread_ = std::thread([this] { Watch(); });
   }
   ~Group() {
@@ -50,37 +76,41 @@ class Group {
       MutexLock lock(&mutex_);
       if (abort_status_.ok()) abort_status_ = std::move(status);
     }
-    barrier.Break();
+    aborted_.store(true);
+    changes.Announce();
   }
+  bool aborted() const { return aborted_.load(); }
   absl::Status abort_status() const {
     MutexLock lock(&mutex_);
     return abort_status_;
   }
 
-  // Meets the other ranks; false where the group was aborted.
-  bool Meet(int rank) {
-    waits_[rank].count.fetch_add(1, std::memory_order_relaxed);
-    const bool met = barrier.Arrive();
-    waits_[rank].count.fetch_add(1, std::memory_order_relaxed);
-    return met;
+  // All ranks have come to the call of this number.
+  bool Posted(int64_t number) const {
+    return std::all_of(ranks.begin(), ranks.end(), [number](const Shown& rank) {
+      return rank.posted.load(std::memory_order_acquire) >= number;
+    });
+  }
+  // All parts of it are done.
+  bool Done(int64_t number) const {
+    return std::all_of(ranks.begin(), ranks.end(), [number](const Shown& rank) {
+      return rank.done.load(std::memory_order_acquire) >= number;
+    });
+  }
+  bool AnyAtWork() const {
+    return std::any_of(ranks.begin(), ranks.end(), [](const Shown& rank) { return rank.at_work.load(); });
   }
 
-  Barrier barrier;
-  std::vector<Offer> offers;
-  std::vector<void*> data;
+  Changes changes;
+  std::vector<Shown> ranks;
 
  private:
-  // Odd while the rank waits for the others; on a cache line of its own.
-  struct alignas(64) Waits {
-    std::atomic<uint64_t> count{0};
-  };
-
   // Looks now and then at who waits: who has waited in the same call for a whole watchdog's time has waited
   // too long.
   void Watch() {
     const absl::Duration interval = watchdog_ / kLooks;
-    std::vector<uint64_t> seen(waits_.size(), 0);
-    std::vector<int> looks(waits_.size(), 0);
+    std::vector<uint64_t> seen(ranks.size(), 0);
+    std::vector<int> looks(ranks.size(), 0);
     while (true) {
       {
         MutexLock lock(&mutex_);
@@ -90,8 +120,8 @@ class Group {
       }
       std::vector<int> absent;
       bool too_long = false;
-      for (size_t rank = 0; rank < waits_.size(); ++rank) {
-        const uint64_t count = waits_[rank].count.load(std::memory_order_relaxed);
+      for (size_t rank = 0; rank < ranks.size(); ++rank) {
+        const uint64_t count = ranks[rank].waits.load(std::memory_order_relaxed);
         const bool waits = count % 2 == 1;
         looks[rank] = waits && count == seen[rank] ? looks[rank] + 1 : 0;
         seen[rank] = count;
@@ -109,20 +139,25 @@ class Group {
 
   static constexpr int kLooks = 4;
 
-  std::vector<Waits> waits_;
   const absl::Duration watchdog_;
+  std::atomic<bool> aborted_{false};
   mutable Mutex mutex_;
   absl::Status abort_status_ ABSL_GUARDED_BY(mutex_);
   bool ends_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
+// A rank does its part of a call when all have come to it: at once, where it is the last to come, otherwise
+// within the next call that it makes. Who would have to wait for a part does it in the other's place. So
+// ranks wait for what others have not come to, and for nothing else.
 class LocalCommunicator final : public Communicator {
  public:
   LocalCommunicator(int rank, int world_size, std::shared_ptr<Group> group)
       : rank_(rank),
         world_size_(world_size),
         group_(std::move(group)),
+        own_(group_->ranks[rank]),
+        offers_(world_size),
         slices_(world_size),
         terms_(world_size) {}
 
@@ -130,49 +165,146 @@ class LocalCommunicator final : public Communicator {
   int world_size() const override { return world_size_; }
 
   absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
-    const bool average = op == ReduceOp::kAverage;
-    const CollectiveCall call = average ? CollectiveCall::kAverage : CollectiveCall::kSum;
-    return Exchange({.call = call, .dtype = buffer.dtype, .elements = buffer.elements}, buffer.data, [&] {
-      const auto [begin, end] = Slice(buffer, rank_, world_size_);
-      for (int r = 0; r < world_size_; ++r) {
-        terms_[r] = slices_[r] = static_cast<char*>(group_->data[r]) + begin * SizeOf(buffer.dtype);
-      }
-      SumInRankOrder(buffer.dtype, terms_, end - begin, average ? 1.0 / world_size_ : 1.0, slices_);
-    });
+    return Finish(BeginAllReduce(buffer, op));
   }
-
+  absl::StatusOr<int64_t> BeginAllReduce(BufferView buffer, ReduceOp op) override {
+    const CollectiveCall call = op == ReduceOp::kAverage ? CollectiveCall::kAverage : CollectiveCall::kSum;
+    return Post({.call = call, .dtype = buffer.dtype, .elements = buffer.elements}, buffer.data);
+  }
+  absl::Status Await(int64_t begun) override {
+    TANDEM_RETURN_IF_ERROR(AwaitDone(begun));
+    return TakeFault(faults_.begin(), faults_.upper_bound(begun));
+  }
   absl::Status Broadcast(BufferView buffer, int root) override {
-    const Offer offer = {
-        .call = CollectiveCall::kBroadcast, .dtype = buffer.dtype, .root = root, .elements = buffer.elements};
-    return Exchange(offer, buffer.data, [&] {
-      if (rank_ == root) return;
-      std::memcpy(buffer.data, group_->data[root], buffer.elements * SizeOf(buffer.dtype));
-    });
+    return Finish(Post({.call = CollectiveCall::kBroadcast,
+                        .dtype = buffer.dtype,
+                        .root = root,
+                        .elements = buffer.elements},
+                       buffer.data));
   }
-
-  absl::Status Barrier() override { return group_->Meet(rank_) ? absl::OkStatus() : group_->abort_status(); }
+  absl::Status Barrier() override { return Finish(Post({.call = CollectiveCall::kBarrier}, nullptr)); }
 
   void Abort(absl::Status status) override { group_->Abort(std::move(status)); }
   absl::Status status() const override { return group_->abort_status(); }
 
  private:
-  // Shows the offer to all ranks, calls `work` when all have shown theirs, and returns when all are done:
-  // until then the others may touch this rank's memory.
-  template <typename Work>
-  absl::Status Exchange(const Offer& offer, void* data, const Work& work) {
-    group_->offers[rank_] = offer;
-    group_->data[rank_] = data;
-    if (!group_->Meet(rank_)) return group_->abort_status();
-    absl::Status status = CheckOffers(group_->offers);
-    if (status.ok()) work();
-    group_->barrier.Complete();
+  using Faults = std::map<int64_t, absl::Status>;
+
+  // Comes to the next call: until all parts of it are done, others may touch this rank's `data`.
+  absl::StatusOr<int64_t> Post(const Offer& offer, void* data) {
+    const int64_t number = own_.posted.load(std::memory_order_relaxed) + 1;
+    if (number > kMostBegun) TANDEM_RETURN_IF_ERROR(AwaitDone(number - kMostBegun));
+    if (group_->aborted()) return group_->abort_status();
+    CallOf(own_, number) = {offer, data};
+    own_.posted.store(number, std::memory_order_release);
+    group_->changes.Announce();
+    DoOwnParts();
+    return number;
+  }
+
+  absl::Status Finish(const absl::StatusOr<int64_t>& posted) {
+    if (!posted.ok()) return posted.status();
+    TANDEM_RETURN_IF_ERROR(AwaitDone(*posted));
+    return TakeFault(faults_.find(*posted), faults_.upper_bound(*posted));
+  }
+
+  // Returns when all parts of the call and of those before it are done, or when the group has been aborted
+  // and nobody touches anybody's memory any more.
+  absl::Status AwaitDone(int64_t number) {
+    const auto is_over = [this, number] {
+      DoOwnParts();
+      DoPartsOfOthers(number);
+      return group_->Done(number) || group_->aborted();
+    };
+    if (!is_over()) {
+      own_.waits.fetch_add(1, std::memory_order_relaxed);
+      group_->changes.Await(is_over);
+      own_.waits.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (group_->Done(number)) return absl::OkStatus();
+    group_->changes.Await([this] { return !group_->AnyAtWork(); });
+    return group_->abort_status();
+  }
+
+  // This rank's parts of the calls to which all have come.
+  void DoOwnParts() {
+    const int64_t posted = own_.posted.load(std::memory_order_relaxed);
+    while (judged_ < posted && group_->Posted(judged_ + 1)) {
+      const int64_t number = judged_ + 1;
+      if (own_.claimed.load(std::memory_order_relaxed) < number && !DoPart(rank_, number)) return;
+      judged_ = number;
+    }
+  }
+
+  // What of the others' parts up to that call nobody does yet, of calls that this rank knows to be sound.
+  void DoPartsOfOthers(int64_t number) {
+    for (int r = 0; r < world_size_; ++r) {
+      const int64_t next = group_->ranks[r].done.load(std::memory_order_acquire) + 1;
+      if (next <= std::min(number, judged_) && faults_.count(next) == 0) DoPart(r, next);
+    }
+  }
+
+  // Does `rank`'s part of a call to which all have come. False where somebody else does it, or one before it
+  // still, or where the group has been aborted: either this sees that, or who aborts sees that this is at
+  // work.
+  bool DoPart(int rank, int64_t number) {
+    Shown& shown = group_->ranks[rank];
+    int64_t before = number - 1;
+    if (shown.done.load(std::memory_order_acquire) != before) return false;
+    own_.at_work.store(true);
+    const bool does = !group_->aborted() && shown.claimed.compare_exchange_strong(before, number);
+    if (does) {
+      for (int r = 0; r < world_size_; ++r) offers_[r] = CallOf(group_->ranks[r], number).offer;
+      absl::Status status = CheckOffers(offers_);
+      if (status.ok()) {
+        Compute(rank, number);
+      } else {
+        faults_.emplace(number, std::move(status));
+      }
+      shown.done.store(number, std::memory_order_release);
+    }
+    own_.at_work.store(false);
+    if (does) group_->changes.Announce();
+    return does;
+  }
+
+  void Compute(int rank, int64_t number) {
+    const auto [offer, data] = CallOf(group_->ranks[rank], number);
+    const int64_t size = SizeOf(offer.dtype);
+    if (offer.call == CollectiveCall::kBarrier) return;
+    if (offer.call == CollectiveCall::kBroadcast) {
+      if (rank == offer.root) return;
+      std::memcpy(data, CallOf(group_->ranks[offer.root], number).data, offer.elements * size);
+      return;
+    }
+    const auto [begin, end] = Slice(offer, rank, world_size_);
+    for (int r = 0; r < world_size_; ++r) {
+      terms_[r] = slices_[r] = static_cast<char*>(CallOf(group_->ranks[r], number).data) + begin * size;
+    }
+    const double factor = offer.call == CollectiveCall::kAverage ? 1.0 / world_size_ : 1.0;
+    SumInRankOrder(offer.dtype, terms_, end - begin, factor, slices_);
+  }
+
+  // The first fault from `first` to before `end`; each is said once.
+  absl::Status TakeFault(Faults::iterator first, Faults::iterator end) {
+    if (first == end) return absl::OkStatus();
+    absl::Status status = std::move(first->second);
+    faults_.erase(first, end);
     return status;
   }
+
+  static Call& CallOf(Shown& rank, int64_t number) { return rank.calls[number % kMostBegun]; }
 
   const int rank_;
   const int world_size_;
   const std::shared_ptr<Group> group_;
-  // This rank's slice of everyone's elements; kept from call to call, so that none allocates.
+  Shown& own_;
+  // Of how many calls this rank has done its own part, or knows that another does it, which found no fault.
+  int64_t judged_ = 0;
+  Faults faults_;  // By number of the call, until said.
+  // All ranks' offers, and a rank's slice of everyone's elements; kept from call to call, so that none
+  // allocates.
+  std::vector<Offer> offers_;
   std::vector<void*> slices_;
   std::vector<const void*> terms_;
 };

@@ -1,5 +1,6 @@
 #include "engine/collectives/local/local_group.h"
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -38,6 +39,80 @@ TEST(LocalGroupTest, AbortWhileOthersReduceIsSafe) {
     }
     for (std::thread& thread : threads) thread.join();
   }
+}
+
+// On one thread, where any wait for another rank would be for ever: beginning waits for nobody, and who
+// awaits what all have begun does all that is left of it, whichever rank that is.
+TEST(LocalGroupTest, RanksWaitForWhatOthersHaveNotComeToAndNothingElse) {
+  for (const int awaits_first : {0, 1, 2}) {
+    std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(3);
+    constexpr int64_t kElements = 1000;
+    std::vector<std::vector<float>> values;
+    for (int rank = 0; rank < 3; ++rank) values.emplace_back(3 * kElements, static_cast<float>(rank + 1));
+    for (int rank = 0; rank < 3; ++rank) {
+      for (int i = 0; i < 3; ++i) {
+        const absl::StatusOr<int64_t> begun = ends[rank]->BeginAllReduce(
+            {values[rank].data() + i * kElements, kElements, DType::kFloat32}, ReduceOp::kSum);
+        ASSERT_TRUE(begun.ok()) << begun.status();
+        EXPECT_EQ(*begun, i + 1);
+      }
+    }
+    EXPECT_TRUE(ends[awaits_first]->Await(2).ok());
+    for (int rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(std::count(values[rank].begin(), values[rank].begin() + 2 * kElements, 6.0F), 2 * kElements);
+    }
+    for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(ends[rank]->Await(3).ok());
+    for (int rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(values[rank], std::vector<float>(3 * kElements, 6.0F));
+    }
+  }
+}
+
+// Ranks that come at different times do each other's parts, each part once.
+TEST(LocalGroupTest, EveryPartIsDoneOnceWhoeverComesLate) {
+  std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(4);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 4; ++rank) {
+    threads.emplace_back([&, rank] {
+      for (int round = 0; round < 2000; ++round) {
+        if ((round + rank) % 4 == 0) std::this_thread::yield();
+        std::vector<float> first(100, static_cast<float>(rank));
+        std::vector<float> second(300, 1.0F);
+        const auto begin = [&](std::vector<float>& values) {
+          return ends[rank]
+              ->BeginAllReduce({values.data(), static_cast<int64_t>(values.size()), DType::kFloat32},
+                               ReduceOp::kSum)
+              .value_or(0);
+        };
+        const int64_t begun = begin(first);
+        const int64_t last = begin(second);
+        EXPECT_TRUE(ends[rank]->Await(begun).ok());
+        EXPECT_EQ(first, std::vector<float>(100, 6.0F));
+        EXPECT_TRUE(ends[rank]->Await(last).ok());
+        EXPECT_EQ(second, std::vector<float>(300, 4.0F));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// More than a rank can have begun before the others have done theirs.
+TEST(LocalGroupTest, AnyNumberCanBeBegun) {
+  constexpr int kCount = 1000;
+  std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(3);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      std::vector<float> values(kCount, static_cast<float>(rank));
+      int64_t begun = 0;
+      for (float& value : values) {
+        begun = ends[rank]->BeginAllReduce({&value, 1, DType::kFloat32}, ReduceOp::kSum).value_or(0);
+      }
+      EXPECT_TRUE(ends[rank]->Await(begun).ok());
+      EXPECT_EQ(values, std::vector<float>(kCount, 3.0F));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(LocalGroupTest, DisagreementOnTheOperationIsAnErrorForAll) {
