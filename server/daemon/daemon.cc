@@ -183,7 +183,7 @@ absl::Status Daemon::OpenState(const DaemonOptions& options) {
   TANDEM_RETURN_IF_ERROR(
       PrepareDatabase(database, backups_.get(), NewestAttemptIn(state_folder_->JobsFolder()), Clock::Real())
           .status());
-  restoration_ = LastRestoration(database);
+  TANDEM_ASSIGN_OR_RETURN(restoration_, LastRestoration(database));
   Store::Options store_options;
   store_options.on_damage = [this](const absl::Status& damage) { OnDamage(damage); };
   TANDEM_ASSIGN_OR_RETURN(store_, Store::Open(database, store_options));
@@ -322,11 +322,12 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   }
   jobs_->SetWaitingSource(scheduler_.get());
 
-  if (restoration_.has_value() && !restoration_->told) {
-    TellOfRestoration(*restoration_, state_folder_->JobsFolder(), uploads_->FromBeforeRestoration(),
-                      jobs_.get());
-    if (const absl::Status noted = NoteTold(state_folder_->DatabasePath()); !noted.ok()) {
-      spdlog::warn("the next daemon will tell of the restoration again: {}", noted.ToString());
+  if (restoration_.has_value()) {
+    const absl::Status told =
+        TellOfRestoration(state_folder_->DatabasePath(), *restoration_, state_folder_->JobsFolder(),
+                          uploads_->FromBeforeRestoration(), store_.get(), jobs_.get());
+    if (!told.ok()) {
+      spdlog::warn("the next daemon will tell of the restoration again: {}", told.ToString());
     }
   }
   TANDEM_RETURN_IF_ERROR(scheduler_->RestoreRecords());

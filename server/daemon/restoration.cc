@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -19,13 +20,18 @@
 #include "engine/base/status_macros.h"
 #include "server/store/records.h"
 #include "server/store/state_folder.h"
+#include "server/workers/pending_result.h"
 
 namespace tandem {
 namespace {
 
+std::string ShowTime(absl::Time time) {
+  return absl::FormatTime("%E4Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone());
+}
+
 std::string TimeOf(const Restoration& restoration) {
   if (restoration.backup_time == absl::InfinitePast()) return "an earlier time";
-  return absl::FormatTime("%E4Y-%m-%d %H:%M:%S UTC", restoration.backup_time, absl::UTCTimeZone());
+  return ShowTime(restoration.backup_time);
 }
 
 // Where sha256sum, or the daemon, wrote a checksum beside the file, the file has it.
@@ -36,6 +42,77 @@ absl::Status CheckSum(const std::string& path) {
   if (written->substr(0, written->find(' ')) == sum) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(path, " is not what was written: its SHA-256 is ", sum, ", ", path,
                                           ".sha256 says another one"));
+}
+
+void LogRestoration(const Restoration& restoration, const std::string& jobs_folder,
+                    const std::vector<v1::Upload>& uploads, JobMachine* jobs) {
+  spdlog::error(
+      "THE DATABASE {} RESTORED from {} of {}: what was acknowledged since then, jobs, events, tokens, data "
+      "sets, is lost, but for what the folders of jobs tell. Damage: {}. The database before it: {}",
+      restoration.damage.empty() ? "WAS" : "WAS DAMAGED AND IS", restoration.backup_path, TimeOf(restoration),
+      restoration.damage.empty() ? "none is known" : restoration.damage,
+      restoration.aside.empty() ? "not there" : restoration.aside);
+  std::vector<std::string> unknown;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(jobs_folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (absl::IsNotFound(jobs->Get(entry->path().filename().string()).status())) {
+      unknown.push_back(entry->path().filename().string());
+    }
+  }
+  std::sort(unknown.begin(), unknown.end());
+  for (const std::string& id : unknown) {
+    spdlog::error(
+        "job={} is not in the restored database: it was made after the backup, or deleted. Its folder {}/{} "
+        "stays; "
+        "remove it when nobody needs what is in it",
+        id, jobs_folder, id);
+  }
+  for (const v1::Upload& upload : uploads) {
+    spdlog::error(
+        "{} (files={} bytes={} user={}) is from before the database was restored, which knows no data set of "
+        "it. It stays until it is registered again, with the same files and `tandem datasets add --upload`, "
+        "or "
+        "removed with `tandem datasets uploads --remove`",
+        upload.name(), upload.files(), upload.bytes(), upload.user());
+  }
+}
+
+// Newest events of a job that are looked at for the notice: it comes before workers say anything, and a
+// daemon that tells of it again does so soon after.
+constexpr int kLookedAt = 1000;
+
+absl::StatusOr<bool> IsInLog(Store* store, const v1::Job& job, const std::string& notice) {
+  const int64_t before = std::max<int64_t>(0, job.last_sequence() - kLookedAt);
+  TANDEM_ASSIGN_OR_RETURN(const EventPage page, store->ReadEvents(JobId(job.name()), before, kLookedAt));
+  return std::any_of(page.events.begin(), page.events.end(),
+                     [&](const v1::JobEvent& event) { return event.notice().message() == notice; });
+}
+
+// Returns when it is in the logs of all jobs that have not ended.
+absl::Status TellJobs(const Restoration& restoration, Store* store, JobMachine* jobs) {
+  // The time says which restoration it is: a job may live through several.
+  const std::string notice = absl::StrCat(
+      "The daemon's database was restored on ", ShowTime(restoration.time), " from a backup of ",
+      TimeOf(restoration),
+      ": what happened to the job between then and now is not in this log, and part of it may happen again.");
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Job> left, jobs->NonTerminalJobs());
+  std::vector<std::pair<std::string, PendingResult<v1::Job>>> asked;
+  for (const v1::Job& job : left) {
+    TANDEM_ASSIGN_OR_RETURN(const bool is_told, IsInLog(store, job, notice));
+    if (is_told) continue;
+    asked.emplace_back(job.name(), PendingResult<v1::Job>());
+    jobs->AddNotice(JobId(job.name()), notice, asked.back().second.Callback());
+  }
+  absl::Status all;
+  for (const auto& [name, answer] : asked) {
+    const absl::Status told = answer.Wait().status();
+    // It is gone, or has ended: it has no more need of it.
+    if (absl::IsNotFound(told) || absl::IsFailedPrecondition(told)) continue;
+    if (!told.ok()) spdlog::error("{} is not told of the restoration: {}", name, told.ToString());
+    all.Update(told);
+  }
+  return all;
 }
 
 }  // namespace
@@ -88,55 +165,21 @@ absl::StatusOr<std::string> RestoreAsAsked(const DaemonOptions& options) {
                       "go on, or start again from their checkpoints.\n");
 }
 
-void TellOfRestoration(const Restoration& restoration, const std::string& jobs_folder,
-                       const std::vector<v1::Upload>& uploads, JobMachine* jobs) {
-  spdlog::error(
-      "THE DATABASE {} RESTORED from {} of {}: what was acknowledged since then, jobs, events, tokens, data "
-      "sets, is lost, but for what the folders of jobs tell. Damage: {}. The database before it: {}",
-      restoration.damage.empty() ? "WAS" : "WAS DAMAGED AND IS", restoration.backup_path, TimeOf(restoration),
-      restoration.damage.empty() ? "none is known" : restoration.damage,
-      restoration.aside.empty() ? "not there" : restoration.aside);
-  std::vector<std::string> unknown;
-  std::error_code error;
-  std::filesystem::directory_iterator entry(jobs_folder, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (absl::IsNotFound(jobs->Get(entry->path().filename().string()).status())) {
-      unknown.push_back(entry->path().filename().string());
-    }
-  }
-  std::sort(unknown.begin(), unknown.end());
-  for (const std::string& id : unknown) {
+absl::Status TellOfRestoration(const std::string& database_path, const Restoration& restoration,
+                               const std::string& jobs_folder, const std::vector<v1::Upload>& uploads,
+                               Store* store, JobMachine* jobs) {
+  if (restoration.told) return absl::OkStatus();
+  LogRestoration(restoration, jobs_folder, uploads, jobs);
+  TANDEM_RETURN_IF_ERROR(TellJobs(restoration, store, jobs));
+  return NoteTold(database_path);
+}
+
+void LogUnreadableUploads(const std::string& uploads_folder, const std::vector<std::string>& ids) {
+  for (const std::string& id : ids) {
     spdlog::error(
-        "job={} is not in the restored database: it was made after the backup, or deleted. Its folder {}/{} "
-        "stays; "
+        "{}/{}, a folder from before the database was restored, holds no upload that can be read. It stays; "
         "remove it when nobody needs what is in it",
-        id, jobs_folder, id);
-  }
-  for (const v1::Upload& upload : uploads) {
-    if (upload.files() == 0) {
-      spdlog::error(
-          "{}, a folder from before the database was restored, holds no upload that can be read. It stays; "
-          "remove it when nobody needs what is in it",
-          upload.name());
-      continue;
-    }
-    spdlog::error(
-        "{} (files={} bytes={} user={}) is from before the database was restored, which knows no data set of "
-        "it. It stays until it is registered again, with the same files and `tandem datasets add --upload`, "
-        "or "
-        "removed with `tandem datasets uploads --remove`",
-        upload.name(), upload.files(), upload.bytes(), upload.user());
-  }
-  const absl::StatusOr<std::vector<v1::Job>> left = jobs->NonTerminalJobs();
-  if (!left.ok()) return;
-  for (const v1::Job& job : *left) {
-    jobs->AddNotice(JobId(job.name()),
-                    absl::StrCat("The daemon's database was restored from a backup of ", TimeOf(restoration),
-                                 ": what happened to the job between then and now is not in "
-                                 "this log, and part of it may happen again."),
-                    [name = job.name()](const absl::StatusOr<v1::Job>& told) {
-                      if (!told.ok()) spdlog::info("{} is not told: {}", name, told.status().ToString());
-                    });
+        uploads_folder, id);
   }
 }
 

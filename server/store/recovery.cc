@@ -92,12 +92,19 @@ absl::Status CopyDurably(const std::string& from, const std::string& to) {
 absl::StatusOr<Restoration> Exchange(const std::string& database_path, const Clock* clock) {
   Env* const env = Env::Real();
   const std::string pending = database_path + kPendingMark;
-  Restoration restoration = ReadRestorationMark(pending).value_or(Restoration());
+  absl::StatusOr<std::optional<Restoration>> marked = ReadRestorationMark(pending);
+  if (!marked.ok()) {
+    return absl::Status(
+        marked.status().code(),
+        absl::StrCat(marked.status().message(),
+                     ". It says of what a restoration that was cut off was made, and where it puts the "
+                     "database aside: remove it, and the restoration goes on without that"));
+  }
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<Restoration> earlier, LastRestoration(database_path));
+  Restoration restoration = (*std::move(marked)).value_or(Restoration());
   if (restoration.backup_path.empty()) restoration.backup_path = "a backup whose restoration was cut off";
   restoration.time = clock->Now();
-  if (const auto earlier = LastRestoration(database_path); earlier.has_value()) {
-    restoration.time = std::max(restoration.time, earlier->time);
-  }
+  if (earlier.has_value()) restoration.time = std::max(restoration.time, earlier->time);
   const std::string first = absl::StrCat(
       database_path, ".damaged-", absl::FormatTime("%E4Y%m%dT%H%M%SZ", clock->Now(), absl::UTCTimeZone()));
   std::string aside = first;
@@ -129,6 +136,8 @@ absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, co
                                             const NewestAttempt& newest_attempt, const Clock* clock) {
   const std::string& backup_path = wanted.backup_path;
   RandomAccessEnv* const env = RandomAccessEnv::Real();
+  // Before anything is changed.
+  TANDEM_RETURN_IF_ERROR(LastRestoration(database_path).status());
   // One that was cut off is finished first: it may have moved a part of the database.
   if (Exists(database_path + kRestored)) TANDEM_RETURN_IF_ERROR(Exchange(database_path, clock).status());
   const std::string restoring = database_path + kRestoring;
@@ -153,12 +162,20 @@ absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, co
   return Exchange(database_path, clock);
 }
 
-std::optional<Restoration> LastRestoration(const std::string& database_path) {
-  return ReadRestorationMark(database_path + kMark);
+absl::StatusOr<std::optional<Restoration>> LastRestoration(const std::string& database_path) {
+  absl::StatusOr<std::optional<Restoration>> restoration = ReadRestorationMark(database_path + kMark);
+  if (restoration.ok()) return restoration;
+  return absl::Status(
+      restoration.status().code(),
+      absl::StrCat(restoration.status().message(),
+                   ". It says when the database was last restored, and nothing from before that is removed "
+                   "as forgotten. Bring the file back, or write this one line into it, with the time of the "
+                   "restoration or, where nobody knows it, of now: "
+                   "time=2026-01-31T12:00:00Z. Remove it only where the database never was restored"));
 }
 
 absl::Status NoteTold(const std::string& database_path) {
-  std::optional<Restoration> restoration = LastRestoration(database_path);
+  TANDEM_ASSIGN_OR_RETURN(std::optional<Restoration> restoration, LastRestoration(database_path));
   if (!restoration.has_value()) return absl::OkStatus();
   restoration->told = true;
   return WriteRestorationMark(database_path + kMark, *restoration);
@@ -168,6 +185,7 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
                                                            const NewestAttempt& newest_attempt,
                                                            const Clock* clock) {
   std::optional<Restoration> restored;
+  TANDEM_RETURN_IF_ERROR(LastRestoration(database_path).status());
   if (Exists(database_path + kRestored)) {
     TANDEM_ASSIGN_OR_RETURN(restored, Exchange(database_path, clock));
   }

@@ -23,8 +23,8 @@ using NewestAttempt = std::function<int32_t(const std::string& job_id)>;
 // number; no job counts as deleted for good, so that no folder of one that came later is removed; and cursors
 // of changes go on far behind those that were ever given. A daemon that dies meanwhile is no harm:
 // PrepareDatabase goes on. What was done is LastRestoration's from then on. Nobody has the database open.
-// DATA_LOSS: the backup is damaged. FAILED_PRECONDITION: it is of a newer version. The database is untouched
-// then.
+// DATA_LOSS: the backup is damaged. FAILED_PRECONDITION: it is of a newer version. Others: as
+// LastRestoration. The database is untouched then.
 absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, const Restoration& wanted,
                                             const NewestAttempt& newest_attempt, const Clock* clock);
 
@@ -32,15 +32,17 @@ absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, co
 // off; reads the database, and where it is damaged restores the newest backup that is whole; has a backup
 // made where Store::Open is going to bring the schema up to date, once however often that fails. What was
 // restored, if anything. DATA_LOSS: it is damaged, and there is no whole backup; nothing was changed.
-// FAILED_PRECONDITION: it was written by a newer version. Others: as Backups::Create, where a migration would
-// go on without one.
+// FAILED_PRECONDITION: it was written by a newer version. Others: as LastRestoration; as Backups::Create,
+// where a migration would go on without one.
 absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& database_path, Backups* backups,
                                                            const NewestAttempt& newest_attempt,
                                                            const Clock* clock);
 
-// The newest restoration of the database, by whomever, that was carried out; nothing: there was none.
-std::optional<Restoration> LastRestoration(const std::string& database_path);
-// Notes that those who should know of it do.
+// The newest restoration of the database, by whomever, that was carried out; nothing: there was none. Where
+// its mark cannot be read the error names the file, and says how it is mended: what is from before a
+// restoration must not be removed as if there had been none.
+absl::StatusOr<std::optional<Restoration>> LastRestoration(const std::string& database_path);
+// Notes that those who should know of it do. A mark that cannot be read stays as it is: errors as above.
 absl::Status NoteTold(const std::string& database_path);
 
 // Notes that the database was found to be damaged while it was in use, so that the next PrepareDatabase looks

@@ -78,6 +78,12 @@ class RecoveryTest : public testing::Test {
     file.seekp(page * 4096 + at);
     file << std::string(200, 'x');
   }
+  // What the mark says, which can be read and is there.
+  Restoration Last() const {
+    const auto last = LastRestoration(Path());
+    EXPECT_TRUE(last.ok() && last->has_value()) << last.status();
+    return last.ok() && last->has_value() ? **last : Restoration();
+  }
   int64_t Pages() const { return static_cast<int64_t>(std::filesystem::file_size(Path())) / 4096; }
   std::string Only(const std::string& prefix) {
     std::string found;
@@ -244,7 +250,7 @@ TEST_F(RecoveryTest, ARestorationThatWasCutOffGoesOn) {
     ASSERT_TRUE(prepared.ok()) << prepared.status();
     ASSERT_TRUE(prepared->has_value());
     EXPECT_EQ((*prepared)->aside.empty(), aside);
-    EXPECT_EQ(LastRestoration(Path())->time, clock_.Now());
+    EXPECT_EQ(Last().time, clock_.Now());
     const auto store = Open();
     EXPECT_TRUE(store->GetJob("a").ok());
     EXPECT_FALSE(store->GetJob("b").ok());
@@ -381,7 +387,7 @@ TEST_F(RecoveryTest, RestoresWhatIsAskedFor) {
     AddJob(*store, "b");
   }
   const std::string bytes = *Env::Real()->ReadFile(backup);
-  EXPECT_FALSE(LastRestoration(Path()).has_value());
+  EXPECT_FALSE(LastRestoration(Path())->has_value());
   Restoration wanted;
   wanted.backup_path = backup;
   wanted.backup_time = clock_.Now() - absl::Hours(1);
@@ -392,13 +398,12 @@ TEST_F(RecoveryTest, RestoresWhatIsAskedFor) {
   EXPECT_EQ(*Env::Real()->ReadFile(backup), bytes);
   EXPECT_FALSE(Open()->GetJob("b").ok());
   // The daemon that comes after hears of it.
-  ASSERT_TRUE(LastRestoration(Path()).has_value());
-  EXPECT_EQ(LastRestoration(Path())->backup_path, backup);
-  EXPECT_EQ(LastRestoration(Path())->backup_time, wanted.backup_time);
-  EXPECT_EQ(LastRestoration(Path())->aside, restored->aside);
-  EXPECT_EQ(LastRestoration(Path())->damage, "");
-  EXPECT_EQ(LastRestoration(Path())->time, clock_.Now());
-  EXPECT_FALSE(LastRestoration(Path())->told);
+  EXPECT_EQ(Last().backup_path, backup);
+  EXPECT_EQ(Last().backup_time, wanted.backup_time);
+  EXPECT_EQ(Last().aside, restored->aside);
+  EXPECT_EQ(Last().damage, "");
+  EXPECT_EQ(Last().time, clock_.Now());
+  EXPECT_FALSE(Last().told);
 
   wanted.backup_path = folder_.path() + "/other";
   std::ofstream(wanted.backup_path) << "something else entirely, and long enough to be read";
@@ -407,7 +412,7 @@ TEST_F(RecoveryTest, RestoresWhatIsAskedFor) {
       Path(), wanted, [](const std::string&) { return 0; }, &clock_);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_TRUE(Open()->GetJob("a").ok());
-  EXPECT_EQ(LastRestoration(Path())->backup_path, backup);
+  EXPECT_EQ(Last().backup_path, backup);
 }
 
 TEST_F(RecoveryTest, ARestorationIsRememberedForEver) {
@@ -425,31 +430,93 @@ TEST_F(RecoveryTest, ARestorationIsRememberedForEver) {
   clock_.Advance(absl::Hours(1));
   // Also where the daemon died before it told anybody.
   EXPECT_FALSE(Prepare()->has_value());
-  std::optional<Restoration> last = LastRestoration(Path());
-  ASSERT_TRUE(last.has_value());
-  EXPECT_EQ(last->time, first);
-  EXPECT_EQ(last->backup_path, backup);
-  EXPECT_EQ(absl::ToUnixSeconds(last->backup_time), 1795356930);
-  EXPECT_EQ(last->aside, (*prepared)->aside);
-  EXPECT_EQ(last->damage, (*prepared)->damage);
-  EXPECT_THAT(last->damage, HasSubstr("tandem.db"));
-  EXPECT_FALSE(last->told);
+  const Restoration last = Last();
+  EXPECT_EQ(last.time, first);
+  EXPECT_EQ(last.backup_path, backup);
+  EXPECT_EQ(absl::ToUnixSeconds(last.backup_time), 1795356930);
+  EXPECT_EQ(last.aside, (*prepared)->aside);
+  EXPECT_EQ(last.damage, (*prepared)->damage);
+  EXPECT_THAT(last.damage, HasSubstr("tandem.db"));
+  EXPECT_FALSE(last.told);
   ASSERT_TRUE(NoteTold(Path()).ok());
-  EXPECT_TRUE(LastRestoration(Path())->told);
-  EXPECT_EQ(LastRestoration(Path())->time, first);
+  EXPECT_TRUE(Last().told);
+  EXPECT_EQ(Last().time, first);
 
   // What came before the one came before the other, too, whatever the clock says.
   clock_.Advance(-absl::Hours(24));
   Damage(1);
   ASSERT_TRUE(Prepare()->has_value());
-  EXPECT_EQ(LastRestoration(Path())->time, first);
-  EXPECT_FALSE(LastRestoration(Path())->told);
+  EXPECT_EQ(Last().time, first);
+  EXPECT_FALSE(Last().told);
+}
 
-  std::ofstream(Path() + ".restoration") << "time=yesterday";
-  EXPECT_EQ(LastRestoration(Path())->time, absl::InfiniteFuture());
-  ASSERT_TRUE(NoteTold(Path()).ok());
-  EXPECT_EQ(LastRestoration(Path())->time, absl::InfiniteFuture());
-  EXPECT_TRUE(LastRestoration(Path())->told);
+// Else what is from before the restoration would be removed; or nothing would ever be, and NoteTold would
+// write that down for good.
+TEST_F(RecoveryTest, AMarkThatCannotBeReadIsAnErrorUntilSomebodyMendsIt) {
+  std::string backup;
+  {
+    const auto store = Open();
+    AddJob(*store, "a");
+    backup = backups_.Create(false)->path();
+  }
+  const std::string mark = Path() + ".restoration";
+  Restoration wanted;
+  wanted.backup_path = backup;
+  const auto none = [](const std::string&) { return 0; };
+  ASSERT_TRUE(RestoreDatabase(Path(), wanted, none, &clock_).ok());
+  const auto expect_refused = [&](const absl::Status& status) {
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(mark), HasSubstr("time=2026-")));
+  };
+  const auto expect_all_refused = [&] {
+    expect_refused(LastRestoration(Path()).status());
+    expect_refused(NoteTold(Path()));
+    expect_refused(Prepare().status());
+    expect_refused(RestoreDatabase(Path(), wanted, none, &clock_).status());
+    // Nothing was begun, either.
+    EXPECT_FALSE(std::filesystem::exists(Path() + ".restored"));
+  };
+  for (const char* content :
+       {"time=yesterday", "", "told=yes\n", "time=2026-11-22T14:15:30Z\nbackup_time=x\n",
+        "time=infinite-future\nbackup_time=infinite-past\ntold=yes\n"}) {
+    SCOPED_TRACE(content);
+    std::ofstream(mark, std::ios::trunc) << content;
+    expect_all_refused();
+    EXPECT_EQ(*Env::Real()->ReadFile(mark), content);
+  }
+  // What the file system refuses is no restoration in the future, either.
+  std::filesystem::remove(mark);
+  std::filesystem::create_directory(mark);
+  expect_all_refused();
+  std::filesystem::remove(mark);
+
+  // As the error says.
+  std::ofstream(mark) << "time=2026-01-31T12:00:00Z\n";
+  const auto mended = LastRestoration(Path());
+  ASSERT_TRUE(mended.ok() && mended->has_value()) << mended.status();
+  EXPECT_EQ((*mended)->time, absl::FromCivil(absl::CivilSecond(2026, 1, 31, 12), absl::UTCTimeZone()));
+  EXPECT_EQ((*mended)->backup_time, absl::InfinitePast());
+  EXPECT_FALSE((*mended)->told);
+  EXPECT_TRUE(NoteTold(Path()).ok());
+  EXPECT_TRUE((*LastRestoration(Path()))->told);
+  EXPECT_TRUE(Open()->GetJob("a").ok());
+}
+
+TEST_F(RecoveryTest, ACutOffRestorationWhoseMarkCannotBeReadWaits) {
+  std::string backup;
+  {
+    const auto store = Open();
+    AddJob(*store, "a");
+    backup = backups_.Create(false)->path();
+  }
+  std::filesystem::copy_file(backup, Path() + ".restored");
+  std::ofstream(Path() + ".restoring-mark") << "torn";
+  const auto refused = Prepare();
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr(Path() + ".restoring-mark"));
+  EXPECT_EQ(Only("tandem.db.damaged"), "");
+  std::filesystem::remove(Path() + ".restoring-mark");
+  EXPECT_TRUE(Open()->GetJob("a").ok());
 }
 
 TEST_F(RecoveryTest, WhatWasSuspectedIsLookedAtWhole) {

@@ -19,6 +19,7 @@ bool ReadTime(const std::string& text, absl::Time* time) {
   return absl::ParseTime(absl::RFC3339_full, text, time, nullptr);
 }
 
+// Without a time there is nothing to read the others for.
 bool Parse(absl::string_view content, Restoration* restoration) {
   std::map<std::string, std::string> values;
   for (const absl::string_view line : absl::StrSplit(content, '\n', absl::SkipEmpty())) {
@@ -30,21 +31,25 @@ bool Parse(absl::string_view content, Restoration* restoration) {
   restoration->aside = values["aside"];
   restoration->damage = values["damage"];
   restoration->told = values["told"] == "yes";
-  return ReadTime(values["backup_time"], &restoration->backup_time) &&
-         ReadTime(values["time"], &restoration->time);
+  const bool has_backup_time = values.contains("backup_time");
+  return (!has_backup_time || ReadTime(values["backup_time"], &restoration->backup_time)) &&
+         ReadTime(values["time"], &restoration->time) &&
+         // What earlier versions made of marks that they could not read.
+         restoration->time != absl::InfiniteFuture();
 }
 
 }  // namespace
 
-std::optional<Restoration> ReadRestorationMark(const std::string& path) {
+absl::StatusOr<std::optional<Restoration>> ReadRestorationMark(const std::string& path) {
   const absl::StatusOr<std::string> content = Env::Real()->ReadFile(path);
-  if (absl::IsNotFound(content.status())) return std::nullopt;
+  if (absl::IsNotFound(content.status())) return std::optional<Restoration>();
+  if (!content.ok()) return content.status();
   Restoration restoration;
-  if (content.ok() && Parse(*content, &restoration)) return restoration;
-  restoration = Restoration();
-  restoration.backup_path = absl::StrCat("a backup that is not known, as ", path, " cannot be read");
-  restoration.time = absl::InfiniteFuture();
-  return restoration;
+  if (!Parse(*content, &restoration)) {
+    return absl::DataLossError(absl::StrCat(path, " is no mark of a restoration"));
+  }
+  if (restoration.backup_path.empty()) restoration.backup_path = "a backup that is not known";
+  return std::optional<Restoration>(std::move(restoration));
 }
 
 absl::Status WriteRestorationMark(const std::string& path, const Restoration& restoration) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 namespace tandem {
@@ -24,9 +25,10 @@ struct Restoration {
   bool told = false;
 };
 
-// Marks are files of lines "name=value". Where one is there that cannot be read, it is taken for that of a
-// restoration in the infinite future, so that nothing counts as having come after it.
-std::optional<Restoration> ReadRestorationMark(const std::string& path);
+// Marks are files of lines "name=value", of which only "time" must be there. Nothing: there is no such file.
+// Errors name it: DATA_LOSS where it is no mark, others as the file system fails. Whoever needs to know what
+// came after a restoration cannot go on then.
+absl::StatusOr<std::optional<Restoration>> ReadRestorationMark(const std::string& path);
 // Durable when it returns.
 absl::Status WriteRestorationMark(const std::string& path, const Restoration& restoration);
 
