@@ -419,12 +419,15 @@ absl::Status Daemon::OpenDatasets(const DaemonOptions& options) {
   uploads.most_bytes_each = options.upload_limit;
   uploads.most_bytes = options.upload_space;
   if (restoration_.has_value()) uploads.restored = restoration_->time;
-  std::map<std::string, int64_t> owned;
+  std::map<std::string, Uploads::Owned> owned;
   for (const StoredDataset& dataset : registered) {
-    if (!dataset.upload.empty()) owned[dataset.upload] = dataset.dataset.size_bytes();
+    if (!dataset.upload.empty()) {
+      owned[dataset.upload] = {dataset.dataset.size_bytes(), dataset.dataset.user()};
+    }
   }
   TANDEM_ASSIGN_OR_RETURN(uploads_,
                           Uploads::Open(std::move(uploads), Env::Real(), Clock::Real(), std::move(owned)));
+  LogUnreadableUploads(uploads_->folder(), uploads_->Unreadable());
   registry_ = std::make_unique<DatasetRegistry>(store_.get(), uploads_.get(), datasets_.get(), Clock::Real(),
                                                 state_folder_->PublicFolder());
   registry_->Restore(std::move(registered));
@@ -476,9 +479,7 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.tokens = tokens_.get();
   context.quota = Quotas(options);
   context.max_queued_jobs = options.max_queued_jobs;
-  context.disk_use = [this](const std::string& user) {
-    return disk_->BytesOf(user) + uploads_->BytesOf(user) + registry_->UploadedBytesOf(user);
-  };
+  context.disk_use = [this](const std::string& user) { return disk_->BytesOf(user); };
   context.limits = limits_.get();
   context.calls = WithAudit(monitoring_.call_hooks(), audit_.get());
   if (!gpus_->gpus().empty()) {

@@ -182,7 +182,7 @@ absl::StatusOr<v1::Dataset> DatasetRegistry::Create(const v1::CreateDatasetReque
     return checked;
   }
   TANDEM_RETURN_IF_ERROR(Insert(stored));
-  claimed.release();
+  if (claimed.release() != nullptr) uploads_->Keep(stored.upload, user);
   {
     MutexLock lock(&mutex_);
     datasets_.insert_or_assign(id, std::move(stored));
@@ -356,15 +356,6 @@ std::optional<v1::DatasetSpec> DatasetRegistry::FindSpec(absl::string_view id) c
       AtUploadedFiles(dataset.dataset.spec(), Folder(), uploads_->FilesFolder(dataset.upload));
   // It was checked when the set was made.
   return located.ok() ? *std::move(located) : dataset.dataset.spec();
-}
-
-int64_t DatasetRegistry::UploadedBytesOf(const std::string& user) const {
-  MutexLock lock(&mutex_);
-  int64_t bytes = 0;
-  for (const auto& [id, stored] : datasets_) {
-    if (!stored.upload.empty() && stored.dataset.user() == user) bytes += stored.dataset.size_bytes();
-  }
-  return bytes;
 }
 
 std::vector<v1::Dataset> DatasetRegistry::List() const {

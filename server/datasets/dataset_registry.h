@@ -50,9 +50,6 @@ class DatasetRegistry : public RegisteredDatasets {
   // For an id or a name; also where there is no such set.
   Hold HoldFor(const std::string& name_or_id);
 
-  // Bytes of the files that were uploaded for the user's data sets.
-  int64_t UploadedBytesOf(const std::string& user) const;
-
   std::optional<v1::Dataset> Find(absl::string_view id) const override;
   std::optional<v1::DatasetSpec> FindSpec(absl::string_view id) const override;
   std::vector<v1::Dataset> List() const override;

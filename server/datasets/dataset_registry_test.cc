@@ -1,7 +1,9 @@
 #include "server/datasets/dataset_registry.h"
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
@@ -36,9 +38,10 @@ class DatasetRegistryTest : public ::testing::Test {
     store_ = *std::move(store);
     absl::StatusOr<std::vector<StoredDataset>> stored = store_->Datasets();
     ASSERT_TRUE(stored.ok()) << stored.status();
-    std::map<std::string, int64_t> owned;
+    std::map<std::string, Uploads::Owned> owned;
     for (const StoredDataset& dataset : *stored) {
-      if (!dataset.upload.empty()) owned[dataset.upload] = dataset.dataset.size_bytes();
+      if (dataset.upload.empty()) continue;
+      owned[dataset.upload] = {dataset.dataset.size_bytes(), dataset.dataset.user()};
     }
     Uploads::Options options;
     options.folder = folder_.path() + "/uploads";
@@ -65,7 +68,9 @@ class DatasetRegistryTest : public ::testing::Test {
   }
   // The name of a whole upload.
   std::string Upload(const SampleUpload& sample) {
-    absl::StatusOr<v1::Upload> upload = uploads_->Create(sample.Declaration());
+    v1::Upload wanted = sample.Declaration();
+    wanted.set_user("ann");
+    absl::StatusOr<v1::Upload> upload = uploads_->Create(wanted);
     EXPECT_TRUE(upload.ok()) << upload.status();
     auto call = uploads_->Begin(upload->name().substr(8));
     for (const v1::UploadFilesRequest& piece : sample.Pieces(*upload)) EXPECT_TRUE((*call)->Take(piece).ok());
@@ -274,6 +279,30 @@ TEST_F(DatasetRegistryTest, PathsStayInTheUpload) {
   EXPECT_EQ(Create(request).status().code(), absl::StatusCode::kNotFound);
   request.set_upload(upload);
   EXPECT_TRUE(Create(request).ok());
+}
+
+// Neither never nor twice, at any moment.
+TEST_F(DatasetRegistryTest, BytesCountWhileAnUploadBecomesASet) {
+  const int64_t bytes = flowers_.Declaration().bytes();
+  for (int round = 0; round < 20; ++round) {
+    v1::CreateDatasetRequest request = Request("flowers", "flowers.csv");
+    request.set_upload(Upload(flowers_));
+    std::atomic<bool> done = false;
+    std::atomic<int> wrong = 0;
+    std::thread watcher([&] {
+      while (!done) wrong += uploads_->BytesOf("ann") == bytes ? 0 : 1;
+    });
+    const absl::StatusOr<v1::Dataset> made = Create(request);
+    done = true;
+    watcher.join();
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(uploads_->BytesOf("ann"), bytes);
+    Open();
+    EXPECT_EQ(uploads_->BytesOf("ann"), bytes);
+    ASSERT_TRUE(Delete("flowers").ok());
+    EXPECT_EQ(uploads_->BytesOf("ann"), 0);
+  }
 }
 
 TEST_F(DatasetRegistryTest, OnlyChecksWhereAsked) {

@@ -9,8 +9,10 @@
 
 #include "absl/random/random.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
@@ -29,6 +31,8 @@ constexpr int64_t kMostFiles = 50'000'000;
 // After so many bytes they are made durable, and the disk's free space is looked at again.
 constexpr int64_t kBytesBetweenSyncs = int64_t{64} << 20;
 constexpr absl::Duration kSweepInterval = absl::Minutes(10);
+// What the name of a folder ends in that is being removed.
+constexpr char kRemoved[] = ".removed";
 
 std::string NewId() {
   absl::BitGen random;
@@ -74,7 +78,7 @@ Uploads::Uploads(Options options, Env* env, const Clock* clock)
     : options_(std::move(options)), env_(env), clock_(clock) {}
 
 absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(Options options, Env* env, const Clock* clock,
-                                                       std::map<std::string, int64_t> owned) {
+                                                       std::map<std::string, Owned> owned) {
   std::error_code error;
   fs::create_directories(options.folder, error);
   if (!error) fs::permissions(options.folder, fs::perms::owner_all, error);
@@ -94,6 +98,10 @@ absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(Options options, Env* env
   }
   for (const std::string& id : ids) {
     if (IsId(id) && !owned.contains(id)) uploads->Restore(id);
+    // Its removal was cut off.
+    if (absl::EndsWith(id, kRemoved) && IsId(std::string(absl::StripSuffix(id, kRemoved)))) {
+      fs::remove_all(uploads->FolderOf(id), error);
+    }
   }
   {
     MutexLock lock(&uploads->mutex_);
@@ -130,7 +138,7 @@ void Uploads::Restore(const std::string& id) {
       unreadable_.push_back(id);
       return;
     }
-    // Its making or its removal was cut off, or it is of no use to anybody.
+    // Its making was cut off, or it is of no use to anybody.
     if (absl::IsNotFound(files.status()) || absl::IsDataLoss(files.status()) ||
         absl::IsFailedPrecondition(files.status())) {
       RemoveFolder(id);
@@ -177,7 +185,7 @@ absl::Status Uploads::CheckSpace(int64_t bytes, int64_t files) {
                    "TOO_MANY_UPLOADS");
   }
   int64_t used = 0, outstanding = 0;
-  for (const auto& [id, owned] : owned_) used += owned;
+  for (const auto& [id, owned] : owned_) used += owned.bytes;
   for (const auto& [id, entry] : uploads_) {
     used += entry->declared.bytes();
     outstanding += entry->declared.bytes() - entry->bytes_received;
@@ -207,21 +215,28 @@ absl::Status Uploads::CheckSpace(int64_t bytes, int64_t files) {
 int64_t Uploads::used_bytes() {
   MutexLock lock(&mutex_);
   int64_t used = 0;
-  for (const auto& [id, owned] : owned_) used += owned;
+  for (const auto& [id, owned] : owned_) used += owned.bytes;
   for (const auto& [id, entry] : uploads_) used += entry->declared.bytes();
   return used;
 }
 
 int64_t Uploads::BytesOf(const std::string& user) {
   MutexLock lock(&mutex_);
+  return BytesOfLocked(user);
+}
+
+int64_t Uploads::BytesOfLocked(const std::string& user) const {
   int64_t used = 0;
+  for (const auto& [id, owned] : owned_) {
+    if (owned.user == user) used += owned.bytes;
+  }
   for (const auto& [id, entry] : uploads_) {
     if (entry->declared.user() == user) used += entry->declared.bytes();
   }
   return used;
 }
 
-absl::StatusOr<v1::Upload> Uploads::Create(const v1::Upload& wanted) {
+absl::StatusOr<v1::Upload> Uploads::Create(const v1::Upload& wanted, const Allow& allow) {
   FieldViolations violations;
   if (wanted.manifest_sha256().size() != kDigestBytes) {
     violations.Add("upload.manifest_sha256",
@@ -237,40 +252,53 @@ absl::StatusOr<v1::Upload> Uploads::Create(const v1::Upload& wanted) {
 
   std::string id;
   std::shared_ptr<Entry> entry;
+  const auto made = std::make_shared<Entry>();
+  absl::Status failed;
   {
-    // Held while the folder is made, which is quick: nobody makes the same one beside it.
-    MutexLock lock(&mutex_);
-    for (const auto& [known, other] : uploads_) {
-      const v1::Upload& declared = other->declared;
-      if (declared.manifest_sha256() == wanted.manifest_sha256() && declared.files() == wanted.files() &&
-          declared.bytes() == wanted.bytes() && declared.user() == wanted.user()) {
-        id = known;
-        entry = other;
+    // Whoever finds it waits until its folder is there; whoever does not want it waits for no folder.
+    MutexLock making(&made->mutex);
+    {
+      MutexLock lock(&mutex_);
+      for (const auto& [known, other] : uploads_) {
+        const v1::Upload& declared = other->declared;
+        if (declared.manifest_sha256() == wanted.manifest_sha256() && declared.files() == wanted.files() &&
+            declared.bytes() == wanted.bytes() && declared.user() == wanted.user()) {
+          id = known;
+          entry = other;
+        }
+      }
+      if (entry == nullptr) {
+        TANDEM_RETURN_IF_ERROR(CheckSpace(wanted.bytes(), wanted.files()));
+        if (allow != nullptr) TANDEM_RETURN_IF_ERROR(allow(BytesOfLocked(wanted.user())));
+        id = NewId();
+        v1::Upload& declared = made->declared;
+        declared.set_name(absl::StrCat("uploads/", id));
+        declared.set_manifest_sha256(wanted.manifest_sha256());
+        declared.set_files(wanted.files());
+        declared.set_bytes(wanted.bytes());
+        declared.set_user(wanted.user());
+        *declared.mutable_create_time() =
+            TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
+        made->active = NowMicros();
+        uploads_.emplace(id, made);
       }
     }
     if (entry == nullptr) {
-      TANDEM_RETURN_IF_ERROR(CheckSpace(wanted.bytes(), wanted.files()));
-      id = NewId();
-      v1::Upload declared;
-      declared.set_name(absl::StrCat("uploads/", id));
-      declared.set_manifest_sha256(wanted.manifest_sha256());
-      declared.set_files(wanted.files());
-      declared.set_bytes(wanted.bytes());
-      declared.set_user(wanted.user());
-      *declared.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
-      TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<UploadFolder> files,
-                              UploadFolder::Create(env_, FolderOf(id), declared));
-      entry = std::make_shared<Entry>();
-      entry->declared = declared;
-      entry->active = NowMicros();
-      {
-        // Nobody else has it yet.
-        MutexLock entry_lock(&entry->mutex);
-        entry->files = std::move(files);
+      absl::StatusOr<std::unique_ptr<UploadFolder>> files =
+          UploadFolder::Create(env_, FolderOf(id), made->declared);
+      if (files.ok()) {
+        made->files = *std::move(files);
+      } else {
+        made->state = State::kGone;
+        failed = files.status();
       }
-      uploads_.emplace(id, entry);
     }
   }
+  if (!failed.ok()) {
+    Forget(id);
+    return failed;
+  }
+  if (entry == nullptr) entry = made;
   entry->active = NowMicros();
   MutexLock lock(&entry->mutex);
   return Progress(id, *entry);
@@ -336,9 +364,12 @@ std::vector<v1::Upload> Uploads::FromBeforeRestoration() {
   found.erase(std::remove_if(found.begin(), found.end(),
                              [](const v1::Upload& upload) { return upload.has_expire_time(); }),
               found.end());
-  MutexLock lock(&mutex_);
-  for (const std::string& id : unreadable_) found.emplace_back().set_name(absl::StrCat("uploads/", id));
   return found;
+}
+
+std::vector<std::string> Uploads::Unreadable() {
+  MutexLock lock(&mutex_);
+  return unreadable_;
 }
 
 void Uploads::Forget(const std::string& id) {
@@ -431,7 +462,7 @@ absl::StatusOr<v1::Upload> Uploads::Claim(const std::string& id) {
   MutexLock lock(&mutex_);
   uploads_.erase(id);
   claimed_.emplace(id, entry);
-  owned_[id] = upload.bytes();
+  owned_[id] = {upload.bytes(), upload.user()};
   return upload;
 }
 
@@ -443,6 +474,11 @@ void Uploads::GiveBack(const std::string& id) {
   claimed->second->state = State::kOpen;
   uploads_.insert(claimed_.extract(claimed));
   owned_.erase(id);
+}
+
+void Uploads::Keep(const std::string& id, const std::string& user) {
+  MutexLock lock(&mutex_);
+  if (claimed_.erase(id) > 0) owned_[id].user = user;
 }
 
 void Uploads::Remove(const std::string& id) {
@@ -475,10 +511,19 @@ void Uploads::RemoveExpired() {
 }
 
 void Uploads::RemoveFolder(const std::string& id) {
-  // Without this file it is no upload any more, however far the removal comes.
-  env_->RemoveFile(FolderOf(id) + "/upload").IgnoreError();
+  const std::string folder = FolderOf(id);
+  const std::string removed = folder + kRemoved;
   std::error_code ignored;
-  fs::remove_all(FolderOf(id), ignored);
+  // By its name nobody takes what is left of it for an upload, or for one that cannot be read, however far
+  // the removal comes: the next daemon goes on with it.
+  if (env_->RenameFile(folder, removed).ok()) {
+    env_->SyncDirectory(options_.folder).IgnoreError();
+    fs::remove_all(removed, ignored);
+    return;
+  }
+  // Without this file it is no upload any more, either.
+  env_->RemoveFile(folder + "/upload").IgnoreError();
+  fs::remove_all(folder, ignored);
 }
 
 }  // namespace tandem

@@ -45,25 +45,39 @@ class Uploads {
     std::function<absl::StatusOr<int64_t>(const std::string& folder)> free_bytes;
   };
 
+  // What a data set was made of.
+  struct Owned {
+    int64_t bytes = 0;
+    // Whose the set is.
+    std::string user;
+  };
+
+  // Decides on an upload that would be made: by the bytes that its user's uploads and data sets take so far.
+  // Called with everybody else's uploads held up: it must not wait, nor call this object.
+  using Allow = std::function<absl::Status(int64_t used)>;
+
   // A call that brings files. Thread-compatible. Destroying it ends it without making durable what came.
   class Call;
 
-  // Reads what is there. `owned`: the uploads that data sets were made of, by id, with their bytes; of
-  // others, what cannot be read is removed, as is what has expired; but nothing from before a restoration.
+  // Reads what is there, and goes on with removals that were cut off. `owned`: the uploads that data sets
+  // were made of, by id; of others, what cannot be read is removed, as is what has expired; but nothing from
+  // before a restoration.
   static absl::StatusOr<std::unique_ptr<Uploads>> Open(Options options, Env* env, const Clock* clock,
-                                                       std::map<std::string, int64_t> owned);
+                                                       std::map<std::string, Owned> owned);
   ~Uploads();
   Uploads(const Uploads&) = delete;
   Uploads& operator=(const Uploads&) = delete;
 
   // These do what DatasetService's methods of their names do, for the user that `wanted` names and without a
-  // look at who may; `id` is the upload's without "uploads/".
-  absl::StatusOr<v1::Upload> Create(const v1::Upload& wanted);
+  // look at who may; `id` is the upload's without "uploads/". `allow` is asked where a new upload is to be
+  // made, and its error is the call's; of several at once each counts those before it. Null: all are allowed.
+  absl::StatusOr<v1::Upload> Create(const v1::Upload& wanted, const Allow& allow = nullptr);
   absl::StatusOr<v1::Upload> Get(const std::string& id);
   std::vector<v1::Upload> List();
-  // Those from before the restoration, which do not expire and have no expire_time; of what cannot be read,
-  // and is in no list, only the name.
+  // Those from before the restoration, which do not expire and have no expire_time.
   std::vector<v1::Upload> FromBeforeRestoration();
+  // The ids of folders from before the restoration that cannot be read, and so are in no list.
+  std::vector<std::string> Unreadable();
   absl::Status Delete(const std::string& id);
   // Upload.user of one that no data set was made of. NOT_FOUND.
   absl::StatusOr<std::string> OwnerOf(const std::string& id);
@@ -71,10 +85,12 @@ class Uploads {
   absl::StatusOr<std::unique_ptr<Call>> Begin(const std::string& id);
 
   // For the making of a data set: the upload, if it is whole, which from now on is not removed, found or
-  // listed. NOT_FOUND; FAILED_PRECONDITION: it is not whole, or another set is being made of it. Then either
-  // GiveBack, or Remove when the set is removed.
+  // listed; its bytes count as its user's all the while. NOT_FOUND; FAILED_PRECONDITION: it is not whole, or
+  // another set is being made of it. Then either GiveBack; or Keep, when the set is made, with whose that is,
+  // and Remove when that is removed.
   absl::StatusOr<v1::Upload> Claim(const std::string& id);
   void GiveBack(const std::string& id);
+  void Keep(const std::string& id, const std::string& user);
   // Removes a data set's files.
   void Remove(const std::string& id);
 
@@ -84,7 +100,7 @@ class Uploads {
   // Bytes that uploads take, or will when they are whole, those of data sets included.
   int64_t used_bytes();
 
-  // Likewise of a user's, those of data sets not included.
+  // Likewise of a user's.
   int64_t BytesOf(const std::string& user);
 
   // Where an upload's files are, absolute.
@@ -93,10 +109,11 @@ class Uploads {
 
  private:
   enum class State { kOpen, kClaimed, kGone };
-  // An upload that no set was made of. Its lock may be held for long, as while the begin of a large file is
-  // read: never taken with the map's.
+  // An upload that no set was made of. Its lock may be held for long, as while its folder is made or the
+  // begin of a large file is read: never taken under the map's.
   struct Entry {
     Mutex mutex;
+    // Null where it could not be made, and so is kGone.
     std::unique_ptr<UploadFolder> files ABSL_GUARDED_BY(mutex);
     // When something last came, in microseconds since the epoch.
     std::atomic<int64_t> active = 0;
@@ -118,6 +135,7 @@ class Uploads {
   void Restore(const std::string& id);
   absl::StatusOr<std::shared_ptr<Entry>> Find(const std::string& id);
   absl::Status CheckSpace(int64_t bytes, int64_t files) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t BytesOfLocked(const std::string& user) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<int64_t> FreeBytes() const;
   // Its progress, all that came made durable.
   absl::StatusOr<v1::Upload> Progress(const std::string& id, Entry& entry)
@@ -137,8 +155,8 @@ class Uploads {
 
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>> uploads_ ABSL_GUARDED_BY(mutex_);
-  // Bytes of those that are data sets' or are becoming so.
-  std::map<std::string, int64_t> owned_ ABSL_GUARDED_BY(mutex_);
+  // Those that are data sets' or are becoming so.
+  std::map<std::string, Owned> owned_ ABSL_GUARDED_BY(mutex_);
   // Those that are becoming so.
   std::map<std::string, std::shared_ptr<Entry>> claimed_ ABSL_GUARDED_BY(mutex_);
   // From before the restoration, too.

@@ -2,26 +2,76 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <utility>
 
 #include "engine/base/error_reason.h"
+#include "engine/base/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/datasets/full_disk_env.h"
 #include "server/datasets/sample_upload.h"
 #include "server/store/temporary_folder.h"
 
 namespace tandem {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 constexpr absl::Duration kExpiry = absl::Hours(24);
+
+// Notes what things are renamed to.
+class RenamingEnv : public FullDiskEnv {
+ public:
+  absl::Status RenameFile(const std::string& from, const std::string& to) override {
+    renamed.push_back(to);
+    return FullDiskEnv::RenameFile(from, to);
+  }
+  std::vector<std::string> renamed;
+};
+
+// A disk on which the next file takes as long as somebody wants.
+class HeldEnv : public FullDiskEnv {
+ public:
+  absl::StatusOr<std::unique_ptr<WritableFile>> CreateFile(const std::string& path) override {
+    {
+      MutexLock lock(&mutex_);
+      if (std::exchange(hold_, false)) {
+        held_ = true;
+        mutex_.Await(absl::Condition(&released_));
+      }
+    }
+    return FullDiskEnv::CreateFile(path);
+  }
+  void Hold() {
+    MutexLock lock(&mutex_);
+    hold_ = true;
+  }
+  void AwaitHeld() {
+    MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&held_));
+  }
+  void Release() {
+    MutexLock lock(&mutex_);
+    released_ = true;
+  }
+
+ private:
+  Mutex mutex_;
+  bool hold_ ABSL_GUARDED_BY(mutex_) = false;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  bool released_ ABSL_GUARDED_BY(mutex_) = false;
+};
 
 class UploadsTest : public ::testing::Test {
  protected:
   UploadsTest() { Open({}); }
 
-  void Open(std::map<std::string, int64_t> owned, absl::Time restored = absl::InfinitePast()) {
+  void Open(std::map<std::string, Uploads::Owned> owned, absl::Time restored = absl::InfinitePast(),
+            Env* env = Env::Real()) {
     uploads_.reset();
     Uploads::Options options;
     options.folder = folder_.path() + "/uploads";
@@ -32,7 +82,7 @@ class UploadsTest : public ::testing::Test {
     options.expiry = kExpiry;
     options.restored = restored;
     options.free_bytes = [this](const std::string&) { return free_; };
-    auto opened = Uploads::Open(std::move(options), Env::Real(), &clock_, std::move(owned));
+    auto opened = Uploads::Open(std::move(options), env, &clock_, std::move(owned));
     ASSERT_TRUE(opened.ok()) << opened.status();
     uploads_ = *std::move(opened);
   }
@@ -124,7 +174,7 @@ TEST_F(UploadsTest, SpaceIsLimited) {
   ASSERT_TRUE(Send(large, first).ok());
   ASSERT_TRUE(uploads_->Claim(Id(first)).ok());
   EXPECT_EQ(GetReason(Refused(601)), "UPLOAD_SPACE_EXHAUSTED");
-  Open({{Id(first), 900}});
+  Open({{Id(first), {900, "ann"}}});
   EXPECT_EQ(GetReason(Refused(601)), "UPLOAD_SPACE_EXHAUSTED");
   uploads_->Remove(Id(first));
   EXPECT_FALSE(Exists(first));
@@ -149,7 +199,7 @@ TEST_F(UploadsTest, StaleOnesExpire) {
   ASSERT_TRUE(Send(sample_, owned).ok());
   const v1::Upload other = Made(SampleUpload::OneFile("a", "1"));
   clock_.Advance(kExpiry * 10);
-  Open({{Id(owned), owned.bytes()}});
+  Open({{Id(owned), {owned.bytes(), "ann"}}});
   EXPECT_TRUE(Exists(owned));
   EXPECT_FALSE(Exists(other));
 }
@@ -170,7 +220,7 @@ TEST_F(UploadsTest, WhatIsFromBeforeARestorationStays) {
   clock_.Advance(absl::Minutes(1));
   const absl::Time restored = clock_.Now();
   clock_.Advance(kExpiry * 10);
-  Open({{Id(known), known.bytes()}}, restored);
+  Open({{Id(known), {known.bytes(), "ann"}}}, restored);
   EXPECT_TRUE(Exists(set));
   EXPECT_TRUE(Exists(known));
   EXPECT_TRUE(Exists(begun));
@@ -180,7 +230,8 @@ TEST_F(UploadsTest, WhatIsFromBeforeARestorationStays) {
     EXPECT_FALSE(upload.has_expire_time());
     names.push_back(upload.name());
   }
-  EXPECT_THAT(names, UnorderedElementsAre(set.name(), begun.name(), "uploads/0123456789abcdef"));
+  EXPECT_THAT(names, UnorderedElementsAre(set.name(), begun.name()));
+  EXPECT_THAT(uploads_->Unreadable(), ElementsAre("0123456789abcdef"));
   EXPECT_EQ(uploads_->List().size(), 2);
 
   // What comes after expires as ever, and has as much room as ever.
@@ -194,16 +245,121 @@ TEST_F(UploadsTest, WhatIsFromBeforeARestorationStays) {
   uploads_->RemoveExpired();
   for (const v1::Upload& upload : later) EXPECT_FALSE(Exists(upload));
   EXPECT_TRUE(Exists(set));
-  EXPECT_EQ(uploads_->FromBeforeRestoration().size(), 3);
+  EXPECT_EQ(uploads_->FromBeforeRestoration().size(), 2);
 
   // It is registered again without being sent again, or deleted by hand; and may wait through restarts.
-  Open({{Id(known), known.bytes()}}, restored);
+  Open({{Id(known), {known.bytes(), "ann"}}}, restored);
   EXPECT_EQ(Made(one).name(), set.name());
   EXPECT_EQ(Made(one).files_received(), 1);
   ASSERT_TRUE(uploads_->Claim(Id(set)).ok());
   EXPECT_TRUE(uploads_->Delete(Id(begun)).ok());
   EXPECT_FALSE(Exists(begun));
-  EXPECT_EQ(uploads_->FromBeforeRestoration().size(), 1);
+  EXPECT_THAT(uploads_->FromBeforeRestoration(), IsEmpty());
+  // Each daemon knows of it, until somebody has removed it.
+  EXPECT_THAT(uploads_->Unreadable(), ElementsAre("0123456789abcdef"));
+}
+
+// What is left of it would look like something from before a restoration that cannot be read, and stay for
+// ever.
+TEST_F(UploadsTest, ARemovalThatIsCutOffGoesOn) {
+  RenamingEnv env;
+  Open({}, absl::InfinitePast(), &env);
+  const v1::Upload upload = Made(sample_);
+  ASSERT_TRUE(Send(sample_, upload).ok());
+  ASSERT_TRUE(uploads_->Delete(Id(upload)).ok());
+  ASSERT_THAT(env.renamed, testing::Contains(HasSubstr(Id(upload))));
+  // As where the daemon died in the middle of it.
+  const std::string left = env.renamed.back();
+  std::filesystem::create_directories(left + "/files");
+  std::ofstream(left + "/files/a.csv") << "1,2,3";
+  std::ofstream(left + "/received") << "";
+  clock_.Advance(absl::Hours(1));
+  Open({}, clock_.Now());
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_THAT(uploads_->Unreadable(), IsEmpty());
+  EXPECT_THAT(uploads_->FromBeforeRestoration(), IsEmpty());
+}
+
+TEST_F(UploadsTest, BytesCountOnceOnTheirWayToASet) {
+  v1::Upload wanted = sample_.Declaration();
+  wanted.set_user("ann");
+  absl::StatusOr<v1::Upload> upload = uploads_->Create(wanted);
+  ASSERT_TRUE(upload.ok()) << upload.status();
+  EXPECT_EQ(uploads_->BytesOf("ann"), 14);
+  ASSERT_TRUE(Send(sample_, *upload).ok());
+  ASSERT_TRUE(uploads_->Claim(Id(*upload)).ok());
+  EXPECT_EQ(uploads_->BytesOf("ann"), 14);
+  EXPECT_EQ(uploads_->used_bytes(), 14);
+  uploads_->GiveBack(Id(*upload));
+  EXPECT_EQ(uploads_->BytesOf("ann"), 14);
+  ASSERT_TRUE(uploads_->Claim(Id(*upload)).ok());
+  // A daemon that comes after a crash finds no set of it.
+  Open({});
+  EXPECT_EQ(uploads_->BytesOf("ann"), 14);
+  ASSERT_TRUE(uploads_->Claim(Id(*upload)).ok());
+  // The set is the administrator's, who made it.
+  uploads_->Keep(Id(*upload), "admin");
+  EXPECT_EQ(uploads_->BytesOf("ann"), 0);
+  EXPECT_EQ(uploads_->BytesOf("admin"), 14);
+  EXPECT_EQ(uploads_->used_bytes(), 14);
+  // Or one of it.
+  Open({{Id(*upload), {14, "admin"}}});
+  EXPECT_EQ(uploads_->BytesOf("ann"), 0);
+  EXPECT_EQ(uploads_->BytesOf("admin"), 14);
+  uploads_->Remove(Id(*upload));
+  EXPECT_EQ(uploads_->BytesOf("admin"), 0);
+  EXPECT_EQ(uploads_->used_bytes(), 0);
+}
+
+TEST_F(UploadsTest, OneThatIsMadeSlowlyHoldsUpNobodyAndCounts) {
+  HeldEnv env;
+  Open({}, absl::InfinitePast(), &env);
+  v1::Upload wanted = sample_.Declaration();
+  wanted.set_user("ann");
+  env.Hold();
+  absl::StatusOr<v1::Upload> slow;
+  std::thread ann([&] { slow = uploads_->Create(wanted); });
+  env.AwaitHeld();
+  // Another upload of the user's counts it.
+  v1::Upload next = SampleUpload::OneFile("a", "12").Declaration();
+  next.set_user("ann");
+  int64_t used = -1;
+  const absl::Status refused = absl::ResourceExhaustedError("enough");
+  EXPECT_EQ(uploads_
+                ->Create(next,
+                         [&](int64_t bytes) {
+                           used = bytes;
+                           return refused;
+                         })
+                .status(),
+            refused);
+  EXPECT_EQ(used, 14);
+  next.set_user("bob");
+  EXPECT_TRUE(uploads_
+                  ->Create(next,
+                           [](int64_t bytes) {
+                             EXPECT_EQ(bytes, 0);
+                             return absl::OkStatus();
+                           })
+                  .ok());
+  EXPECT_EQ(uploads_->BytesOf("bob"), 2);
+  env.Release();
+  ann.join();
+  ASSERT_TRUE(slow.ok()) << slow.status();
+  // Who goes on with it adds nothing.
+  EXPECT_EQ(uploads_->Create(wanted, [&](int64_t) { return refused; })->name(), slow->name());
+}
+
+TEST_F(UploadsTest, OneThatCannotBeMadeLeavesNothing) {
+  FullDiskEnv env;
+  Open({}, absl::InfinitePast(), &env);
+  env.left = 10;
+  EXPECT_EQ(uploads_->Create(sample_.Declaration()).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(uploads_->used_bytes(), 0);
+  EXPECT_THAT(uploads_->List(), IsEmpty());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() + "/uploads"));
+  env.left = int64_t{1} << 40;
+  Made(sample_);
 }
 
 TEST_F(UploadsTest, ANewCallTakesOver) {

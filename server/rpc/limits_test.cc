@@ -90,6 +90,10 @@ TEST_F(LimitsTest, TheDisksUse) {
   v1::Upload upload;
   const grpc::Status first = UploadAs(token, 600'000, &upload);
   ASSERT_TRUE(first.ok()) << first.error_message();
+  // It goes on, and is counted already.
+  v1::Upload again;
+  ASSERT_TRUE(UploadAs(token, 600'000, &again).ok());
+  EXPECT_EQ(again.name(), upload.name());
   refused = UploadAs(token, 500'000, &upload);
   EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonOf(refused), "DISK_QUOTA_EXCEEDED");

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
@@ -18,13 +19,13 @@ std::string Mebibytes(int64_t bytes) {
   return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (int64_t{1} << 20));
 }
 
-}  // namespace
-
-absl::Status CheckDiskUse(const RpcContext& context, const std::string& user, int64_t added) {
+// `added` 0: something new, which may be of any size, as that is not known before.
+absl::Status Check(const RpcContext& context, const std::string& user, absl::FunctionRef<int64_t()> uploaded,
+                   int64_t added) {
   const int64_t most = context.quota(user).max_disk_bytes;
   if (most <= 0 || context.disk_use == nullptr) return absl::OkStatus();
-  const int64_t used = context.disk_use(user);
-  // What is full takes nothing more; something new may be of any size, where that is not known before.
+  const int64_t used = context.disk_use(user) + uploaded();
+  // What is full takes nothing more.
   if (added > 0 ? used + added <= most : used < most) return absl::OkStatus();
   return WithReason(
       absl::ResourceExhaustedError(absl::StrCat(
@@ -33,6 +34,19 @@ absl::Status CheckDiskUse(const RpcContext& context, const std::string& user, in
           " are allowed (--user-max-disk, or the token's max_disk_bytes): delete jobs, data sets or "
           "uploads")),
       "DISK_QUOTA_EXCEEDED");
+}
+
+}  // namespace
+
+absl::Status CheckDiskUse(const RpcContext& context, const std::string& user) {
+  return Check(
+      context, user, [&] { return context.uploads->BytesOf(user); }, /*added=*/0);
+}
+
+absl::Status CheckUpload(const RpcContext& context, const std::string& user, int64_t uploaded,
+                         int64_t added) {
+  return Check(
+      context, user, [uploaded] { return uploaded; }, added);
 }
 
 absl::Status CheckQueueLength(const RpcContext& context, int64_t added) {

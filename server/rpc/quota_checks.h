@@ -11,9 +11,13 @@
 
 namespace tandem::rpc {
 
-// RESOURCE_EXHAUSTED where the user's jobs and uploads take more of the disk than the user may have, or would
-// with so many bytes more.
-absl::Status CheckDiskUse(const RpcContext& context, const std::string& user, int64_t added = 0);
+// RESOURCE_EXHAUSTED where the user's jobs, uploads and data sets take as much of the disk as the user may
+// have.
+absl::Status CheckDiskUse(const RpcContext& context, const std::string& user);
+
+// RESOURCE_EXHAUSTED where they would take more with an upload of so many bytes, beside `uploaded` bytes of
+// uploads and data sets that there are. Uploads::Allow.
+absl::Status CheckUpload(const RpcContext& context, const std::string& user, int64_t uploaded, int64_t added);
 
 // RESOURCE_EXHAUSTED where more jobs would wait than the daemon keeps with so many more, which are a sweep's
 // where they are several; with a retry delay where that may change by waiting. Of jobs that begin to wait at

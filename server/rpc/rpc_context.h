@@ -56,7 +56,7 @@ struct RpcContext {
   Backups* backups = nullptr;
   // Queued jobs of all users together; 0: any number.
   int64_t max_queued_jobs = 0;
-  // Bytes of the disk that a user's jobs and uploads take. Null: they are not counted.
+  // Bytes of the disk that a user's jobs take; must not wait. Null: neither they nor uploads are counted.
   std::function<int64_t(const std::string& user)> disk_use;
   // Null: all calls are let in.
   CallLimits* limits = nullptr;

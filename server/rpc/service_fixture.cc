@@ -138,9 +138,7 @@ void ServiceFixture::SetUp() {
   context.tokens = tokens_.get();
   context.quota = scheduling.quota;
   context.max_queued_jobs = max_queued_jobs_;
-  context.disk_use = [this](const std::string& user) {
-    return disk_use_ + uploads_->BytesOf(user) + registry_->UploadedBytesOf(user);
-  };
+  context.disk_use = [this](const std::string&) -> int64_t { return disk_use_; };
   limits_ = std::make_unique<CallLimits>(scheduling.quota, Clock::Real());
   context.limits = limits_.get();
   context.calls.started = [this](absl::string_view method) { NoteCall(absl::StrCat(method, " started")); };

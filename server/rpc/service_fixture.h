@@ -113,7 +113,7 @@ class ServiceFixture : public ::testing::Test {
   UserQuota quota_;
   // Of the whole queue; before SetUp.
   int64_t max_queued_jobs_ = 0;
-  // Of each user, but for jobs and uploads that there are.
+  // Of each user's jobs, whichever there are.
   std::atomic<int64_t> disk_use_ = 0;
   std::unique_ptr<CallLimits> limits_;
   Lifecycle lifecycle_;
