@@ -17,6 +17,7 @@
 #include "server/daemon/yaml_config.h"
 #include "server/fetch/data_url.h"
 #include "server/fetch/fetch_policy.h"
+#include "server/workers/worker_protocol.h"
 
 namespace tandem {
 namespace {
@@ -115,17 +116,19 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// An option that takes from `least` to `most`.
+// An option that takes from `least` to `most`; `why` is said where it is neither.
 CLI::Option* AddDuration(const std::string& flag, absl::Duration least, const std::string& description,
-                         absl::Duration* value, CLI::App* app, absl::Duration most = kLongestDuration) {
+                         absl::Duration* value, CLI::App* app, absl::Duration most = kLongestDuration,
+                         const std::string& why = "") {
   return app
       ->add_option_function<std::string>(
           flag,
-          [flag, least, most, value](const std::string& text) {
+          [flag, least, most, why, value](const std::string& text) {
             if (absl::ParseDuration(text, value) && *value >= least && *value <= most) return;
             throw CLI::ValidationError(
                 flag, absl::StrCat("must be a duration from ", absl::FormatDuration(least), " to ",
-                                   absl::FormatDuration(most), " such as 30s or 2m, not '", text, "'"));
+                                   absl::FormatDuration(most), " such as 30s or 2m, not '", text, "'",
+                                   why.empty() ? "" : ": ", why));
           },
           description)
       ->type_name("DURATION")
@@ -318,11 +321,14 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
               &options->cancel_grace, app)
       ->group("Devices");
   AddDuration(
-      "--worker-silence-limit", absl::Seconds(1),
+      "--worker-silence-limit", kLeastSilence * kReconnectInterval,
       "How long one of several workers of a job may be silent, because its process or host hangs, before "
       "the others give it up and the job starts again. One that trains alone is killed when it has not "
-      "answered the daemon for this long and has not come back for as long",
-      &options->worker_silence_limit, app)
+      "answered the daemon for this long and has not come back for as long; one that an earlier daemon "
+      "started has a little longer to find this one",
+      &options->worker_silence_limit, app, kLongestDuration,
+      absl::StrCat("a worker that is well looks for its daemon every ",
+                   absl::FormatDuration(kReconnectInterval), ", and must not be killed in between"))
       ->group("Devices");
   AddDuration(
       "--collective-time-limit", absl::Seconds(1),

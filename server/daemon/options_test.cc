@@ -64,6 +64,20 @@ TEST(DaemonOptionsTest, ACollectivesTimeHasBounds) {
   }
 }
 
+// One that is killed between two looks for its daemon was well.
+TEST(DaemonOptionsTest, AWorkersSilenceIsSeveralOfItsLooksForADaemon) {
+  const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions({"--worker-silence-limit", "5s"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->options.worker_silence_limit, absl::Seconds(5));
+  for (const char* text : {"1s", "4999ms", "0s", "-30s", "25h", "soon"}) {
+    EXPECT_THAT(
+        ErrorOf({"--worker-silence-limit", text}),
+        HasSubstr(absl::StrCat("--worker-silence-limit: must be a duration from 5s to 24h such as 30s "
+                               "or 2m, not '",
+                               text, "': a worker that is well looks for its daemon every 1s")));
+  }
+}
+
 TEST(DaemonOptionsTest, ReadsFlags) {
   const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions({"--state-folder",
                                                                    "/s",

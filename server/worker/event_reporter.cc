@@ -21,7 +21,7 @@ using internal::v1::WorkerEvent;
 using internal::v1::WorkerService;
 
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(50);
-constexpr absl::Duration kLastBackoff = absl::Seconds(1);
+constexpr absl::Duration kLastBackoff = kReconnectInterval;
 // Between two looks whether a full disk has room again.
 constexpr absl::Duration kRoomInterval = absl::Milliseconds(200);
 // Sent and not acknowledged: enough to keep the daemon's group commits full, and what bounds sent_.

@@ -490,8 +490,9 @@ void WorkerSupervisor::Resolve(const std::shared_ptr<Worker>& worker) {
     worker->processes = std::move(processes);
     worker->phase = Worker::Phase::kRunning;
     worker->attend_at = absl::InfiniteFuture();
-    // One that hung while no daemon ran has no connection whose end would say so.
-    if (worker->session == nullptr) worker->silent_since = MonotonicNow();
+    // One that hung while no daemon ran has no connection whose end would say so. Workers could not reach
+    // this daemon before it listened, which is just now.
+    if (worker->session == nullptr) worker->silent_since = MonotonicNow() + options_.adoption_grace;
   } else {
     worker->phase = Worker::Phase::kEnded;
     worker->attend_at = absl::InfinitePast();

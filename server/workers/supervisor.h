@@ -23,6 +23,7 @@
 #include "server/workers/sandbox_options.h"
 #include "server/workers/unique_fd.h"
 #include "server/workers/worker_launcher.h"
+#include "server/workers/worker_protocol.h"
 #include "server/workers/worker_session.h"
 
 namespace tandem {
@@ -62,6 +63,9 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
     // How long a worker may be silent to those that train a job with it before they give it up. One that
     // trains alone is killed when it has not answered for so long and then has not come back for as long.
     absl::Duration silence_limit = absl::Seconds(30);
+    // How much longer one may take that an earlier daemon left: it is between two looks for a daemon, which
+    // may just have come.
+    absl::Duration adoption_grace = kLeastSilence * kReconnectInterval;
     // How long replicas of a job wait for one that is alive and does not come where they meet.
     absl::Duration collective_time_limit = absl::Minutes(30);
     // From SIGTERM to SIGKILL.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/supervisor.h"
 #include "server/workers/testing/supervisor_fixture.h"
@@ -99,6 +100,23 @@ TEST_F(SupervisorRestartTest, AWorkerThatHangsWithoutADaemonIsKilledByTheNext) {
   EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
   EXPECT_NE(job.message().find("silent for more than 1s"), std::string::npos) << job.message();
   EXPECT_TRUE(IsGone(pid));
+}
+
+// It was between two looks for a daemon when this one came.
+TEST_F(SupervisorRestartTest, AWorkerThatComesBackLateIsAdopted) {
+  const std::string id = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  const pid_t pid = daemon_->WorkerPid(id);
+  daemon_.reset();
+  kill(pid, SIGSTOP);
+  silence_limit_ = absl::Seconds(1);
+  adoption_grace_ = absl::Hours(1);
+  Restart();
+  absl::SleepFor(2 * silence_limit_);
+  kill(pid, SIGCONT);
+  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
+  daemon_->Cancel(id);
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
 }
 
 TEST_F(SupervisorRestartTest, AJobWhoseWorkerWasNeverStartedWaitsAgain) {

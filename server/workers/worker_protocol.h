@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "absl/time/time.h"
+
 namespace tandem {
 
 // What daemon and workers speak (proto/tandem/internal/v1/worker.proto), by versions, since a daemon takes
@@ -13,6 +15,12 @@ inline constexpr int32_t kWorkerProtocol = 2;
 // Workers of an older one are ended, and their jobs start again from their checkpoints. So are those of a
 // newer one than kWorkerProtocol, which a daemon finds that was put back to an earlier version.
 inline constexpr int32_t kOldestWorkerProtocol = 1;
+
+// A worker that has no daemon looks for one again after so long, at the latest.
+inline constexpr absl::Duration kReconnectInterval = absl::Seconds(1);
+// How many of these a worker may be silent at least: with fewer, one that is well and between two looks, or
+// on a machine that is busy for a moment, passes for one that hangs.
+inline constexpr int kLeastSilence = 5;
 
 }  // namespace tandem
 

@@ -29,7 +29,7 @@ bool IsGone(pid_t pid);
 class SupervisingDaemon {
  public:
   SupervisingDaemon(const std::string& state_folder, const std::string& worker_program,
-                    absl::Duration exit_grace, absl::Duration silence_limit);
+                    absl::Duration exit_grace, absl::Duration silence_limit, absl::Duration adoption_grace);
   ~SupervisingDaemon();
 
   void Begin();
@@ -83,6 +83,7 @@ class SupervisorFixture : public testing::Test {
   // Of the next daemon.
   absl::Duration exit_grace_ = absl::Milliseconds(300);
   absl::Duration silence_limit_ = absl::Seconds(30);
+  absl::Duration adoption_grace_ = absl::ZeroDuration();
   std::unique_ptr<SupervisingDaemon> daemon_;
 };
 
