@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/backend/collective_time_limit.h"
 #include "engine/base/clock.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
@@ -268,6 +269,8 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
                                                return jobs_->Get(id);
                                              });
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::DeviceKind> priority, DevicePriority());
+  // Workers, which have it from here, would not start.
+  TANDEM_RETURN_IF_ERROR(CollectiveTimeLimit().status());
   admission_ = std::make_unique<SpecAdmission>(
       datasets_.get(), weights_.get(), std::move(devices), std::move(priority),
       GpuLimits{.memory_bytes = options.gpu_memory_limit, .workspace_bytes = options.gpu_workspace_limit});

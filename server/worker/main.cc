@@ -27,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "engine/backend/collective_time_limit.h"
 #include "engine/backend/device_probe.h"
 #include "engine/backends/device_factory.h"
 #include "engine/base/crash_report.h"
@@ -405,6 +406,11 @@ int Main(int argc, char** argv) {
       is_alone ? PrepareAlone(std::move(alone)) : ReadLaunch(launch_path);
   if (!launch.ok()) {
     spdlog::error("{}", launch.status().ToString());
+    return kWorkerBadLaunch;
+  }
+  // Only a GPU looks at it, perhaps hours from now.
+  if (const absl::Status limit = CollectiveTimeLimit().status(); !limit.ok()) {
+    spdlog::error("{}", std::string(limit.message()));
     return kWorkerBadLaunch;
   }
   const int worker = launch->group().worker();

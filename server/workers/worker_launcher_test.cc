@@ -67,6 +67,7 @@ class CollectiveEnvironmentTest : public testing::Test {
   static void Clear() {
     unsetenv("CUDA_MODULE_LOADING");
     unsetenv("TANDEM_NCCL");
+    unsetenv("TANDEM_COLLECTIVE_TIME_LIMIT");
   }
 };
 
@@ -91,6 +92,16 @@ TEST_F(CollectiveEnvironmentTest, WhatTheDaemonsEnvironmentSaysStands) {
   unsetenv("CUDA_MODULE_LOADING");
   setenv("TANDEM_NCCL", "0", /*overwrite=*/1);
   EXPECT_THAT(CollectiveEnvironment(launch), IsEmpty());
+}
+
+TEST_F(CollectiveEnvironmentTest, TheLimitOfCollectivesIsTheLaunchsUnlessTheEnvironmentHasOne) {
+  internal::v1::WorkerLaunch launch = LaunchOn({"gpu:0", "gpu:1"}, 2);
+  launch.set_watchdog_seconds(90);
+  EXPECT_THAT(CollectiveEnvironment(launch), testing::Contains("TANDEM_COLLECTIVE_TIME_LIMIT=1m30s"));
+  setenv("TANDEM_COLLECTIVE_TIME_LIMIT", "2m", /*overwrite=*/1);
+  EXPECT_THAT(CollectiveEnvironment(launch), ElementsAre("CUDA_MODULE_LOADING=EAGER"));
+  EXPECT_THAT(WorkerEnvironment({OfKind(v1::DEVICE_KIND_GPU)}, "", {"GPU-a"}),
+              testing::Contains("TANDEM_COLLECTIVE_TIME_LIMIT=2m"));
 }
 
 TEST_F(CollectiveEnvironmentTest, WorkersThatShareAGpuDoWithoutNccl) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "engine/backend/collective_time_limit.h"
 #include "engine/backends/cuda/kernels/ranks.h"
 #include "engine/base/status_macros.h"
 
@@ -18,8 +19,6 @@ namespace tandem::cuda {
 namespace {
 
 constexpr absl::Duration kJoinTimeout = absl::Minutes(2);
-// Of a collective, with all that the stream was given before, where the environment says nothing.
-constexpr absl::Duration kTimeLimit = absl::Minutes(30);
 // A wait looks for the end so often without a pause, then with short ones.
 constexpr int kEagerLooks = 1000;
 constexpr std::chrono::microseconds kPause(20);
@@ -31,14 +30,6 @@ bool IsSwitchedOff() {
   return asked != nullptr && std::strcmp(asked, "0") == 0;
 }
 
-absl::Duration TimeLimit() {
-  const char* asked = std::getenv("TANDEM_COLLECTIVE_TIME_LIMIT");
-  absl::Duration limit;
-  if (asked == nullptr || !absl::ParseDuration(asked, &limit) || limit <= absl::ZeroDuration())
-    return kTimeLimit;
-  return limit;
-}
-
 }  // namespace
 
 CollectiveCommunicator::CollectiveCommunicator(std::shared_ptr<DeviceContext> device, Communicator* host)
@@ -46,7 +37,7 @@ CollectiveCommunicator::CollectiveCommunicator(std::shared_ptr<DeviceContext> de
       host_(host),
       reductions_(device),
       staged_(std::move(device), host),
-      time_limit_(TimeLimit()) {}
+      time_limit_(CollectiveTimeLimit()) {}
 
 CollectiveCommunicator::~CollectiveCommunicator() {
   {
@@ -64,6 +55,11 @@ absl::StatusOr<bool> CollectiveCommunicator::AllHave(bool value) {
 
 absl::StatusOr<bool> CollectiveCommunicator::Join() {
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
+  if (!time_limit_.ok()) {
+    // The others may have another environment, and wait.
+    Abort(time_limit_.status());
+    return time_limit_.status();
+  }
   TANDEM_ASSIGN_OR_RETURN(const bool possible, AllHave(!IsSwitchedOff() && CheckCollectives().ok()));
   if (!possible) return false;
   std::string id(kCollectiveIdBytes, '\0');
@@ -104,7 +100,7 @@ absl::StatusOr<bool> CollectiveCommunicator::Agree(Call call, int root, BufferVi
 }
 
 absl::Status CollectiveCommunicator::Finish(absl::Status status) {
-  const absl::Time deadline = absl::Now() + time_limit_;
+  const absl::Time deadline = absl::Now() + *time_limit_;
   if (status.ok()) status = done_->Record(device_->stream->get());
   for (int looks = 0; status.ok(); ++looks) {
     const absl::StatusOr<bool> reached = done_->Reached();
@@ -118,7 +114,7 @@ absl::Status CollectiveCommunicator::Finish(absl::Status status) {
     if (status.ok() && absl::Now() > deadline) {
       status =
           absl::DeadlineExceededError(absl::StrCat("rank ", rank(), " has waited for its GPU for ",
-                                                   absl::FormatDuration(time_limit_), " in a collective"));
+                                                   absl::FormatDuration(*time_limit_), " in a collective"));
     }
   }
   // What came first, this or an abort, is what all ranks say.
@@ -140,10 +136,10 @@ void CollectiveCommunicator::Watch() {
     if (!status.ok() || *reached) continue;
     // Read behind the question, so that what began in between is not taken for as old as what was before.
     MutexLock lock(&mutex_);
-    if (absl::Now() - begun_at_ > time_limit_) {
+    if (absl::Now() - begun_at_ > *time_limit_) {
       status = absl::DeadlineExceededError(absl::StrCat("rank ", rank(),
                                                         "'s GPU has not come through a reduction for ",
-                                                        absl::FormatDuration(time_limit_)));
+                                                        absl::FormatDuration(*time_limit_)));
     }
   }
   Abort(status);

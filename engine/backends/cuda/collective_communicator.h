@@ -33,7 +33,7 @@ namespace tandem::cuda {
 // Such waits end with the time limit and no earlier, and nothing says that sums are wrong.
 //
 // A wait for the GPU in a collective has a time limit: 30 minutes, or what TANDEM_COLLECTIVE_TIME_LIMIT in
-// the environment says, such as 90s. Then the group ends with DEADLINE_EXCEEDED.
+// the environment says, such as 90s (CollectiveTimeLimit). Then the group ends with DEADLINE_EXCEEDED.
 //
 // A rank that is lost, or that fails, ends the calls of the others as soon as the host's communicator knows
 // of it: a wait for NCCL looks there, as a thread does while reductions go on that nobody waits for, and
@@ -45,7 +45,8 @@ class CollectiveCommunicator final : public Communicator {
   CollectiveCommunicator(std::shared_ptr<DeviceContext> device, Communicator* host);
   ~CollectiveCommunicator() override;
 
-  // Brings the ranks together: all of them call it first. Whether it did, for all alike; without, calls pass
+  // Brings the ranks together: all of them call it first. INVALID_ARGUMENT: the environment's time limit is
+  // none. Whether it did, for all alike; without, calls pass
   // through the host's memory. False where a rank has no NCCL, or TANDEM_NCCL is 0 in its environment, or
   // where NCCL refuses the group, as it does two ranks of one host on one GPU.
   absl::StatusOr<bool> Join();
@@ -77,7 +78,8 @@ class CollectiveCommunicator final : public Communicator {
   ReductionStream reductions_;
   StagedCommunicator staged_;
   std::unique_ptr<Event> done_;
-  const absl::Duration time_limit_;
+  // Join fails where it is none.
+  const absl::StatusOr<absl::Duration> time_limit_;
   // What was begun once, and all ranks brought alike: operation, elements, type. Not compared again.
   std::set<std::tuple<Call, int64_t, DType>> agreed_;
   std::thread watch_;  // From the first that was begun on.

@@ -1,0 +1,29 @@
+#include "engine/backend/collective_time_limit.h"
+
+#include <cstdlib>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace tandem {
+namespace {
+
+constexpr char kVariable[] = "TANDEM_COLLECTIVE_TIME_LIMIT";
+// Of a collective, with all that the stream was given before.
+constexpr absl::Duration kUsual = absl::Minutes(30);
+
+}  // namespace
+
+absl::StatusOr<absl::Duration> CollectiveTimeLimit() {
+  const char* const asked = std::getenv(kVariable);
+  if (asked == nullptr) return kUsual;
+  absl::Duration limit;
+  if (absl::ParseDuration(asked, &limit) && limit > absl::ZeroDuration()) return limit;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the environment's ", kVariable, " is '", absl::CHexEscape(absl::string_view(asked).substr(0, 100)),
+      "': it must be a duration above 0 with its unit, such as 90s or 30m"));
+}
+
+}  // namespace tandem
