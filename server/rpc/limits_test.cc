@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -199,6 +201,41 @@ TEST_F(QueueLimitTest, AJobThatIsResumedCountsAsANewOne) {
   AwaitQueued(1);
   resume.set_name(rests);
   EXPECT_TRUE(stub_->ResumeJob(Context().get(), resume, &job).ok());
+}
+
+// Rather than that it is queued, and fails when its turn comes.
+TEST_F(QueueLimitTest, AJobWhoseWeightsAreGoneIsNotResumed) {
+  for (int i = 0; i < 2; ++i) workers_.AwaitStarted(Id(Create("runs")));
+  const std::string source = Create("source");
+  v1::CreateJobRequest request = Request("next");
+  request.mutable_spec()->mutable_initial_weights()->mutable_artifact()->set_job(source);
+  v1::Job job;
+  ASSERT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
+  const std::string next = job.name();
+  v1::PauseJobRequest pause;
+  pause.set_name(next);
+  ASSERT_TRUE(stub_->PauseJob(Context().get(), pause, &job).ok());
+  v1::CancelJobRequest cancel;
+  cancel.set_name(source);
+  ASSERT_TRUE(stub_->CancelJob(Context().get(), cancel, &job).ok());
+  v1::DeleteJobRequest remove;
+  remove.set_name(source);
+  google::protobuf::Empty empty;
+  ASSERT_TRUE(stub_->DeleteJob(Context().get(), remove, &empty).ok());
+  AwaitQueued(0);
+  v1::ResumeJobRequest resume;
+  resume.set_name(next);
+  const grpc::Status refused = stub_->ResumeJob(Context().get(), resume, &job);
+  EXPECT_EQ(refused.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(ReasonOf(refused), "INITIAL_WEIGHTS_DELETED");
+  EXPECT_THAT(refused.error_message(), HasSubstr(source));
+  EXPECT_EQ(jobs_->Get(Id(next))->state(), v1::JOB_STATE_PAUSED);
+  // It has kept them from an earlier run.
+  const std::string folder = jobs_->Get(Id(next))->folder();
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/initial-weights.safetensors") << "weights";
+  const grpc::Status resumed = stub_->ResumeJob(Context().get(), resume, &job);
+  EXPECT_TRUE(resumed.ok()) << resumed.error_message();
 }
 
 TEST_F(QueueLimitTest, TheQueuesLength) {

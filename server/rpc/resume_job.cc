@@ -1,13 +1,37 @@
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
 #include "server/rpc/quota_checks.h"
+#include "server/store/records.h"
+#include "server/workers/job_folder.h"
 
 namespace tandem::rpc {
 
 namespace {
+
+// What would only be found when its worker is to be started: that it has to begin anew, with weights that are
+// no more.
+absl::Status CheckInitialWeights(const RpcContext& context, const v1::Job& job) {
+  const v1::InitialWeights& weights = job.spec().initial_weights();
+  std::error_code error;
+  if (!weights.has_artifact() || job.has_last_checkpoint() ||
+      std::filesystem::exists(JobFolder(job.folder()).InitialWeightsPath(), error)) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<v1::Job> source = context.jobs->Get(JobId(weights.artifact().job()));
+  if (!absl::IsNotFound(source.status())) return source.status();
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          job.name(), " has no checkpoint, and the job whose model it is to begin with, ",
+          weights.artifact().job(), ", was deleted: submit a new job with other initial_weights")),
+      "INITIAL_WEIGHTS_DELETED");
+}
 
 void Resume(const RpcContext& context, const Caller& caller, const std::string& name, const std::string& id,
             Reply<v1::Job> reply) {
@@ -39,6 +63,10 @@ void Resume(const RpcContext& context, const Caller& caller, const std::string& 
     });
   };
   if (job->state() == v1::JOB_STATE_PAUSED || job->state() == v1::JOB_STATE_FAILED) {
+    if (absl::Status status = CheckInitialWeights(context, *job); !status.ok()) {
+      resume(std::move(status));
+      return;
+    }
     // It begins to wait again.
     if (absl::Status status = CheckQueueLength(context); !status.ok()) {
       resume(std::move(status));

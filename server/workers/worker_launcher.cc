@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -110,6 +111,19 @@ std::vector<std::string> CollectiveEnvironment(const internal::v1::WorkerLaunch&
   return environment;
 }
 
+absl::StatusOr<std::string> WorkerLauncher::InitialWeightsOf(const v1::Job& job) const {
+  const v1::InitialWeights& weights = job.spec().initial_weights();
+  if (!weights.has_artifact()) return options_.find_weights(weights);
+  const std::string kept = JobFolder(job.folder()).InitialWeightsPath();
+  std::error_code error;
+  if (std::filesystem::exists(kept, error)) return kept;
+  TANDEM_ASSIGN_OR_RETURN(std::string path, options_.find_weights(weights));
+  // A file system without second names is none that a database should be on: then it is read where it is.
+  if (link(path.c_str(), kept.c_str()) != 0) return path;
+  TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(job.folder()));
+  return kept;
+}
+
 absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(
     const v1::Job& job, const std::vector<v1::Device>& devices) const {
   internal::v1::WorkerLaunch launch;
@@ -120,8 +134,7 @@ absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(
   TANDEM_ASSIGN_OR_RETURN(*launch.mutable_dataset(), options_.resolve_dataset(job.spec().dataset()));
   // A checkpoint has more than they are.
   if (job.spec().has_initial_weights() && !job.has_last_checkpoint()) {
-    TANDEM_ASSIGN_OR_RETURN(*launch.mutable_initial_weights_path(),
-                            options_.find_weights(job.spec().initial_weights()));
+    TANDEM_ASSIGN_OR_RETURN(*launch.mutable_initial_weights_path(), InitialWeightsOf(job));
   }
   launch.set_daemon_target(options_.daemon_target);
   launch.set_job_folder(job.folder());

@@ -28,7 +28,7 @@ class WorkerLauncher {
     std::string daemon_target;
     // The files of a job's data set, as WorkerLaunch.dataset.
     std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
-    // The file of a job's initial weights, as WorkerLaunch.initial_weights_path.
+    // The file of a job's initial weights, which is never changed in place.
     std::function<absl::StatusOr<std::string>(const v1::InitialWeights&)> find_weights;
     // How long a worker may be silent to those that train a job with it, as WorkerGroup.silence_seconds.
     absl::Duration silence_limit = absl::Seconds(30);
@@ -55,6 +55,9 @@ class WorkerLauncher {
   // What all of a job's workers are started with.
   absl::StatusOr<internal::v1::WorkerLaunch> MakeLaunch(const v1::Job& job,
                                                         const std::vector<v1::Device>& devices) const;
+  // WorkerLaunch.initial_weights_path. Another job's model is kept in this one's folder, so that it begins
+  // anew with the same when that job is deleted.
+  absl::StatusOr<std::string> InitialWeightsOf(const v1::Job& job) const;
   // Starts one, which inherits `lock`.
   absl::StatusOr<std::unique_ptr<WorkerProcess>> LaunchOne(const internal::v1::WorkerLaunch& launch,
                                                            WorkerLock& lock) const;

@@ -153,5 +153,54 @@ TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
   std::filesystem::remove_all(folder);
 }
 
+// Else a job that failed could not begin anew where that one was deleted meanwhile.
+TEST(InitialWeightsTest, AnotherJobsModelIsKept) {
+  std::string folder = testing::TempDir() + "/worker_launcher_test_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string program = folder + "/worker.sh";
+  std::ofstream(program) << "#!/bin/sh\n";
+  ASSERT_EQ(chmod(program.c_str(), 0700), 0);
+  const std::string model = folder + "/model.safetensors";
+  std::ofstream(model) << "weights";
+  WorkerLauncher::Options options;
+  options.worker_program = program;
+  options.resolve_dataset = [](const v1::DatasetSpec& spec) { return spec; };
+  options.find_weights = [&](const v1::InitialWeights&) -> absl::StatusOr<std::string> {
+    if (!std::filesystem::exists(model)) return absl::InvalidArgumentError("there is no such job");
+    return model;
+  };
+  const WorkerLauncher launcher(std::move(options));
+  v1::Job job;
+  job.set_name("jobs/a");
+  job.set_folder(folder + "/a");
+  job.mutable_spec()->mutable_initial_weights()->mutable_artifact()->set_job("jobs/b");
+  const JobFolder files(job.folder());
+  const auto launch = [&](int attempt) {
+    job.set_attempt(attempt);
+    auto processes = launcher.Launch(job, {OfKind(v1::DEVICE_KIND_CPU)});
+    if (!processes.ok()) return processes.status();
+    pollfd ended = {(*processes)[0]->pidfd(), POLLIN, 0};
+    EXPECT_EQ(poll(&ended, 1, 60'000), 1);
+    (*processes)[0]->Reap();
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(launch(1).ok());
+  std::filesystem::remove(model);
+  const absl::Status again = launch(2);
+  ASSERT_TRUE(again.ok()) << again;
+  EXPECT_THAT(ReadAll(files.LaunchPath(2)),
+              HasSubstr("initial_weights_path: \"" + files.InitialWeightsPath() + "\""));
+  EXPECT_EQ(ReadAll(files.InitialWeightsPath()), "weights");
+
+  // One that was never started has nothing to keep; nor is a file of somebody's data folder kept.
+  job.set_folder(folder + "/c");
+  EXPECT_EQ(launch(1).code(), absl::StatusCode::kInvalidArgument);
+  std::ofstream(model) << "weights";
+  job.mutable_spec()->mutable_initial_weights()->set_file("model.safetensors");
+  EXPECT_TRUE(launch(2).ok());
+  EXPECT_FALSE(std::filesystem::exists(folder + "/c/initial-weights.safetensors"));
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace tandem
