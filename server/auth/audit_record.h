@@ -10,7 +10,7 @@ namespace tandem {
 
 // A line of the audit log (AUDIT.md). What is empty, or 0, is left out of the line.
 struct AuditRecord {
-  // "start", "stop", "call", "lost" or "left_out".
+  // "start", "stop", "call", "expired", "lost" or "left_out".
   std::string event;
   // Set by AuditLog where it is infinitely far in the past.
   absl::Time time = absl::InfinitePast();

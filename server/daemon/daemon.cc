@@ -317,10 +317,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   disk_ = std::make_unique<JobDiskUse>(state_folder_->JobsFolder());
   jobs_->AddObserver(disk_.get());
   if (options.keep_ended_jobs > absl::ZeroDuration()) {
-    retention_ = std::make_unique<JobRetention>(
-        jobs_.get(), options.keep_ended_jobs,
-        restoration_.has_value() ? restoration_->time : absl::InfinitePast(), Clock::Real(),
-        [this](const std::string& name, const absl::Status& status) { OnExpired(name, status); });
+    retention_ = KeepJobsFor(options.keep_ended_jobs);
     jobs_->AddObserver(retention_.get());
   }
   jobs_->SetWaitingSource(scheduler_.get());
@@ -357,17 +354,32 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   return absl::OkStatus();
 }
 
-void Daemon::OnExpired(const std::string& name, const absl::Status& status) {
-  if (!status.ok()) {
-    spdlog::error("{} cannot be deleted by --keep-ended-jobs, and is tried again: {}",
-                  name.empty() ? "what ended long ago" : name, status.ToString());
-    return;
-  }
-  spdlog::info("deleted {}, which ended longer ago than --keep-ended-jobs", name);
-  AuditRecord record;
-  record.event = "expired";
-  record.resource = name;
-  audit_->Add(std::move(record));
+std::unique_ptr<JobRetention> Daemon::KeepJobsFor(absl::Duration keep) {
+  JobRetention::Options options;
+  options.keep = keep;
+  if (restoration_.has_value()) options.restored = restoration_->time;
+  options.clock_file = state_folder_->path() + "/clock";
+  JobRetention::Listener listener;
+  listener.deleted = [this](const std::string& name) {
+    spdlog::info("deleted {}, which ended longer ago than --keep-ended-jobs", name);
+    AuditRecord record;
+    record.event = "expired";
+    record.resource = name;
+    audit_->Add(std::move(record));
+  };
+  listener.failed = [](int64_t count, const std::string& first, const absl::Status& why) {
+    if (first.empty()) {
+      spdlog::error("the jobs that ended cannot be read for --keep-ended-jobs, and it is tried again: {}",
+                    why.ToString());
+      return;
+    }
+    spdlog::error("{} jobs and sweeps cannot be deleted by --keep-ended-jobs, and are tried again; {}: {}",
+                  count, first, why.ToString());
+  };
+  listener.began_anew = [](const std::string& why) {
+    spdlog::warn("{}. What has ended is kept for --keep-ended-jobs from now on", why);
+  };
+  return std::make_unique<JobRetention>(jobs_.get(), options, Clock::Real(), std::move(listener));
 }
 
 std::vector<JobDiskUse::Owned> Daemon::OwnedFolders() {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "server/admission/admission.h"
 #include "server/admission/dataset_catalog.h"
 #include "server/admission/weights_finder.h"
@@ -101,8 +102,8 @@ class Daemon {
   absl::Status Monitor(const ListenAddress* address);
   // All devices, with what their drivers say of them.
   std::vector<v1::Device> RefreshedDevices();
-  // A job or sweep ended so long ago that it was deleted, or could not be.
-  void OnExpired(const std::string& name, const absl::Status& status);
+  // What deletes jobs that ended so long ago, and says so.
+  std::unique_ptr<JobRetention> KeepJobsFor(absl::Duration keep);
   // The jobs that there are, for the count of the disk's use.
   std::vector<JobDiskUse::Owned> OwnedFolders();
   // What each user may have, by the user's token and the options.

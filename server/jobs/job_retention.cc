@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "engine/base/status_macros.h"
@@ -20,19 +21,41 @@ constexpr absl::Duration kPause = absl::Minutes(1);
 constexpr absl::Duration kRetry = absl::Minutes(10);
 // Somebody may set the clock meanwhile.
 constexpr absl::Duration kLongestWait = absl::Minutes(10);
+// How far ahead the clock may go unnoticed: a tenth of the time that jobs are kept, within these.
+constexpr absl::Duration kLeastTolerance = absl::Minutes(1);
+constexpr absl::Duration kMostTolerance = absl::Hours(24);
 constexpr int kPageSize = 1000;
 
 absl::Time EndOf(const v1::Job& job) {
   return absl::FromUnixSeconds(job.end_time().seconds()) + absl::Nanoseconds(job.end_time().nanos());
 }
 
+absl::Duration ToleranceOf(absl::Duration keep) {
+  return std::clamp(keep / 10, kLeastTolerance, kMostTolerance);
+}
+
 }  // namespace
+
+JobRetention::JobRetention(JobMachine* jobs, const Options& options, const Clock* clock, Listener listener)
+    : jobs_(jobs),
+      keep_(options.keep),
+      restored_(options.restored),
+      clock_(clock),
+      listener_(std::move(listener)),
+      longest_wait_(std::min(kLongestWait, ToleranceOf(options.keep) / 2)),
+      watch_({.path = options.clock_file, .tolerance = ToleranceOf(options.keep), .env = options.env},
+             clock) {}
 
 JobRetention::~JobRetention() { Stop(); }
 
-absl::Time JobRetention::DueOf(const v1::Job& job) const { return std::max(EndOf(job), restored_) + keep_; }
+absl::Time JobRetention::DueOf(const v1::Job& job) {
+  MutexLock lock(&mutex_);
+  return std::max({EndOf(job), restored_, jumped_}) + keep_;
+}
 
 void JobRetention::Start() {
+  bool changed;
+  LookAtClock(&changed);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -68,12 +91,28 @@ void JobRetention::Look(const std::string& name, absl::Time at) {
   if (std::max(at, not_before_) < next_look_) woken_ = true;
 }
 
+absl::Time JobRetention::LookAtClock(bool* changed) {
+  const absl::Time before = watch_.jumped();
+  const absl::Time now = watch_.Look();
+  *changed = watch_.jumped() != before;
+  if (*changed) {
+    MutexLock lock(&mutex_);
+    jumped_ = watch_.jumped();
+  }
+  if (!watch_.news().empty()) listener_.began_anew(watch_.news());
+  return now;
+}
+
 void JobRetention::Run() {
   bool has_found = FindEnded();
   while (AwaitDue()) {
-    if (!has_found) has_found = FindEnded();
-    DeleteDue();
+    bool changed;
+    // What is due by it is deleted by it: a jump that comes after this look finds nothing.
+    const absl::Time now = LookAtClock(&changed);
+    if (changed || !has_found) has_found = FindEnded();
+    DeleteDue(now);
   }
+  watch_.Look(/*last=*/true);
 }
 
 bool JobRetention::FindEnded() {
@@ -88,7 +127,7 @@ bool JobRetention::FindEnded() {
     }
     const absl::StatusOr<JobPage> page = jobs_->List(query);
     if (!page.ok()) {
-      heard_("", page.status());
+      listener_.failed(0, "", page.status());
       // The name of no job: it is only looked at again.
       Look("", clock_->Now() + kRetry);
       return false;
@@ -103,34 +142,38 @@ bool JobRetention::FindEnded() {
 
 bool JobRetention::AwaitDue() {
   MutexLock lock(&mutex_);
-  while (!stopping_) {
-    woken_ = false;
-    const absl::Time now = clock_->Now();
-    // The clock may have been set back.
-    not_before_ = std::min(not_before_, now + kPause);
-    next_look_ = due_.empty() ? absl::InfiniteFuture() : std::max(due_.begin()->first, not_before_);
-    if (next_look_ <= now) break;
-    mutex_.AwaitWithTimeout(absl::Condition(&woken_), std::min(next_look_ - now, kLongestWait));
+  const absl::Time now = clock_->Now();
+  // The clock may have been set back.
+  not_before_ = std::min(not_before_, now + kPause);
+  next_look_ = due_.empty() ? absl::InfiniteFuture() : std::max(due_.begin()->first, not_before_);
+  if (next_look_ > now) {
+    mutex_.AwaitWithTimeout(absl::Condition(&woken_), std::min(next_look_ - now, longest_wait_));
   }
+  woken_ = false;
   // Nobody need wake it now.
   next_look_ = absl::InfinitePast();
   return !stopping_;
 }
 
-void JobRetention::DeleteDue() {
+void JobRetention::DeleteDue(absl::Time now) {
   // What becomes due from here on is noted anew, also where it is of the batch.
   std::vector<std::string> batch;
   {
     MutexLock lock(&mutex_);
-    const absl::Time now = clock_->Now();
+    if (now < not_before_) return;
     while (batch.size() < kBatch && !due_.empty() && due_.begin()->first <= now) {
       batch.push_back(due_.begin()->second);
       times_.erase(batch.back());
       due_.erase(due_.begin());
     }
+    if (batch.empty()) return;
     not_before_ = now + (batch.size() == kBatch ? kBatchPause : std::min(kPause, keep_));
   }
-  if (batch.empty()) return;
+  Delete(batch, now);
+  TellOfFailures(now);
+}
+
+void JobRetention::Delete(const std::vector<std::string>& batch, absl::Time now) {
   const absl::StatusOr<std::vector<v1::Job>> unfinished = jobs_->NonTerminalJobs();
   std::set<std::string> needed;
   if (unfinished.ok()) {
@@ -138,8 +181,6 @@ void JobRetention::DeleteDue() {
       const std::string& source = job.spec().initial_weights().artifact().job();
       if (!source.empty()) needed.insert(source);
     }
-  } else {
-    heard_("", unfinished.status());
   }
   for (const std::string& name : batch) {
     bool stopping;
@@ -149,41 +190,55 @@ void JobRetention::DeleteDue() {
     }
     // The next daemon finds the rest.
     if (stopping) return;
-    if (!unfinished.ok()) {
-      Look(name, clock_->Now() + kRetry);
-      continue;
-    }
-    const absl::Status status = Consider(name, needed);
-    if (status.ok()) continue;
-    heard_(name, status);
-    Look(name, clock_->Now() + kRetry);
+    const absl::Status status = unfinished.ok() ? Consider(name, needed, now) : unfinished.status();
+    if (!status.ok()) Fail(name, status);
   }
 }
 
-absl::Status JobRetention::Consider(const std::string& name, const std::set<std::string>& needed) {
+void JobRetention::Fail(const std::string& name, const absl::Status& why) {
+  if (failed_++ == 0) {
+    first_failed_ = name;
+    why_failed_ = why;
+  }
+  Look(name, clock_->Now() + kRetry);
+}
+
+void JobRetention::TellOfFailures(absl::Time now) {
+  {
+    MutexLock lock(&mutex_);
+    // On a full disk all of them fail.
+    if (!due_.empty() && due_.begin()->first <= now) return;
+  }
+  if (failed_ > 0) listener_.failed(std::exchange(failed_, 0), first_failed_, why_failed_);
+}
+
+absl::Status JobRetention::Consider(const std::string& name, const std::set<std::string>& needed,
+                                    absl::Time now) {
   if (name.empty()) return absl::OkStatus();
   const absl::Status status =
-      absl::StartsWith(name, "sweeps/") ? ConsiderSweep(name, needed) : ConsiderJob(name, needed);
+      absl::StartsWith(name, "sweeps/") ? ConsiderSweep(name, needed, now) : ConsiderJob(name, needed, now);
   // Somebody was faster: it is deleted; or it goes on, and its end will be told.
   if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status)) return absl::OkStatus();
   return status;
 }
 
-absl::Status JobRetention::ConsiderJob(const std::string& name, const std::set<std::string>& needed) {
+absl::Status JobRetention::ConsiderJob(const std::string& name, const std::set<std::string>& needed,
+                                       absl::Time now) {
   TANDEM_ASSIGN_OR_RETURN(const v1::Job job, jobs_->Get(JobId(name)));
   if (!IsTerminal(job.state())) return absl::OkStatus();
   const absl::Time due = DueOf(job);
-  if (!job.sweep().empty() || due > clock_->Now()) {
+  if (!job.sweep().empty() || due > now) {
     Look(job.sweep().empty() ? name : job.sweep(), due);
     return absl::OkStatus();
   }
   if (needed.count(name) != 0) return absl::OkStatus();
   TANDEM_RETURN_IF_ERROR(Await([&](auto done) { jobs_->Delete(JobId(name), std::move(done)); }));
-  heard_(name, absl::OkStatus());
+  listener_.deleted(name);
   return absl::OkStatus();
 }
 
-absl::Status JobRetention::ConsiderSweep(const std::string& name, const std::set<std::string>& needed) {
+absl::Status JobRetention::ConsiderSweep(const std::string& name, const std::set<std::string>& needed,
+                                         absl::Time now) {
   TANDEM_ASSIGN_OR_RETURN(const StoredSweep sweep, jobs_->GetSweep(SweepId(name)));
   // Its jobs were deleted one by one.
   if (sweep.jobs.empty()) return absl::OkStatus();
@@ -194,13 +249,13 @@ absl::Status JobRetention::ConsiderSweep(const std::string& name, const std::set
     due = std::max(due, DueOf(stored.job));
     is_needed = is_needed || needed.count(stored.job.name()) != 0;
   }
-  if (due > clock_->Now()) {
+  if (due > now) {
     Look(name, due);
     return absl::OkStatus();
   }
   if (is_needed) return absl::OkStatus();
   TANDEM_RETURN_IF_ERROR(Await([&](auto done) { jobs_->DeleteSweep(SweepId(name), std::move(done)); }));
-  heard_(name, absl::OkStatus());
+  listener_.deleted(name);
   return absl::OkStatus();
 }
 

@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_JOBS_JOB_RETENTION_H_
 #define TANDEM_SERVER_JOBS_JOB_RETENTION_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
@@ -14,7 +15,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
+#include "engine/base/env.h"
 #include "engine/base/mutex.h"
+#include "server/jobs/clock_watch.h"
 #include "server/jobs/job_machine.h"
 #include "server/jobs/job_observer.h"
 
@@ -26,24 +29,44 @@ namespace tandem {
 // whole, when the last of its jobs ended so long ago; one whose jobs were all deleted stays. What is due is
 // deleted one by one, some at a time with a pause in between, so that neither the store's writer nor whoever
 // removes the folders is held up.
+//
+// A job's age is the clock's word. Where that was set ahead, or nobody watched it for long (ClockWatch), no
+// job that ended before is deleted until it has been kept for the whole time from then on: a clock that is
+// wrong deletes at most a tenth of that time too early.
 class JobRetention : public JobObserver {
  public:
-  // Told of each job or sweep ("jobs/<id>", "sweeps/<id>") that was deleted, and of each that could not be,
-  // which is tried again after a while; where `name` is empty, the jobs could not be read. On the thread
-  // that deletes.
-  using Heard = std::function<void(const std::string& name, const absl::Status& status)>;
+  struct Options {
+    // Above 0: how long after its end a job is kept.
+    absl::Duration keep = absl::InfiniteDuration();
+    // When the database was restored, and after which a job is kept for so long, too: it does not know what
+    // has become of its jobs since.
+    absl::Time restored = absl::InfinitePast();
+    // ClockWatch::Options::path.
+    std::string clock_file = {};
+    // Outlives this.
+    Env* env = Env::Real();
+  };
 
-  // `keep` above 0: how long after its end a job is kept, and after `restored`, when the database was
-  // restored: it does not know what has become of its jobs since. Add it to the JobMachine as an observer,
-  // and then Start(). `jobs` and `clock` outlive this, and this the store's writer.
-  JobRetention(JobMachine* jobs, absl::Duration keep, absl::Time restored, const Clock* clock, Heard heard)
-      : jobs_(jobs), keep_(keep), restored_(restored), clock_(clock), heard_(std::move(heard)) {}
+  // What is to be told, on the thread that deletes or starts.
+  struct Listener {
+    // A job or sweep ("jobs/<id>", "sweeps/<id>") was deleted.
+    std::function<void(const std::string& name)> deleted;
+    // So many could not be, once for all that were due together, and are tried again after a while; `first`
+    // is one of them, and `why` its error. Empty: the jobs could not be read.
+    std::function<void(int64_t count, const std::string& first, const absl::Status& why)> failed;
+    // The time begins anew for all jobs; why, in a sentence.
+    std::function<void(const std::string& why)> began_anew;
+  };
+
+  // Add it to the JobMachine as an observer, and then Start(). `jobs` and `clock` outlive this, and this the
+  // store's writer.
+  JobRetention(JobMachine* jobs, const Options& options, const Clock* clock, Listener listener);
   // Stop().
   ~JobRetention() override;
   JobRetention(const JobRetention&) = delete;
   JobRetention& operator=(const JobRetention&) = delete;
 
-  // Looks for the jobs that ended before, and goes on until Stop. Once.
+  // Looks at the clock and for the jobs that ended before, and goes on until Stop. Once.
   void Start();
   // Waits for a deletion in progress, which needs the store's writer. Idempotent.
   void Stop();
@@ -55,19 +78,27 @@ class JobRetention : public JobObserver {
 
  private:
   void Run();
+  // The time, once it is known what to make of it; *changed: the jobs' times begin anew.
+  absl::Time LookAtClock(bool* changed);
   // Notes the jobs that have ended; false: they could not be read.
   bool FindEnded();
-  // Waits until something may be due. False: Stop was called.
+  // Waits until something may be due, or the clock is to be looked at. False: Stop was called.
   bool AwaitDue();
-  // Deletes a batch of what is due.
-  void DeleteDue();
+  // Deletes a batch of what is due at `now`.
+  void DeleteDue(absl::Time now);
+  // The batch's part of that.
+  void Delete(const std::vector<std::string>& batch, absl::Time now);
+  // Notes what could not be deleted, and tries it again later.
+  void Fail(const std::string& name, const absl::Status& why);
+  // Tells of what failed since the last time, unless more is due at once.
+  void TellOfFailures(absl::Time now);
   // Deletes what `name` says, or notes when to look again; unless a job of `needed` is in the way, whose
   // user's end will have it looked at.
-  absl::Status Consider(const std::string& name, const std::set<std::string>& needed);
-  absl::Status ConsiderJob(const std::string& name, const std::set<std::string>& needed);
-  absl::Status ConsiderSweep(const std::string& name, const std::set<std::string>& needed);
+  absl::Status Consider(const std::string& name, const std::set<std::string>& needed, absl::Time now);
+  absl::Status ConsiderJob(const std::string& name, const std::set<std::string>& needed, absl::Time now);
+  absl::Status ConsiderSweep(const std::string& name, const std::set<std::string>& needed, absl::Time now);
   // When it is to be deleted, where it has ended.
-  absl::Time DueOf(const v1::Job& job) const;
+  absl::Time DueOf(const v1::Job& job);
   // Has it looked at `name` at this time, and at no other.
   void Look(const std::string& name, absl::Time at);
   // Waits for the answer to a deletion.
@@ -77,9 +108,18 @@ class JobRetention : public JobObserver {
   const absl::Duration keep_;
   const absl::Time restored_;
   const Clock* const clock_;
-  const Heard heard_;
+  const Listener listener_;
+  // How long the clock goes unwatched, at most.
+  const absl::Duration longest_wait_;
+  // Of Start, and then of the thread alone, as what failed is.
+  ClockWatch watch_;
+  int64_t failed_ = 0;
+  std::string first_failed_;
+  absl::Status why_failed_;
 
   Mutex mutex_;
+  // When the clock was last set ahead.
+  absl::Time jumped_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // When to look at which job or sweep, both ways. These are hints: what is so is read then.
   std::map<std::string, absl::Time> times_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<absl::Time, std::string>> due_ ABSL_GUARDED_BY(mutex_);

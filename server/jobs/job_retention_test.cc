@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/mutex.h"
 #include "server/jobs/job_machine_fixture.h"
+#include "server/jobs/settable_clock.h"
+#include "server/store/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -69,15 +71,45 @@ class JobRetentionTest : public testing::Test {
     return std::exchange(deleted_, {});
   }
 
+  // Notes what is deleted, and when by `clock` where it is given; anything else is a failure of the test.
+  JobRetention::Listener NoteDeleted(const Clock* clock = nullptr) {
+    JobRetention::Listener listener;
+    listener.deleted = [this, clock](const std::string& name) {
+      MutexLock lock(&mutex_);
+      deleted_.push_back(name);
+      if (clock != nullptr) deleted_at_.push_back(clock->Now());
+    };
+    listener.failed = [](int64_t, const std::string& first, const absl::Status& why) {
+      ADD_FAILURE() << first << ": " << why;
+    };
+    listener.began_anew = [](const std::string& why) { ADD_FAILURE() << why; };
+    return listener;
+  }
+  // As that, and counts how often the time begins anew.
+  JobRetention::Listener NoteBegun(const Clock* clock) {
+    JobRetention::Listener listener = NoteDeleted(clock);
+    listener.began_anew = [this](const std::string&) {
+      MutexLock lock(&mutex_);
+      ++begun_;
+    };
+    return listener;
+  }
+  void AwaitBegun(int count) {
+    MutexLock lock(&mutex_);
+    const auto enough = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return begun_ >= count; };
+    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&enough), absl::Minutes(1)));
+  }
+  absl::Time FirstDeletedAt() {
+    MutexLock lock(&mutex_);
+    return deleted_at_.empty() ? absl::InfiniteFuture() : deleted_at_.front();
+  }
+
   Mutex mutex_;
+  std::vector<absl::Time> deleted_at_ ABSL_GUARDED_BY(mutex_);
+  int begun_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> deleted_ ABSL_GUARDED_BY(mutex_);
   JobMachineFixture jobs_;
-  JobRetention retention_{&jobs_.machine(), kKeep, absl::InfinitePast(), &jobs_.clock(),
-                          [this](const std::string& name, const absl::Status& status) {
-                            EXPECT_TRUE(status.ok()) << name << ": " << status;
-                            MutexLock lock(&mutex_);
-                            deleted_.push_back(name);
-                          }};
+  JobRetention retention_{&jobs_.machine(), {.keep = kKeep}, &jobs_.clock(), NoteDeleted()};
 };
 
 TEST_F(JobRetentionTest, DeletesWhatEndedLongAgoAndNothingElse) {
@@ -101,12 +133,7 @@ TEST_F(JobRetentionTest, FindsWhatEndedBeforeItCame) {
   // More than a batch.
   for (int i = 0; i < 20; ++i) names.push_back(JobName(Ended(absl::StrCat("job-", i))));
   Advance(2 * kKeep);
-  JobRetention later(&jobs_.machine(), kKeep, absl::InfinitePast(), &jobs_.clock(),
-                     [this](const std::string& name, const absl::Status& status) {
-                       EXPECT_TRUE(status.ok()) << name << ": " << status;
-                       MutexLock lock(&mutex_);
-                       deleted_.push_back(name);
-                     });
+  JobRetention later(&jobs_.machine(), {.keep = kKeep}, &jobs_.clock(), NoteDeleted());
   later.Start();
   std::vector<std::string> deleted = TakeDeleted(16);
   // The rest comes after a pause.
@@ -122,14 +149,8 @@ TEST_F(JobRetentionTest, AfterARestorationTheTimeBeginsAnew) {
   const std::string job = Ended("job");
   jobs_.clock().Advance(2 * kKeep);
   const absl::Time restored = jobs_.clock().Now();
-  std::vector<absl::Time> times;
-  JobRetention later(&jobs_.machine(), kKeep, restored, &jobs_.clock(),
-                     [&](const std::string& name, const absl::Status& status) {
-                       EXPECT_TRUE(status.ok()) << name << ": " << status;
-                       MutexLock lock(&mutex_);
-                       times.push_back(jobs_.clock().Now());
-                       deleted_.push_back(name);
-                     });
+  JobRetention later(&jobs_.machine(), {.keep = kKeep, .restored = restored}, &jobs_.clock(),
+                     NoteDeleted(&jobs_.clock()));
   later.Start();
   jobs_.clock().Advance(kKeep - absl::Seconds(1));
   later.Wake();
@@ -138,7 +159,116 @@ TEST_F(JobRetentionTest, AfterARestorationTheTimeBeginsAnew) {
   later.Wake();
   EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
   later.Stop();
-  EXPECT_EQ(times.front(), restored + kKeep);
+  EXPECT_EQ(FirstDeletedAt(), restored + kKeep);
+}
+
+// By a clock that is right again nothing may be gone before its time.
+TEST_F(JobRetentionTest, AClockThatIsSetAheadDeletesNothingBeforeItsTime) {
+  const std::string job = Ended("job");
+  SettableClock clock(&jobs_.clock());
+  JobRetention later(&jobs_.machine(), {.keep = kKeep}, &clock, NoteBegun(&clock));
+  later.Start();
+  jobs_.clock().Advance(absl::Hours(1));
+  clock.Set(absl::Hours(24 * 3650));
+  const absl::Time jumped = clock.Now();
+  later.Wake();
+  AwaitBegun(1);
+  jobs_.clock().Advance(kKeep - absl::Seconds(1));
+  later.Wake();
+  EXPECT_TRUE(Exists(job));
+  jobs_.clock().Advance(absl::Seconds(1));
+  later.Wake();
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
+  later.Stop();
+  EXPECT_EQ(FirstDeletedAt(), jumped + kKeep);
+}
+
+TEST_F(JobRetentionTest, AfterAClockWasSetBackJobsAreDeletedAgain) {
+  const std::string job = Ended("job");
+  SettableClock clock(&jobs_.clock());
+  JobRetention later(&jobs_.machine(), {.keep = kKeep}, &clock, NoteBegun(&clock));
+  later.Start();
+  clock.Set(absl::Hours(24 * 3650));
+  later.Wake();
+  AwaitBegun(1);
+  clock.Set(absl::ZeroDuration());
+  const absl::Time back = clock.Now();
+  later.Wake();
+  AwaitBegun(2);
+  jobs_.clock().Advance(kKeep);
+  later.Wake();
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
+  later.Stop();
+  EXPECT_EQ(FirstDeletedAt(), back + kKeep);
+}
+
+TEST_F(JobRetentionTest, AClockThatWasSetAheadWhileNobodyWatchedDeletesNothingBeforeItsTime) {
+  const std::string job = Ended("job");
+  const TemporaryFolder folder;
+  const JobRetention::Options options = {.keep = kKeep, .clock_file = folder.path() + "/clock"};
+  SettableClock clock(&jobs_.clock());
+  {
+    JobRetention first(&jobs_.machine(), options, &clock, NoteDeleted());
+    first.Start();
+    first.Stop();
+  }
+  clock.Set(absl::Hours(24 * 3650));
+  const absl::Time jumped = clock.Now();
+  {
+    JobRetention second(&jobs_.machine(), options, &clock, NoteBegun(&clock));
+    second.Start();
+    AwaitBegun(1);
+    jobs_.clock().Advance(kKeep / 2);
+    second.Stop();
+  }
+  EXPECT_TRUE(Exists(job));
+  // Whose daemon was not away for long.
+  JobRetention third(&jobs_.machine(), {.keep = kKeep, .clock_file = folder.path() + "/clock"}, &clock,
+                     NoteDeleted(&clock));
+  third.Start();
+  jobs_.clock().Advance(kKeep / 2);
+  third.Wake();
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
+  third.Stop();
+  EXPECT_EQ(FirstDeletedAt(), jumped + kKeep);
+}
+
+// As on a full disk, where every one of them fails.
+TEST_F(JobRetentionTest, WhatCannotBeDeletedIsToldOnce) {
+  int64_t failed = 0;
+  int told = 0;
+  std::string first;
+  JobRetention::Listener listener = NoteDeleted();
+  listener.failed = [&](int64_t count, const std::string& name, const absl::Status& why) {
+    EXPECT_FALSE(why.ok());
+    MutexLock lock(&mutex_);
+    ++told;
+    failed += count;
+    first = name;
+  };
+  JobRetention later(&jobs_.machine(), {.keep = kKeep}, &jobs_.clock(), std::move(listener));
+  jobs_.machine().AddObserver(&later);
+  later.Start();
+  // It reads all jobs at first.
+  const std::string before = Ended("before");
+  jobs_.clock().Advance(kKeep);
+  later.Wake();
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(before)));
+  std::vector<std::string> names;
+  for (int i = 0; i < 10; ++i) names.push_back(JobName(Ended(absl::StrCat("job-", i))));
+  jobs_.store().Close();
+  jobs_.clock().Advance(kKeep);
+  later.Wake();
+  {
+    MutexLock lock(&mutex_);
+    const auto is_told = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return told > 0; };
+    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&is_told), absl::Minutes(1)));
+  }
+  later.Stop();
+  MutexLock lock(&mutex_);
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(failed, 10);
+  EXPECT_THAT(names, testing::Contains(first));
 }
 
 TEST_F(JobRetentionTest, KeepsWhatAnUnfinishedJobBeginsWith) {
@@ -208,8 +338,7 @@ TEST_F(JobRetentionTest, WhatSomebodyElseDeletedIsNoError) {
 
 TEST_F(JobRetentionTest, StopsWhetherItBeganOrNot) {
   retention_.Stop();
-  JobRetention other(&jobs_.machine(), kKeep, absl::InfinitePast(), &jobs_.clock(),
-                     [](const std::string&, const absl::Status&) { ADD_FAILURE(); });
+  JobRetention other(&jobs_.machine(), {.keep = kKeep}, &jobs_.clock(), NoteDeleted());
   other.Start();
   other.Stop();
   other.Stop();
