@@ -360,6 +360,22 @@ TEST_F(ShortTimeTest, ARankThatHangsEndsWhatOthersBegan) {
   EXPECT_EQ(ends_[1].communicator->status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
+// Rather than that they wait for half an hour which nobody asked for.
+TEST(TimeLimitTest, RanksWithoutATimeThatCanBeReadDoNotJoin) {
+  setenv("TANDEM_COLLECTIVE_TIME_LIMIT", "90", /*overwrite=*/1);
+  std::vector<std::unique_ptr<Communicator>> hosts = CreateThreadCommunicators(2);
+  const auto device = std::make_shared<cuda::DeviceContext>();
+  device->stream = *cuda::OwnedStream::Create();
+  cuda::CollectiveCommunicator communicator(device, hosts[0].get());
+  unsetenv("TANDEM_COLLECTIVE_TIME_LIMIT");
+  const absl::Status refused = communicator.Join().status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find("TANDEM_COLLECTIVE_TIME_LIMIT is '90'"), absl::string_view::npos)
+      << refused;
+  // The other one does not wait for it, either.
+  EXPECT_EQ(hosts[1]->Barrier(), refused);
+}
+
 INSTANTIATE_TEST_SUITE_P(Collective, CommunicatorConformance,
                          testing::Values(CommunicatorMaker{"collective", Make<Collected>}));
 INSTANTIATE_TEST_SUITE_P(Device, CommunicatorConformance,
