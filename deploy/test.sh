@@ -4,7 +4,8 @@
 #
 #   deploy/test.sh             the default: long suites run a sample
 #   deploy/test.sh --whole     long suites run whole (an hour and more)
-#   deploy/test.sh --sanitize  also every unit test under the address, undefined-behaviour and thread sanitizers
+#   deploy/test.sh --sanitize  also every Bazel test under the address and undefined-behaviour sanitizers, and under the
+#                              thread sanitizer: hours
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -127,9 +128,11 @@ check clang bazel --output_base="$HOME/.cache/tandem/clang" build --config=clang
 bazel --output_base="$HOME/.cache/tandem/clang" shutdown
 
 if ((sanitize)); then
-  for sanitizer in asan ubsan tsan; do
-    heading "Tests under $sanitizer"
-    run_bazel_tests "$sanitizer " --config="$sanitizer" //engine/... //server/... //client/...
+  # The first two do not get in each other's way, and each build is a long one.
+  for sanitizers in "asan ubsan" tsan; do
+    heading "Tests under $sanitizers"
+    # shellcheck disable=SC2086 # Each word is a configuration.
+    run_bazel_tests "$sanitizers: " $(printf -- '--config=%s ' $sanitizers) --test_timeout=900,900,1800,3600 //...
   done
 fi
 
