@@ -22,8 +22,8 @@ std::vector<uint32_t> ShuffledOrder(int64_t samples, uint64_t seed, int64_t epoc
 Sampler::Sampler(Options options)
     : options_(std::move(options)),
       full_(std::min(options_.batch, options_.samples)),
-      steps_((options_.samples + full_ - 1) / full_),
-      last_(options_.samples - (steps_ - 1) * full_),
+      steps_((options_.samples + (options_.drop_last ? 0 : full_ - 1)) / full_),
+      last_(std::min(full_, options_.samples - (steps_ - 1) * full_)),
       full_counts_(DealSamples(full_, options_.loads)),
       last_counts_(DealSamples(last_, options_.loads)) {}
 

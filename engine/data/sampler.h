@@ -26,6 +26,8 @@ class Sampler {
     std::vector<double> loads;  // One a replica; see DealSamples.
     bool shuffle = false;
     uint64_t seed = 0;
+    // Leaves out what fills no whole batch at the end of an epoch; a batch larger than the data is the data.
+    bool drop_last = false;
   };
   // Order and position of one replica's samples.
   struct Share {

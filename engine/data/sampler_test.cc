@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -50,6 +52,32 @@ TEST(SamplerTest, AReplicaMayGetNothingOfTheLastBatch) {
   EXPECT_EQ(sampler.ShareSamples(2, 0), 1);
   EXPECT_EQ(sampler.ShareSamples(2, 1), 0);
   EXPECT_THAT(Epoch(sampler, 1, 2), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8));
+}
+
+TEST(SamplerTest, ALastShortBatchIsDropped) {
+  const Sampler::Options options{.samples = 103, .batch = 10, .loads = {1, 1}, .shuffle = true, .seed = 3};
+  Sampler::Options dropping = options;
+  dropping.drop_last = true;
+  Sampler whole(options);
+  Sampler sampler(dropping);
+  EXPECT_EQ(sampler.steps_per_epoch(), 10);
+  EXPECT_EQ(sampler.BatchSamples(9), 10);
+  EXPECT_EQ(sampler.ShareSamples(9, 1), 5);
+  std::set<uint32_t> dropped;
+  for (const int64_t epoch : {1, 2}) {
+    std::vector<uint32_t> all = Epoch(whole, epoch, 2);
+    const std::vector<uint32_t> kept = Epoch(sampler, epoch, 2);
+    dropped.insert(all.begin() + 100, all.end());
+    all.resize(100);
+    EXPECT_EQ(kept, all);
+  }
+  EXPECT_GT(dropped.size(), 3) << "the same samples are left out of each epoch";
+}
+
+TEST(SamplerTest, NothingIsDroppedOfWholeBatches) {
+  Sampler sampler({.samples = 20, .batch = 10, .loads = {1}, .drop_last = true});
+  EXPECT_EQ(sampler.steps_per_epoch(), 2);
+  EXPECT_EQ(sampler.BatchSamples(1), 10);
 }
 
 TEST(SamplerTest, ABatchLargerThanTheDataIsTheData) {

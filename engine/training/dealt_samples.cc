@@ -11,7 +11,8 @@ std::unique_ptr<Sampler> TrainingSampler(const v1::Training& training, const Dat
                                                     .batch = training.global_batch_size(),
                                                     .loads = loads,
                                                     .shuffle = training.shuffle(),
-                                                    .seed = training.seed()});
+                                                    .seed = training.seed(),
+                                                    .drop_last = training.drop_last()});
 }
 
 std::unique_ptr<Sampler> ValidationSampler(const v1::Training& training, const DatasetInfo& data,

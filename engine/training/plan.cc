@@ -297,6 +297,12 @@ void CheckAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outputs
                                                   " training samples"));
   }
   const v1::Training& training = spec.training();
+  if (training.drop_last() && dataset.train_samples < training.global_batch_size()) {
+    violations.Add("training.drop_last",
+                   absl::StrCat("leaves nothing of the ", dataset.train_samples,
+                                " training samples, fewer than the ", training.global_batch_size(),
+                                " of a batch; use a smaller global_batch_size, or leave drop_last out"));
+  }
   if (dataset.validation_samples == 0) CheckWatchedInTraining(training, violations);
   const Target target = TrainingTargetOf(dataset);
   const absl::Status fits = CheckLossTarget(training.loss(), target);
@@ -450,11 +456,12 @@ void FillStoppingDefaults(v1::Training* training) {
   best->set_mode(mode);
 }
 
-// Sizes of the batches that a pass over `samples` has: the full one, then the last where it is shorter.
-std::vector<int64_t> BatchSizes(int64_t samples, int64_t batch) {
+// Sizes of the batches that a pass over `samples` has: the full one, then the last where it is shorter and
+// not dropped.
+std::vector<int64_t> BatchSizes(int64_t samples, int64_t batch, bool drop_last) {
   std::vector<int64_t> sizes;
   if (samples >= batch) sizes.push_back(batch);
-  if (samples % batch != 0) sizes.push_back(samples % batch);
+  if (samples % batch != 0 && !drop_last) sizes.push_back(samples % batch);
   return sizes;
 }
 
@@ -525,7 +532,8 @@ absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& 
   JobPlan plan;
   MemoryTally tally(MostWorkspace(spec));
   int64_t batch_bytes = 0;
-  for (const int64_t batch : BatchSizes(dataset.train_samples, training.global_batch_size())) {
+  for (const int64_t batch :
+       BatchSizes(dataset.train_samples, training.global_batch_size(), training.drop_last())) {
     const std::vector<int64_t> shares = DealSamples(batch, loads);
     StepShape whole{.samples = shares[0],
                     .batch_samples = batch,
@@ -567,7 +575,8 @@ absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& 
   }
   tally.AddBatches(batch_bytes, spec.replicas().prefetch());
   batch_bytes = 0;
-  for (const int64_t batch : BatchSizes(dataset.validation_samples, training.validation_batch_size())) {
+  for (const int64_t batch :
+       BatchSizes(dataset.validation_samples, training.validation_batch_size(), /*drop_last=*/false)) {
     TANDEM_ASSIGN_OR_RETURN(const StepGraph step,
                             BuildValidationGraph(spec, dataset, DealSamples(batch, loads)[0], dtype,
                                                  resident && ValidatesResident(spec)));
@@ -575,8 +584,8 @@ absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& 
     batch_bytes = std::max(batch_bytes, InputBytes(step.graph));
   }
   tally.AddBatches(batch_bytes, spec.replicas().prefetch());
-  plan.steps_per_epoch =
-      (dataset.train_samples + training.global_batch_size() - 1) / training.global_batch_size();
+  const int64_t batch = training.global_batch_size();
+  plan.steps_per_epoch = (dataset.train_samples + (training.drop_last() ? 0 : batch - 1)) / batch;
   const TrainingLength length = TrainingLength::Of(training, plan.steps_per_epoch);
   plan.steps = length.steps;
   plan.memory = tally.groups();

@@ -137,6 +137,18 @@ TEST(PlanTest, ABatchLargerThanTheDataIsOneShortBatch) {
   EXPECT_EQ(plan->steps_per_epoch, 1);
 }
 
+TEST(PlanTest, ALastShortBatchIsDropped) {
+  const absl::StatusOr<JobPlan> plan = PlanJob(Lenet("training { drop_last: true }"), kFashion);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->steps_per_epoch, 468);
+  EXPECT_EQ(plan->steps, 1404);
+}
+
+TEST(PlanTest, DroppingMustLeaveABatch) {
+  ExpectViolation(Lenet("training { global_batch_size: 60001 drop_last: true }"), "training.drop_last",
+                  "leaves nothing of the 60000 training samples, fewer than the 60001 of a batch");
+}
+
 TEST(PlanTest, DefaultsAreFilledIn) {
   v1::JobSpec spec = Lenet();
   spec.clear_replicas();

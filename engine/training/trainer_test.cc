@@ -363,6 +363,23 @@ TEST(TrainerTest, WithoutValidationEpochsHaveNone) {
   EXPECT_FALSE(recorder.epochs[0].has_validation());
 }
 
+TEST(TrainerTest, ALastShortBatchIsDropped) {
+  v1::JobSpec spec = SmallLenet(2);
+  spec.mutable_dataset()->mutable_synthetic()->set_train_samples(35);
+  spec.mutable_training()->set_drop_last(true);
+  for (const char* kind : {"reference", "cpu"}) {
+    SCOPED_TRACE(kind);
+    TrainingRecorder recorder;
+    const absl::Status status = Train(spec, kind, &recorder);
+    ASSERT_TRUE(status.ok()) << status;
+    const int64_t batch = spec.training().global_batch_size();
+    const int64_t steps = 35 / batch;
+    ASSERT_NE(35 % batch, 0);
+    EXPECT_EQ(recorder.losses().size(), spec.training().epochs() * steps);
+    for (const auto& epoch : recorder.epochs) EXPECT_EQ(epoch.training().samples(), steps * batch);
+  }
+}
+
 TEST(TrainerTest, AReplicaMayGetNothingOfTheLastBatchAndOfValidation) {
   v1::JobSpec spec = SmallLenet(3);
   spec.mutable_dataset()->mutable_synthetic()->set_train_samples(17);

@@ -28,7 +28,8 @@ cases=(
   "lenet-mnist mnist lenet-mnist-dl4j.yaml training.epochs=5"
   "lenet-fashion-mnist fashion-mnist lenet-fashion-mnist.yaml training.epochs=10"
   "lenet-fashion-mnist-mxnet fashion-mnist lenet-fashion-mnist-mxnet.yaml training.epochs=10"
-  "resnet18-fashion-mnist fashion-mnist resnet18-fashion-mnist.yaml training.epochs=3 training.precision=bfloat16"
+  # A last step on 96 samples, at this rate, moves an accuracy by more than what is measured: see README.md.
+  "resnet18-fashion-mnist fashion-mnist resnet18-fashion-mnist.yaml training.epochs=3 training.precision=bfloat16 training.drop_last=true"
   "matlab-cifar-10 cifar-10 matlab-cifar-10.yaml training.epochs=3"
 )
 kept=figures.tsv

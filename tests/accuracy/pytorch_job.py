@@ -285,8 +285,8 @@ def main():
     seed = int(training.get("seed", 0)) if args.seed is None else args.seed
     batch = int(training["global_batch_size"])
     settings(training, "loss", "optimizer", "schedule", "global_batch_size", "epochs", "seed", "precision", "report",
-             "metrics", "validation", "validation_batch_size", "best_model", "batch_norm_statistics", shuffle=True,
-             accumulation_steps="1")
+             "metrics", "validation", "validation_batch_size", "best_model", "batch_norm_statistics", "drop_last",
+             shuffle=True, accumulation_steps="1")
     settings(training["loss"], "softmax_cross_entropy")
     settings(training["loss"]["softmax_cross_entropy"], label_smoothing=0)
     settings(dataset, "name", "normalization", "augmentation")
@@ -323,6 +323,9 @@ def main():
         # Left on the device: reading it at each step would wait for each.
         total = torch.zeros((), dtype=torch.float64, device=args.device)
         batches = torch.randperm(len(images), device=args.device).split(batch)
+        if training.get("drop_last", False) and len(batches[-1]) < batch:
+            batches = batches[:-1]
+        trained = sum(len(whole) for whole in batches)
         for step, whole in enumerate(batches, 1):
             for replica, optimizer, chosen in zip(nets, optimizers, whole.tensor_split(len(nets))):
                 if len(chosen) == 0:
@@ -352,7 +355,7 @@ def main():
             for x, y in zip(test_images.split(1000), test_classes.split(1000)):
                 right += (net(normalize(x)).argmax(1) == y).sum()
         accuracies.append(right.item() / len(test_images))
-        losses.append(round(total.item() / len(images), 4))
+        losses.append(round(total.item() / trained, 4))
         print(f"epoch {len(accuracies)}: loss {losses[-1]}, accuracy {accuracies[-1]}, "
               f"{time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     print(json.dumps({"pytorch": torch.__version__.split("+")[0], "job": spec.get("name"), "seed": seed,
