@@ -40,6 +40,8 @@ class Sampler {
   explicit Sampler(Options options);
 
   int64_t steps_per_epoch() const { return steps_; }
+  // Of all replicas in an epoch.
+  int64_t epoch_samples() const { return (steps_ - 1) * full_ + last_; }
   // Samples of all replicas at a step, counted from 0 in its epoch.
   int64_t BatchSamples(int64_t step) const { return step + 1 < steps_ ? full_ : last_; }
   // Samples of one replica at a step.

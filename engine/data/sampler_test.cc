@@ -63,6 +63,8 @@ TEST(SamplerTest, ALastShortBatchIsDropped) {
   EXPECT_EQ(sampler.steps_per_epoch(), 10);
   EXPECT_EQ(sampler.BatchSamples(9), 10);
   EXPECT_EQ(sampler.ShareSamples(9, 1), 5);
+  EXPECT_EQ(sampler.epoch_samples(), 100);
+  EXPECT_EQ(whole.epoch_samples(), 103);
   std::set<uint32_t> dropped;
   for (const int64_t epoch : {1, 2}) {
     std::vector<uint32_t> all = Epoch(whole, epoch, 2);

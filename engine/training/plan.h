@@ -21,7 +21,7 @@ inline constexpr int kMostStepsPerLaunch = 64;
 // What a job will take, known before any device is opened.
 struct JobPlan {
   int64_t parameters = 0;            // Learned numbers of one replica.
-  int64_t steps_per_epoch = 0;       // Optimizer steps, a last short batch included.
+  int64_t steps_per_epoch = 0;       // Optimizer steps, a last short batch included but with drop_last.
   int64_t steps = 0;                 // Of all epochs.
   int64_t replica_memory_bytes = 0;  // The most that a replica needs on its device; see kWorkspaceCapBytes.
   MemoryGroups memory;               // What it is for.

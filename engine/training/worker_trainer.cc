@@ -462,7 +462,7 @@ absl::StatusOr<bool> WorkerTrainer::Settle(int local, int64_t steps, const After
 
 absl::Status WorkerTrainer::TakeStatistics(int local, int64_t steps) {
   if (!WantsPopulationStatistics(options_.spec)) return absl::OkStatus();
-  if (local == 0) observer_.OnNotice(StatisticsNotice(data_.info.train_samples));
+  if (local == 0) observer_.OnNotice(StatisticsNotice(dealt().train->epoch_samples()));
   Replica& replica = *replicas_[local];
   TANDEM_ASSIGN_OR_RETURN(const std::vector<double> own,
                           replica.SumStatistics(steps, [this] { return failed(); }));

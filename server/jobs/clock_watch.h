@@ -1,8 +1,8 @@
 #ifndef TANDEM_SERVER_JOBS_CLOCK_WATCH_H_
 #define TANDEM_SERVER_JOBS_CLOCK_WATCH_H_
 
-#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "engine/base/clock.h"

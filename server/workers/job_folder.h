@@ -18,8 +18,7 @@ namespace tandem {
 //   job.yaml, model.safetensors, best.safetensors
 //                                 what it made (artifacts)
 //   initial-weights.safetensors   where it begins with another job's model: a second name of that file, from
-//   its
-//                                 first run on
+//                                 its first run on
 //   checkpoint-N.safetensors      its checkpoints, of step N (engine/checkpoint/FORMAT.md)
 //   attempt-N/launch.textproto    what run N of the worker was started with (WorkerLaunch)
 //   attempt-N/launch-N.textproto  likewise of the other workers

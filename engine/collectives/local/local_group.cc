@@ -50,8 +50,9 @@ struct alignas(64) Shown {
   std::atomic<int64_t> done{0};
   // Whether it may be touching memory of others.
   std::atomic<bool> at_work{false};
-  // Odd while it waits for the others.
+  // Odd while it waits for the others, and the call that it waits for.
   std::atomic<uint64_t> waits{0};
+  std::atomic<int64_t> awaited{0};
   // By number modulo their count; each stays until all parts of it are done.
   std::array<Call, kMostBegun> calls;
 };
@@ -118,17 +119,27 @@ class Group {
                               ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ends_ || !abort_status_.ok(); };
         if (mutex_.AwaitWithTimeout(absl::Condition(&over), interval)) return;
       }
-      std::vector<int> absent;
-      bool too_long = false;
+      int64_t awaited = 0;  // By those who have waited too long, the first such call; 0: by nobody.
+      std::vector<int> not_waiting;
       for (size_t rank = 0; rank < ranks.size(); ++rank) {
-        const uint64_t count = ranks[rank].waits.load(std::memory_order_relaxed);
+        const uint64_t count = ranks[rank].waits.load(std::memory_order_acquire);
         const bool waits = count % 2 == 1;
         looks[rank] = waits && count == seen[rank] ? looks[rank] + 1 : 0;
         seen[rank] = count;
-        too_long |= looks[rank] >= kLooks;
-        if (!waits) absent.push_back(static_cast<int>(rank));
+        if (!waits) not_waiting.push_back(static_cast<int>(rank));
+        if (looks[rank] < kLooks) continue;
+        const int64_t number = ranks[rank].awaited.load(std::memory_order_relaxed);
+        awaited = awaited == 0 ? number : std::min(awaited, number);
       }
-      if (!too_long || absent.empty()) continue;
+      if (awaited == 0) continue;
+      std::vector<int> absent;
+      for (size_t rank = 0; rank < ranks.size(); ++rank) {
+        if (ranks[rank].posted.load(std::memory_order_acquire) < awaited)
+          absent.push_back(static_cast<int>(rank));
+      }
+      // Where all have come, somebody hangs in a part of it.
+      if (absent.empty()) absent = not_waiting;
+      if (absent.empty()) continue;
       Abort(absl::DeadlineExceededError(
           absl::StrCat(absent.size() == 1 ? "replica " : "replicas ", absl::StrJoin(absent, ", "),
                        absent.size() == 1 ? " has" : " have", " not come where the others wait, for ",
@@ -217,7 +228,8 @@ class LocalCommunicator final : public Communicator {
       return group_->Done(number) || group_->aborted();
     };
     if (!is_over()) {
-      own_.waits.fetch_add(1, std::memory_order_relaxed);
+      own_.awaited.store(number, std::memory_order_relaxed);
+      own_.waits.fetch_add(1, std::memory_order_release);
       group_->changes.Await(is_over);
       own_.waits.fetch_add(1, std::memory_order_relaxed);
     }
@@ -264,7 +276,8 @@ class LocalCommunicator final : public Communicator {
       shown.done.store(number, std::memory_order_release);
     }
     own_.at_work.store(false);
-    if (does) group_->changes.Announce();
+    // Who gives up for an abort may have been waited for all the same.
+    if (does || group_->aborted()) group_->changes.Announce();
     return does;
   }
 

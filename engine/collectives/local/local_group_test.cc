@@ -1,10 +1,12 @@
 #include "engine/collectives/local/local_group.h"
 
 #include <algorithm>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "engine/backend/communicator_conformance.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -39,6 +41,51 @@ TEST(LocalGroupTest, AbortWhileOthersReduceIsSafe) {
     }
     for (std::thread& thread : threads) thread.join();
   }
+}
+
+// The same where ranks do not spin, as there are more of them than cores, and have several calls begun:
+// nobody sleeps on when the group has ended.
+TEST(LocalGroupTest, AnAbortWakesAll) {
+  const int world_size = 2 * static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(world_size);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < world_size; ++rank) {
+      threads.emplace_back([&, rank] {
+        std::vector<float> values(4, 1.0F);
+        for (int step = 0;; ++step) {
+          if (rank == round % world_size && step == round % 7)
+            ends[rank]->Abort(absl::CancelledError("enough"));
+          int64_t begun = 0;
+          for (float& value : values) {
+            begun =
+                ends[rank]->BeginAllReduce({&value, 1, DType::kFloat32}, ReduceOp::kAverage).value_or(begun);
+          }
+          const absl::Status status = ends[rank]->Await(begun);
+          if (step < round % 7 && rank == round % world_size) {
+            EXPECT_TRUE(status.ok()) << status;
+          }
+          if (ends[rank]->status().ok()) continue;
+          EXPECT_EQ(ends[rank]->status(), absl::CancelledError("enough"));
+          return;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+// Who has come, and computes on before it waits, is not the one that the others wait for.
+TEST(LocalGroupTest, TheTimeLimitNamesThoseThatHaveNotCome) {
+  std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(3, absl::Milliseconds(50));
+  float first = 1;
+  float third = 3;
+  const absl::StatusOr<int64_t> begun = ends[2]->BeginAllReduce({&third, 1, DType::kFloat32}, ReduceOp::kSum);
+  ASSERT_TRUE(begun.ok()) << begun.status();
+  const absl::Status status = ends[0]->AllReduce({&first, 1, DType::kFloat32}, ReduceOp::kSum);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("replica 1 has not come"));
+  EXPECT_EQ(ends[2]->Await(*begun), status);
 }
 
 // On one thread, where any wait for another rank would be for ever: beginning waits for nobody, and who
