@@ -32,7 +32,7 @@ namespace tandem {
 //
 // A job's age is the clock's word. Where that was set ahead, or nobody watched it for long (ClockWatch), no
 // job that ended before is deleted until it has been kept for the whole time from then on: a clock that is
-// wrong deletes at most a tenth of that time too early.
+// wrong deletes at most ClockWatch's tolerance too early, between two starts.
 class JobRetention : public JobObserver {
  public:
   struct Options {

@@ -115,8 +115,11 @@ TEST_F(SupervisorRestartTest, AWorkerThatComesBackLateIsAdopted) {
   absl::SleepFor(2 * silence_limit_);
   kill(pid, SIGCONT);
   EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(daemon_->WorkerPid(id), pid);
   daemon_->Cancel(id);
-  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
+  const v1::Job job = daemon_->WaitForEnd(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(job.attempt(), 1);
 }
 
 TEST_F(SupervisorRestartTest, AJobWhoseWorkerWasNeverStartedWaitsAgain) {

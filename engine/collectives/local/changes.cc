@@ -3,7 +3,8 @@
 namespace tandem {
 namespace {
 
-// About 20 microseconds, the order of a wake-up by the system. Pointless with more threads than cores.
+// About 20 microseconds, the order of a wake-up by the system. Pointless where the group has more threads
+// than there are cores.
 constexpr int kSpins = 1000;
 
 }  // namespace
