@@ -45,6 +45,30 @@ class RecordingObserver : public JobObserver {
   std::vector<std::string> heard_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Events of a worker.
+inline internal::v1::WorkerEvent MakeWorkerEvent(int64_t sequence) {
+  internal::v1::WorkerEvent event;
+  event.set_worker_sequence(sequence);
+  return event;
+}
+inline internal::v1::WorkerEvent Started(int64_t sequence) {
+  internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
+  event.mutable_started();
+  return event;
+}
+inline internal::v1::WorkerEvent ProgressAt(int64_t sequence, int64_t step) {
+  internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
+  event.mutable_progress()->set_step(step);
+  return event;
+}
+inline internal::v1::WorkerEvent Finished(int64_t sequence, v1::JobState state,
+                                          const std::string& message = "") {
+  internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
+  event.mutable_finished()->set_state(state);
+  event.mutable_finished()->set_message(message);
+  return event;
+}
+
 // For tests: a job machine on a store in a folder of its own, whose methods wait.
 class JobMachineFixture {
  public:
@@ -146,6 +170,41 @@ class JobMachineFixture {
     return page.ok() ? std::move(page->events) : std::vector<v1::JobEvent>();
   }
 
+  // A job whose worker trains, having sent one event.
+  std::string RunningJob() {
+    const std::string id = NewJob();
+    EXPECT_TRUE(Schedule(id).ok());
+    EXPECT_TRUE(Apply(id, 1, {Started(1)}).ok());
+    return id;
+  }
+  v1::Job Get(const std::string& id) {
+    const absl::StatusOr<v1::Job> job = machine_->Get(id);
+    EXPECT_TRUE(job.ok()) << job.status();
+    return job.ok() ? *job : v1::Job();
+  }
+  // What is true of every log: numbers without gaps, one terminal event at most and that last, states that
+  // follow each other and lead to the job's.
+  void CheckLog(const std::string& id) {
+    const std::vector<v1::JobEvent> log = Log(id);
+    const v1::Job job = Get(id);
+    v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+    for (size_t i = 0; i < log.size(); ++i) {
+      EXPECT_EQ(log[i].sequence(), static_cast<int64_t>(i) + 1);
+      EXPECT_EQ(log[i].job(), job.name());
+      EXPECT_TRUE(log[i].has_time());
+      if (log[i].has_state_change()) {
+        EXPECT_EQ(log[i].state_change().from(), state);
+        state = log[i].state_change().to();
+      }
+      EXPECT_EQ(log[i].terminal(), IsTerminal(state));
+      if (log[i].terminal()) {
+        EXPECT_EQ(i + 1, log.size());
+      }
+    }
+    EXPECT_EQ(state, job.state());
+    EXPECT_EQ(job.last_sequence(), static_cast<int64_t>(log.size()));
+  }
+
  private:
   void Open() {
     absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(folder_.path() + "/tandem.db");
@@ -169,30 +228,6 @@ class JobMachineFixture {
   std::unique_ptr<EventHub> hub_;
   std::unique_ptr<JobMachine> machine_;
 };
-
-// Events of a worker.
-inline internal::v1::WorkerEvent MakeWorkerEvent(int64_t sequence) {
-  internal::v1::WorkerEvent event;
-  event.set_worker_sequence(sequence);
-  return event;
-}
-inline internal::v1::WorkerEvent Started(int64_t sequence) {
-  internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
-  event.mutable_started();
-  return event;
-}
-inline internal::v1::WorkerEvent ProgressAt(int64_t sequence, int64_t step) {
-  internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
-  event.mutable_progress()->set_step(step);
-  return event;
-}
-inline internal::v1::WorkerEvent Finished(int64_t sequence, v1::JobState state,
-                                          const std::string& message = "") {
-  internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
-  event.mutable_finished()->set_state(state);
-  event.mutable_finished()->set_message(message);
-  return event;
-}
 
 }  // namespace tandem
 

@@ -1,0 +1,321 @@
+// How long jobs wait, and what ends it: priorities, room that others make, time limits, restarts.
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/scheduler/scheduler.h"
+#include "server/scheduler/scheduler_fixture.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST_F(SchedulerTest, AJobThatWaitsAgainStandsBeforeYoungerOnes) {
+  OpenAndStart(1);
+  const std::string old = NewJob(1);
+  starter_.Take();
+  jobs_.clock().Advance(absl::Seconds(1));
+  const std::string young = NewJob(1);
+  WaitFor(young, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  ASSERT_TRUE(jobs_.Requeue(old, 1).ok());
+  WaitFor(old, v1::Waiting::REASON_LAST_ATTEMPT_ENDING, 1);
+  WaitFor(young, v1::Waiting::REASON_DEVICES_BUSY, 2);
+  scheduler_->ReleaseLease(old, 1, /*crashed=*/false);
+  const FakeStarter::Started again = starter_.Take();
+  EXPECT_EQ(again.job.name(), "jobs/" + old);
+  EXPECT_EQ(again.job.attempt(), 2);
+}
+
+TEST_F(SchedulerTest, AHigherPriorityHasAJobMakeRoomThatGoesOnLater) {
+  OpenAndStart(1);
+  v1::JobSpec preemptible;
+  preemptible.set_preemptible(true);
+  const std::string low = NewJob(1, preemptible);
+  starter_.Take();
+  ASSERT_TRUE(jobs_.Apply(low, 1, {Started(1)}).ok());
+  v1::JobSpec urgent;
+  urgent.set_priority(5);
+  const std::string high = NewJob(1, urgent, "bob");
+  WaitForState(low, v1::JOB_STATE_PREEMPTING);
+  ASSERT_TRUE(jobs_.Apply(low, 1, {tandem::Finished(2, v1::JOB_STATE_PAUSED)}).ok());
+  WaitFor(low, v1::Waiting::REASON_LAST_ATTEMPT_ENDING, 2);
+  EXPECT_TRUE(starter_.IsEmpty());
+  scheduler_->ReleaseLease(low, 1, /*crashed=*/false);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), high);
+  Finish(high, 1);
+  const FakeStarter::Started again = starter_.Take();
+  EXPECT_EQ(JobId(again.job.name()), low);
+  EXPECT_EQ(again.job.attempt(), 2);
+}
+
+TEST_F(SchedulerTest, TimeInWhichAJobRanIsNoWait) {
+  OpenAndStart(1);
+  v1::JobSpec preemptible;
+  preemptible.set_preemptible(true);
+  const std::string low = NewJob(1, preemptible);
+  starter_.Take();
+  ASSERT_TRUE(jobs_.Apply(low, 1, {Started(1)}).ok());
+  jobs_.clock().Advance(absl::Hours(10));
+  v1::JobSpec urgent;
+  urgent.set_priority(5);
+  const std::string high = NewJob(1, urgent, "bob");
+  WaitForState(low, v1::JOB_STATE_PREEMPTING);
+  ASSERT_TRUE(jobs_.Apply(low, 1, {tandem::Finished(2, v1::JOB_STATE_PAUSED)}).ok());
+  WaitFor(low, v1::Waiting::REASON_LAST_ATTEMPT_ENDING, 2);
+  scheduler_->ReleaseLease(low, 1, /*crashed=*/false);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), high);
+  WaitFor(low, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  EXPECT_EQ(RaisedBy(low), 0);
+  jobs_.clock().Advance(absl::Hours(2));
+  EXPECT_EQ(RaisedBy(low), 2);
+}
+
+TEST_F(SchedulerTest, TimeInWhichAJobWasPausedOrOfAnotherPriorityIsNoWait) {
+  OpenAndStart(1);
+  const std::string running = NewJob(1);
+  starter_.Take();
+  const std::string id = NewJob(1, {}, "bob");
+  jobs_.clock().Advance(absl::Hours(3));
+  EXPECT_EQ(RaisedBy(id), 3);
+  ASSERT_TRUE(jobs_.Pause(id).ok());
+  jobs_.clock().Advance(absl::Hours(100));
+  ASSERT_TRUE(jobs_.Resume(id).ok());
+  EXPECT_EQ(RaisedBy(id), 0);
+  jobs_.clock().Advance(absl::Hours(5));
+  EXPECT_EQ(RaisedBy(id), 5);
+  ASSERT_TRUE(jobs_.SetPriority(id, -1).ok());
+  EXPECT_EQ(RaisedBy(id), 0);
+}
+
+TEST_F(SchedulerTest, ANewDaemonKnowsHowLongJobsHaveWaited) {
+  OpenAndStart(1);
+  const std::string running = NewJob(1);
+  starter_.Take();
+  const std::string next = NewJob(1);
+  const std::string third = NewJob(1);
+  const std::string resumed = NewJob(1, {}, "bob");
+  const std::string changed = NewJob(1, {}, "carl");
+  ASSERT_TRUE(jobs_.Pause(resumed).ok());
+  jobs_.clock().Advance(absl::Hours(4));
+  ASSERT_TRUE(jobs_.Resume(resumed).ok());
+  ASSERT_TRUE(jobs_.SetPriority(changed, 1).ok());
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(jobs_.AddNotice(changed, "waits").ok());
+  jobs_.clock().Advance(absl::Hours(2));
+  Reopen(1);
+  EXPECT_EQ(RaisedBy(next), 6);
+  EXPECT_EQ(RaisedBy(resumed), 2);
+  EXPECT_EQ(RaisedBy(changed), 2);
+  // What was started since counts, too: a queue that is served has no age.
+  Finish(running, 1);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), next);
+  jobs_.clock().Advance(absl::Hours(3));
+  Reopen(1);
+  EXPECT_EQ(RaisedBy(third), 3);
+}
+
+TEST_F(SchedulerTest, TimeOverTheQuotaIsNoWait) {
+  most_devices_ = 1;
+  OpenAndStart(2);
+  const std::string first = NewJob(1);
+  starter_.Take();
+  const std::string second = NewJob(1);
+  WaitFor(second, v1::Waiting::REASON_QUOTA, 1);
+  NewJob(2, {}, "bob");  // Over it for ever.
+  v1::JobSpec urgent;
+  urgent.set_priority(1);
+  const std::string blocker = NewJob(1, urgent, "carl");
+  starter_.Take();
+  jobs_.clock().Advance(absl::Hours(5));
+  const std::string other = NewJob(1, urgent, "dora");
+  WaitFor(other, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  Finish(first, 1);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), other);
+  EXPECT_EQ(RaisedBy(second), 0);
+}
+
+// A job of higher priority comes while one that would make room for it is just becoming STARTING.
+TEST_F(SchedulerTest, AJobThatIsJustStartingCanBePreemptedSoonAfter) {
+  OpenAndStart(1);
+  const auto new_job = [](bool preemptible, int priority) {
+    JobMachine::NewJob job;
+    job.user = "ann";
+    job.spec.set_name("job");
+    job.spec.set_preemptible(preemptible);
+    job.spec.set_priority(priority);
+    job.spec.mutable_replicas()->set_count(1);
+    job.spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_CPU);
+    return job;
+  };
+  // While the store's writer stands still, both jobs are asked for: so the low one's start comes behind them.
+  absl::Notification asked;
+  jobs_.store().Write(
+      [&](Transaction&) {
+        asked.WaitForNotification();
+        return absl::OkStatus();
+      },
+      [](const absl::Status&) {});
+  std::string low, high;
+  absl::Notification high_is_known;
+  jobs_.machine().Create(new_job(true, 0), [&](absl::StatusOr<v1::Job> job) {
+    low = JobId(job->name());
+    // It gets its device now, and its start waits for the writer, which this is.
+    while (Holders()[0].empty()) std::this_thread::yield();
+  });
+  jobs_.machine().Create(new_job(false, 5), [&](absl::StatusOr<v1::Job> job) {
+    high = JobId(job->name());
+    // A decision is made with it in the queue.
+    absl::Notification decided;
+    scheduler_->Ping([&] { decided.Notify(); });
+    decided.WaitForNotification();
+    high_is_known.Notify();
+  });
+  asked.Notify();
+  high_is_known.WaitForNotification();
+  EXPECT_EQ(JobId(starter_.Take().job.name()), low);
+  WaitForState(low, v1::JOB_STATE_PREEMPTING);
+}
+
+// A gang waits for a device and keeps another one, which a short job may use until then.
+TEST_F(SchedulerTest, WhatIsSaidToStartStartsThoughOnlyTimeHasPassed) {
+  OpenAndStart(2);
+  const std::string running = NewJob(1);
+  starter_.Take();
+  internal::v1::WorkerEvent half = MakeWorkerEvent(2);
+  half.mutable_progress()->set_step(50);
+  half.mutable_progress()->set_steps(100);
+  jobs_.clock().Advance(absl::Hours(1));
+  ASSERT_TRUE(jobs_.Apply(running, 1, {Started(1), half}).ok());
+  const std::string gang = NewJob(2);
+  WaitFor(gang, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  v1::JobSpec spec;
+  spec.set_time_limit_seconds(90 * 60);
+  const std::string brief = NewJob(1, spec);
+  WaitFor(brief, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  // The other one is slower than it seemed.
+  jobs_.clock().Advance(absl::Hours(1) - absl::Minutes(1));
+  scheduler_->ListQueue(10);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), brief);
+}
+
+TEST_F(SchedulerTest, ProgressLetsAJobStartThatFitsNow) {
+  OpenAndStart(2);
+  const std::string running = NewJob(1);
+  starter_.Take();
+  const auto progress = [](int64_t sequence, int64_t step) {
+    internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
+    event.mutable_progress()->set_step(step);
+    event.mutable_progress()->set_steps(100);
+    return event;
+  };
+  jobs_.clock().Advance(absl::Hours(1));
+  ASSERT_TRUE(jobs_.Apply(running, 1, {Started(1), progress(2, 50)}).ok());
+  const std::string gang = NewJob(2);
+  v1::JobSpec spec;
+  spec.set_time_limit_seconds(90 * 60);
+  const std::string brief = NewJob(1, spec);
+  WaitFor(brief, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  jobs_.clock().Advance(absl::Hours(1));
+  ASSERT_TRUE(jobs_.Apply(running, 1, {progress(3, 51)}).ok());
+  EXPECT_EQ(JobId(starter_.Take().job.name()), brief);
+}
+
+// The gang keeps a device for which the other one's wait makes it go first, and nothing else happens then.
+TEST_F(SchedulerTest, WaitingAloneLetsAJobStartThatItRaises) {
+  ageing_interval_ = absl::Milliseconds(200);
+  OpenAndStart(2);
+  NewJob(1, {}, "bob");  // Nobody knows when it ends.
+  starter_.Take();
+  v1::JobSpec urgent;
+  urgent.set_priority(5);
+  const std::string gang = NewJob(2, urgent, "bob");
+  WaitFor(gang, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  const std::string small = NewJob(1);
+  WaitFor(small, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  jobs_.clock().Advance(absl::Milliseconds(100));
+  ASSERT_TRUE(jobs_.SetPriority(gang, 1).ok());
+  EXPECT_EQ(RaisedBy(small), 0);
+  jobs_.clock().Advance(absl::Milliseconds(100));
+  EXPECT_EQ(JobId(starter_.Take().job.name()), small);
+}
+
+TEST_F(SchedulerTest, AChangedPriorityChangesTheOrder) {
+  OpenAndStart(1);
+  const std::string running = NewJob(1);
+  starter_.Take();
+  const std::string first = NewJob(1);
+  const std::string second = NewJob(1);
+  WaitFor(second, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  ASSERT_TRUE(jobs_.SetPriority(second, 1).ok());
+  WaitFor(second, v1::Waiting::REASON_DEVICES_BUSY, 1);
+  Finish(running, 1);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), second);
+}
+
+TEST_F(SchedulerTest, AJobWhoseTimeIsUpIsCancelled) {
+  OpenAndStart(1);
+  v1::JobSpec limited;
+  limited.set_time_limit_seconds(60);
+  const std::string id = NewJob(1, limited);
+  starter_.Take();
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1)}).ok());
+  jobs_.clock().Advance(absl::Seconds(61));
+  // Whatever wakes the scheduler: its own alarm goes by the machine's time.
+  NewJob(1);
+  WaitForState(id, v1::JOB_STATE_CANCELLING);
+  EXPECT_EQ(jobs_.machine().Get(id)->reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
+  ASSERT_TRUE(jobs_.Apply(id, 1, {tandem::Finished(2, v1::JOB_STATE_CANCELLED)}).ok());
+  EXPECT_EQ(jobs_.machine().Get(id)->state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(jobs_.machine().Get(id)->reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
+}
+
+TEST_F(SchedulerTest, ATimeLimitNeedsNothingToWakeTheScheduler) {
+  OpenAndStart(1);
+  v1::JobSpec limited;
+  limited.set_time_limit_seconds(0.05);
+  const std::string id = NewJob(1, limited);
+  starter_.Take();
+  jobs_.clock().Advance(absl::Seconds(1));
+  WaitForState(id, v1::JOB_STATE_CANCELLING);
+}
+
+TEST_F(SchedulerTest, AJobThatLostItsWorkerStartsAgainWhenItHasWaited) {
+  OpenAndStart(1);
+  const std::string id = LostJob();
+  WaitFor(id, v1::Waiting::REASON_RESTART_DELAY, 1);
+  const v1::Job waiting = *jobs_.machine().Get(id);
+  EXPECT_EQ(waiting.waiting().message(), "Its worker was lost; it starts again in 1 s, restart 1 of 3.");
+  EXPECT_EQ(waiting.waiting().estimated_start_time().seconds(), waiting.restart_time().seconds());
+  const std::string other = NewJob(1);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), other);
+  Reopen(1);
+  Finish(other, 1);
+  WaitFor(id, v1::Waiting::REASON_RESTART_DELAY, 1);
+  EXPECT_TRUE(starter_.IsEmpty());
+  Pass(absl::Seconds(1));
+  const v1::Job again = starter_.Take().job;
+  EXPECT_EQ(JobId(again.name()), id);
+  EXPECT_FALSE(again.has_restart_time());
+}
+
+TEST_F(SchedulerTest, AJobThatWaitsToBeStartedAgainMayBePaused) {
+  OpenAndStart(1);
+  const std::string id = LostJob();
+  ASSERT_TRUE(jobs_.Pause(id).ok());
+  ASSERT_TRUE(jobs_.Resume(id).ok());  // Somebody's wish counts at once.
+  EXPECT_EQ(JobId(starter_.Take().job.name()), id);
+}
+
+TEST_F(SchedulerTest, NoClockKeepsAJobFromStartingAgain) {
+  OpenAndStart(1);
+  const std::string id = LostJob();
+  // It was a day ahead when the worker was lost.
+  jobs_.clock().Advance(-absl::Hours(24));
+  Reopen(1);
+  WaitFor(id, v1::Waiting::REASON_RESTART_DELAY, 1);
+  Pass(absl::Seconds(300));
+  EXPECT_EQ(JobId(starter_.Take().job.name()), id);
+}
+
+}  // namespace
+}  // namespace tandem
