@@ -78,15 +78,19 @@ void LogRestoration(const Restoration& restoration, const std::string& jobs_fold
   }
 }
 
-// Newest events of a job that are looked at for the notice: it comes before workers say anything, and a
-// daemon that tells of it again does so soon after.
-constexpr int kLookedAt = 1000;
-
+// Looks at the whole log, the newest events first: where another job could not be told, this one has gone on
+// since it was, for as long as that daemon ran.
 absl::StatusOr<bool> IsInLog(Store* store, const v1::Job& job, const std::string& notice) {
-  const int64_t before = std::max<int64_t>(0, job.last_sequence() - kLookedAt);
-  TANDEM_ASSIGN_OR_RETURN(const EventPage page, store->ReadEvents(JobId(job.name()), before, kLookedAt));
-  return std::any_of(page.events.begin(), page.events.end(),
-                     [&](const v1::JobEvent& event) { return event.notice().message() == notice; });
+  constexpr int kPageSize = 1000;
+  for (int64_t end = job.last_sequence(); end > 0; end -= kPageSize) {
+    const int64_t after = std::max<int64_t>(0, end - kPageSize);
+    TANDEM_ASSIGN_OR_RETURN(const EventPage page, store->ReadEvents(JobId(job.name()), after, kPageSize));
+    const bool is_here = std::any_of(page.events.begin(), page.events.end(), [&](const v1::JobEvent& event) {
+      return event.notice().message() == notice;
+    });
+    if (is_here) return true;
+  }
+  return false;
 }
 
 // Returns when it is in the logs of all jobs that have not ended.
@@ -104,15 +108,20 @@ absl::Status TellJobs(const Restoration& restoration, Store* store, JobMachine* 
     asked.emplace_back(job.name(), PendingResult<v1::Job>());
     jobs->AddNotice(JobId(job.name()), notice, asked.back().second.Callback());
   }
-  absl::Status all;
+  int64_t failed = 0;
+  absl::Status first;
   for (const auto& [name, answer] : asked) {
     const absl::Status told = answer.Wait().status();
     // It is gone, or has ended: it has no more need of it.
     if (absl::IsNotFound(told) || absl::IsFailedPrecondition(told)) continue;
-    if (!told.ok()) spdlog::error("{} is not told of the restoration: {}", name, told.ToString());
-    all.Update(told);
+    if (!told.ok() && failed++ == 0) {
+      first = absl::Status(told.code(), absl::StrCat(name, ": ", told.message()));
+    }
   }
-  return all;
+  if (failed == 0) return absl::OkStatus();
+  // On a full disk all of them fail.
+  return absl::Status(first.code(),
+                      absl::StrCat("jobs that are not told: ", failed, "; the first, ", first.message()));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -59,9 +61,11 @@ TEST_F(RestorationTest, JobsThatHaveNotEndedAreToldOnce) {
 // The disk is full, or the daemon dies, before the notices are in the logs.
 TEST_F(RestorationTest, WhatCouldNotBeToldIsToldByTheNext) {
   const std::string id = jobs_.NewJob("waits");
+  jobs_.NewJob("waits, too");
   // Reads, and writes nothing more.
   jobs_.store().Close();
-  EXPECT_FALSE(Tell().ok());
+  // One line of the daemon's log for all of them.
+  EXPECT_THAT(Tell().message(), testing::HasSubstr("not told: 2; the first, jobs/"));
   EXPECT_FALSE(Mark().told);
   jobs_.Reopen();
   EXPECT_EQ(Notices(id), 0);
@@ -70,10 +74,15 @@ TEST_F(RestorationTest, WhatCouldNotBeToldIsToldByTheNext) {
   EXPECT_EQ(Notices(id), 1);
 }
 
-// It dies after some of them, before it has noted that.
+// It dies after some of them, before it has noted that; or goes on, and one job could not be told.
 TEST_F(RestorationTest, NobodyIsToldTwice) {
   const std::string first = jobs_.NewJob("first");
   ASSERT_TRUE(Tell().ok());
+  ASSERT_TRUE(jobs_.Schedule(first).ok());
+  std::vector<internal::v1::WorkerEvent> events = {Started(1)};
+  for (int i = 2; i < 2500; ++i) events.push_back(ProgressAt(i, i));
+  ASSERT_TRUE(jobs_.Apply(first, 1, std::move(events)).ok());
+  ASSERT_GT(jobs_.Log(first).size(), 2000);
   const std::string second = jobs_.NewJob("second");
   Restoration restoration = Mark();
   restoration.told = false;
