@@ -29,6 +29,7 @@
 #include "server/daemon/crash_folder.h"
 #include "server/daemon/restoration.h"
 #include "server/fetch/curl_transport.h"
+#include "server/jobs/boot_clock.h"
 #include "server/rpc/call_audit.h"
 #include "server/scheduler/host_resources.h"
 #include "server/scheduler/machine_devices.h"
@@ -359,6 +360,7 @@ std::unique_ptr<JobRetention> Daemon::KeepJobsFor(absl::Duration keep) {
   options.keep = keep;
   if (restoration_.has_value()) options.restored = restoration_->time;
   options.clock_file = state_folder_->path() + "/clock";
+  options.boot_id = BootId();
   JobRetention::Listener listener;
   listener.deleted = [this](const std::string& name) {
     spdlog::info("deleted {}, which ended longer ago than --keep-ended-jobs", name);
@@ -376,10 +378,8 @@ std::unique_ptr<JobRetention> Daemon::KeepJobsFor(absl::Duration keep) {
     spdlog::error("{} jobs and sweeps cannot be deleted by --keep-ended-jobs, and are tried again; {}: {}",
                   count, first, why.ToString());
   };
-  listener.began_anew = [](const std::string& why) {
-    spdlog::warn("{}. What has ended is kept for --keep-ended-jobs from now on", why);
-  };
-  return std::make_unique<JobRetention>(jobs_.get(), options, Clock::Real(), std::move(listener));
+  listener.clock_news = [](const std::string& what) { spdlog::warn("for --keep-ended-jobs: {}", what); };
+  return std::make_unique<JobRetention>(jobs_.get(), options, BootClock(), std::move(listener));
 }
 
 std::vector<JobDiskUse::Owned> Daemon::OwnedFolders() {

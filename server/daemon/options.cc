@@ -214,8 +214,8 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
   AddDuration("--keep-ended-jobs", absl::ZeroDuration(),
               "How long after its end a job is kept, such as 720h: then it is deleted with its log, its "
               "checkpoints and its model, unless a job that has not ended begins with them. A sweep goes as "
-              "a whole, by its last job's end. Where the clock was set ahead, or no daemon ran for long, the "
-              "time begins anew. 0s: for ever",
+              "a whole, by its last job's end. What the clock was set ahead, and what passed over a reboot, "
+              "does not count. 0s: for ever",
               &options->keep_ended_jobs, app, kLongestSchedulingDuration)
       ->group("State and data");
 

@@ -1,17 +1,22 @@
 #include "server/jobs/clock_watch.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
 namespace tandem {
 namespace {
+
+// The two clocks are read one after the other, and leap seconds are steps.
+constexpr absl::Duration kTolerance = absl::Seconds(1);
+constexpr absl::Duration kWriteEvery = absl::Minutes(5);
+// More than lies between two looks, and between what the file says and what there was.
+constexpr absl::Duration kUnsure = absl::Hours(1);
 
 std::string Show(absl::Time time) { return absl::FormatTime(absl::RFC3339_full, time, absl::UTCTimeZone()); }
 
@@ -19,67 +24,126 @@ std::string Rounded(absl::Duration duration) {
   return absl::FormatDuration(absl::Trunc(duration, absl::Seconds(1)));
 }
 
-// Of a line "<name>=<time>".
-bool ReadTime(absl::string_view line, absl::string_view name, absl::Time* time) {
-  return absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, "=") &&
-         absl::ParseTime(absl::RFC3339_full, line, time, nullptr);
+bool ReadTime(absl::string_view text, absl::Time* time) {
+  return absl::ParseTime(absl::RFC3339_full, text, time, nullptr);
+}
+
+// Of a line "<name>=<value>"; empty where it is another one.
+absl::string_view ValueOf(absl::string_view line, absl::string_view name) {
+  return absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, "=") ? line : absl::string_view();
 }
 
 }  // namespace
 
-absl::Time ClockWatch::Look(bool last) {
+absl::Duration ClockWatch::Look(bool last) {
   const absl::Time now = clock_->Now();
-  const absl::Duration ahead = now - absl::UnixEpoch() - clock_->Elapsed();
-  const absl::Time before = jumped_;
+  const absl::Duration elapsed = clock_->Elapsed();
   news_.clear();
-  if (!has_begun_) {
-    has_begun_ = true;
-    usual_ = ahead;
-    Begin(now);
+  const bool was_rebooted = marks_.empty() && Begin(now, elapsed);
+  known_ += elapsed - elapsed_;
+  elapsed_ = elapsed;
+  const absl::Duration ahead = (now - marks_.back().clock) - (known_ - marks_.back().known);
+  const bool is_off = absl::AbsDuration(ahead) > kTolerance;
+  if (is_off) {
+    if (ahead < absl::ZeroDuration()) {
+      news_ = absl::StrCat("the clock was set back by ", Rounded(-ahead), " to ", Show(now));
+    } else if (was_rebooted) {
+      news_ =
+          absl::StrCat("the clock went on by ", Rounded(ahead), " to ", Show(now),
+                       " over a reboot: nobody knows whether that time has passed, and it does not count");
+    } else {
+      news_ = absl::StrCat("the clock was set ahead by ", Rounded(ahead), " to ", Show(now),
+                           ": that time does not count");
+    }
+    marks_.push_back({now, known_});
   }
-  usual_ = std::min(usual_, ahead);
-  if (ahead - usual_ > options_.tolerance) {
-    news_ = absl::StrCat("the clock was set ahead by ", Rounded(ahead - usual_), " to ", Show(now));
-    jumped_ = now;
-    usual_ = ahead;
-  }
-  if (jumped_ > now) {
-    news_ = absl::StrCat("the clock was set back to ", Show(now), ", after it had been set ahead to ",
-                         Show(jumped_));
-    jumped_ = now;
-  }
+  ForgetMarks();
   // More often than that would be no use to anybody.
-  const absl::Duration since = absl::AbsDuration(now - written_);
-  if (last || jumped_ != before || since > options_.tolerance / 4) Write(now);
-  return now;
+  if (last || is_off || elapsed_ - written_ >= kWriteEvery) Write(now);
+  return known_;
 }
 
-void ClockWatch::Begin(absl::Time now) {
-  if (options_.path.empty()) return;
-  const absl::StatusOr<std::string> content = options_.env->ReadFile(options_.path);
-  // The first that watches has nobody's word for when the clock was right.
-  if (absl::IsNotFound(content.status())) return;
+absl::Duration ClockWatch::KnownAt(absl::Time stamp) const {
+  const auto at = [&](size_t i) { return marks_[i].known + (stamp - marks_[i].clock); };
+  for (size_t i = marks_.size(); i-- > 0;) {
+    const absl::Duration begin = marks_[i].known;
+    const absl::Duration end = i + 1 < marks_.size() ? marks_[i + 1].known : known_;
+    if (at(i) >= begin - kUnsure && at(i) <= end + kUnsure) return std::clamp(at(i), begin, end);
+  }
+  // It is of a time that the clock skipped, or has yet to show.
+  for (size_t i = marks_.size(); i-- > 0;) {
+    if (marks_[i].clock <= stamp) return i + 1 < marks_.size() ? marks_[i + 1].known : at(i);
+  }
+  return -absl::InfiniteDuration();
+}
+
+bool ClockWatch::Begin(absl::Time now, absl::Duration elapsed) {
+  elapsed_ = elapsed;
+  absl::StatusOr<std::string> content = absl::NotFoundError("");
+  if (!options_.path.empty()) content = options_.env->ReadFile(options_.path);
+  if (absl::IsNotFound(content.status())) {
+    // The first that watches has nobody's word for when the clock was right, and takes its own.
+    marks_ = {{absl::UnixEpoch(), absl::UnixEpoch() - now}};
+    return false;
+  }
+  std::string boot;
   absl::Time seen;
-  const std::vector<absl::string_view> lines =
-      content.ok() ? absl::StrSplit(*content, '\n') : std::vector<absl::string_view>();
-  if (lines.size() < 2 || !ReadTime(lines[0], "seen", &seen) || !ReadTime(lines[1], "jumped", &jumped_)) {
+  if (!content.ok() || !Parse(*content, &boot, &seen)) {
     news_ =
-        absl::StrCat(options_.path, " cannot be read, which says what the clock was when it was last seen");
-    jumped_ = now;
-  } else if (now - seen > options_.tolerance) {
-    news_ = absl::StrCat("the clock was last seen ", Rounded(now - seen), " ago, at ", Show(seen),
-                         ": nobody knows whether it was set ahead since");
-    jumped_ = now;
+        absl::StrCat(options_.path,
+                     " cannot be read, which says what the clock was: what was before is taken to be of now");
+    known_ = absl::ZeroDuration();
+    elapsed_ = elapsed;
+    marks_ = {{absl::UnixEpoch(), known_}, {now, known_}};
+    return false;
+  }
+  if (options_.boot_id.empty() || boot != options_.boot_id) {
+    elapsed_ = elapsed;
+    return true;
+  }
+  // In another container the time since the boot may be another one: no more passed than the clock says.
+  const absl::Duration most = std::max(now - seen, absl::ZeroDuration());
+  elapsed_ = elapsed - std::clamp(elapsed - elapsed_, absl::ZeroDuration(), most);
+  return false;
+}
+
+bool ClockWatch::Parse(absl::string_view content, std::string* boot, absl::Time* seen) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(content, '\n', absl::SkipEmpty());
+  if (lines.size() < 5 || !ReadTime(ValueOf(lines[1], "seen"), seen) ||
+      !absl::ParseDuration(ValueOf(lines[2], "elapsed"), &elapsed_) ||
+      !absl::ParseDuration(ValueOf(lines[3], "known"), &known_)) {
+    return false;
+  }
+  *boot = std::string(ValueOf(lines[0], "boot"));
+  for (size_t i = 4; i < lines.size(); ++i) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(ValueOf(lines[i], "mark"), absl::MaxSplits(' ', 1));
+    Mark& mark = marks_.emplace_back();
+    if (!ReadTime(parts.first, &mark.clock) || !absl::ParseDuration(parts.second, &mark.known)) return false;
+  }
+  return true;
+}
+
+void ClockWatch::ForgetMarks() {
+  // All from before the third mark is of the same age then: too old.
+  while (marks_.size() > 2 && known_ - marks_[2].known >= options_.longest_age) {
+    marks_.erase(marks_.begin() + 1);
+    marks_[0] = {absl::UnixEpoch(), marks_[1].known};
   }
 }
 
 void ClockWatch::Write(absl::Time now) {
   if (options_.path.empty()) return;
-  const absl::Status status = WriteFileAtomically(options_.env, options_.path, [&](WritableFile& file) {
-    return file.Append(absl::StrCat("seen=", Show(now), "\njumped=", Show(jumped_), "\n"));
-  });
+  std::string content = absl::StrCat("boot=", options_.boot_id, "\nseen=", Show(now),
+                                     "\nelapsed=", absl::FormatDuration(elapsed_),
+                                     "\nknown=", absl::FormatDuration(known_), "\n");
+  for (const Mark& mark : marks_) {
+    absl::StrAppend(&content, "mark=", Show(mark.clock), " ", absl::FormatDuration(mark.known), "\n");
+  }
+  const absl::Status status = WriteFileAtomically(options_.env, options_.path,
+                                                  [&](WritableFile& file) { return file.Append(content); });
   // Where the disk has no room, who comes next knows less, and is the more careful.
-  if (status.ok()) written_ = now;
+  if (status.ok()) written_ = elapsed_;
 }
 
 }  // namespace tandem

@@ -3,52 +3,79 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
 #include "engine/base/env.h"
 
 namespace tandem {
 
-// Notices where the machine's clock was set ahead: where it has gone further than time has, and, over the
-// time when nobody watched, further than a little. What happened before such a jump is then of an age that
-// nobody knows. Not thread-safe.
+// Says how long ago something was that bears a time of the machine's clock, which may be set ahead or back.
+// For that it counts the time that is known to have passed: all that Clock::Elapsed() says, from one look to
+// the next and, within a boot, from one process to the next; and none from the last look before a reboot to
+// the first one after it, however far the clock went meanwhile. That is the one rule: there is no gap so
+// small that it counts, so that many small ones are no way to be early, and what they cost is their sum.
+//
+// Wherever the clock is not where the known time puts it, by more than a second, a mark says what the clock
+// shows from then on. A time is looked up between the marks that it lies between; where the clock showed it
+// twice the later one holds. What is so found is never older than it is, but for that second. Times within an
+// hour of a mark may be taken for up to an hour younger: nobody knows when between two looks it was set.
+//
+// Not thread-safe.
 class ClockWatch {
  public:
   struct Options {
-    // Where it keeps the time that it saw last, for whoever watches next; empty: nowhere.
+    // Where it keeps what it knows, for whoever watches next; empty: nowhere.
     std::string path;
-    // How far ahead the clock may go unnoticed, and how long there may be nobody to watch it.
-    absl::Duration tolerance = absl::Hours(24);
+    // Which boot this is; empty: another one than any.
+    std::string boot_id;
+    // What is older than that need not be told apart.
+    absl::Duration longest_age = absl::InfiniteDuration();
     Env* env = Env::Real();
   };
 
-  // `options.env` and `clock` outlive this.
+  // `options.env` and `clock` outlive this. Clock::Elapsed() goes on while the machine is suspended.
   ClockWatch(Options options, const Clock* clock) : options_(std::move(options)), clock_(clock) {}
 
-  // Looks at the clock, which it returns, and notes it in the file now and then, or at once where it is to be
-  // the `last` look. To be called more often than the tolerance is long.
-  absl::Time Look(bool last = false);
+  // Looks at the clock, and returns the known time. Notes it in the file now and then, or at once where it is
+  // to be the `last` look. To be called every ten minutes or so.
+  absl::Duration Look(bool last = false);
 
-  // When, by the clock itself, that was last found to have been set ahead; never later than the last look, as
-  // where it was set back since. Infinite past: it was not.
-  absl::Time jumped() const { return jumped_; }
-  // What happened, in a sentence for people, where the last look changed jumped(); otherwise empty.
+  // From here on, after the first look.
+
+  // The known time when the clock showed `stamp`; of what is "of the future", when it will show it.
+  absl::Duration KnownAt(absl::Time stamp) const;
+  // The known time less Clock::Elapsed(), until the next look.
+  absl::Duration offset() const { return known_ - elapsed_; }
+  // What the last look found out about the clock, in a sentence for people; empty: nothing new.
   const std::string& news() const { return news_; }
 
  private:
-  // Begins with what the one before left.
-  void Begin(absl::Time now);
+  // From that known time on the clock showed this, and went on with it.
+  struct Mark {
+    absl::Time clock;
+    absl::Duration known;
+  };
+
+  // Begins with what the one before left. Returns whether that was before a reboot.
+  bool Begin(absl::Time now, absl::Duration elapsed);
+  // What the file says: false where it is none of these.
+  bool Parse(absl::string_view content, std::string* boot, absl::Time* seen);
+  void ForgetMarks();
   void Write(absl::Time now);
 
   const Options options_;
   const Clock* const clock_;
-  bool has_begun_ = false;
-  absl::Time jumped_ = absl::InfinitePast();
+  // Of the last look.
+  absl::Duration known_;
+  absl::Duration elapsed_;
   std::string news_;
-  // The least that the clock was ahead of the time that has gone by since some moment: what it should be.
-  absl::Duration usual_;
-  absl::Time written_ = absl::InfinitePast();
+  // Oldest first; empty until the first look.
+  std::vector<Mark> marks_;
+  // By Clock::Elapsed().
+  absl::Duration written_ = -absl::InfiniteDuration();
 };
 
 }  // namespace tandem

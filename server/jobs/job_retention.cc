@@ -19,19 +19,12 @@ constexpr absl::Duration kBatchPause = absl::Seconds(1);
 // ended are looked at.
 constexpr absl::Duration kPause = absl::Minutes(1);
 constexpr absl::Duration kRetry = absl::Minutes(10);
-// Somebody may set the clock meanwhile.
+// Somebody may set the clock meanwhile, or the power fail.
 constexpr absl::Duration kLongestWait = absl::Minutes(10);
-// How far ahead the clock may go unnoticed: a tenth of the time that jobs are kept, within these.
-constexpr absl::Duration kLeastTolerance = absl::Minutes(1);
-constexpr absl::Duration kMostTolerance = absl::Hours(24);
 constexpr int kPageSize = 1000;
 
 absl::Time EndOf(const v1::Job& job) {
   return absl::FromUnixSeconds(job.end_time().seconds()) + absl::Nanoseconds(job.end_time().nanos());
-}
-
-absl::Duration ToleranceOf(absl::Duration keep) {
-  return std::clamp(keep / 10, kLeastTolerance, kMostTolerance);
 }
 
 }  // namespace
@@ -42,20 +35,20 @@ JobRetention::JobRetention(JobMachine* jobs, const Options& options, const Clock
       restored_(options.restored),
       clock_(clock),
       listener_(std::move(listener)),
-      longest_wait_(std::min(kLongestWait, ToleranceOf(options.keep) / 2)),
-      watch_({.path = options.clock_file, .tolerance = ToleranceOf(options.keep), .env = options.env},
+      watch_({.path = options.clock_file,
+              .boot_id = options.boot_id,
+              .longest_age = options.keep,
+              .env = options.env},
              clock) {}
 
 JobRetention::~JobRetention() { Stop(); }
 
-absl::Time JobRetention::DueOf(const v1::Job& job) {
-  MutexLock lock(&mutex_);
-  return std::max({EndOf(job), restored_, jumped_}) + keep_;
+absl::Duration JobRetention::DueOf(const v1::Job& job) const {
+  return std::max(watch_.KnownAt(EndOf(job)), watch_.KnownAt(restored_)) + keep_;
 }
 
 void JobRetention::Start() {
-  bool changed;
-  LookAtClock(&changed);
+  LookAtClock();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -74,14 +67,20 @@ void JobRetention::Wake() {
 }
 
 void JobRetention::OnTerminal(const v1::Job& job) {
-  Look(job.sweep().empty() ? job.name() : job.sweep(), DueOf(job));
+  const absl::Duration age = std::max(clock_->Now() - EndOf(job), absl::ZeroDuration());
+  MutexLock lock(&mutex_);
+  LookLocked(job.sweep().empty() ? job.name() : job.sweep(), KnownNow() - age + keep_);
   // It may have been all that kept another one.
   const std::string& source = job.spec().initial_weights().artifact().job();
-  if (!source.empty()) Look(source, clock_->Now());
+  if (!source.empty()) LookLocked(source, KnownNow());
 }
 
-void JobRetention::Look(const std::string& name, absl::Time at) {
+void JobRetention::Look(const std::string& name, absl::Duration at) {
   MutexLock lock(&mutex_);
+  LookLocked(name, at);
+}
+
+void JobRetention::LookLocked(const std::string& name, absl::Duration at) {
   const auto [found, is_new] = times_.emplace(name, at);
   if (!is_new) {
     due_.erase({found->second, name});
@@ -91,31 +90,28 @@ void JobRetention::Look(const std::string& name, absl::Time at) {
   if (std::max(at, not_before_) < next_look_) woken_ = true;
 }
 
-absl::Time JobRetention::LookAtClock(bool* changed) {
-  const absl::Time before = watch_.jumped();
-  const absl::Time now = watch_.Look();
-  *changed = watch_.jumped() != before;
-  if (*changed) {
-    MutexLock lock(&mutex_);
-    jumped_ = watch_.jumped();
-  }
-  if (!watch_.news().empty()) listener_.began_anew(watch_.news());
+absl::Duration JobRetention::LookAtClock() {
+  const absl::Duration now = watch_.Look();
+  if (!watch_.news().empty()) listener_.clock_news(watch_.news());
+  MutexLock lock(&mutex_);
+  offset_ = watch_.offset();
   return now;
 }
 
+absl::Duration JobRetention::KnownNow() const { return offset_ + clock_->Elapsed(); }
+
 void JobRetention::Run() {
-  bool has_found = FindEnded();
-  while (AwaitDue()) {
-    bool changed;
-    // What is due by it is deleted by it: a jump that comes after this look finds nothing.
-    const absl::Time now = LookAtClock(&changed);
-    if (changed || !has_found) has_found = FindEnded();
+  do {
+    // What is due by it is deleted by it: where the clock is set after this look, that changes nothing.
+    const absl::Duration now = LookAtClock();
+    if (now >= find_at_) FindEnded(now);
     DeleteDue(now);
-  }
+  } while (AwaitDue());
   watch_.Look(/*last=*/true);
 }
 
-bool JobRetention::FindEnded() {
+void JobRetention::FindEnded(absl::Duration now) {
+  find_at_ = absl::InfiniteDuration();
   JobQuery query;
   query.states = {v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED, v1::JOB_STATE_CANCELLED};
   query.descending = false;
@@ -123,39 +119,38 @@ bool JobRetention::FindEnded() {
   while (true) {
     {
       MutexLock lock(&mutex_);
-      if (stopping_) return false;
+      if (stopping_) return;
     }
     const absl::StatusOr<JobPage> page = jobs_->List(query);
     if (!page.ok()) {
       listener_.failed(0, "", page.status());
       // The name of no job: it is only looked at again.
-      Look("", clock_->Now() + kRetry);
-      return false;
+      find_at_ = now + kRetry;
+      Look("", find_at_);
+      return;
     }
     for (const v1::Job& job : page->jobs) {
       Look(job.sweep().empty() ? job.name() : job.sweep(), DueOf(job));
     }
-    if (page->next_page_token.empty()) return true;
+    if (page->next_page_token.empty()) return;
     query.page_token = page->next_page_token;
   }
 }
 
 bool JobRetention::AwaitDue() {
   MutexLock lock(&mutex_);
-  const absl::Time now = clock_->Now();
-  // The clock may have been set back.
-  not_before_ = std::min(not_before_, now + kPause);
-  next_look_ = due_.empty() ? absl::InfiniteFuture() : std::max(due_.begin()->first, not_before_);
+  const absl::Duration now = KnownNow();
+  next_look_ = due_.empty() ? absl::InfiniteDuration() : std::max(due_.begin()->first, not_before_);
   if (next_look_ > now) {
-    mutex_.AwaitWithTimeout(absl::Condition(&woken_), std::min(next_look_ - now, longest_wait_));
+    mutex_.AwaitWithTimeout(absl::Condition(&woken_), std::min(next_look_ - now, kLongestWait));
   }
   woken_ = false;
   // Nobody need wake it now.
-  next_look_ = absl::InfinitePast();
+  next_look_ = -absl::InfiniteDuration();
   return !stopping_;
 }
 
-void JobRetention::DeleteDue(absl::Time now) {
+void JobRetention::DeleteDue(absl::Duration now) {
   // What becomes due from here on is noted anew, also where it is of the batch.
   std::vector<std::string> batch;
   {
@@ -173,7 +168,7 @@ void JobRetention::DeleteDue(absl::Time now) {
   TellOfFailures(now);
 }
 
-void JobRetention::Delete(const std::vector<std::string>& batch, absl::Time now) {
+void JobRetention::Delete(const std::vector<std::string>& batch, absl::Duration now) {
   const absl::StatusOr<std::vector<v1::Job>> unfinished = jobs_->NonTerminalJobs();
   std::set<std::string> needed;
   if (unfinished.ok()) {
@@ -191,19 +186,19 @@ void JobRetention::Delete(const std::vector<std::string>& batch, absl::Time now)
     // The next daemon finds the rest.
     if (stopping) return;
     const absl::Status status = unfinished.ok() ? Consider(name, needed, now) : unfinished.status();
-    if (!status.ok()) Fail(name, status);
+    if (!status.ok()) Fail(name, status, now);
   }
 }
 
-void JobRetention::Fail(const std::string& name, const absl::Status& why) {
+void JobRetention::Fail(const std::string& name, const absl::Status& why, absl::Duration now) {
   if (failed_++ == 0) {
     first_failed_ = name;
     why_failed_ = why;
   }
-  Look(name, clock_->Now() + kRetry);
+  Look(name, now + kRetry);
 }
 
-void JobRetention::TellOfFailures(absl::Time now) {
+void JobRetention::TellOfFailures(absl::Duration now) {
   {
     MutexLock lock(&mutex_);
     // On a full disk all of them fail.
@@ -213,7 +208,7 @@ void JobRetention::TellOfFailures(absl::Time now) {
 }
 
 absl::Status JobRetention::Consider(const std::string& name, const std::set<std::string>& needed,
-                                    absl::Time now) {
+                                    absl::Duration now) {
   if (name.empty()) return absl::OkStatus();
   const absl::Status status =
       absl::StartsWith(name, "sweeps/") ? ConsiderSweep(name, needed, now) : ConsiderJob(name, needed, now);
@@ -223,10 +218,10 @@ absl::Status JobRetention::Consider(const std::string& name, const std::set<std:
 }
 
 absl::Status JobRetention::ConsiderJob(const std::string& name, const std::set<std::string>& needed,
-                                       absl::Time now) {
+                                       absl::Duration now) {
   TANDEM_ASSIGN_OR_RETURN(const v1::Job job, jobs_->Get(JobId(name)));
   if (!IsTerminal(job.state())) return absl::OkStatus();
-  const absl::Time due = DueOf(job);
+  const absl::Duration due = DueOf(job);
   if (!job.sweep().empty() || due > now) {
     Look(job.sweep().empty() ? name : job.sweep(), due);
     return absl::OkStatus();
@@ -238,11 +233,11 @@ absl::Status JobRetention::ConsiderJob(const std::string& name, const std::set<s
 }
 
 absl::Status JobRetention::ConsiderSweep(const std::string& name, const std::set<std::string>& needed,
-                                         absl::Time now) {
+                                         absl::Duration now) {
   TANDEM_ASSIGN_OR_RETURN(const StoredSweep sweep, jobs_->GetSweep(SweepId(name)));
   // Its jobs were deleted one by one.
   if (sweep.jobs.empty()) return absl::OkStatus();
-  absl::Time due = absl::InfinitePast();
+  absl::Duration due = -absl::InfiniteDuration();
   bool is_needed = false;
   for (const StoredJob& stored : sweep.jobs) {
     if (!IsTerminal(stored.job.state())) return absl::OkStatus();

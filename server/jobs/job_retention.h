@@ -30,9 +30,9 @@ namespace tandem {
 // deleted one by one, some at a time with a pause in between, so that neither the store's writer nor whoever
 // removes the folders is held up.
 //
-// A job's age is the clock's word. Where that was set ahead, or nobody watched it for long (ClockWatch), no
-// job that ended before is deleted until it has been kept for the whole time from then on: a clock that is
-// wrong deletes at most ClockWatch's tolerance too early, between two starts.
+// A job's age is the time that is known to have passed since its end (ClockWatch): what the clock was set
+// ahead since, and what passed over a reboot while no daemon ran, does not count. So a clock that is wrong
+// deletes nothing early, and a machine that is off now and then deletes later by these times, and no more.
 class JobRetention : public JobObserver {
  public:
   struct Options {
@@ -41,8 +41,9 @@ class JobRetention : public JobObserver {
     // When the database was restored, and after which a job is kept for so long, too: it does not know what
     // has become of its jobs since.
     absl::Time restored = absl::InfinitePast();
-    // ClockWatch::Options::path.
+    // ClockWatch::Options::path and boot_id.
     std::string clock_file = {};
+    std::string boot_id = {};
     // Outlives this.
     Env* env = Env::Real();
   };
@@ -54,12 +55,12 @@ class JobRetention : public JobObserver {
     // So many could not be, once for all that were due together, and are tried again after a while; `first`
     // is one of them, and `why` its error. Empty: the jobs could not be read.
     std::function<void(int64_t count, const std::string& first, const absl::Status& why)> failed;
-    // The time begins anew for all jobs; why, in a sentence.
-    std::function<void(const std::string& why)> began_anew;
+    // The clock was set, or some time does not count; in a sentence.
+    std::function<void(const std::string& what)> clock_news;
   };
 
   // Add it to the JobMachine as an observer, and then Start(). `jobs` and `clock` outlive this, and this the
-  // store's writer.
+  // store's writer. Clock::Elapsed() goes on while the machine is suspended.
   JobRetention(JobMachine* jobs, const Options& options, const Clock* clock, Listener listener);
   // Stop().
   ~JobRetention() override;
@@ -78,29 +79,33 @@ class JobRetention : public JobObserver {
 
  private:
   void Run();
-  // The time, once it is known what to make of it; *changed: the jobs' times begin anew.
-  absl::Time LookAtClock(bool* changed);
-  // Notes the jobs that have ended; false: they could not be read.
-  bool FindEnded();
+  // The known time, by which the thread goes, as do all times below that are no absl::Time.
+  absl::Duration LookAtClock();
+  // That by the last look.
+  absl::Duration KnownNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes the jobs that have ended, which is done once, unless they cannot be read.
+  void FindEnded(absl::Duration now);
   // Waits until something may be due, or the clock is to be looked at. False: Stop was called.
   bool AwaitDue();
   // Deletes a batch of what is due at `now`.
-  void DeleteDue(absl::Time now);
+  void DeleteDue(absl::Duration now);
   // The batch's part of that.
-  void Delete(const std::vector<std::string>& batch, absl::Time now);
+  void Delete(const std::vector<std::string>& batch, absl::Duration now);
   // Notes what could not be deleted, and tries it again later.
-  void Fail(const std::string& name, const absl::Status& why);
+  void Fail(const std::string& name, const absl::Status& why, absl::Duration now);
   // Tells of what failed since the last time, unless more is due at once.
-  void TellOfFailures(absl::Time now);
+  void TellOfFailures(absl::Duration now);
   // Deletes what `name` says, or notes when to look again; unless a job of `needed` is in the way, whose
   // user's end will have it looked at.
-  absl::Status Consider(const std::string& name, const std::set<std::string>& needed, absl::Time now);
-  absl::Status ConsiderJob(const std::string& name, const std::set<std::string>& needed, absl::Time now);
-  absl::Status ConsiderSweep(const std::string& name, const std::set<std::string>& needed, absl::Time now);
-  // When it is to be deleted, where it has ended.
-  absl::Time DueOf(const v1::Job& job);
+  absl::Status Consider(const std::string& name, const std::set<std::string>& needed, absl::Duration now);
+  absl::Status ConsiderJob(const std::string& name, const std::set<std::string>& needed, absl::Duration now);
+  absl::Status ConsiderSweep(const std::string& name, const std::set<std::string>& needed,
+                             absl::Duration now);
+  // When it is to be deleted, where it has ended. Of Start's thread and the one that it started.
+  absl::Duration DueOf(const v1::Job& job) const;
   // Has it looked at `name` at this time, and at no other.
-  void Look(const std::string& name, absl::Time at);
+  void Look(const std::string& name, absl::Duration at) ABSL_LOCKS_EXCLUDED(mutex_);
+  void LookLocked(const std::string& name, absl::Duration at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for the answer to a deletion.
   absl::Status Await(absl::FunctionRef<void(absl::AnyInvocable<void(absl::Status)>)> ask);
 
@@ -109,24 +114,24 @@ class JobRetention : public JobObserver {
   const absl::Time restored_;
   const Clock* const clock_;
   const Listener listener_;
-  // How long the clock goes unwatched, at most.
-  const absl::Duration longest_wait_;
-  // Of Start, and then of the thread alone, as what failed is.
+  // Of Start, and then of the thread alone, as is what follows.
   ClockWatch watch_;
+  // When FindEnded is to be called.
+  absl::Duration find_at_ = -absl::InfiniteDuration();
   int64_t failed_ = 0;
   std::string first_failed_;
   absl::Status why_failed_;
 
   Mutex mutex_;
-  // When the clock was last set ahead.
-  absl::Time jumped_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  // ClockWatch::offset().
+  absl::Duration offset_ ABSL_GUARDED_BY(mutex_);
   // When to look at which job or sweep, both ways. These are hints: what is so is read then.
-  std::map<std::string, absl::Time> times_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::pair<absl::Time, std::string>> due_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, absl::Duration> times_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<absl::Duration, std::string>> due_ ABSL_GUARDED_BY(mutex_);
   // The thread has a pause until then.
-  absl::Time not_before_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Duration not_before_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   // Until then the thread waits.
-  absl::Time next_look_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Duration next_look_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   // The thread is to think again how long it waits.
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

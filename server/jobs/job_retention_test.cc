@@ -71,42 +71,56 @@ class JobRetentionTest : public testing::Test {
     return std::exchange(deleted_, {});
   }
 
-  // Notes what is deleted, and when by `clock` where it is given; anything else is a failure of the test.
-  JobRetention::Listener NoteDeleted(const Clock* clock = nullptr) {
+  // Notes what is deleted, and when; anything else is a failure of the test.
+  JobRetention::Listener NoteDeleted() {
     JobRetention::Listener listener;
-    listener.deleted = [this, clock](const std::string& name) {
+    listener.deleted = [this](const std::string& name) {
       MutexLock lock(&mutex_);
       deleted_.push_back(name);
-      if (clock != nullptr) deleted_at_.push_back(clock->Now());
+      deleted_at_.push_back(jobs_.clock().Now());
     };
     listener.failed = [](int64_t, const std::string& first, const absl::Status& why) {
       ADD_FAILURE() << first << ": " << why;
     };
-    listener.began_anew = [](const std::string& why) { ADD_FAILURE() << why; };
+    listener.clock_news = [](const std::string& what) { ADD_FAILURE() << what; };
     return listener;
   }
-  // As that, and counts how often the time begins anew.
-  JobRetention::Listener NoteBegun(const Clock* clock) {
-    JobRetention::Listener listener = NoteDeleted(clock);
-    listener.began_anew = [this](const std::string&) {
+  // As that, and counts what is told of the clock.
+  JobRetention::Listener NoteNews() {
+    JobRetention::Listener listener = NoteDeleted();
+    listener.clock_news = [this](const std::string&) {
       MutexLock lock(&mutex_);
-      ++begun_;
+      ++news_;
     };
     return listener;
   }
-  void AwaitBegun(int count) {
+  void AwaitNews(int count) {
     MutexLock lock(&mutex_);
-    const auto enough = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return begun_ >= count; };
+    const auto enough = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return news_ >= count; };
     EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&enough), absl::Minutes(1)));
   }
-  absl::Time FirstDeletedAt() {
+  // Sets the clock, and waits until that was seen, as the `count`th change.
+  void Set(SettableClock* clock, absl::Duration ahead, JobRetention* retention, int count) {
+    clock->Set(ahead);
+    retention->Wake();
+    AwaitNews(count);
+  }
+  // Lets time pass until then, when `retention` deletes the job, the first that is deleted.
+  void ExpectDeletedAt(absl::Time at, const std::string& id, JobRetention* retention) {
+    jobs_.clock().Advance(at - absl::Seconds(1) - jobs_.clock().Now());
+    retention->Wake();
+    EXPECT_TRUE(Exists(id));
+    jobs_.clock().Advance(absl::Seconds(1));
+    retention->Wake();
+    EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(id)));
+    retention->Stop();
     MutexLock lock(&mutex_);
-    return deleted_at_.empty() ? absl::InfiniteFuture() : deleted_at_.front();
+    EXPECT_THAT(deleted_at_, ElementsAre(at));
   }
 
   Mutex mutex_;
   std::vector<absl::Time> deleted_at_ ABSL_GUARDED_BY(mutex_);
-  int begun_ ABSL_GUARDED_BY(mutex_) = 0;
+  int news_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> deleted_ ABSL_GUARDED_BY(mutex_);
   JobMachineFixture jobs_;
   JobRetention retention_{&jobs_.machine(), {.keep = kKeep}, &jobs_.clock(), NoteDeleted()};
@@ -149,88 +163,95 @@ TEST_F(JobRetentionTest, AfterARestorationTheTimeBeginsAnew) {
   const std::string job = Ended("job");
   jobs_.clock().Advance(2 * kKeep);
   const absl::Time restored = jobs_.clock().Now();
-  JobRetention later(&jobs_.machine(), {.keep = kKeep, .restored = restored}, &jobs_.clock(),
-                     NoteDeleted(&jobs_.clock()));
+  JobRetention later(&jobs_.machine(), {.keep = kKeep, .restored = restored}, &jobs_.clock(), NoteDeleted());
   later.Start();
-  jobs_.clock().Advance(kKeep - absl::Seconds(1));
-  later.Wake();
-  EXPECT_TRUE(Exists(job));
-  jobs_.clock().Advance(absl::Seconds(1));
-  later.Wake();
-  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
-  later.Stop();
-  EXPECT_EQ(FirstDeletedAt(), restored + kKeep);
+  ExpectDeletedAt(restored + kKeep, job, &later);
 }
 
-// By a clock that is right again nothing may be gone before its time.
-TEST_F(JobRetentionTest, AClockThatIsSetAheadDeletesNothingBeforeItsTime) {
+TEST_F(JobRetentionTest, WhereTheClockIsSetJobsAreDeletedAtTheirTime) {
   const std::string job = Ended("job");
+  const absl::Time ended = jobs_.clock().Now();
   SettableClock clock(&jobs_.clock());
-  JobRetention later(&jobs_.machine(), {.keep = kKeep}, &clock, NoteBegun(&clock));
+  JobRetention later(&jobs_.machine(), {.keep = kKeep}, &clock, NoteNews());
   later.Start();
-  jobs_.clock().Advance(absl::Hours(1));
-  clock.Set(absl::Hours(24 * 3650));
-  const absl::Time jumped = clock.Now();
-  later.Wake();
-  AwaitBegun(1);
-  jobs_.clock().Advance(kKeep - absl::Seconds(1));
-  later.Wake();
-  EXPECT_TRUE(Exists(job));
-  jobs_.clock().Advance(absl::Seconds(1));
-  later.Wake();
-  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
-  later.Stop();
-  EXPECT_EQ(FirstDeletedAt(), jumped + kKeep);
+  jobs_.clock().Advance(absl::Hours(2));
+  Set(&clock, absl::Hours(24 * 3650), &later, 1);
+  jobs_.clock().Advance(absl::Hours(2));
+  Set(&clock, -absl::Hours(24 * 3650), &later, 2);
+  jobs_.clock().Advance(absl::Hours(2));
+  Set(&clock, absl::ZeroDuration(), &later, 3);
+  ExpectDeletedAt(ended + kKeep, job, &later);
 }
 
-TEST_F(JobRetentionTest, AfterAClockWasSetBackJobsAreDeletedAgain) {
+TEST_F(JobRetentionTest, TimeOfARebootDoesNotCountAndThatOfARestartDoes) {
   const std::string job = Ended("job");
-  SettableClock clock(&jobs_.clock());
-  JobRetention later(&jobs_.machine(), {.keep = kKeep}, &clock, NoteBegun(&clock));
-  later.Start();
-  clock.Set(absl::Hours(24 * 3650));
-  later.Wake();
-  AwaitBegun(1);
-  clock.Set(absl::ZeroDuration());
-  const absl::Time back = clock.Now();
-  later.Wake();
-  AwaitBegun(2);
-  jobs_.clock().Advance(kKeep);
-  later.Wake();
-  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
-  later.Stop();
-  EXPECT_EQ(FirstDeletedAt(), back + kKeep);
-}
-
-TEST_F(JobRetentionTest, AClockThatWasSetAheadWhileNobodyWatchedDeletesNothingBeforeItsTime) {
-  const std::string job = Ended("job");
+  const absl::Time ended = jobs_.clock().Now();
   const TemporaryFolder folder;
-  const JobRetention::Options options = {.keep = kKeep, .clock_file = folder.path() + "/clock"};
+  JobRetention::Options options = {.keep = kKeep, .clock_file = folder.path() + "/clock", .boot_id = "first"};
   SettableClock clock(&jobs_.clock());
   {
     JobRetention first(&jobs_.machine(), options, &clock, NoteDeleted());
     first.Start();
-    first.Stop();
   }
   clock.Set(absl::Hours(24 * 3650));
-  const absl::Time jumped = clock.Now();
+  jobs_.clock().Advance(absl::Hours(5));
   {
-    JobRetention second(&jobs_.machine(), options, &clock, NoteBegun(&clock));
+    JobRetention second(&jobs_.machine(), options, &clock, NoteNews());
     second.Start();
-    AwaitBegun(1);
-    jobs_.clock().Advance(kKeep / 2);
-    second.Stop();
+    AwaitNews(1);
   }
-  EXPECT_TRUE(Exists(job));
-  // Whose daemon was not away for long.
-  JobRetention third(&jobs_.machine(), {.keep = kKeep, .clock_file = folder.path() + "/clock"}, &clock,
-                     NoteDeleted(&clock));
+  jobs_.clock().Advance(absl::Hours(7));
+  options.boot_id = "second";
+  JobRetention third(&jobs_.machine(), options, &clock, NoteNews());
   third.Start();
-  jobs_.clock().Advance(kKeep / 2);
-  third.Wake();
-  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
-  third.Stop();
-  EXPECT_EQ(FirstDeletedAt(), jumped + kKeep);
+  AwaitNews(2);
+  ExpectDeletedAt(ended + kKeep + absl::Hours(7), job, &third);
+}
+
+TEST_F(JobRetentionTest, AMachineThatIsOffEachWeekendDeletesAllJobs) {
+  constexpr absl::Duration kDay = absl::Hours(24);
+  const TemporaryFolder folder;
+  std::string last;
+  for (int week = 0; week < 20; ++week) {
+    const std::string job = Ended(absl::StrCat("job-", week));
+    JobRetention monday(
+        &jobs_.machine(),
+        {.keep = 10 * kDay, .clock_file = folder.path() + "/clock", .boot_id = absl::StrCat("boot-", week)},
+        &jobs_.clock(), NoteNews());
+    monday.Start();
+    jobs_.clock().Advance(5 * kDay);
+    monday.Wake();
+    // After ten days, and one weekend.
+    if (!last.empty()) {
+      EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(last)));
+    }
+    monday.Stop();
+    EXPECT_TRUE(Exists(job));
+    last = job;
+    jobs_.clock().Advance(2 * kDay);
+  }
+}
+
+// It hears of those that end later.
+TEST_F(JobRetentionTest, AsksOnceForTheJobsThatHaveEnded) {
+  const std::string first = Ended("first");
+  SettableClock clock(&jobs_.clock());
+  JobRetention deaf(&jobs_.machine(), {.keep = kKeep}, &clock, NoteNews());
+  deaf.Start();
+  jobs_.clock().Advance(kKeep);
+  deaf.Wake();
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(first)));
+  const std::string unheard = Ended("unheard");
+  jobs_.clock().Advance(absl::Hours(1));
+  Set(&clock, absl::Hours(24), &deaf, 1);
+  Set(&clock, absl::ZeroDuration(), &deaf, 2);
+  const absl::StatusOr<v1::Job> heard = jobs_.machine().Get(Ended("heard"));
+  ASSERT_TRUE(heard.ok()) << heard.status();
+  deaf.OnTerminal(*heard);
+  jobs_.clock().Advance(kKeep);
+  deaf.Wake();
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(heard->name()));
+  EXPECT_TRUE(Exists(unheard));
 }
 
 // As on a full disk, where every one of them fails.
