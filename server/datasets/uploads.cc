@@ -1,5 +1,6 @@
 #include "server/datasets/uploads.h"
 
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -33,6 +34,8 @@ constexpr int64_t kBytesBetweenSyncs = int64_t{64} << 20;
 constexpr absl::Duration kSweepInterval = absl::Minutes(10);
 // What the name of a folder ends in that is being removed.
 constexpr char kRemoved[] = ".removed";
+// What the names of uploads begin with.
+constexpr char kNames[] = "uploads/";
 
 std::string NewId() {
   absl::BitGen random;
@@ -56,6 +59,47 @@ absl::Status NoSuchUpload(const std::string& id) {
 
 absl::Status NoSpace(absl::string_view message, absl::string_view reason) {
   return WithReason(absl::ResourceExhaustedError(message), reason);
+}
+
+absl::Status CheckDeclaration(const v1::Upload& wanted) {
+  FieldViolations violations;
+  if (wanted.manifest_sha256().size() != kDigestBytes) {
+    violations.Add("upload.manifest_sha256",
+                   absl::StrCat("has ", wanted.manifest_sha256().size(), " bytes, not ", kDigestBytes));
+  }
+  if (wanted.files() < 1 || wanted.files() > kMostFiles) {
+    violations.Add("upload.files",
+                   absl::StrCat("is ", wanted.files(), "; it must be from 1 to ", kMostFiles));
+  }
+  if (wanted.bytes() < 0) violations.Add("upload.bytes", absl::StrCat("is ", wanted.bytes()));
+  return violations.ToStatus();
+}
+
+// What is kept of a declaration.
+v1::Upload Declare(const std::string& id, const v1::Upload& wanted, absl::Time now) {
+  v1::Upload declared;
+  declared.set_name(absl::StrCat(kNames, id));
+  declared.set_manifest_sha256(wanted.manifest_sha256());
+  declared.set_files(wanted.files());
+  declared.set_bytes(wanted.bytes());
+  declared.set_user(wanted.user());
+  *declared.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(now));
+  return declared;
+}
+
+std::string IdOf(const v1::Upload& declared) {
+  return std::string(absl::StripPrefix(declared.name(), kNames));
+}
+
+bool IsOfTheSameFiles(const v1::Upload& a, const v1::Upload& b) {
+  return a.manifest_sha256() == b.manifest_sha256() && a.files() == b.files() && a.bytes() == b.bytes() &&
+         a.user() == b.user();
+}
+
+absl::Status RemoveByTheSystem(const std::string& folder) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  return error ? absl::Status(absl::ErrnoToStatusCode(error.value()), error.message()) : absl::OkStatus();
 }
 
 // When something was last written in an upload's folder; infinite past where there is nothing in it.
@@ -98,9 +142,9 @@ absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(Options options, Env* env
   }
   for (const std::string& id : ids) {
     if (IsId(id) && !owned.contains(id)) uploads->Restore(id);
-    // Its removal was cut off.
+    // Its removal was cut off, or failed.
     if (absl::EndsWith(id, kRemoved) && IsId(std::string(absl::StripSuffix(id, kRemoved)))) {
-      fs::remove_all(uploads->FolderOf(id), error);
+      uploads->RemoveAll(uploads->FolderOf(id));
     }
   }
   {
@@ -151,6 +195,7 @@ void Uploads::Restore(const std::string& id) {
     entry->declared = (*files)->Progress();
     entry->bytes_received = entry->declared.bytes_received();
     entry->files = *std::move(files);
+    entry->state = State::kOpen;
     entry->active = absl::ToUnixMicros(LastActive(FolderOf(id)));
     entry->stays = IsFromBeforeRestoration(
         absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(entry->declared.create_time())));
@@ -237,71 +282,56 @@ int64_t Uploads::BytesOfLocked(const std::string& user) const {
 }
 
 absl::StatusOr<v1::Upload> Uploads::Create(const v1::Upload& wanted, const Allow& allow) {
-  FieldViolations violations;
-  if (wanted.manifest_sha256().size() != kDigestBytes) {
-    violations.Add("upload.manifest_sha256",
-                   absl::StrCat("has ", wanted.manifest_sha256().size(), " bytes, not ", kDigestBytes));
+  TANDEM_RETURN_IF_ERROR(CheckDeclaration(wanted));
+  while (true) {
+    RemoveExpired();
+    TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, FindOrMake(wanted, allow));
+    entry->active = NowMicros();
+    MutexLock lock(&entry->mutex);
+    // It was removed since, a set is made of it, or whoever made it could not.
+    if (entry->state != State::kOpen) continue;
+    absl::StatusOr<v1::Upload> upload = Progress(IdOf(entry->declared), *entry);
+    // Else what came for it was not what it was declared to be.
+    if (entry->state == State::kOpen) return upload;
   }
-  if (wanted.files() < 1 || wanted.files() > kMostFiles) {
-    violations.Add("upload.files",
-                   absl::StrCat("is ", wanted.files(), "; it must be from 1 to ", kMostFiles));
-  }
-  if (wanted.bytes() < 0) violations.Add("upload.bytes", absl::StrCat("is ", wanted.bytes()));
-  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
-  RemoveExpired();
+}
 
-  std::string id;
-  std::shared_ptr<Entry> entry;
+absl::StatusOr<std::shared_ptr<Uploads::Entry>> Uploads::FindOrMake(const v1::Upload& wanted,
+                                                                    const Allow& allow) {
   const auto made = std::make_shared<Entry>();
-  absl::Status failed;
+  const std::string id = NewId();
+  made->declared = Declare(id, wanted, clock_->Now());
+  made->active = NowMicros();
+  absl::Status status;
   {
     // Whoever finds it waits until its folder is there; whoever does not want it waits for no folder.
     MutexLock making(&made->mutex);
-    {
-      MutexLock lock(&mutex_);
-      for (const auto& [known, other] : uploads_) {
-        const v1::Upload& declared = other->declared;
-        if (declared.manifest_sha256() == wanted.manifest_sha256() && declared.files() == wanted.files() &&
-            declared.bytes() == wanted.bytes() && declared.user() == wanted.user()) {
-          id = known;
-          entry = other;
-        }
-      }
-      if (entry == nullptr) {
-        TANDEM_RETURN_IF_ERROR(CheckSpace(wanted.bytes(), wanted.files()));
-        if (allow != nullptr) TANDEM_RETURN_IF_ERROR(allow(BytesOfLocked(wanted.user())));
-        id = NewId();
-        v1::Upload& declared = made->declared;
-        declared.set_name(absl::StrCat("uploads/", id));
-        declared.set_manifest_sha256(wanted.manifest_sha256());
-        declared.set_files(wanted.files());
-        declared.set_bytes(wanted.bytes());
-        declared.set_user(wanted.user());
-        *declared.mutable_create_time() =
-            TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
-        made->active = NowMicros();
-        uploads_.emplace(id, made);
-      }
-    }
-    if (entry == nullptr) {
-      absl::StatusOr<std::unique_ptr<UploadFolder>> files =
-          UploadFolder::Create(env_, FolderOf(id), made->declared);
-      if (files.ok()) {
-        made->files = *std::move(files);
-      } else {
-        made->state = State::kGone;
-        failed = files.status();
-      }
-    }
+    TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, FindOrAdd(made, allow));
+    if (entry != made) return entry;
+    absl::StatusOr<std::unique_ptr<UploadFolder>> files =
+        UploadFolder::Create(env_, FolderOf(id), made->declared);
+    status = files.status();
+    if (status.ok()) made->files = *std::move(files);
+    made->state = status.ok() ? State::kOpen : State::kGone;
   }
-  if (!failed.ok()) {
-    Forget(id);
-    return failed;
+  if (status.ok()) return made;
+  Forget(id);
+  return status;
+}
+
+absl::StatusOr<std::shared_ptr<Uploads::Entry>> Uploads::FindOrAdd(const std::shared_ptr<Entry>& made,
+                                                                   const Allow& allow) {
+  const v1::Upload& wanted = made->declared;
+  MutexLock lock(&mutex_);
+  for (const auto& [id, entry] : uploads_) {
+    const State state = entry->state;
+    const bool goes_on = state == State::kOpen || state == State::kMaking;
+    if (goes_on && IsOfTheSameFiles(entry->declared, wanted)) return entry;
   }
-  if (entry == nullptr) entry = made;
-  entry->active = NowMicros();
-  MutexLock lock(&entry->mutex);
-  return Progress(id, *entry);
+  TANDEM_RETURN_IF_ERROR(CheckSpace(wanted.bytes(), wanted.files()));
+  if (allow != nullptr) TANDEM_RETURN_IF_ERROR(allow(BytesOfLocked(wanted.user())));
+  uploads_.emplace(IdOf(wanted), made);
+  return made;
 }
 
 absl::StatusOr<std::shared_ptr<Uploads::Entry>> Uploads::Find(const std::string& id) {
@@ -348,6 +378,7 @@ std::vector<v1::Upload> Uploads::List() {
   }
   std::vector<v1::Upload> uploads;
   for (const auto& [id, entry] : entries) {
+    if (entry->state == State::kMaking) continue;
     MutexLock lock(&entry->mutex);
     absl::StatusOr<v1::Upload> upload = Progress(id, *entry);
     if (upload.ok()) uploads.push_back(*std::move(upload));
@@ -494,8 +525,10 @@ void Uploads::RemoveExpired() {
   {
     MutexLock lock(&mutex_);
     for (const auto& [id, entry] : uploads_) {
-      const bool is_old = !entry->stays && entry->active <= oldest;
-      if (is_old || entry->state == State::kGone) stale.emplace(id, entry);
+      const State state = entry->state;
+      // Nobody waits here for one that is being made, even where the clock jumps.
+      const bool is_old = state != State::kMaking && !entry->stays && entry->active <= oldest;
+      if (is_old || state == State::kGone) stale.emplace(id, entry);
     }
   }
   for (const auto& [id, entry] : stale) {
@@ -513,17 +546,24 @@ void Uploads::RemoveExpired() {
 void Uploads::RemoveFolder(const std::string& id) {
   const std::string folder = FolderOf(id);
   const std::string removed = folder + kRemoved;
-  std::error_code ignored;
   // By its name nobody takes what is left of it for an upload, or for one that cannot be read, however far
   // the removal comes: the next daemon goes on with it.
   if (env_->RenameFile(folder, removed).ok()) {
     env_->SyncDirectory(options_.folder).IgnoreError();
-    fs::remove_all(removed, ignored);
+    RemoveAll(removed);
     return;
   }
   // Without this file it is no upload any more, either.
   env_->RemoveFile(folder + "/upload").IgnoreError();
-  fs::remove_all(folder, ignored);
+  RemoveAll(folder);
+}
+
+void Uploads::RemoveAll(const std::string& folder) const {
+  const absl::Status status =
+      options_.remove_folder != nullptr ? options_.remove_folder(folder) : RemoveByTheSystem(folder);
+  if (status.ok()) return;
+  spdlog::error("cannot remove {}, what is left of an upload: {}; the daemon tries again when it next starts",
+                folder, std::string(status.message()));
 }
 
 }  // namespace tandem

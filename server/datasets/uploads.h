@@ -43,6 +43,8 @@ class Uploads {
     absl::Time restored = absl::InfinitePast();
     // Free bytes of the disk that holds a folder; null: the system's answer.
     std::function<absl::StatusOr<int64_t>(const std::string& folder)> free_bytes;
+    // Removes a folder with all that is in it; null: the system does.
+    std::function<absl::Status(const std::string& folder)> remove_folder;
   };
 
   // What a data set was made of.
@@ -59,9 +61,10 @@ class Uploads {
   // A call that brings files. Thread-compatible. Destroying it ends it without making durable what came.
   class Call;
 
-  // Reads what is there, and goes on with removals that were cut off. `owned`: the uploads that data sets
-  // were made of, by id; of others, what cannot be read is removed, as is what has expired; but nothing from
-  // before a restoration.
+  // Reads what is there, and goes on with removals that were cut off or failed. `owned`: the uploads that
+  // data sets were made of, by id; of others, what cannot be read is removed, as is what has expired; but
+  // nothing from before a restoration. Removals that fail, now or later, are told to the log, with the folder
+  // and why.
   static absl::StatusOr<std::unique_ptr<Uploads>> Open(Options options, Env* env, const Clock* clock,
                                                        std::map<std::string, Owned> owned);
   ~Uploads();
@@ -71,6 +74,7 @@ class Uploads {
   // These do what DatasetService's methods of their names do, for the user that `wanted` names and without a
   // look at who may; `id` is the upload's without "uploads/". `allow` is asked where a new upload is to be
   // made, and its error is the call's; of several at once each counts those before it. Null: all are allowed.
+  // List has none that is still being made, and waits for none.
   absl::StatusOr<v1::Upload> Create(const v1::Upload& wanted, const Allow& allow = nullptr);
   absl::StatusOr<v1::Upload> Get(const std::string& id);
   std::vector<v1::Upload> List();
@@ -108,12 +112,12 @@ class Uploads {
   const std::string& folder() const { return options_.folder; }
 
  private:
-  enum class State { kOpen, kClaimed, kGone };
+  enum class State { kMaking, kOpen, kClaimed, kGone };
   // An upload that no set was made of. Its lock may be held for long, as while its folder is made or the
   // begin of a large file is read: never taken under the map's.
   struct Entry {
     Mutex mutex;
-    // Null where it could not be made, and so is kGone.
+    // Null where it is kMaking, or could not be made, and so is kGone.
     std::unique_ptr<UploadFolder> files ABSL_GUARDED_BY(mutex);
     // When something last came, in microseconds since the epoch.
     std::atomic<int64_t> active = 0;
@@ -121,9 +125,9 @@ class Uploads {
     std::atomic<int64_t> bytes_received = 0;
     // The number of the newest call; older ones are over.
     int64_t call ABSL_GUARDED_BY(mutex) = 0;
-    // Whether it goes on; a set is made of it; or it is to be removed, and perhaps is. Changed under the
-    // lock.
-    std::atomic<State> state = State::kOpen;
+    // Whether its folder is being made, all the while under the lock; it goes on; a set is made of it; or it
+    // is to be removed, and perhaps is. Changed under the lock.
+    std::atomic<State> state = State::kMaking;
     // As it was declared; never changes.
     v1::Upload declared;
     // Whether it is from before the restoration; never changes.
@@ -133,6 +137,10 @@ class Uploads {
   Uploads(Options options, Env* env, const Clock* clock);
 
   void Restore(const std::string& id);
+  // The upload of the same files and user that there is, which may end at any moment, or a new one.
+  absl::StatusOr<std::shared_ptr<Entry>> FindOrMake(const v1::Upload& wanted, const Allow& allow);
+  // Likewise, where the new one would be `made`, which gets its place if it may.
+  absl::StatusOr<std::shared_ptr<Entry>> FindOrAdd(const std::shared_ptr<Entry>& made, const Allow& allow);
   absl::StatusOr<std::shared_ptr<Entry>> Find(const std::string& id);
   absl::Status CheckSpace(int64_t bytes, int64_t files) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t BytesOfLocked(const std::string& user) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -145,6 +153,8 @@ class Uploads {
   int64_t NowMicros() const { return absl::ToUnixMicros(clock_->Now()); }
   bool IsFromBeforeRestoration(absl::Time time) const { return time <= options_.restored; }
   void RemoveFolder(const std::string& id);
+  // Tells of a failure; the next daemon tries again.
+  void RemoveAll(const std::string& folder) const;
   void Forget(const std::string& id);
   std::string FolderOf(const std::string& id) const { return options_.folder + "/" + id; }
   void Sweep();

@@ -1,12 +1,23 @@
 #include "server/datasets/uploads.h"
 
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/mutex.h"
+#include "engine/base/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/datasets/full_disk_env.h"
@@ -16,24 +27,69 @@
 namespace tandem {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 constexpr absl::Duration kExpiry = absl::Hours(24);
 
-// Notes what things are renamed to.
+// Notes what things are renamed to, or does not rename them.
 class RenamingEnv : public FullDiskEnv {
  public:
   absl::Status RenameFile(const std::string& from, const std::string& to) override {
+    if (fails) return absl::PermissionDeniedError("no renaming");
     renamed.push_back(to);
     return FullDiskEnv::RenameFile(from, to);
   }
+  bool fails = false;
   std::vector<std::string> renamed;
 };
 
-// A disk on which the next file takes as long as somebody wants.
+// Does something where it is asked for the time.
+class ClockWithAMoment : public FakeClock {
+ public:
+  using FakeClock::FakeClock;
+  absl::Time Now() const override {
+    if (--calls_ == 0) what_();
+    return FakeClock::Now();
+  }
+  // At the call of that number from now on, the first being 1; not while others ask.
+  void DoAt(int call, std::function<void()> what) {
+    what_ = std::move(what);
+    calls_ = call;
+  }
+  void DoNothing() { calls_ = 0; }
+
+ private:
+  mutable std::atomic<int> calls_ = 0;
+  std::function<void()> what_;
+};
+
+// What is logged while it lives.
+class CapturedLog {
+ public:
+  CapturedLog() : before_(spdlog::default_logger()) {
+    const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
+    sink->set_pattern("%v");
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("captured", sink));
+  }
+  ~CapturedLog() { spdlog::set_default_logger(before_); }
+  // Since this was last asked.
+  std::string Take() {
+    std::string text = text_.str();
+    text_.str("");
+    return text;
+  }
+
+ private:
+  const std::shared_ptr<spdlog::logger> before_;
+  std::ostringstream text_;
+};
+
+// A disk on which the next file takes as long as somebody wants, and may fail then.
 class HeldEnv : public FullDiskEnv {
  public:
   absl::StatusOr<std::unique_ptr<WritableFile>> CreateFile(const std::string& path) override {
@@ -42,6 +98,7 @@ class HeldEnv : public FullDiskEnv {
       if (std::exchange(hold_, false)) {
         held_ = true;
         mutex_.Await(absl::Condition(&released_));
+        TANDEM_RETURN_IF_ERROR(outcome_);
       }
     }
     return FullDiskEnv::CreateFile(path);
@@ -49,13 +106,15 @@ class HeldEnv : public FullDiskEnv {
   void Hold() {
     MutexLock lock(&mutex_);
     hold_ = true;
+    held_ = released_ = false;
   }
   void AwaitHeld() {
     MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(&held_));
   }
-  void Release() {
+  void Release(absl::Status outcome = absl::OkStatus()) {
     MutexLock lock(&mutex_);
+    outcome_ = std::move(outcome);
     released_ = true;
   }
 
@@ -64,6 +123,7 @@ class HeldEnv : public FullDiskEnv {
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status outcome_ ABSL_GUARDED_BY(mutex_);
 };
 
 class UploadsTest : public ::testing::Test {
@@ -82,6 +142,7 @@ class UploadsTest : public ::testing::Test {
     options.expiry = kExpiry;
     options.restored = restored;
     options.free_bytes = [this](const std::string&) { return free_; };
+    options.remove_folder = remove_folder_;
     auto opened = Uploads::Open(std::move(options), env, &clock_, std::move(owned));
     ASSERT_TRUE(opened.ok()) << opened.status();
     uploads_ = *std::move(opened);
@@ -117,8 +178,10 @@ class UploadsTest : public ::testing::Test {
   }
 
   const TemporaryFolder folder_;
-  FakeClock clock_{absl::Now()};
+  ClockWithAMoment clock_{absl::Now()};
   int64_t free_ = int64_t{1} << 40;
+  // Of what is opened next.
+  std::function<absl::Status(const std::string&)> remove_folder_;
   const SampleUpload sample_{{{"a.csv", "1,2,3"}, {"b/c.csv", "4,5,6,7,8"}}};
   std::unique_ptr<Uploads> uploads_;
 };
@@ -280,6 +343,52 @@ TEST_F(UploadsTest, ARemovalThatIsCutOffGoesOn) {
   EXPECT_THAT(uploads_->FromBeforeRestoration(), IsEmpty());
 }
 
+// It takes of the disk what nobody sees.
+TEST_F(UploadsTest, ARemovalThatFailsIsToldOnceByEachDaemon) {
+  CapturedLog log;
+  remove_folder_ = [](const std::string&) { return absl::PermissionDeniedError("it is read-only"); };
+  Open({});
+  const v1::Upload upload = Made(sample_);
+  const std::string left = uploads_->folder() + "/" + Id(upload) + ".removed";
+  const auto tells =
+      AllOf(StartsWith("cannot remove " + left + ", what is left"), HasSubstr(": it is read-only;"));
+  EXPECT_TRUE(uploads_->Delete(Id(upload)).ok());
+  EXPECT_THAT(log.Take(), tells);
+  uploads_->RemoveExpired();
+  EXPECT_EQ(log.Take(), "");
+  Open({});
+  EXPECT_THAT(log.Take(), tells);
+  EXPECT_TRUE(std::filesystem::exists(left));
+  remove_folder_ = nullptr;
+  Open({});
+  EXPECT_EQ(log.Take(), "");
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
+TEST_F(UploadsTest, WhatCannotBeRenamedIsRemovedAsItIs) {
+  CapturedLog log;
+  RenamingEnv env;
+  Open({}, absl::InfinitePast(), &env);
+  const v1::Upload upload = Made(sample_);
+  const v1::Upload other = Made(SampleUpload::OneFile("a", "1"));
+  env.fails = true;
+  EXPECT_TRUE(uploads_->Delete(Id(upload)).ok());
+  EXPECT_FALSE(Exists(upload));
+  EXPECT_EQ(log.Take(), "");
+  // Or, if that fails too, by the next daemon; no upload is made of what is left.
+  remove_folder_ = [](const std::string&) { return absl::PermissionDeniedError("it is read-only"); };
+  env.fails = false;
+  Open({}, absl::InfinitePast(), &env);
+  env.fails = true;
+  EXPECT_TRUE(uploads_->Delete(Id(other)).ok());
+  EXPECT_THAT(log.Take(), HasSubstr("cannot remove " + uploads_->folder() + "/" + Id(other) + ","));
+  EXPECT_TRUE(Exists(other));
+  remove_folder_ = nullptr;
+  Open({});
+  EXPECT_FALSE(Exists(other));
+  EXPECT_THAT(uploads_->List(), IsEmpty());
+}
+
 TEST_F(UploadsTest, BytesCountOnceOnTheirWayToASet) {
   v1::Upload wanted = sample_.Declaration();
   wanted.set_user("ann");
@@ -320,6 +429,9 @@ TEST_F(UploadsTest, OneThatIsMadeSlowlyHoldsUpNobodyAndCounts) {
   absl::StatusOr<v1::Upload> slow;
   std::thread ann([&] { slow = uploads_->Create(wanted); });
   env.AwaitHeld();
+  EXPECT_THAT(uploads_->List(), IsEmpty());
+  // Nor does a look for expired ones wait for it.
+  clock_.Advance(kExpiry * 2);
   // Another upload of the user's counts it.
   v1::Upload next = SampleUpload::OneFile("a", "12").Declaration();
   next.set_user("ann");
@@ -334,6 +446,7 @@ TEST_F(UploadsTest, OneThatIsMadeSlowlyHoldsUpNobodyAndCounts) {
                 .status(),
             refused);
   EXPECT_EQ(used, 14);
+  EXPECT_EQ(uploads_->BytesOf("ann"), 14);
   next.set_user("bob");
   EXPECT_TRUE(uploads_
                   ->Create(next,
@@ -343,11 +456,64 @@ TEST_F(UploadsTest, OneThatIsMadeSlowlyHoldsUpNobodyAndCounts) {
                            })
                   .ok());
   EXPECT_EQ(uploads_->BytesOf("bob"), 2);
+  EXPECT_EQ(uploads_->List().size(), 1);
   env.Release();
   ann.join();
   ASSERT_TRUE(slow.ok()) << slow.status();
+  EXPECT_EQ(uploads_->List().size(), 2);
   // Who goes on with it adds nothing.
   EXPECT_EQ(uploads_->Create(wanted, [&](int64_t) { return refused; })->name(), slow->name());
+}
+
+// Of the same files, at any moment of the call.
+TEST_F(UploadsTest, OneThatVanishesWhileItIsLookedAtIsMadeAnew) {
+  using Vanish = std::function<void(const std::string& id)>;
+  const Vanish is_deleted = [&](const std::string& id) { EXPECT_TRUE(uploads_->Delete(id).ok()); };
+  const Vanish becomes_a_set = [&](const std::string& id) { EXPECT_TRUE(uploads_->Claim(id).ok()); };
+  for (const Vanish& vanish : {is_deleted, becomes_a_set}) {
+    for (int moment = 1; moment <= 5; ++moment) {
+      const v1::Upload found = Made(sample_);
+      ASSERT_TRUE(Send(sample_, found).ok());
+      bool has_vanished = false;
+      clock_.DoAt(moment, [&] {
+        has_vanished = true;
+        vanish(Id(found));
+      });
+      const absl::StatusOr<v1::Upload> again = uploads_->Create(sample_.Declaration());
+      clock_.DoNothing();
+      ASSERT_TRUE(again.ok()) << again.status() << " at " << moment;
+      EXPECT_EQ(again->name() != found.name(), has_vanished) << moment;
+      EXPECT_TRUE(Exists(*again));
+      uploads_->Remove(Id(found));
+      if (has_vanished) {
+        EXPECT_TRUE(uploads_->Delete(Id(*again)).ok());
+      }
+      Open({});
+    }
+  }
+}
+
+TEST_F(UploadsTest, WhoFindsOneThatCannotBeMadeMakesAnother) {
+  HeldEnv env;
+  Open({}, absl::InfinitePast(), &env);
+  // Only the lock knows when somebody waits for it.
+  for (int round = 0; round < 20; ++round) {
+    env.Hold();
+    absl::StatusOr<v1::Upload> first, second;
+    std::thread ann([&] { first = uploads_->Create(sample_.Declaration()); });
+    env.AwaitHeld();
+    absl::Notification begun;
+    clock_.DoAt(1, [&] { begun.Notify(); });
+    std::thread bob([&] { second = uploads_->Create(sample_.Declaration()); });
+    begun.WaitForNotification();
+    env.Release(absl::ResourceExhaustedError("no space left on device"));
+    ann.join();
+    bob.join();
+    EXPECT_EQ(first.status().code(), absl::StatusCode::kResourceExhausted) << first.status();
+    ASSERT_TRUE(second.ok()) << second.status() << " in round " << round;
+    EXPECT_TRUE(Exists(*second));
+    ASSERT_TRUE(uploads_->Delete(Id(*second)).ok());
+  }
 }
 
 TEST_F(UploadsTest, OneThatCannotBeMadeLeavesNothing) {
@@ -411,10 +577,12 @@ TEST_F(UploadsTest, OtherFilesThanDeclaredAreRemoved) {
 TEST_F(UploadsTest, WhatIsNoUploadIsLeftAlone) {
   const std::string folder = folder_.path() + "/uploads/";
   std::filesystem::create_directories(folder + "somebody's");
+  std::filesystem::create_directories(folder + "somebody's.removed");
   // Cut off in the making.
   std::filesystem::create_directories(folder + "0123456789abcdef/files");
   Open({});
   EXPECT_TRUE(std::filesystem::exists(folder + "somebody's"));
+  EXPECT_TRUE(std::filesystem::exists(folder + "somebody's.removed"));
   EXPECT_FALSE(std::filesystem::exists(folder + "0123456789abcdef"));
 }
 
