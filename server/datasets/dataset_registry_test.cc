@@ -5,6 +5,7 @@
 #include <fstream>
 #include <thread>
 
+#include "absl/synchronization/notification.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "gmock/gmock.h"
@@ -289,12 +290,27 @@ TEST_F(DatasetRegistryTest, BytesCountWhileAnUploadBecomesASet) {
     request.set_upload(Upload(flowers_));
     std::atomic<bool> done = false;
     std::atomic<int> wrong = 0;
+    // Between: the set's row waits until somebody has looked.
+    absl::Notification looked;
+    Awaited<absl::Status> written;
+    store_->Write(
+        [&](Transaction&) {
+          looked.WaitForNotificationWithTimeout(absl::Minutes(1));
+          return absl::OkStatus();
+        },
+        written.Done());
     std::thread watcher([&] {
-      while (!done) wrong += uploads_->BytesOf("ann") == bytes ? 0 : 1;
+      while (!done) {
+        const bool is_on_its_way = uploads_->List().empty();
+        wrong += uploads_->BytesOf("ann") == bytes ? 0 : 1;
+        if (is_on_its_way && !looked.HasBeenNotified()) looked.Notify();
+      }
     });
     const absl::StatusOr<v1::Dataset> made = Create(request);
     done = true;
     watcher.join();
+    EXPECT_TRUE(written.Get().ok());
+    EXPECT_TRUE(looked.HasBeenNotified());
     ASSERT_TRUE(made.ok()) << made.status();
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(uploads_->BytesOf("ann"), bytes);
