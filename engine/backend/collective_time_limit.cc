@@ -18,12 +18,15 @@ constexpr absl::Duration kUsual = absl::Minutes(30);
 
 absl::StatusOr<absl::Duration> CollectiveTimeLimit() {
   const char* const asked = std::getenv(kVariable);
-  if (asked == nullptr) return kUsual;
+  if (asked == nullptr || *asked == '\0') return kUsual;
   absl::Duration limit;
-  if (absl::ParseDuration(asked, &limit) && limit > absl::ZeroDuration()) return limit;
+  if (absl::ParseDuration(asked, &limit) && limit >= kLeastCollectiveTime && limit <= kMostCollectiveTime) {
+    return limit;
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "the environment's ", kVariable, " is '", absl::CHexEscape(absl::string_view(asked).substr(0, 100)),
-      "': it must be a duration above 0 with its unit, such as 90s or 30m"));
+      "': it must be a duration from ", absl::FormatDuration(kLeastCollectiveTime), " to ",
+      absl::FormatDuration(kMostCollectiveTime), " with its unit, such as 90s or 30m"));
 }
 
 }  // namespace tandem

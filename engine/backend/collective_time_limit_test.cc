@@ -26,16 +26,21 @@ TEST_F(CollectiveTimeLimitTest, IsWhatTheEnvironmentSays) {
   EXPECT_EQ(*CollectiveTimeLimit(), absl::Minutes(30));
   EXPECT_EQ(*With("90s"), absl::Seconds(90));
   EXPECT_EQ(*With("1h30m"), absl::Minutes(90));
+  EXPECT_EQ(*With("1s"), absl::Seconds(1));
+  EXPECT_EQ(*With("24h"), absl::Hours(24));
+  // As from a service file that names it and gives it no value.
+  EXPECT_EQ(*With(""), absl::Minutes(30));
 }
 
-// And never half an hour that nobody asked for.
-TEST_F(CollectiveTimeLimitTest, WhatIsNoDurationIsAnError) {
-  for (const char* text : {"", "90", "soon", "90 s", "0s", "-1s"}) {
+// And never half an hour that nobody asked for, nor a wait without an end.
+TEST_F(CollectiveTimeLimitTest, WhatIsNoDurationWithinTheBoundsIsAnError) {
+  for (const char* text :
+       {" ", "90", "soon", "90 s", "0s", "-1s", "999ms", "24h0.001s", "1e9h", "1000000000h", "inf", "-inf"}) {
     const absl::StatusOr<absl::Duration> limit = With(text);
     ASSERT_EQ(limit.status().code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(limit.status().message()),
                 AllOf(HasSubstr("TANDEM_COLLECTIVE_TIME_LIMIT is '" + std::string(text) + "'"),
-                      HasSubstr("such as 90s")));
+                      HasSubstr("a duration from 1s to 24h"), HasSubstr("such as 90s")));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/backend/collective_time_limit.h"
 #include "engine/base/version.h"
 #include "server/admission/closest_name.h"
 #include "server/daemon/yaml_config.h"
@@ -332,11 +333,11 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
                    absl::FormatDuration(kReconnectInterval), ", and must not be killed in between"))
       ->group("Devices");
   AddDuration(
-      "--collective-time-limit", absl::Seconds(1),
+      "--collective-time-limit", kLeastCollectiveTime,
       "How long the replicas of a job wait for one that lives and does not come where they meet, before its "
       "training ends and names it. They wait for each other in every step, and while each in its turn "
       "compiles and times the network: leave it longer than that takes",
-      &options->collective_time_limit, app)
+      &options->collective_time_limit, app, kMostCollectiveTime)
       ->group("Devices");
 
   app->add_option(

@@ -28,6 +28,8 @@
 namespace tandem {
 namespace {
 
+constexpr char kCollectiveTimeLimit[] = "TANDEM_COLLECTIVE_TIME_LIMIT";
+
 absl::Status MakeFolder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
@@ -60,6 +62,8 @@ std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& device
     const absl::string_view variable = *entry;
     const auto begins_variable = [&](absl::string_view start) { return absl::StartsWith(variable, start); };
     if (begins_variable(kVisibleGpus)) continue;
+    // Empty it is as if it were not there, and the launch's stands (CollectiveEnvironment).
+    if (variable == absl::StrCat(kCollectiveTimeLimit, "=")) continue;
     if (std::any_of(std::begin(kKept), std::end(kKept), begins_variable) ||
         std::any_of(std::begin(kKeptPrefixes), std::end(kKeptPrefixes), begins_variable)) {
       environment.emplace_back(variable);
@@ -94,9 +98,10 @@ std::vector<std::string> CollectiveEnvironment(const internal::v1::WorkerLaunch&
   }
   if (workers_of.empty() || (workers == 1 && workers_of.size() == 1)) return {};
   std::vector<std::string> environment;
-  if (launch.watchdog_seconds() > 0 && std::getenv("TANDEM_COLLECTIVE_TIME_LIMIT") == nullptr) {
+  const char* const time_limit = std::getenv(kCollectiveTimeLimit);
+  if (launch.watchdog_seconds() > 0 && (time_limit == nullptr || *time_limit == '\0')) {
     const absl::Duration limit = absl::Seconds(launch.watchdog_seconds());
-    environment.push_back(absl::StrCat("TANDEM_COLLECTIVE_TIME_LIMIT=", absl::FormatDuration(limit)));
+    environment.push_back(absl::StrCat(kCollectiveTimeLimit, "=", absl::FormatDuration(limit)));
   }
   const char* asked = std::getenv("TANDEM_NCCL");
   if (asked == nullptr && std::any_of(workers_of.begin(), workers_of.end(),

@@ -102,6 +102,11 @@ TEST_F(CollectiveEnvironmentTest, TheLimitOfCollectivesIsTheLaunchsUnlessTheEnvi
   EXPECT_THAT(CollectiveEnvironment(launch), ElementsAre("CUDA_MODULE_LOADING=EAGER"));
   EXPECT_THAT(WorkerEnvironment({OfKind(v1::DEVICE_KIND_GPU)}, "", {"GPU-a"}),
               testing::Contains("TANDEM_COLLECTIVE_TIME_LIMIT=2m"));
+  // Empty is not set; of two, a program would find the first.
+  setenv("TANDEM_COLLECTIVE_TIME_LIMIT", "", /*overwrite=*/1);
+  EXPECT_THAT(CollectiveEnvironment(launch), testing::Contains("TANDEM_COLLECTIVE_TIME_LIMIT=1m30s"));
+  EXPECT_THAT(WorkerEnvironment({OfKind(v1::DEVICE_KIND_GPU)}, "", {"GPU-a"}),
+              Not(testing::Contains(testing::StartsWith("TANDEM_COLLECTIVE_TIME_LIMIT"))));
 }
 
 TEST_F(CollectiveEnvironmentTest, WorkersThatShareAGpuDoWithoutNccl) {
