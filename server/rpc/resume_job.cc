@@ -1,15 +1,18 @@
-#include <filesystem>
-#include <system_error>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
 #include "engine/base/error_reason.h"
+#include "engine/base/status_macros.h"
+#include "engine/checkpoint/checkpoint_folder.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
 #include "server/rpc/quota_checks.h"
 #include "server/store/records.h"
-#include "server/workers/job_folder.h"
+#include "server/workers/kept_weights.h"
 
 namespace tandem::rpc {
 
@@ -19,11 +22,11 @@ namespace {
 // no more.
 absl::Status CheckInitialWeights(const RpcContext& context, const v1::Job& job) {
   const v1::InitialWeights& weights = job.spec().initial_weights();
-  std::error_code error;
-  if (!weights.has_artifact() || job.has_last_checkpoint() ||
-      std::filesystem::exists(JobFolder(job.folder()).InitialWeightsPath(), error)) {
-    return absl::OkStatus();
-  }
+  if (!weights.has_artifact()) return absl::OkStatus();
+  // As its worker will look for them, whatever the database knows.
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> checkpoints,
+                          ListCheckpointFiles(Env::Real(), job.folder()));
+  if (!checkpoints.empty() || FindKeptWeights(job.folder()).has_value()) return absl::OkStatus();
   const absl::StatusOr<v1::Job> source = context.jobs->Get(JobId(weights.artifact().job()));
   if (!absl::IsNotFound(source.status())) return source.status();
   return WithReason(

@@ -4,16 +4,33 @@
 
 #include <filesystem>
 #include <system_error>
-#include <utility>
 
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
+#include "server/workers/kept_weights.h"
 
 namespace tandem {
+namespace {
 
-void FolderRemover::Add(std::string folder) {
+// Whether what a job with this folder keeps may be of use. Of one that is not known the folder decides.
+bool MayBeNeeded(const absl::StatusOr<v1::Job>& job, const std::string& folder) {
+  if (job.ok()) return MayNeedKeptWeights(*job);
+  std::error_code error;
+  return !absl::IsNotFound(job.status()) || std::filesystem::exists(folder, error) || error;
+}
+
+}  // namespace
+
+void FolderRemover::Add(const std::string& folder) {
   MutexLock lock(&mutex_);
-  folders_.push_back(std::move(folder));
+  paths_.push_back(folder);
+  paths_.push_back(KeptWeightsPath(folder));
+}
+
+void FolderRemover::AddKeptWeights(const std::string& folder) {
+  MutexLock lock(&mutex_);
+  paths_.push_back(KeptWeightsPath(folder));
+  paths_.push_back(JobFolder(folder).InitialWeightsPath());
 }
 
 void FolderRemover::AddOrphans(JobMachine* jobs) {
@@ -27,18 +44,34 @@ void FolderRemover::AddOrphans(JobMachine* jobs) {
     if (was_deleted.ok() && *was_deleted) Add(entry->path().string());
   }
   if (error) spdlog::warn("cannot look for folders of deleted jobs in {}: {}", jobs_folder_, error.message());
+  AddKeptOrphans(jobs);
+}
+
+void FolderRemover::AddKeptOrphans(JobMachine* jobs) {
+  const std::string kept_folder = KeptWeightsFolder(jobs_folder_);
+  std::error_code error;
+  // Made when the first are kept.
+  if (!std::filesystem::exists(kept_folder, error)) return;
+  std::filesystem::directory_iterator entry(kept_folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string id = JobOfKeptWeights(entry->path().string());
+    if (id.empty()) continue;
+    const std::string folder = jobs_folder_ + "/" + id;
+    if (!MayBeNeeded(jobs->Get(id), folder)) AddKeptWeights(folder);
+  }
+  if (error) spdlog::warn("cannot look for kept weights in {}: {}", kept_folder, error.message());
 }
 
 void FolderRemover::RemoveAll() {
-  std::vector<std::string> folders;
+  std::vector<std::string> paths;
   {
     MutexLock lock(&mutex_);
-    folders.swap(folders_);
+    paths.swap(paths_);
   }
-  for (const std::string& folder : folders) {
+  for (const std::string& path : paths) {
     std::error_code error;
-    std::filesystem::remove_all(folder, error);
-    if (error) spdlog::error("cannot remove the folder of a deleted job {}: {}", folder, error.message());
+    std::filesystem::remove_all(path, error);
+    if (error) spdlog::error("cannot remove {}, which no job needs any more: {}", path, error.message());
   }
 }
 

@@ -17,8 +17,8 @@ namespace tandem {
 //   worker-N.lock, worker-N.log   likewise of worker N, from 1, where several train the job together
 //   job.yaml, model.safetensors, best.safetensors
 //                                 what it made (artifacts)
-//   initial-weights.safetensors   where it begins with another job's model: a second name of that file, from
-//                                 its first run on
+//   initial-weights.safetensors   where earlier versions kept another job's model that it begins with (see
+//                                 kept_weights.h)
 //   checkpoint-N.safetensors      its checkpoints, of step N (engine/checkpoint/FORMAT.md)
 //   attempt-N/launch.textproto    what run N of the worker was started with (WorkerLaunch)
 //   attempt-N/launch-N.textproto  likewise of the other workers

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -24,6 +25,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "server/workers/kept_weights.h"
 #include "server/workers/sandbox_fixture.h"
 #include "server/workers/sandbox_support.h"
 
@@ -65,6 +67,54 @@ TEST_F(SandboxTest, OneFileIsNotItsFolder) {
   policy_.write.push_back(other_ + "/plans");
   EXPECT_EQ(InSandbox([this] { return OpenFor(other_ + "/plans", O_RDWR | O_CREAT | O_APPEND); }), 0);
   EXPECT_EQ(InSandbox([this] { return OpenFor(other_ + "/file", O_RDONLY); }), EACCES);
+}
+
+// The weights that a job keeps are a name of another job's model: a worker that was taken over reads that
+// file, and has no way to change it, nor those of others in the same folder.
+TEST_F(SandboxTest, KeptWeightsAreReadAndNotChanged) {
+  SKIP_WITHOUT_LANDLOCK();
+  const std::string jobs = folder_.path() + "/jobs";
+  const std::string job = jobs + "/a";
+  std::filesystem::create_directories(job);
+  std::ofstream(job + "/file") << "else";
+  const std::string model = other_ + "/file";
+  ASSERT_TRUE(KeepWeights(model, job, ::link).ok());
+  ASSERT_TRUE(KeepWeights(data_ + "/file", jobs + "/b", ::link).ok());
+  const std::string kept = KeptWeightsPath(job);
+  policy_.read = {kept};
+  policy_.write = {job};
+  EXPECT_EQ(InSandbox([&] { return OpenFor(kept, O_RDONLY); }), 0);
+  EXPECT_EQ(InSandbox([&] { return OpenFor(KeptWeightsPath(jobs + "/b"), O_RDONLY); }), EACCES);
+
+  EXPECT_EQ(InSandbox([&] { return OpenFor(kept, O_RDWR); }), EACCES);
+  EXPECT_EQ(InSandbox([&] { return OpenFor(kept, O_WRONLY | O_TRUNC); }), EACCES);
+  if (LandlockVersion() >= 3) {
+    EXPECT_EQ(InSandbox([&] { return Result(truncate(kept.c_str(), 0)); }), EACCES);
+  }
+  EXPECT_EQ(InSandbox([&] { return Result(unlink(kept.c_str())); }), EACCES);
+  EXPECT_EQ(InSandbox([&] { return OpenFor(KeptWeightsFolder(jobs) + "/c", O_RDWR | O_CREAT); }), EACCES);
+  // In its own folder it could write: by another name there, or by what is there in the file's place.
+  const std::string name = job + "/name";
+  EXPECT_NE(InSandbox([&] { return Result(link(kept.c_str(), name.c_str())); }), 0);
+  EXPECT_NE(InSandbox([&] { return Result(rename(kept.c_str(), name.c_str())); }), 0);
+  EXPECT_NE(InSandbox([&] { return Result(rename((job + "/file").c_str(), kept.c_str())); }), 0);
+  // By a file that it may have open.
+  const auto by_descriptor = [&](const std::function<int(const std::string&)>& act) {
+    return InSandbox([&] {
+      const int file = open(kept.c_str(), O_RDONLY | O_CLOEXEC);
+      return file < 0 ? 0 : act(absl::StrCat("/proc/self/fd/", file));
+    });
+  };
+  EXPECT_EQ(by_descriptor([](const std::string& path) { return OpenFor(path, O_RDWR); }), EACCES);
+  EXPECT_NE(by_descriptor([&](const std::string& path) {
+              return Result(linkat(AT_FDCWD, path.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW));
+            }),
+            0);
+  EXPECT_EQ(InSandbox([&] { return OpenFor(model, O_RDWR); }), EACCES);
+  std::string text;
+  std::ifstream(model) >> text;
+  EXPECT_EQ(text, "text");
+  EXPECT_FALSE(std::filesystem::exists(name));
 }
 
 // CUDA names its threads so, from another one, and does not come up where it cannot.

@@ -20,6 +20,7 @@
 #include "server/workers/exit_codes.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
+#include "server/workers/kept_weights.h"
 #include "server/workers/lingering_jobs.h"
 #include "server/workers/lost_worker.h"
 #include "server/workers/pending_result.h"
@@ -107,7 +108,11 @@ WorkerSupervisor::WorkerSupervisor(Options options, std::string socket_path, Job
                  .collective_time_limit = options_.collective_time_limit,
                  .algorithms_folder = options_.state_folder,
                  .gpu_uuids = options_.gpu_uuids,
-                 .sandbox = options_.sandbox}),
+                 .sandbox = options_.sandbox,
+                 .tell =
+                     [jobs](const v1::Job& job, const std::string& message) {
+                       jobs->AddNotice(JobId(job.name()), message, [](const absl::StatusOr<v1::Job>&) {});
+                     }}),
       jobs_(jobs),
       wake_fd_(std::move(wake_fd)),
       folders_(options_.state_folder + "/jobs") {}
@@ -359,6 +364,10 @@ void WorkerSupervisor::OnPaused(const v1::Job& job) { OnTerminal(job); }
 void WorkerSupervisor::OnQueued(const v1::Job& job) { OnTerminal(job); }
 
 void WorkerSupervisor::OnTerminal(const v1::Job& job) {
+  if (!MayNeedKeptWeights(job)) {
+    folders_.AddKeptWeights(job.folder());
+    Wake();
+  }
   {
     MutexLock lock(&mutex_);
     const auto found = workers_.find(JobId(job.name()));

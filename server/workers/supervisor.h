@@ -45,8 +45,8 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   struct Options {
     // The tandem-worker program.
     std::string worker_program;
-    // Absolute. The jobs' folders are in "jobs" in it; workers keep in
-    // "cpu-algorithms" and "cuda-plans" what they measured.
+    // Absolute. The jobs' folders are in "jobs" in it, models that jobs begin with in "kept-weights"; workers
+    // keep in "cpu-algorithms" and "cuda-plans" what they measured.
     std::string state_folder;
     // The files of a job's data set, as WorkerLaunch.dataset.
     std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
@@ -102,7 +102,7 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   void OnPaused(const v1::Job& job) override;
   void OnQueued(const v1::Job& job) override;
   void OnTerminal(const v1::Job& job) override;
-  // Removes the job's folder, soon.
+  // Removes the job's folder and what else it keeps, soon.
   void OnDeleted(const v1::Job& job) override;
 
  private:

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "server/store/records.h"
 #include "server/workers/job_folder.h"
+#include "server/workers/kept_weights.h"
 #include "server/workers/supervisor.h"
 #include "server/workers/testing/supervisor_fixture.h"
 #include "server/workers/worker_lock.h"
@@ -204,6 +206,32 @@ TEST_F(SupervisorRestartTest, TheNextDaemonPausesAgain) {
   // One that does not listen is not killed for a pause, but for a cancellation.
   daemon_->Cancel(id);
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
+}
+
+// Those of an earlier daemon that did not come to remove them.
+TEST_F(SupervisorRestartTest, KeptWeightsThatNoJobNeedsGo) {
+  const v1::Job succeeded = daemon_->WaitForEnd(daemon_->Run("succeed"));
+  const v1::Job failed = daemon_->WaitForEnd(daemon_->Run("exit"));
+  const v1::Job deleted = daemon_->WaitForEnd(daemon_->Run("succeed"));
+  daemon_->Delete(JobId(deleted.name()));
+  EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(deleted.folder()); }));
+  daemon_.reset();
+  // Of no job, as after a restoration: with its folder, and with nothing.
+  const std::string unknown = state_folder_ + "/jobs/unknown";
+  const std::string gone = state_folder_ + "/jobs/gone";
+  std::filesystem::create_directory(unknown);
+  std::filesystem::create_directory(KeptWeightsFolder(state_folder_ + "/jobs"));
+  for (const std::string& folder : {succeeded.folder(), failed.folder(), deleted.folder(), unknown, gone}) {
+    std::ofstream(KeptWeightsPath(folder)) << "weights";
+  }
+  Restart();
+  for (const std::string& folder : {succeeded.folder(), deleted.folder(), gone}) {
+    EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(KeptWeightsPath(folder)); })) << folder;
+  }
+  daemon_.reset();
+  for (const std::string& folder : {failed.folder(), unknown}) {
+    EXPECT_TRUE(std::filesystem::exists(KeptWeightsPath(folder))) << folder;
+  }
 }
 
 }  // namespace

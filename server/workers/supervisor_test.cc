@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
+#include "server/workers/kept_weights.h"
 #include "server/workers/socket_path.h"
 #include "server/workers/testing/supervisor_fixture.h"
 #include "server/workers/worker_lock.h"
@@ -227,6 +228,26 @@ TEST_F(SupervisorTest, ADeletedJobsFolderGoes) {
   ASSERT_TRUE(std::filesystem::exists(job.folder()));
   daemon_->Delete(id);
   EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(job.folder()); }));
+}
+
+TEST_F(SupervisorTest, KeptWeightsGoWhenTheJobCannotBeginAnew) {
+  std::filesystem::create_directory(state_folder_ + "/kept-weights");
+  const auto run = [this](const std::string& behaviour) {
+    const std::string id = daemon_->Create(behaviour);
+    std::ofstream(KeptWeightsPath(daemon_->Get(id).folder())) << "weights";
+    daemon_->Start(daemon_->Schedule(id));
+    return daemon_->WaitForEnd(id);
+  };
+  const v1::Job failed = run("exit");
+  ASSERT_EQ(failed.state(), v1::JOB_STATE_FAILED);
+  const v1::Job succeeded = run("succeed");
+  ASSERT_EQ(succeeded.state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(KeptWeightsPath(succeeded.folder())); }));
+  EXPECT_TRUE(std::filesystem::exists(succeeded.folder()));
+  // It may be resumed.
+  EXPECT_TRUE(std::filesystem::exists(KeptWeightsPath(failed.folder())));
+  daemon_->Delete(JobId(failed.name()));
+  EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(KeptWeightsPath(failed.folder())); }));
 }
 
 TEST_F(SupervisorTest, TheSocketIsForTheUserAlone) {

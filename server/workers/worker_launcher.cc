@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,8 +11,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -20,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
+#include "engine/checkpoint/checkpoint_folder.h"
 #include "google/protobuf/text_format.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
@@ -119,14 +121,17 @@ std::vector<std::string> CollectiveEnvironment(const internal::v1::WorkerLaunch&
 absl::StatusOr<std::string> WorkerLauncher::InitialWeightsOf(const v1::Job& job) const {
   const v1::InitialWeights& weights = job.spec().initial_weights();
   if (!weights.has_artifact()) return options_.find_weights(weights);
-  const std::string kept = JobFolder(job.folder()).InitialWeightsPath();
-  std::error_code error;
-  if (std::filesystem::exists(kept, error)) return kept;
+  if (std::optional<std::string> kept = FindKeptWeights(job.folder()); kept.has_value()) return *kept;
   TANDEM_ASSIGN_OR_RETURN(std::string path, options_.find_weights(weights));
-  // A file system without second names is none that a database should be on: then it is read where it is.
-  if (link(path.c_str(), kept.c_str()) != 0) return path;
-  TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(job.folder()));
-  return kept;
+  const absl::Status kept = KeepWeights(path, job.folder(), options_.link);
+  if (kept.ok()) return KeptWeightsPath(job.folder());
+  if (!absl::IsUnimplemented(kept)) return kept;
+  const std::string message = absl::StrCat("The model of ", weights.artifact().job(),
+                                           " is read where it is, and not kept: ", kept.message(),
+                                           ". Where that job is deleted this one cannot begin anew.");
+  spdlog::warn("{} attempt={}: {}", job.name(), job.attempt(), message);
+  if (options_.tell != nullptr) options_.tell(job, message);
+  return path;
 }
 
 absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(
@@ -137,9 +142,14 @@ absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(
   *launch.mutable_spec() = job.spec();
   for (const v1::Device& device : devices) *launch.add_devices() = device;
   TANDEM_ASSIGN_OR_RETURN(*launch.mutable_dataset(), options_.resolve_dataset(job.spec().dataset()));
-  // A checkpoint has more than they are.
-  if (job.spec().has_initial_weights() && !job.has_last_checkpoint()) {
-    TANDEM_ASSIGN_OR_RETURN(*launch.mutable_initial_weights_path(), InitialWeightsOf(job));
+  if (job.spec().has_initial_weights()) {
+    // A checkpoint has more than they are. The folder has the word, as for the worker: where the database was
+    // restored it knows less, or checkpoints that are gone.
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> checkpoints,
+                            ListCheckpointFiles(Env::Real(), job.folder()));
+    if (checkpoints.empty()) {
+      TANDEM_ASSIGN_OR_RETURN(*launch.mutable_initial_weights_path(), InitialWeightsOf(job));
+    }
   }
   launch.set_daemon_target(options_.daemon_target);
   launch.set_job_folder(job.folder());

@@ -1,6 +1,8 @@
 #ifndef TANDEM_SERVER_WORKERS_WORKER_LAUNCHER_H_
 #define TANDEM_SERVER_WORKERS_WORKER_LAUNCHER_H_
 
+#include <unistd.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -8,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/workers/kept_weights.h"
 #include "server/workers/sandbox_options.h"
 #include "server/workers/worker_lock.h"
 #include "server/workers/worker_process.h"
@@ -40,6 +43,10 @@ class WorkerLauncher {
     std::vector<std::string> gpu_uuids = {};
     // How workers confine themselves.
     SandboxOptions sandbox = {};
+    // Adds a sentence to the job's log; null: to none. Called in Launch.
+    std::function<void(const v1::Job& job, const std::string& message)> tell = {};
+    // For tests that make it fail.
+    LinkFunction link = ::link;
   };
 
   explicit WorkerLauncher(Options options) : options_(std::move(options)) {}
@@ -55,8 +62,8 @@ class WorkerLauncher {
   // What all of a job's workers are started with.
   absl::StatusOr<internal::v1::WorkerLaunch> MakeLaunch(const v1::Job& job,
                                                         const std::vector<v1::Device>& devices) const;
-  // WorkerLaunch.initial_weights_path. Another job's model is kept in this one's folder, so that it begins
-  // anew with the same when that job is deleted.
+  // WorkerLaunch.initial_weights_path. Another job's model is kept (kept_weights.h), or read where it is, of
+  // which the job is told, where file systems have no second names.
   absl::StatusOr<std::string> InitialWeightsOf(const v1::Job& job) const;
   // Starts one, which inherits `lock`.
   absl::StatusOr<std::unique_ptr<WorkerProcess>> LaunchOne(const internal::v1::WorkerLaunch& launch,

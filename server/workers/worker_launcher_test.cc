@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/workers/job_folder.h"
+#include "server/workers/kept_weights.h"
 
 namespace tandem {
 namespace {
@@ -158,53 +160,118 @@ TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
   std::filesystem::remove_all(folder);
 }
 
-// Else a job that failed could not begin anew where that one was deleted meanwhile.
-TEST(InitialWeightsTest, AnotherJobsModelIsKept) {
-  std::string folder = testing::TempDir() + "/worker_launcher_test_XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  const std::string program = folder + "/worker.sh";
-  std::ofstream(program) << "#!/bin/sh\n";
-  ASSERT_EQ(chmod(program.c_str(), 0700), 0);
-  const std::string model = folder + "/model.safetensors";
-  std::ofstream(model) << "weights";
-  WorkerLauncher::Options options;
-  options.worker_program = program;
-  options.resolve_dataset = [](const v1::DatasetSpec& spec) { return spec; };
-  options.find_weights = [&](const v1::InitialWeights&) -> absl::StatusOr<std::string> {
-    if (!std::filesystem::exists(model)) return absl::InvalidArgumentError("there is no such job");
-    return model;
-  };
-  const WorkerLauncher launcher(std::move(options));
-  v1::Job job;
-  job.set_name("jobs/a");
-  job.set_folder(folder + "/a");
-  job.mutable_spec()->mutable_initial_weights()->mutable_artifact()->set_job("jobs/b");
-  const JobFolder files(job.folder());
-  const auto launch = [&](int attempt) {
-    job.set_attempt(attempt);
-    auto processes = launcher.Launch(job, {OfKind(v1::DEVICE_KIND_CPU)});
+// jobs/a, which begins with the model of jobs/b.
+class InitialWeightsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    std::filesystem::create_directory(folder_ + "/jobs");
+    model_ = folder_ + "/model.safetensors";
+    std::ofstream(model_) << "weights";
+    options_.worker_program = folder_ + "/worker.sh";
+    std::ofstream(options_.worker_program) << "#!/bin/sh\n";
+    ASSERT_EQ(chmod(options_.worker_program.c_str(), 0700), 0);
+    options_.resolve_dataset = [](const v1::DatasetSpec& spec) { return spec; };
+    options_.find_weights = [this](const v1::InitialWeights&) -> absl::StatusOr<std::string> {
+      if (!std::filesystem::exists(model_)) return absl::InvalidArgumentError("there is no such job");
+      return model_;
+    };
+    options_.tell = [this](const v1::Job&, const std::string& message) { told_.push_back(message); };
+    UseJob("a");
+    job_.mutable_spec()->mutable_initial_weights()->mutable_artifact()->set_job("jobs/b");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void UseJob(const std::string& id) {
+    job_.set_name("jobs/" + id);
+    job_.set_folder(folder_ + "/jobs/" + id);
+  }
+  // Runs the job's worker to its end.
+  absl::Status Launch(int attempt) {
+    job_.set_attempt(attempt);
+    auto processes = WorkerLauncher(options_).Launch(job_, {OfKind(v1::DEVICE_KIND_CPU)});
     if (!processes.ok()) return processes.status();
     pollfd ended = {(*processes)[0]->pidfd(), POLLIN, 0};
     EXPECT_EQ(poll(&ended, 1, 60'000), 1);
     (*processes)[0]->Reap();
     return absl::OkStatus();
-  };
-  ASSERT_TRUE(launch(1).ok());
-  std::filesystem::remove(model);
-  const absl::Status again = launch(2);
+  }
+  // What the worker of this attempt was told; empty where nothing was.
+  std::string PathGiven(int attempt) const {
+    const std::string text = ReadAll(JobFolder(job_.folder()).LaunchPath(attempt));
+    static constexpr char kField[] = "initial_weights_path: \"";
+    const size_t field = text.find(kField);
+    if (field == std::string::npos) return "";
+    const size_t start = field + sizeof(kField) - 1;
+    return text.substr(start, text.find('"', start) - start);
+  }
+
+  std::string folder_ = testing::TempDir() + "/worker_launcher_test_XXXXXX";
+  std::string model_;
+  WorkerLauncher::Options options_;
+  v1::Job job_;
+  std::vector<std::string> told_;
+};
+
+// Else a job that failed could not begin anew where that one was deleted meanwhile.
+TEST_F(InitialWeightsTest, AnotherJobsModelIsKept) {
+  ASSERT_TRUE(Launch(1).ok());
+  std::filesystem::remove(model_);
+  const absl::Status again = Launch(2);
   ASSERT_TRUE(again.ok()) << again;
-  EXPECT_THAT(ReadAll(files.LaunchPath(2)),
-              HasSubstr("initial_weights_path: \"" + files.InitialWeightsPath() + "\""));
-  EXPECT_EQ(ReadAll(files.InitialWeightsPath()), "weights");
+  EXPECT_EQ(PathGiven(1), KeptWeightsPath(job_.folder()));
+  EXPECT_EQ(PathGiven(2), KeptWeightsPath(job_.folder()));
+  EXPECT_EQ(ReadAll(PathGiven(2)), "weights");
+  // In what its worker may write there is no name of it.
+  EXPECT_FALSE(std::filesystem::exists(JobFolder(job_.folder()).InitialWeightsPath()));
+  EXPECT_THAT(told_, IsEmpty());
 
   // One that was never started has nothing to keep; nor is a file of somebody's data folder kept.
-  job.set_folder(folder + "/c");
-  EXPECT_EQ(launch(1).code(), absl::StatusCode::kInvalidArgument);
-  std::ofstream(model) << "weights";
-  job.mutable_spec()->mutable_initial_weights()->set_file("model.safetensors");
-  EXPECT_TRUE(launch(2).ok());
-  EXPECT_FALSE(std::filesystem::exists(folder + "/c/initial-weights.safetensors"));
-  std::filesystem::remove_all(folder);
+  UseJob("c");
+  EXPECT_EQ(Launch(1).code(), absl::StatusCode::kInvalidArgument);
+  std::ofstream(model_) << "weights";
+  job_.mutable_spec()->mutable_initial_weights()->set_file("model.safetensors");
+  EXPECT_TRUE(Launch(2).ok());
+  EXPECT_EQ(PathGiven(2), model_);
+  EXPECT_FALSE(std::filesystem::exists(KeptWeightsPath(job_.folder())));
+}
+
+TEST_F(InitialWeightsTest, WhatAnEarlierVersionKeptIsReadWhereItIs) {
+  std::filesystem::create_directory(job_.folder());
+  const std::string earlier = JobFolder(job_.folder()).InitialWeightsPath();
+  std::filesystem::rename(model_, earlier);
+  const absl::Status launched = Launch(1);
+  ASSERT_TRUE(launched.ok()) << launched;
+  EXPECT_EQ(PathGiven(1), earlier);
+}
+
+TEST_F(InitialWeightsTest, WithoutSecondNamesTheModelIsReadWhereItIsAndTheJobTold) {
+  options_.link = [](const char*, const char*) { return errno = EXDEV, -1; };
+  const absl::Status launched = Launch(1);
+  ASSERT_TRUE(launched.ok()) << launched;
+  EXPECT_EQ(PathGiven(1), model_);
+  EXPECT_THAT(told_, ElementsAre(AllOf(HasSubstr("jobs/b"), HasSubstr(model_))));
+  // Any other error is one.
+  options_.link = [](const char*, const char*) { return errno = ENOSPC, -1; };
+  const absl::Status failed = Launch(2);
+  EXPECT_FALSE(failed.ok());
+  EXPECT_THAT(std::string(failed.message()),
+              AllOf(HasSubstr(model_), HasSubstr(KeptWeightsPath(job_.folder()))));
+  EXPECT_EQ(told_.size(), 1);
+}
+
+// As the worker goes by it. After a restoration the database may know of other checkpoints, or of none.
+TEST_F(InitialWeightsTest, TheFolderSaysWhetherThereIsACheckpoint) {
+  job_.mutable_last_checkpoint()->set_step(5);
+  ASSERT_TRUE(Launch(1).ok());
+  EXPECT_EQ(PathGiven(1), KeptWeightsPath(job_.folder())) << "the checkpoint is gone";
+  job_.clear_last_checkpoint();
+  std::ofstream(job_.folder() + "/checkpoint-5.safetensors") << "state";
+  std::filesystem::remove(model_);
+  std::filesystem::remove(KeptWeightsPath(job_.folder()));
+  const absl::Status launched = Launch(2);
+  ASSERT_TRUE(launched.ok()) << launched;
+  EXPECT_EQ(PathGiven(2), "");
 }
 
 }  // namespace

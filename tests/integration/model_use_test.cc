@@ -269,6 +269,9 @@ TEST_F(ModelUseTest, FineTunesFromAJob) {
   const std::string third = Train(whole, {"--set", "training.optimizer.sgd.learning_rate=1e-30"});
   EXPECT_THAT(Model(third).Find("dense_2.weight")->data<float>(),
               ::testing::ElementsAreArray(before.Find("dense_2.weight")->data<float>()));
+  // What these kept of the first one's is of no use any more.
+  const std::string kept = scratch_->File("state/kept-weights");
+  EXPECT_TRUE(WaitUntil([&] { return std::filesystem::is_empty(kept); }));
 }
 
 TEST_F(ModelUseTest, BeginsWithAFile) {

@@ -1,0 +1,95 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "server/rpc/service_fixture.h"
+#include "server/workers/kept_weights.h"
+
+namespace tandem {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+
+// Jobs that began with the model of another one, which was deleted, and failed.
+class ResumeTest : public ServiceFixture {
+ protected:
+  // `checkpoint`: one of which the database knows; no file is written.
+  std::string FailedJob(bool checkpoint) {
+    const std::string source = Create("source");
+    workers_.AwaitStarted(Id(source));
+    Report(source, {Started(1)});
+    Finish(source, 2, v1::JOB_STATE_SUCCEEDED);
+    v1::CreateJobRequest request = Request("next");
+    request.mutable_spec()->mutable_initial_weights()->mutable_artifact()->set_job(source);
+    v1::Job job;
+    EXPECT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
+    workers_.AwaitStarted(Id(job.name()));
+    std::vector<internal::v1::WorkerEvent> events = {Started(1)};
+    if (checkpoint) {
+      events.emplace_back().set_worker_sequence(2);
+      events.back().mutable_checkpoint()->set_step(10);
+      events.back().mutable_checkpoint()->set_file("checkpoint-10.safetensors");
+    }
+    Report(job.name(), events);
+    Finish(job.name(), static_cast<int64_t>(events.size()) + 1, v1::JOB_STATE_FAILED);
+    v1::DeleteJobRequest remove;
+    remove.set_name(source);
+    google::protobuf::Empty empty;
+    EXPECT_TRUE(stub_->DeleteJob(Context().get(), remove, &empty).ok());
+    return job.name();
+  }
+  grpc::Status Resume(const std::string& job) {
+    v1::ResumeJobRequest request;
+    request.set_name(job);
+    v1::Job resumed;
+    return stub_->ResumeJob(Context().get(), request, &resumed);
+  }
+  void ExpectRefused(const std::string& job) {
+    const grpc::Status status = Resume(job);
+    EXPECT_EQ(status.error_code(), StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(status.error_message(), HasSubstr("was deleted"));
+    EXPECT_THAT(status.error_details(), HasSubstr("INITIAL_WEIGHTS_DELETED"));
+    EXPECT_EQ(jobs_->Get(Id(job))->state(), v1::JOB_STATE_FAILED);
+  }
+};
+
+TEST_F(ResumeTest, WithTheWeightsThatItKeeps) {
+  const std::string job = FailedJob(/*checkpoint=*/false);
+  ExpectRefused(job);
+  const std::string kept = KeptWeightsPath(jobs_->FolderOf(Id(job)));
+  std::filesystem::create_directories(std::filesystem::path(kept).parent_path());
+  std::ofstream(kept) << "weights";
+  const grpc::Status resumed = Resume(job);
+  EXPECT_TRUE(resumed.ok()) << resumed.error_message();
+}
+
+TEST_F(ResumeTest, WithThoseThatAnEarlierVersionKept) {
+  const std::string job = FailedJob(/*checkpoint=*/false);
+  AppendFile(job, "initial-weights.safetensors", "weights");
+  const grpc::Status resumed = Resume(job);
+  EXPECT_TRUE(resumed.ok()) << resumed.error_message();
+}
+
+// As its worker goes by it: a restored database may know of checkpoints that are gone.
+TEST_F(ResumeTest, NotFromACheckpointThatIsGone) {
+  const std::string job = FailedJob(/*checkpoint=*/true);
+  ASSERT_EQ(jobs_->Get(Id(job))->last_checkpoint().step(), 10);
+  ExpectRefused(job);
+}
+
+// Likewise not of those that were written since the backup.
+TEST_F(ResumeTest, FromACheckpointOfWhichTheDatabaseDoesNotKnow) {
+  const std::string job = FailedJob(/*checkpoint=*/false);
+  ASSERT_FALSE(jobs_->Get(Id(job))->has_last_checkpoint());
+  AppendFile(job, "checkpoint-20.safetensors", "state");
+  const grpc::Status resumed = Resume(job);
+  EXPECT_TRUE(resumed.ok()) << resumed.error_message();
+}
+
+}  // namespace
+}  // namespace tandem

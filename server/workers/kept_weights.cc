@@ -1,0 +1,73 @@
+#include "server/workers/kept_weights.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
+#include "engine/base/status_macros.h"
+#include "server/jobs/transitions.h"
+#include "server/store/records.h"
+#include "server/workers/job_folder.h"
+
+namespace tandem {
+namespace {
+
+constexpr char kEnding[] = ".safetensors";
+
+bool HasNoSecondNames(int error) {
+  // EPERM: of such a file system, or of files that are another user's, as the machine may say.
+  return error == EXDEV || error == EOPNOTSUPP || error == EPERM || error == EMLINK;
+}
+
+}  // namespace
+
+std::string KeptWeightsFolder(const std::string& jobs_folder) {
+  return (std::filesystem::path(jobs_folder).parent_path() / "kept-weights").string();
+}
+
+std::string KeptWeightsPath(const std::string& job_folder) {
+  const std::filesystem::path folder(job_folder);
+  return absl::StrCat(KeptWeightsFolder(folder.parent_path().string()), "/", folder.filename().string(),
+                      kEnding);
+}
+
+std::string JobOfKeptWeights(const std::string& path) {
+  const std::filesystem::path file(path);
+  return file.extension() == kEnding ? file.stem().string() : "";
+}
+
+std::optional<std::string> FindKeptWeights(const std::string& job_folder) {
+  for (std::string path : {KeptWeightsPath(job_folder), JobFolder(job_folder).InitialWeightsPath()}) {
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) return path;
+  }
+  return std::nullopt;
+}
+
+absl::Status KeepWeights(const std::string& model, const std::string& job_folder, const LinkFunction& link) {
+  const std::string kept = KeptWeightsPath(job_folder);
+  const std::filesystem::path folder = std::filesystem::path(kept).parent_path();
+  if (mkdir(folder.c_str(), 0700) == 0) {
+    TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(folder.parent_path().string()));
+  } else if (errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", folder.string()));
+  }
+  if (link(model.c_str(), kept.c_str()) != 0) {
+    const int error = errno;
+    const std::string what = absl::StrCat("cannot link the initial weights ", model, " to ", kept);
+    const absl::Status status = absl::ErrnoToStatus(error, what);
+    return HasNoSecondNames(error) ? absl::UnimplementedError(status.message()) : status;
+  }
+  return Env::Real()->SyncDirectory(folder.string());
+}
+
+bool MayNeedKeptWeights(const v1::Job& job) {
+  return !IsTerminal(job.state()) ||
+         NextState(job.state(), Trigger::kResume).outcome != Transition::Outcome::kRefuse;
+}
+
+}  // namespace tandem

@@ -1,0 +1,90 @@
+#include "server/workers/kept_weights.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "server/store/temporary_folder.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class KeptWeightsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(job_);
+    std::ofstream(model_) << "weights";
+  }
+
+  TemporaryFolder folder_;
+  const std::string job_ = folder_.path() + "/jobs/lenet-1.5-x7k2";
+  const std::string model_ = folder_.path() + "/model.safetensors";
+};
+
+TEST_F(KeptWeightsTest, LieBesideTheJobsFolders) {
+  const std::string path = KeptWeightsPath(job_);
+  EXPECT_EQ(path, folder_.path() + "/kept-weights/lenet-1.5-x7k2.safetensors");
+  EXPECT_EQ(JobOfKeptWeights(path), "lenet-1.5-x7k2");
+  EXPECT_EQ(JobOfKeptWeights(folder_.path() + "/kept-weights/else"), "");
+  EXPECT_EQ(KeptWeightsFolder(folder_.path() + "/jobs"), folder_.path() + "/kept-weights");
+
+  EXPECT_EQ(FindKeptWeights(job_), std::nullopt);
+  const absl::Status kept = KeepWeights(model_, job_, ::link);
+  ASSERT_TRUE(kept.ok()) << kept;
+  EXPECT_EQ(FindKeptWeights(job_), path);
+  EXPECT_TRUE(std::filesystem::equivalent(path, model_));
+  EXPECT_TRUE(std::filesystem::is_empty(job_)) << "a worker may write there";
+  struct stat folder;
+  ASSERT_EQ(stat((folder_.path() + "/kept-weights").c_str(), &folder), 0);
+  EXPECT_EQ(folder.st_mode & 0777, 0700);
+}
+
+TEST_F(KeptWeightsTest, ThoseOfEarlierVersionsAreReadWhereTheyAre) {
+  const std::string earlier = job_ + "/initial-weights.safetensors";
+  std::filesystem::create_hard_link(model_, earlier);
+  EXPECT_EQ(FindKeptWeights(job_), earlier);
+}
+
+TEST_F(KeptWeightsTest, WhatCannotBeLinkedIsToldFromWhatFails) {
+  for (const int error : {EXDEV, EOPNOTSUPP, EPERM, EMLINK}) {
+    const auto refuse = [error](const char*, const char*) { return errno = error, -1; };
+    const absl::Status status = KeepWeights(model_, job_, refuse);
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+  }
+  for (const int error : {ENOSPC, EACCES, EROFS, ENOENT, EIO, EDQUOT}) {
+    const auto fail = [error](const char*, const char*) { return errno = error, -1; };
+    const absl::Status status = KeepWeights(model_, job_, fail);
+    EXPECT_FALSE(status.ok());
+    EXPECT_NE(status.code(), absl::StatusCode::kUnimplemented) << status;
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(model_), HasSubstr(KeptWeightsPath(job_))));
+  }
+  EXPECT_EQ(FindKeptWeights(job_), std::nullopt);
+}
+
+TEST_F(KeptWeightsTest, AreOfUseWhileTheJobMayBeginAnew) {
+  for (const v1::JobState state :
+       {v1::JOB_STATE_QUEUED, v1::JOB_STATE_STARTING, v1::JOB_STATE_RUNNING, v1::JOB_STATE_PAUSING,
+        v1::JOB_STATE_PAUSED, v1::JOB_STATE_CANCELLING, v1::JOB_STATE_PREEMPTING, v1::JOB_STATE_FAILED}) {
+    v1::Job job;
+    job.set_state(state);
+    EXPECT_TRUE(MayNeedKeptWeights(job)) << v1::JobState_Name(state);
+  }
+  for (const v1::JobState state : {v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_CANCELLED}) {
+    v1::Job job;
+    job.set_state(state);
+    EXPECT_FALSE(MayNeedKeptWeights(job)) << v1::JobState_Name(state);
+  }
+}
+
+}  // namespace
+}  // namespace tandem
