@@ -3,12 +3,12 @@
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/store/records.h"
+#include "server/workers/kept_weights.h"
 
 namespace tandem {
 namespace {
@@ -16,21 +16,32 @@ namespace {
 // After a job's end its worker may still write, and its checkpoints be removed.
 constexpr int kLastMeasurements = 2;
 
-// Bytes of the regular files below a folder; nothing where there is no such folder.
-std::optional<int64_t> BytesBelow(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::recursive_directory_iterator entry(folder, error), end;
-  if (error) return std::nullopt;
-  int64_t bytes = 0;
-  for (; entry != end; entry.increment(error)) {
-    struct stat info = {};
-    if (lstat(entry->path().c_str(), &info) == 0 && S_ISREG(info.st_mode)) bytes += info.st_size;
-    if (error) break;
-  }
-  return bytes;
-}
+// As models and checkpoints do.
+constexpr char kWeightsEnding[] = ".safetensors";
 
 }  // namespace
+
+bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
+  const auto add = [files](const std::filesystem::path& path) {
+    struct stat info = {};
+    if (lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
+    if (path.extension() == kWeightsEnding) {
+      files->weights.emplace_back(FileId(info.st_dev, info.st_ino), info.st_size);
+    } else {
+      files->bytes += info.st_size;
+    }
+  };
+  const std::string folder = absl::StrCat(jobs_folder_, "/", job_id);
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator entry(folder, error), end;
+  if (error) return false;
+  for (; entry != end; entry.increment(error)) {
+    add(entry->path());
+    if (error) break;
+  }
+  add(KeptWeightsPath(folder));
+  return true;
+}
 
 void JobDiskUse::Start(std::function<std::vector<Owned>()> list) {
   thread_ = std::thread([this, list = std::move(list)] { Run(list); });
@@ -70,8 +81,29 @@ void JobDiskUse::Run(const std::function<std::vector<Owned>()>& list) {
   }
 }
 
-void JobDiskUse::Count(const std::string& user, int64_t bytes) {
-  if ((bytes_[user] += bytes) == 0) bytes_.erase(user);
+void JobDiskUse::Count(const Use& use) {
+  Total& total = totals_[use.user];
+  total.bytes += use.files.bytes;
+  for (const auto& [id, bytes] : use.files.weights) {
+    Total::Weights& weights = total.weights[id];
+    ++weights.names;
+    // The same as before, unless the file that was known under this number is gone.
+    total.bytes += bytes - std::exchange(weights.bytes, bytes);
+  }
+}
+
+void JobDiskUse::Uncount(const Use& use) {
+  const auto found = totals_.find(use.user);
+  if (found == totals_.end()) return;
+  Total& total = found->second;
+  total.bytes -= use.files.bytes;
+  for (const auto& [id, bytes] : use.files.weights) {
+    const auto weights = total.weights.find(id);
+    if (--weights->second.names > 0) continue;
+    total.bytes -= weights->second.bytes;
+    total.weights.erase(weights);
+  }
+  if (total.bytes == 0 && total.weights.empty()) totals_.erase(found);
 }
 
 void JobDiskUse::Add(const Owned& owned, bool replaces) {
@@ -93,21 +125,23 @@ void JobDiskUse::Settle(const std::string& job) {
 }
 
 void JobDiskUse::Measure(const std::string& job_id) {
-  const std::optional<int64_t> bytes = BytesBelow(absl::StrCat(jobs_folder_, "/", job_id));
+  Files files;
+  const bool has_folder = Look(job_id, &files);
   MutexLock lock(&mutex_);
   const auto found = uses_.find(job_id);
   // It was deleted meanwhile.
   if (found == uses_.end()) return;
   Use& use = found->second;
-  Count(use.user, bytes.value_or(0) - use.bytes);
-  use.bytes = bytes.value_or(0);
-  if (!bytes.has_value() && !use.is_active) uses_.erase(found);
+  Uncount(use);
+  use.files = std::move(files);
+  Count(use);
+  if (!has_folder && !use.is_active) uses_.erase(found);
 }
 
 int64_t JobDiskUse::BytesOf(const std::string& user) const {
   MutexLock lock(&mutex_);
-  const auto found = bytes_.find(user);
-  return found == bytes_.end() ? 0 : found->second;
+  const auto found = totals_.find(user);
+  return found == totals_.end() ? 0 : found->second.bytes;
 }
 
 void JobDiskUse::OnQueued(const v1::Job& job) {
@@ -122,7 +156,7 @@ void JobDiskUse::OnDeleted(const v1::Job& job) {
   MutexLock lock(&mutex_);
   const auto found = uses_.find(JobId(job.name()));
   if (found == uses_.end()) return;
-  Count(found->second.user, -found->second.bytes);
+  Uncount(found->second);
   uses_.erase(found);
 }
 

@@ -1,10 +1,13 @@
 #ifndef TANDEM_SERVER_WORKERS_JOB_DISK_USE_H_
 #define TANDEM_SERVER_WORKERS_JOB_DISK_USE_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -15,9 +18,11 @@
 
 namespace tandem {
 
-// How much of the disk the folders of each user's jobs take. They are measured by a thread of its own: those
-// of jobs that have not ended each minute, others when they have, so that asking costs nothing, and the
-// answer is a minute old at most. A checkpoint that several jobs share counts for each. Thread-safe.
+// How much of the disk each user's jobs take: their folders, and the weights that they keep
+// (kept_weights.h). They are measured by a thread of its own: those of jobs that have not ended each minute,
+// others when they have, so that asking costs nothing, and the answer is a minute old at most. A model or a
+// checkpoint of which several jobs have a name (a hard link) counts once for each user who has such a job.
+// Thread-safe.
 class JobDiskUse final : public JobObserver {
  public:
   struct Owned {
@@ -47,19 +52,44 @@ class JobDiskUse final : public JobObserver {
   void OnDeleted(const v1::Job& job) override;
 
  private:
+  // What a file has one of, whatever its names: its device and its inode.
+  using FileId = std::pair<dev_t, ino_t>;
+  // What one job has.
+  struct Files {
+    // Models and checkpoints, which may have names elsewhere too, with their bytes.
+    std::vector<std::pair<FileId, int64_t>> weights;
+    // Of all other files.
+    int64_t bytes = 0;
+  };
   struct Use {
     std::string user;
-    int64_t bytes = 0;
+    Files files;
     // How often it is still measured; active jobs for ever.
     int measurements = 1;
     bool is_active = false;
   };
 
+  // What a user's jobs have.
+  struct Total {
+    struct Weights {
+      int64_t bytes = 0;
+      // Among the user's jobs.
+      int names = 0;
+    };
+    absl::flat_hash_map<FileId, Weights> weights;
+    // Of all files, each once.
+    int64_t bytes = 0;
+  };
+
+  // What a job has; where it has no folder, nothing and false.
+  bool Look(const std::string& job_id, Files* files) const;
   void Run(const std::function<std::vector<Owned>()>& list);
   void Add(const Owned& owned, bool replaces) ABSL_LOCKS_EXCLUDED(mutex_);
   void Settle(const std::string& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void Measure(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Count(const std::string& user, int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Adds a job's files to those of its user, and the reverse.
+  void Count(const Use& use) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Uncount(const Use& use) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string jobs_folder_;
   const absl::Duration interval_;
@@ -68,7 +98,7 @@ class JobDiskUse final : public JobObserver {
   // By job.
   absl::flat_hash_map<std::string, Use> uses_ ABSL_GUARDED_BY(mutex_);
   // By user.
-  absl::flat_hash_map<std::string, int64_t> bytes_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, Total> totals_ ABSL_GUARDED_BY(mutex_);
   // Of Start and Stop alone.
   std::thread thread_;
 };

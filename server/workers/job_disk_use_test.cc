@@ -7,14 +7,18 @@
 
 #include "absl/time/clock.h"
 #include "server/store/temporary_folder.h"
+#include "server/workers/kept_weights.h"
 
 namespace tandem {
 namespace {
 
 class JobDiskUseTest : public testing::Test {
  protected:
+  std::string PathOf(const std::string& job, const std::string& file) const {
+    return jobs_folder_ + "/" + job + "/" + file;
+  }
   void Write(const std::string& job, const std::string& file, size_t bytes) {
-    const std::filesystem::path path = folder_.path() + "/" + job + "/" + file;
+    const std::filesystem::path path = PathOf(job, file);
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << std::string(bytes, 'x');
   }
@@ -31,7 +35,8 @@ class JobDiskUseTest : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  JobDiskUse use_{folder_.path(), absl::Milliseconds(10)};
+  const std::string jobs_folder_ = folder_.path() + "/jobs";
+  JobDiskUse use_{jobs_folder_, absl::Milliseconds(10)};
 };
 
 TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
@@ -45,7 +50,7 @@ TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
   EXPECT_TRUE(Comes("ann", 1524));
   Write("new", "checkpoint-2.safetensors", 600);
   EXPECT_TRUE(Comes("ann", 2124));
-  std::filesystem::remove(folder_.path() + "/new/checkpoint-1.safetensors");
+  std::filesystem::remove(PathOf("new", "checkpoint-1.safetensors"));
   EXPECT_TRUE(Comes("ann", 1624));
   // What its worker writes as it ends counts, too.
   Write("new", "model.safetensors", 76);
@@ -57,8 +62,48 @@ TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
   // A symbolic link is not what it leads to.
   use_.OnQueued(Job("other", "bob"));
   Write("other", "file", 10);
-  std::filesystem::create_symlink("/usr", folder_.path() + "/other/link");
+  std::filesystem::create_symlink("/usr", PathOf("other", "link"));
   EXPECT_TRUE(Comes("bob", 10));
+  use_.Stop();
+}
+
+TEST_F(JobDiskUseTest, AFileWithSeveralNamesCountsOnce) {
+  const std::string model = PathOf("source", "model.safetensors");
+  Write("source", "model.safetensors", 1000);
+  use_.Start([] { return std::vector<JobDiskUse::Owned>{{"source", "ann", false}}; });
+  EXPECT_TRUE(Comes("ann", 1000));
+  // Jobs of a sweep that begin with it, and a fork that has a checkpoint of one: of ann's no byte more than
+  // what each has of its own.
+  std::filesystem::create_directories(folder_.path() + "/kept-weights");
+  for (const std::string job : {"a", "b"}) {
+    std::filesystem::create_hard_link(model, KeptWeightsPath(jobs_folder_ + "/" + job));
+    Write(job, "worker.log", 10);
+    use_.OnQueued(Job(job, "ann"));
+  }
+  EXPECT_TRUE(Comes("ann", 1020));
+  Write("a", "checkpoint-1.safetensors", 500);
+  std::filesystem::create_directories(jobs_folder_ + "/fork");
+  std::filesystem::create_hard_link(PathOf("a", "checkpoint-1.safetensors"),
+                                    PathOf("fork", "checkpoint-1.safetensors"));
+  use_.OnQueued(Job("fork", "ann"));
+  EXPECT_TRUE(Comes("ann", 1520));
+  // It is bob's too, who keeps it when ann does not.
+  std::filesystem::create_hard_link(model, KeptWeightsPath(jobs_folder_ + "/c"));
+  Write("c", "worker.log", 1);
+  use_.OnQueued(Job("c", "bob"));
+  EXPECT_TRUE(Comes("bob", 1001));
+  // It counts as long as one name is left.
+  use_.OnDeleted(Job("source", "ann"));
+  std::filesystem::remove_all(jobs_folder_ + "/source");
+  EXPECT_EQ(use_.BytesOf("ann"), 1520);
+  use_.OnDeleted(Job("a", "ann"));
+  EXPECT_TRUE(Comes("ann", 1510));
+  std::filesystem::remove(KeptWeightsPath(jobs_folder_ + "/b"));
+  EXPECT_TRUE(Comes("ann", 510));
+  use_.OnDeleted(Job("fork", "ann"));
+  use_.OnDeleted(Job("b", "ann"));
+  EXPECT_EQ(use_.BytesOf("ann"), 0);
+  EXPECT_EQ(use_.BytesOf("bob"), 1001);
   use_.Stop();
 }
 
