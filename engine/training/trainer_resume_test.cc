@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -26,12 +27,15 @@ using ::testing::IsEmpty;
 
 TEST(TrainerResumeTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
   for (const char* kind : {"cpu", "reference"}) {
-    for (const int replicas : {1, 3}) {
-      const v1::JobSpec spec =
+    for (const auto& [replicas, drop_last] : {std::pair(1, false), {3, false}, {1, true}, {3, true}}) {
+      v1::JobSpec spec =
           SmallJob(replicas, "best_model {} weight_average { decay: 0.9 } accumulation_steps: 2");
+      spec.mutable_training()->set_drop_last(drop_last);
+      // An epoch of 61 samples is 8 steps; 7 where the last five are dropped.
+      const int64_t steps_per_epoch = drop_last ? 7 : 8;
       Whole whole(spec, kind);
-      for (const int64_t pause : {1, 8, 13}) {
-        SCOPED_TRACE(absl::StrCat(kind, " ", replicas, " ", pause));
+      for (const int64_t pause : {1, 6, 8, 13}) {
+        SCOPED_TRACE(absl::StrCat(kind, " ", replicas, " ", drop_last, " ", pause));
         FaultyEnv env;
         Recorder first;
         const Result paused = TrainWithFiles(spec, kind, &env, &first, [&](Trainer& trainer, int64_t step) {
@@ -65,12 +69,12 @@ TEST(TrainerResumeTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
         for (size_t i = 0; i < second.epochs.size(); ++i) {
           const v1::EpochSummary& expected = whole.recorder.epochs[first.epochs.size() + i];
           EXPECT_EQ(second.epochs[i].epoch(), expected.epoch());
-          EXPECT_EQ(second.epochs[i].training().samples(), 61);
+          EXPECT_EQ(second.epochs[i].training().samples(), drop_last ? 56 : 61);
           EXPECT_NEAR(second.epochs[i].training().loss(), expected.training().loss(), 1e-12);
           EXPECT_EQ(second.epochs[i].validation().loss(), expected.validation().loss());
           EXPECT_EQ(second.epochs[i].best().step(), expected.best().step());
         }
-        EXPECT_EQ(resumed.summary.steps(), 32);
+        EXPECT_EQ(resumed.summary.steps(), 4 * steps_per_epoch);
         EXPECT_EQ(resumed.summary.epochs(), 4);
         EXPECT_EQ(resumed.summary.best().value(), whole.summary.best().value());
       }

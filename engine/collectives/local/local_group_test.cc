@@ -75,6 +75,34 @@ TEST(LocalGroupTest, AnAbortWakesAll) {
   }
 }
 
+// A group keeps a number of calls at a time: a place that is free again, or never was, takes none after an
+// abort.
+TEST(LocalGroupTest, AfterAnAbortNothingIsBegun) {
+  for (const int done : {0, 70}) {
+    std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(2);
+    const auto begin = [&](int rank, float& value) {
+      return ends[rank]->BeginAllReduce({&value, 1, DType::kFloat32}, ReduceOp::kSum);
+    };
+    for (int i = 0; i < done; ++i) {
+      float first = 1;
+      float second = 2;
+      ASSERT_TRUE(begin(0, first).ok());
+      const absl::StatusOr<int64_t> begun = begin(1, second);
+      ASSERT_TRUE(begun.ok());
+      ASSERT_TRUE(ends[1]->Await(*begun).ok());
+      ASSERT_TRUE(ends[0]->Await(*begun).ok());
+      ASSERT_EQ(first, 3);
+    }
+    std::vector<float> values(64, 1.0F);
+    for (float& value : values) ASSERT_TRUE(begin(0, value).ok());
+    ends[1]->Abort(absl::CancelledError("enough"));
+    for (int i = 0; i < 200; ++i) {
+      float late = 1;
+      for (const int rank : {0, 1}) EXPECT_EQ(begin(rank, late).status(), absl::CancelledError("enough"));
+    }
+  }
+}
+
 // Who has come, and computes on before it waits, is not the one that the others wait for.
 TEST(LocalGroupTest, TheTimeLimitNamesThoseThatHaveNotCome) {
   std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(3, absl::Milliseconds(50));
