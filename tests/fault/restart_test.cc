@@ -1,6 +1,6 @@
-// SIGKILL to a job's worker at random moments, with dropout and augmentation, in both averaging modes: the
-// job goes on by itself and ends with the bits of one that nothing interrupted. Checkpoints that are kept,
-// damaged, and begun from.
+// SIGKILL to a job's workers and to the daemon at random moments, with dropout and augmentation, in both
+// averaging modes: the job goes on by itself and ends with the bits of one that nothing interrupted.
+// Checkpoints that are kept, damaged, and begun from.
 //
 //   bazel test //tests/fault:restart_test --test_arg=--kills=20 --test_arg=--seed=7
 #include <signal.h>
@@ -37,7 +37,7 @@ using ::testing::HasSubstr;
 
 // --name=number on the command line.
 struct Flags {
-  // How often each job's worker is killed; 0: 2, and 20 where $TANDEM_WHOLE is 1.
+  // How often a worker of each job is killed, or the daemon; 0: 3, and 100 where $TANDEM_WHOLE is 1.
   int64_t kills = 0;
   // Of the moments; 0: another one each time.
   int64_t seed = 0;
@@ -92,9 +92,10 @@ class RestartTest : public DaemonFixture {
   struct Killed {
     v1::Job job;  // When it has ended.
     std::vector<v1::JobEvent> events;
-    int64_t kills = 0;  // That came before.
+    int64_t kills = 0;         // That came before.
+    int64_t daemon_kills = 0;  // Of these.
   };
-  // Trains this, and kills one of its workers so often, each time in another attempt.
+  // Trains this and kills so often: twice one of its workers, each time in another attempt, then the daemon.
   Killed KillNowAndThen(const v1::JobSpec& spec, int64_t kills) {
     Api api(daemon_);
     const std::string job = api.Create(spec).name();
@@ -109,6 +110,17 @@ class RestartTest : public DaemonFixture {
       absl::SleepFor(absl::Milliseconds(Random(0, 20)));
       const v1::Job now = api.Get(job);
       if (IsTerminal(now.state())) break;
+      if (killed.kills % 3 == 2) {
+        // Its workers train on, and the next daemon takes them over.
+        attempt = now.attempt() - 1;
+        daemon_.Kill();
+        EXPECT_TRUE(daemon_.Launch().ok());
+        const absl::Status ready = daemon_.WaitUntilReady();
+        EXPECT_TRUE(ready.ok()) << ready;
+        if (!ready.ok()) break;
+        ++killed.daemon_kills;
+        continue;
+      }
       attempt = now.attempt();
       // One of them.
       const std::vector<pid_t> processes = daemon_.Workers();
@@ -123,7 +135,7 @@ class RestartTest : public DaemonFixture {
   // Kills this job's workers; it ends with the model of one that nothing interrupted.
   void ExpectTheSameBits(bool averaging, int workers) {
     Api api(daemon_);
-    const int64_t kills = Amount(flags.kills, /*sample=*/2, /*whole=*/20);
+    const int64_t kills = Amount(flags.kills, /*sample=*/3, /*whole=*/100);
     v1::JobSpec spec;
     Killed killed;
     // Again with more steps where all was over before a worker could be killed.
@@ -148,9 +160,10 @@ class RestartTest : public DaemonFixture {
     }
     // One that had reported its end was killed for nothing.
     EXPECT_GE(restarts, 1);
-    EXPECT_LE(restarts, killed.kills);
+    EXPECT_LE(restarts, killed.kills - killed.daemon_kills);
     EXPECT_EQ(killed.job.attempt(), restarts + 1);
-    std::cout << restarts << " kills, " << killed.events.size() << " events\n";
+    std::cout << killed.kills << " kills, " << killed.daemon_kills << " of them of the daemon; " << restarts
+              << " restarts, " << killed.events.size() << " events\n";
   }
 
   // A paused job with two checkpoints, which has this spec.
