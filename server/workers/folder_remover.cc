@@ -33,17 +33,26 @@ void FolderRemover::AddKeptWeights(const std::string& folder) {
   paths_.push_back(JobFolder(folder).InitialWeightsPath());
 }
 
-void FolderRemover::AddOrphans(JobMachine* jobs) {
+std::vector<std::string> FolderRemover::ListFolders() const {
+  std::vector<std::string> folders;
   std::error_code error;
   std::filesystem::directory_iterator entry(jobs_folder_, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    const absl::StatusOr<bool> was_deleted = jobs->WasDeleted(entry->path().filename().string());
-    // A worker that is still there takes its folder with it when it goes.
-    const auto holder = FindHolderOfAny(JobFolder(entry->path().string()));
-    if (holder.ok() && holder->has_value()) continue;
-    if (was_deleted.ok() && *was_deleted) Add(entry->path().string());
+    folders.push_back(entry->path().string());
   }
   if (error) spdlog::warn("cannot look for folders of deleted jobs in {}: {}", jobs_folder_, error.message());
+  return folders;
+}
+
+void FolderRemover::AddOrphans(JobMachine* jobs, const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    const absl::StatusOr<bool> was_deleted =
+        jobs->WasDeleted(std::filesystem::path(folder).filename().string());
+    // A worker that is still there takes its folder with it when it goes.
+    const auto holder = FindHolderOfAny(JobFolder(folder));
+    if (holder.ok() && holder->has_value()) continue;
+    if (was_deleted.ok() && *was_deleted) Add(folder);
+  }
   AddKeptOrphans(jobs);
 }
 

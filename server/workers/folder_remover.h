@@ -21,10 +21,14 @@ class FolderRemover {
   void Add(const std::string& folder) ABSL_LOCKS_EXCLUDED(mutex_);
   // Likewise the weights alone that the job with this folder keeps.
   void AddKeptWeights(const std::string& folder) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Adds what an earlier daemon did not come to remove. Folders that belong to no job for another reason than
+  // The jobs' folders that there are. To be called before jobs can be made: the folder of a fork that is
+  // being made looks like that of a deleted job.
+  std::vector<std::string> ListFolders() const;
+  // Adds what an earlier daemon did not come to remove, of `folders`, which were listed in time, and of kept
+  // weights. Folders that belong to no job for another reason than
   // that it was deleted, as where the database was replaced, stay with the weights that belong to them: there
   // may be models in them.
-  void AddOrphans(JobMachine* jobs) ABSL_LOCKS_EXCLUDED(mutex_);
+  void AddOrphans(JobMachine* jobs, const std::vector<std::string>& folders) ABSL_LOCKS_EXCLUDED(mutex_);
   // Removes what was added, with all that is in it.
   void RemoveAll() ABSL_LOCKS_EXCLUDED(mutex_);
 

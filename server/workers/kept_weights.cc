@@ -23,6 +23,11 @@ bool HasNoSecondNames(int error) {
   return error == EXDEV || error == EOPNOTSUPP || error == EPERM || error == EMLINK;
 }
 
+bool IsRegularFile(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(std::filesystem::symlink_status(path, error));
+}
+
 }  // namespace
 
 std::string KeptWeightsFolder(const std::string& jobs_folder) {
@@ -42,8 +47,8 @@ std::string JobOfKeptWeights(const std::string& path) {
 
 std::optional<std::string> FindKeptWeights(const std::string& job_folder) {
   for (std::string path : {KeptWeightsPath(job_folder), JobFolder(job_folder).InitialWeightsPath()}) {
-    std::error_code error;
-    if (std::filesystem::exists(path, error)) return path;
+    // A symbolic link is none of ours, and would lead a worker's right to read elsewhere.
+    if (IsRegularFile(path)) return path;
   }
   return std::nullopt;
 }
@@ -51,10 +56,15 @@ std::optional<std::string> FindKeptWeights(const std::string& job_folder) {
 absl::Status KeepWeights(const std::string& model, const std::string& job_folder, const LinkFunction& link) {
   const std::string kept = KeptWeightsPath(job_folder);
   const std::filesystem::path folder = std::filesystem::path(kept).parent_path();
-  if (mkdir(folder.c_str(), 0700) == 0) {
-    TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(folder.parent_path().string()));
-  } else if (errno != EEXIST) {
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", folder.string()));
+  }
+  // Also where it was there: who made it may have died before.
+  TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(folder.parent_path().string()));
+  std::error_code unknown;  // As where there is no file, which link tells.
+  const std::filesystem::file_type type = std::filesystem::symlink_status(model, unknown).type();
+  if (type == std::filesystem::file_type::symlink || type == std::filesystem::file_type::directory) {
+    return absl::FailedPreconditionError(absl::StrCat("the initial weights ", model, " are no regular file"));
   }
   if (link(model.c_str(), kept.c_str()) != 0) {
     const int error = errno;

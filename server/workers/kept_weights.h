@@ -32,7 +32,8 @@ std::optional<std::string> FindKeptWeights(const std::string& job_folder);
 using LinkFunction = std::function<int(const char* from, const char* to)>;
 
 // Has the job with this folder keep the file `model`, which is never changed in place; durable on OK.
-// UNIMPLEMENTED: the file systems have no second name for it. Other errors name both paths.
+// UNIMPLEMENTED: the file systems have no second name for it. FAILED_PRECONDITION: it is no regular file.
+// Other errors name both paths.
 absl::Status KeepWeights(const std::string& model, const std::string& job_folder, const LinkFunction& link);
 
 // Whether the job may still begin anew: it has not ended, or can be resumed. Forks begin with a checkpoint,

@@ -55,6 +55,25 @@ TEST_F(KeptWeightsTest, ThoseOfEarlierVersionsAreReadWhereTheyAre) {
   EXPECT_EQ(FindKeptWeights(job_), earlier);
 }
 
+TEST_F(KeptWeightsTest, NothingButFilesIsKept) {
+  // As a worker that was taken over could leave them in its folder.
+  std::filesystem::create_symlink("/", job_ + "/initial-weights.safetensors");
+  EXPECT_EQ(FindKeptWeights(job_), std::nullopt);
+  std::filesystem::remove(model_);
+  for (const bool is_link : {false, true}) {
+    if (is_link) {
+      std::filesystem::remove(model_);
+      std::filesystem::create_symlink(folder_.path(), model_);
+    } else {
+      std::filesystem::create_directory(model_);
+    }
+    const absl::Status kept = KeepWeights(model_, job_, ::link);
+    EXPECT_EQ(kept.code(), absl::StatusCode::kFailedPrecondition) << kept;
+    EXPECT_THAT(std::string(kept.message()), HasSubstr(model_));
+    EXPECT_EQ(FindKeptWeights(job_), std::nullopt);
+  }
+}
+
 TEST_F(KeptWeightsTest, WhatCannotBeLinkedIsToldFromWhatFails) {
   for (const int error : {EXDEV, EOPNOTSUPP, EPERM, EMLINK}) {
     const auto refuse = [error](const char*, const char*) { return errno = error, -1; };

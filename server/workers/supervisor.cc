@@ -125,7 +125,10 @@ absl::Status WorkerSupervisor::Begin(const std::vector<v1::Job>& jobs, ReleaseLe
     if (job.state() != v1::JOB_STATE_QUEUED) Adopt(job);
   }
   TANDEM_RETURN_IF_ERROR(Listen());
-  monitor_ = std::thread([this] { Monitor(); });
+  monitor_ = std::thread([this, folders = folders_.ListFolders()] {
+    folders_.AddOrphans(jobs_, folders);
+    Monitor();
+  });
   return absl::OkStatus();
 }
 
@@ -392,7 +395,6 @@ void WorkerSupervisor::OnDeleted(const v1::Job& job) {
 }
 
 void WorkerSupervisor::Monitor() {
-  folders_.AddOrphans(jobs_);
   while (!Stopping()) {
     folders_.RemoveAll();
     const absl::Time next = Attend();

@@ -130,7 +130,8 @@ absl::StatusOr<std::string> WorkerLauncher::InitialWeightsOf(const v1::Job& job)
                                            " is read where it is, and not kept: ", kept.message(),
                                            ". Where that job is deleted this one cannot begin anew.");
   spdlog::warn("{} attempt={}: {}", job.name(), job.attempt(), message);
-  if (options_.tell != nullptr) options_.tell(job, message);
+  // Once: it is so for each attempt.
+  if (options_.tell != nullptr && job.attempt() <= 1) options_.tell(job, message);
   return path;
 }
 
