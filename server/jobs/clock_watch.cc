@@ -15,7 +15,7 @@ namespace {
 // The two clocks are read one after the other, and leap seconds are steps.
 constexpr absl::Duration kTolerance = absl::Seconds(1);
 constexpr absl::Duration kWriteEvery = absl::Minutes(5);
-// More than lies between two looks, and between what the file says and what there was.
+// At least: mostly more than lies between two looks, and between what the file says and what there was.
 constexpr absl::Duration kUnsure = absl::Hours(1);
 
 std::string Show(absl::Time time) { return absl::FormatTime(absl::RFC3339_full, time, absl::UTCTimeZone()); }
@@ -40,7 +40,8 @@ absl::Duration ClockWatch::Look(bool last) {
   const absl::Duration elapsed = clock_->Elapsed();
   news_.clear();
   const bool was_rebooted = marks_.empty() && Begin(now, elapsed);
-  known_ += elapsed - elapsed_;
+  const absl::Duration since_last = elapsed - elapsed_;
+  known_ += since_last;
   elapsed_ = elapsed;
   const absl::Duration ahead = (now - marks_.back().clock) - (known_ - marks_.back().known);
   const bool is_off = absl::AbsDuration(ahead) > kTolerance;
@@ -55,7 +56,7 @@ absl::Duration ClockWatch::Look(bool last) {
       news_ = absl::StrCat("the clock was set ahead by ", Rounded(ahead), " to ", Show(now),
                            ": that time does not count");
     }
-    marks_.push_back({now, known_});
+    marks_.push_back({now, known_, std::max(kUnsure, since_last)});
   }
   ForgetMarks();
   // More often than that would be no use to anybody.
@@ -67,8 +68,10 @@ absl::Duration ClockWatch::KnownAt(absl::Time stamp) const {
   const auto at = [&](size_t i) { return marks_[i].known + (stamp - marks_[i].clock); };
   for (size_t i = marks_.size(); i-- > 0;) {
     const absl::Duration begin = marks_[i].known;
-    const absl::Duration end = i + 1 < marks_.size() ? marks_[i + 1].known : known_;
-    if (at(i) >= begin - kUnsure && at(i) <= end + kUnsure) return std::clamp(at(i), begin, end);
+    const bool is_last = i + 1 == marks_.size();
+    const absl::Duration end = is_last ? known_ : marks_[i + 1].known;
+    const absl::Duration unsure_end = is_last ? kUnsure : marks_[i + 1].unsure;
+    if (at(i) >= begin - marks_[i].unsure && at(i) <= end + unsure_end) return std::clamp(at(i), begin, end);
   }
   // It is of a time that the clock skipped, or has yet to show.
   for (size_t i = marks_.size(); i-- > 0;) {
@@ -83,7 +86,7 @@ bool ClockWatch::Begin(absl::Time now, absl::Duration elapsed) {
   if (!options_.path.empty()) content = options_.env->ReadFile(options_.path);
   if (absl::IsNotFound(content.status())) {
     // The first that watches has nobody's word for when the clock was right, and takes its own.
-    marks_ = {{absl::UnixEpoch(), absl::UnixEpoch() - now}};
+    marks_ = {{absl::UnixEpoch(), absl::UnixEpoch() - now, kUnsure}};
     return false;
   }
   std::string boot;
@@ -94,7 +97,7 @@ bool ClockWatch::Begin(absl::Time now, absl::Duration elapsed) {
                      " cannot be read, which says what the clock was: what was before is taken to be of now");
     known_ = absl::ZeroDuration();
     elapsed_ = elapsed;
-    marks_ = {{absl::UnixEpoch(), known_}, {now, known_}};
+    marks_ = {{absl::UnixEpoch(), known_, kUnsure}, {now, known_, kUnsure}};
     return false;
   }
   if (options_.boot_id.empty() || boot != options_.boot_id) {
@@ -111,24 +114,33 @@ bool ClockWatch::Parse(absl::string_view content, std::string* boot, absl::Time*
   const std::vector<absl::string_view> lines = absl::StrSplit(content, '\n', absl::SkipEmpty());
   if (lines.size() < 5 || !ReadTime(ValueOf(lines[1], "seen"), seen) ||
       !absl::ParseDuration(ValueOf(lines[2], "elapsed"), &elapsed_) ||
+      absl::AbsDuration(elapsed_) == absl::InfiniteDuration() ||
       !absl::ParseDuration(ValueOf(lines[3], "known"), &known_)) {
     return false;
   }
   *boot = std::string(ValueOf(lines[0], "boot"));
   for (size_t i = 4; i < lines.size(); ++i) {
-    const std::pair<absl::string_view, absl::string_view> parts =
-        absl::StrSplit(ValueOf(lines[i], "mark"), absl::MaxSplits(' ', 1));
+    const std::vector<absl::string_view> parts = absl::StrSplit(ValueOf(lines[i], "mark"), ' ');
     Mark& mark = marks_.emplace_back();
-    if (!ReadTime(parts.first, &mark.clock) || !absl::ParseDuration(parts.second, &mark.known)) return false;
+    if (parts.size() != 3 || !ReadTime(parts[0], &mark.clock) ||
+        !absl::ParseDuration(parts[1], &mark.known) || !absl::ParseDuration(parts[2], &mark.unsure)) {
+      return false;
+    }
+    // Jobs are deleted by what it says: what no watch has written is not believed.
+    if (absl::AbsDuration(mark.known) == absl::InfiniteDuration() || mark.known > known_ ||
+        (i > 4 && mark.known < marks_[i - 5].known) || mark.unsure < kUnsure) {
+      return false;
+    }
   }
-  return true;
+  const absl::Duration ahead = (*seen - marks_.back().clock) - (known_ - marks_.back().known);
+  return absl::AbsDuration(ahead) <= 2 * kTolerance;
 }
 
 void ClockWatch::ForgetMarks() {
   // All from before the third mark is of the same age then: too old.
   while (marks_.size() > 2 && known_ - marks_[2].known >= options_.longest_age) {
     marks_.erase(marks_.begin() + 1);
-    marks_[0] = {absl::UnixEpoch(), marks_[1].known};
+    marks_[0] = {absl::UnixEpoch(), marks_[1].known, kUnsure};
   }
 }
 
@@ -138,7 +150,8 @@ void ClockWatch::Write(absl::Time now) {
                                      "\nelapsed=", absl::FormatDuration(elapsed_),
                                      "\nknown=", absl::FormatDuration(known_), "\n");
   for (const Mark& mark : marks_) {
-    absl::StrAppend(&content, "mark=", Show(mark.clock), " ", absl::FormatDuration(mark.known), "\n");
+    absl::StrAppend(&content, "mark=", Show(mark.clock), " ", absl::FormatDuration(mark.known), " ",
+                    absl::FormatDuration(mark.unsure), "\n");
   }
   const absl::Status status = WriteFileAtomically(options_.env, options_.path,
                                                   [&](WritableFile& file) { return file.Append(content); });

@@ -21,7 +21,8 @@ namespace tandem {
 // Wherever the clock is not where the known time puts it, by more than a second, a mark says what the clock
 // shows from then on. A time is looked up between the marks that it lies between; where the clock showed it
 // twice the later one holds. What is so found is never older than it is, but for that second. Times within an
-// hour of a mark may be taken for up to an hour younger: nobody knows when between two looks it was set.
+// hour of a mark, or within what passed since the look before it where that is more, may be taken for so much
+// younger: nobody knows when between two looks it was set.
 //
 // Not thread-safe.
 class ClockWatch {
@@ -40,7 +41,8 @@ class ClockWatch {
   ClockWatch(Options options, const Clock* clock) : options_(std::move(options)), clock_(clock) {}
 
   // Looks at the clock, and returns the known time. Notes it in the file now and then, or at once where it is
-  // to be the `last` look. To be called every ten minutes or so.
+  // to be the `last` look. To be called every ten minutes or so; later is no worse
+  // than that what ends meanwhile may be taken for younger.
   absl::Duration Look(bool last = false);
 
   // From here on, after the first look.
@@ -57,6 +59,8 @@ class ClockWatch {
   struct Mark {
     absl::Time clock;
     absl::Duration known;
+    // It may have been set so much before.
+    absl::Duration unsure;
   };
 
   // Begins with what the one before left. Returns whether that was before a reboot.

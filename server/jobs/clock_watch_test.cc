@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "engine/base/faulty_env.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -119,6 +121,34 @@ TEST_F(ClockWatchTest, OfTimesThatTheClockShowedTwiceTheLaterOneHolds) {
   EXPECT_EQ(AgeOf(stamp, &watch), kDay);
 }
 
+// A wait until a time of the clock, as some are, lasts longer where the clock is set back.
+TEST_F(ClockWatchTest, WhatEndsBeforeALateLookIsNotOlderThanItIs) {
+  for (const absl::Duration after : {absl::Minutes(1), absl::Hours(1), absl::Hours(30), 3 * kDay}) {
+    SCOPED_TRACE(after);
+    clock_ = MachineClock();
+    env_.RemoveFile("/state/clock").IgnoreError();
+    std::optional<ClockWatch> watch(Watch());
+    watch->Look();
+    clock_.SetBy(3 * kDay);
+    watch->Look();
+    clock_.Pass(10 * kDay);
+    watch->Look();
+    // It is right again, and nobody looks for three days.
+    clock_.SetBy(-3 * kDay);
+    clock_.Pass(after);
+    const absl::Time stamp = clock_.Now();
+    clock_.Pass(3 * kDay - after);
+    const absl::Duration age = AgeOf(stamp, &*watch);
+    EXPECT_LE(age, 3 * kDay - after);
+    EXPECT_GE(age, absl::ZeroDuration());
+    // The next one that watches knows as much.
+    clock_.Pass(10 * kDay);
+    watch->Look(/*last=*/true);
+    watch.emplace(Watch());
+    EXPECT_EQ(AgeOf(stamp, &*watch), age + 10 * kDay);
+  }
+}
+
 TEST_F(ClockWatchTest, WithinABootTimeCountsThoughNobodyWatched) {
   Watch().Look();
   const absl::Time stamp = clock_.Now();
@@ -227,6 +257,7 @@ TEST_F(ClockWatchTest, NothingIsOlderThanItIs) {
       ASSERT_TRUE(env_.RemoveFile("/state/clock").ok());
     }
     clock_ = MachineClock();
+    env_.RemoveFile("/state/clock").IgnoreError();
     std::vector<Ended> ended;
     // What passes in truth, also where the machine is off.
     absl::Duration time;
@@ -276,6 +307,44 @@ TEST_F(ClockWatchTest, NothingIsOlderThanItIs) {
             << "run " << run << ", event " << i;
       }
     }
+  }
+}
+
+TEST_F(ClockWatchTest, WhatNoWatchHasWrittenIsNotBelieved) {
+  const absl::Time before = clock_.Now() - 30 * kDay;
+  {
+    ClockWatch watch = Watch();
+    watch.Look();
+    clock_.SetBy(kDay);
+    watch.Look(/*last=*/true);
+  }
+  const std::string written = *env_.ReadFile("/state/clock");
+  const std::vector<std::string> lines = absl::StrSplit(written, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 6) << written;
+  const auto with = [&](size_t line, const std::string& text) {
+    std::vector<std::string> changed = lines;
+    changed[line] = text;
+    return absl::StrJoin(changed, "\n");
+  };
+  const std::vector<std::string> wrong = {
+      with(2, "elapsed=inf"),
+      with(3, "known=inf"),
+      with(3, "known=-inf"),
+      with(3, "known=9000000h"),
+      with(5, "mark=2020-01-01T00:00:00+00:00 0 1h"),
+      with(5, lines[4]),
+      with(5, "mark="),
+      written.substr(0, written.rfind(' ')),
+      written.substr(0, written.size() - 3),
+  };
+  for (const std::string& content : wrong) {
+    SCOPED_TRACE(content);
+    ASSERT_TRUE(WriteFileAtomically(&env_, "/state/clock", [&](WritableFile& file) {
+                  return file.Append(content);
+                }).ok());
+    ClockWatch watch = Watch();
+    EXPECT_EQ(AgeOf(before, &watch), absl::ZeroDuration());
+    EXPECT_THAT(watch.news(), HasSubstr("cannot be read"));
   }
 }
 
