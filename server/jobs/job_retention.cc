@@ -92,7 +92,11 @@ void JobRetention::LookLocked(const std::string& name, absl::Duration at) {
 
 absl::Duration JobRetention::LookAtClock() {
   const absl::Duration now = watch_.Look();
-  if (!watch_.news().empty()) listener_.clock_news(watch_.news());
+  if (!watch_.news().empty()) {
+    listener_.clock_news(watch_.news());
+    // What seemed to be of the future may be of the past now.
+    find_at_ = -absl::InfiniteDuration();
+  }
   MutexLock lock(&mutex_);
   offset_ = watch_.offset();
   return now;

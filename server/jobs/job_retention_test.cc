@@ -235,16 +235,13 @@ TEST_F(JobRetentionTest, AMachineThatIsOffEachWeekendDeletesAllJobs) {
 // It hears of those that end later.
 TEST_F(JobRetentionTest, AsksOnceForTheJobsThatHaveEnded) {
   const std::string first = Ended("first");
-  SettableClock clock(&jobs_.clock());
-  JobRetention deaf(&jobs_.machine(), {.keep = kKeep}, &clock, NoteNews());
+  JobRetention deaf(&jobs_.machine(), {.keep = kKeep}, &jobs_.clock(), NoteDeleted());
   deaf.Start();
   jobs_.clock().Advance(kKeep);
   deaf.Wake();
   EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(first)));
   const std::string unheard = Ended("unheard");
   jobs_.clock().Advance(absl::Hours(1));
-  Set(&clock, absl::Hours(24), &deaf, 1);
-  Set(&clock, absl::ZeroDuration(), &deaf, 2);
   const absl::StatusOr<v1::Job> heard = jobs_.machine().Get(Ended("heard"));
   ASSERT_TRUE(heard.ok()) << heard.status();
   deaf.OnTerminal(*heard);
@@ -252,6 +249,20 @@ TEST_F(JobRetentionTest, AsksOnceForTheJobsThatHaveEnded) {
   deaf.Wake();
   EXPECT_THAT(TakeDeleted(1), ElementsAre(heard->name()));
   EXPECT_TRUE(Exists(unheard));
+}
+
+// As on a machine without a clock of its own, before it has heard the time: all jobs seem to be of the
+// future.
+TEST_F(JobRetentionTest, LooksForThemAgainWhenTheClockIsSet) {
+  const std::string job = Ended("job");
+  SettableClock clock(&jobs_.clock());
+  clock.Set(absl::UnixEpoch() - jobs_.clock().Now());
+  JobRetention deaf(&jobs_.machine(), {.keep = kKeep}, &clock, NoteNews());
+  deaf.Start();
+  Set(&clock, absl::ZeroDuration(), &deaf, 1);
+  jobs_.clock().Advance(kKeep);
+  deaf.Wake();
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
 }
 
 // As on a full disk, where every one of them fails.
