@@ -83,7 +83,7 @@ class JobRetention : public JobObserver {
   absl::Duration LookAtClock();
   // That by the last look.
   absl::Duration KnownNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Notes the jobs that have ended, which is done once, unless they cannot be read.
+  // Notes the jobs that have ended, which is done once, unless they cannot be read or the clock is set.
   void FindEnded(absl::Duration now);
   // Waits until something may be due, or the clock is to be looked at. False: Stop was called.
   bool AwaitDue();
