@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/lib/status_details.h"
+#include "client/lib/steady_now.h"
 
 namespace tandem::client {
 namespace {
@@ -49,7 +50,7 @@ absl::StatusOr<Response> Client::Call(Stub& stub,
                                       grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                                    Response*),
                                       const Request& request, absl::Duration timeout) {
-  const absl::Time give_up = absl::Now() + kMostWaiting;
+  const absl::Duration give_up = SteadyNow() + kMostWaiting;
   while (true) {
     grpc::ClientContext context;
     Prepare(&context);
@@ -63,12 +64,12 @@ absl::StatusOr<Response> Client::Call(Stub& stub,
   }
 }
 
-bool Client::AwaitRetry(const absl::Status& status, absl::Time give_up) const {
+bool Client::AwaitRetry(const absl::Status& status, absl::Duration give_up) const {
   const absl::optional<absl::Duration> delay = ShortRetryDelay(status);
-  if (!delay.has_value() || absl::Now() + *delay > give_up) return false;
+  if (!delay.has_value() || SteadyNow() + *delay > give_up) return false;
   if (wait_observer_ != nullptr) wait_observer_->OnAskedToWait(status, *delay);
-  const absl::Time end = absl::Now() + *delay;
-  for (absl::Time now = absl::Now(); now < end; now = absl::Now()) {
+  const absl::Duration end = SteadyNow() + *delay;
+  for (absl::Duration now = SteadyNow(); now < end; now = SteadyNow()) {
     if (wait_observer_ != nullptr && !wait_observer_->KeepWaiting()) return false;
     absl::SleepFor(std::min(end - now, absl::Milliseconds(100)));
   }
@@ -208,13 +209,13 @@ absl::StatusOr<v1::Daemon> Client::GetDaemon() {
 absl::StatusOr<DaemonAnswer> Client::AskDaemon() {
   grpc::ClientContext context;
   Prepare(&context);
-  const absl::Time begin = absl::Now();
-  context.set_deadline(absl::ToChronoTime(begin + timeout_));
+  const absl::Duration begin = SteadyNow();
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout_));
   DaemonAnswer answer;
   if (grpc::Status status = daemon_->GetDaemon(&context, v1::GetDaemonRequest(), &answer.daemon);
       !status.ok())
     return FromGrpcStatus(status);
-  answer.round_trip = absl::Now() - begin;
+  answer.round_trip = SteadyNow() - begin;
   const auto& metadata = context.GetServerInitialMetadata();
   const auto time = metadata.find("tandem-time-ms");
   int64_t milliseconds = 0;

@@ -166,7 +166,7 @@ class Client {
 
   void Prepare(grpc::ClientContext* context) const;
   // Waits until a call that ended so may be made again. False: it may not, or not before `give_up`.
-  bool AwaitRetry(const absl::Status& status, absl::Time give_up) const;
+  bool AwaitRetry(const absl::Status& status, absl::Duration give_up) const;
   // A call with an answer: `method` of `stub`, with the token and within `timeout`.
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> Call(Stub& stub,

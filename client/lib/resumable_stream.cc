@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/lib/status_details.h"
+#include "client/lib/steady_now.h"
 
 namespace tandem::client {
 
@@ -28,7 +29,7 @@ bool IsWorthReconnecting(const absl::Status& status) {
   }
 }
 
-void Reconnector::OnOpen() { open_since_ = absl::Now(); }
+void Reconnector::OnOpen() { open_since_ = SteadyNow(); }
 
 void Reconnector::OnMessage() {
   if (!broken_) return;
@@ -37,10 +38,10 @@ void Reconnector::OnMessage() {
 }
 
 absl::Status Reconnector::OnBreak(const absl::Status& why) {
-  const absl::Time now = absl::Now();
+  const absl::Duration now = SteadyNow();
   // A job that waits gives no messages for hours: a call that held was whole all the same.
   if (now - open_since_ >= policy_.longest_wait) OnMessage();
-  open_since_ = absl::InfiniteFuture();
+  open_since_ = absl::InfiniteDuration();
   if (!broken_) {
     broken_ = true;
     broken_since_ = now;
@@ -56,8 +57,8 @@ absl::Status Reconnector::OnBreak(const absl::Status& why) {
   const absl::Duration wait = std::min(next_wait_ * absl::Uniform(random, 0.5, 1.0), left);
   next_wait_ = std::min(next_wait_ * 2, policy_.longest_wait);
   observer_.Lost(why, wait);
-  const absl::Time end = now + wait;
-  for (absl::Time moment = absl::Now(); moment < end; moment = absl::Now()) {
+  const absl::Duration end = now + wait;
+  for (absl::Duration moment = SteadyNow(); moment < end; moment = SteadyNow()) {
     if (!observer_.KeepGoing()) return absl::CancelledError("stopped");
     absl::SleepFor(std::min(end - moment, absl::Milliseconds(100)));
   }

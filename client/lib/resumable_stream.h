@@ -56,9 +56,9 @@ class Reconnector {
   const ReconnectPolicy policy_;
   StreamObserver& observer_;
   bool broken_ = false;
-  absl::Time broken_since_;
+  absl::Duration broken_since_;
   // When the daemon answered the newest call; infinitely late where it has not.
-  absl::Time open_since_ = absl::InfiniteFuture();
+  absl::Duration open_since_ = absl::InfiniteDuration();
   absl::Duration next_wait_;
 };
 

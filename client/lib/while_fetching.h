@@ -4,6 +4,7 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "client/lib/steady_now.h"
 #include "tandem/v1/dataset.pb.h"
 
 namespace tandem::client {
@@ -32,7 +33,7 @@ auto WhileFetching(FetchObserver* observer, Call call) {
   constexpr absl::Duration kLeastInterval = absl::Seconds(1);
   bool observed = false;
   while (true) {
-    const absl::Time begin = absl::Now();
+    const absl::Duration begin = SteadyNow();
     auto result = call();
     if (!IsBeingFetched(result.status()) ||
         (observer != nullptr && !observer->OnFetching(FetchProgressOf(result.status())))) {
@@ -40,7 +41,7 @@ auto WhileFetching(FetchObserver* observer, Call call) {
       return result;
     }
     observed = observer != nullptr;
-    absl::SleepFor(begin + kLeastInterval - absl::Now());
+    absl::SleepFor(begin + kLeastInterval - SteadyNow());
   }
 }
 

@@ -39,6 +39,11 @@ class ABSL_LOCKABLE Mutex {
     TANDEM_TSAN_RELEASING(&mutex_);
     mutex_.Unlock();
   }
+  bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) {
+    const bool is_locked = mutex_.TryLock();
+    if (is_locked) TANDEM_TSAN_ACQUIRED(&mutex_);
+    return is_locked;
+  }
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() { mutex_.AssertHeld(); }
 
   // Waits until `condition` is true; the lock is held while it is evaluated. Conditions are evaluated by
@@ -49,15 +54,10 @@ class ABSL_LOCKABLE Mutex {
     mutex_.Await(absl::Condition(&evaluation, &Evaluation::Holds));
     TANDEM_TSAN_ACQUIRED(&mutex_);
   }
-  // As Await, but gives up after `timeout`. Returns whether `condition` is true.
+  // As Await, but gives up after `timeout`, by a clock that nobody can set. Returns whether `condition` is
+  // true.
   bool AwaitWithTimeout(const absl::Condition& condition, absl::Duration timeout)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
-    const Evaluation evaluation{&condition, &mutex_};
-    TANDEM_TSAN_RELEASING(&mutex_);
-    const bool holds = mutex_.AwaitWithTimeout(absl::Condition(&evaluation, &Evaluation::Holds), timeout);
-    TANDEM_TSAN_ACQUIRED(&mutex_);
-    return holds;
-  }
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
 
  private:
   friend class CondVar;
@@ -98,13 +98,6 @@ class CondVar {
     TANDEM_TSAN_RELEASING(&mutex->mutex_);
     condition_.Wait(&mutex->mutex_);
     TANDEM_TSAN_ACQUIRED(&mutex->mutex_);
-  }
-  // Returns true where it gave up.
-  bool WaitWithTimeout(Mutex* mutex, absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    TANDEM_TSAN_RELEASING(&mutex->mutex_);
-    const bool timed_out = condition_.WaitWithTimeout(&mutex->mutex_, timeout);
-    TANDEM_TSAN_ACQUIRED(&mutex->mutex_);
-    return timed_out;
   }
   void Signal() { condition_.Signal(); }
   void SignalAll() { condition_.SignalAll(); }

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/backend/communicator.h"
+#include "engine/base/clock.h"
 
 namespace tandem {
 
@@ -26,8 +27,9 @@ class SlowLink final : public Communicator {
         static_cast<double>(buffer.elements * SizeOf(buffer.dtype)) * 2 * (world_size() - 1) / world_size();
     absl::Status status = inner_->AllReduce(buffer, op);
     // Nothing moves before all are there.
-    const absl::Time end = absl::Now() + absl::Seconds(bytes / bytes_per_second_);
-    for (absl::Time now = absl::Now(); now < end && status.ok(); now = absl::Now()) {
+    const absl::Duration end = Clock::Real()->Elapsed() + absl::Seconds(bytes / bytes_per_second_);
+    for (absl::Duration now = Clock::Real()->Elapsed(); now < end && status.ok();
+         now = Clock::Real()->Elapsed()) {
       absl::SleepFor(std::min(end - now, absl::Milliseconds(10)));
       status = inner_->status();
     }

@@ -90,7 +90,7 @@ void Fetcher::Stop() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    waiters_changed_.SignalAll();
+    waiters_changed_ = true;
     waiters.swap(waiters_);
   }
   transport_->Stop();
@@ -247,7 +247,7 @@ void Fetcher::Await(Parts parts, absl::Duration wait, bool background,
     MutexLock lock(&mutex_);
     if (!waiter->IsOver() && !stopping_ && wait > absl::ZeroDuration()) {
       waiters_.push_back(waiter);
-      waiters_changed_.SignalAll();
+      waiters_changed_ = true;
       return;
     }
     if (!waiter->IsOver()) {
@@ -418,7 +418,10 @@ void Fetcher::Expire() {
       absl::Duration earliest = absl::InfiniteDuration();
       for (const std::shared_ptr<Waiter>& waiter : waiters_) earliest = std::min(earliest, waiter->deadline);
       const absl::Duration left = earliest - Clock::Real()->Elapsed();
-      if (left > absl::ZeroDuration()) waiters_changed_.WaitWithTimeout(&mutex_, left);
+      if (left > absl::ZeroDuration()) {
+        mutex_.AwaitWithTimeout(absl::Condition(&waiters_changed_), left);
+      }
+      waiters_changed_ = false;
       const absl::Duration now = Clock::Real()->Elapsed();
       const auto in_time = [now](const std::shared_ptr<Waiter>& waiter) { return waiter->deadline > now; };
       const auto first_late = std::stable_partition(waiters_.begin(), waiters_.end(), in_time);

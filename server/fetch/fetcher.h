@@ -115,7 +115,7 @@ class Fetcher : public RemoteData {
   const FetchTools tools_;
 
   mutable Mutex mutex_;
-  CondVar waiters_changed_;
+  bool waiters_changed_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Those that are being fetched, and those whose outcome nobody has heard.
   std::map<std::string, std::shared_ptr<Item>> items_ ABSL_GUARDED_BY(mutex_);

@@ -6,7 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
+#include "engine/base/clock.h"
 
 namespace tandem {
 namespace {
@@ -19,14 +19,18 @@ std::string RandomCallId() {
 }  // namespace
 
 CallLog::CallLog(absl::string_view method, absl::string_view peer, const CallHooks* hooks)
-    : hooks_(hooks), method_(method), peer_(peer), call_id_(RandomCallId()), start_(absl::Now()) {
+    : hooks_(hooks),
+      method_(method),
+      peer_(peer),
+      call_id_(RandomCallId()),
+      start_(Clock::Real()->Elapsed()) {
   if (hooks_->started != nullptr) hooks_->started(method_);
 }
 
 void CallLog::SetResource(absl::string_view name) { resource_ = absl::CHexEscape(name.substr(0, 100)); }
 
 void CallLog::Finish(const absl::Status& status, int64_t responses) const {
-  const absl::Duration duration = absl::Now() - start_;
+  const absl::Duration duration = Clock::Real()->Elapsed() - start_;
   if (hooks_->ended != nullptr) {
     hooks_->ended({method_, peer_, user_, resource_, call_id_, status, duration, responses >= 0});
   }

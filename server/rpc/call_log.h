@@ -34,7 +34,7 @@ class CallLog {
   const std::string method_;
   const std::string peer_;
   const std::string call_id_;
-  const absl::Time start_;
+  const absl::Duration start_;
   std::string user_;
   std::string resource_;
 };

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "engine/base/clock.h"
 
 namespace tandem {
 namespace {
@@ -175,8 +175,8 @@ void ConnectionGate::Accept(int listener) {
   if (is_full()) Forget();
   if (is_full()) {
     close(fd);
-    if (absl::Now() - told_ < kTellInterval) return;
-    told_ = absl::Now();
+    if (Clock::Real()->Elapsed() - told_ < kTellInterval) return;
+    told_ = Clock::Real()->Elapsed();
     spdlog::warn(
         "connections are refused: {} are open, {} may be, {} of them from one address (--max-connections)",
         connections_.size(), most_, most_of_one);

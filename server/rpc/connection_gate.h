@@ -68,7 +68,7 @@ class ConnectionGate {
   std::vector<Connection> connections_;
   // By address.
   absl::flat_hash_map<std::string, int> counts_;
-  absl::Time told_ = absl::InfinitePast();
+  absl::Duration told_ = -absl::InfiniteDuration();
 };
 
 }  // namespace tandem

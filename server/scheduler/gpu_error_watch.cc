@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "absl/time/clock.h"
+#include "engine/base/clock.h"
 
 namespace tandem {
 namespace {
@@ -58,10 +58,10 @@ void GpuErrorWatch::Run() {
 }
 
 void GpuErrorWatch::Listen(const Nvml::ErrorEvents& events) {
-  const absl::Time begin = absl::Now();
+  const absl::Duration begin = Clock::Real()->Elapsed();
   while (!Ends()) {
     // Those that are missing are asked for anew.
-    if (!events.is_whole() && absl::Now() - begin >= options_.retry) return;
+    if (!events.is_whole() && Clock::Real()->Elapsed() - begin >= options_.retry) return;
     const absl::StatusOr<std::optional<Nvml::ErrorEvents::Error>> error = events.Await(options_.wait);
     if (!error.ok()) return;
     if (!error->has_value()) continue;

@@ -73,9 +73,12 @@ WaitingJob WaitingJobOf(const v1::Job& job) {
   return waiting;
 }
 
-absl::Time LimitAt(const v1::Job& job, absl::Time lease_time) {
-  if (!job.spec().has_time_limit_seconds()) return absl::InfiniteFuture();
-  return lease_time + absl::Seconds(std::max(0.0, job.spec().time_limit_seconds() - job.run_seconds()));
+// By Clock::Elapsed(): a clock that is set meanwhile ends no job.
+absl::Duration LimitAt(const v1::Job& job, absl::Time lease_time, const Clock& clock) {
+  if (!job.spec().has_time_limit_seconds()) return absl::InfiniteDuration();
+  const absl::Duration held = std::max(absl::ZeroDuration(), clock.Now() - lease_time);
+  return clock.Elapsed() - held +
+         absl::Seconds(std::max(0.0, job.spec().time_limit_seconds() - job.run_seconds()));
 }
 
 // Each name once, in the order of their first mention.
@@ -188,7 +191,7 @@ absl::Status Scheduler::RestoreLease(const v1::Job& job) {
   }
   holder.job = Trimmed(job);
   holder.lease_time = job.has_lease_time() ? TimeOf(job.lease_time()) : clock_->Now();
-  holder.limit_at = LimitAt(job, holder.lease_time);
+  holder.limit_at = LimitAt(job, holder.lease_time, *clock_);
   holder.ending = job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING;
   {
     MutexLock lock(&mutex_);
@@ -276,7 +279,7 @@ void Scheduler::OnTerminal(const v1::Job& job) {
   if (const auto found = holders_.find(id); found != holders_.end() && !found->second.starting.has_value()) {
     found->second.ending = true;
     found->second.succeeded = job.state() == v1::JOB_STATE_SUCCEEDED;
-    found->second.limit_at = absl::InfiniteFuture();
+    found->second.limit_at = absl::InfiniteDuration();
     estimate_.Learn(found->second.job, clock_->Now() - found->second.lease_time);
   }
   // The others' places have changed.
@@ -321,7 +324,7 @@ void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {
   if (waiting.is_held_up) {
     // It was preempted, or its worker is lost: its process is about to go.
     holder->second.ending = true;
-    holder->second.limit_at = absl::InfiniteFuture();
+    holder->second.limit_at = absl::InfiniteDuration();
   }
   if (job.reason() == v1::STATE_REASON_RESTARTING) {
     waiting.restart_time = TimeOf(job.restart_time());
@@ -353,10 +356,10 @@ void Scheduler::Run() {
                (stopping_ ? unanswered_ == 0 : wake_ || retry_ != retries);
       };
       absl::Duration wait = retries ? kRetryAfter : absl::InfiniteDuration();
-      const absl::Time limit = std::min(NextTimeLimit(), next_raise_);
       if (!stopping_) {
-        wait = std::min({wait, std::max(absl::ZeroDuration(), limit - clock_->Now()),
-                         std::max(absl::ZeroDuration(), NextRestart())});
+        wait =
+            std::min(wait, std::max(absl::ZeroDuration(),
+                                    std::min({NextTimeLimit(), next_raise_ - clock_->Now(), NextRestart()})));
       }
       if (!mutex_.AwaitWithTimeout(absl::Condition(&has_work), wait) && retries) wake_ = true;
       if (stopping_ && unanswered_ == 0 && ready_.empty()) return;
@@ -481,7 +484,7 @@ void Scheduler::CarryOut(const Orders& orders) {
       if (job.ok() || absl::IsFailedPrecondition(job.status()) || absl::IsNotFound(job.status())) return;
       MutexLock lock(&mutex_);
       if (const auto holder = holders_.find(id); holder != holders_.end()) {
-        holder->second.limit_at = clock_->Now() + kRetryAfter;
+        holder->second.limit_at = clock_->Elapsed() + kRetryAfter;
         wake_ = true;
       }
     });
@@ -511,7 +514,7 @@ void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
       holder.starting.reset();
       holder.ending = false;
       holder.lease_time = TimeOf(job->lease_time());
-      holder.limit_at = LimitAt(*job, holder.lease_time);
+      holder.limit_at = LimitAt(*job, holder.lease_time, *clock_);
       // It can be preempted now, for a job that has come meanwhile.
       if (job->spec().preemptible() && !queue_.empty()) Changed();
     }

@@ -129,7 +129,7 @@ class Scheduler : public JobObserver, public WaitingSource {
     v1::Job job;
     Lease lease;
     absl::Time lease_time;
-    absl::Time limit_at = absl::InfiniteFuture();
+    absl::Duration limit_at = absl::InfiniteDuration();  // By Clock::Elapsed().
     // It was told to stop, or has.
     bool ending = false;
     bool succeeded = false;
@@ -173,7 +173,7 @@ class Scheduler : public JobObserver, public WaitingSource {
   void ForgetFaults(const std::string& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PutDevice(const std::string& device, const StoredDevice& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Charge(const Holder& holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Time NextTimeLimit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Duration NextTimeLimit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // How long until the first of the delayed jobs has waited.
   absl::Duration NextRestart() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Lets those start that have.

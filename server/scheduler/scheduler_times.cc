@@ -39,18 +39,18 @@ void Scheduler::NoteRaises() {
   Changed();
 }
 
-absl::Time Scheduler::NextTimeLimit() const {
-  absl::Time next = absl::InfiniteFuture();
-  for (const auto& [id, holder] : holders_) next = std::min(next, holder.limit_at);
+absl::Duration Scheduler::NextTimeLimit() const {
+  absl::Duration next = absl::InfiniteDuration();
+  for (const auto& [id, holder] : holders_) next = std::min(next, holder.limit_at - clock_->Elapsed());
   return next;
 }
 
 void Scheduler::CollectTimeLimits(Orders* orders) {
-  const absl::Time now = clock_->Now();
+  const absl::Duration now = clock_->Elapsed();
   for (auto& [id, holder] : holders_) {
     if (holder.limit_at > now) continue;
     // Once; where the store fails, again after a while.
-    holder.limit_at = absl::InfiniteFuture();
+    holder.limit_at = absl::InfiniteDuration();
     orders->time_limits.push_back(id);
   }
 }

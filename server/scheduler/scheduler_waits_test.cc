@@ -269,6 +269,31 @@ TEST_F(SchedulerTest, AJobWhoseTimeIsUpIsCancelled) {
   EXPECT_EQ(jobs_.machine().Get(id)->reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
 }
 
+TEST_F(SchedulerTest, AClockThatIsSetEndsNoJobAndKeepsNoneGoing) {
+  OpenAndStart(2);
+  v1::JobSpec limited;
+  limited.set_time_limit_seconds(60);
+  const std::string lasting = NewJob(1, limited);
+  starter_.Take();
+  ASSERT_TRUE(jobs_.Apply(lasting, 1, {Started(1)}).ok());
+  limited.set_time_limit_seconds(1);
+  for (const absl::Duration ahead : {absl::Hours(24), -absl::Hours(24)}) {
+    clock_.Set(absl::ZeroDuration());
+    const std::string brief = NewJob(1, limited);
+    starter_.Take();
+    clock_.Set(ahead);
+    Pass(absl::Seconds(2));
+    WaitForState(brief, v1::JOB_STATE_CANCELLING);
+    // Behind all that it has asked for.
+    absl::Notification has_asked;
+    scheduler_->Ping([&] { has_asked.Notify(); });
+    has_asked.WaitForNotification();
+    ASSERT_TRUE(jobs_.Apply(brief, 1, {tandem::Finished(1, v1::JOB_STATE_CANCELLED)}).ok());
+    EXPECT_EQ(jobs_.machine().Get(lasting)->state(), v1::JOB_STATE_RUNNING);
+    scheduler_->ReleaseLease(brief, 1, /*crashed=*/false);
+  }
+}
+
 TEST_F(SchedulerTest, ATimeLimitNeedsNothingToWakeTheScheduler) {
   OpenAndStart(1);
   v1::JobSpec limited;

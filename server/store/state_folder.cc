@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem {
@@ -65,11 +66,11 @@ bool IsDead(pid_t pid) {
 }
 
 absl::Status LockFile(int lock_file, const std::string& folder) {
-  const absl::Time deadline = absl::Now() + kPatienceWithTheDead;
+  const absl::Duration deadline = Clock::Real()->Elapsed() + kPatienceWithTheDead;
   while (flock(lock_file, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", folder));
     const pid_t holder = Holder(lock_file);
-    if (holder != 0 && IsDead(holder) && absl::Now() < deadline) {
+    if (holder != 0 && IsDead(holder) && Clock::Real()->Elapsed() < deadline) {
       absl::SleepFor(kInterval);
       continue;
     }

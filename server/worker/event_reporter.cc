@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/workers/worker_protocol.h"
@@ -114,10 +115,10 @@ absl::Status EventReporter::WaitForRoom(WorkerEvent event, const absl::Status& f
   unspooled_.push_back(std::move(event));
   if (!is_last) return absl::OkStatus();
   // Nothing follows that could bring it to the disk, and the worker is about to end.
-  const absl::Time give_up = absl::Now() + options_.room_patience;
+  const absl::Duration give_up = Clock::Real()->Elapsed() + options_.room_patience;
   while (true) {
     const absl::Status status = Unspool();
-    if (!absl::IsResourceExhausted(status) || absl::Now() >= give_up) return status;
+    if (!absl::IsResourceExhausted(status) || Clock::Real()->Elapsed() >= give_up) return status;
     mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRoomInterval);
   }
 }

@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "engine/base/clock.h"
 #include "server/workers/exit_codes.h"
 #include "server/workers/worker_launcher.h"
 #include "server/workers/worker_log.h"
@@ -105,11 +105,11 @@ absl::Status GpuProber::Probe(const v1::Device& device) {
   const absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
       WorkerProcess::StartWith(command, {nothing.get(), nothing.get(), errors.get()});
   if (!process.ok()) return NotKnown(device, process.status().message());
-  const absl::Time deadline = absl::Now() + options_.time_limit;
+  const absl::Duration deadline = Clock::Real()->Elapsed() + options_.time_limit;
   pollfd events[] = {{(*process)->pidfd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
   int ready = 0;
   do {
-    const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    const absl::Duration left = std::max(deadline - Clock::Real()->Elapsed(), absl::ZeroDuration());
     ready = poll(events, 2, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
   } while (ready < 0 && errno == EINTR);
   if ((events[0].revents & POLLIN) == 0) {

@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
+#include "engine/base/clock.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/retry_delay.h"
@@ -105,12 +105,12 @@ void ModelCall::Cancel() {
 
 bool ModelCall::HasRoom() const { return end_.has_value() || outputs_.size() < kMostKept; }
 
-void ModelCall::Deliver(ModelTaskOutput output, absl::Time deadline) {
+void ModelCall::Deliver(ModelTaskOutput output, absl::Duration deadline) {
   Callback callback;
   {
     MutexLock lock(&mutex_);
     const auto room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasRoom(); };
-    mutex_.AwaitWithTimeout(absl::Condition(&room), deadline - absl::Now());
+    mutex_.AwaitWithTimeout(absl::Condition(&room), deadline - Clock::Real()->Elapsed());
     if (end_.has_value()) return;
     if (callback_ == nullptr) {
       outputs_.push_back(std::move(output));
@@ -222,12 +222,12 @@ absl::Status ModelWorkers::Run(ModelCall& call) const {
                           WorkerProcess::StartWith(command, {task.get(), worker_end.get(), errors.get()}));
   worker_end.Reset();
 
-  const absl::Time deadline = absl::Now() + options_.time_limit;
+  const absl::Duration deadline = Clock::Real()->Elapsed() + options_.time_limit;
   ModelTaskFrameReader frames;
   std::optional<absl::Status> end;
   while (!end.has_value()) {
     pollfd events[] = {{outputs.get(), POLLIN, 0}, {call.wake_.get(), POLLIN, 0}};
-    const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    const absl::Duration left = std::max(deadline - Clock::Real()->Elapsed(), absl::ZeroDuration());
     const int ready = poll(events, 2, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
     if (ready < 0 && errno == EINTR) continue;
     if (ready < 0) {

@@ -39,7 +39,7 @@ class ModelCall {
   ModelCall(internal::v1::ModelTask task, UniqueFd wake) : task_(std::move(task)), wake_(std::move(wake)) {}
 
   // Gives an output to who waits for it, or keeps it; waits while many are kept, until `deadline`.
-  void Deliver(internal::v1::ModelTaskOutput output, absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Deliver(internal::v1::ModelTaskOutput output, absl::Duration deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   // The first end counts.
   void End(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   bool ended() const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -47,7 +47,6 @@ class Watcher {
   const std::string authorization_;
   const std::shared_ptr<grpc::Channel> channel_;
   mutable Mutex mutex_;
-  mutable CondVar changed_;
   std::vector<v1::JobEvent> events_ ABSL_GUARDED_BY(mutex_);
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;

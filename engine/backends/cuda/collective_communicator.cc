@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/backend/collective_time_limit.h"
 #include "engine/backends/cuda/kernels/ranks.h"
+#include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem::cuda {
@@ -100,7 +100,7 @@ absl::StatusOr<bool> CollectiveCommunicator::Agree(Call call, int root, BufferVi
 }
 
 absl::Status CollectiveCommunicator::Finish(absl::Status status) {
-  const absl::Time deadline = absl::Now() + *time_limit_;
+  const absl::Duration deadline = Clock::Real()->Elapsed() + *time_limit_;
   if (status.ok()) status = done_->Record(device_->stream->get());
   for (int looks = 0; status.ok(); ++looks) {
     const absl::StatusOr<bool> reached = done_->Reached();
@@ -111,7 +111,7 @@ absl::Status CollectiveCommunicator::Finish(absl::Status status) {
     std::this_thread::sleep_for(kPause);
     // NCCL does not know of ranks that have failed elsewhere.
     if (status.ok()) status = host_->status();
-    if (status.ok() && absl::Now() > deadline) {
+    if (status.ok() && Clock::Real()->Elapsed() > deadline) {
       status =
           absl::DeadlineExceededError(absl::StrCat("rank ", rank(), " has waited for its GPU for ",
                                                    absl::FormatDuration(*time_limit_), " in a collective"));
@@ -136,7 +136,7 @@ void CollectiveCommunicator::Watch() {
     if (!status.ok() || *reached) continue;
     // Read behind the question, so that what began in between is not taken for as old as what was before.
     MutexLock lock(&mutex_);
-    if (absl::Now() - begun_at_ > *time_limit_) {
+    if (Clock::Real()->Elapsed() - begun_at_ > *time_limit_) {
       status = absl::DeadlineExceededError(absl::StrCat("rank ", rank(),
                                                         "'s GPU has not come through a reduction for ",
                                                         absl::FormatDuration(*time_limit_)));
@@ -162,7 +162,7 @@ absl::StatusOr<int64_t> CollectiveCommunicator::BeginAllReduce(BufferView buffer
   TANDEM_ASSIGN_OR_RETURN(const Stream stream, reductions_.Begin());
   {
     MutexLock lock(&mutex_);
-    begun_at_ = absl::Now();
+    begun_at_ = Clock::Real()->Elapsed();
   }
   if (!watch_.joinable()) watch_ = std::thread([this] { Watch(); });
   absl::Status status =

@@ -88,8 +88,8 @@ class CollectiveCommunicator final : public Communicator {
   std::shared_ptr<Collective> collective_ ABSL_GUARDED_BY(mutex_);
   bool aborted_ ABSL_GUARDED_BY(mutex_) = false;
   bool ends_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Time begun_at_ ABSL_GUARDED_BY(mutex_);  // The newest.
-  Collective* joined_ = nullptr;                 // The same, for the device's thread.
+  absl::Duration begun_at_ ABSL_GUARDED_BY(mutex_);  // The newest.
+  Collective* joined_ = nullptr;                     // The same, for the device's thread.
 };
 
 }  // namespace tandem::cuda

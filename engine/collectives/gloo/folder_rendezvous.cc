@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/base/clock.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 
@@ -32,11 +33,11 @@ absl::Status FolderRendezvous::Publish(const std::string& key, const std::string
 
 absl::StatusOr<std::string> FolderRendezvous::Await(const std::string& key, absl::Duration timeout) {
   const std::string path = absl::StrCat(folder_, "/", key);
-  const absl::Time deadline = absl::Now() + timeout;
+  const absl::Duration deadline = Clock::Real()->Elapsed() + timeout;
   while (true) {
     absl::StatusOr<std::string> value = Env::Real()->ReadFile(path);
     if (!absl::IsNotFound(value.status())) return value;
-    if (absl::Now() >= deadline) {
+    if (Clock::Real()->Elapsed() >= deadline) {
       return absl::DeadlineExceededError(
           absl::StrCat(path, " has not appeared within ", absl::FormatDuration(timeout)));
     }

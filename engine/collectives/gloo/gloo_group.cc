@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "engine/base/clock.h"
 #include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
 #include "engine/collectives/background_communicator.h"
@@ -37,14 +37,15 @@ constexpr int64_t kSliceBytes = int64_t{4} << 20;
 // Gloo's view of a rendezvous. Throws gloo::Exception, which ConnectGlooGroup catches.
 class StoreOfRendezvous final : public gloo::rendezvous::Store {
  public:
-  StoreOfRendezvous(Rendezvous& rendezvous, absl::string_view prefix, absl::Time deadline)
+  StoreOfRendezvous(Rendezvous& rendezvous, absl::string_view prefix, absl::Duration deadline)
       : rendezvous_(rendezvous), prefix_(prefix), deadline_(deadline) {}
 
   void set(const std::string& key, const std::vector<char>& data) override {
     Check(rendezvous_.Publish(KeyOf(key), std::string(data.begin(), data.end())));
   }
   std::vector<char> get(const std::string& key) override {
-    const absl::StatusOr<std::string> value = rendezvous_.Await(KeyOf(key), deadline_ - absl::Now());
+    const absl::StatusOr<std::string> value =
+        rendezvous_.Await(KeyOf(key), deadline_ - Clock::Real()->Elapsed());
     Check(value.status());
     return std::vector<char>(value->begin(), value->end());
   }
@@ -66,7 +67,7 @@ class StoreOfRendezvous final : public gloo::rendezvous::Store {
 
   Rendezvous& rendezvous_;
   const std::string prefix_;
-  const absl::Time deadline_;
+  const absl::Duration deadline_;
   absl::Status status_;
 };
 
@@ -221,7 +222,7 @@ class GlooCommunicator final : public Communicator, public PeerListener {
       if (!status_.ok()) return status_;
       current_ = &transfers;
       waits_for_ = -1;
-      waits_since_ = absl::Now();
+      waits_since_ = Clock::Real()->Elapsed();
     }
     bool done = true;
     try {
@@ -304,8 +305,8 @@ class GlooCommunicator final : public Communicator, public PeerListener {
         // Again and again, as a wait that has not begun yet would miss it.
         if (ended) WakeCall();
         waits_for = waits_for_;
-        called_too_long =
-            current_ != nullptr && waits_for >= 0 && absl::Now() - waits_since_ > options_.call_limit;
+        called_too_long = current_ != nullptr && waits_for >= 0 &&
+                          Clock::Real()->Elapsed() - waits_since_ > options_.call_limit;
         if (ended && current_ == nullptr) return;
       }
       if (ended) continue;
@@ -316,7 +317,7 @@ class GlooCommunicator final : public Communicator, public PeerListener {
       }
       for (int peer = 0; peer < world_size(); ++peer) {
         if (lines_[peer] == nullptr || lines_[peer]->left()) continue;
-        const absl::Duration silence = absl::Now() - lines_[peer]->last_heard();
+        const absl::Duration silence = Clock::Real()->Elapsed() - lines_[peer]->last_heard();
         if (silence <= options_.silence_limit) continue;
         End(absl::UnavailableError(
                 absl::StrCat(NameOf(peer), " has been silent for ",
@@ -337,7 +338,7 @@ class GlooCommunicator final : public Communicator, public PeerListener {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   Transfers* current_ ABSL_GUARDED_BY(mutex_) = nullptr;  // Of the call in progress.
   int waits_for_ ABSL_GUARDED_BY(mutex_) = -1;  // The peer that the call in progress is waiting for.
-  absl::Time waits_since_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration waits_since_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::vector<std::unique_ptr<PeerLine>> lines_;  // By peer.
@@ -346,7 +347,8 @@ class GlooCommunicator final : public Communicator, public PeerListener {
 
 // A connection to each other rank; `purpose` is part of the keys by which they find each other.
 absl::StatusOr<std::unique_ptr<gloo::Context>> ConnectAll(const GlooOptions& options, Rendezvous& rendezvous,
-                                                          absl::string_view purpose, absl::Time deadline) {
+                                                          absl::string_view purpose,
+                                                          absl::Duration deadline) {
   StoreOfRendezvous store(rendezvous, purpose, deadline);
   try {
     std::shared_ptr<gloo::transport::Device> device =
@@ -374,7 +376,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> ConnectGlooGroup(const GlooOptions
         absl::StrCat("rank ", options.rank, " is not one of a world of ", options.world_size));
   }
   IgnoreBrokenPipes();
-  const absl::Time deadline = absl::Now() + options.connect_timeout;
+  const absl::Duration deadline = Clock::Real()->Elapsed() + options.connect_timeout;
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<gloo::Context> data,
                           ConnectAll(options, rendezvous, "data", deadline));
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<gloo::Context> talk,

@@ -6,7 +6,7 @@
 #include <exception>
 #include <string>
 
-#include "absl/time/clock.h"
+#include "engine/base/clock.h"
 
 namespace tandem {
 namespace {
@@ -26,7 +26,7 @@ PeerLine::PeerLine(gloo::Context* context, int peer, absl::Duration sign_every, 
       listener_(listener),
       outgoing_buffer_(context->createUnboundBuffer(&outgoing_, sizeof(outgoing_))),
       incoming_buffer_(context->createUnboundBuffer(&incoming_, sizeof(incoming_))),
-      last_heard_(absl::Now()) {}
+      last_heard_(Clock::Real()->Elapsed()) {}
 
 PeerLine::~PeerLine() { Stop(); }
 
@@ -80,7 +80,7 @@ void PeerLine::Abort(const absl::Status& status) {
   if (!abort_said_ && to_abort_.ok()) to_abort_ = status;
 }
 
-absl::Time PeerLine::last_heard() const {
+absl::Duration PeerLine::last_heard() const {
   MutexLock lock(&mutex_);
   return last_heard_;
 }
@@ -155,7 +155,7 @@ bool PeerLine::Heard(const Message& message) {
   bool more = true;
   {
     MutexLock lock(&mutex_);
-    last_heard_ = absl::Now();
+    last_heard_ = Clock::Real()->Elapsed();
     switch (message.kind) {
       case Kind::kSign:
         break;

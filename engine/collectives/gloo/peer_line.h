@@ -51,7 +51,7 @@ class PeerLine {
   void Abort(const absl::Status& status);
 
   // When the peer was last heard.
-  absl::Time last_heard() const;
+  absl::Duration last_heard() const;
   // Whether the peer has left, and was right to be silent.
   bool left() const;
 
@@ -81,7 +81,7 @@ class PeerLine {
   const std::unique_ptr<gloo::transport::UnboundBuffer> incoming_buffer_;
 
   mutable Mutex mutex_;
-  absl::Time last_heard_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration last_heard_ ABSL_GUARDED_BY(mutex_);
   bool leaving_ ABSL_GUARDED_BY(mutex_) = false;         // This side.
   bool left_ ABSL_GUARDED_BY(mutex_) = false;            // The other side.
   bool peer_knows_ ABSL_GUARDED_BY(mutex_) = false;      // That this side left, or how the group ended.

@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "engine/base/clock.h"
 #include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
 
@@ -162,10 +163,10 @@ absl::StatusOr<Socket> ConnectOnce(const std::string& address) {
 }
 
 // Until somebody listens there.
-absl::StatusOr<Socket> Connect(const std::string& address, absl::Time deadline) {
+absl::StatusOr<Socket> Connect(const std::string& address, absl::Duration deadline) {
   while (true) {
     absl::StatusOr<Socket> connection = ConnectOnce(address);
-    if (connection.ok() || !absl::IsUnavailable(connection.status()) || absl::Now() >= deadline)
+    if (connection.ok() || !absl::IsUnavailable(connection.status()) || Clock::Real()->Elapsed() >= deadline)
       return connection;
     absl::SleepFor(kRetryInterval);
   }
@@ -175,7 +176,7 @@ absl::StatusOr<Socket> Connect(const std::string& address, absl::Time deadline) 
 absl::StatusOr<std::string> Ask(const std::string& address, const Question& question,
                                 std::string* own_host = nullptr) {
   const absl::Duration patience = absl::Milliseconds(question.milliseconds);
-  TANDEM_ASSIGN_OR_RETURN(const Socket connection, Connect(address, absl::Now() + patience));
+  TANDEM_ASSIGN_OR_RETURN(const Socket connection, Connect(address, Clock::Real()->Elapsed() + patience));
   if (own_host != nullptr) *own_host = OwnAddress(connection.fd());
   connection.SetPatience(patience + kTransferTime);
   std::string bytes(1, question.wanted);
@@ -366,14 +367,15 @@ absl::StatusOr<std::unique_ptr<TcpRendezvous>> TcpRendezvous::Serve(const std::s
 
 absl::StatusOr<std::unique_ptr<TcpRendezvous>> TcpRendezvous::Reach(const std::string& address,
                                                                     absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const absl::Duration deadline = Clock::Real()->Elapsed() + timeout;
   std::unique_ptr<TcpRendezvous> rendezvous(new TcpRendezvous(address));
   TANDEM_RETURN_IF_ERROR(Ask(address,
                              {.wanted = 'J', .milliseconds = Milliseconds(timeout), .key = "", .value = ""},
                              &rendezvous->host_)
                              .status());
   if (!IsLoopback(rendezvous->host_)) return rendezvous;
-  TANDEM_ASSIGN_OR_RETURN(const std::string outer, rendezvous->Await(kOuterHost, deadline - absl::Now()));
+  TANDEM_ASSIGN_OR_RETURN(const std::string outer,
+                          rendezvous->Await(kOuterHost, deadline - Clock::Real()->Elapsed()));
   if (!outer.empty()) rendezvous->host_ = outer;
   return rendezvous;
 }

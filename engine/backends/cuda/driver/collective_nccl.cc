@@ -5,9 +5,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "engine/backends/cuda/driver/collective.h"
 #include "engine/backends/cuda/driver/nccl_api.h"
+#include "engine/base/clock.h"
 #include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
 
@@ -43,7 +43,7 @@ class NcclCollective final : public Collective {
   ~NcclCollective() override { Abort(); }
 
   absl::Status Join(const ncclUniqueId& id, int rank, int world_size, absl::Duration timeout) {
-    const absl::Time deadline = absl::Now() + timeout;
+    const absl::Duration deadline = Clock::Real()->Elapsed() + timeout;
     {
       MutexLock lock(&mutex_);
       // Calls do not block, so that an abort gets through.
@@ -84,15 +84,15 @@ class NcclCollective final : public Collective {
       if (comm_ == nullptr) return Aborted();
       TANDEM_RETURN_IF_ERROR(api_.Check(function(comm_), name, comm_));
     }
-    return Settle(name, absl::InfiniteFuture());
+    return Settle(name, absl::InfiniteDuration());
   }
 
   // Waits until a call that does not block has done its part on the host.
-  absl::Status Settle(const char* name, absl::Time deadline) {
+  absl::Status Settle(const char* name, absl::Duration deadline) {
     while (true) {
       TANDEM_ASSIGN_OR_RETURN(const bool in_progress, State(name));
       if (!in_progress) return absl::OkStatus();
-      if (absl::Now() > deadline) {
+      if (Clock::Real()->Elapsed() > deadline) {
         return absl::DeadlineExceededError(absl::StrCat("nccl: ", name, ": not all ranks have come"));
       }
       std::this_thread::yield();
