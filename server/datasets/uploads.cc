@@ -196,7 +196,8 @@ void Uploads::Restore(const std::string& id) {
     entry->bytes_received = entry->declared.bytes_received();
     entry->files = *std::move(files);
     entry->state = State::kOpen;
-    entry->active = absl::ToUnixMicros(LastActive(FolderOf(id)));
+    const absl::Duration age = std::max(clock_->Now() - LastActive(FolderOf(id)), absl::ZeroDuration());
+    entry->active = ElapsedMicros() - absl::ToInt64Microseconds(age);
     entry->stays = IsFromBeforeRestoration(
         absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(entry->declared.create_time())));
   }
@@ -286,7 +287,7 @@ absl::StatusOr<v1::Upload> Uploads::Create(const v1::Upload& wanted, const Allow
   while (true) {
     RemoveExpired();
     TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, FindOrMake(wanted, allow));
-    entry->active = NowMicros();
+    entry->active = ElapsedMicros();
     MutexLock lock(&entry->mutex);
     // It was removed since, a set is made of it, or whoever made it could not.
     if (entry->state != State::kOpen) continue;
@@ -301,7 +302,7 @@ absl::StatusOr<std::shared_ptr<Uploads::Entry>> Uploads::FindOrMake(const v1::Up
   const auto made = std::make_shared<Entry>();
   const std::string id = NewId();
   made->declared = Declare(id, wanted, clock_->Now());
-  made->active = NowMicros();
+  made->active = ElapsedMicros();
   absl::Status status;
   {
     // Whoever finds it waits until its folder is there; whoever does not want it waits for no folder.
@@ -358,8 +359,9 @@ absl::StatusOr<v1::Upload> Uploads::Progress(const std::string& id, Entry& entry
   TANDEM_RETURN_IF_ERROR(Sync(entry));
   v1::Upload upload = entry.files->Progress();
   if (!entry.stays) {
+    const absl::Duration left = absl::Microseconds(entry.active - ElapsedMicros()) + options_.expiry;
     *upload.mutable_expire_time() =
-        TimeUtil::MicrosecondsToTimestamp(entry.active + absl::ToInt64Microseconds(options_.expiry));
+        TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now() + left));
   }
   return upload;
 }
@@ -429,7 +431,7 @@ absl::StatusOr<std::unique_ptr<Uploads::Call>> Uploads::Begin(const std::string&
     MutexLock lock(&entry->mutex);
     if (entry->state != State::kOpen) return NoSuchUpload(id);
     number = ++entry->call;
-    entry->active = NowMicros();
+    entry->active = ElapsedMicros();
   }
   return std::unique_ptr<Call>(new Call(this, id, std::move(entry), number));
 }
@@ -445,7 +447,7 @@ absl::Status Uploads::Call::Take(const v1::UploadFilesRequest& piece) {
   {
     MutexLock lock(&entry_->mutex);
     TANDEM_RETURN_IF_ERROR(CheckGoesOn());
-    entry_->active = uploads_->NowMicros();
+    entry_->active = uploads_->ElapsedMicros();
     const absl::Status taken = entry_->files->Take(piece);
     if (absl::IsFailedPrecondition(taken)) entry_->state = State::kGone;
     TANDEM_RETURN_IF_ERROR(taken);
@@ -467,7 +469,7 @@ absl::StatusOr<v1::Upload> Uploads::Call::Finish() {
   {
     MutexLock lock(&entry_->mutex);
     TANDEM_RETURN_IF_ERROR(CheckGoesOn());
-    entry_->active = uploads_->NowMicros();
+    entry_->active = uploads_->ElapsedMicros();
     upload = uploads_->Progress(id_, *entry_);
     gone = entry_->state == State::kGone;
   }
@@ -501,7 +503,7 @@ void Uploads::GiveBack(const std::string& id) {
   MutexLock lock(&mutex_);
   const auto claimed = claimed_.find(id);
   if (claimed == claimed_.end()) return;
-  claimed->second->active = NowMicros();
+  claimed->second->active = ElapsedMicros();
   claimed->second->state = State::kOpen;
   uploads_.insert(claimed_.extract(claimed));
   owned_.erase(id);
@@ -520,7 +522,7 @@ void Uploads::Remove(const std::string& id) {
 }
 
 void Uploads::RemoveExpired() {
-  const int64_t oldest = absl::ToUnixMicros(clock_->Now() - options_.expiry);
+  const int64_t oldest = ElapsedMicros() - absl::ToInt64Microseconds(options_.expiry);
   std::map<std::string, std::shared_ptr<Entry>> stale;
   {
     MutexLock lock(&mutex_);
@@ -562,8 +564,9 @@ void Uploads::RemoveAll(const std::string& folder) const {
   const absl::Status status =
       options_.remove_folder != nullptr ? options_.remove_folder(folder) : RemoveByTheSystem(folder);
   if (status.ok()) return;
-  spdlog::error("cannot remove {}, what is left of an upload: {}; the daemon tries again when it next starts",
-                folder, std::string(status.message()));
+  spdlog::error(
+      "cannot remove {}, what is left of an upload: {}; look there when the daemon has next been started",
+      folder, std::string(status.message()));
 }
 
 }  // namespace tandem

@@ -119,7 +119,8 @@ class Uploads {
     Mutex mutex;
     // Null where it is kMaking, or could not be made, and so is kGone.
     std::unique_ptr<UploadFolder> files ABSL_GUARDED_BY(mutex);
-    // When something last came, in microseconds since the epoch.
+    // When something last came, in microseconds by Clock::Elapsed(): a clock that is set ahead makes none
+    // old.
     std::atomic<int64_t> active = 0;
     // As of the last time that what came was made durable.
     std::atomic<int64_t> bytes_received = 0;
@@ -150,7 +151,7 @@ class Uploads {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.mutex);
   // Makes durable what came; an upload that turns out to be another than declared is removed.
   absl::Status Sync(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.mutex);
-  int64_t NowMicros() const { return absl::ToUnixMicros(clock_->Now()); }
+  int64_t ElapsedMicros() const { return absl::ToInt64Microseconds(clock_->Elapsed()); }
   bool IsFromBeforeRestoration(absl::Time time) const { return time <= options_.restored; }
   void RemoveFolder(const std::string& id);
   // Tells of a failure; the next daemon tries again.

@@ -153,10 +153,10 @@ void ClockWatch::Write(absl::Time now) {
     absl::StrAppend(&content, "mark=", Show(mark.clock), " ", absl::FormatDuration(mark.known), " ",
                     absl::FormatDuration(mark.unsure), "\n");
   }
-  const absl::Status status = WriteFileAtomically(options_.env, options_.path,
-                                                  [&](WritableFile& file) { return file.Append(content); });
+  write_status_ = WriteFileAtomically(options_.env, options_.path,
+                                      [&](WritableFile& file) { return file.Append(content); });
   // Where the disk has no room, who comes next knows less, and is the more careful.
-  if (status.ok()) written_ = elapsed_;
+  if (write_status_.ok()) written_ = elapsed_;
 }
 
 }  // namespace tandem

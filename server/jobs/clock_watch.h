@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
@@ -53,6 +54,8 @@ class ClockWatch {
   absl::Duration offset() const { return known_ - elapsed_; }
   // What the last look found out about the clock, in a sentence for people; empty: nothing new.
   const std::string& news() const { return news_; }
+  // How it went when the file was last written; OK before that.
+  const absl::Status& written() const { return write_status_; }
 
  private:
   // From that known time on the clock showed this, and went on with it.
@@ -80,6 +83,7 @@ class ClockWatch {
   std::vector<Mark> marks_;
   // By Clock::Elapsed().
   absl::Duration written_ = -absl::InfiniteDuration();
+  absl::Status write_status_;
 };
 
 }  // namespace tandem

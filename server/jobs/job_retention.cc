@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/store/records.h"
 
@@ -44,11 +45,11 @@ JobRetention::JobRetention(JobMachine* jobs, const Options& options, const Clock
 JobRetention::~JobRetention() { Stop(); }
 
 absl::Duration JobRetention::DueOf(const v1::Job& job) const {
-  return std::max(watch_.KnownAt(EndOf(job)), watch_.KnownAt(restored_)) + keep_;
+  return std::max(watch_.KnownAt(EndOf(job)), std::min(watch_.KnownAt(restored_), started_)) + keep_;
 }
 
 void JobRetention::Start() {
-  LookAtClock();
+  started_ = LookAtClock();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -97,9 +98,21 @@ absl::Duration JobRetention::LookAtClock() {
     // What seemed to be of the future may be of the past now.
     find_at_ = -absl::InfiniteDuration();
   }
+  TellOfFile();
   MutexLock lock(&mutex_);
   offset_ = watch_.offset();
   return now;
+}
+
+void JobRetention::TellOfFile() {
+  const absl::Status& written = watch_.written();
+  if (!written.ok() && !told_of_file_) {
+    listener_.clock_news(
+        absl::StrCat("what the clock was cannot be noted, so that ended jobs may be kept for longer "
+                     "once the daemon has been started anew: ",
+                     written.message()));
+  }
+  told_of_file_ = !written.ok();
 }
 
 absl::Duration JobRetention::KnownNow() const { return offset_ + clock_->Elapsed(); }

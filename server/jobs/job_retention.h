@@ -55,7 +55,7 @@ class JobRetention : public JobObserver {
     // So many could not be, once for all that were due together, and are tried again after a while; `first`
     // is one of them, and `why` its error. Empty: the jobs could not be read.
     std::function<void(int64_t count, const std::string& first, const absl::Status& why)> failed;
-    // The clock was set, or some time does not count; in a sentence.
+    // The clock was set, or some time does not count, or that cannot be noted; in a sentence.
     std::function<void(const std::string& what)> clock_news;
   };
 
@@ -81,6 +81,8 @@ class JobRetention : public JobObserver {
   void Run();
   // The known time, by which the thread goes, as do all times below that are no absl::Time.
   absl::Duration LookAtClock();
+  // Tells once where what is known of the clock cannot be noted.
+  void TellOfFile();
   // That by the last look.
   absl::Duration KnownNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Notes the jobs that have ended, which is done once, unless they cannot be read or the clock is set.
@@ -116,6 +118,10 @@ class JobRetention : public JobObserver {
   const Listener listener_;
   // Of Start, and then of the thread alone, as is what follows.
   ClockWatch watch_;
+  // By the first look: what was before the start cannot be later, whatever its stamp says.
+  absl::Duration started_;
+  // The file of the clock could not be written, which was told.
+  bool told_of_file_ = false;
   // When FindEnded is to be called.
   absl::Duration find_at_ = -absl::InfiniteDuration();
   int64_t failed_ = 0;

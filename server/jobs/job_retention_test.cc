@@ -168,6 +168,31 @@ TEST_F(JobRetentionTest, AfterARestorationTheTimeBeginsAnew) {
   ExpectDeletedAt(restored + kKeep, job, &later);
 }
 
+// Noted while the clock was ahead, of which nobody knows any more.
+TEST_F(JobRetentionTest, ARestorationWasBeforeTheStartWhateverItsStampSays) {
+  const std::string job = Ended("job");
+  const absl::Time restored = jobs_.clock().Now() + absl::Hours(24 * 3650);
+  JobRetention later(&jobs_.machine(), {.keep = kKeep, .restored = restored}, &jobs_.clock(), NoteDeleted());
+  const absl::Time started = jobs_.clock().Now();
+  later.Start();
+  ExpectDeletedAt(started + kKeep, job, &later);
+}
+
+TEST_F(JobRetentionTest, TellsOnceThatTheClockCannotBeNoted) {
+  const TemporaryFolder folder;
+  const std::string job = Ended("job");
+  JobRetention later(&jobs_.machine(), {.keep = kKeep, .clock_file = folder.path() + "/missing/clock"},
+                     &jobs_.clock(), NoteNews());
+  later.Start();
+  AwaitNews(1);
+  jobs_.clock().Advance(kKeep);
+  later.Wake();
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
+  later.Stop();
+  MutexLock lock(&mutex_);
+  EXPECT_EQ(news_, 1);
+}
+
 TEST_F(JobRetentionTest, WhereTheClockIsSetJobsAreDeletedAtTheirTime) {
   const std::string job = Ended("job");
   const absl::Time ended = jobs_.clock().Now();
