@@ -209,8 +209,9 @@ absl::StatusOr<v1::Daemon> Client::GetDaemon() {
 absl::StatusOr<DaemonAnswer> Client::AskDaemon() {
   grpc::ClientContext context;
   Prepare(&context);
+  const absl::Time sent = absl::Now();
   const absl::Duration begin = SteadyNow();
-  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout_));
+  context.set_deadline(absl::ToChronoTime(sent + timeout_));
   DaemonAnswer answer;
   if (grpc::Status status = daemon_->GetDaemon(&context, v1::GetDaemonRequest(), &answer.daemon);
       !status.ok())
@@ -221,7 +222,7 @@ absl::StatusOr<DaemonAnswer> Client::AskDaemon() {
   int64_t milliseconds = 0;
   if (time != metadata.end() &&
       absl::SimpleAtoi(absl::string_view(time->second.data(), time->second.size()), &milliseconds)) {
-    answer.clock_lead = absl::FromUnixMillis(milliseconds) - (begin + answer.round_trip / 2);
+    answer.clock_lead = absl::FromUnixMillis(milliseconds) - (sent + answer.round_trip / 2);
   }
   return answer;
 }

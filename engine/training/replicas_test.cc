@@ -180,6 +180,34 @@ TEST(ReplicasTest, LoadsDoNotShowInAllReduce) {
   }
 }
 
+// What is made of all replicas' gradients before a step, and what a step is made of.
+TEST(ReplicasTest, UnequalLoadsDoNotShowInStepsThatClipDecayAndAccumulate) {
+  v1::JobSpec spec = SmallLenet(1);
+  v1::Training& training = *spec.mutable_training();
+  training.clear_epochs();
+  training.set_steps(12);
+  training.set_accumulation_steps(3);
+  // So that each part of each replica's share has a sample.
+  training.set_global_batch_size(24);
+  spec.mutable_dataset()->mutable_synthetic()->set_train_samples(72);
+  training.mutable_optimizer()->mutable_nesterov()->set_learning_rate(0.1);
+  training.mutable_optimizer()->mutable_nesterov()->set_weight_decay(0.01);
+  training.mutable_optimizer()->mutable_clip()->set_norm(0.05);
+  const std::vector<double> expected = LossesOf(spec, "reference");
+  ASSERT_THAT(expected, SizeIs(12));
+  v1::JobSpec unclipped = spec;
+  unclipped.mutable_training()->mutable_optimizer()->clear_clip();
+  EXPECT_GT(std::abs(LossesOf(unclipped, "reference").back() - expected.back()), 0.01);
+
+  for (const double load : {1.0, 2.0, 0.75}) spec.mutable_replicas()->add_worker_load(load);
+  spec.mutable_replicas()->clear_count();
+  ExpectNear(LossesOf(spec, "reference"), expected, 1e-9);
+  ExpectNear(LossesOf(spec, "cpu"), expected, 1e-4);
+  // Which knows a number to 0.4 %, and rounds in each layer.
+  training.set_precision(v1::PRECISION_BFLOAT16);
+  ExpectNear(LossesOf(spec, "cpu"), expected, 0.01);
+}
+
 TEST(ReplicasTest, BucketsDoNotShowInAllReduce) {
   v1::JobSpec spec = SmallLenet(2);
   const std::vector<double> expected = LossesOf(spec, "cpu");
