@@ -1,34 +1,50 @@
 #include "engine/base/alarm_clock.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
 
 namespace tandem {
 namespace {
 
 // Where somebody else holds the lock: that one's Unlock has the waiter look, so this is hardly ever needed.
-constexpr absl::Duration kTryAgain = absl::Milliseconds(2);
+constexpr absl::Duration kTryAgain = absl::Milliseconds(10);
 // Of a sleep; there is nothing to be seen then.
 constexpr absl::Duration kLongest = absl::Hours(1);
 
-absl::Duration SteadyNow() { return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch()); }
+absl::Duration SteadyNow() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return absl::DurationFromTimespec(now);
+}
 
-// Until `word` is no longer `seen`, or `duration` is over, or sooner. A FUTEX_WAIT goes by CLOCK_MONOTONIC.
-void Sleep(std::atomic<uint32_t>* word, uint32_t seen, absl::Duration duration) {
-  const timespec time = absl::ToTimespec(std::min(duration, kLongest));
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAIT_PRIVATE, seen, &time, nullptr, 0);
+// Until `word` is no longer `seen`, or SteadyNow() is `until`, or sooner.
+void Sleep(std::atomic<uint32_t>* word, uint32_t seen, absl::Duration until) {
+  const timespec time = absl::ToTimespec(until);
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAIT_BITSET_PRIVATE, seen, &time, nullptr,
+          FUTEX_BITSET_MATCH_ANY);
 }
 
 void WakeSleeper(std::atomic<uint32_t>* word) {
   word->fetch_add(1);
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+// Signals for the process go to threads that know of them; what this one does wrong is reported.
+sigset_t BlockedSignals() {
+  sigset_t signals;
+  sigfillset(&signals);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) sigdelset(&signals, own);
+  return signals;
 }
 
 }  // namespace
@@ -38,10 +54,17 @@ AlarmClock* AlarmClock::Get() {
   return clock;
 }
 
+AlarmClock::AlarmClock() {
+  // The lock is held over a fork, so that what it guards is whole in the child.
+  pthread_atfork([]() ABSL_NO_THREAD_SAFETY_ANALYSIS { Get()->mutex_.Lock(); },
+                 []() ABSL_NO_THREAD_SAFETY_ANALYSIS { Get()->mutex_.Unlock(); },
+                 [] { Get()->BeginAnewInChild(); });
+}
+
 AlarmClock::Place AlarmClock::Add(absl::Duration timeout, Alarm* alarm) {
   const absl::Duration due = SteadyNow() + timeout;
   MutexLock lock(&mutex_);
-  if (process_ != getpid()) StartThread();
+  if (!has_thread_) StartThread();
   const Place place = alarms_.emplace(due, alarm);
   if (due < sleeps_until_) WakeSleeper(&changes_);
   return place;
@@ -53,15 +76,31 @@ void AlarmClock::Remove(Place place) {
 }
 
 void AlarmClock::StartThread() {
-  process_ = getpid();
-  alarms_.clear();
-  sleeps_until_ = absl::InfiniteDuration();
-  // Signals are for threads that know of them.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([this] { Run(); }).detach();
+  const sigset_t blocked = BlockedSignals();
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  pthread_t thread;
+  const auto run = [](void* clock) -> void* {
+    static_cast<AlarmClock*>(clock)->Run();
+    return nullptr;
+  };
+  const int error = pthread_create(&thread, nullptr, run, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) {
+    std::fprintf(stderr, "cannot start the thread by which waits end: %s\n", std::strerror(error));
+    std::abort();
+  }
+  pthread_detach(thread);
+  has_thread_ = true;
+  sleeps_until_ = absl::InfiniteDuration();
+}
+
+void AlarmClock::BeginAnewInChild() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  mutex_.Unlock();
+  // Those who waited for it are not here.
+  new (&mutex_) Mutex;
+  alarms_.clear();
+  has_thread_ = false;
 }
 
 void AlarmClock::Run() {
@@ -72,12 +111,12 @@ void AlarmClock::Run() {
 }
 
 absl::Duration AlarmClock::RingDue() {
-  const absl::Duration now = SteadyNow();
-  absl::Duration wait = kLongest;
   MutexLock lock(&mutex_);
+  const absl::Duration now = SteadyNow();
+  sleeps_until_ = now + kLongest;
   for (auto& [due, alarm] : alarms_) {
     if (due > now) {
-      wait = std::min(wait, due - now);
+      sleeps_until_ = std::min(sleeps_until_, due);
       break;
     }
     if (alarm->has_woken) continue;
@@ -86,11 +125,10 @@ absl::Duration AlarmClock::RingDue() {
       alarm->mutex->Unlock();
       alarm->has_woken = true;
     } else {
-      wait = kTryAgain;
+      sleeps_until_ = now + kTryAgain;
     }
   }
-  sleeps_until_ = now + wait;
-  return wait;
+  return sleeps_until_;
 }
 
 }  // namespace tandem

@@ -1,8 +1,6 @@
 #ifndef TANDEM_ENGINE_BASE_ALARM_CLOCK_H_
 #define TANDEM_ENGINE_BASE_ALARM_CLOCK_H_
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -38,11 +36,14 @@ class AlarmClock {
   void Remove(Place place) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  AlarmClock() = default;
+  AlarmClock();
+  // Ends the process where there can be none: no timed wait would end.
   void StartThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns for how long there is nothing to do then.
+  // Returns until when there is nothing to do then.
   absl::Duration RingDue() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The child of a fork has neither the thread nor who waited.
+  void BeginAnewInChild();
 
   // Others' locks are held when this one is taken; under it they are only tried.
   Mutex mutex_;
@@ -50,8 +51,7 @@ class AlarmClock {
   std::multimap<absl::Duration, Alarm*> alarms_ ABSL_GUARDED_BY(mutex_);
   // Until then the thread sleeps.
   absl::Duration sleeps_until_ ABSL_GUARDED_BY(mutex_);
-  // The process that the thread belongs to: a fork leaves it behind.
-  pid_t process_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool has_thread_ ABSL_GUARDED_BY(mutex_) = false;
   // Counts what the thread is to look at; it sleeps on it.
   std::atomic<uint32_t> changes_ = 0;
 };

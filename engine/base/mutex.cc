@@ -10,6 +10,12 @@ bool Mutex::AwaitWithTimeout(const absl::Condition& condition, absl::Duration ti
     return true;
   }
   if (condition.Eval()) return true;
+  if (timeout <= absl::ZeroDuration()) {
+    // As who waits does: others have their turn.
+    Unlock();
+    Lock();
+    return condition.Eval();
+  }
   AlarmClock::Alarm alarm = {.mutex = this};
   const auto is_over = [&] { return alarm.has_rung.load() || condition.Eval(); };
   const AlarmClock::Place place = AlarmClock::Get()->Add(timeout, &alarm);

@@ -32,6 +32,8 @@ constexpr int64_t kMostFiles = 50'000'000;
 // After so many bytes they are made durable, and the disk's free space is looked at again.
 constexpr int64_t kBytesBetweenSyncs = int64_t{64} << 20;
 constexpr absl::Duration kSweepInterval = absl::Minutes(10);
+// An upload that was not gone on with for too long stays for so long when a daemon starts.
+constexpr absl::Duration kGraceAtStart = absl::Hours(1);
 // What the name of a folder ends in that is being removed.
 constexpr char kRemoved[] = ".removed";
 // What the names of uploads begin with.
@@ -196,7 +198,10 @@ void Uploads::Restore(const std::string& id) {
     entry->bytes_received = entry->declared.bytes_received();
     entry->files = *std::move(files);
     entry->state = State::kOpen;
-    const absl::Duration age = std::max(clock_->Now() - LastActive(FolderOf(id)), absl::ZeroDuration());
+    // The clock may be ahead: who goes on with it soon does not find it expired.
+    const absl::Duration most_age = options_.expiry - std::min(kGraceAtStart, options_.expiry / 2);
+    const absl::Duration age =
+        std::clamp(clock_->Now() - LastActive(FolderOf(id)), absl::ZeroDuration(), most_age);
     entry->active = ElapsedMicros() - absl::ToInt64Microseconds(age);
     entry->stays = IsFromBeforeRestoration(
         absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(entry->declared.create_time())));
@@ -360,8 +365,7 @@ absl::StatusOr<v1::Upload> Uploads::Progress(const std::string& id, Entry& entry
   v1::Upload upload = entry.files->Progress();
   if (!entry.stays) {
     const absl::Duration left = absl::Microseconds(entry.active - ElapsedMicros()) + options_.expiry;
-    *upload.mutable_expire_time() =
-        TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now() + left));
+    *upload.mutable_expire_time() = TimeUtil::SecondsToTimestamp(absl::ToUnixSeconds(clock_->Now() + left));
   }
   return upload;
 }

@@ -312,7 +312,7 @@ void Scheduler::OnProgress(const v1::Job& job) {
   if (found == holders_.end()) return;
   *found->second.job.mutable_progress() = job.progress();
   // When it is expected to end may be another time now, and so what may go before what is reserved.
-  if (!queue_.empty() && clock_->Now() - decided_at_ >= kDecisionAge) Changed();
+  if (!queue_.empty() && clock_->Elapsed() - decided_at_ >= kDecisionAge) Changed();
 }
 
 void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {
@@ -357,9 +357,9 @@ void Scheduler::Run() {
       };
       absl::Duration wait = retries ? kRetryAfter : absl::InfiniteDuration();
       if (!stopping_) {
-        wait =
-            std::min(wait, std::max(absl::ZeroDuration(),
-                                    std::min({NextTimeLimit(), next_raise_ - clock_->Now(), NextRestart()})));
+        wait = std::min(
+            wait, std::max(absl::ZeroDuration(),
+                           std::min({NextTimeLimit(), next_raise_ - clock_->Elapsed(), NextRestart()})));
       }
       if (!mutex_.AwaitWithTimeout(absl::Condition(&has_work), wait) && retries) wake_ = true;
       if (stopping_ && unanswered_ == 0 && ready_.empty()) return;
@@ -460,8 +460,8 @@ void Scheduler::Place(Orders* orders) {
     queue_.Start(placement.job_id, snapshot.now, placement.was_longest);
   }
   queue_.NoteLimits(allow, snapshot.now);
-  decided_at_ = snapshot.now;
-  next_raise_ = queue_.NextRaise(snapshot.now);
+  decided_at_ = clock_->Elapsed();
+  next_raise_ = decided_at_ + (queue_.NextRaise(snapshot.now) - snapshot.now);
   for (const std::string& id : decision.preemptions) {
     const auto holder = holders_.find(id);
     if (holder == holders_.end() || holder->second.ending) continue;

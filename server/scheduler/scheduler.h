@@ -206,7 +206,7 @@ class Scheduler : public JobObserver, public WaitingSource {
   // The last Explain, in order and by id; old where looked_at_changes_ is set.
   std::vector<Explanation> explanations_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, size_t> explained_ ABSL_GUARDED_BY(mutex_);
-  absl::Time looked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Duration looked_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // By Clock::Elapsed().
   bool looked_at_changes_ ABSL_GUARDED_BY(mutex_) = true;
 
   // STARTING, to be handed to the WorkerStarter.
@@ -216,8 +216,9 @@ class Scheduler : public JobObserver, public WaitingSource {
   // Questions to JobMachine without an answer yet.
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
   // When the policy was asked last, and when it is to be asked because waiting raises a job.
-  absl::Time decided_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time next_raise_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  // By Clock::Elapsed(), both.
+  absl::Duration decided_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  absl::Duration next_raise_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
   // Something happened that the policy has not seen.
   bool wake_ ABSL_GUARDED_BY(mutex_) = false;
   // The store failed; look again after a while.

@@ -23,7 +23,7 @@ constexpr absl::Duration kExplanationAge = absl::Seconds(1);
 }  // namespace
 
 void Scheduler::Look() {
-  const absl::Time now = clock_->Now();
+  const absl::Duration now = clock_->Elapsed();
   if (!looked_at_changes_ && now - looked_at_ < kExplanationAge) return;
   explanations_ = policy_->Explain(TakeSnapshot());
   explained_.clear();

@@ -34,8 +34,8 @@ void Scheduler::EndDelays() {
 }
 
 void Scheduler::NoteRaises() {
-  if (next_raise_ > clock_->Now()) return;
-  next_raise_ = absl::InfiniteFuture();
+  if (next_raise_ > clock_->Elapsed()) return;
+  next_raise_ = absl::InfiniteDuration();
   Changed();
 }
 
