@@ -1,20 +1,12 @@
 #include "server/jobs/job_edit.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "google/protobuf/util/time_util.h"
 #include "server/jobs/refusal.h"
 
 namespace tandem {
-namespace {
-
-// Whether a job in this state has a worker, and holds devices for it.
-bool IsHolding(v1::JobState state) { return state != v1::JOB_STATE_QUEUED && !IsAtRest(state); }
-
-}  // namespace
 
 absl::Status JobEdit::Begin(const google::protobuf::Timestamp& time) {
   return Move(v1::JOB_STATE_QUEUED, v1::STATE_REASON_SUBMITTED, "Accepted; waits for its devices.", time);
@@ -50,12 +42,13 @@ absl::Status JobEdit::Move(v1::JobState to, v1::StateReason reason, const std::s
   TANDEM_RETURN_IF_ERROR(AppendToLog(std::move(event), time));
 
   if (IsHolding(job.state()) && !IsHolding(to) && job.has_lease_time()) {
-    using google::protobuf::util::TimeUtil;
-    // The clock may have been set back.
-    const int64_t held_us = std::max<int64_t>(0, TimeUtil::DurationToMicroseconds(time - job.lease_time()));
-    job.set_run_seconds(job.run_seconds() + held_us * 1e-6);
+    const absl::Duration held = changes_->leases->Held(job, time);
+    job.set_run_seconds(job.run_seconds() + absl::ToDoubleSeconds(held));
   }
-  if (to == v1::JOB_STATE_STARTING) *job.mutable_lease_time() = time;
+  if (to == v1::JOB_STATE_STARTING) {
+    *job.mutable_lease_time() = time;
+    changes_->leases->Begin(job);
+  }
   job.set_state(to);
   job.set_reason(reason);
   job.set_message(message);

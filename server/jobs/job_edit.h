@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "server/jobs/lease_times.h"
 #include "server/jobs/transitions.h"
 #include "server/store/records.h"
 #include "server/store/transaction.h"
@@ -15,6 +16,8 @@ namespace tandem {
 
 // What was done to a job in one transaction.
 struct JobChanges {
+  explicit JobChanges(LeaseTimes* lease_times) : leases(lease_times) {}
+
   StoredJob job;
   // In the log's order.
   std::vector<std::shared_ptr<const v1::JobEvent>> events;
@@ -22,6 +25,7 @@ struct JobChanges {
   // The job went to another state, or is new; then its spec is loaded.
   bool moved = false;
   bool deleted = false;
+  LeaseTimes* leases;
 };
 
 // A job being changed in a transaction: the one place where a job's state is assigned and its events are

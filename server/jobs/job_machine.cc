@@ -50,14 +50,14 @@ Timestamp TimestampOf(absl::Time time) { return TimeUtil::MicrosecondsToTimestam
 }  // namespace
 
 JobMachine::JobMachine(Store* store, EventHub* hub, const Clock* clock, std::string jobs_folder)
-    : store_(store), hub_(hub), clock_(clock), jobs_folder_(std::move(jobs_folder)) {}
+    : store_(store), hub_(hub), clock_(clock), jobs_folder_(std::move(jobs_folder)), leases_(clock) {}
 
 void JobMachine::AddObserver(JobObserver* observer) { observers_.push_back(observer); }
 
 void JobMachine::SetWaitingSource(WaitingSource* source) { waiting_ = source; }
 
 void JobMachine::Write(Body body, Written written) {
-  auto changes = std::make_shared<JobChanges>();
+  auto changes = std::make_shared<JobChanges>(&leases_);
   store_->Write([changes, body = std::move(body)](
                     Transaction& transaction) mutable { return body(transaction, *changes); },
                 [this, changes, written = std::move(written)](absl::Status status) mutable {
@@ -76,6 +76,7 @@ JobMachine::Written JobMachine::GiveJob(Done<v1::Job> done) {
 
 void JobMachine::Announce(const JobChanges& changes) {
   const v1::Job& job = changes.job.job;
+  if (changes.deleted || (changes.moved && !IsHolding(job.state()))) leases_.Forget(job.name());
   if (changes.deleted) {
     hub_->PublishDeleted(JobId(job.name()));
     for (JobObserver* observer : observers_) observer->OnDeleted(job);

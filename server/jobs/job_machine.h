@@ -12,6 +12,7 @@
 #include "engine/base/clock.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_observer.h"
+#include "server/jobs/lease_times.h"
 #include "server/jobs/waiting_source.h"
 #include "server/store/store.h"
 #include "tandem/internal/v1/worker.pb.h"
@@ -217,6 +218,7 @@ class JobMachine {
   EventHub* const hub_;
   const Clock* const clock_;
   const std::string jobs_folder_;
+  LeaseTimes leases_;
   std::vector<JobObserver*> observers_;
   WaitingSource* waiting_ = nullptr;
 };

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_machine.h"
+#include "server/jobs/settable_clock.h"
 #include "server/store/awaited.h"
 #include "server/store/store.h"
 #include "server/store/temporary_folder.h"
@@ -84,7 +85,10 @@ class JobMachineFixture {
   JobMachine& machine() { return *machine_; }
   Store& store() { return *store_; }
   EventHub& hub() { return *hub_; }
+  // The time that passes.
   FakeClock& clock() { return clock_; }
+  // The machine's, which shows that time until it is set.
+  SettableClock& settable_clock() { return settable_clock_; }
   RecordingObserver& observer() { return observer_; }
 
   absl::StatusOr<v1::Job> Create(const std::string& name, const std::string& request_id = "") {
@@ -211,7 +215,8 @@ class JobMachineFixture {
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
     hub_ = std::make_unique<EventHub>(store_.get());
-    machine_ = std::make_unique<JobMachine>(store_.get(), hub_.get(), &clock_, folder_.path() + "/jobs");
+    machine_ =
+        std::make_unique<JobMachine>(store_.get(), hub_.get(), &settable_clock_, folder_.path() + "/jobs");
     machine_->AddObserver(&observer_);
   }
   void Close() {
@@ -223,6 +228,7 @@ class JobMachineFixture {
 
   TemporaryFolder folder_;
   FakeClock clock_{absl::FromUnixSeconds(1700000000)};
+  SettableClock settable_clock_{&clock_};
   RecordingObserver observer_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<EventHub> hub_;

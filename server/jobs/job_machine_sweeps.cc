@@ -69,7 +69,7 @@ void JobMachine::CreateSweep(NewSweep sweep, Done<StoredSweep> done) {
           if (!absl::IsAlreadyExists(inserted)) break;
         }
         TANDEM_RETURN_IF_ERROR(inserted);
-        changes.resize(sweep.jobs.size());
+        changes.resize(sweep.jobs.size(), JobChanges(&leases_));
         for (int i = 0; i < added; ++i) {
           v1::Job part;
           part.set_sweep(made->sweep.name());
@@ -112,7 +112,7 @@ void JobMachine::CancelSweep(const std::string& id, Done<StoredSweep> done) {
             TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
         for (StoredJob& job : cancelled->jobs) {
           if (IsTerminal(job.job.state())) continue;
-          JobChanges change;
+          JobChanges change(&leases_);
           change.job = job;
           JobEdit edit(&transaction, &change);
           TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kCancel, v1::STATE_REASON_CANCEL_REQUESTED,
@@ -133,7 +133,7 @@ void JobMachine::CancelSweep(const std::string& id, Done<StoredSweep> done) {
 
 void JobMachine::DeleteSweep(const std::string& id, absl::AnyInvocable<void(absl::Status)> done) {
   WriteAll(
-      [id](Transaction& transaction, std::vector<JobChanges>& changes) -> absl::Status {
+      [this, id](Transaction& transaction, std::vector<JobChanges>& changes) -> absl::Status {
         TANDEM_ASSIGN_OR_RETURN(StoredSweep sweep, transaction.GetSweep(id));
         for (StoredJob& job : sweep.jobs) {
           if (!IsTerminal(job.job.state())) {
@@ -144,7 +144,7 @@ void JobMachine::DeleteSweep(const std::string& id, absl::AnyInvocable<void(absl
           }
           TANDEM_RETURN_IF_ERROR(transaction.LoadSpec(&job));
           TANDEM_RETURN_IF_ERROR(transaction.DeleteJob(job));
-          JobChanges& change = changes.emplace_back();
+          JobChanges& change = changes.emplace_back(&leases_);
           change.deleted = true;
           change.job = std::move(job);
         }

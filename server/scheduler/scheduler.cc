@@ -73,12 +73,10 @@ WaitingJob WaitingJobOf(const v1::Job& job) {
   return waiting;
 }
 
-// By Clock::Elapsed(): a clock that is set meanwhile ends no job.
-absl::Duration LimitAt(const v1::Job& job, absl::Time lease_time, const Clock& clock) {
+// When it has run for as long as it may, where it has had its devices since then.
+absl::Duration LimitAt(const v1::Job& job, absl::Duration leased_at) {
   if (!job.spec().has_time_limit_seconds()) return absl::InfiniteDuration();
-  const absl::Duration held = std::max(absl::ZeroDuration(), clock.Now() - lease_time);
-  return clock.Elapsed() - held +
-         absl::Seconds(std::max(0.0, job.spec().time_limit_seconds() - job.run_seconds()));
+  return leased_at + absl::Seconds(std::max(0.0, job.spec().time_limit_seconds() - job.run_seconds()));
 }
 
 // Each name once, in the order of their first mention.
@@ -191,7 +189,9 @@ absl::Status Scheduler::RestoreLease(const v1::Job& job) {
   }
   holder.job = Trimmed(job);
   holder.lease_time = job.has_lease_time() ? TimeOf(job.lease_time()) : clock_->Now();
-  holder.limit_at = LimitAt(job, holder.lease_time, *clock_);
+  // What the clock was set by while no daemon ran nobody knows.
+  holder.leased_at = clock_->Elapsed() - std::max(absl::ZeroDuration(), clock_->Now() - holder.lease_time);
+  holder.limit_at = LimitAt(job, holder.leased_at);
   holder.ending = job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING;
   {
     MutexLock lock(&mutex_);
@@ -223,7 +223,7 @@ void Scheduler::Stop() {
 
 void Scheduler::Charge(const Holder& holder) {
   const absl::Time now = clock_->Now();
-  const double held = std::max(0.0, absl::ToDoubleSeconds(now - holder.lease_time));
+  const double held = absl::ToDoubleSeconds(clock_->Elapsed() - holder.leased_at);
   const std::string user = holder.job.user();
   const FairShare::Usage usage =
       usage_.Charge(user, held * holder.lease.share * static_cast<double>(holder.lease.devices.size()), now);
@@ -280,7 +280,7 @@ void Scheduler::OnTerminal(const v1::Job& job) {
     found->second.ending = true;
     found->second.succeeded = job.state() == v1::JOB_STATE_SUCCEEDED;
     found->second.limit_at = absl::InfiniteDuration();
-    estimate_.Learn(found->second.job, clock_->Now() - found->second.lease_time);
+    estimate_.Learn(found->second.job, clock_->Elapsed() - found->second.leased_at);
   }
   // The others' places have changed.
   Changed();
@@ -421,7 +421,7 @@ Snapshot Scheduler::TakeSnapshot() const {
     job.share = holder.lease.share;
     job.memory_bytes = holder.lease.memory_bytes;
     job.lease_time = holder.lease_time;
-    const absl::Duration held = std::max(absl::ZeroDuration(), snapshot.now - holder.lease_time);
+    const absl::Duration held = clock_->Elapsed() - holder.leased_at;
     job.expected_end = snapshot.now + estimate_.Remaining(holder.job, held);
     for (const std::string& device : holder.lease.devices) job.devices.push_back(positions[device]);
     user(job.user).device_seconds +=
@@ -452,6 +452,7 @@ void Scheduler::Place(Orders* orders) {
     holder.job.set_sweep(waiting->sweep);
     holder.job.set_priority(waiting->priority);
     holder.lease_time = snapshot.now;
+    holder.leased_at = clock_->Elapsed();
     holder.starting = *waiting;
     orders->schedules.push_back({placement.job_id, DevicesOfRanks(waiting->gang, placement.devices)});
     holders_[placement.job_id] = std::move(holder);
@@ -514,7 +515,8 @@ void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
       holder.starting.reset();
       holder.ending = false;
       holder.lease_time = TimeOf(job->lease_time());
-      holder.limit_at = LimitAt(*job, holder.lease_time, *clock_);
+      holder.leased_at = clock_->Elapsed();
+      holder.limit_at = LimitAt(*job, holder.leased_at);
       // It can be preempted now, for a job that has come meanwhile.
       if (job->spec().preemptible() && !queue_.empty()) Changed();
     }

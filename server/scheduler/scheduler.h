@@ -129,7 +129,9 @@ class Scheduler : public JobObserver, public WaitingSource {
     v1::Job job;
     Lease lease;
     absl::Time lease_time;
-    absl::Duration limit_at = absl::InfiniteDuration();  // By Clock::Elapsed().
+    // By Clock::Elapsed(), both.
+    absl::Duration leased_at;
+    absl::Duration limit_at = absl::InfiniteDuration();
     // It was told to stop, or has.
     bool ending = false;
     bool succeeded = false;

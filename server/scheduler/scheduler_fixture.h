@@ -14,7 +14,6 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "server/jobs/job_machine_fixture.h"
-#include "server/jobs/settable_clock.h"
 #include "server/scheduler/backfill_policy.h"
 #include "server/scheduler/scheduler.h"
 #include "server/store/awaited.h"
@@ -92,7 +91,7 @@ class SchedulerTest : public testing::Test {
     options.ageing_interval = ageing_interval_;
     options.quota = [this](const std::string&) { return UserQuota{most_devices_.load(), 0}; };
     scheduler_ = std::make_unique<Scheduler>(&jobs_.machine(), &jobs_.store(), inventory_.get(), &policy_,
-                                             &starter_, &clock_, std::move(options));
+                                             &starter_, &jobs_.settable_clock(), std::move(options));
     jobs_.machine().AddObserver(scheduler_.get());
     jobs_.machine().SetWaitingSource(scheduler_.get());
     const absl::Status records = scheduler_->RestoreRecords();
@@ -201,8 +200,6 @@ class SchedulerTest : public testing::Test {
   }
 
   JobMachineFixture jobs_;
-  // The scheduler's.
-  SettableClock clock_{&jobs_.clock()};
   const BackfillPolicy policy_;
   // Of each user.
   std::atomic<int> most_devices_ = 0;

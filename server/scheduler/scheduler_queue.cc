@@ -72,7 +72,7 @@ v1::ListQueueResponse Scheduler::ListQueue(int most) {
     user.set_devices(user.devices() + devices);
     user.set_device_seconds(user.device_seconds() +
                             devices * holder.lease.share *
-                                std::max(0.0, absl::ToDoubleSeconds(now - holder.lease_time)));
+                                absl::ToDoubleSeconds(clock_->Elapsed() - holder.leased_at));
   }
   for (const Explanation& explanation : explanations_) {
     const WaitingJob* waiting = queue_.Find(explanation.job_id);

@@ -278,10 +278,9 @@ TEST_F(SchedulerTest, AClockThatIsSetEndsNoJobAndKeepsNoneGoing) {
   ASSERT_TRUE(jobs_.Apply(lasting, 1, {Started(1)}).ok());
   limited.set_time_limit_seconds(1);
   for (const absl::Duration ahead : {absl::Hours(24), -absl::Hours(24)}) {
-    clock_.Set(absl::ZeroDuration());
     const std::string brief = NewJob(1, limited);
     starter_.Take();
-    clock_.Set(ahead);
+    jobs_.settable_clock().Set(ahead);
     Pass(absl::Seconds(2));
     WaitForState(brief, v1::JOB_STATE_CANCELLING);
     // Behind all that it has asked for.
