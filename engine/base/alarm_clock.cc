@@ -54,14 +54,10 @@ AlarmClock* AlarmClock::Get() {
   return clock;
 }
 
-AlarmClock::AlarmClock() {
-  // The lock is held over a fork, so that what it guards is whole in the child.
-  pthread_atfork([]() ABSL_NO_THREAD_SAFETY_ANALYSIS { Get()->mutex_.Lock(); },
-                 []() ABSL_NO_THREAD_SAFETY_ANALYSIS { Get()->mutex_.Unlock(); },
-                 [] { Get()->BeginAnewInChild(); });
-}
+AlarmClock::AlarmClock() : process_(getpid()) {}
 
 AlarmClock::Place AlarmClock::Add(absl::Duration timeout, Alarm* alarm) {
+  if (process_.load() != getpid()) BeginAnew();
   const absl::Duration due = SteadyNow() + timeout;
   MutexLock lock(&mutex_);
   if (!has_thread_) StartThread();
@@ -95,12 +91,12 @@ void AlarmClock::StartThread() {
   sleeps_until_ = absl::InfiniteDuration();
 }
 
-void AlarmClock::BeginAnewInChild() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  mutex_.Unlock();
-  // Those who waited for it are not here.
+void AlarmClock::BeginAnew() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  // Others may have been at work on them when the process was forked: they are left as they are.
   new (&mutex_) Mutex;
-  alarms_.clear();
+  new (&alarms_) std::multimap<absl::Duration, Alarm*>;
   has_thread_ = false;
+  process_ = getpid();
 }
 
 void AlarmClock::Run() {

@@ -1,6 +1,8 @@
 #ifndef TANDEM_ENGINE_BASE_ALARM_CLOCK_H_
 #define TANDEM_ENGINE_BASE_ALARM_CLOCK_H_
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -42,8 +44,8 @@ class AlarmClock {
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns until when there is nothing to do then.
   absl::Duration RingDue() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The child of a fork has neither the thread nor who waited.
-  void BeginAnewInChild();
+  // In the child of a fork, which has neither the thread nor who waited, nor who holds the lock.
+  void BeginAnew();
 
   // Others' locks are held when this one is taken; under it they are only tried.
   Mutex mutex_;
@@ -52,6 +54,8 @@ class AlarmClock {
   // Until then the thread sleeps.
   absl::Duration sleeps_until_ ABSL_GUARDED_BY(mutex_);
   bool has_thread_ ABSL_GUARDED_BY(mutex_) = false;
+  // To which all this belongs.
+  std::atomic<pid_t> process_;
   // Counts what the thread is to look at; it sleeps on it.
   std::atomic<uint32_t> changes_ = 0;
 };

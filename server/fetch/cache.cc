@@ -204,8 +204,7 @@ absl::Status Cache::Reserve(const std::string& key, int64_t bytes) {
   }
   std::vector<std::pair<absl::Time, std::string>> unused;
   for (const auto& [id, entry] : entries_) {
-    // What was used hours ahead was so before the clock was set back.
-    if (absl::AbsDuration(options_.clock->Now() - entry.used) < options_.keep_after_use ||
+    if (options_.clock->Now() - entry.used < options_.keep_after_use ||
         needed.count({entry.record.url_sha256(), entry.record.sha256()}) > 0) {
       continue;
     }

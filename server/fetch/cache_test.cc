@@ -134,14 +134,6 @@ TEST_F(CacheTest, WhatWasJustUsedStays) {
   EXPECT_TRUE(Add("b", 600).ok());
 }
 
-TEST_F(CacheTest, AClockThatIsSetBackKeepsNothing) {
-  ASSERT_TRUE(Add("a", 600).ok());
-  clock_.Advance(-absl::Seconds(10));
-  EXPECT_TRUE(absl::IsResourceExhausted(Add("b", 600).status())) << "it was just used all the same";
-  clock_.Advance(-absl::Hours(5));
-  EXPECT_TRUE(Add("b", 600).ok());
-}
-
 TEST_F(CacheTest, WhatWasBegunAndLeftGoesBeforeEntries) {
   ASSERT_TRUE(Add("a", 300).ok());
   const absl::StatusOr<std::string> folder = cache_->Begin("half");
