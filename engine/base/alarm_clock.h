@@ -14,8 +14,8 @@
 namespace tandem {
 
 // Ends the timed waits of Mutex. Abseil's own go by the machine's wall clock, and last an hour longer where
-// it is set back by an hour; this one's thread waits by a clock that nobody can set. One a process.
-// Thread-safe.
+// it is set back by an hour; this one's thread waits by a clock that nobody can set. One a process; the
+// child of a fork makes its first timed wait while it has one thread. Thread-safe.
 class AlarmClock {
  public:
   // One timed wait.

@@ -42,8 +42,8 @@ class ClockWatch {
   ClockWatch(Options options, const Clock* clock) : options_(std::move(options)), clock_(clock) {}
 
   // Looks at the clock, and returns the known time. Notes it in the file now and then, or at once where it is
-  // to be the `last` look. To be called every ten minutes or so; later is no worse
-  // than that what ends meanwhile may be taken for younger.
+  // to be the `last` look. To be called every ten minutes or so; where it is later,
+  // what ends meanwhile may be taken for younger.
   absl::Duration Look(bool last = false);
 
   // From here on, after the first look.
