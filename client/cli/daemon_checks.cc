@@ -60,12 +60,12 @@ void CheckCertificate(Session& session, Findings* findings) {
   const std::string end = FormatTimestamp(certificate->end, session.terminal().TimeZone());
   if (certificate->end <= now) {
     AddProblem(findings, "certificate", absl::StrCat("the daemon's has expired on ", end),
-               "renew it and restart the daemon; its jobs go on");
+               "renew it; the daemon takes the new files by itself, for connections made from then on");
   } else if (certificate->begin > now) {
     AddProblem(findings, "certificate", "the daemon's is not valid yet", "set this machine's clock");
   } else if (certificate->end - now < kExpiresSoon) {
     AddProblem(findings, "certificate", absl::StrCat("the daemon's expires on ", end),
-               "renew it and restart the daemon; its jobs go on");
+               "renew it; the daemon takes the new files by itself, for connections made from then on");
   } else {
     AddFine(findings, "certificate", absl::StrCat("the daemon's is valid until ", end));
   }

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -21,7 +22,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/cli/format.h"
+#include "client/cli/tls_file_checks.h"
 
 namespace tandem::cli {
 namespace {
@@ -271,6 +275,9 @@ Findings CheckMachine(const v1::Daemon& daemon, const std::vector<v1::Device>& d
   CheckSharedMemory(root, gpus, &findings);
   const int64_t pid = DaemonProcess(daemon, root);
   CheckLimits(pid, root, &findings);
+  for (Finding& finding : CheckTlsFiles(pid, root, absl::Now(), absl::LocalTimeZone())) {
+    findings.push_back(std::move(finding));
+  }
   CheckControlGroup(pid, root, devices, &findings);
   CheckSandbox(root, &findings);
   CheckDriver(root, gpus, &findings);

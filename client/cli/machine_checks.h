@@ -16,7 +16,7 @@ bool IsDaemonHere(const v1::Daemon& daemon, const std::string& root = "");
 
 // Looks at the machine that the daemon runs on, which is this one: room and inodes of the state folder's
 // disk, data folders, crash reports, shared memory, the daemon's limits (files, processes, and its control
-// group's processors and memory), and NVIDIA's driver.
+// group's processors and memory), its TLS files, and NVIDIA's driver.
 Findings CheckMachine(const v1::Daemon& daemon, const std::vector<v1::Device>& devices,
                       const std::string& root = "");
 

@@ -1,9 +1,15 @@
 #include "client/cli/session.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/lib/file_reading.h"
+#include "client/lib/listener_check.h"
 
 namespace tandem::cli {
 namespace {
@@ -21,6 +27,10 @@ absl::string_view ShortReason(absl::string_view message) {
 // What may mend a connection that cannot be made.
 std::string ConnectionAdvice(absl::string_view message, const std::string& address,
                              const GlobalOptions& options) {
+  if (absl::StrContains(message, client::kStrangerListens)) {
+    return "The daemon has probably ended: start it with `tandemd`, with another port (--listen) if need be. "
+           "If it is the daemon's user after all, name the token with --token-file (or TANDEM_TOKEN_FILE).";
+  }
   const bool tls = options.tls || !options.tls_ca.empty() || !options.tls_certificate.empty();
   if (!tls && absl::StrContains(message, "ocket closed")) {
     return "If the daemon uses TLS, give its authority with --tls-ca FILE (or TANDEM_TLS_CA).";
@@ -65,9 +75,23 @@ std::string Session::Address() {
       client::ReadWholeFile(StateFolder() + "/address", kLargestSmallFile);
   if (written.ok()) {
     const absl::string_view address = absl::StripAsciiWhitespace(*written);
-    if (!address.empty()) return std::string(address);
+    if (!address.empty()) return client::ReachableAddress(address);
   }
   return client::kDefaultAddress;
+}
+
+absl::Status Session::CheckStateFolder() const {
+  if (!options.address.empty() || options.state_folder.empty()) return absl::OkStatus();
+  struct stat info = {};
+  if (stat((options.state_folder + "/address").c_str(), &info) == 0 ||
+      (errno != ENOENT && errno != ENOTDIR)) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(
+      absl::StrCat("no daemon runs on the state folder ", options.state_folder,
+                   stat(options.state_folder.c_str(), &info) == 0
+                       ? ": there is no `address` in it, which a daemon writes when it is ready"
+                       : ", which does not exist"));
 }
 
 std::string Session::TokenFile() const {
@@ -96,8 +120,17 @@ absl::StatusOr<std::string> Session::Token() {
   return token;
 }
 
+std::vector<uid_t> Session::TrustedListeners() const {
+  // A token that is named goes where it is sent.
+  struct stat info = {};
+  if (!options.token_file.empty() || stat(TokenFile().c_str(), &info) != 0) return {};
+  // Whoever owns the file runs the daemon; a port of a container is root's.
+  return {info.st_uid, geteuid(), 0};
+}
+
 absl::StatusOr<client::Client*> Session::Connect() {
   if (client_ != nullptr) return client_.get();
+  if (absl::Status status = CheckStateFolder(); !status.ok()) return status;
   absl::StatusOr<std::string> token = Token();
   if (!token.ok()) return token.status();
   client::ConnectionOptions connection;
@@ -109,6 +142,7 @@ absl::StatusOr<client::Client*> Session::Connect() {
   connection.tls_key_file = options.tls_key;
   connection.tls_server_name = options.tls_server_name;
   connection.allow_plaintext = options.plaintext;
+  connection.trusted_listeners = TrustedListeners();
   connection.timeout = options.timeout;
   client::ReconnectPolicy reconnect;
   reconnect.give_up_after = options.reconnect_timeout;
@@ -136,6 +170,11 @@ std::string Session::Explain(const absl::Status& status) {
   std::string text;
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
+      if (client_ == nullptr) {
+        return absl::StrCat(status.message(), "\nStart one with `tandemd --state-folder ",
+                            options.state_folder,
+                            "`, or say where it listens with --address HOST:PORT (or TANDEM_ADDRESS).\n");
+      }
       text = absl::StrCat("no daemon answers at ", address, ": ", ShortReason(status.message()), "\n");
       absl::StrAppend(&text, ConnectionAdvice(status.message(), address, options), "\n");
       break;

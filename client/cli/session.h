@@ -1,8 +1,11 @@
 #ifndef TANDEM_CLIENT_CLI_SESSION_H_
 #define TANDEM_CLIENT_CLI_SESSION_H_
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -74,6 +77,11 @@ class Session {
  private:
   // The daemon's token, or "" and why in token_problem_.
   absl::StatusOr<std::string> Token();
+  // UNAVAILABLE: a state folder is named, and no daemon has written its address there; another daemon's, at
+  // the default address, is not meant.
+  absl::Status CheckStateFolder() const;
+  // Where the token is the state folder's own, the administrator's: those who may have it.
+  std::vector<uid_t> TrustedListeners() const;
 
   Terminal& terminal_;
   const Style style_;

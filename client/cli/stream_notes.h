@@ -5,14 +5,17 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/printable.h"
 #include "client/cli/terminal.h"
 #include "client/lib/resumable_stream.h"
 
 namespace tandem::cli {
 
 // Stops a stream at Ctrl-C or where standard output takes no more, and says once a break that the connection
-// is lost and once that it is back. Not thread-safe.
+// is lost, or why the daemon does not let the stream in for now. Not thread-safe.
 class StreamNotes : public client::StreamObserver {
  public:
   // `note` shows a line; `tick` is called whenever the stream asks whether to go on.
@@ -26,17 +29,25 @@ class StreamNotes : public client::StreamObserver {
     tick_();
     return !terminal_.Interrupted() && terminal_.OutputStatus().ok();
   }
-  void Lost(const absl::Status& /*why*/, absl::Duration /*wait*/) override {
-    if (!lost_) note_("connection lost; reconnecting");
-    lost_ = true;
+  void Lost(const absl::Status& why, absl::Duration /*wait*/) override {
+    const bool refused = absl::IsResourceExhausted(why);
+    if (refused && !refused_) {
+      note_(absl::StrCat("the daemon does not let this in for now, and is asked again: ",
+                         Printable(std::string(why.message()))));
+    } else if (!refused && !lost_) {
+      note_("connection lost; reconnecting");
+    }
+    (refused ? refused_ : lost_) = true;
   }
-  void Restored() override { lost_ = false; }
+  void Restored() override { lost_ = refused_ = false; }
 
  private:
   Terminal& terminal_;
   const std::function<void(absl::string_view)> note_;
   const std::function<void()> tick_;
+  // Said since it was last whole.
   bool lost_ = false;
+  bool refused_ = false;
 };
 
 }  // namespace tandem::cli

@@ -1,6 +1,8 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "client/cli/app.h"
@@ -47,6 +49,28 @@ TEST_F(TokensCommandTest, CreatePrintsNothingButTheSecretToStandardOutput) {
   EXPECT_FALSE(asked_.has_max_streams());
 }
 
+TEST_F(TokensCommandTest, AFileOfATokenIsItsOwnersAlone) {
+  const std::string path = folder_ + "/ann.token";
+  EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--to", path}, terminal_), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out().find("the-secret"), std::string::npos);
+  std::ifstream file(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "the-secret\n");
+  EXPECT_EQ(std::filesystem::status(path).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  // What is there is somebody's, and no token is made that nobody gets to know.
+  asked_.Clear();
+  EXPECT_EQ(RunCommand({"tokens", "create", "bob", "--to", path}, terminal_), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("is not overwritten"));
+  EXPECT_EQ(RunCommand({"tokens", "create", "bob", "--to", folder_ + "/no/bob"}, terminal_), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot make "));
+  EXPECT_EQ(asked_.user(), "");
+  daemon_.create_token = [](const v1::CreateTokenRequest&, v1::CreateTokenResponse*) {
+    return grpc::Status(grpc::StatusCode::ALREADY_EXISTS, "bob has one");
+  };
+  EXPECT_EQ(RunCommand({"tokens", "create", "bob", "--to", folder_ + "/bob"}, terminal_), 2);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/bob"));
+}
+
 TEST_F(TokensCommandTest, CreateSendsRoleExpiryAndLimits) {
   EXPECT_EQ(RunCommand({"tokens", "create", "vic", "--role", "viewer", "--expires", "30d", "--max-disk",
                         "2GiB", "--max-streams", "5", "--max-devices", "3", "--max-queued-jobs", "7"},
@@ -67,7 +91,11 @@ TEST_F(TokensCommandTest, WrongOptionsAreRefusedBeforeAnyCall) {
   for (const char* const wrong : {"0d", "-1h", "soon", "d", "", "99999999999d"}) {
     EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--expires", wrong}, terminal_), 2) << wrong;
   }
-  EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--role", "king"}, terminal_), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("of at most 36500d, got `99999999999d`"));
+  for (const char* const wrong : {"king", "3", ""}) {
+    EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--role", wrong}, terminal_), 2) << wrong;
+    EXPECT_THAT(terminal_.err(), HasSubstr(std::string("want viewer, submitter or admin, got `") + wrong));
+  }
   EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--max-disk", "0"}, terminal_), 2);
   EXPECT_EQ(asked_.user(), "");
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/lib/listener_check.h"
 #include "client/lib/status_details.h"
 #include "client/lib/steady_now.h"
 
@@ -18,6 +19,20 @@ constexpr absl::Duration kReadingTimeout = absl::Minutes(10);
 constexpr int kLargestPage = 1000;
 // Of one call that the daemon refuses for a moment again and again.
 constexpr absl::Duration kMostWaiting = absl::Seconds(30);
+// Who listens at the daemon's address is looked at again after so long.
+constexpr absl::Duration kListenersKnown = absl::Seconds(1);
+
+// Who may listen at the address for the token to be sent there; empty: anybody.
+std::vector<uid_t> TrustedListeners(const ConnectionOptions& options) {
+  // With TLS it is the certificate that tells the daemon from others.
+  const bool is_needed = !options.token.empty() && !UsesTls(options) && IsLocalAddress(options.address);
+  return is_needed ? options.trusted_listeners : std::vector<uid_t>();
+}
+
+// How a stream's end is told: as the daemon says, or why the call was not made. `refused` outlives it.
+std::function<absl::Status(const grpc::Status&)> EndOf(const absl::Status& refused) {
+  return [&refused](const grpc::Status& status) { return refused.ok() ? FromGrpcStatus(status) : refused; };
+}
 
 }  // namespace
 
@@ -32,6 +47,7 @@ Client::Client(const ConnectionOptions& options, const ReconnectPolicy& reconnec
                std::shared_ptr<grpc::Channel> channel)
     : address_(options.address),
       authorization_(options.token.empty() ? "" : "Bearer " + options.token),
+      trusted_listeners_(TrustedListeners(options)),
       timeout_(options.timeout),
       reconnect_(reconnect),
       channel_(std::move(channel)),
@@ -41,8 +57,28 @@ Client::Client(const ConnectionOptions& options, const ReconnectPolicy& reconnec
       datasets_(v1::DatasetService::NewStub(channel_)),
       sweeps_(v1::SweepService::NewStub(channel_)) {}
 
-void Client::Prepare(grpc::ClientContext* context) const {
+absl::Status Client::CheckListeners(bool anew) const {
+  if (trusted_listeners_.empty()) return absl::OkStatus();
+  const int64_t now = absl::ToInt64Nanoseconds(SteadyNow());
+  if (!anew && now < trusted_until_.load()) return absl::OkStatus();
+  absl::Status status = CheckListener(address_, trusted_listeners_);
+  trusted_until_.store(status.ok() ? now + absl::ToInt64Nanoseconds(kListenersKnown) : 0);
+  return status;
+}
+
+absl::Status Client::Prepare(grpc::ClientContext* context) const {
+  if (absl::Status status = CheckListeners(/*anew=*/false); !status.ok()) return status;
   if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);
+  return absl::OkStatus();
+}
+
+void Client::PrepareStream(grpc::ClientContext* context, absl::Status* refused) const {
+  *refused = CheckListeners(/*anew=*/true);
+  if (!refused->ok()) {
+    context->TryCancel();
+  } else if (!authorization_.empty()) {
+    context->AddMetadata("authorization", authorization_);
+  }
 }
 
 template <typename Stub, typename Request, typename Response>
@@ -53,12 +89,14 @@ absl::StatusOr<Response> Client::Call(Stub& stub,
   const absl::Duration give_up = SteadyNow() + kMostWaiting;
   while (true) {
     grpc::ClientContext context;
-    Prepare(&context);
+    if (absl::Status refused = Prepare(&context); !refused.ok()) return refused;
     context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
     Response response;
     const grpc::Status status = (stub.*method)(&context, request, &response);
     if (status.ok()) return response;
     const absl::Status error = FromGrpcStatus(status);
+    // Whoever answers the next call may be somebody else.
+    if (absl::IsUnavailable(error)) trusted_until_.store(0);
     // What is refused so had no effect.
     if (!AwaitRetry(error, give_up)) return error;
   }
@@ -208,7 +246,7 @@ absl::StatusOr<v1::Daemon> Client::GetDaemon() {
 
 absl::StatusOr<DaemonAnswer> Client::AskDaemon() {
   grpc::ClientContext context;
-  Prepare(&context);
+  if (absl::Status refused = Prepare(&context); !refused.ok()) return refused;
   const absl::Time sent = absl::Now();
   const absl::Duration begin = SteadyNow();
   context.set_deadline(absl::ToChronoTime(sent + timeout_));
@@ -369,10 +407,11 @@ absl::Status Client::WatchJob(absl::string_view name, int64_t after_sequence, St
   request.set_name(std::string(name));
   request.set_after_sequence(after_sequence);
   bool terminal = false;
+  absl::Status refused;
   return RunResumableStream<v1::JobEvent>(
       reconnect_, observer,
       [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        Prepare(context);
+        PrepareStream(context, &refused);
         return jobs_->PrepareAsyncWatchJob(context, request, queue);
       },
       [&](const v1::JobEvent& event) -> absl::Status {
@@ -387,7 +426,7 @@ absl::Status Client::WatchJob(absl::string_view name, int64_t after_sequence, St
         on_event(event);
         return absl::OkStatus();
       },
-      FromGrpcStatus,
+      EndOf(refused),
       // A job that is watched from its terminal event on has nothing more to give.
       [&](const absl::Status& status) {
         return terminal || (status.ok() && after_sequence > 0 && request.after_sequence() == after_sequence);
@@ -398,10 +437,11 @@ absl::Status Client::WatchJobs(int64_t after_cursor, StreamObserver& observer,
                                const std::function<void(const v1::WatchJobsResponse&)>& on_change) {
   v1::WatchJobsRequest request;
   request.set_after_cursor(after_cursor);
+  absl::Status refused;
   return RunResumableStream<v1::WatchJobsResponse>(
       reconnect_, observer,
       [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        Prepare(context);
+        PrepareStream(context, &refused);
         return jobs_->PrepareAsyncWatchJobs(context, request, queue);
       },
       [&](const v1::WatchJobsResponse& change) -> absl::Status {
@@ -409,7 +449,7 @@ absl::Status Client::WatchJobs(int64_t after_cursor, StreamObserver& observer,
         on_change(change);
         return absl::OkStatus();
       },
-      FromGrpcStatus, [](const absl::Status&) { return false; },
+      EndOf(refused), [](const absl::Status&) { return false; },
       [&](const grpc::ClientContext& context) {
         // Otherwise a break before the first change would lose those in it.
         const auto& metadata = context.GetServerInitialMetadata();
@@ -428,10 +468,11 @@ absl::Status Client::ReadLog(absl::string_view name, int64_t offset, bool follow
   request.set_name(std::string(name));
   request.set_offset(offset);
   request.set_follow(follow);
+  absl::Status refused;
   return RunResumableStream<v1::ReadLogResponse>(
       reconnect_, observer,
       [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        Prepare(context);
+        PrepareStream(context, &refused);
         return jobs_->PrepareAsyncReadLog(context, request, queue);
       },
       [&](const v1::ReadLogResponse& piece) -> absl::Status {
@@ -442,7 +483,7 @@ absl::Status Client::ReadLog(absl::string_view name, int64_t offset, bool follow
         request.set_offset(request.offset() + static_cast<int64_t>(piece.data().size()));
         return on_data(piece.data());
       },
-      FromGrpcStatus, [](const absl::Status& status) { return status.ok(); });
+      EndOf(refused), [](const absl::Status& status) { return status.ok(); });
 }
 
 absl::Status Client::ReadArtifact(absl::string_view name, absl::string_view artifact, int64_t offset,
@@ -452,10 +493,11 @@ absl::Status Client::ReadArtifact(absl::string_view name, absl::string_view arti
   request.set_name(std::string(name));
   request.set_artifact(std::string(artifact));
   request.set_offset(offset);
+  absl::Status refused;
   return RunResumableStream<v1::ReadArtifactResponse>(
       reconnect_, observer,
       [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        Prepare(context);
+        PrepareStream(context, &refused);
         return jobs_->PrepareAsyncReadArtifact(context, request, queue);
       },
       [&](const v1::ReadArtifactResponse& piece) -> absl::Status {
@@ -466,7 +508,7 @@ absl::Status Client::ReadArtifact(absl::string_view name, absl::string_view arti
         request.set_offset(request.offset() + static_cast<int64_t>(piece.data().size()));
         return on_data(piece.data());
       },
-      FromGrpcStatus, [](const absl::Status& status) { return status.ok(); });
+      EndOf(refused), [](const absl::Status& status) { return status.ok(); });
 }
 
 absl::StatusOr<v1::ModelDescription> Client::DescribeModel(const v1::DescribeModelRequest& request) {
@@ -477,9 +519,10 @@ absl::StatusOr<v1::ModelDescription> Client::DescribeModel(const v1::DescribeMod
 
 absl::Status Client::Predict(const v1::PredictRequest& request, StreamObserver& observer,
                              const std::function<void(const v1::Prediction&)>& on_prediction) {
+  absl::Status refused;
   return RunStreamOnce<v1::PredictResponse>(
       [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        Prepare(context);
+        PrepareStream(context, &refused);
         return models_->PrepareAsyncPredict(context, request, queue);
       },
       [](const grpc::ClientContext&) {},
@@ -487,17 +530,18 @@ absl::Status Client::Predict(const v1::PredictRequest& request, StreamObserver& 
         for (const v1::Prediction& prediction : response.predictions()) on_prediction(prediction);
         return absl::OkStatus();
       },
-      FromGrpcStatus, observer);
+      EndOf(refused), observer);
 }
 
 absl::StatusOr<v1::Evaluation> Client::Evaluate(
     const v1::EvaluateRequest& request, StreamObserver& observer,
     const std::function<void(const v1::EvaluateResponse&)>& on_progress) {
   v1::EvaluateResponse last;
+  absl::Status refused;
   const absl::Status status = WhileFetching(fetch_observer_, [&]() -> absl::StatusOr<bool> {
                                 const absl::Status ended = RunStreamOnce<v1::EvaluateResponse>(
                                     [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-                                      Prepare(context);
+                                      PrepareStream(context, &refused);
                                       return models_->PrepareAsyncEvaluate(context, request, queue);
                                     },
                                     [](const grpc::ClientContext&) {},
@@ -506,7 +550,7 @@ absl::StatusOr<v1::Evaluation> Client::Evaluate(
                                       last = response;
                                       return absl::OkStatus();
                                     },
-                                    FromGrpcStatus, observer);
+                                    EndOf(refused), observer);
                                 if (!ended.ok()) return ended;
                                 return true;
                               }).status();

@@ -1,6 +1,9 @@
 #ifndef TANDEM_CLIENT_LIB_CLIENT_H_
 #define TANDEM_CLIENT_LIB_CLIENT_H_
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -164,7 +167,14 @@ class Client {
   Client(const ConnectionOptions& options, const ReconnectPolicy& reconnect,
          std::shared_ptr<grpc::Channel> channel);
 
-  void Prepare(grpc::ClientContext* context) const;
+  // Whether the token may be sent to whoever listens now: see ConnectionOptions::trusted_listeners. Kept in
+  // mind for a second, as the kernel's tables may be long, unless `anew`.
+  absl::Status CheckListeners(bool anew) const;
+  // Gives the call the token. An error where it may not be sent.
+  absl::Status Prepare(grpc::ClientContext* context) const;
+  // The same for a stream, which begins a connection anew where one was lost. Where the token may not be
+  // sent, the call does not leave this machine, and `refused` says why.
+  void PrepareStream(grpc::ClientContext* context, absl::Status* refused) const;
   // Waits until a call that ended so may be made again. False: it may not, or not before `give_up`.
   bool AwaitRetry(const absl::Status& status, absl::Duration give_up) const;
   // A call with an answer: `method` of `stub`, with the token and within `timeout`.
@@ -180,6 +190,10 @@ class Client {
 
   const std::string address_;
   const std::string authorization_;
+  // Empty where there is no token, or nobody to keep it from.
+  const std::vector<uid_t> trusted_listeners_;
+  // On SteadyNow's clock, in nanoseconds.
+  mutable std::atomic<int64_t> trusted_until_{0};
   const absl::Duration timeout_;
   const ReconnectPolicy reconnect_;
   const std::shared_ptr<grpc::Channel> channel_;

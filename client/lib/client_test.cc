@@ -1,5 +1,7 @@
 #include "client/lib/client.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <string>
 #include <vector>
@@ -7,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/lib/fake_daemon.h"
+#include "client/lib/listener_check.h"
 #include "client/lib/status_details.h"
+#include "client/lib/stranger.h"
 #include "gmock/gmock.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -123,6 +127,21 @@ TEST(ClientTest, StreamsAreTakenUpWhereTheDaemonAsksForAMoment) {
   EXPECT_EQ(calls, 3);
 }
 
+TEST(ClientTest, AStreamThatIsNeverLetInEndsWithWhatTheDaemonSays) {
+  FakeDaemon daemon;
+  daemon.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext*, grpc::ServerWriter<v1::JobEvent>*) {
+    return ComeAgain(absl::Milliseconds(1));
+  };
+  ReconnectPolicy policy = Quick();
+  policy.give_up_after = absl::Milliseconds(50);
+  CountingObserver observer;
+  const absl::Status status =
+      Connect(daemon.address(), policy)->WatchJob("jobs/a", 0, observer, [](const v1::JobEvent&) {});
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_EQ(status.message(), "too often");
+  EXPECT_GT(observer.lost, 0);
+}
+
 TEST(ClientTest, ErrorsKeepTheirFields) {
   FakeDaemon daemon;
   daemon.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
@@ -153,6 +172,51 @@ TEST(ClientTest, SendsItsToken) {
   const absl::StatusOr<v1::Job> job = Connect(daemon.address(), Quick(), "secret")->GetJob("jobs/a");
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ(job->name(), "jobs/a");
+}
+
+// When a daemon has ended, whoever takes its port would get the token by taking up the stream.
+class TakenOver : public CountingObserver {
+ public:
+  explicit TakenOver(std::function<void()> take_over) : take_over_(std::move(take_over)) {}
+  void Lost(const absl::Status& why, absl::Duration wait) override {
+    if (lost == 0) take_over_();
+    CountingObserver::Lost(why, wait);
+  }
+
+ private:
+  const std::function<void()> take_over_;
+};
+
+TEST(ClientTest, SendsNoTokenToWhoeverTookThePort) {
+  if (!Stranger::CanBe()) GTEST_SKIP() << "only root can listen as another user";
+  auto daemon = std::make_unique<FakeDaemon>();
+  daemon->token = "secret";
+  daemon->watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext*,
+                         grpc::ServerWriter<v1::JobEvent>* writer) {
+    writer->Write(Event(1));
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the daemon ends");
+  };
+  daemon->get_job = [](const v1::GetJobRequest&, v1::Job*) { return grpc::Status::OK; };
+  ConnectionOptions options;
+  options.address = daemon->address();
+  options.token = "secret";
+  options.trusted_listeners = {geteuid()};
+  ReconnectPolicy policy = Quick();
+  policy.give_up_after = absl::Milliseconds(200);
+  const std::unique_ptr<Client> client = *Client::Create(options, policy);
+  ASSERT_TRUE(client->GetJob("jobs/a").ok());
+  std::unique_ptr<Stranger> stranger;
+  TakenOver observer([&] {
+    const int port = daemon->port();
+    daemon.reset();
+    stranger = std::make_unique<Stranger>(port);
+  });
+  const absl::Status status = client->WatchJob("jobs/a", 0, observer, [](const v1::JobEvent&) {});
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr(kStrangerListens));
+  const absl::Status called = client->GetJob("jobs/a").status();
+  EXPECT_THAT(std::string(called.message()), HasSubstr(kStrangerListens));
+  EXPECT_EQ(stranger->Received(), "");
 }
 
 TEST(ClientTest, UnaryCallFailsAtOnceWhereNobodyListens) {
@@ -386,6 +450,14 @@ TEST(ConnectionTest, LocalAddresses) {
   for (const char* address : {"10.0.0.1:7447", "gpu-box:7447", "[fe80::1]:7447", "localhost.example.org:1",
                               "127.0.0.1.example.org:7447"}) {
     EXPECT_FALSE(IsLocalAddress(address)) << address;
+  }
+}
+
+TEST(ConnectionTest, UnspecifiedAddressesAreReachedOnLoopback) {
+  EXPECT_EQ(ReachableAddress("0.0.0.0:7447"), "127.0.0.1:7447");
+  EXPECT_EQ(ReachableAddress("[::]:7447"), "localhost:7447");
+  for (const char* address : {"127.0.0.1:1", "[::1]:7447", "10.0.0.0:7447", "gpu-box:7447", "unix:/run/t"}) {
+    EXPECT_EQ(ReachableAddress(address), address);
   }
 }
 

@@ -24,7 +24,7 @@ absl::StatusOr<v1::Upload> Client::SendFiles(const v1::Upload& upload, const Upl
                                              StreamObserver& observer,
                                              const std::function<void(int64_t bytes)>& on_bytes) {
   grpc::ClientContext context;
-  Prepare(&context);
+  if (absl::Status refused = Prepare(&context); !refused.ok()) return refused;
   v1::Upload response;
   const std::unique_ptr<grpc::ClientWriter<v1::UploadFilesRequest>> writer =
       datasets_->UploadFiles(&context, &response);

@@ -5,6 +5,8 @@
 #include <grpcpp/security/credentials.h>
 #include <netinet/in.h>
 
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -80,10 +82,23 @@ bool IsLocalAddress(absl::string_view address) {
   return inet_pton(AF_INET, host.c_str(), &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127;
 }
 
+std::string ReachableAddress(absl::string_view address) {
+  for (const auto& [unspecified, loopback] :
+       {std::pair<const char*, const char*>("0.0.0.0:", "127.0.0.1:"), {"[::]:", "localhost:"}}) {
+    if (absl::StartsWith(address, unspecified)) {
+      return absl::StrCat(loopback, address.substr(absl::string_view(unspecified).size()));
+    }
+  }
+  return std::string(address);
+}
+
+bool UsesTls(const ConnectionOptions& options) {
+  return options.tls || !options.tls_ca_file.empty() || !options.tls_certificate_file.empty();
+}
+
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const ConnectionOptions& options) {
   if (absl::Status status = CheckAddress(options.address); !status.ok()) return status;
-  const bool tls = options.tls || !options.tls_ca_file.empty() || !options.tls_certificate_file.empty();
-  if (!tls) {
+  if (!UsesTls(options)) {
     if (!options.token.empty() && !IsLocalAddress(options.address) && !options.allow_plaintext) {
       return absl::InvalidArgumentError(absl::StrCat(
           options.address, " is not this machine, and without TLS the token would travel unencrypted: ",

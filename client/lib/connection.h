@@ -2,9 +2,11 @@
 #define TANDEM_CLIENT_LIB_CONNECTION_H_
 
 #include <grpcpp/channel.h>
+#include <sys/types.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -32,13 +34,24 @@ struct ConnectionOptions {
   std::string tls_server_name;
   // Let the token travel unencrypted to another machine.
   bool allow_plaintext = false;
+  // Users of this machine one of whom must be it that listens at a local address without TLS, or else the
+  // token is not sent, and calls end with UNAVAILABLE (see CheckListener); empty: whoever listens gets it.
+  std::vector<uid_t> trusted_listeners;
   // Deadline of a call that is no stream.
   absl::Duration timeout = absl::Seconds(30);
 };
 
+// Whether the connection uses TLS, as asked for or as a file of it implies.
+bool UsesTls(const ConnectionOptions& options);
+
 // Whether the address can only be this machine: a loopback address, "localhost", an unspecified address or a
 // Unix socket.
 bool IsLocalAddress(absl::string_view address);
+
+// An address at which a daemon listens, as it is reached from its own machine: a loopback address in place of
+// an unspecified one (0.0.0.0, [::]), at which nothing can be reached by everybody's rules, and which no
+// certificate names.
+std::string ReachableAddress(absl::string_view address);
 
 // A channel, which connects at the first call. INVALID_ARGUMENT: the address is no address, a file cannot be
 // read, or the token would travel unencrypted to another machine without allow_plaintext; the message says

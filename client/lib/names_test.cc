@@ -33,6 +33,10 @@ TEST(NearestNameTest, FindsWhatWasMeant) {
   EXPECT_EQ(NearestName(std::string(1000, 'x'), layers), "");
   EXPECT_EQ(NearestName("batch_size", {"epochs", "global_batch_size", "validation_batch_size"}),
             "global_batch_size");
+  // What is two of four or five letters away is another word.
+  for (const char* word : {"king", "moon", "mesh", "dance"}) {
+    EXPECT_EQ(NearestName(word, {"ring2", "mean", "mish7", "dense", "loss"}), "") << word;
+  }
   EXPECT_EQ(NearestName("lr", {"learning_rate", "momentum"}), "");
 }
 

@@ -49,6 +49,8 @@ absl::Status Reconnector::OnBreak(const absl::Status& why) {
   }
   const absl::Duration left = broken_since_ + policy_.give_up_after - now;
   if (left <= absl::ZeroDuration()) {
+    // Nothing is wrong with the connection: the daemon has said what is, and what is to be done.
+    if (absl::IsResourceExhausted(why)) return why;
     return absl::UnavailableError(absl::StrCat("the connection broke and did not come back within ",
                                                absl::FormatDuration(policy_.give_up_after), ": ",
                                                why.message()));

@@ -30,7 +30,8 @@ class StreamObserver {
   virtual ~StreamObserver() = default;
   // Called at least every 100 ms. False ends the stream with CANCELLED.
   virtual bool KeepGoing() { return true; }
-  // The stream broke; the next attempt begins after `wait`. Called for each failed attempt.
+  // The stream broke, or was not let in (RESOURCE_EXHAUSTED); the next attempt begins after `wait`. Called
+  // for each failed attempt.
   virtual void Lost(const absl::Status& /*why*/, absl::Duration /*wait*/) {}
   // The stream gives messages again; or, where it had none to give, held for a while and broke anew.
   virtual void Restored() {}

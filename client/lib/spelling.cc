@@ -46,7 +46,8 @@ std::string NearestName(absl::string_view typed, const std::vector<std::string>&
   for (const std::string& name : names) {
     const std::string candidate = Normalized(name);
     const int longest = static_cast<int>(std::max(wanted.size(), candidate.size()));
-    const int allowed = longest <= 3 ? 1 : std::max(2, longest / 3);
+    // Of short names most others are two letters away.
+    const int allowed = std::max(1, longest / 3);
     const int distance = EditDistance(wanted, candidate);
     if (distance <= allowed && distance < best_distance) {
       best_distance = distance;

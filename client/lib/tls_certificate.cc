@@ -1,12 +1,17 @@
 #include "client/lib/tls_certificate.h"
 
 #include <netdb.h>
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <memory>
 
@@ -64,6 +69,18 @@ absl::Time TimeOf(const ASN1_TIME* time) {
   return ASN1_TIME_to_tm(time, &parts) == 1 ? absl::FromTimeT(timegm(&parts)) : absl::InfiniteFuture();
 }
 
+using Certificate = std::unique_ptr<X509, void (*)(X509*)>;
+
+TlsCertificate Describe(const X509& certificate) {
+  TlsCertificate result;
+  char name[256] = "";
+  X509_NAME_oneline(X509_get_subject_name(&certificate), name, sizeof(name));
+  result.subject = name;
+  result.begin = TimeOf(X509_get0_notBefore(&certificate));
+  result.end = TimeOf(X509_get0_notAfter(&certificate));
+  return result;
+}
+
 }  // namespace
 
 absl::StatusOr<TlsCertificate> FetchTlsCertificate(const std::string& address, absl::Duration timeout) {
@@ -82,15 +99,43 @@ absl::StatusOr<TlsCertificate> FetchTlsCertificate(const std::string& address, a
   SSL_set_fd(ssl.get(), socket.fd());
   // Where the server wants a certificate of ours this may fail, and it has shown its own all the same.
   SSL_connect(ssl.get());
-  const std::unique_ptr<X509, void (*)(X509*)> certificate(SSL_get1_peer_certificate(ssl.get()), X509_free);
+  const Certificate certificate(SSL_get1_peer_certificate(ssl.get()), X509_free);
   if (certificate == nullptr) return error();
-  TlsCertificate result;
-  char name[256] = "";
-  X509_NAME_oneline(X509_get_subject_name(certificate.get()), name, sizeof(name));
-  result.subject = name;
-  result.begin = TimeOf(X509_get0_notBefore(certificate.get()));
-  result.end = TimeOf(X509_get0_notAfter(certificate.get()));
-  return result;
+  return Describe(*certificate);
+}
+
+absl::StatusOr<TlsCertificate> ReadTlsFiles(const TlsFilePaths& paths) {
+  const auto wrong = [](const char* what, const std::string& path, absl::string_view problem) {
+    return absl::FailedPreconditionError(absl::StrCat("the TLS ", what, " ", path, " ", problem));
+  };
+  const auto open_file = [](const std::string& path) {
+    return std::unique_ptr<BIO, int (*)(BIO*)>(BIO_new_file(path.c_str(), "r"), BIO_free);
+  };
+  const auto cannot_be_read = [] { return absl::StrCat("cannot be read: ", strerror(errno)); };
+  const auto certificate_file = open_file(paths.certificate);
+  if (certificate_file == nullptr) return wrong("certificate", paths.certificate, cannot_be_read());
+  const Certificate certificate(PEM_read_bio_X509(certificate_file.get(), nullptr, nullptr, nullptr),
+                                X509_free);
+  if (certificate == nullptr)
+    return wrong("certificate", paths.certificate, "holds no certificate in PEM form");
+  const auto key_file = open_file(paths.key);
+  if (key_file == nullptr) return wrong("key", paths.key, cannot_be_read());
+  char no_passphrase[] = "";
+  const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(
+      PEM_read_bio_PrivateKey(key_file.get(), nullptr, nullptr, no_passphrase), EVP_PKEY_free);
+  if (key == nullptr) return wrong("key", paths.key, "holds no private key in PEM form without a passphrase");
+  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
+    return wrong("key", paths.key, absl::StrCat("is not the key of the certificate ", paths.certificate));
+  }
+  if (!paths.client_ca.empty()) {
+    const auto authorities_file = open_file(paths.client_ca);
+    if (authorities_file == nullptr)
+      return wrong("authorities of clients", paths.client_ca, cannot_be_read());
+    const Certificate one(PEM_read_bio_X509(authorities_file.get(), nullptr, nullptr, nullptr), X509_free);
+    if (one == nullptr)
+      return wrong("authorities of clients", paths.client_ca, "hold no certificate in PEM form");
+  }
+  return Describe(*certificate);
 }
 
 }  // namespace tandem::client

@@ -19,6 +19,17 @@ struct TlsCertificate {
 // never to trust it. UNAVAILABLE: nobody there speaks TLS, within `timeout`.
 absl::StatusOr<TlsCertificate> FetchTlsCertificate(const std::string& address, absl::Duration timeout);
 
+// A server's TLS files, in PEM; `client_ca` may be empty.
+struct TlsFilePaths {
+  std::string certificate;
+  std::string key;
+  std::string client_ca;
+};
+
+// The certificate in a server's files. FAILED_PRECONDITION: one of them cannot be read or is no PEM, or the
+// key is not the certificate's; the message says which.
+absl::StatusOr<TlsCertificate> ReadTlsFiles(const TlsFilePaths& paths);
+
 }  // namespace tandem::client
 
 #endif  // TANDEM_CLIENT_LIB_TLS_CERTIFICATE_H_

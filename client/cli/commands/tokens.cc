@@ -1,6 +1,12 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/strings/numbers.h"
@@ -18,6 +24,8 @@ struct CreateOptions {
   std::string user;
   bool admin = false;
   v1::TokenRole role = v1::TOKEN_ROLE_UNSPECIFIED;
+  // Empty: standard output.
+  std::string to;
   // Zero: never.
   absl::Duration expires;
   int max_devices = 0;
@@ -55,9 +63,16 @@ absl::Duration ParseExpiry(const std::string& text) {
     expiry = absl::ZeroDuration();
   }
   if (expiry <= absl::ZeroDuration() || expiry > kLongest) {
-    throw CLI::ValidationError("--expires", "want a time such as 30d, 2w or 12h, got `" + text + "`");
+    throw CLI::ValidationError("--expires",
+                               "want a time such as 30d, 2w or 12h, of at most 36500d, got `" + text + "`");
   }
   return expiry;
+}
+
+v1::TokenRole ParseRole(const std::string& text) {
+  const auto found = Roles().find(text);
+  if (found != Roles().end()) return found->second;
+  throw CLI::ValidationError("--role", "want viewer, submitter or admin, got `" + text + "`");
 }
 
 std::string Expiry(const v1::Token& token, absl::Time now) {
@@ -72,7 +87,41 @@ std::string AtMost(bool has, Number limit) {
   return has ? absl::StrCat("at most ", limit) : "-";
 }
 
+// A new file that its owner alone may read; it is removed again unless it was written.
+class SecretFile {
+ public:
+  // errno says why where it is not open.
+  explicit SecretFile(const std::string& path)
+      : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)) {}
+  ~SecretFile() {
+    if (file_ < 0) return;
+    close(file_);
+    if (!written_) unlink(path_.c_str());
+  }
+  SecretFile(const SecretFile&) = delete;
+  SecretFile& operator=(const SecretFile&) = delete;
+
+  bool is_open() const { return file_ >= 0; }
+  bool Write(const std::string& text) {
+    written_ =
+        write(file_, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(file_) == 0;
+    return written_;
+  }
+
+ private:
+  const std::string path_;
+  const int file_;
+  bool written_ = false;
+};
+
 int Create(Session& session, const CreateOptions& options) {
+  // Before the token is made, which is told only once.
+  std::optional<SecretFile> file;
+  if (!options.to.empty() && !file.emplace(options.to).is_open()) {
+    return session.Fail(absl::InvalidArgumentError(
+        errno == EEXIST ? absl::StrCat(options.to, " is there already, and is not overwritten")
+                        : absl::StrCat("cannot make ", options.to, ": ", strerror(errno))));
+  }
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   v1::Token token;
@@ -89,8 +138,23 @@ int Create(Session& session, const CreateOptions& options) {
   if (options.max_queued_jobs > 0) token.set_max_queued_jobs(options.max_queued_jobs);
   const absl::StatusOr<v1::CreateTokenResponse> made = (*client)->CreateToken(token);
   if (!made.ok()) return session.Fail(made.status());
+  if (file.has_value() && !file->Write(made->secret() + "\n")) {
+    const std::string why = strerror(errno);
+    session.terminal().Err(absl::StrCat("tandem: cannot write ", options.to, ": ", why,
+                                        "; revoke the token, which nobody knows: tandem tokens revoke ",
+                                        made->token().user(), "\n"));
+    return kOutputLost;
+  }
   if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, *made));
+    v1::CreateTokenResponse shown = *made;
+    if (file.has_value()) shown.clear_secret();
+    session.terminal().Out(Structured(session.options.output, shown));
+    return kSucceeded;
+  }
+  if (file.has_value()) {
+    session.terminal().Out(absl::StrCat("the token of ", made->token().user(), " is in ", options.to,
+                                        ", for its owner alone; use it with --token-file or "
+                                        "TANDEM_TOKEN_FILE\n"));
     return kSucceeded;
   }
   // Nothing but the secret, so that it can be written to a file.
@@ -175,12 +239,15 @@ void AddTokens(CLI::App& app, Session& session, int& exit_code) {
   create->add_flag("--admin", options->admin,
                    "It allows everything, as the daemon's own token does: --role admin");
   create
-      ->add_option(
-          "--role", options->role,
+      ->add_option_function<std::string>(
+          "--role", [options](const std::string& text) { options->role = ParseRole(text); },
           "viewer: look at everything and change nothing. submitter, the default: also send jobs, and "
           "change one's own. admin: everything")
-      ->type_name("ROLE")
-      ->transform(CLI::CheckedTransformer(Roles()).description(""));
+      ->type_name("ROLE");
+  create
+      ->add_option("--to", options->to,
+                   "Write the token to this new file, which its owner alone may read, rather than print it")
+      ->type_name("FILE");
   create
       ->add_option_function<std::string>(
           "--expires", [options](const std::string& text) { options->expires = ParseExpiry(text); },

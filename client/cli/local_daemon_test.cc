@@ -1,0 +1,87 @@
+// How the daemon on this machine is found by its state folder, and whom its token is kept from.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/app.h"
+#include "client/cli/fake_terminal.h"
+#include "client/lib/fake_daemon.h"
+#include "client/lib/stranger.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class LocalDaemonTest : public ::testing::Test {
+ protected:
+  LocalDaemonTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-state-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    terminal_.environment["TANDEM_STATE"] = folder_;
+    daemon_.token = "secret";
+    daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse*) { return grpc::Status::OK; };
+    Write("token", "secret\n");
+  }
+  ~LocalDaemonTest() override { std::filesystem::remove_all(folder_); }
+
+  void Write(const std::string& name, const std::string& content) {
+    std::ofstream(folder_ + "/" + name) << content;
+  }
+  int Run(const std::vector<std::string>& arguments) { return RunCommand(arguments, terminal_); }
+
+  std::string folder_;
+  client::FakeDaemon daemon_;
+  FakeTerminal terminal_;
+};
+
+TEST_F(LocalDaemonTest, OneThatListensAtAllAddressesIsReachedOnLoopback) {
+  Write("address", absl::StrCat("0.0.0.0:", daemon_.port(), "\n"));
+  EXPECT_EQ(Run({"list"}), 0) << terminal_.err();
+  Write("address", absl::StrCat("0.0.0.0:", daemon_.port(), "\n"));
+  daemon_.token = "another";
+  EXPECT_EQ(Run({"list"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr(absl::StrCat("the daemon at 127.0.0.1:", daemon_.port())));
+}
+
+TEST_F(LocalDaemonTest, AFolderWithoutADaemonIsNotTheDefaultAddress) {
+  EXPECT_EQ(Run({"list"}), 4);
+  EXPECT_THAT(terminal_.err(), HasSubstr("no daemon runs on the state folder " + folder_ + ": "));
+  EXPECT_THAT(terminal_.err(), HasSubstr("`tandemd --state-folder " + folder_ + "`"));
+  EXPECT_EQ(Run({"list", "--state-folder", folder_ + "/no"}), 4);
+  EXPECT_THAT(terminal_.err(), HasSubstr(folder_ + "/no, which does not exist\n"));
+  EXPECT_THAT(terminal_.err(), Not(HasSubstr("7447")));
+  EXPECT_EQ(Run({"doctor"}), 1);
+  EXPECT_THAT(terminal_.out(), HasSubstr("no daemon runs on the state folder"));
+  // One whose address is said is asked there.
+  EXPECT_EQ(Run({"list", "--address", daemon_.address()}), 0) << terminal_.err();
+}
+
+TEST_F(LocalDaemonTest, ItsTokenIsNotForWhoeverTookItsPort) {
+  if (!client::Stranger::CanBe()) GTEST_SKIP() << "only root can listen as another user";
+  client::Stranger stranger;
+  const std::string address = absl::StrCat("127.0.0.1:", stranger.port());
+  Write("address", address + "\n");
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"list"}, {"doctor"}, {"watch", "--reconnect-timeout", "0.2"}, {"list", "--address", address}}) {
+    EXPECT_NE(Run(command), 0);
+    EXPECT_EQ(stranger.Received(), "") << command.front();
+  }
+  EXPECT_EQ(Run({"list"}), 4);
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr(absl::StrCat("no daemon answers at ", address,
+                                     ": another user of this machine listens there (number 65534), and the "
+                                     "token was not sent\nThe daemon has probably ended")));
+  // Named, it goes where it is sent.
+  EXPECT_EQ(Run({"list", "--token-file", folder_ + "/token", "--timeout", "0.5"}), 4);
+  EXPECT_NE(stranger.Received(), "");
+}
+
+}  // namespace
+}  // namespace tandem::cli
