@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -12,27 +13,56 @@
 #include "engine/base/status_macros.h"
 #include "engine/training/plan.h"
 #include "engine/training/replica_spec.h"
+#include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
 #include "server/admission/dataset_catalog.h"
 #include "server/admission/weights_finder.h"
+#include "tandem/v1/job.pb.h"
 
 namespace tandem {
 namespace {
 
 constexpr int kMostWorkers = 1024;
 
+constexpr char kHowToMake[] =
+    "of a YAML file `tandem validate FILE -o json > job.json` makes one that can be read";
+
+// Where text format is wrong first.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (text_.empty()) text_ = absl::StrCat(line + 1, ":", column + 1, ": ", message);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
 absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path) {
   TANDEM_ASSIGN_OR_RETURN(const std::string text, Env::Real()->ReadFile(path));
+  if (absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is YAML, and a job without a daemon is in JSON or text format; ", kHowToMake));
+  }
   v1::JobSpec spec;
-  if (absl::EndsWith(path, ".json")) {
+  // No text format begins so.
+  if (absl::EndsWith(path, ".json") || absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), "{")) {
     const auto status = google::protobuf::util::JsonStringToMessage(text, &spec);
     if (status.ok()) return spec;
+    // What `tandem validate` and `tandem describe` print is the job around it.
+    v1::Job job;
+    if (google::protobuf::util::JsonStringToMessage(text, &job).ok() && job.has_spec()) return job.spec();
     return absl::InvalidArgumentError(
         absl::StrCat(path, " is no job in JSON: ", std::string(status.message())));
   }
-  if (google::protobuf::TextFormat::ParseFromString(text, &spec)) return spec;
-  return absl::InvalidArgumentError(absl::StrCat(path, " is no job in text format (a JobSpec)"));
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  if (parser.ParseFromString(text, &spec)) return spec;
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ":", error.text(), ": no job in text format (a JobSpec); ", kHowToMake));
 }
 
 // The number in the first of these variables that is set; `otherwise` where none is.
@@ -100,13 +130,14 @@ absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const Environme
   internal::v1::WorkerLaunch launch;
   TANDEM_ASSIGN_OR_RETURN(*launch.mutable_spec(), ReadJob(options.job_file));
   v1::Replicas* replicas = launch.mutable_spec()->mutable_replicas();
-  if (replicas->workers() != 0 && replicas->workers() != workers) {
+  // One is what is filled in where nothing was said.
+  if (replicas->workers() > 1 && replicas->workers() != workers) {
     return absl::InvalidArgumentError(absl::StrCat("the job's replicas.workers is ", replicas->workers(),
                                                    ", but there are ", workers,
                                                    " workers by the environment; leave it out"));
   }
   replicas->set_workers(workers);
-  if (replicas->count() == 0 && replicas->worker_load().empty() && replicas->devices_size() <= 1) {
+  if (replicas->count() <= 1 && replicas->worker_load().empty() && replicas->devices_size() <= 1) {
     replicas->set_count(workers);
   }
   launch.set_job_id(std::string(options.job_file));

@@ -142,6 +142,36 @@ TEST_F(EnvironmentLaunchTest, JobsInJson) {
   EXPECT_EQ(launch->spec().training().global_batch_size(), 8);
 }
 
+// As `tandem validate -o json` prints it, with all that was not said filled in.
+TEST_F(EnvironmentLaunchTest, AJobAsTheCommandLinePrintsIt) {
+  const char* const printed =
+      R"({"spec": {"dataset": {"synthetic": {"shape": [4], "classes": 2, "train_samples": 16}},
+                   "model": {"input": {"shape": [4]}, "layers": [{"dense": {"units": 2}}]},
+                   "training": {"loss": {"softmax_cross_entropy": {}}, "epochs": 1, "global_batch_size": 8,
+                                "optimizer": {"sgd": {"learning_rate": 0.1}}},
+                   "replicas": {"count": 1, "workers": 1}}, "planned_memory_bytes": "12"})";
+  const std::map<std::string, std::string> two = {
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "node0"}, {"MASTER_PORT", "1"}};
+  for (const char* name : {"job.json", "job"}) {
+    const absl::StatusOr<WorkerLaunch> launch = Launch(two, "", name, printed);
+    ASSERT_TRUE(launch.ok()) << launch.status();
+    EXPECT_EQ(launch->spec().training().global_batch_size(), 8);
+    EXPECT_EQ(launch->group().workers(), 2);
+    EXPECT_EQ(launch->spec().replicas().count(), 2);
+  }
+}
+
+TEST_F(EnvironmentLaunchTest, FilesThatAreNoJobs) {
+  const auto refused = [&](const char* name, const char* content) {
+    return std::string(Launch({}, "", name, content).status().message());
+  };
+  EXPECT_THAT(refused("job.yaml", "name: lenet\n"), HasSubstr("tandem validate FILE -o json > job.json"));
+  EXPECT_THAT(refused("job.txt", "name: \"lenet\"\nreplicas:\n  count: 2\n"), HasSubstr("job.txt:3:3: "));
+  EXPECT_THAT(refused("job.txt", "name: \"lenet\"\nreplicas:\n  count: 2\n"),
+              HasSubstr("tandem validate FILE -o json > job.json"));
+  EXPECT_THAT(refused("job.txt", "{\"nam\": 1}"), HasSubstr("is no job in JSON: "));
+}
+
 TEST_F(EnvironmentLaunchTest, WhatIsWrong) {
   EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"RANK", "2"}}),
               HasSubstr("RANK is '2'; it must be from 0 to 1"));
