@@ -499,7 +499,7 @@ TEST_F(DownloadTest, NamesCannotLeadOutOfTheFolder) {
 TEST_F(DownloadTest, UnknownFilesAndFoldersThatCannotBe) {
   EXPECT_EQ(Run({"download", "lenet-1", "model.safetensor"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `model.safetensors`?"));
-  EXPECT_EQ(Run({"download", "lenet-1", "--to", "/proc/nothing"}), 2);
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", "/proc/nothing"}), 5);
   EXPECT_THAT(terminal_.err(), HasSubstr("cannot make the folder /proc/nothing"));
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <system_error>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/lib/sha256.h"
@@ -17,8 +18,17 @@
 namespace tandem::cli {
 namespace {
 
+constexpr char kLocalFile[] = "tandem/local-file";
+
+// What is wrong with this machine's files, which the daemon has nothing to do with.
+absl::Status LocalError(absl::string_view message) {
+  absl::Status status = absl::FailedPreconditionError(message);
+  status.SetPayload(kLocalFile, absl::Cord());
+  return status;
+}
+
 absl::Status FileError(const char* what, const std::string& path) {
-  return absl::FailedPreconditionError(absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno)));
+  return LocalError(absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno)));
 }
 
 // A file that is removed unless it is put in its place.
@@ -66,6 +76,8 @@ class PartialFile {
 
 }  // namespace
 
+bool IsLocalFileError(const absl::Status& status) { return status.GetPayload(kLocalFile).has_value(); }
+
 absl::StatusOr<std::string> ArtifactPath(const std::string& folder, const std::string& artifact) {
   const std::filesystem::path name(artifact);
   bool inside = !artifact.empty() && !name.is_absolute() && name.has_filename();
@@ -94,9 +106,9 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   if (error) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot make the folder ",
-                                                      std::filesystem::path(path).parent_path().string(),
-                                                      ": ", error.message()));
+    return LocalError(absl::StrCat("cannot make the folder ",
+                                   std::filesystem::path(path).parent_path().string(), ": ",
+                                   error.message()));
   }
   PartialFile file(path);
   if (!file.status().ok()) return file.status();

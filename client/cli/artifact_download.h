@@ -24,6 +24,9 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
                               const std::string& path, client::StreamObserver& observer,
                               const std::function<void(int64_t)>& on_bytes);
 
+// Whether it ended because of this machine's files: a folder that cannot be made, a full disk.
+bool IsLocalFileError(const absl::Status& status);
+
 }  // namespace tandem::cli
 
 #endif  // TANDEM_CLIENT_CLI_ARTIFACT_DOWNLOAD_H_

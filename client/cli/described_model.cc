@@ -7,6 +7,8 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/job_source.h"
 #include "client/cli/model_table.h"
+#include "client/lib/scalar_text.h"
+#include "client/lib/spelling.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
@@ -60,12 +62,17 @@ int DescribeModel(Session& session, const DescribedModel& wanted) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   if (!request.has_model()) {
+    const absl::StatusOr<v1::Job> job = FindJob(**client, wanted.source);
+    if (absl::IsNotFound(job.status())) {
+      return session.Fail(absl::NotFoundError(
+          absl::StrCat(client::Quoted(wanted.source), " is no template, no file and no job; of templates, ",
+                       client::SpellingHint(wanted.source, ModelTemplateNames()))));
+    }
+    if (!job.ok()) return session.Fail(job.status());
     if (!wanted.overrides.empty() || !wanted.dataset.empty()) {
       return session.Fail(absl::InvalidArgumentError(
           "--set and --dataset change a template or a job file, not a job that is there"));
     }
-    const absl::StatusOr<v1::Job> job = FindJob(**client, wanted.source);
-    if (!job.ok()) return session.Fail(job.status());
     request.set_job(job->name());
     if (wanted.batch_size == 0) request.set_batch_size(job->spec().training().global_batch_size());
   }

@@ -205,7 +205,10 @@ TEST(PlainDisplayTest, AJobGoesOnAfterAPauseAndAFailureAndReportsAtItsEnd) {
   display->OnEvent(story.State(v1::JOB_STATE_PAUSED, "Paused after step 100."));
   display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "Resumed."));
   display->OnEvent(story.State(v1::JOB_STATE_FAILED, "killed"));
+  // How long it did not run is not counted, as in `tandem list`.
+  terminal.now += absl::Hours(24);
   display->OnEvent(story.State(v1::JOB_STATE_RUNNING, "Training goes on from step 100."));
+  terminal.now += absl::Seconds(5);
   v1::JobEvent validation = story.State(v1::JOB_STATE_RUNNING);
   validation.mutable_validation()->set_step(150);
   validation.mutable_validation()->mutable_validation()->set_loss(0.5);
@@ -235,7 +238,7 @@ its log: tandem logs lenet-1
 go on from its last checkpoint with: tandem resume lenet-1
 running: Training goes on from step 100.
 step 150  val loss 0.5000  0.25 s
-succeeded after 0.00 s: validation loss 0.7500
+succeeded after 5.00 s: validation loss 0.7500
 stopped early: No better.
 trained 2 epochs, 200 steps in 9.00 s (12,345 images/s), validation 0.50 s
 best validation loss 0.2500, in epoch 1 (step 100)

@@ -18,7 +18,9 @@ enum ExitCode : int {
   kCancelled = 3,
   // The daemon could not be reached, or was lost.
   kNoDaemon = 4,
-  // What was asked for is done, but standard output did not take all that there was to say.
+  // Standard output did not take all that there was to say, though what was asked for is done; or a file that
+  // was
+  // to be written could not be.
   kOutputLost = 5,
   // Ctrl-C left a job that goes on, as shells name an end by SIGINT: neither success nor failure.
   kDetached = 130,

@@ -25,7 +25,8 @@ void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
       state_ = last_change_.to();
       state_since_ = received;
       if (state_ == v1::JOB_STATE_RUNNING) {
-        if (!running_since_.has_value()) running_since_ = time;
+        // As Job.start_time, which `tandem list` counts from: anew for one that goes on.
+        running_since_ = time;
         // One that goes on begins at a step that its first report tells.
         if (attempt_ <= 1) {
           training_since_ = time;

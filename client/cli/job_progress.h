@@ -34,8 +34,8 @@ class JobProgress {
   // How long training will go on, counted down between reports; unset before that can be said.
   absl::optional<absl::Duration> TimeLeft(absl::Time now) const;
 
-  // From the moment when the job first trained, or before that from its first event, to its newest event, by
-  // the daemon's clock.
+  // From the moment when the job began to train, or went on to, or before that from its first event, to its
+  // newest event, by the daemon's clock.
   absl::Duration Elapsed() const { return last_time_ - running_since_.value_or(first_time_); }
   // The newest of each name.
   const std::vector<v1::Artifact>& artifacts() const { return artifacts_; }

@@ -110,6 +110,18 @@ TEST_F(ModelCommandsTest, DescribeWantsAJobOrAModel) {
   EXPECT_EQ(Run({"describe", "lenet-1", "--batch-size", "3"}), 2);
 }
 
+TEST_F(ModelCommandsTest, WhatIsNoModelIsToldSo) {
+  daemon_.get_job = [](const v1::GetJobRequest&, v1::Job*) {
+    return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such job");
+  };
+  daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse*) { return grpc::Status::OK; };
+  EXPECT_EQ(Run({"describe", "--model", "nosuch", "--dataset", "mnist"}), 2);
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("`nosuch` is no template, no file and no job; of templates, known here: lenet, "));
+  EXPECT_EQ(Run({"describe", "--model", "lenett"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `lenet`?"));
+}
+
 TEST_F(ModelCommandsTest, SaysWhatIsWrongWithATemplate) {
   daemon_.describe_model = [](const v1::DescribeModelRequest&, v1::ModelDescription*) {
     return client::BadRequestStatus("wrong", {{"model.template.lenet.width", "is 0"}});

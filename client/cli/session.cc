@@ -192,6 +192,7 @@ std::string Session::Explain(const absl::Status& status) {
         text += "\n";
       } else {
         text = absl::StrCat("the daemon at ", address, " wants its token: ", token_problem_, "\n");
+        text += "Where its file was removed, the daemon makes another token when it is started anew.\n";
       }
       text +=
           "It writes its token to the file `token` in its state folder; name a copy of it with --token-file "

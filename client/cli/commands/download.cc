@@ -115,7 +115,10 @@ int Run(Session& session, const Options& options) {
                                                    [&](int64_t bytes) { line.Update(bytes); });
       line.Erase();
       if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kDetached;
-      if (!status.ok()) return session.Fail(status);
+      if (!status.ok()) {
+        const int code = session.Fail(status);
+        return IsLocalFileError(status) ? kOutputLost : code;
+      }
     }
     if (!session.structured()) {
       session.terminal().Out(
