@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -92,6 +93,8 @@ absl::Status Cache::Scan() {
       continue;
     }
     entry.used = ModifyTime(folder->path().string() + "/used");
+    entry.used_at =
+        options_.clock->Elapsed() - std::max(options_.clock->Now() - entry.used, absl::ZeroDuration());
     entries_.emplace(id, std::move(entry));
   }
   for (fs::directory_iterator folder(options_.folder + "/partial", error), end; !error && folder != end;
@@ -202,13 +205,21 @@ absl::Status Cache::Reserve(const std::string& key, int64_t bytes) {
     left.push_back(one);
     removable_bytes += partial.bytes;
   }
-  std::vector<std::pair<absl::Time, std::string>> unused;
+  struct Unused {
+    absl::Duration used_at;
+    absl::Time used;
+    std::string id;
+    bool operator<(const Unused& other) const {
+      return std::tie(used_at, used, id) < std::tie(other.used_at, other.used, other.id);
+    }
+  };
+  std::vector<Unused> unused;
   for (const auto& [id, entry] : entries_) {
-    if (options_.clock->Now() - entry.used < options_.keep_after_use ||
+    if (options_.clock->Elapsed() - entry.used_at < options_.keep_after_use ||
         needed.count({entry.record.url_sha256(), entry.record.sha256()}) > 0) {
       continue;
     }
-    unused.emplace_back(entry.used, id);
+    unused.push_back({entry.used_at, entry.used, id});
     removable_bytes += entry.record.size_bytes();
   }
   if (over > removable_bytes) {
@@ -226,7 +237,7 @@ absl::Status Cache::Reserve(const std::string& key, int64_t bytes) {
     partials_.erase(one);
   }
   std::sort(unused.begin(), unused.end());
-  for (const auto& [used, id] : unused) {
+  for (const auto& [used_at, used, id] : unused) {
     if (over <= 0) break;
     over -= entries_[id].record.size_bytes();
     spdlog::info("made room in the cache: removed url={} bytes={}", entries_[id].record.url(),
@@ -308,6 +319,7 @@ int64_t Cache::UsedBytes() const {
 
 void Cache::Touch(const std::string& id, Entry& entry) {
   entry.used = options_.clock->Now();
+  entry.used_at = options_.clock->Elapsed();
   const timespec now = absl::ToTimespec(entry.used);
   const timespec times[2] = {now, now};
   utimensat(AT_FDCWD, (EntryFolder(id) + "/used").c_str(), times, 0);

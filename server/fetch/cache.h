@@ -77,7 +77,11 @@ class Cache {
  private:
   struct Entry {
     internal::v1::CacheEntry record;
+    // By the clock, which orders uses of several daemons.
     absl::Time used;
+    // By Clock::Elapsed(). Of an earlier daemon's use what the clock says, and not later than when it was
+    // found.
+    absl::Duration used_at;
   };
   struct Partial {
     int64_t bytes = 0;

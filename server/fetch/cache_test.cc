@@ -17,6 +17,19 @@ namespace fs = std::filesystem;
 using internal::v1::CacheEntry;
 using ::testing::HasSubstr;
 
+// A clock that somebody sets, while time goes by.
+class SetClock : public Clock {
+ public:
+  absl::Time Now() const override { return time_.Now() + ahead_; }
+  absl::Duration Elapsed() const override { return time_.Elapsed(); }
+  void Advance(absl::Duration by) { time_.Advance(by); }
+  void Set(absl::Duration ahead) { ahead_ = ahead; }
+
+ private:
+  FakeClock time_{absl::FromUnixSeconds(1800000000)};
+  absl::Duration ahead_;
+};
+
 class CacheTest : public ::testing::Test {
  protected:
   CacheTest() { Open(); }
@@ -55,7 +68,7 @@ class CacheTest : public ::testing::Test {
 
   TemporaryFolder temporary_;
   const std::string folder_ = temporary_.path();
-  FakeClock clock_{absl::FromUnixSeconds(1800000000)};
+  SetClock clock_;
   Cache::Needed needed_;
   std::unique_ptr<Cache> cache_;
 };
@@ -132,6 +145,21 @@ TEST_F(CacheTest, WhatWasJustUsedStays) {
       << "a job that will name it may be on its way";
   clock_.Advance(absl::Minutes(11));
   EXPECT_TRUE(Add("b", 600).ok());
+}
+
+TEST_F(CacheTest, WhatTheClockIsSetByIsNoTimeOfUse) {
+  ASSERT_TRUE(Add("a", 600).ok());
+  clock_.Set(absl::Hours(24));
+  EXPECT_TRUE(absl::IsResourceExhausted(Add("b", 600).status())) << "it was just used";
+  clock_.Set(-absl::Hours(24));
+  clock_.Advance(absl::Minutes(11));
+  EXPECT_TRUE(Add("b", 600).ok());
+  // Nor is it kept for a day by the next daemon.
+  clock_.Set(-absl::Hours(48));
+  Open();
+  EXPECT_TRUE(absl::IsResourceExhausted(Add("c", 600).status()));
+  clock_.Advance(absl::Minutes(11));
+  EXPECT_TRUE(Add("c", 600).ok());
 }
 
 TEST_F(CacheTest, WhatWasBegunAndLeftGoesBeforeEntries) {

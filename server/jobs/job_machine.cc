@@ -50,7 +50,14 @@ Timestamp TimestampOf(absl::Time time) { return TimeUtil::MicrosecondsToTimestam
 }  // namespace
 
 JobMachine::JobMachine(Store* store, EventHub* hub, const Clock* clock, std::string jobs_folder)
-    : store_(store), hub_(hub), clock_(clock), jobs_folder_(std::move(jobs_folder)), leases_(clock) {}
+    : store_(store), hub_(hub), clock_(clock), jobs_folder_(std::move(jobs_folder)), leases_(clock) {
+  // Those of an earlier daemon. Where they cannot be read, the clock's word is taken when they end.
+  const absl::StatusOr<std::vector<StoredJob>> jobs = store_->NonTerminalJobs();
+  if (!jobs.ok()) return;
+  for (const StoredJob& stored : *jobs) {
+    if (IsHolding(stored.job.state()) && stored.job.has_lease_time()) leases_.Begin(stored.job);
+  }
+}
 
 void JobMachine::AddObserver(JobObserver* observer) { observers_.push_back(observer); }
 
@@ -76,7 +83,11 @@ JobMachine::Written JobMachine::GiveJob(Done<v1::Job> done) {
 
 void JobMachine::Announce(const JobChanges& changes) {
   const v1::Job& job = changes.job.job;
-  if (changes.deleted || (changes.moved && !IsHolding(job.state()))) leases_.Forget(job.name());
+  if (changes.deleted) {
+    leases_.Remove(job.name());
+  } else if (changes.moved && !IsHolding(job.state())) {
+    leases_.Forget(job);
+  }
   if (changes.deleted) {
     hub_->PublishDeleted(JobId(job.name()));
     for (JobObserver* observer : observers_) observer->OnDeleted(job);

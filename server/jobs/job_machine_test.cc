@@ -397,6 +397,22 @@ TEST_F(JobMachineTest, AJobOfAnEarlierDaemonHasHeldWhatTheClockSays) {
   EXPECT_EQ(jobs_.Get(id).run_seconds(), 15);
 }
 
+TEST_F(JobMachineTest, WhatTheClockIsSetByIsNotHeldByAJobOfAnEarlierDaemon) {
+  const std::string id = jobs_.NewJob();
+  int attempt = 0;
+  for (const absl::Duration ahead : {absl::Hours(24), -absl::Hours(24)}) {
+    ASSERT_TRUE(jobs_.Schedule(id).ok());
+    ASSERT_TRUE(jobs_.Apply(id, ++attempt, {Started(1)}).ok());
+    jobs_.clock().Advance(absl::Seconds(10));
+    jobs_.Reopen();
+    jobs_.settable_clock().Set(ahead);
+    jobs_.clock().Advance(absl::Seconds(5));
+    ASSERT_TRUE(jobs_.WorkerLost(id, attempt).ok());
+    EXPECT_EQ(jobs_.Get(id).run_seconds(), 15 * attempt);
+    ASSERT_TRUE(jobs_.Resume(id).ok());
+  }
+}
+
 TEST_F(JobMachineTest, WatchersSeeTheLogAndTheChanges) {
   const std::string id = jobs_.NewJob();
   const auto events = jobs_.hub().Subscribe(id, 0);

@@ -6,28 +6,46 @@
 #include "server/store/records.h"
 
 namespace tandem {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+// Not below 0.
+absl::Duration HeldByTheClock(const v1::Job& job, absl::Time now) {
+  const absl::Time begun = absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(job.lease_time()));
+  return std::max(now - begun, absl::ZeroDuration());
+}
+
+}  // namespace
 
 bool IsHolding(v1::JobState state) { return state != v1::JOB_STATE_QUEUED && !IsAtRest(state); }
 
 void LeaseTimes::Begin(const v1::Job& job) {
+  const absl::Duration held = HeldByTheClock(job, clock_->Now());
   MutexLock lock(&mutex_);
-  leases_[job.name()] = {job.lease_time(), clock_->Elapsed()};
+  leases_[job.name()] = {job.lease_time(), clock_->Elapsed() - held};
 }
 
 absl::Duration LeaseTimes::Held(const v1::Job& job, const google::protobuf::Timestamp& time) const {
-  using google::protobuf::util::TimeUtil;
   {
     MutexLock lock(&mutex_);
     const auto lease = leases_.find(job.name());
     if (lease != leases_.end() && lease->second.time == job.lease_time()) {
-      return clock_->Elapsed() - lease->second.begun;
+      return std::max(clock_->Elapsed() - lease->second.begun, absl::ZeroDuration());
     }
   }
-  const absl::Duration held = absl::Microseconds(TimeUtil::DurationToMicroseconds(time - job.lease_time()));
-  return std::max(held, absl::ZeroDuration());
+  return HeldByTheClock(job, absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(time)));
 }
 
-void LeaseTimes::Forget(const std::string& job_name) {
+void LeaseTimes::Forget(const v1::Job& job) {
+  MutexLock lock(&mutex_);
+  const auto lease = leases_.find(job.name());
+  if (lease == leases_.end()) return;
+  // What was held for nothing has no time.
+  if (!job.has_lease_time() || lease->second.time == job.lease_time()) leases_.erase(lease);
+}
+
+void LeaseTimes::Remove(const std::string& job_name) {
   MutexLock lock(&mutex_);
   leases_.erase(job_name);
 }

@@ -17,20 +17,23 @@ namespace tandem {
 bool IsHolding(v1::JobState state);
 
 // For how long jobs have had their devices, by Clock::Elapsed(): what the machine's clock is set by meanwhile
-// is no time that a job has run. Of leases that an earlier daemon gave it knows only what the clock says.
-// Thread-safe.
+// is no time that a job has run. Of leases that an earlier daemon gave it takes the clock's word once, when
+// it is told of them. Thread-safe.
 class LeaseTimes {
  public:
   // `clock` outlives this.
   explicit LeaseTimes(const Clock* clock) : clock_(clock) {}
 
-  // `job` gets its devices now, at its lease_time.
+  // `job` has had its devices since its lease_time: since now, or, where an earlier daemon gave them, for as
+  // long as the clock says.
   void Begin(const v1::Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
   // How long ago that was; by the clock it is `time`. Not below 0.
   absl::Duration Held(const v1::Job& job, const google::protobuf::Timestamp& time) const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // It has them no more.
-  void Forget(const std::string& job_name) ABSL_LOCKS_EXCLUDED(mutex_);
+  // It has them no more. What is known of a later lease stays.
+  void Forget(const v1::Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // There is no such job any more.
+  void Remove(const std::string& job_name) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Lease {
