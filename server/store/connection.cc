@@ -21,7 +21,7 @@ absl::Status StatusOfDatabase(absl::string_view doing, const SQLite::Exception& 
   switch (error.getErrorCode()) {
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(
-          absl::StrCat(message, "; make room in the state folder's file system"));
+          absl::StrCat(message, "; make room in the state folder's file system, or delete jobs"));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB: {
       absl::Status status = absl::DataLossError(message);
@@ -46,7 +46,7 @@ absl::Status StatusOfDatabase(absl::string_view doing, const SQLite::Exception& 
       // The index of the log, too, takes space when a database is opened.
       if (error.getExtendedErrorCode() == SQLITE_IOERR_SHMSIZE) {
         return absl::ResourceExhaustedError(
-            absl::StrCat(message, "; make room in the state folder's file system"));
+            absl::StrCat(message, "; make room in the state folder's file system, or delete jobs"));
       }
       return absl::InternalError(absl::StrCat(message,
                                               "; the disk of the state folder does not take or give what it "

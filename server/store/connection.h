@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "SQLiteCpp/SQLiteCpp.h"
 #include "absl/container/flat_hash_map.h"
@@ -54,6 +55,10 @@ class Connection {
   // Has what runs fail with CANCELLED soon after `stop`, which outlives this, is true.
   void StopWhen(const std::atomic<bool>* stop);
 
+  // Whether what was written since it was last asked gives room back when it is committed.
+  void NoteThatItFreesRoom() { frees_room_ = true; }
+  bool TakeWhetherItFreesRoom() { return std::exchange(frees_room_, false); }
+
   // Whether a transaction is open. The database ends one by itself after some errors.
   bool InTransaction();
 
@@ -67,6 +72,7 @@ class Connection {
 
   const std::string path_;
   SQLite::Database database_;
+  bool frees_room_ = false;
   // By their text, which is a literal.
   absl::flat_hash_map<absl::string_view, std::unique_ptr<SQLite::Statement>> prepared_;
 };

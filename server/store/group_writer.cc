@@ -13,8 +13,12 @@ constexpr size_t kLargestGroup = 256;
 
 }  // namespace
 
-GroupWriter::GroupWriter(std::unique_ptr<Connection> connection, OnDamage on_damage)
-    : connection_(std::move(connection)), on_damage_(std::move(on_damage)), thread_([this] { Run(); }) {}
+GroupWriter::GroupWriter(std::unique_ptr<Connection> connection, std::unique_ptr<ReservedRoom> room,
+                         OnDamage on_damage)
+    : connection_(std::move(connection)),
+      room_(std::move(room)),
+      on_damage_(std::move(on_damage)),
+      thread_([this] { Run(); }) {}
 
 GroupWriter::~GroupWriter() { Close(); }
 
@@ -62,6 +66,8 @@ void GroupWriter::Run() {
     }
     const absl::Duration begin = Clock::Real()->Elapsed();
     const absl::Status status = RunGroup(&group);
+    was_full_ = absl::IsResourceExhausted(status);
+    if (room_ != nullptr && status.ok()) room_->Refill(Clock::Real()->Elapsed());
     if (observer != nullptr && *observer != nullptr) {
       (*observer)(Clock::Real()->Elapsed() - begin, static_cast<int>(group.size()), status);
     }
@@ -89,13 +95,18 @@ absl::Status GroupWriter::RunGroup(std::vector<Request>* group) {
 
 absl::Status GroupWriter::RunBodies(std::vector<Request>* group) {
   Transaction transaction(connection_.get());
+  bool frees_room = false;
   for (Request& request : *group) {
     TANDEM_RETURN_IF_ERROR(connection_->Execute("SAVEPOINT body"));
+    connection_->TakeWhetherItFreesRoom();
     request.status = request.body(transaction);
     if (!connection_->InTransaction()) return request.status;
     if (!request.status.ok()) TANDEM_RETURN_IF_ERROR(connection_->Execute("ROLLBACK TO body"));
     TANDEM_RETURN_IF_ERROR(connection_->Execute("RELEASE body"));
+    frees_room |= connection_->TakeWhetherItFreesRoom() && request.status.ok();
   }
+  // Before the commit: nothing is tried again, so there must be room the first time.
+  if (frees_room && room_ != nullptr) room_->GiveUpIfFull(was_full_);
   return absl::OkStatus();
 }
 

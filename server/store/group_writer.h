@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/store/connection.h"
+#include "server/store/reserved_room.h"
 #include "server/store/transaction.h"
 
 namespace tandem {
@@ -30,8 +31,8 @@ class GroupWriter {
   // See Store::Options.
   using OnDamage = std::function<void(const absl::Status& status)>;
 
-  // `on_damage` may be null.
-  GroupWriter(std::unique_ptr<Connection> connection, OnDamage on_damage);
+  // `room`, of which it gives up what writes need that give room back, and `on_damage` may be null.
+  GroupWriter(std::unique_ptr<Connection> connection, std::unique_ptr<ReservedRoom> room, OnDamage on_damage);
   // Close().
   ~GroupWriter();
 
@@ -55,7 +56,10 @@ class GroupWriter {
 
   // The writer thread's alone.
   const std::unique_ptr<Connection> connection_;
+  const std::unique_ptr<ReservedRoom> room_;
   const OnDamage on_damage_;
+  // The last commit found no room.
+  bool was_full_ = false;
 
   Mutex mutex_;
   std::deque<Request> queue_ ABSL_GUARDED_BY(mutex_);

@@ -11,6 +11,7 @@
 #include "server/store/job_rows.h"
 #include "server/store/migrator.h"
 #include "server/store/reader_pool.h"
+#include "server/store/reserved_room.h"
 
 namespace tandem {
 namespace {
@@ -27,8 +28,11 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& database_p
   TANDEM_RETURN_IF_ERROR(
       connection->Execute(absl::StrCat("PRAGMA wal_autocheckpoint = ", options.checkpoint_pages)));
   TANDEM_RETURN_IF_ERROR(Migrate(connection.get(), Migrations()));
+  // Beside a database of another file system there is no file of this one's.
+  std::unique_ptr<ReservedRoom> room;
+  if (options.vfs.empty()) room = std::make_unique<ReservedRoom>(absl::StrCat(database_path, "-reserve"));
   std::unique_ptr<Store> store(
-      new Store(std::make_unique<GroupWriter>(std::move(connection), options.on_damage),
+      new Store(std::make_unique<GroupWriter>(std::move(connection), std::move(room), options.on_damage),
                 std::make_unique<ReaderPool>(database_path, kReaders, options.vfs, options.on_damage)));
   store->RemoveDeleted();
   return store;

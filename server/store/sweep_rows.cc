@@ -71,6 +71,7 @@ absl::Status Transaction::UpdateSweep(const StoredSweep& sweep) {
 }
 
 absl::Status Transaction::DeleteSweep(absl::string_view id) {
+  connection_->NoteThatItFreesRoom();
   return WithoutExceptions("delete a sweep", [&]() -> absl::Status {
     if (Query(connection_, "DELETE FROM sweeps WHERE id = ?").Text(id).Run() != 1) return NoSuchSweep(id);
     return absl::OkStatus();

@@ -111,6 +111,7 @@ absl::Status Transaction::UpdateJob(StoredJob* job) {
 }
 
 absl::Status Transaction::DeleteJob(const StoredJob& job) {
+  connection_->NoteThatItFreesRoom();
   return WithoutExceptions("delete a job", [&]() -> absl::Status {
     const std::string id = JobId(job.job.name());
     // The row stays for the sake of the events, under an id that no job can have ('0' follows '/').
@@ -159,6 +160,7 @@ absl::StatusOr<bool> Transaction::RemoveDeleted(int limit) {
       if (!deleted.Next()) return false;
       number = deleted.GetInt(0);
     }
+    connection_->NoteThatItFreesRoom();
     Query events(
         connection_,
         "DELETE FROM events WHERE job = ? AND sequence <= (SELECT max(sequence) FROM (SELECT sequence "
@@ -172,6 +174,9 @@ absl::StatusOr<bool> Transaction::RemoveDeleted(int limit) {
 
 absl::Status Transaction::AppendEvent(const StoredJob& job, const v1::JobEvent& event) {
   const std::string bytes = event.SerializeAsString();
+  // Only then can the job be deleted.
+  const v1::JobState to = event.state_change().to();
+  if (to == v1::JOB_STATE_CANCELLING || to == v1::JOB_STATE_CANCELLED) connection_->NoteThatItFreesRoom();
   return WithoutExceptions("add an event", [&]() -> absl::Status {
     Query query(connection_, "INSERT INTO events (job, sequence, event) VALUES (?, ?, ?)");
     query.Int(job.number).Int(event.sequence()).Blob(bytes).Run();
@@ -202,6 +207,7 @@ absl::Status Transaction::InsertDataset(const StoredDataset& dataset) {
 }
 
 absl::Status Transaction::DeleteDataset(absl::string_view id) {
+  connection_->NoteThatItFreesRoom();
   return WithoutExceptions("delete a data set", [&]() -> absl::Status {
     if (Query(connection_, "DELETE FROM datasets WHERE id = ?").Text(id).Run() != 1) {
       return absl::NotFoundError(absl::StrCat("there is no data set \"datasets/", id, "\""));
