@@ -18,9 +18,8 @@ enum ExitCode : int {
   kCancelled = 3,
   // The daemon could not be reached, or was lost.
   kNoDaemon = 4,
-  // Standard output did not take all that there was to say, though what was asked for is done; or a file that
-  // was
-  // to be written could not be.
+  // Standard output did not take all that there was to say, though what was asked for is done.
+  // Or a file could not be written.
   kOutputLost = 5,
   // Ctrl-C left a job that goes on, as shells name an end by SIGINT: neither success nor failure.
   kDetached = 130,

@@ -352,9 +352,9 @@ int Main(int argc, char** argv) {
   alone.data_folders = {"/usr/share/datasets"};
   CLI::Option* const job_option =
       app.add_option("--job", alone.job_file,
-                     "Train this job without a daemon: a JobSpec in text format, or in JSON where the name "
-                     "ends in .json (of a YAML file it is the \"spec\" that `tandem validate FILE -o json` "
-                     "prints). For several workers RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as "
+                     "Train this job without a daemon: a JobSpec in text format, or in JSON, where the name "
+                     "ends in .json or the text begins with {; `tandem validate FILE -o json` makes one of a "
+                     "YAML file. For several workers RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as "
                      "torchrun sets them, or Slurm's variables, say which this one is and where they meet")
           ->type_name("FILE")
           ->excludes(launch_option)
