@@ -201,6 +201,44 @@ TEST_F(ForkTest, ARequestIdIsOfOneSource) {
   EXPECT_EQ(stub_->CreateJob(Context().get(), create, &job).error_code(), StatusCode::ALREADY_EXISTS);
 }
 
+TEST_F(ForkTest, WhatLeavesNothingToTrainIsRefused) {
+  const std::string source = JobWith({10, 20});
+  const size_t folders = CountFolders();
+  v1::Job fork;
+  v1::ForkJobRequest request = ForkOf(source);
+  request.mutable_spec()->set_name("longer");
+  v1::Training& training = *request.mutable_spec()->mutable_training();
+  training.set_epochs(2);
+  for (const bool validate_only : {true, false}) {
+    request.set_validate_only(validate_only);
+    const grpc::Status status = Fork(request, &fork);
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("spec.training.epochs: is 2"));
+    EXPECT_THAT(status.error_message(), HasSubstr("raise training.epochs"));
+    EXPECT_THAT(status.error_details(), HasSubstr("NOTHING_TO_TRAIN"));
+  }
+  training.clear_epochs();
+  training.set_steps(20);
+  const grpc::Status status = Fork(request, &fork);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("spec.training.steps: is 20"));
+  EXPECT_EQ(CountFolders(), folders);
+
+  training.set_steps(21);
+  EXPECT_TRUE(Fork(request, &fork).ok());
+  training.clear_steps();
+  training.set_epochs(3);
+  EXPECT_TRUE(Fork(request, &fork).ok());
+  // From an earlier one there is something left.
+  training.set_epochs(2);
+  request.set_step(10);
+  EXPECT_TRUE(Fork(request, &fork).ok());
+  // Its epochs may have more steps.
+  request.set_step(20);
+  training.set_global_batch_size(7);
+  EXPECT_TRUE(Fork(request, &fork).ok());
+}
+
 TEST_F(ForkTest, WhatCannotBe) {
   const std::string source = JobWith({10, 20});
   const size_t folders = CountFolders();

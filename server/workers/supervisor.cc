@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
 #include "server/store/records.h"
 #include "server/workers/exit_codes.h"
@@ -45,12 +45,8 @@ constexpr absl::Duration kEvictionTime = absl::Seconds(5);
 // How long the others of a job's workers may go on when one has ended: to report it, and to go.
 constexpr absl::Duration kGroupGrace = absl::Seconds(5);
 
-// A clock that does not jump.
-absl::Time MonotonicNow() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return absl::TimeFromTimespec(now);
-}
+// Clock::Elapsed() as a point in time, which does not jump.
+absl::Time MonotonicNow() { return absl::UnixEpoch() + Clock::Real()->Elapsed(); }
 
 // Whether a worker is to write a checkpoint and to stop.
 bool IsToStopForNow(v1::JobState state) {
