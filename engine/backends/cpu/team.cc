@@ -2,6 +2,8 @@
 
 #include <xmmintrin.h>
 
+#include "engine/base/mutex.h"
+
 // GNU OpenMP's own entry points, which oneDNN's loops call too: with them a loop joins the same team whatever
 // compiler built it.
 extern "C" {
@@ -24,13 +26,17 @@ struct Loop {
   int64_t items;
 };
 
+// Where the team begins and ends a loop is told to the thread sanitizer, which cannot see inside the system's
+// OpenMP.
 void RunShare(void* data) {
+  TANDEM_TSAN_ACQUIRED(data);
   const Loop& loop = *static_cast<const Loop*>(data);
   const int64_t thread = omp_get_thread_num();
   const int64_t threads = omp_get_num_threads();
   const int64_t begin = loop.items * thread / threads;
   const int64_t end = loop.items * (thread + 1) / threads;
   if (begin < end) loop.body(loop.function, begin, end);
+  TANDEM_TSAN_RELEASING(data);
 }
 
 void FlushDenormals(void*) { _mm_setcsr(_mm_getcsr() | kFlushDenormals); }
@@ -39,7 +45,9 @@ void FlushDenormals(void*) { _mm_setcsr(_mm_getcsr() | kFlushDenormals); }
 
 void Team::Run(int64_t items, Body body, const void* function) const {
   Loop loop = {body, function, items};
+  TANDEM_TSAN_RELEASING(&loop);
   GOMP_parallel(RunShare, &loop, static_cast<unsigned>(threads_), 0);
+  TANDEM_TSAN_ACQUIRED(&loop);
 }
 
 ScopedTeam::ScopedTeam(const Team& team)
