@@ -1,7 +1,9 @@
 // Runs a fuzz target without libFuzzer: every seed and every file of its corpus as it is, then so many inputs
 // that are made from these by random changes, the same in each run.
 //
-//   TARGET [--runs=N] [--seed=S] [FILE OR FOLDER]...
+//   TARGET [--runs=N] [--seed=S] [FILE OR FOLDER OR PACKED FOLDER]...
+//
+// A packed folder is named *.tar.gz.
 
 #include <algorithm>
 #include <cstdio>
@@ -15,6 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -26,6 +29,25 @@ constexpr size_t kMostBytes = 1 << 16;
 std::string ReadWhole(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
+void ReadFolder(const std::filesystem::path& folder, std::vector<std::string>* inputs) {
+  // In the order of their names: what is made from them is to be the same in each run.
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) inputs->push_back(ReadWhole(file));
+}
+
+bool ReadPacked(const std::string& archive, std::vector<std::string>* inputs) {
+  std::string folder = std::filesystem::temp_directory_path() / "corpus-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) return false;
+  const bool unpacked = std::system(absl::StrCat("tar -xzf '", archive, "' -C '", folder, "'").c_str()) == 0;
+  if (unpacked) ReadFolder(folder, inputs);
+  std::filesystem::remove_all(folder);
+  return unpacked;
 }
 
 class Mutator {
@@ -103,8 +125,11 @@ int Main(const std::vector<std::string>& arguments) {
         return 2;
       }
     } else if (std::filesystem::is_directory(argument)) {
-      for (const auto& entry : std::filesystem::recursive_directory_iterator(argument)) {
-        if (entry.is_regular_file()) inputs.push_back(ReadWhole(entry.path()));
+      ReadFolder(argument, &inputs);
+    } else if (absl::EndsWith(argument, ".tar.gz")) {
+      if (!ReadPacked(argument, &inputs)) {
+        std::fprintf(stderr, "cannot unpack %s\n", argument.c_str());
+        return 2;
       }
     } else {
       inputs.push_back(ReadWhole(argument));

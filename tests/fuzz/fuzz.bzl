@@ -6,13 +6,17 @@ def fuzz_target(name, srcs, deps, runs = 2000, size = "small"):
     """A test that runs the seeds, the corpus and `runs` changed inputs; with --config=fuzz, libFuzzer's program.
 
     Args:
-      name: ends with "_fuzz"; its corpus is corpus/<name without that>.
+      name: ends with "_fuzz"; its corpus is corpus/TARGET.tar.gz and finds/TARGET/.
       srcs: the target.
       deps: what it links.
       runs: changed inputs in a run of the test.
       size: of the test.
     """
-    corpus = native.glob(["corpus/%s/**" % name[:-len("_fuzz")]], allow_empty = True)
+    target = name[:-len("_fuzz")]
+    corpus = native.glob(
+        ["corpus/%s.tar.gz" % target, "finds/%s/*" % target],
+        allow_empty = True,
+    )
     cc_test(
         name = name,
         size = size,

@@ -4,10 +4,11 @@
 #   tests/fuzz/run.sh [--runs N] [--keep] [TARGET...]
 #
 #   --runs N   executions of each target; 1000000 by default
-#   --keep     afterwards the inputs that reach something new, at their smallest, become the kept corpus
+#   --keep     afterwards the fewest and smallest inputs that together reach all that was reached become the kept corpus
 #   TARGET     such as "csv"; all by default
 #
-# What a target finds stays in fuzz-finds/TARGET/, and the script goes on with the next one; it exits with 1 then.
+# The kept corpus is tests/fuzz/corpus/TARGET.tar.gz; inputs that once broke something are in tests/fuzz/finds/TARGET/. What
+# a target finds now stays in fuzz-finds/TARGET/, and the script goes on with the next one; it exits with 1 then.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -45,17 +46,22 @@ for target in "${targets[@]}"; do
   program=$bin/tests/fuzz/${target}_fuzz
   work=$(mktemp -d)
   finds=fuzz-finds/$target/
-  mkdir -p "$finds" "tests/fuzz/corpus/$target" "$work/new"
+  corpus=tests/fuzz/corpus/$target.tar.gz
+  mkdir -p "$finds" tests/fuzz/corpus "$work/new" "$work/kept"
+  if [[ -e $corpus ]]; then tar -xzf "$corpus" -C "$work/kept"; fi
+  if [[ -d tests/fuzz/finds/$target ]]; then cp "tests/fuzz/finds/$target"/* "$work/kept"; fi
   "$program" --write-seeds="$work/seeds"
   echo "== $target"
   "$program" -runs="$runs" -max_len=65536 -rss_limit_mb=4096 -timeout=30 -print_final_stats=1 -verbosity=0 \
-    -artifact_prefix="$finds" "$work/new" "$work/seeds" "tests/fuzz/corpus/$target" 2>&1 | tail -n 25 ||
+    -artifact_prefix="$finds" "$work/new" "$work/seeds" "$work/kept" 2>&1 | grep -v '# Uses:' | tail -n 25 ||
     { found=1; echo "FOUND: $finds"; }
   if ((keep)); then
     mkdir "$work/least"
-    "$program" -merge=1 -verbosity=0 "$work/least" "$work/new" "$work/seeds" "tests/fuzz/corpus/$target" 2>/dev/null || true
-    # Small ones alone: they are kept with the sources.
-    find "$work/least" -type f -size -4k -exec mv -t "tests/fuzz/corpus/$target" {} +
+    # By edges alone, without how often each is passed; and small inputs alone: they are kept with the sources.
+    find "$work/new" -type f -size +3k -delete
+    "$program" -set_cover_merge=1 -use_counters=0 -verbosity=0 "$work/least" "$work/new" "$work/seeds" "$work/kept" 2>/dev/null || true
+    tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=644 -C "$work/least" -cf - . | gzip -9n > "$corpus"
+    echo "kept: $(find "$work/least" -type f | wc -l) inputs, $(stat -c %s "$corpus") bytes packed"
   fi
   rm -rf "$work"
 done
