@@ -1,4 +1,5 @@
 #include "server/daemon/daemon.h"
+#include "server/daemon/begin_anew.h"
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
@@ -182,12 +183,16 @@ absl::Status Daemon::OpenState(const DaemonOptions& options) {
                        .database_path = database,
                        .kept = options.backups_kept,
                        .on_damage = [this](const absl::Status& damage) { OnDamage(damage); }});
-  TANDEM_RETURN_IF_ERROR(
-      PrepareDatabase(database, backups_.get(), NewestAttemptIn(state_folder_->JobsFolder()), Clock::Real())
-          .status());
+  TANDEM_RETURN_IF_ERROR(PrepareDatabase(database, backups_.get(),
+                                         NewestAttemptIn(state_folder_->JobsFolder()),
+                                         RemainsOf(*state_folder_), Clock::Real())
+                             .status());
   TANDEM_ASSIGN_OR_RETURN(restoration_, LastRestoration(database));
   Store::Options store_options;
   store_options.on_damage = [this](const absl::Status& damage) { OnDamage(damage); };
+  store_options.on_lost = [this](const absl::Status& loss, Connection* connection) {
+    return OnLost(loss, connection);
+  };
   TANDEM_ASSIGN_OR_RETURN(store_, Store::Open(database, store_options));
   monitoring_.Observe(store_.get());
   tokens_ = std::make_unique<TokenRegistry>(store_.get(), Clock::Real());
@@ -207,6 +212,25 @@ void Daemon::OnDamage(const absl::Status& damage) {
       "it is damaged indeed, restores the newest whole backup; workers go on. {}",
       std::string(damage.message()));
   lifecycle_->Stop();
+}
+
+bool Daemon::OnLost(const absl::Status& loss, Connection* connection) {
+  const absl::StatusOr<v1::Backup> saved = backups_->CreateFrom(connection);
+  if (!saved.ok()) {
+    spdlog::error(
+        "{}. Nothing is written from now on, and what was cannot be saved yet, which is tried again: do not "
+        "stop this daemon before it is. {}",
+        std::string(loss.message()), std::string(saved.status().message()));
+    return false;
+  }
+  is_damaged_ = true;
+  spdlog::error(
+      "{}. All that was in it is saved, as {}, and this daemon ends: the next one on the state folder "
+      "restores "
+      "it where there is no database then, and otherwise takes what is there; workers go on",
+      std::string(loss.message()), saved->path());
+  lifecycle_->Stop();
+  return true;
 }
 
 absl::Status Daemon::OpenData(const DaemonOptions& options) {

@@ -75,7 +75,7 @@ class Daemon {
   const ListenAddress* metrics_address() const { return monitoring_.address(); }
   std::string token_file() const { return state_folder_->path() + "/token"; }
 
-  // Whether it stops because its database is damaged: the next daemon on the folder mends it.
+  // Whether it stops because its database is damaged or gone: the next daemon on the folder mends it.
   bool is_damaged() const { return is_damaged_; }
 
   // Refuses new work, ends streams with UNAVAILABLE, and closes everything, within 5 seconds. Idempotent.
@@ -88,6 +88,9 @@ class Daemon {
   absl::Status OpenState(const DaemonOptions& options);
   // The database turned out to be damaged. On any thread.
   void OnDamage(const absl::Status& damage);
+  // The database's file is gone, and `connection` has all of it. Whether that is saved. On the store's
+  // thread.
+  bool OnLost(const absl::Status& loss, Connection* connection);
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const DaemonOptions& options);
   // That it starts or stops.
   void Audit(const char* event);

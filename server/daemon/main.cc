@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/crash_report.h"
 #include "engine/base/version.h"
+#include "server/daemon/begin_anew.h"
 #include "server/daemon/check.h"
 #include "server/daemon/daemon.h"
 #include "server/daemon/logging.h"
@@ -50,8 +51,9 @@ int Main(const std::vector<std::string>& arguments) {
   // What jobs are about is nobody else's business.
   umask(077);
   if (parsed->check) return PrintChecks(CheckDaemon(parsed->options));
-  if (!parsed->options.restore_backup.empty()) {
-    const absl::StatusOr<std::string> done = RestoreAsAsked(parsed->options);
+  if (parsed->begin_anew || !parsed->options.restore_backup.empty()) {
+    const absl::StatusOr<std::string> done =
+        parsed->begin_anew ? BeginAnew(parsed->options.state_folder) : RestoreAsAsked(parsed->options);
     if (!done.ok()) {
       std::fprintf(stderr, "tandemd: %s\n", std::string(done.status().message()).c_str());
       return 1;

@@ -486,6 +486,11 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
          "keep what was there beside it, and end. No daemon may run on the state folder")
       ->type_name("BACKUP")
       ->configurable(false);
+  app.add_flag("--begin-anew", parsed.begin_anew,
+               "Move the database, backups, jobs and uploads of the state folder into a new folder in it, so "
+               "that the next daemon begins with nothing, and end. No daemon may run on the state folder")
+      ->configurable(false)
+      ->excludes("--restore-backup");
   app.config_formatter(std::make_shared<YamlConfig>(names));
   app.allow_config_extras(CLI::config_extras_mode::error);
 

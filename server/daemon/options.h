@@ -69,6 +69,8 @@ struct ParsedOptions {
   std::string text;
   // --check: say whether a daemon could run so, and start none.
   bool check = false;
+  // --begin-anew: put aside what the state folder has, and start no daemon. Not with restore_backup.
+  bool begin_anew = false;
 };
 
 // Reads the command line and the YAML file that --config names; a flag counts more than the file.

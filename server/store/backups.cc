@@ -87,6 +87,8 @@ absl::StatusOr<std::string> ContentOf(const std::string& path) {
 
 absl::StatusOr<v1::Backup> Backups::Create(bool automatic) { return Make(automatic ? kAutomatic : ""); }
 
+absl::StatusOr<v1::Backup> Backups::CreateFrom(Connection* connection) { return Make("", connection); }
+
 absl::StatusOr<v1::Backup> Backups::CreateBeforeMigration(int64_t version) {
   TANDEM_ASSIGN_OR_RETURN(const std::string content, ContentOf(options_.database_path));
   const std::string step = absl::StrCat(kMigration, version, "-");
@@ -102,7 +104,7 @@ absl::StatusOr<v1::Backup> Backups::CreateBeforeMigration(int64_t version) {
   return made;
 }
 
-absl::StatusOr<v1::Backup> Backups::Make(const std::string& kind) {
+absl::StatusOr<v1::Backup> Backups::Make(const std::string& kind, Connection* connection) {
   if (making_.exchange(true)) {
     return absl::AbortedError("another backup is being made; list them when it is done, or try again");
   }
@@ -115,7 +117,7 @@ absl::StatusOr<v1::Backup> Backups::Make(const std::string& kind) {
     std::string id = first;
     std::error_code error;
     for (int i = 2; std::filesystem::exists(PathOf(id), error); ++i) id = absl::StrCat(first, "-", i);
-    return Copy(id, now);
+    return Copy(id, now, connection);
   }();
   if (made.ok()) RemoveOldOnes();
   making_ = false;
@@ -123,13 +125,16 @@ absl::StatusOr<v1::Backup> Backups::Make(const std::string& kind) {
   return made;
 }
 
-absl::StatusOr<std::string> Backups::CopyTo(const std::string& temporary) {
-  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
-                          Connection::Open(options_.database_path, Connection::Access::kReadWrite));
-  connection->StopWhen(interruption_.flag());
+absl::StatusOr<std::string> Backups::CopyTo(const std::string& temporary, Connection* connection) {
+  std::unique_ptr<Connection> own;
+  if (connection == nullptr) {
+    TANDEM_ASSIGN_OR_RETURN(own, Connection::Open(options_.database_path, Connection::Access::kReadWrite));
+    own->StopWhen(interruption_.flag());
+    connection = own.get();
+  }
   // In one read transaction: writers go on meanwhile.
   TANDEM_RETURN_IF_ERROR(WithoutExceptions("copy the database", [&]() -> absl::Status {
-    Query(connection.get(), "VACUUM INTO ?").Text(temporary).Run();
+    Query(connection, "VACUUM INTO ?").Text(temporary).Run();
     return absl::OkStatus();
   }));
   TANDEM_ASSIGN_OR_RETURN(const int64_t version, connection->QueryInt("PRAGMA user_version"));
@@ -137,7 +142,7 @@ absl::StatusOr<std::string> Backups::CopyTo(const std::string& temporary) {
   const absl::StatusOr<int64_t> copied = CheckDatabase(temporary, CheckDepth::kWhole, &interruption_);
   if (absl::IsDataLoss(copied.status())) {
     // Copied as it was, or on its way.
-    TANDEM_RETURN_IF_ERROR(CheckDatabaseInUse(connection.get(), interruption_));
+    TANDEM_RETURN_IF_ERROR(CheckDatabaseInUse(connection, interruption_));
     return absl::DataLossError(
         absl::StrCat("the database is whole, but its copy is not: ", copied.status().message()));
   }
@@ -148,12 +153,12 @@ absl::StatusOr<std::string> Backups::CopyTo(const std::string& temporary) {
   return Sha256Unless(interruption_, temporary);
 }
 
-absl::StatusOr<v1::Backup> Backups::Copy(const std::string& id, absl::Time now) {
+absl::StatusOr<v1::Backup> Backups::Copy(const std::string& id, absl::Time now, Connection* connection) {
   const std::string path = PathOf(id);
   const std::string temporary = absl::StrCat(options_.folder, "/", id, kTemporary);
   RandomAccessEnv* const env = RandomAccessEnv::Real();
   const absl::StatusOr<std::string> sum = [&]() -> absl::StatusOr<std::string> {
-    TANDEM_ASSIGN_OR_RETURN(std::string sum, CopyTo(temporary));
+    TANDEM_ASSIGN_OR_RETURN(std::string sum, CopyTo(temporary, connection));
     TANDEM_ASSIGN_OR_RETURN(const auto file,
                             env->OpenRandomAccess(temporary, RandomAccessEnv::Open::kExisting));
     TANDEM_RETURN_IF_ERROR(file->Sync());

@@ -18,6 +18,8 @@
 
 namespace tandem {
 
+class Connection;
+
 // Copies of the store's database in a folder of their own: "<id>.db", and "<id>.db.sha256" as sha256sum
 // writes and checks it. An id is the time at which the copy was begun, "20261122T141530Z", with "-auto"
 // behind it where the daemon made it by itself, "-schema<version>-<what was copied>" where it made it before
@@ -44,7 +46,10 @@ class Backups {
   // true and on_damage is told, or the copy, is damaged.
   absl::StatusOr<v1::Backup> Create(bool automatic);
 
-  // Likewise before the schema is brought up from `version`, with nobody else at the database: one that is
+  // Likewise by a connection that is open, has no transaction open, and may be of a file that is gone.
+  absl::StatusOr<v1::Backup> CreateFrom(Connection* connection);
+
+  // As Create, before the schema is brought up from `version`, with nobody else at the database: one that is
   // there, and whole, of the same content will do. It does not count among those that are kept, and takes the
   // place of those that were made before the same step.
   absl::StatusOr<v1::Backup> CreateBeforeMigration(int64_t version);
@@ -63,9 +68,10 @@ class Backups {
  private:
   std::string PathOf(const std::string& id) const { return options_.folder + "/" + id + ".db"; }
   // `kind` is what ids have after their time.
-  absl::StatusOr<v1::Backup> Make(const std::string& kind);
-  absl::StatusOr<v1::Backup> Copy(const std::string& id, absl::Time now);
-  absl::StatusOr<std::string> CopyTo(const std::string& temporary);
+  // By `connection`; null: by one of its own.
+  absl::StatusOr<v1::Backup> Make(const std::string& kind, Connection* connection = nullptr);
+  absl::StatusOr<v1::Backup> Copy(const std::string& id, absl::Time now, Connection* connection);
+  absl::StatusOr<std::string> CopyTo(const std::string& temporary, Connection* connection);
   static void Remove(const v1::Backup& backup);
   // Errors are no concern of the backup just made.
   void RemoveOldOnes();

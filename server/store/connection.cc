@@ -64,8 +64,9 @@ Connection::Connection(const std::string& path, int flags, const std::string& vf
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& path, Access access,
                                                              const std::string& vfs) {
   return WithoutExceptions(absl::StrCat("open ", path), [&]() -> absl::StatusOr<std::unique_ptr<Connection>> {
+    const int make = access == Access::kMake ? SQLite::OPEN_CREATE : 0;
     std::unique_ptr<Connection> connection(
-        new Connection(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX, vfs));
+        new Connection(path, SQLite::OPEN_READWRITE | SQLite::OPEN_NOMUTEX | make, vfs));
     SQLite::Database& database = connection->database_;
     const std::string mode = database.execAndGet("PRAGMA journal_mode = WAL").getString();
     if (mode != "wal") {

@@ -35,10 +35,11 @@ auto WithoutExceptions(absl::string_view doing, Body&& body) -> decltype(body())
 // A connection to the database and its prepared statements. For one thread at a time.
 class Connection {
  public:
-  enum class Access { kReadOnly, kReadWrite };
+  // kMake: to read and write, and the file is made where it is missing.
+  enum class Access { kReadOnly, kReadWrite, kMake };
 
-  // Opens the file, making it where it is missing, with write-ahead log, full sync and foreign keys. `vfs` is
-  // the name of the file system that SQLite takes; empty: its own.
+  // Opens the file with write-ahead log, full sync and foreign keys. `vfs` is the name of the file system
+  // that SQLite takes; empty: its own.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, Access access,
                                                           const std::string& vfs = "");
 

@@ -14,10 +14,10 @@ constexpr size_t kLargestGroup = 256;
 }  // namespace
 
 GroupWriter::GroupWriter(std::unique_ptr<Connection> connection, std::unique_ptr<ReservedRoom> room,
-                         OnDamage on_damage)
+                         Watch watch)
     : connection_(std::move(connection)),
       room_(std::move(room)),
-      on_damage_(std::move(on_damage)),
+      watch_(std::move(watch)),
       thread_([this] { Run(); }) {}
 
 GroupWriter::~GroupWriter() { Close(); }
@@ -73,7 +73,7 @@ void GroupWriter::Run() {
     }
     for (Request& request : group) {
       request.body = nullptr;
-      if (on_damage_ != nullptr && IsDamage(request.status)) on_damage_(request.status);
+      if (watch_.on_damage != nullptr && IsDamage(request.status)) watch_.on_damage(request.status);
       request.done(request.status);
     }
   }
@@ -81,9 +81,12 @@ void GroupWriter::Run() {
 
 absl::Status GroupWriter::RunGroup(std::vector<Request>* group) {
   const absl::Status status = [&]() -> absl::Status {
+    TANDEM_RETURN_IF_ERROR(CheckPlace());
     TANDEM_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
     TANDEM_RETURN_IF_ERROR(RunBodies(group));
-    return connection_->Execute("COMMIT");
+    TANDEM_RETURN_IF_ERROR(connection_->Execute("COMMIT"));
+    // Nobody is told of what went into a file that is no more.
+    return CheckPlace();
   }();
   if (status.ok()) return status;
   if (connection_->InTransaction()) connection_->Execute("ROLLBACK").IgnoreError();
@@ -91,6 +94,15 @@ absl::Status GroupWriter::RunGroup(std::vector<Request>* group) {
     if (request.status.ok()) request.status = status;
   }
   return status;
+}
+
+absl::Status GroupWriter::CheckPlace() {
+  if (watch_.check_place == nullptr) return absl::OkStatus();
+  absl::Status place = watch_.check_place();
+  if (!place.ok() && !saved_after_loss_ && watch_.on_lost != nullptr) {
+    saved_after_loss_ = watch_.on_lost(place, connection_.get());
+  }
+  return place;
 }
 
 absl::Status GroupWriter::RunBodies(std::vector<Request>* group) {

@@ -28,11 +28,17 @@ class GroupWriter {
   // See Store::SetCommitObserver.
   using CommitObserver = std::function<void(absl::Duration duration, int writes, const absl::Status& status)>;
 
-  // See Store::Options.
-  using OnDamage = std::function<void(const absl::Status& status)>;
+  // See Store::Options, whose on_damage and on_lost these are; either may be null.
+  struct Watch {
+    std::function<void(const absl::Status& status)> on_damage;
+    std::function<bool(const absl::Status& status, Connection* connection)> on_lost;
+    // Whether the database's file is where it was; null: that is not asked. Cheap: once before and once after
+    // each commit.
+    std::function<absl::Status()> check_place;
+  };
 
-  // `room`, of which it gives up what writes need that give room back, and `on_damage` may be null.
-  GroupWriter(std::unique_ptr<Connection> connection, std::unique_ptr<ReservedRoom> room, OnDamage on_damage);
+  // `room`, of which it gives up what writes need that give room back, may be null.
+  GroupWriter(std::unique_ptr<Connection> connection, std::unique_ptr<ReservedRoom> room, Watch watch);
   // Close().
   ~GroupWriter();
 
@@ -48,8 +54,11 @@ class GroupWriter {
   };
 
   void Run();
-  // Runs and commits the bodies and sets each one's status. An error: of the commit.
+  // Runs and commits the bodies and sets each one's status. An error: of the commit, or the file is not where
+  // it was.
   absl::Status RunGroup(std::vector<Request>* group);
+  // The place's status, told to whom it concerns.
+  absl::Status CheckPlace();
   // Runs the bodies, each in a savepoint. An error: the database ended the transaction, and nothing of it
   // stays.
   absl::Status RunBodies(std::vector<Request>* group);
@@ -57,7 +66,8 @@ class GroupWriter {
   // The writer thread's alone.
   const std::unique_ptr<Connection> connection_;
   const std::unique_ptr<ReservedRoom> room_;
-  const OnDamage on_damage_;
+  const Watch watch_;
+  bool saved_after_loss_ = false;
   // The last commit found no room.
   bool was_full_ = false;
 

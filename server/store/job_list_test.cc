@@ -29,7 +29,7 @@ constexpr v1::JobState kStates[] = {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING,
 class JobListTest : public ::testing::Test {
  protected:
   JobListTest() {
-    auto connection = Connection::Open(folder_.path() + "/test.db", Connection::Access::kReadWrite);
+    auto connection = Connection::Open(folder_.path() + "/test.db", Connection::Access::kMake);
     EXPECT_TRUE(connection.ok()) << connection.status();
     connection_ = *std::move(connection);
     EXPECT_TRUE(Migrate(connection_.get(), Migrations()).ok());

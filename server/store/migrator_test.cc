@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 class MigratorTest : public testing::Test {
  protected:
   std::unique_ptr<Connection> Open() {
-    auto connection = Connection::Open(folder_.path() + "/test.db", Connection::Access::kReadWrite);
+    auto connection = Connection::Open(folder_.path() + "/test.db", Connection::Access::kMake);
     EXPECT_TRUE(connection.ok()) << connection.status();
     return *std::move(connection);
   }

@@ -183,21 +183,33 @@ absl::Status NoteTold(const std::string& database_path) {
 
 absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& database_path, Backups* backups,
                                                            const NewestAttempt& newest_attempt,
-                                                           const Clock* clock) {
+                                                           const std::string& remains, const Clock* clock) {
   std::optional<Restoration> restored;
   TANDEM_RETURN_IF_ERROR(LastRestoration(database_path).status());
   if (Exists(database_path + kRestored)) {
     TANDEM_ASSIGN_OR_RETURN(restored, Exchange(database_path, clock));
   }
-  if (!Exists(database_path)) return restored;
-  const bool is_suspect = Exists(database_path + kSuspect);
-  absl::StatusOr<int64_t> version =
-      CheckDatabase(database_path, is_suspect ? CheckDepth::kWhole : CheckDepth::kQuick);
   std::error_code error;
-  if (version.ok() && std::filesystem::file_size(database_path, error) == 0 && !error) {
-    // To SQLite that is a new one; where there are backups, it was more.
+  const bool is_there = Exists(database_path);
+  const bool is_suspect = Exists(database_path + kSuspect);
+  absl::StatusOr<int64_t> version = 0;
+  if (!is_there || (std::filesystem::file_size(database_path, error) == 0 && !error)) {
+    // To SQLite either is a new one.
+    const std::string damage =
+        absl::StrCat(database_path, is_there ? " is damaged: it is empty" : " is missing");
     TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Backup> all, backups->List());
-    if (!all.empty()) version = absl::DataLossError(absl::StrCat(database_path, " is damaged: it is empty"));
+    if (!all.empty()) {
+      version = absl::DataLossError(damage);
+    } else if (!remains.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          damage, ", and beside it is what belongs to one: ", remains,
+          ". Bring it back, or a backup of it with --restore-backup FILE; or begin anew: --begin-anew puts "
+          "what is there aside"));
+    } else if (!is_there) {
+      return restored;
+    }
+  } else {
+    version = CheckDatabase(database_path, is_suspect ? CheckDepth::kWhole : CheckDepth::kQuick);
   }
   if (absl::IsDataLoss(version.status())) {
     const std::string damage(version.status().message());
@@ -214,8 +226,9 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
       return restored;
     }
     return absl::DataLossError(absl::StrCat(
-        damage, "; and there is no whole backup of it. Bring one back with --restore-backup FILE, or move ",
-        database_path, "* elsewhere to begin anew: the jobs' folders stay either way"));
+        damage,
+        "; and there is no whole backup of it. Bring one back with --restore-backup FILE; or begin "
+        "anew: --begin-anew puts what is there aside"));
   }
   TANDEM_RETURN_IF_ERROR(version.status());
   if (is_suspect) Env::Real()->RemoveFile(database_path + kSuspect).IgnoreError();

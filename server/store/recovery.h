@@ -31,12 +31,14 @@ absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, co
 // To be called before Store::Open, with nobody else at the database. Goes on with a restoration that was cut
 // off; reads the database, and where it is damaged restores the newest backup that is whole; has a backup
 // made where Store::Open is going to bring the schema up to date, once however often that fails. What was
-// restored, if anything. DATA_LOSS: it is damaged, and there is no whole backup; nothing was changed.
-// FAILED_PRECONDITION: it was written by a newer version. Others: as LastRestoration; as Backups::Create,
-// where a migration would go on without one.
+// restored, if anything. One that is missing, or empty, is as good as damaged where there are backups; where
+// there are none it is a new one, unless `remains`, what there is of another one's, is not empty.
+// DATA_LOSS: it is damaged, and there is no whole backup; nothing was changed. FAILED_PRECONDITION: it was
+// written by a newer version, or is missing and something remains. Others: as LastRestoration; as
+// Backups::Create, where a migration would go on without one.
 absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& database_path, Backups* backups,
                                                            const NewestAttempt& newest_attempt,
-                                                           const Clock* clock);
+                                                           const std::string& remains, const Clock* clock);
 
 // The newest restoration of the database, by whomever, that was carried out; nothing: there was none. Where
 // its mark cannot be read the error names the file, and says how it is mended: what is from before a

@@ -34,9 +34,9 @@ class RecoveryTest : public testing::Test {
 
   std::string Path() const { return folder_.path() + "/tandem.db"; }
 
-  absl::StatusOr<std::optional<Restoration>> Prepare() {
+  absl::StatusOr<std::optional<Restoration>> Prepare(const std::string& remains = "") {
     return PrepareDatabase(
-        Path(), &backups_, [this](const std::string& id) { return attempts_[id]; }, &clock_);
+        Path(), &backups_, [this](const std::string& id) { return attempts_[id]; }, remains, &clock_);
   }
   // Prepares and opens; expects both to work.
   std::unique_ptr<Store> Open() {
@@ -232,6 +232,38 @@ TEST_F(RecoveryTest, WhatCameSinceTheBackupIsNotConfusedWithWhatComesNext) {
   const auto changes = store->ReadChanges(cursor, 10);
   ASSERT_EQ(changes->changes.size(), 1);
   EXPECT_EQ(changes->changes[0].event.job(), "jobs/new");
+}
+
+TEST_F(RecoveryTest, OneThatIsMissingIsRestored) {
+  {
+    const auto store = Open();
+    AddJob(*store, "a");
+    ASSERT_TRUE(backups_.Create(true).ok());
+  }
+  for (const bool log_too : {true, false}) {
+    std::filesystem::rename(Path(), Path() + ".elsewhere");
+    if (!log_too) std::ofstream(Path() + "-wal") << "its log";
+    const auto prepared = Prepare("jobs/");
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    ASSERT_TRUE(prepared->has_value());
+    EXPECT_EQ((*prepared)->damage, Path() + " is missing");
+    EXPECT_TRUE(Open()->GetJob("a").ok());
+  }
+}
+
+TEST_F(RecoveryTest, OneThatIsMissingIsMadeOnlyWhereNothingRemains) {
+  for (const bool is_empty : {false, true}) {
+    if (is_empty) std::ofstream(Path()).close();
+    const auto prepared = Prepare("jobs/, uploads/");
+    EXPECT_EQ(prepared.status().code(), absl::StatusCode::kFailedPrecondition) << prepared.status();
+    EXPECT_THAT(prepared.status().message(),
+                AllOf(HasSubstr(Path()), HasSubstr(": jobs/, uploads/. "), HasSubstr("--restore-backup FILE"),
+                      HasSubstr("--begin-anew")));
+    EXPECT_EQ(std::filesystem::exists(Path()), is_empty);
+    const auto fresh = Prepare();
+    ASSERT_TRUE(fresh.ok()) << fresh.status();
+    EXPECT_FALSE(fresh->has_value());
+  }
 }
 
 TEST_F(RecoveryTest, ARestorationThatWasCutOffGoesOn) {

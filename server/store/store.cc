@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/store/connection.h"
+#include "server/store/database_file.h"
 #include "server/store/group_writer.h"
 #include "server/store/job_list.h"
 #include "server/store/job_rows.h"
@@ -24,15 +25,22 @@ constexpr int kPieceOfDeleted = 1000;
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& database_path, const Options& options) {
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
-                          Connection::Open(database_path, Connection::Access::kReadWrite, options.vfs));
+                          Connection::Open(database_path, Connection::Access::kMake, options.vfs));
   TANDEM_RETURN_IF_ERROR(
       connection->Execute(absl::StrCat("PRAGMA wal_autocheckpoint = ", options.checkpoint_pages)));
   TANDEM_RETURN_IF_ERROR(Migrate(connection.get(), Migrations()));
-  // Beside a database of another file system there is no file of this one's.
+  GroupWriter::Watch watch;
+  watch.on_damage = options.on_damage;
+  watch.on_lost = options.on_lost;
   std::unique_ptr<ReservedRoom> room;
-  if (options.vfs.empty()) room = std::make_unique<ReservedRoom>(absl::StrCat(database_path, "-reserve"));
+  // Other file systems' names are not the system's.
+  if (options.vfs.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(const DatabaseFile file, DatabaseFile::At(database_path));
+    watch.check_place = [file] { return file.Check(); };
+    room = std::make_unique<ReservedRoom>(absl::StrCat(database_path, "-reserve"));
+  }
   std::unique_ptr<Store> store(
-      new Store(std::make_unique<GroupWriter>(std::move(connection), std::move(room), options.on_damage),
+      new Store(std::make_unique<GroupWriter>(std::move(connection), std::move(room), std::move(watch)),
                 std::make_unique<ReaderPool>(database_path, kReaders, options.vfs, options.on_damage)));
   store->RemoveDeleted();
   return store;

@@ -20,6 +20,7 @@
 
 namespace tandem {
 
+class Connection;
 class GroupWriter;
 class ReaderPool;
 
@@ -34,6 +35,11 @@ class Store {
     std::string vfs = "";
     // Told when the database turns out to be damaged while it is in use, on any thread, and maybe often.
     std::function<void(const absl::Status&)> on_damage = nullptr;
+    // Told when the database's file was removed, or another took its place, while it is in use: nothing is
+    // written from then on, all writes get UNAVAILABLE. `connection` still has all that was, with no
+    // transaction open. Returns whether that was saved; until then it is told again with later writes, of
+    // which Probe is one. On the writer thread.
+    std::function<bool(const absl::Status& status, Connection* connection)> on_lost = nullptr;
     // After so many pages the write-ahead log is carried over into the database.
     int checkpoint_pages = 1000;
   };

@@ -163,6 +163,48 @@ TEST_F(DamagedStateTest, WithoutABackupItDoesNotStartAndChangesNothing) {
   EXPECT_THAT(Asides(), IsEmpty());
 }
 
+// By hand, as with `rm`: what was told is all there again.
+TEST_F(DamagedStateTest, ADatabaseThatIsRemovedUnderTheDaemonIsSavedAndRestored) {
+  Api api(daemon_);
+  const std::string early = api.Create(SmallJob({})).name();
+  ASSERT_EQ(api.WaitFor(early, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  Backup();
+  const std::string late = api.Create(SmallJob({})).name();
+  ASSERT_EQ(api.WaitFor(late, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string endless = api.Create(EndlessJob()).name();
+  ASSERT_EQ(api.WaitFor(endless, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
+  for (const char* side : {"", "-wal", "-shm"}) std::filesystem::remove(daemon_.DatabasePath() + side);
+  EXPECT_EQ(daemon_.Wait(kPatience), 1) << daemon_.Log();
+  EXPECT_THAT(daemon_.Log(),
+              AllOf(HasSubstr("was removed while the daemon used it"), HasSubstr("is saved, as")));
+  EXPECT_FALSE(std::filesystem::exists(daemon_.DatabasePath()));
+  ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  for (const std::string& job : {early, late}) EXPECT_EQ(api.Get(job).state(), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_NO_FATAL_FAILURE(WaitForMore(api, endless, api.Get(endless).progress().step()));
+  CancelAndWait(api, endless);
+}
+
+TEST_F(DamagedStateTest, WithoutADatabaseAndABackupItBeginsAnewOnlyWhenTold) {
+  Api api(daemon_);
+  const std::string job = api.Create(SmallJob({})).name();
+  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_EQ(daemon_.Terminate(), 0);
+  for (const char* side : {"", "-wal", "-shm"}) std::filesystem::remove(daemon_.DatabasePath() + side);
+  ASSERT_FALSE(daemon_.Start().ok());
+  EXPECT_THAT(daemon_.Log(),
+              AllOf(HasSubstr("tandem.db is missing"), HasSubstr("jobs/"), HasSubstr("--begin-anew")));
+  Subprocess::Options options;
+  options.arguments = {DaemonProgram(), "--state-folder", daemon_.state_folder(), "--begin-anew"};
+  options.stdout_path = options.stderr_path = scratch_.File("begin-anew.out");
+  auto process = Subprocess::Start(options);
+  ASSERT_TRUE(process.ok()) << process.status();
+  EXPECT_EQ((*process)->Wait(absl::Seconds(60)), 0) << ReadFile(options.stdout_path);
+  EXPECT_THAT(ReadFile(options.stdout_path), HasSubstr("/before-"));
+  ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  EXPECT_THAT(api.List(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(daemon_.JobFolder(job)));
+}
+
 // A backup reads all of the database, and so meets what nobody else does.
 TEST_F(DamagedStateTest, WhatABackupMeetsEndsTheDaemonAndIsMended) {
   Api api(daemon_);

@@ -1,0 +1,91 @@
+#include "server/daemon/begin_anew.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "engine/base/clock.h"
+#include "engine/base/env.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem {
+namespace {
+
+constexpr char kDatabase[] = "tandem.db";
+// Holds nothing.
+constexpr char kReserve[] = "tandem.db-reserve";
+
+bool IsFolderOfDatabase(const std::string& name) {
+  return name == "jobs" || name == "uploads" || name == "backups" || name == "kept-weights";
+}
+
+// The names of what is there, sorted, with the database's own files first.
+absl::StatusOr<std::vector<std::string>> NamesIn(const StateFolder& folder) {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<std::string> names, Env::Real()->ListFolder(folder.path()));
+  std::vector<std::string> known;
+  for (std::string& name : names) {
+    std::error_code error;
+    // A folder that cannot be read may well have something in it.
+    const bool counts = IsFolderOfDatabase(name)
+                            ? !std::filesystem::is_empty(folder.path() + "/" + name, error) || error
+                            : absl::StartsWith(name, kDatabase) && name != kReserve;
+    if (counts) known.push_back(std::move(name));
+  }
+  std::sort(known.begin(), known.end(), [](const std::string& one, const std::string& other) {
+    return std::pair(IsFolderOfDatabase(one), one) < std::pair(IsFolderOfDatabase(other), other);
+  });
+  return known;
+}
+
+}  // namespace
+
+std::string RemainsOf(const StateFolder& folder) {
+  const absl::StatusOr<std::vector<std::string>> names = NamesIn(folder);
+  if (!names.ok()) return "what cannot be read";
+  std::vector<std::string> shown;
+  for (const std::string& name : *names) {
+    if (name == kDatabase) continue;
+    shown.push_back(IsFolderOfDatabase(name) ? name + "/" : name);
+  }
+  return absl::StrJoin(shown, ", ");
+}
+
+absl::StatusOr<std::string> BeginAnew(const std::string& state_folder) {
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<StateFolder> folder, StateFolder::Lock(state_folder));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(*folder));
+  if (names.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder->path(), " holds no database and nothing of one: start tandemd as usual"));
+  }
+  const std::string first =
+      absl::StrCat(folder->path(), "/before-",
+                   absl::FormatTime("%Y%m%dT%H%M%SZ", Clock::Real()->Now(), absl::UTCTimeZone()));
+  std::string aside = first;
+  std::error_code error;
+  for (int i = 2; std::filesystem::exists(aside, error); ++i) aside = absl::StrCat(first, "-", i);
+  Env* const env = Env::Real();
+  if (mkdir(aside.c_str(), 0700) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", aside));
+  }
+  // The database first: one that is left without the rest would miss its jobs' files.
+  for (const std::string& name : names) {
+    TANDEM_RETURN_IF_ERROR(env->RenameFile(folder->path() + "/" + name, aside + "/" + name));
+  }
+  TANDEM_RETURN_IF_ERROR(env->SyncDirectory(aside));
+  TANDEM_RETURN_IF_ERROR(env->SyncDirectory(folder->path()));
+  return absl::StrCat(absl::StrJoin(names, ", "), " of ", folder->path(), " are now in ", aside,
+                      ".\nNo daemon looks there: remove it when nobody needs what is in it, or move it all "
+                      "back, with no daemon running, to undo this.\n");
+}
+
+}  // namespace tandem
