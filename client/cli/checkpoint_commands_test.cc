@@ -95,6 +95,8 @@ TEST_F(CheckpointCommandsTest, AForkIsOfTheJobAsItIsOrChanged) {
   EXPECT_TRUE(asked.validate_only());
   EXPECT_EQ(Run({"fork", "lenet-1", "--set", "training.epoch=20"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `epochs`?"));
+  EXPECT_EQ(Run({"fork", "lenet-1", "--from-checkpoint", "last"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("--from-checkpoint: 'last' is not a whole number from 0 on"));
 }
 
 TEST_F(CheckpointCommandsTest, AJobThatWaitsToBeStartedAgainSaysWhen) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/retry_delay.h"
 
@@ -21,12 +22,13 @@ absl::Status CallLimits::Admit(const std::string& user) {
   if (rate <= 0) return absl::OkStatus();
   const absl::Duration wait = rates_.Take(absl::StrCat("u:", user), {rate, rate * kBurstSeconds});
   if (wait == absl::ZeroDuration()) return absl::OkStatus();
-  return WithRetryDelay(WithReason(absl::ResourceExhaustedError(
-                                       absl::StrCat("\"", user, "\" calls more often than ", rate,
-                                                    " times a second, which is what the daemon allows "
-                                                    "(--user-max-call-rate): wait a moment between calls")),
-                                   "CALL_RATE_EXCEEDED"),
-                        wait);
+  return WithRetryDelay(
+      WithReason(absl::ResourceExhaustedError(
+                     absl::StrCat("\"", user, "\" calls more often than ", absl::StrFormat("%.10g", rate),
+                                  " times a second, which is what the daemon allows "
+                                  "(--user-max-call-rate): wait a moment between calls")),
+                 "CALL_RATE_EXCEEDED"),
+      wait);
 }
 
 absl::StatusOr<std::unique_ptr<CallLimits::Stream>> CallLimits::Open(const std::string& user) {

@@ -61,7 +61,10 @@ absl::Status CheckPair(const TlsFiles& files, const TlsContent& content) {
   // Those behind the first are checked, too: TLS would stumble over them later.
   if (certificate == nullptr || CountCertificates(content.certificate) < 1) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the TLS certificate ", files.certificate, " holds no certificate in PEM form"));
+        absl::StrCat("the TLS certificate ", files.certificate, " holds no certificate in PEM form",
+                     CountCertificates(content.key) < 1
+                         ? ""
+                         : absl::StrCat(", but ", files.key, " does: are the two swapped?")));
   }
   const Bio key_reader = Reader(content.key);
   // An empty passphrase: a daemon has nobody to ask.
@@ -85,13 +88,13 @@ absl::StatusOr<TlsContent> ReadTlsFiles(const TlsFiles& files) {
   TlsContent content;
   TANDEM_ASSIGN_OR_RETURN(content.certificate, ReadPem(files.certificate, "certificate"));
   TANDEM_ASSIGN_OR_RETURN(content.key, ReadPem(files.key, "key"));
+  TANDEM_RETURN_IF_ERROR(CheckPair(files, content));
   struct stat info;
   if (stat(files.key.c_str(), &info) == 0 && (info.st_mode & 007) != 0) {
     return absl::FailedPreconditionError(
         absl::StrFormat("the TLS key %s has mode %04o, so anyone on this machine can use it: chmod 600 %s",
                         files.key, info.st_mode & 07777, files.key));
   }
-  TANDEM_RETURN_IF_ERROR(CheckPair(files, content));
   TANDEM_ASSIGN_OR_RETURN(const CertificateValidity validity, ReadCertificateValidity(files.certificate));
   content.valid_until = validity.end;
   if (files.client_ca.empty()) return content;

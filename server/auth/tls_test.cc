@@ -220,6 +220,10 @@ TEST_F(TlsTest, SaysWhichFileIsWrong) {
   files.client_ca = File("text");
   EXPECT_THAT(message(files), HasSubstr("clients' authorities"));
   files = Files(true);
+  std::swap(files.certificate, files.key);
+  ASSERT_EQ(chmod(files.key.c_str(), 0644), 0);
+  EXPECT_THAT(message(files), HasSubstr(files.key + " does: are the two swapped?"));
+  files = Files(true);
   ASSERT_EQ(chmod(files.key.c_str(), 0644), 0);
   EXPECT_THAT(message(files), HasSubstr("mode 0644"));
 }

@@ -17,6 +17,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
+#include "server/store/state_folder.h"
 
 namespace tandem {
 namespace {
@@ -30,14 +31,14 @@ bool IsFolderOfDatabase(const std::string& name) {
 }
 
 // The names of what is there, sorted, with the database's own files first.
-absl::StatusOr<std::vector<std::string>> NamesIn(const StateFolder& folder) {
-  TANDEM_ASSIGN_OR_RETURN(std::vector<std::string> names, Env::Real()->ListFolder(folder.path()));
+absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<std::string> names, Env::Real()->ListFolder(folder));
   std::vector<std::string> known;
   for (std::string& name : names) {
     std::error_code error;
     // A folder that cannot be read may well have something in it.
     const bool counts = IsFolderOfDatabase(name)
-                            ? !std::filesystem::is_empty(folder.path() + "/" + name, error) || error
+                            ? !std::filesystem::is_empty(folder + "/" + name, error) || error
                             : absl::StartsWith(name, kDatabase) && name != kReserve;
     if (counts) known.push_back(std::move(name));
   }
@@ -49,8 +50,9 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const StateFolder& folder) {
 
 }  // namespace
 
-std::string RemainsOf(const StateFolder& folder) {
-  const absl::StatusOr<std::vector<std::string>> names = NamesIn(folder);
+std::string RemainsOf(const std::string& state_folder) {
+  const absl::StatusOr<std::vector<std::string>> names = NamesIn(state_folder);
+  if (absl::IsNotFound(names.status())) return "";
   if (!names.ok()) return "what cannot be read";
   std::vector<std::string> shown;
   for (const std::string& name : *names) {
@@ -62,7 +64,7 @@ std::string RemainsOf(const StateFolder& folder) {
 
 absl::StatusOr<std::string> BeginAnew(const std::string& state_folder) {
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<StateFolder> folder, StateFolder::Lock(state_folder));
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(*folder));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder->path()));
   if (names.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(folder->path(), " holds no database and nothing of one: start tandemd as usual"));

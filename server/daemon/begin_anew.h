@@ -4,13 +4,12 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/store/state_folder.h"
 
 namespace tandem {
 
 // What a state folder holds that a database once knew: "jobs/, uploads/"; empty: nothing, as where no daemon
 // ever ran. Of folders those count that have something in them. The database itself does not.
-std::string RemainsOf(const StateFolder& folder);
+std::string RemainsOf(const std::string& state_folder);
 
 // Moves the database, and all that it knew, into a new folder "before-<time>" in the state folder, so that
 // the next daemon finds none; tokens' and TLS files, caches and logs stay. What was done, in sentences for

@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/store/state_folder.h"
 #include "server/store/temporary_folder.h"
 
 namespace tandem {
@@ -21,11 +22,7 @@ class BeginAnewTest : public testing::Test {
     std::filesystem::create_directories(std::filesystem::path(Path(name)).parent_path());
     std::ofstream(Path(name)) << name;
   }
-  std::string Remains() {
-    const auto folder = StateFolder::Lock(folder_.path());
-    EXPECT_TRUE(folder.ok()) << folder.status();
-    return RemainsOf(**folder);
-  }
+  std::string Remains() const { return RemainsOf(folder_.path()); }
   // The one folder that was made.
   std::string Aside() const {
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {

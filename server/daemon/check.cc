@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -24,6 +25,7 @@
 #include "server/auth/certificate_validity.h"
 #include "server/auth/listen_policy.h"
 #include "server/auth/tls_files.h"
+#include "server/daemon/begin_anew.h"
 #include "server/daemon/crash_folder.h"
 #include "server/daemon/monitoring.h"
 #include "server/rpc/rpc_server.h"
@@ -34,6 +36,8 @@ namespace {
 
 using Verdict = Check::Verdict;
 
+// More than a daemon writes before it serves.
+constexpr int64_t kStartWrites = int64_t{1} << 20;
 // Below this a state folder's disk is soon full.
 constexpr int64_t kLittleSpace = int64_t{1} << 30;
 constexpr absl::Duration kExpiresSoon = absl::Hours(24 * 14);
@@ -66,6 +70,54 @@ bool IsHeld(const std::string& state_folder) {
   return held;
 }
 
+// Whether the disk takes what a daemon writes when it starts.
+absl::Status TryToWrite(const std::string& folder) {
+  std::string path = folder + "/check-XXXXXX";
+  const int file = mkostemp(path.data(), O_CLOEXEC);
+  if (file < 0) return absl::ErrnoToStatus(errno, "cannot make a file in it");
+  unlink(path.c_str());
+  const std::string page(kStartWrites, 'x');
+  errno = 0;
+  const bool done = write(file, page.data(), page.size()) == ssize_t(page.size()) && fsync(file) == 0;
+  // A write that was cut short has no error of its own: there was no room for the rest.
+  const int error = errno == 0 ? ENOSPC : errno;
+  close(file);
+  return done ? absl::OkStatus() : absl::ErrnoToStatus(error, "cannot write to it");
+}
+
+// The address of the daemon that runs on the state folder, as it wrote it; "": nobody knows.
+std::string RunningAddress(const std::string& state_folder) {
+  std::ifstream file(state_folder + "/address");
+  std::string address;
+  std::getline(file, address);
+  return address;
+}
+
+void CheckDatabaseFile(const std::string& folder, Checks* checks) {
+  const std::string path = folder + "/tandem.db";
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) return;
+  if (!std::filesystem::exists(path, error) && !error) {
+    const std::string remains = RemainsOf(folder);
+    if (std::filesystem::is_directory(folder + "/backups", error) &&
+        !std::filesystem::is_empty(folder + "/backups", error)) {
+      checks->Warn(path, "is missing: the daemon will put the newest whole backup in its place (backups/)");
+    } else if (!remains.empty()) {
+      checks->Fail(path, absl::StrCat("is missing, and beside it is what belongs to one: ", remains,
+                                      ". Bring it back, or a backup of it with --restore-backup FILE; or "
+                                      "begin anew: --begin-anew puts what is there aside"));
+    }
+    return;
+  }
+  char magic[16] = "";
+  std::ifstream database(path, std::ios::binary);
+  if (database && (!database.read(magic, sizeof(magic)) || memcmp(magic, "SQLite format 3", 16) != 0)) {
+    checks->Fail(path,
+                 "is no database: the daemon will put the newest whole backup in its place, where there is "
+                 "one (backups/)");
+  }
+}
+
 void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks) {
   const std::string subject = absl::StrCat("state folder ", folder);
   std::error_code error;
@@ -79,13 +131,17 @@ void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks
     return;
   }
   if (access(existing.c_str(), W_OK | X_OK) != 0) {
-    checks->Fail(subject, absl::StrCat("user ", geteuid(), " may not write to ", existing.string(), ": ",
-                                       strerror(errno), "; give it to the user that the daemon runs as"));
+    const int why = errno;
+    checks->Fail(subject,
+                 why == EROFS
+                     ? absl::StrCat(existing.string(), " is on a disk that is mounted read-only")
+                     : absl::StrCat("user ", geteuid(), " may not write to ", existing.string(), ": ",
+                                    strerror(why), "; give it to the user that the daemon runs as"));
     return;
   }
   struct stat info = {};
   if (is_there && stat(folder.c_str(), &info) == 0 && (info.st_mode & 022) != 0) {
-    checks->Warn(subject, absl::StrFormat("others than its owner may write to it (mode %04o): chmod 700 %s",
+    checks->Fail(subject, absl::StrFormat("others than its owner may write to it (mode %04o): chmod 700 %s",
                                           info.st_mode & 07777, folder));
   }
   struct statvfs disk = {};
@@ -93,22 +149,23 @@ void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks
     const int64_t free = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
     const std::string left =
         absl::StrFormat("%.1f GiB of its disk are free", static_cast<double>(free) / (int64_t{1} << 30));
-    if (free < kLittleSpace) {
-      checks->Warn(subject, absl::StrCat(left, ", which checkpoints and events soon fill; make room"));
+    const absl::Status taken = is_there ? TryToWrite(folder) : absl::OkStatus();
+    if (!taken.ok() || free < kStartWrites) {
+      checks->Fail(subject,
+                   absl::StrCat(taken.ok() ? "its disk is full" : taken.message(), "; ", left,
+                                ": make room. With a daemon, tandem delete works on a full disk, too"));
+    } else if (free < kLittleSpace) {
+      checks->Warn(subject, absl::StrCat(left,
+                                         ", which checkpoints and events soon fill; make room, as with "
+                                         "tandem delete, which works on a full disk, too"));
     } else {
-      checks->Fine(subject, absl::StrCat(is_running ? "a daemon runs on it; "
+      checks->Fine(subject, absl::StrCat(is_running ? "a daemon runs on it, so that no other starts; "
                                          : is_there ? ""
                                                     : "will be made; ",
                                          left));
     }
   }
-  char magic[16] = "";
-  std::ifstream database(folder + "/tandem.db", std::ios::binary);
-  if (database && (!database.read(magic, sizeof(magic)) || memcmp(magic, "SQLite format 3", 16) != 0)) {
-    checks->Fail(absl::StrCat(folder, "/tandem.db"),
-                 "is no database: the daemon will put the newest whole backup in its place, where there is "
-                 "one (backups/)");
-  }
+  CheckDatabaseFile(folder, checks);
   std::filesystem::directory_iterator entry(folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename().string();
@@ -173,13 +230,12 @@ void CheckListening(const DaemonOptions& options, bool is_running, Checks* check
   if (checks->Require(subject, address.status()) &&
       checks->Require(subject, CheckListenPolicy(*address, !options.tls_cert.empty(),
                                                  options.insecure_listen_beyond_loopback))) {
-    // The daemon that runs listens there, most likely.
-    const absl::Status free = is_running ? absl::OkStatus() : RpcServer::CheckAddress(*address);
-    if (checks->Require(subject, free)) {
+    const bool is_its_own = is_running && RunningAddress(options.state_folder) == address->ToString();
+    if (checks->Require(subject, is_its_own ? absl::OkStatus() : RpcServer::CheckAddress(*address))) {
       if (options.insecure_listen_beyond_loopback && !address->IsLoopback() && options.tls_cert.empty()) {
         checks->Warn(subject, "without TLS, as was asked for: tokens and data can be read on the way");
       } else {
-        checks->Fine(subject, is_running ? "allowed" : "free");
+        checks->Fine(subject, is_its_own ? "the daemon that runs listens there" : "free");
       }
     }
   }
@@ -187,9 +243,14 @@ void CheckListening(const DaemonOptions& options, bool is_running, Checks* check
   const std::string metrics = absl::StrCat("--metrics-listen ", options.metrics_listen);
   const absl::StatusOr<ListenAddress> metrics_address = ParseListenAddress(options.metrics_listen);
   if (checks->Require(metrics, metrics_address.status()) &&
-      checks->Require(metrics, CheckMetricsListenPolicy(*metrics_address, options.metrics_beyond_loopback)) &&
-      (is_running || checks->Require(metrics, RpcServer::CheckAddress(*metrics_address)))) {
-    checks->Fine(metrics, is_running ? "allowed" : "free");
+      checks->Require(metrics, CheckMetricsListenPolicy(*metrics_address, options.metrics_beyond_loopback))) {
+    const absl::Status free = RpcServer::CheckAddress(*metrics_address);
+    // A daemon does not write down where it serves them.
+    if (!free.ok() && is_running) {
+      checks->Fine(metrics, "taken, by the daemon that runs most likely");
+    } else if (checks->Require(metrics, free)) {
+      checks->Fine(metrics, "free");
+    }
   }
 }
 

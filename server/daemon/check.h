@@ -24,9 +24,9 @@ struct Check {
   std::string message;
 };
 
-// Whether a daemon with these options could start: its addresses, TLS files, programs and folders. Makes,
-// changes and starts nothing; a daemon that runs already is no problem, and keeps its state folder and
-// address.
+// Whether a daemon with these options could start: its addresses, TLS files, programs and folders. Starts and
+// changes nothing, but for a file in the state folder that is there for a moment, to see whether the disk
+// takes it. A daemon that runs there already is no problem, and keeps the folder and its addresses.
 std::vector<Check> CheckDaemon(const DaemonOptions& options);
 
 }  // namespace tandem

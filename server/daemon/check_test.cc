@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -14,6 +18,7 @@
 namespace tandem {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Verdict = Check::Verdict;
 
@@ -48,9 +53,62 @@ TEST_F(CheckTest, ANewDaemonCouldRun) {
 TEST_F(CheckTest, OneThatRunsIsNoProblem) {
   const auto state = StateFolder::Lock(options_.state_folder);
   ASSERT_TRUE(state.ok()) << state.status();
-  options_.listen = "127.0.0.1:1";
   EXPECT_EQ(Wrong(), "");
-  EXPECT_THAT(CheckDaemon(options_).front().message, HasSubstr("a daemon runs on it"));
+  EXPECT_THAT(CheckDaemon(options_).front().message,
+              HasSubstr("a daemon runs on it, so that no other starts"));
+}
+
+// Only what the daemon that runs has is taken by it.
+TEST_F(CheckTest, APortThatSomebodyElseHas) {
+  const auto state = StateFolder::Lock(options_.state_folder);
+  ASSERT_TRUE(state.ok()) << state.status();
+  const int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(taken, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(taken, 1), 0);
+  ASSERT_EQ(getsockname(taken, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  options_.listen = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --listen " + options_.listen));
+  std::ofstream(options_.state_folder + "/address") << options_.listen << "\n";
+  EXPECT_EQ(Wrong(), "");
+  options_.metrics_listen = options_.listen;
+  EXPECT_EQ(Wrong(), "");
+  close(taken);
+}
+
+TEST_F(CheckTest, ADatabaseThatIsMissing) {
+  std::filesystem::create_directories(options_.state_folder + "/jobs/a-1");
+  chmod(options_.state_folder.c_str(), 0700);
+  EXPECT_THAT(Wrong(), HasSubstr("tandem.db: is missing, and beside it is what belongs to one: jobs/"));
+  std::filesystem::create_directories(options_.state_folder + "/backups");
+  std::ofstream(options_.state_folder + "/backups/x.db") << "x";
+  EXPECT_THAT(Wrong(),
+              HasSubstr("warning " + options_.state_folder + "/tandem.db: is missing: the daemon will put"));
+}
+
+TEST_F(CheckTest, AFolderThatOthersMayWriteTo) {
+  std::filesystem::create_directories(options_.state_folder);
+  chmod(options_.state_folder.c_str(), 0777);
+  EXPECT_THAT(Wrong(),
+              HasSubstr("PROBLEM state folder " + options_.state_folder + ": others than its owner"));
+}
+
+// The little that is left there, as the system says, cannot be had.
+TEST_F(CheckTest, AFullDisk) {
+  std::filesystem::create_directories(options_.state_folder);
+  if (mount("tmpfs", options_.state_folder.c_str(), "tmpfs", 0, "size=2m,mode=0700") != 0) {
+    GTEST_SKIP() << "may not mount a file system here";
+  }
+  EXPECT_THAT(Wrong(), HasSubstr("warning state folder"));
+  std::ofstream(options_.state_folder + "/ballast") << std::string(3 << 20, 'x');
+  EXPECT_THAT(Wrong(),
+              AllOf(HasSubstr("PROBLEM state folder"), HasSubstr("No space left"), HasSubstr("make room")));
+  EXPECT_EQ(mount("", options_.state_folder.c_str(), "", MS_REMOUNT | MS_RDONLY, ""), 0);
+  EXPECT_THAT(Wrong(), HasSubstr("mounted read-only"));
+  umount2(options_.state_folder.c_str(), MNT_DETACH);
 }
 
 TEST_F(CheckTest, AddressesThatMustNotBe) {

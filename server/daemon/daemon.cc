@@ -185,7 +185,7 @@ absl::Status Daemon::OpenState(const DaemonOptions& options) {
                        .on_damage = [this](const absl::Status& damage) { OnDamage(damage); }});
   TANDEM_RETURN_IF_ERROR(PrepareDatabase(database, backups_.get(),
                                          NewestAttemptIn(state_folder_->JobsFolder()),
-                                         RemainsOf(*state_folder_), Clock::Real())
+                                         RemainsOf(state_folder_->path()), Clock::Real())
                              .status());
   TANDEM_ASSIGN_OR_RETURN(restoration_, LastRestoration(database));
   Store::Options store_options;

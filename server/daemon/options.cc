@@ -4,17 +4,21 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <system_error>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "engine/backend/collective_time_limit.h"
 #include "engine/base/version.h"
 #include "server/admission/closest_name.h"
+#include "server/auth/listen_policy.h"
 #include "server/daemon/yaml_config.h"
 #include "server/fetch/data_url.h"
 #include "server/fetch/fetch_policy.h"
@@ -117,6 +121,24 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+// absl's form, and days such as "30d".
+bool ReadDuration(absl::string_view text, absl::Duration* value) {
+  double days = 0;
+  if (absl::ConsumeSuffix(&text, "d")) {
+    // Not "nan" or "infinity", nor what is far beyond all limits.
+    if (!absl::SimpleAtod(text, &days) || !(std::abs(days) < 1e6)) return false;
+    *value = absl::Hours(24 * days);
+    return true;
+  }
+  return absl::ParseDuration(text, value);
+}
+
+std::string ShowDuration(absl::Duration value) {
+  const absl::Duration day = absl::Hours(24);
+  if (value <= day || value % day != absl::ZeroDuration()) return absl::FormatDuration(value);
+  return absl::StrCat(value / day, "d");
+}
+
 // An option that takes from `least` to `most`; `why` is said where it is neither.
 CLI::Option* AddDuration(const std::string& flag, absl::Duration least, const std::string& description,
                          absl::Duration* value, CLI::App* app, absl::Duration most = kLongestDuration,
@@ -125,15 +147,17 @@ CLI::Option* AddDuration(const std::string& flag, absl::Duration least, const st
       ->add_option_function<std::string>(
           flag,
           [flag, least, most, why, value](const std::string& text) {
-            if (absl::ParseDuration(text, value) && *value >= least && *value <= most) return;
+            if (ReadDuration(text, value) && *value >= least && *value <= most) return;
             throw CLI::ValidationError(
-                flag, absl::StrCat("must be a duration from ", absl::FormatDuration(least), " to ",
-                                   absl::FormatDuration(most), " such as 30s or 2m, not '", text, "'",
-                                   why.empty() ? "" : ": ", why));
+                flag,
+                absl::StrCat(
+                    "must be a duration from ", ShowDuration(least), " to ", ShowDuration(most),
+                    most > kLongestDuration ? " such as 12h or 30d, not '" : " such as 30s or 2m, not '",
+                    text, "'", why.empty() ? "" : ": ", why));
           },
           description)
       ->type_name("DURATION")
-      ->default_str(absl::FormatDuration(*value));
+      ->default_str(ShowDuration(*value));
 }
 
 void AddFetchOptions(DaemonOptions* options, CLI::App* app) {
@@ -213,7 +237,7 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->capture_default_str()
       ->group("State and data");
   AddDuration("--keep-ended-jobs", absl::ZeroDuration(),
-              "How long after its end a job is kept, such as 720h: then it is deleted with its log, its "
+              "How long after its end a job is kept, such as 30d: then it is deleted with its log, its "
               "checkpoints and its model, unless a job that has not ended begins with them. A sweep goes as "
               "a whole, by its last job's end. What the clock was set ahead, and what passed over a reboot, "
               "does not count. 0s: for ever",
@@ -432,12 +456,38 @@ std::string ExplainUnknown(const std::vector<std::string>& arguments, const std:
     if (!absl::StartsWith(argument, "--")) continue;
     const std::string flag = argument.substr(0, argument.find('='));
     const std::string name = flag.substr(2);
-    if (name == "config" || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    // Those of the command line alone, too.
+    if (name == "config" || name == "check" || name == "restore-backup" || name == "begin-anew" ||
+        name == "help" || name == "version" || std::find(names.begin(), names.end(), name) != names.end())
+      continue;
     const std::string close = ClosestName(name, names);
     return absl::StrCat("there is no option ", flag,
                         close.empty() ? "" : absl::StrCat("; did you mean --", close, "?"));
   }
   return "there are arguments that no option takes; everything is given as --option value";
+}
+
+// Two servers cannot have one port. What is no address is found where it is used.
+absl::Status CheckPorts(const DaemonOptions& options) {
+  const absl::StatusOr<ListenAddress> calls = ParseListenAddress(options.listen);
+  const absl::StatusOr<ListenAddress> metrics = ParseListenAddress(options.metrics_listen);
+  if (!calls.ok() || !metrics.ok() || calls->port == 0 || calls->port != metrics->port)
+    return absl::OkStatus();
+  const auto takes_all = [](const std::string& host) { return host == "0.0.0.0" || host == "::"; };
+  if (calls->host != metrics->host && !takes_all(calls->host) && !takes_all(metrics->host)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--listen ", options.listen, " and --metrics-listen ",
+                                                 options.metrics_listen,
+                                                 " have one port: give the metrics another one"));
+}
+
+// A number without a unit is bytes, which is seldom meant.
+absl::Status CheckSize(absl::string_view flag, int64_t bytes) {
+  constexpr int64_t kLeast = int64_t{1} << 20;
+  if (bytes == 0 || bytes >= kLeast) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": is ", bytes, " bytes; at least 1MiB is needed, and a unit makes it so: 16GiB"));
 }
 
 absl::Status CheckFetchOptions(const DaemonOptions& options) {
@@ -520,7 +570,11 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   if (options.gpu_memory_limit < 0 || options.gpu_workspace_limit < 0) {
     return absl::InvalidArgumentError("--gpu-memory-limit and --gpu-workspace-limit must not be below 0");
   }
-  if (absl::Status status = CheckFetchOptions(options); !status.ok()) return status;
+  for (const absl::Status& status : {CheckSize("--memory", options.memory_bytes),
+                                     CheckSize("--gpu-memory-limit", options.gpu_memory_limit),
+                                     CheckPorts(options), CheckFetchOptions(options)}) {
+    if (!status.ok()) return status;
+  }
   return parsed;
 }
 

@@ -167,6 +167,31 @@ TEST(DaemonOptionsTest, SaysWhatIsWrongInAFile) {
   EXPECT_THAT(ErrorOf({"--config", ConfigFile("config: other.yaml\n")}), HasSubstr("no option 'config'"));
 }
 
+TEST(DaemonOptionsTest, TellsWhichOptionThereIsNot) {
+  for (const char* known : {"--check", "--begin-anew", "--restore-backup=x"}) {
+    EXPECT_THAT(ErrorOf({known, "--nosuch"}), HasSubstr("no option --nosuch")) << known;
+  }
+}
+
+TEST(DaemonOptionsTest, MetricsHaveAPortOfTheirOwn) {
+  for (const auto& [calls, metrics] :
+       std::vector<std::pair<std::string, std::string>>{{"127.0.0.1:7447", "127.0.0.1:7447"},
+                                                        {"0.0.0.0:7447", "127.0.0.1:7447"},
+                                                        {"[::1]:7447", "[::]:7447"}}) {
+    EXPECT_THAT(ErrorOf({"--listen", calls, "--metrics-listen", metrics}),
+                HasSubstr("--metrics-listen " + metrics + " have one port"));
+  }
+  EXPECT_TRUE(ParseDaemonOptions({"--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"}).ok());
+  EXPECT_TRUE(ParseDaemonOptions({"--listen", "127.0.0.1:7447", "--metrics-listen", "127.0.0.2:7447"}).ok());
+  EXPECT_TRUE(ParseDaemonOptions({"--listen", "127.0.0.1:7447", "--metrics-listen", "127.0.0.1:7448"}).ok());
+}
+
+TEST(DaemonOptionsTest, SizesWithoutAUnitAreSeldomMeant) {
+  EXPECT_THAT(ErrorOf({"--memory", "5"}), HasSubstr("--memory: is 5 bytes"));
+  EXPECT_THAT(ErrorOf({"--gpu-memory-limit", "20"}), HasSubstr("--gpu-memory-limit: is 20 bytes"));
+  EXPECT_TRUE(ParseDaemonOptions({"--memory", "1MiB"}).ok());
+}
+
 TEST(DaemonOptionsTest, BackupsAreDailyUnlessToldOtherwise) {
   const auto usual = ParseDaemonOptions({});
   ASSERT_TRUE(usual.ok());
@@ -192,6 +217,13 @@ TEST(DaemonOptionsTest, JobsAreKeptForEverUnlessToldOtherwise) {
   const auto file = ParseDaemonOptions({"--config", ConfigFile("keep-ended-jobs: 36h\n")});
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ(file->options.keep_ended_jobs, absl::Hours(36));
+  const auto days = ParseDaemonOptions({"--keep-ended-jobs", "30d"});
+  ASSERT_TRUE(days.ok()) << days.status();
+  EXPECT_EQ(days->options.keep_ended_jobs, absl::Hours(720));
+  for (const char* wrong : {"400d", "d", "nand", "-1d", "1e9d"}) {
+    EXPECT_THAT(ErrorOf({"--keep-ended-jobs", wrong}), HasSubstr("from 0 to 365d such as 12h or 30d"))
+        << wrong;
+  }
   EXPECT_THAT(ErrorOf({"--keep-ended-jobs", "-1h"}), HasSubstr("--keep-ended-jobs"));
   EXPECT_THAT(ErrorOf({"--keep-ended-jobs", "30"}), HasSubstr("--keep-ended-jobs"));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/random_access_env.h"
 #include "engine/base/status_macros.h"
@@ -88,6 +89,25 @@ absl::Status CopyDurably(const std::string& from, const std::string& to) {
   return absl::OkStatus();
 }
 
+// A copy of the backup that is whole, ready and durable.
+absl::Status MakeCopy(const std::string& backup_path, const std::string& copy,
+                      const NewestAttempt& newest_attempt) {
+  TANDEM_RETURN_IF_ERROR(CopyDurably(backup_path, copy));
+  const absl::StatusOr<int64_t> version = CheckDatabase(copy, CheckDepth::kWhole);
+  if (absl::IsDataLoss(version.status())) {
+    return absl::DataLossError(
+        absl::StrCat(backup_path, " is no backup that can be restored: ",
+                     absl::StrReplaceAll(version.status().message(), {{copy, "its copy"}})));
+  }
+  TANDEM_RETURN_IF_ERROR(version.status());
+  if (*version > static_cast<int64_t>(Migrations().size())) return NewerVersion(backup_path, *version);
+  if (*version == 0) return absl::DataLossError(absl::StrCat(backup_path, " is no database of tandemd"));
+  TANDEM_RETURN_IF_ERROR(MakeReady(copy, newest_attempt));
+  TANDEM_ASSIGN_OR_RETURN(const auto file,
+                          RandomAccessEnv::Real()->OpenRandomAccess(copy, RandomAccessEnv::Open::kExisting));
+  return file->Sync();
+}
+
 // Puts "<database>.restored" in its place.
 absl::StatusOr<Restoration> Exchange(const std::string& database_path, const Clock* clock) {
   Env* const env = Env::Real();
@@ -141,16 +161,13 @@ absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, co
   // One that was cut off is finished first: it may have moved a part of the database.
   if (Exists(database_path + kRestored)) TANDEM_RETURN_IF_ERROR(Exchange(database_path, clock).status());
   const std::string restoring = database_path + kRestoring;
-  for (const char* const side : {"", kLog, kLogIndex}) env->RemoveFile(restoring + side).IgnoreError();
-  TANDEM_RETURN_IF_ERROR(CopyDurably(backup_path, restoring));
-  TANDEM_ASSIGN_OR_RETURN(const int64_t version, CheckDatabase(restoring, CheckDepth::kWhole));
-  if (version > static_cast<int64_t>(Migrations().size())) return NewerVersion(backup_path, version);
-  if (version == 0) return absl::DataLossError(absl::StrCat(backup_path, " is no database of tandemd"));
-  TANDEM_RETURN_IF_ERROR(MakeReady(restoring, newest_attempt));
-  {
-    TANDEM_ASSIGN_OR_RETURN(const auto file,
-                            env->OpenRandomAccess(restoring, RandomAccessEnv::Open::kExisting));
-    TANDEM_RETURN_IF_ERROR(file->Sync());
+  const auto remove = [&] {
+    for (const char* const side : {"", kLog, kLogIndex}) env->RemoveFile(restoring + side).IgnoreError();
+  };
+  remove();
+  if (absl::Status made = MakeCopy(backup_path, restoring, newest_attempt); !made.ok()) {
+    remove();
+    return made;
   }
   Restoration pending;
   pending.backup_path = backup_path;

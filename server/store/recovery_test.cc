@@ -234,6 +234,22 @@ TEST_F(RecoveryTest, WhatCameSinceTheBackupIsNotConfusedWithWhatComesNext) {
   EXPECT_EQ(changes->changes[0].event.job(), "jobs/new");
 }
 
+TEST_F(RecoveryTest, WhatIsNoBackupIsNamedAndLeavesNothing) {
+  { AddJob(*Open(), "a"); }
+  Restoration wanted;
+  wanted.backup_path = folder_.path() + "/passwd";
+  std::ofstream(wanted.backup_path) << std::string(5000, 'x');
+  const absl::Status refused = RestoreDatabase(
+                                   Path(), wanted, [](const std::string&) { return 0; }, &clock_)
+                                   .status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              StartsWith(wanted.backup_path + " is no backup that can be restored: "));
+  EXPECT_THAT(refused.message(), testing::Not(HasSubstr("restoring")));
+  EXPECT_FALSE(std::filesystem::exists(Path() + ".restoring"));
+  EXPECT_TRUE(Open()->GetJob("a").ok());
+}
+
 TEST_F(RecoveryTest, OneThatIsMissingIsRestored) {
   {
     const auto store = Open();

@@ -16,6 +16,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
@@ -81,6 +82,19 @@ absl::Status LockFile(int lock_file, const std::string& folder) {
   return absl::OkStatus();
 }
 
+// It is not changed: it may be one that many use, such as /tmp.
+absl::Status CheckNobodyElseWrites(const std::filesystem::path& folder) {
+  struct stat info = {};
+  if (stat(folder.c_str(), &info) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at the state folder ", folder.string()));
+  }
+  if ((info.st_mode & 022) == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "others than its owner may write to the state folder %s (mode %04o), and so replace its database and "
+      "tokens: chmod go-w %s, or give a folder in it, which is made for its owner alone",
+      folder.string(), info.st_mode & 07777, folder.string()));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Lock(absl::string_view path) {
@@ -93,6 +107,7 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Lock(absl::string_view
   folder = std::filesystem::canonical(folder, error);
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("state folder ", path));
 
+  TANDEM_RETURN_IF_ERROR(CheckNobodyElseWrites(folder));
   const std::string lock_path = folder.string() + "/daemon.lock";
   // Closed on exec: a worker must not keep the folder locked when its daemon is gone.
   const int lock_file = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

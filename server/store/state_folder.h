@@ -15,7 +15,8 @@ namespace tandem {
 class StateFolder {
  public:
   // Makes the folder (for its owner alone, parents included) where it is missing, and locks it.
-  // FAILED_PRECONDITION, naming the folder and the holder's process id: another daemon holds it. Where that
+  // FAILED_PRECONDITION, naming the folder: others than its owner may write to it, and so could put a
+  // database of theirs in its place; or, with the holder's process id, another daemon holds it. Where that
   // one is dead, a child of it may hold it for a moment longer, which is waited for. PERMISSION_DENIED,
   // NOT_FOUND and others: the system refused; the message names the path.
   static absl::StatusOr<std::unique_ptr<StateFolder>> Lock(absl::string_view path);

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -34,6 +35,20 @@ TEST(StateFolderTest, MakesTheFolderForItsOwnerAlone) {
   ASSERT_EQ(stat((*folder)->path().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0700U);
   EXPECT_TRUE(std::filesystem::is_directory((*folder)->JobsFolder()));
+}
+
+TEST(StateFolderTest, RefusesOneThatOthersMayWriteTo) {
+  TemporaryFolder parent;
+  for (const mode_t mode : {0777, 0720, 0702, 01777}) {
+    ASSERT_EQ(chmod(parent.path().c_str(), mode), 0);
+    const auto refused = StateFolder::Lock(parent.path());
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition) << mode;
+    EXPECT_THAT(refused.status().message(),
+                AllOf(HasSubstr(absl::StrFormat("mode %04o", mode)), HasSubstr("chmod go-w")));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(parent.path()));
+  ASSERT_EQ(chmod(parent.path().c_str(), 0755), 0);
+  EXPECT_TRUE(StateFolder::Lock(parent.path()).ok());
 }
 
 TEST(StateFolderTest, RefusesASecondHolderAndNamesTheFirst) {

@@ -7,6 +7,7 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/job_source.h"
 #include "client/cli/request_id.h"
+#include "client/cli/whole_number.h"
 
 namespace tandem::cli {
 namespace {
@@ -75,7 +76,7 @@ void AddFork(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("JOB", options->job, "Id of the other job or the beginning of it")->required();
   command->add_option("--from-checkpoint", options->step, "Of this step; default: the newest")
       ->type_name("STEP")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber(0));
   command
       ->add_option(
           "--set", options->source.overrides,

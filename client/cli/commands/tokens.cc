@@ -16,6 +16,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
 #include "client/cli/table.h"
+#include "client/cli/whole_number.h"
 
 namespace tandem::cli {
 namespace {
@@ -265,7 +266,7 @@ void AddTokens(CLI::App& app, Session& session, int& exit_code) {
                    "Disk that the user's jobs and uploads may take up together, such as 50GiB")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber(1));
   create
       ->add_option("--max-streams", options->max_streams,
                    "Watches, logs, uploads and the like that the user may have open at a time")

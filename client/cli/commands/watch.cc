@@ -7,6 +7,7 @@
 #include "client/cli/job_ending.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/stream_notes.h"
+#include "client/cli/whole_number.h"
 #include "client/lib/enum_names.h"
 
 namespace tandem::cli {
@@ -76,7 +77,7 @@ void AddWatch(CLI::App& app, Session& session, int& exit_code) {
           "--after", options->after,
           "Only events after this sequence number; without a job, changes after this cursor (0: all)")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber(0));
   command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
