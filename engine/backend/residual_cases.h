@@ -19,6 +19,7 @@ struct ResidualSettings {
   bool training = true;
   bool relu_between = true;        // Between the two convolutions of a block.
   bool shortcut_has_norm = false;  // As in deeper ResNets.
+  int draw = 0;                    // Which samples.
 };
 
 // The network; its outputs are the gradients of all parameters.
