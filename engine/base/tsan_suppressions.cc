@@ -8,6 +8,8 @@ extern "C" const char* __tsan_default_suppressions() {
   // another. What is done in its callbacks is therefore not judged; all other threads are, among themselves.
   return "race:^grpc::internal::\n"
          "race:^grpc::Server\n"
+         // Its timers, by Abseil's templates that a program and gRPC share.
+         "race:^grpc_event_engine::\n"
          "called_from_lib:libgrpc.so\n"
          "called_from_lib:libgrpc++.so\n"
          "called_from_lib:libgpr.so\n";
