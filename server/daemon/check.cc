@@ -97,10 +97,11 @@ void CheckDatabaseFile(const std::string& folder, Checks* checks) {
   const std::string path = folder + "/tandem.db";
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) return;
+  const bool has_backups = std::filesystem::is_directory(folder + "/backups", error) &&
+                           !std::filesystem::is_empty(folder + "/backups", error);
   if (!std::filesystem::exists(path, error) && !error) {
     const std::string remains = RemainsOf(folder);
-    if (std::filesystem::is_directory(folder + "/backups", error) &&
-        !std::filesystem::is_empty(folder + "/backups", error)) {
+    if (has_backups) {
       checks->Warn(path, "is missing: the daemon will put the newest whole backup in its place (backups/)");
     } else if (!remains.empty()) {
       checks->Fail(path, absl::StrCat("is missing, and beside it is what belongs to one: ", remains,
@@ -112,9 +113,14 @@ void CheckDatabaseFile(const std::string& folder, Checks* checks) {
   char magic[16] = "";
   std::ifstream database(path, std::ios::binary);
   if (database && (!database.read(magic, sizeof(magic)) || memcmp(magic, "SQLite format 3", 16) != 0)) {
-    checks->Fail(path,
-                 "is no database: the daemon will put the newest whole backup in its place, where there is "
-                 "one (backups/)");
+    const std::string mend = "is no database: the daemon will put the newest whole backup in its place";
+    if (has_backups) {
+      checks->Warn(path, mend + " (backups/)");
+    } else {
+      checks->Fail(path, mend +
+                             ", and there is none: bring one with --restore-backup FILE, or begin anew with "
+                             "--begin-anew");
+    }
   }
 }
 

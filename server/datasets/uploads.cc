@@ -48,7 +48,9 @@ bool IsId(const std::string& id) {
   return id.size() == 16 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-std::string InGib(int64_t bytes) {
+std::string Shown(int64_t bytes) {
+  if (bytes < (1 << 20)) return absl::StrFormat("%.1f KiB", static_cast<double>(bytes) / (1 << 10));
+  if (bytes < (1 << 30)) return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
   return absl::StrFormat("%.2f GiB", static_cast<double>(bytes) / (1 << 30));
 }
 
@@ -221,8 +223,8 @@ absl::StatusOr<int64_t> Uploads::FreeBytes() const {
 
 absl::Status Uploads::CheckSpace(int64_t bytes, int64_t files) {
   if (bytes > options_.most_bytes_each) {
-    return NoSpace(absl::StrCat("upload.bytes: is ", bytes, " (", InGib(bytes),
-                                "); this daemon takes uploads of at most ", InGib(options_.most_bytes_each),
+    return NoSpace(absl::StrCat("upload.bytes: is ", bytes, " (", Shown(bytes),
+                                "); this daemon takes uploads of at most ", Shown(options_.most_bytes_each),
                                 " (its option --upload-limit)"),
                    "UPLOAD_TOO_LARGE");
   }
@@ -242,11 +244,11 @@ absl::Status Uploads::CheckSpace(int64_t bytes, int64_t files) {
     outstanding += entry->declared.bytes() - entry->bytes_received;
   }
   if (options_.most_bytes > 0 && bytes > options_.most_bytes - used) {
-    return NoSpace(absl::StrCat("upload.bytes: is ", bytes, " (", InGib(bytes), "), but of the ",
-                                InGib(options_.most_bytes),
+    return NoSpace(absl::StrCat("upload.bytes: is ", bytes, " (", Shown(bytes), "), but of the ",
+                                Shown(options_.most_bytes),
                                 " that this daemon keeps for uploaded files (its "
                                 "option --upload-space), ",
-                                InGib(used),
+                                Shown(used),
                                 " are taken; remove data sets that "
                                 "nobody needs"),
                    "UPLOAD_SPACE_EXHAUSTED");
@@ -255,9 +257,9 @@ absl::Status Uploads::CheckSpace(int64_t bytes, int64_t files) {
   const int64_t needed = bytes + files * kBytesAFile + outstanding + options_.least_free;
   if (needed > free) {
     return NoSpace(
-        absl::StrCat("upload.bytes: is ", bytes, " (", InGib(bytes), "), but the daemon's disk has ",
-                     InGib(free), " left, of which other uploads need ", InGib(outstanding), " and ",
-                     InGib(options_.least_free), " stay free"),
+        absl::StrCat("upload.bytes: is ", bytes, " (", Shown(bytes), "), but the daemon's disk has ",
+                     Shown(free), " left, of which other uploads need ", Shown(outstanding), " and ",
+                     Shown(options_.least_free), " stay free"),
         "DISK_FULL");
   }
   return absl::OkStatus();
@@ -462,7 +464,7 @@ absl::Status Uploads::Call::Take(const v1::UploadFilesRequest& piece) {
   TANDEM_ASSIGN_OR_RETURN(const int64_t free, uploads_->FreeBytes());
   if (free >= uploads_->options_.least_free) return absl::OkStatus();
   return NoSpace(
-      absl::StrCat("the daemon's disk has ", InGib(free), " left, and ", InGib(uploads_->options_.least_free),
+      absl::StrCat("the daemon's disk has ", Shown(free), " left, and ", Shown(uploads_->options_.least_free),
                    " are to stay free; make room, then go on: what came is kept"),
       "DISK_FULL");
 }

@@ -1,10 +1,14 @@
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/log_source.h"
+#include "server/store/records.h"
 #include "server/workers/job_folder.h"
 
 namespace tandem::rpc {
@@ -18,6 +22,15 @@ Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const v1::ReadLog
   const auto open = [&context, request, id = *std::move(id)]() -> Source<v1::ReadLogResponse> {
     const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
     if (!job.ok()) return ExplainJobError(job.status(), request.name());
+    // While it runs it may have none yet, and makes one.
+    std::error_code error;
+    if (IsTerminal(job->state()) && job->attempt() > 0 && !std::filesystem::exists(job->folder(), error) &&
+        !error) {
+      return WithReason(
+          absl::NotFoundError(absl::StrCat(job->name(), " has no log any more: its folder ", job->folder(),
+                                           " was removed on the daemon's machine")),
+          "LOG_NOT_FOUND");
+    }
     LogRequest log;
     log.path = JobFolder(job->folder()).LogPath();
     log.offset = request.offset();

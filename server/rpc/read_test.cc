@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 
+#include <filesystem>
 #include <future>
 
 #include "absl/strings/str_cat.h"
@@ -100,6 +101,20 @@ TEST_F(ReadTest, FollowsALogUntilTheJobEnds) {
   auto late_context = Context();
   auto late = stub_->ReadLog(late_context.get(), LogOf(job, 4, true));
   EXPECT_EQ(ReadAll<v1::ReadLogResponse>(late.get()).content, "two\nthree\n");
+}
+
+// By hand, on the daemon's machine.
+TEST_F(ReadTest, SaysThatAJobsFolderIsGone) {
+  const std::string job = Create("a");
+  workers_.AwaitStarted(Id(job));
+  AppendFile(job, "worker.log", "one\n");
+  Report(job, {Started(1)});
+  Finish(job, 2, v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(ReadLog(job, 0).content, "one\n");
+  std::filesystem::remove_all(jobs_->Get(Id(job))->folder());
+  const grpc::Status gone = ReadLog(job, 0).status;
+  EXPECT_EQ(gone.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_THAT(gone.error_message(), testing::HasSubstr("was removed on the daemon's machine"));
 }
 
 TEST_F(ReadTest, AFollowerMayLeave) {
