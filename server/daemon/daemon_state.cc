@@ -1,0 +1,199 @@
+// What the daemon keeps: its database, the data that it has and fetches, and the folders of jobs.
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "engine/base/clock.h"
+#include "engine/base/env.h"
+#include "engine/base/status_macros.h"
+#include "server/daemon/begin_anew.h"
+#include "server/daemon/crash_folder.h"
+#include "server/daemon/daemon.h"
+#include "server/daemon/restoration.h"
+#include "server/fetch/curl_transport.h"
+#include "server/jobs/boot_clock.h"
+#include "server/store/records.h"
+
+namespace tandem {
+
+absl::Status Daemon::OpenState(const DaemonOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(state_folder_, StateFolder::Lock(options.state_folder));
+  NoteCrashReports(state_folder_->path());
+  // One that was killed leaves it.
+  unlink(AddressFile().c_str());
+  TANDEM_ASSIGN_OR_RETURN(audit_,
+                          AuditLog::Open({.folder = state_folder_->path()}, Env::Real(), Clock::Real()));
+  const std::string database = state_folder_->DatabasePath();
+  backups_ = std::make_unique<Backups>(
+      Backups::Options{.folder = state_folder_->BackupsFolder(),
+                       .database_path = database,
+                       .kept = options.backups_kept,
+                       .on_damage = [this](const absl::Status& damage) { OnDamage(damage); }});
+  TANDEM_RETURN_IF_ERROR(PrepareDatabase(database, backups_.get(),
+                                         NewestAttemptIn(state_folder_->JobsFolder()),
+                                         RemainsOf(state_folder_->path()), Clock::Real())
+                             .status());
+  TANDEM_ASSIGN_OR_RETURN(restoration_, LastRestoration(database));
+  Store::Options store_options;
+  store_options.on_damage = [this](const absl::Status& damage) { OnDamage(damage); };
+  store_options.on_lost = [this](const absl::Status& loss, Connection* connection) {
+    return OnLost(loss, connection);
+  };
+  TANDEM_ASSIGN_OR_RETURN(store_, Store::Open(database, store_options));
+  monitoring_.Observe(store_.get());
+  tokens_ = std::make_unique<TokenRegistry>(store_.get(), Clock::Real());
+  TANDEM_RETURN_IF_ERROR(tokens_->Load());
+  events_ = std::make_unique<EventHub>(store_.get());
+  jobs_ =
+      std::make_unique<JobMachine>(store_.get(), events_.get(), Clock::Real(), state_folder_->JobsFolder());
+  return absl::OkStatus();
+}
+
+void Daemon::OnDamage(const absl::Status& damage) {
+  if (is_damaged_.exchange(true)) return;
+  SuspectDatabase(state_folder_->DatabasePath(), damage.ToString());
+  spdlog::error(
+      "the database is damaged, and this daemon ends: the next one on the state folder looks at all of it "
+      "and, where "
+      "it is damaged indeed, restores the newest whole backup; workers go on. {}",
+      std::string(damage.message()));
+  lifecycle_->Stop();
+}
+
+bool Daemon::OnLost(const absl::Status& loss, Connection* connection) {
+  const absl::StatusOr<v1::Backup> saved = backups_->CreateFrom(connection);
+  if (!saved.ok()) {
+    spdlog::error(
+        "{}. Nothing is written from now on, and what was cannot be saved yet, which is tried again: do not "
+        "stop this daemon before it is. {}",
+        std::string(loss.message()), std::string(saved.status().message()));
+    return false;
+  }
+  is_damaged_ = true;
+  spdlog::error(
+      "{}. All that was in it is saved, as {}, and this daemon ends: the next one on the state folder "
+      "restores "
+      "it where there is no database then, and otherwise takes what is there; workers go on",
+      std::string(loss.message()), saved->path());
+  lifecycle_->Stop();
+  return true;
+}
+
+absl::Status Daemon::OpenData(const DaemonOptions& options) {
+  Cache::Options cache;
+  cache.folder = state_folder_->CacheFolder();
+  cache.most_bytes = options.cache_bytes;
+  cache.needed = [this]() -> absl::StatusOr<Cache::Needed> {
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, jobs_->NonTerminalJobs());
+    Cache::Needed needed;
+    for (const v1::Job& job : jobs) Fetcher::AddNeeded(job.spec().dataset(), &needed);
+    // None yet while the daemon comes up.
+    if (registry_ == nullptr) return absl::UnavailableError("the daemon starts");
+    for (const v1::Dataset& dataset : registry_->List()) Fetcher::AddNeeded(dataset.spec(), &needed);
+    return needed;
+  };
+  TANDEM_ASSIGN_OR_RETURN(cache_, Cache::Open(std::move(cache)));
+  CurlTransport::Options transport;
+  for (const char* name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
+    if (transport.ca_file.empty()) transport.ca_file = ProcessEnvironment(name).value_or("");
+  }
+  for (const char* name : {"https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"}) {
+    if (ProcessEnvironment(name).has_value()) transport.has_proxy = true;
+  }
+  transport_ = std::make_unique<CurlTransport>(std::move(transport));
+  Fetcher::Options fetcher;
+  TANDEM_ASSIGN_OR_RETURN(fetcher.policy, FetchPolicy::Parse(options.fetch_from));
+  fetcher.public_folder = state_folder_->PublicFolder();
+  fetcher.mirror = options.datasets_mirror;
+  fetcher_ = std::make_unique<Fetcher>(std::move(fetcher), cache_.get(), transport_.get());
+
+  for (const std::string& folder : options.data_folders) {
+    std::error_code error;
+    // It may be mounted later; but most often its name is misspelt.
+    if (!std::filesystem::is_directory(folder, error)) spdlog::warn("data folder {} does not exist", folder);
+  }
+  // Public sets that were fetched are found as those in data folders are.
+  std::vector<std::string> data_folders = options.data_folders;
+  data_folders.push_back(state_folder_->PublicFolder());
+  datasets_ = std::make_unique<DatasetCatalog>(std::move(data_folders));
+  datasets_->SetRemote(fetcher_.get(), state_folder_->PublicFolder());
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::OpenDatasets(const DaemonOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<StoredDataset> registered, store_->Datasets());
+  Uploads::Options uploads;
+  uploads.folder = state_folder_->UploadsFolder();
+  uploads.most_bytes_each = options.upload_limit;
+  uploads.most_bytes = options.upload_space;
+  if (restoration_.has_value()) uploads.restored = restoration_->time;
+  std::map<std::string, Uploads::Owned> owned;
+  for (const StoredDataset& dataset : registered) {
+    if (!dataset.upload.empty()) {
+      owned[dataset.upload] = {dataset.dataset.size_bytes(), dataset.dataset.user()};
+    }
+  }
+  TANDEM_ASSIGN_OR_RETURN(uploads_,
+                          Uploads::Open(std::move(uploads), Env::Real(), Clock::Real(), std::move(owned)));
+  LogUnreadableUploads(uploads_->folder(), uploads_->Unreadable());
+  registry_ = std::make_unique<DatasetRegistry>(store_.get(), uploads_.get(), datasets_.get(), Clock::Real(),
+                                                state_folder_->PublicFolder());
+  registry_->Restore(std::move(registered));
+  datasets_->SetRegistered(registry_.get());
+  return absl::OkStatus();
+}
+
+std::unique_ptr<JobRetention> Daemon::KeepJobsFor(absl::Duration keep) {
+  JobRetention::Options options;
+  options.keep = keep;
+  if (restoration_.has_value()) options.restored = restoration_->time;
+  options.clock_file = state_folder_->path() + "/clock";
+  options.boot_id = BootId();
+  JobRetention::Listener listener;
+  listener.deleted = [this](const std::string& name) {
+    spdlog::info("deleted {}, which ended longer ago than --keep-ended-jobs", name);
+    AuditRecord record;
+    record.event = "expired";
+    record.resource = name;
+    audit_->Add(std::move(record));
+  };
+  listener.failed = [](int64_t count, const std::string& first, const absl::Status& why) {
+    if (first.empty()) {
+      spdlog::error("the jobs that ended cannot be read for --keep-ended-jobs, and it is tried again: {}",
+                    why.ToString());
+      return;
+    }
+    spdlog::error("{} jobs and sweeps cannot be deleted by --keep-ended-jobs, and are tried again; {}: {}",
+                  count, first, why.ToString());
+  };
+  listener.clock_news = [](const std::string& what) { spdlog::warn("for --keep-ended-jobs: {}", what); };
+  return std::make_unique<JobRetention>(jobs_.get(), options, BootClock(), std::move(listener));
+}
+
+std::vector<JobDiskUse::Owned> Daemon::OwnedFolders() {
+  std::vector<JobDiskUse::Owned> folders;
+  JobQuery query;
+  query.page_size = 1000;
+  while (true) {
+    const absl::StatusOr<JobPage> page = store_->ListJobs(query);
+    if (!page.ok()) {
+      spdlog::warn("the disk use of earlier jobs is not counted: {}", page.status().ToString());
+      return folders;
+    }
+    for (const v1::Job& job : page->jobs) {
+      folders.push_back({.job_id = JobId(job.name()),
+                         .user = job.user(),
+                         .is_active = !IsAtRest(job.state()) && !IsTerminal(job.state())});
+    }
+    if (page->next_page_token.empty()) return folders;
+    query.page_token = page->next_page_token;
+  }
+}
+
+}  // namespace tandem
