@@ -297,7 +297,8 @@ TEST_F(SupervisorTest, AWorkerOfAnotherAttemptIsDismissed) {
   ASSERT_TRUE(process.ok()) << process.status();
   pollfd ended = {(*process)->pidfd(), POLLIN, 0};
   ASSERT_EQ(poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(kDeadline))), 1);
-  EXPECT_EQ((*process)->Reap().exit_code, 5);
+  std::ifstream log(folder + "/log");
+  EXPECT_EQ((*process)->Reap().exit_code, 5) << std::string(std::istreambuf_iterator<char>(log), {});
   EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
 }
 
