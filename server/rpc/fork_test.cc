@@ -140,7 +140,7 @@ TEST_F(ForkTest, WhatIsRefusedLeavesNothing) {
   token.mutable_token()->set_user("ann");
   v1::CreateTokenResponse made;
   ASSERT_TRUE(daemon_stub_->CreateToken(Context().get(), token, &made).ok());
-  quota_.max_queued_jobs = 1;
+  SetQuota({.max_queued_jobs = 1});
   v1::ForkJobRequest request;
   request.set_name(source);
   request.mutable_spec()->set_name("fork");
@@ -160,7 +160,7 @@ TEST_F(ForkTest, WhatIsRefusedLeavesNothing) {
   EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED) << refused.error_message();
   EXPECT_EQ(reserved(), before);
   EXPECT_EQ(CountFolders(), folders);
-  quota_.max_queued_jobs = 0;
+  SetQuota({});
   // A repetition that finds its job gives its own id back.
   request.set_request_id("twice");
   std::vector<std::thread> calls;

@@ -73,7 +73,7 @@ class LimitsTest : public ServiceFixture {
 
 TEST_F(LimitsTest, TheDisksUse) {
   const std::string token = MakeToken("ann");
-  quota_.max_disk_bytes = 1 << 20;
+  SetQuota({.max_disk_bytes = 1 << 20});
   disk_use_ = (1 << 20) - 1;
   v1::Job job;
   ASSERT_TRUE(CreateAs(token, &job).ok());
@@ -105,7 +105,7 @@ TEST_F(LimitsTest, TheDisksUse) {
 
 TEST_F(LimitsTest, TwoUploadsAtOnceDoNotBothTakeTheRestOfTheDisk) {
   const std::string token = MakeToken("ann");
-  quota_.max_disk_bytes = 1'000'000;
+  SetQuota({.max_disk_bytes = 1'000'000});
   for (int round = 0; round < 50; ++round) {
     std::vector<v1::Upload> uploads(4);
     std::vector<std::thread> calls;
@@ -265,7 +265,7 @@ TEST_F(QueueLimitTest, TheQueuesLength) {
 TEST_F(LimitsTest, TheRateOfCalls) {
   const std::string ann = MakeToken("ann");
   const std::string bob = MakeToken("bob");
-  quota_.calls_per_second = 1;
+  SetQuota({.calls_per_second = 1});
   v1::Daemon daemon;
   grpc::Status refused;
   int answered = 0;
@@ -283,7 +283,7 @@ TEST_F(LimitsTest, TheRateOfCalls) {
 
 TEST_F(LimitsTest, StreamsThatAreOpen) {
   const std::string token = MakeToken("ann");
-  quota_.max_streams = 2;
+  SetQuota({.max_streams = 2});
   const auto watch = [&](grpc::ClientContext* context) {
     auto reader = stub_->WatchJobs(context, {});
     reader->WaitForInitialMetadata();
@@ -319,7 +319,7 @@ TEST_F(LimitsTest, StreamsThatAreOpen) {
 
 TEST_F(LimitsTest, WithoutATokenNobodyKeepsAPlaceByNotReading) {
   const std::string token = MakeToken("ann");
-  quota_.max_streams = 1;
+  SetQuota({.max_streams = 1});
   const std::string job = Create("watched");
   workers_.AwaitStarted(Id(job));
   // Far more than a client takes that does not read.

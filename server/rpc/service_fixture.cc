@@ -93,7 +93,7 @@ void ServiceFixture::SetUp() {
                                                 folder_->PublicFolder());
   datasets_->SetRegistered(registry_.get());
   Scheduler::Options scheduling;
-  scheduling.quota = [this](const std::string& user) { return user == kAdminUser ? UserQuota() : quota_; };
+  scheduling.quota = [this](const std::string& user) { return Quota(user); };
   scheduler_ = std::make_unique<Scheduler>(jobs_.get(), store_.get(), inventory_.get(), &policy_, &workers_,
                                            Clock::Real(), scheduling);
   jobs_->SetWaitingSource(scheduler_.get());
@@ -173,6 +173,17 @@ void ServiceFixture::TearDown() {
   events_->Close(lifecycle_.CheckServing());
   store_->Close();
   audit_->Close();
+}
+
+void ServiceFixture::SetQuota(const UserQuota& quota) {
+  MutexLock lock(&quota_mutex_);
+  quota_ = quota;
+}
+
+UserQuota ServiceFixture::Quota(const std::string& user) {
+  if (user == kAdminUser) return {};
+  MutexLock lock(&quota_mutex_);
+  return quota_;
 }
 
 void ServiceFixture::NoteCall(std::string call) {

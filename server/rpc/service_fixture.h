@@ -86,6 +86,9 @@ class ServiceFixture : public ::testing::Test {
   // Writes to a job's folder, which is made.
   void AppendFile(const std::string& job, const std::string& file, const std::string& content);
 
+  // Of each user but admin, from now on; none is limited before.
+  void SetQuota(const UserQuota& quota);
+
   // What the server's CallHooks have heard: "CreateJob started", "CreateJob OK", "WatchJob NOT_FOUND stream".
   std::vector<std::string> Calls();
 
@@ -109,8 +112,6 @@ class ServiceFixture : public ::testing::Test {
   std::unique_ptr<ModelWorkers> models_;
   std::unique_ptr<TokenRegistry> tokens_;
   std::shared_ptr<const Authenticator> authenticator_;
-  // Of each user but admin.
-  UserQuota quota_;
   // Of the whole queue; before SetUp.
   int64_t max_queued_jobs_ = 0;
   // Of each user's jobs, whichever there are.
@@ -129,7 +130,10 @@ class ServiceFixture : public ::testing::Test {
 
  private:
   void NoteCall(std::string call);
+  UserQuota Quota(const std::string& user);
 
+  Mutex quota_mutex_;
+  UserQuota quota_ ABSL_GUARDED_BY(quota_mutex_);
   Mutex calls_mutex_;
   std::vector<std::string> calls_ ABSL_GUARDED_BY(calls_mutex_);
 };

@@ -161,7 +161,7 @@ TEST_F(SharingTest, PrioritiesAreCheckedAndAboveZeroForAdministrators) {
 }
 
 TEST_F(SharingTest, QuotasAreKept) {
-  quota_ = {.max_devices = 1, .max_queued_jobs = 2};
+  SetQuota({.max_devices = 1, .max_queued_jobs = 2});
   const std::string ann = MakeToken("ann");
   v1::Job job;
   const grpc::Status large = CreateAs(ann, &job, /*replicas=*/2);

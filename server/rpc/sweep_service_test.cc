@@ -121,7 +121,7 @@ TEST_F(SweepServiceTest, ARepetitionChangesNothing) {
 }
 
 TEST_F(SweepServiceTest, ItIsItsUsersAndCountsInTheQuota) {
-  quota_.max_queued_jobs = 2;
+  SetQuota({.max_queued_jobs = 2});
   const std::string ann = MakeToken("ann");
   v1::Sweep sweep;
   EXPECT_EQ(Create(Grid(3), &sweep, ann).error_code(), StatusCode::RESOURCE_EXHAUSTED);

@@ -1,0 +1,201 @@
+// Tells the thread sanitizer how gRPC hands work from one thread to another. gRPC and the locks that it uses
+// (Abseil's) were not compiled for the sanitizer, which therefore takes every two callbacks for racing. Here
+// the functions by which gRPC's libraries call each other are defined once more, in the program, where the
+// loader finds them first: each says what happens before what, and calls the library's.
+//
+// What is told is what gRPC 1.51 promises, no more, so that races within handlers and callbacks are found:
+// - its locks and condition variables are such;
+// - what precedes the start of a batch of operations happens before the batch's completion is told;
+// - all callbacks of a call happen before its OnDone;
+// - all callbacks of a server's calls happen before its Shutdown returns.
+//
+// To be compiled without the sanitizer: it does not judge itself.
+
+#include <absl/base/internal/raw_logging.h>
+#include <absl/synchronization/mutex.h>
+#include <dlfcn.h>
+#include <grpc/grpc.h>
+#include <grpcpp/server.h>
+#include <grpcpp/support/server_callback.h>
+#include <link.h>
+#include <sanitizer/tsan_interface.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace {
+
+// The library's function of this name, which the program's hides.
+template <typename Function>
+Function* Library(const char* mangled_name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, mangled_name));
+}
+
+// Completion queues.
+
+using Functor = grpc_completion_queue_functor;
+using Run = decltype(Functor::functor_run);
+
+// There is one for calls' statuses and one for all other batches.
+constexpr size_t kMostFunctions = 4;
+std::array<std::atomic<Run>, kMostFunctions> functions;
+
+template <size_t index>
+void AcquireAndRun(Functor* functor, int ok) {
+  __tsan_acquire(functor);
+  functions[index].load()(functor, ok);
+}
+
+template <size_t... indices>
+constexpr std::array<Run, kMostFunctions> Wrappers(std::index_sequence<indices...>) {
+  return {AcquireAndRun<indices>...};
+}
+constexpr std::array<Run, kMostFunctions> kWrappers = Wrappers(std::make_index_sequence<kMostFunctions>());
+
+bool IsCode(void* address) {
+  const auto contains = [](dl_phdr_info* object, size_t, void* address) -> int {
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+      const auto& segment = object->dlpi_phdr[i];
+      const uintptr_t offset = reinterpret_cast<uintptr_t>(address) - object->dlpi_addr - segment.p_vaddr;
+      if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && offset < segment.p_memsz) return 1;
+    }
+    return 0;
+  };
+  return dl_iterate_phdr(contains, address) != 0;
+}
+
+// A callback's tag begins with the function to be run; that of a queue which is polled with a virtual table.
+void WrapCallback(void* tag) {
+  auto* const functor = static_cast<Functor*>(tag);
+  const Run run = functor->functor_run;
+  for (const Run wrapper : kWrappers) {
+    if (run == wrapper) return;
+  }
+  if (!IsCode(reinterpret_cast<void*>(run))) return;
+  for (size_t i = 0; i < kMostFunctions; ++i) {
+    Run known = nullptr;
+    if (functions[i].compare_exchange_strong(known, run) || known == run) {
+      functor->functor_run = kWrappers[i];
+      return;
+    }
+  }
+  ABSL_RAW_LOG(FATAL, "gRPC has more kinds of callbacks than %zu", kMostFunctions);
+}
+
+}  // namespace
+
+grpc_call_error grpc_call_start_batch(grpc_call* call, const grpc_op* ops, size_t count, void* tag,
+                                      void* reserved) {
+  static auto* const library = Library<decltype(grpc_call_start_batch)>("grpc_call_start_batch");
+  // Without operations the tag may be the library's own, which is told of at once.
+  if (count > 0 && tag != nullptr) {
+    __tsan_release(tag);
+    WrapCallback(tag);
+  }
+  return library(call, ops, count, tag, reserved);
+}
+
+grpc_event grpc_completion_queue_pluck(grpc_completion_queue* queue, void* tag, gpr_timespec deadline,
+                                       void* reserved) {
+  static auto* const library = Library<decltype(grpc_completion_queue_pluck)>("grpc_completion_queue_pluck");
+  const grpc_event event = library(queue, tag, deadline, reserved);
+  if (event.type == GRPC_OP_COMPLETE) __tsan_acquire(tag);
+  return event;
+}
+
+grpc_event grpc_completion_queue_next(grpc_completion_queue* queue, gpr_timespec deadline, void* reserved) {
+  static auto* const library = Library<decltype(grpc_completion_queue_next)>("grpc_completion_queue_next");
+  const grpc_event event = library(queue, deadline, reserved);
+  if (event.type == GRPC_OP_COMPLETE) __tsan_acquire(event.tag);
+  return event;
+}
+
+// Calls and servers. Their counts of references are let go of in the program, by what gRPC's headers define,
+// where the sanitizer sees it, and in the library, where it does not.
+
+namespace grpc {
+namespace internal {
+
+void ServerCallbackCall::ScheduleOnDone(bool inline_ondone) {
+  static auto* const library =
+      Library<void(ServerCallbackCall*, bool)>("_ZN4grpc8internal18ServerCallbackCall14ScheduleOnDoneEb");
+  __tsan_acquire(&callbacks_outstanding_);
+  library(this, inline_ondone);
+}
+
+void ServerCallbackCall::CallOnCancel(ServerReactor* reactor) {
+  static auto* const library = Library<void(ServerCallbackCall*, ServerReactor*)>(
+      "_ZN4grpc8internal18ServerCallbackCall12CallOnCancelEPNS0_13ServerReactorE");
+  __tsan_acquire(&on_cancel_conditions_remaining_);
+  library(this, reactor);
+}
+
+}  // namespace internal
+
+void Server::UnrefWithPossibleNotify() {
+  static auto* const library = Library<void(Server*)>("_ZN4grpc6Server23UnrefWithPossibleNotifyEv");
+  __tsan_release(this);
+  library(this);
+}
+
+void Server::UnrefAndWaitLocked() {
+  static auto* const library = Library<void(Server*)>("_ZN4grpc6Server18UnrefAndWaitLockedEv");
+  library(this);
+  __tsan_acquire(this);
+}
+
+}  // namespace grpc
+
+// Locks.
+
+namespace absl {
+ABSL_NAMESPACE_BEGIN
+
+void Mutex::Lock() {
+  static auto* const library = Library<void(Mutex*)>("_ZN4absl7debian35Mutex4LockEv");
+  library(this);
+  __tsan_acquire(this);
+}
+
+bool Mutex::TryLock() {
+  static auto* const library = Library<bool(Mutex*)>("_ZN4absl7debian35Mutex7TryLockEv");
+  const bool locked = library(this);
+  if (locked) __tsan_acquire(this);
+  return locked;
+}
+
+void Mutex::Unlock() {
+  static auto* const library = Library<void(Mutex*)>("_ZN4absl7debian35Mutex6UnlockEv");
+  __tsan_release(this);
+  library(this);
+}
+
+void CondVar::Wait(Mutex* mutex) {
+  static auto* const library = Library<void(CondVar*, Mutex*)>("_ZN4absl7debian37CondVar4WaitEPNS0_5MutexE");
+  __tsan_release(mutex);
+  library(this, mutex);
+  __tsan_acquire(mutex);
+}
+
+bool CondVar::WaitWithDeadline(Mutex* mutex, Time deadline) {
+  static auto* const library = Library<bool(CondVar*, Mutex*, Time)>(
+      "_ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE");
+  __tsan_release(mutex);
+  const bool passed = library(this, mutex, deadline);
+  __tsan_acquire(mutex);
+  return passed;
+}
+
+bool CondVar::WaitWithTimeout(Mutex* mutex, Duration timeout) {
+  static auto* const library = Library<bool(CondVar*, Mutex*, Duration)>(
+      "_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE");
+  __tsan_release(mutex);
+  const bool passed = library(this, mutex, timeout);
+  __tsan_acquire(mutex);
+  return passed;
+}
+
+ABSL_NAMESPACE_END
+}  // namespace absl
