@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,24 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "gtest/gtest.h"
+#include "server/store/append_next.h"
 #include "server/store/awaited.h"
 #include "server/store/store.h"
 #include "server/store/temporary_folder.h"
 
 namespace tandem {
 namespace {
-
-// Adds the next event to a job's log; gives its sequence number.
-absl::Status AppendNext(Transaction& transaction, const std::string& id, int64_t* sequence) {
-  TANDEM_ASSIGN_OR_RETURN(StoredJob job, transaction.GetJobWithoutSpec(id));
-  v1::JobEvent event;
-  event.set_job(job.job.name());
-  event.set_sequence(job.job.last_sequence() + 1);
-  TANDEM_RETURN_IF_ERROR(transaction.AppendEvent(job, event));
-  job.job.set_last_sequence(event.sequence());
-  *sequence = event.sequence();
-  return transaction.UpdateJob(&job);
-}
 
 std::unique_ptr<Store> OpenWithJobs(const std::string& path, int jobs) {
   auto store = Store::Open(path);
@@ -113,30 +103,21 @@ TEST(StoreStressTest, WhatWasAnsweredOutlivesAKill) {
   TemporaryFolder folder;
   const std::string path = folder.path() + "/tandem.db";
   { ASSERT_NE(OpenWithJobs(path, 1), nullptr); }
+  std::string program = absl::StrCat(getenv("TEST_SRCDIR"), "/tandem/server/store/endless_writer");
   std::mt19937 random(1);
   int64_t before = 0;
   for (int round = 0; round < kRounds; ++round) {
     int pipe_ends[2];
     ASSERT_EQ(pipe(pipe_ends), 0);
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      close(pipe_ends[0]);
-      auto store = Store::Open(path);
-      if (!store.ok()) _exit(1);
-      for (int i = 0; i < 1000000; ++i) {
-        auto sequence = std::make_shared<int64_t>(0);
-        Awaited<absl::Status> done;
-        (*store)->Write(
-            [sequence](Transaction& transaction) { return AppendNext(transaction, "j0", sequence.get()); },
-            [sequence, pipe_ends, answer = done.Done()](absl::Status status) mutable {
-              if (status.ok() && write(pipe_ends[1], sequence.get(), sizeof(*sequence)) < 0) _exit(1);
-              answer(status);
-            });
-        if (i % 8 == 7 && !done.Get().ok()) _exit(1);
-      }
-      _exit(0);
-    }
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addclose(&actions, pipe_ends[0]);
+    std::string file = path;
+    char* const arguments[] = {program.data(), file.data(), nullptr};
+    pid_t child;
+    ASSERT_EQ(posix_spawn(&child, program.c_str(), &actions, nullptr, arguments, environ), 0) << program;
+    posix_spawn_file_actions_destroy(&actions);
     close(pipe_ends[1]);
     const int64_t kill_at = before + 20 + static_cast<int64_t>(random() % 300);
     int64_t answered = 0;
