@@ -84,10 +84,10 @@ class CountingWaits : public WaitObserver {
 
 TEST(ClientTest, WaitsWhereTheDaemonAsksForIt) {
   FakeDaemon daemon;
-  int calls = 0;
-  absl::Duration delay = absl::Milliseconds(30);
+  std::atomic<int> calls = 0;
+  std::atomic<int> delay_ms = 30;
   daemon.get_job = [&](const v1::GetJobRequest& request, v1::Job* job) {
-    if (++calls <= 2) return ComeAgain(delay);
+    if (++calls <= 2) return ComeAgain(absl::Milliseconds(delay_ms.load()));
     job->set_name(request.name());
     return grpc::Status::OK;
   };
@@ -102,12 +102,12 @@ TEST(ClientTest, WaitsWhereTheDaemonAsksForIt) {
   EXPECT_GE(absl::Now() - begin, absl::Milliseconds(60));
   // Longer than anybody waits: the user decides.
   calls = 0;
-  delay = absl::Seconds(11);
+  delay_ms = 11'000;
   EXPECT_TRUE(absl::IsResourceExhausted(client->GetJob("jobs/a").status()));
   EXPECT_EQ(calls, 1);
   // Who is told to stop does not wait on.
   calls = 0;
-  delay = absl::Seconds(9);
+  delay_ms = 9'000;
   waits.keep_waiting = false;
   EXPECT_TRUE(absl::IsResourceExhausted(client->GetJob("jobs/a").status()));
   EXPECT_EQ(calls, 1);
