@@ -8,6 +8,7 @@
 // - what precedes the start of a batch of operations happens before the batch's completion is told;
 // - all callbacks of a call happen before its OnDone;
 // - all callbacks of a server's calls happen before its Shutdown returns.
+// It is enough for services that are generated: for generic ones more of gRPC is the library's alone.
 //
 // To be compiled without the sanitizer: it does not judge itself.
 
