@@ -6,15 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/cli/app_fixture.h"
 #include "client/cli/fake_terminal.h"
 #include "client/cli/templates.h"
 #include "client/lib/fake_daemon.h"
@@ -28,83 +26,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// One test's folder, daemon and terminal.
-class AppTest : public ::testing::Test {
- protected:
-  AppTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-app-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    terminal_.environment["XDG_STATE_HOME"] = folder_;
-    terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
-    daemon_.get_job = [](const v1::GetJobRequest& request, v1::Job* job) -> grpc::Status {
-      if (request.name() != "jobs/lenet-1") return {grpc::StatusCode::NOT_FOUND, "no job " + request.name()};
-      *job = Job("jobs/lenet-1", v1::JOB_STATE_SUCCEEDED);
-      return grpc::Status::OK;
-    };
-    daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse* response) {
-      *response->add_jobs() = Job("jobs/lenet-1", v1::JOB_STATE_SUCCEEDED);
-      *response->add_jobs() = Job("jobs/mlp-1a", v1::JOB_STATE_RUNNING);
-      (*response->mutable_jobs(1)->mutable_last_epoch()->mutable_validation()->mutable_metrics())["mae"] =
-          0.25;
-      *response->add_jobs() = Job("jobs/mlp-1b", v1::JOB_STATE_QUEUED);
-      return grpc::Status::OK;
-    };
-  }
-  ~AppTest() override { std::filesystem::remove_all(folder_); }
-
-  static v1::Job Job(const std::string& name, v1::JobState state) {
-    v1::Job job;
-    job.set_name(name);
-    job.set_state(state);
-    job.set_user("ann");
-    job.mutable_spec()->set_name("lenet");
-    job.mutable_spec()->mutable_training()->set_epochs(3);
-    job.mutable_create_time()->set_seconds(1'000'000 - 90);
-    return job;
-  }
-
-  int Run(const std::vector<std::string>& arguments) { return RunCommand(arguments, terminal_); }
-
-  std::string Write(const std::string& name, const std::string& content) {
-    const std::string path = folder_ + "/" + name;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    std::ofstream(path) << content;
-    return path;
-  }
-
-  static std::string Read(const std::string& path) {
-    std::ostringstream content;
-    content << std::ifstream(path, std::ios::binary).rdbuf();
-    return content.str();
-  }
-
-  // A daemon that accepts any job and tells of one that ends in the state.
-  void TellOf(v1::JobState end) {
-    daemon_.create_job = [](const v1::CreateJobRequest& request, v1::Job* job) -> grpc::Status {
-      if (request.request_id().empty()) return {grpc::StatusCode::INVALID_ARGUMENT, "no request id"};
-      *job = Job("jobs/lenet-1", v1::JOB_STATE_QUEUED);
-      return grpc::Status::OK;
-    };
-    daemon_.watch_job = [end](const v1::WatchJobRequest& request, grpc::ServerContext*,
-                              grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
-      for (int64_t sequence = request.after_sequence() + 1; sequence <= 3; ++sequence) {
-        v1::JobEvent event;
-        event.set_job("jobs/lenet-1");
-        event.set_sequence(sequence);
-        event.set_terminal(sequence == 3);
-        event.mutable_state_change()->set_to(sequence == 3 ? end : v1::JOB_STATE_RUNNING);
-        writer->Write(event);
-        // The stream breaks once on the way.
-        if (sequence == 2 && request.after_sequence() == 0) return {grpc::StatusCode::UNAVAILABLE, "going"};
-      }
-      return grpc::Status::OK;
-    };
-  }
-
-  std::string folder_;
-  client::FakeDaemon daemon_;
-  FakeTerminal terminal_;
-};
+using AppTest = AppFixture;
 
 TEST_F(AppTest, ExitCodesTellHowTheJobEnded) {
   const std::string file = Write("job.yaml", "name: lenet\n");
@@ -419,88 +341,6 @@ TEST_F(AppTest, EveryTemplateIsAJob) {
     EXPECT_EQ(RunCommand({"init", std::string(job.name)}, terminal), 0);
     EXPECT_EQ(terminal.out(), job.content);
   }
-}
-
-// The job lenet-1 with a model of so many bytes, sent in pieces, each of which but the last breaks the
-// stream.
-class DownloadTest : public AppTest {
- protected:
-  DownloadTest() {
-    daemon_.get_job = [this](const v1::GetJobRequest&, v1::Job* job) {
-      *job = Job("jobs/lenet-1", v1::JOB_STATE_SUCCEEDED);
-      *job->add_artifacts() = artifact_;
-      return grpc::Status::OK;
-    };
-    daemon_.read_artifact = [this](const v1::ReadArtifactRequest& request,
-                                   grpc::ServerWriter<v1::ReadArtifactResponse>* writer) -> grpc::Status {
-      v1::ReadArtifactResponse piece;
-      piece.set_offset(request.offset());
-      piece.set_data(content_.substr(request.offset(), 6));
-      writer->Write(piece);
-      ++calls_;
-      if (request.offset() + 6 >= static_cast<int64_t>(content_.size())) return grpc::Status::OK;
-      return {grpc::StatusCode::UNAVAILABLE, "broken"};
-    };
-    artifact_.set_name("model.safetensors");
-    artifact_.set_size_bytes(content_.size());
-    // printf 'hello tandem' | sha256sum
-    artifact_.set_sha256("7a0deaf564db6d9fae44c57b6e288e34c9ab876b146e0a60681d7fafbb39faa7");
-  }
-
-  std::string content_ = "hello tandem";
-  v1::Artifact artifact_;
-  std::atomic<int> calls_ = 0;
-};
-
-TEST_F(DownloadTest, ResumesVerifiesAndPutsTheFileInPlace) {
-  const std::string to = folder_ + "/new/folder";
-  EXPECT_EQ(Run({"download", "lenet-1", "--to", to}), 0) << terminal_.err();
-  EXPECT_EQ(Read(to + "/model.safetensors"), content_);
-  EXPECT_EQ(calls_, 2);
-  EXPECT_EQ(terminal_.out(), to + "/model.safetensors  12 B\n");
-  EXPECT_FALSE(std::filesystem::exists(to + "/model.safetensors.part"));
-  EXPECT_EQ(Run({"download", "lenet-1", "model.safetensors", "--to", to}), 0);
-  EXPECT_EQ(calls_, 2);
-  EXPECT_THAT(terminal_.out(), HasSubstr("already there"));
-}
-
-TEST_F(DownloadTest, ReplacesAnotherFileOnlyWhenTold) {
-  const std::string path = Write("model.safetensors", "somebody's work");
-  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("is there already"));
-  EXPECT_EQ(Read(path), "somebody's work");
-  EXPECT_EQ(calls_, 0);
-  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 0) << terminal_.err();
-  EXPECT_EQ(Read(path), content_);
-}
-
-TEST_F(DownloadTest, WrongContentIsNotKept) {
-  content_ = "hello tandxm";
-  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 4);
-  EXPECT_THAT(terminal_.err(), HasSubstr("has the SHA-256"));
-  content_ = "hello";
-  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 4);
-  EXPECT_THAT(terminal_.err(), HasSubstr("has 5 bytes; the job's record says 12"));
-  content_ = "hello tandem and more";
-  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 4);
-  EXPECT_THAT(terminal_.err(), HasSubstr("has more bytes than the 12"));
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
-}
-
-TEST_F(DownloadTest, NamesCannotLeadOutOfTheFolder) {
-  for (const char* name : {"../x", "/etc/x", "a/../../x", "", ".", "a/", "x\n"}) {
-    artifact_.set_name(name);
-    EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2) << name;
-    EXPECT_THAT(terminal_.err(), HasSubstr("leads out of the folder"));
-  }
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
-}
-
-TEST_F(DownloadTest, UnknownFilesAndFoldersThatCannotBe) {
-  EXPECT_EQ(Run({"download", "lenet-1", "model.safetensor"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `model.safetensors`?"));
-  EXPECT_EQ(Run({"download", "lenet-1", "--to", "/proc/nothing"}), 5);
-  EXPECT_THAT(terminal_.err(), HasSubstr("cannot make the folder /proc/nothing"));
 }
 
 TEST_F(AppTest, CompletionIsValidShellAndKnowsCommands) {

@@ -1,0 +1,97 @@
+#include <atomic>
+#include <filesystem>
+#include <string>
+
+#include "client/cli/app_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The job lenet-1 with a model of so many bytes, sent in pieces, each of which but the last breaks the
+// stream.
+class DownloadTest : public AppFixture {
+ protected:
+  DownloadTest() {
+    daemon_.get_job = [this](const v1::GetJobRequest&, v1::Job* job) {
+      *job = Job("jobs/lenet-1", v1::JOB_STATE_SUCCEEDED);
+      *job->add_artifacts() = artifact_;
+      return grpc::Status::OK;
+    };
+    daemon_.read_artifact = [this](const v1::ReadArtifactRequest& request,
+                                   grpc::ServerWriter<v1::ReadArtifactResponse>* writer) -> grpc::Status {
+      v1::ReadArtifactResponse piece;
+      piece.set_offset(request.offset());
+      piece.set_data(content_.substr(request.offset(), 6));
+      writer->Write(piece);
+      ++calls_;
+      if (request.offset() + 6 >= static_cast<int64_t>(content_.size())) return grpc::Status::OK;
+      return {grpc::StatusCode::UNAVAILABLE, "broken"};
+    };
+    artifact_.set_name("model.safetensors");
+    artifact_.set_size_bytes(content_.size());
+    // printf 'hello tandem' | sha256sum
+    artifact_.set_sha256("7a0deaf564db6d9fae44c57b6e288e34c9ab876b146e0a60681d7fafbb39faa7");
+  }
+
+  std::string content_ = "hello tandem";
+  v1::Artifact artifact_;
+  std::atomic<int> calls_ = 0;
+};
+
+TEST_F(DownloadTest, ResumesVerifiesAndPutsTheFileInPlace) {
+  const std::string to = folder_ + "/new/folder";
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", to}), 0) << terminal_.err();
+  EXPECT_EQ(Read(to + "/model.safetensors"), content_);
+  EXPECT_EQ(calls_, 2);
+  EXPECT_EQ(terminal_.out(), to + "/model.safetensors  12 B\n");
+  EXPECT_FALSE(std::filesystem::exists(to + "/model.safetensors.part"));
+  EXPECT_EQ(Run({"download", "lenet-1", "model.safetensors", "--to", to}), 0);
+  EXPECT_EQ(calls_, 2);
+  EXPECT_THAT(terminal_.out(), HasSubstr("already there"));
+}
+
+TEST_F(DownloadTest, ReplacesAnotherFileOnlyWhenTold) {
+  const std::string path = Write("model.safetensors", "somebody's work");
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("is there already"));
+  EXPECT_EQ(Read(path), "somebody's work");
+  EXPECT_EQ(calls_, 0);
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 0) << terminal_.err();
+  EXPECT_EQ(Read(path), content_);
+}
+
+TEST_F(DownloadTest, WrongContentIsNotKept) {
+  content_ = "hello tandxm";
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 4);
+  EXPECT_THAT(terminal_.err(), HasSubstr("has the SHA-256"));
+  content_ = "hello";
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 4);
+  EXPECT_THAT(terminal_.err(), HasSubstr("has 5 bytes; the job's record says 12"));
+  content_ = "hello tandem and more";
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 4);
+  EXPECT_THAT(terminal_.err(), HasSubstr("has more bytes than the 12"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(DownloadTest, NamesCannotLeadOutOfTheFolder) {
+  for (const char* name : {"../x", "/etc/x", "a/../../x", "", ".", "a/", "x\n"}) {
+    artifact_.set_name(name);
+    EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2) << name;
+    EXPECT_THAT(terminal_.err(), HasSubstr("leads out of the folder"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(DownloadTest, UnknownFilesAndFoldersThatCannotBe) {
+  EXPECT_EQ(Run({"download", "lenet-1", "model.safetensor"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `model.safetensors`?"));
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", "/proc/nothing"}), 5);
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot make the folder /proc/nothing"));
+}
+
+}  // namespace
+}  // namespace tandem::cli

@@ -1,0 +1,114 @@
+#ifndef TANDEM_SERVER_DATASETS_UPLOADS_FIXTURE_H_
+#define TANDEM_SERVER_DATASETS_UPLOADS_FIXTURE_H_
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "engine/base/clock.h"
+#include "engine/base/env.h"
+#include "gtest/gtest.h"
+#include "server/datasets/sample_upload.h"
+#include "server/datasets/uploads.h"
+#include "server/store/temporary_folder.h"
+
+namespace tandem {
+
+// Does something where it is asked for the time.
+class ClockWithAMoment : public FakeClock {
+ public:
+  using FakeClock::FakeClock;
+  absl::Time Now() const override {
+    if (--calls_ == 0) what_();
+    return FakeClock::Now() + ahead_;
+  }
+  absl::Duration Elapsed() const override { return Now() - ahead_ - absl::UnixEpoch(); }
+  // Sets it, whatever time has passed; not while others ask.
+  void SetAhead(absl::Duration ahead) { ahead_ = ahead; }
+  // At the call of that number from now on, the first being 1; not while others ask.
+  void DoAt(int call, std::function<void()> what) {
+    what_ = std::move(what);
+    calls_ = call;
+  }
+  void DoNothing() { calls_ = 0; }
+
+ private:
+  absl::Duration ahead_;
+  mutable std::atomic<int> calls_ = 0;
+  std::function<void()> what_;
+};
+
+// For tests of uploads: a folder of them with narrow limits.
+class UploadsFixture : public ::testing::Test {
+ protected:
+  static constexpr absl::Duration kExpiry = absl::Hours(24);
+
+  UploadsFixture() { Open({}); }
+
+  void Open(std::map<std::string, Uploads::Owned> owned, absl::Time restored = absl::InfinitePast(),
+            Env* env = Env::Real()) {
+    uploads_.reset();
+    Uploads::Options options;
+    options.folder = folder_.path() + "/uploads";
+    options.most_bytes_each = 1000;
+    options.most_bytes = 1500;
+    options.least_free = 100;
+    options.most_uploads = 3;
+    options.expiry = kExpiry;
+    options.restored = restored;
+    options.free_bytes = [this](const std::string&) { return free_; };
+    options.remove_folder = remove_folder_;
+    auto opened = Uploads::Open(std::move(options), env, &clock_, std::move(owned));
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    uploads_ = *std::move(opened);
+  }
+
+  static std::string Id(const v1::Upload& upload) { return upload.name().substr(8); }
+
+  // Sends so many pieces of what is missing; -1: all of them.
+  absl::StatusOr<v1::Upload> Send(const SampleUpload& sample, const v1::Upload& upload, int pieces = -1) {
+    auto call = uploads_->Begin(Id(upload));
+    if (!call.ok()) return call.status();
+    for (const v1::UploadFilesRequest& piece : sample.Pieces(upload)) {
+      if (pieces-- == 0) break;
+      if (absl::Status status = (*call)->Take(piece); !status.ok()) return status;
+    }
+    return (*call)->Finish();
+  }
+  v1::Upload Made(const SampleUpload& sample) {
+    absl::StatusOr<v1::Upload> upload = uploads_->Create(sample.Declaration());
+    EXPECT_TRUE(upload.ok()) << upload.status();
+    return upload.ok() ? *upload : v1::Upload();
+  }
+  absl::Status Refused(int64_t bytes) {
+    v1::Upload wanted = sample_.Declaration();
+    wanted.set_manifest_sha256(std::string(32, 'o'));
+    wanted.set_bytes(bytes);
+    const absl::Status status = uploads_->Create(wanted).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    return status;
+  }
+  bool Exists(const v1::Upload& upload) {
+    return std::filesystem::exists(folder_.path() + "/uploads/" + Id(upload));
+  }
+
+  const TemporaryFolder folder_;
+  ClockWithAMoment clock_{absl::Now()};
+  int64_t free_ = int64_t{1} << 40;
+  // Of what is opened next.
+  std::function<absl::Status(const std::string&)> remove_folder_;
+  const SampleUpload sample_{{{"a.csv", "1,2,3"}, {"b/c.csv", "4,5,6,7,8"}}};
+  std::unique_ptr<Uploads> uploads_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_DATASETS_UPLOADS_FIXTURE_H_
