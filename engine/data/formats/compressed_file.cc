@@ -27,8 +27,8 @@ constexpr uint64_t kXzMemory = uint64_t{256} << 20;
 // Plain or gzip: zlib reads both.
 class GzipFile final : public CompressedFile {
  public:
-  GzipFile(std::string path, gzFile file, int64_t stated)
-      : CompressedFile(std::move(path)), file_(file), stated_(stated) {}
+  GzipFile(std::string path, gzFile file, int64_t plain_bytes, int64_t stated)
+      : CompressedFile(std::move(path), plain_bytes), file_(file), stated_(stated) {}
   ~GzipFile() override { ::gzclose_r(file_); }
 
   absl::StatusOr<int64_t> Read(void* data, int64_t size) override {
@@ -175,8 +175,10 @@ absl::StatusOr<std::unique_ptr<CompressedFile>> CompressedFile::Open(const std::
     TANDEM_RETURN_IF_ERROR(file->Start());
     return file;
   }
+  int64_t plain_bytes = stat.st_size;
   int64_t stated = stat.st_size;
   if (magic_bytes >= 2 && magic[0] == 0x1F && magic[1] == 0x8B) {
+    plain_bytes = 0;
     uint8_t length[4] = {};
     // Modulo 2^32.
     stated = ::pread(fd, length, 4, stat.st_size - 4) == 4
@@ -189,7 +191,7 @@ absl::StatusOr<std::unique_ptr<CompressedFile>> CompressedFile::Open(const std::
     return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path));
   }
   ::gzbuffer(file, 1 << 17);
-  return std::make_unique<GzipFile>(path, file, stated);
+  return std::make_unique<GzipFile>(path, file, plain_bytes, stated);
 }
 
 absl::Status CompressedFile::Error(const std::string& what) const {
@@ -202,6 +204,10 @@ int64_t CompressedFile::MostInMemory(int64_t most, int64_t times) {
 }
 
 absl::StatusOr<std::string> CompressedFile::ReadAll(int64_t max_bytes) {
+  const auto is_too_long = [&] {
+    return Error(absl::StrCat("is longer than the ", max_bytes, " bytes that can be read"));
+  };
+  if (plain_bytes_ > max_bytes) return is_too_long();
   std::string content;
   try {
     if (const int64_t stated = StatedLength(); stated > 0)
@@ -211,9 +217,7 @@ absl::StatusOr<std::string> CompressedFile::ReadAll(int64_t max_bytes) {
       content.resize(begin + kChunk);
       TANDEM_ASSIGN_OR_RETURN(const int64_t count, Read(content.data() + begin, kChunk));
       content.resize(begin + count);
-      if (static_cast<int64_t>(content.size()) > max_bytes) {
-        return Error(absl::StrCat("is longer than the ", max_bytes, " bytes that can be read"));
-      }
+      if (static_cast<int64_t>(content.size()) > max_bytes) return is_too_long();
       if (count < kChunk) return content;
     }
   } catch (const std::bad_alloc&) {

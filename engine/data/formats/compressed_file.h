@@ -23,8 +23,8 @@ class CompressedFile {
   // Reads up to `size` decompressed bytes; fewer only at the end.
   virtual absl::StatusOr<int64_t> Read(void* data, int64_t size) = 0;
 
-  // Reads what is left, which may be at most `max_bytes`: a small file that would become huge takes no more
-  // memory than that.
+  // Reads all, before any Read. It may be at most `max_bytes`: a small file that would become huge takes no
+  // more memory than that, and a plain one that is longer is refused before it is read.
   absl::StatusOr<std::string> ReadAll(int64_t max_bytes);
 
   // For ReadAll: `most`, or less where `times` as many bytes, what their reader makes of them included, would
@@ -40,10 +40,13 @@ class CompressedFile {
   absl::Status Error(const std::string& what) const;
 
  protected:
-  explicit CompressedFile(std::string path) : path_(std::move(path)) {}
+  // `plain_bytes`: the file's size where it is not compressed.
+  explicit CompressedFile(std::string path, int64_t plain_bytes = 0)
+      : path_(std::move(path)), plain_bytes_(plain_bytes) {}
 
  private:
   const std::string path_;
+  const int64_t plain_bytes_;
 };
 
 }  // namespace tandem

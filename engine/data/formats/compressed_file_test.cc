@@ -1,5 +1,6 @@
 #include "engine/data/formats/compressed_file.h"
 
+#include <filesystem>
 #include <string>
 
 #include "engine/data/formats/test_files.h"
@@ -63,6 +64,17 @@ TEST_F(CompressedFileTest, ASmallFileThatBecomesHugeIsRefusedInTime) {
   ExpectError(Gzipped(huge), " is longer than the 1000000 bytes", 1000000);
   ExpectError(Xzipped(huge), " is longer than the 1000000 bytes", 1000000);
   ExpectError(huge, " is longer than the 1000000 bytes", 1000000);
+}
+
+// All memory would not hold it.
+TEST_F(CompressedFileTest, AFileWithoutEndIsRefusedUnread) {
+  WriteFile(path_, "a,b\n");
+  std::filesystem::resize_file(path_, uintmax_t{1} << 41);
+  const auto file = CompressedFile::Open(path_);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(std::string((*file)->ReadAll(int64_t{1} << 40).status().message()),
+              HasSubstr(path_ + " is longer than the 1099511627776 bytes that can be read"));
+  std::filesystem::remove(path_);
 }
 
 TEST_F(CompressedFileTest, WhatIsHeldLeavesHalfOfTheMemory) {
