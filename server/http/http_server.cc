@@ -57,14 +57,16 @@ class HttpServer::Impl {
   absl::StatusOr<int> Start(const ListenAddress& address) {
     InitLibrary();
     const std::string listen = address.ToString();
+    // A connection has a thread until its request has come: who sends slowly, or nothing, is given up soon,
+    // so that those who wait behind them are served.
     const char* options[] = {"listening_ports",
                              listen.c_str(),
                              "num_threads",
-                             "4",
-                             "connection_queue",
                              "16",
+                             "connection_queue",
+                             "64",
                              "request_timeout_ms",
-                             "5000",
+                             "2000",
                              "enable_keep_alive",
                              "no",
                              "max_request_size",

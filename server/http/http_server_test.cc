@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <thread>
 #include <vector>
 
@@ -19,8 +20,8 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// All that a server answers to this.
-std::string Ask(int port, const std::string& request) {
+// A connection on which this was sent.
+int Send(int port, const std::string& request) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
@@ -28,6 +29,11 @@ std::string Ask(int port, const std::string& request) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
   EXPECT_EQ(send(fd, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+  return fd;
+}
+
+// All that is answered, until the server ends the connection.
+std::string Receive(int fd) {
   std::string answer;
   char buffer[4096];
   ssize_t got;
@@ -35,6 +41,8 @@ std::string Ask(int port, const std::string& request) {
   close(fd);
   return answer;
 }
+
+std::string Ask(int port, const std::string& request) { return Receive(Send(port, request)); }
 
 class HttpServerTest : public testing::Test {
  protected:
@@ -88,6 +96,20 @@ TEST_F(HttpServerTest, ServesManyAtOnce) {
         [this] { EXPECT_THAT(Ask("GET /metrics HTTP/1.0\r\n\r\n"), EndsWith("what there is\n")); });
   }
   for (std::thread& client : clients) client.join();
+}
+
+// Several requests that never end do not keep others waiting, and more than there are threads not for ever.
+TEST_F(HttpServerTest, WhoSendsSlowlyIsGivenUp) {
+  std::vector<int> slow;
+  for (int i = 0; i < 12; ++i) slow.push_back(Send(server_->address().port, "GET /metrics HTTP/1.1\r\nA: "));
+  EXPECT_THAT(Ask("GET /metrics HTTP/1.0\r\n\r\n"), EndsWith("what there is\n"));
+  // Answered before the first of them was given up.
+  char byte;
+  EXPECT_EQ(recv(slow.front(), &byte, 1, MSG_DONTWAIT), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  for (int i = 0; i < 12; ++i) slow.push_back(Send(server_->address().port, "GET /metrics HTTP/1.1\r\nA: "));
+  EXPECT_THAT(Ask("GET /metrics HTTP/1.0\r\n\r\n"), EndsWith("what there is\n"));
+  for (const int fd : slow) EXPECT_THAT(Receive(fd), testing::Not(HasSubstr(" 200 ")));
 }
 
 TEST_F(HttpServerTest, SaysWhyItCannotListen) {
