@@ -1,8 +1,10 @@
 #include "tests/integration/holdings.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -18,9 +20,15 @@ Holdings HoldingsOf(pid_t pid) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     ++holdings.files;
-    const std::string target = std::filesystem::read_symlink(entry.path(), error).string();
-    if (absl::StartsWith(target, "socket:")) ++holdings.sockets;
+    std::string target = std::filesystem::read_symlink(entry.path(), error).string();
+    // Without the number of a socket or pipe, which tells two of them apart and no more.
+    for (const char* kind : {"socket:", "pipe:"}) {
+      if (absl::StartsWith(target, kind)) target = kind;
+    }
+    if (target == "socket:") ++holdings.sockets;
+    holdings.targets.push_back(std::move(target));
   }
+  std::sort(holdings.targets.begin(), holdings.targets.end());
   std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
   std::string line;
   while (std::getline(status, line)) {

@@ -4,6 +4,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace tandem::testing {
 
@@ -12,6 +14,8 @@ struct Holdings {
   // Open files, sockets among them.
   int files = 0;
   int sockets = 0;
+  // What each open file is: a path, or "socket:", "pipe:", "anon_inode:[eventfd]" and the like. Sorted.
+  std::vector<std::string> targets;
   // Resident.
   int64_t memory_bytes = 0;
 };
