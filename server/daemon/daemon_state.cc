@@ -19,6 +19,7 @@
 #include "server/fetch/curl_transport.h"
 #include "server/jobs/boot_clock.h"
 #include "server/store/records.h"
+#include "server/store/reserved_room.h"
 
 namespace tandem {
 
@@ -30,6 +31,8 @@ absl::Status Daemon::OpenState(const DaemonOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(audit_,
                           AuditLog::Open({.folder = state_folder_->path()}, Env::Real(), Clock::Real()));
   const std::string database = state_folder_->DatabasePath();
+  // A start writes a little, and on a full disk somebody has to be there to delete jobs.
+  ReservedRoom(ReservedRoom::PathBeside(database)).GiveUpIfFull(/*was_full=*/false);
   backups_ = std::make_unique<Backups>(
       Backups::Options{.folder = state_folder_->BackupsFolder(),
                        .database_path = database,

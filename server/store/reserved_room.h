@@ -25,6 +25,9 @@ class ReservedRoom {
   using Available = std::function<int64_t(const std::string& folder)>;
   static int64_t AvailableBytes(const std::string& folder);
 
+  // Where a database's is.
+  static std::string PathBeside(const std::string& database_path) { return database_path + "-reserve"; }
+
   // Of the file at `path`, which it makes, or takes over as an earlier one left it. A disk that is too full
   // for it is none of its errors: it has less, or nothing.
   explicit ReservedRoom(std::string path, Available available = AvailableBytes);

@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& database_p
   if (options.vfs.empty()) {
     TANDEM_ASSIGN_OR_RETURN(const DatabaseFile file, DatabaseFile::At(database_path));
     watch.check_place = [file] { return file.Check(); };
-    room = std::make_unique<ReservedRoom>(absl::StrCat(database_path, "-reserve"));
+    room = std::make_unique<ReservedRoom>(ReservedRoom::PathBeside(database_path));
   }
   std::unique_ptr<Store> store(
       new Store(std::make_unique<GroupWriter>(std::move(connection), std::move(room), std::move(watch)),

@@ -196,12 +196,26 @@ code=0
 echo "   $(tail -n 2 "$scratch/out")"
 
 echo "-- start of the daemon"
+# A few slices of what is kept are enough, however the last one ended.
+for signal in TERM KILL; do
+  kill -$signal "$daemon"
+  wait "$daemon" 2>/dev/null || [[ $signal == KILL ]] || die "it ended with $?"
+  fill
+  start_daemon --listen 127.0.0.1:0 --cpu-devices 1 --reference-devices 0
+  submitted=$("$tandem" list --all -o json | python3 -c 'import json, sys; print(" ".join(j["name"].split("/")[1] for j in json.load(sys.stdin)))')
+  first=${submitted##* }
+  "$tandem" delete "$first" >"$scratch/out" 2>&1 || die "not deleted by a daemon that started on a full disk: $(<"$scratch/out")"
+  gone || await 20 gone || die "its folder stays"
+  room
+  await 60 all_kept || die "of the room that is kept there are only $(kept) KiB again"
+done
 kill -TERM "$daemon"
 wait "$daemon" || die "it ended with $?"
+rm "$state/tandem.db-reserve"
 fill
 code=0
 timeout 60 "$tandemd" --state-folder "$state" --listen 127.0.0.1:0 >"$scratch/out" 2>&1 || code=$?
-((code == 1)) || die "it started on a full disk, or hung: $code"
+((code == 1)) || die "with nothing kept it started on a full disk, or hung: $code"
 expect_text "$disk_words" "$scratch/out"
 room
 
