@@ -162,9 +162,8 @@ absl::Status Build(const v1::Model& model, uint64_t seed, const Options& options
 double LargestOf(const RunResult& result) {
   double largest = 1e-2;
   for (size_t i = 2; i < result.outputs.size(); ++i) {
-    for (const double number : result.outputs[i].CastTo(DType::kFloat64).data<double>()) {
-      largest = std::max(largest, std::abs(number));
-    }
+    const Tensor numbers = result.outputs[i].CastTo(DType::kFloat64);
+    for (const double number : numbers.data<double>()) largest = std::max(largest, std::abs(number));
   }
   return largest;
 }
