@@ -386,6 +386,7 @@ Daemon::~Daemon() { Stop(); }
 
 void Daemon::Stop() {
   if (std::exchange(stopped_, true)) return;
+  if (state_folder_ != nullptr) state_folder_->AnnounceStop();
   const bool drained = drain_ != nullptr && drain_->is_drained();
   if (server_ != nullptr && drained) server_->AwaitStreams(kWatcherGrace);
   lifecycle_->Stop();

@@ -2,6 +2,8 @@
 
 #include <sqlite3.h>
 
+#include <filesystem>
+
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -59,7 +61,9 @@ absl::Status StatusOfDatabase(absl::string_view doing, const SQLite::Exception& 
 bool IsDamage(const absl::Status& status) { return status.GetPayload(kDamage).has_value(); }
 
 Connection::Connection(const std::string& path, int flags, const std::string& vfs)
-    : path_(path), database_(path, flags, kBusyTimeoutMs, vfs) {}
+    : path_(path),
+      jobs_folder_((std::filesystem::path(path).parent_path() / "jobs").string()),
+      database_(path, flags, kBusyTimeoutMs, vfs) {}
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& path, Access access,
                                                              const std::string& vfs) {

@@ -64,6 +64,8 @@ class Connection {
   bool InTransaction();
 
   const std::string& path() const { return path_; }
+  // Where the folders of its jobs are: "jobs", beside the database.
+  const std::string& jobs_folder() const { return jobs_folder_; }
 
  private:
   friend class Query;
@@ -72,6 +74,7 @@ class Connection {
   SQLite::Statement* Prepared(absl::string_view sql);
 
   const std::string path_;
+  const std::string jobs_folder_;
   SQLite::Database database_;
   bool frees_room_ = false;
   // By their text, which is a literal.

@@ -123,7 +123,7 @@ absl::StatusOr<JobPage> ReadJobList(Connection* connection, const JobQuery& quer
       page.next_page_token = TokenOf(query, page.jobs.back(), last_number);
       break;
     }
-    TANDEM_ASSIGN_OR_RETURN(StoredJob row, ReadJobRow(&rows, /*with_spec=*/true));
+    TANDEM_ASSIGN_OR_RETURN(StoredJob row, ReadJobRow(*connection, &rows, /*with_spec=*/true));
     last_number = row.number;
     page_bytes += row.job.ByteSizeLong();
     page.jobs.push_back(std::move(row.job));

@@ -6,11 +6,12 @@
 
 namespace tandem {
 
-absl::StatusOr<StoredJob> ReadJobRow(Query* query, bool with_spec) {
+absl::StatusOr<StoredJob> ReadJobRow(const Connection& connection, Query* query, bool with_spec) {
   StoredJob row;
   row.number = query->GetInt(0);
   row.last_worker_sequence = query->GetInt(1);
   TANDEM_RETURN_IF_ERROR(ParseStored(query->GetBlob(2), "job", &row.job));
+  row.job.set_folder(absl::StrCat(connection.jobs_folder(), "/", JobId(row.job.name())));
   // Jobs of versions that knew no users.
   if (row.job.user().empty()) row.job.set_user(kAdminUser);
   if (with_spec) TANDEM_RETURN_IF_ERROR(ParseStored(query->GetBlob(3), "spec", row.job.mutable_spec()));

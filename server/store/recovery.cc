@@ -53,7 +53,7 @@ absl::Status BringUpAttempts(Connection* connection, const NewestAttempt& newest
     Query query(connection, "SELECT " TANDEM_JOB_COLUMNS_WITHOUT_SPEC
                             " FROM jobs WHERE NOT (id >= '/' AND id < '0') ORDER BY number");
     while (query.Next()) {
-      TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(&query, /*with_spec=*/false));
+      TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(*connection, &query, /*with_spec=*/false));
       const int32_t newest = newest_attempt(JobId(job.job.name()));
       if (newest <= job.job.attempt()) continue;
       job.job.set_attempt(newest);

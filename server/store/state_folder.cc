@@ -17,6 +17,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
@@ -44,16 +46,35 @@ absl::Status MakeFolder(const std::filesystem::path& folder) {
 // A daemon that is killed while it starts a worker leaves a child behind that has the lock's file open until
 // it has become that worker: so long the lock of a dead daemon is waited for.
 constexpr absl::Duration kPatienceWithTheDead = absl::Seconds(5);
+// One that stops has said so, and ends what it still does.
+constexpr absl::Duration kPatienceWithTheStopping = absl::Seconds(20);
 constexpr absl::Duration kInterval = absl::Milliseconds(10);
 
-// The process that wrote itself into the file as its holder, or 0.
-pid_t Holder(int lock_file) {
-  char text[32];
-  const ssize_t size = pread(lock_file, text, sizeof(text), 0);
+constexpr absl::string_view kStops = " stops";
+
+// What a holder wrote into the file.
+struct Holder {
+  // 0: not known.
   pid_t pid = 0;
-  if (size <= 0 || !absl::SimpleAtoi(absl::StripAsciiWhitespace(absl::string_view(text, size)), &pid))
-    return 0;
-  return pid;
+  bool stops = false;
+};
+
+Holder HolderOf(int lock_file) {
+  char text[64];
+  const ssize_t size = pread(lock_file, text, sizeof(text), 0);
+  if (size <= 0) return {};
+  absl::string_view words = absl::StripAsciiWhitespace(absl::string_view(text, size));
+  Holder holder;
+  holder.stops = absl::ConsumeSuffix(&words, kStops);
+  if (!absl::SimpleAtoi(words, &holder.pid)) return {};
+  return holder;
+}
+
+// Over what is there: on a full disk an empty file might not get its block back.
+bool WriteHolder(int lock_file, absl::string_view stops) {
+  const std::string text = absl::StrCat(getpid(), stops, "\n");
+  return pwrite(lock_file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()) &&
+         ftruncate(lock_file, static_cast<off_t>(text.size())) == 0;
 }
 
 // Whether there is no such process, or one that has ended and that nobody has waited for.
@@ -67,17 +88,20 @@ bool IsDead(pid_t pid) {
 }
 
 absl::Status LockFile(int lock_file, const std::string& folder) {
-  const absl::Duration deadline = Clock::Real()->Elapsed() + kPatienceWithTheDead;
+  const absl::Duration begin = Clock::Real()->Elapsed();
   while (flock(lock_file, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", folder));
-    const pid_t holder = Holder(lock_file);
-    if (holder != 0 && IsDead(holder) && Clock::Real()->Elapsed() < deadline) {
+    const Holder holder = HolderOf(lock_file);
+    absl::Duration patience = holder.stops ? kPatienceWithTheStopping : absl::ZeroDuration();
+    if (holder.pid != 0 && IsDead(holder.pid)) patience = kPatienceWithTheDead;
+    if (Clock::Real()->Elapsed() - begin < patience) {
       absl::SleepFor(kInterval);
       continue;
     }
     return absl::FailedPreconditionError(
-        absl::StrCat("another tandemd", holder == 0 ? "" : absl::StrCat(" (process ", holder, ")"),
-                     " holds the state folder ", folder, ": stop it, or give another state folder"));
+        absl::StrCat("another tandemd", holder.pid == 0 ? "" : absl::StrCat(" (process ", holder.pid, ")"),
+                     " holds the state folder ", folder, holder.stops ? " and has not ended yet" : "",
+                     ": stop it, or give another state folder"));
   }
   return absl::OkStatus();
 }
@@ -115,8 +139,7 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Lock(absl::string_view
   std::unique_ptr<StateFolder> state_folder(new StateFolder(folder.string(), lock_file));
   TANDEM_RETURN_IF_ERROR(LockFile(lock_file, folder.string()));
   // For the message and the patience above; the lock is what counts.
-  const std::string pid = absl::StrCat(getpid(), "\n");
-  if (ftruncate(lock_file, 0) != 0 || pwrite(lock_file, pid.data(), pid.size(), 0) != ssize_t(pid.size())) {
+  if (!WriteHolder(lock_file, "")) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", lock_path));
   }
   TANDEM_RETURN_IF_ERROR(MakeFolder(state_folder->JobsFolder()));
@@ -124,5 +147,7 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Lock(absl::string_view
 }
 
 StateFolder::~StateFolder() { close(lock_file_); }
+
+void StateFolder::AnnounceStop() const { WriteHolder(lock_file_, kStops); }
 
 }  // namespace tandem

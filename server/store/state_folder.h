@@ -17,13 +17,16 @@ class StateFolder {
   // Makes the folder (for its owner alone, parents included) where it is missing, and locks it.
   // FAILED_PRECONDITION, naming the folder: others than its owner may write to it, and so could put a
   // database of theirs in its place; or, with the holder's process id, another daemon holds it. Where that
-  // one is dead, a child of it may hold it for a moment longer, which is waited for. PERMISSION_DENIED,
-  // NOT_FOUND and others: the system refused; the message names the path.
+  // one is dead, a child of it may hold it for a moment longer, which is waited for, as is one that stops,
+  // for 20 s. PERMISSION_DENIED, NOT_FOUND and others: the system refused; the message names the path.
   static absl::StatusOr<std::unique_ptr<StateFolder>> Lock(absl::string_view path);
 
   ~StateFolder();
   StateFolder(const StateFolder&) = delete;
   StateFolder& operator=(const StateFolder&) = delete;
+
+  // Has who wants the folder from now on wait for this holder's end.
+  void AnnounceStop() const;
 
   // The folder, absolute and with symbolic links resolved.
   const std::string& path() const { return path_; }

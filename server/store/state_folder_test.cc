@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -63,6 +64,26 @@ TEST(StateFolderTest, RefusesASecondHolderAndNamesTheFirst) {
   first->reset();
   const auto third = StateFolder::Lock(parent.path());
   EXPECT_TRUE(third.ok()) << third.status();
+}
+
+// As the next daemon does that is started right after the word to stop.
+TEST(StateFolderTest, WaitsForAHolderThatStops) {
+  TemporaryFolder parent;
+  auto first = StateFolder::Lock(parent.path());
+  ASSERT_TRUE(first.ok()) << first.status();
+  (*first)->AnnounceStop();
+  std::atomic<bool> let_go = false;
+  std::thread stopping([&] {
+    absl::SleepFor(absl::Milliseconds(100));
+    let_go = true;
+    first->reset();
+  });
+  const auto second = StateFolder::Lock(parent.path());
+  EXPECT_TRUE(second.ok()) << second.status();
+  EXPECT_TRUE(let_go);
+  stopping.join();
+  // What the first had said is no word of the second's.
+  EXPECT_EQ(StateFolder::Lock(parent.path()).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(StateFolderTest, IsTheSameFolderThroughASymbolicLink) {

@@ -79,7 +79,7 @@ absl::StatusOr<StoredJob> Store::GetJob(absl::string_view id) {
   return readers_->Read("read a job", [&](Connection* connection) -> absl::StatusOr<StoredJob> {
     Query query(connection, "SELECT " TANDEM_JOB_COLUMNS " FROM jobs WHERE id = ?");
     if (!query.Text(id).Next()) return NoSuchJob(id);
-    return ReadJobRow(&query, /*with_spec=*/true);
+    return ReadJobRow(*connection, &query, /*with_spec=*/true);
   });
 }
 
@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<StoredJob>> Store::NonTerminalJobs() {
                 " FROM jobs WHERE state NOT IN (?, ?, ?) AND NOT (id >= '/' AND id < '0') ORDER BY number");
     query.Int(v1::JOB_STATE_SUCCEEDED).Int(v1::JOB_STATE_FAILED).Int(v1::JOB_STATE_CANCELLED);
     while (query.Next()) {
-      TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(&query, /*with_spec=*/true));
+      TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(*connection, &query, /*with_spec=*/true));
       jobs.push_back(std::move(job));
     }
     return jobs;

@@ -96,6 +96,7 @@ class StoreTest : public testing::Test {
 
 TEST_F(StoreTest, KeepsAJobOverAReopening) {
   StoredJob job = MakeJob("a-1");
+  job.job.set_folder(folder_.path() + "/jobs/a-1");
   job.job.set_message("hello");
   job.job.set_user("ann");
   job.job.mutable_waiting()->set_position(3);
@@ -109,6 +110,25 @@ TEST_F(StoreTest, KeepsAJobOverAReopening) {
   job.job.clear_waiting();
   EXPECT_EQ(read->job.SerializeAsString(), job.job.SerializeAsString());
   EXPECT_EQ(store_->GetJob("a-2").status().code(), absl::StatusCode::kNotFound);
+}
+
+// Whatever is done to a job by a daemon on a copy must not be done to the original's.
+TEST_F(StoreTest, AJobsFolderIsBesideTheDatabaseThatItIsReadFrom) {
+  StoredJob job = MakeJob("a");
+  job.job.set_folder(folder_.path() + "/jobs/a");
+  ASSERT_TRUE(Insert(job, "request").ok());
+  store_.reset();
+  TemporaryFolder elsewhere;
+  std::filesystem::copy(folder_.path(), elsewhere.path() + "/copy", std::filesystem::copy_options::recursive);
+  const auto copy = Store::Open(elsewhere.path() + "/copy/tandem.db");
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  const std::string folder = elsewhere.path() + "/copy/jobs/a";
+  EXPECT_EQ((*copy)->GetJob("a")->job.folder(), folder);
+  EXPECT_EQ((*copy)->ListJobs({})->jobs.at(0).folder(), folder);
+  EXPECT_EQ((*copy)->NonTerminalJobs()->at(0).job.folder(), folder);
+  EXPECT_EQ((*(*copy)->FindRequest("request"))->job.job.folder(), folder);
+  Reopen();
+  EXPECT_EQ(store_->GetJob("a")->job.folder(), folder_.path() + "/jobs/a");
 }
 
 TEST_F(StoreTest, AnUpdateWithoutTheSpecLeavesTheSpec) {

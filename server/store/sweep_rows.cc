@@ -26,7 +26,7 @@ absl::Status ReadJobs(Connection* connection, StoredSweep* sweep) {
                           " FROM jobs WHERE sweep = ? AND NOT (id >= '/' AND id < '0') ORDER BY number");
   query.Text(id);
   while (query.Next()) {
-    TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(&query, /*with_spec=*/false));
+    TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(*connection, &query, /*with_spec=*/false));
     sweep->jobs.push_back(std::move(job));
   }
   return absl::OkStatus();

@@ -30,7 +30,7 @@ absl::StatusOr<StoredJob> Transaction::GetJob(absl::string_view id) {
   return WithoutExceptions("read a job", [&]() -> absl::StatusOr<StoredJob> {
     Query query(connection_, "SELECT " TANDEM_JOB_COLUMNS " FROM jobs WHERE id = ?");
     if (!query.Text(id).Next()) return NoSuchJob(id);
-    return ReadJobRow(&query, /*with_spec=*/true);
+    return ReadJobRow(*connection_, &query, /*with_spec=*/true);
   });
 }
 
@@ -38,7 +38,7 @@ absl::StatusOr<StoredJob> Transaction::GetJobWithoutSpec(absl::string_view id) {
   return WithoutExceptions("read a job", [&]() -> absl::StatusOr<StoredJob> {
     Query query(connection_, "SELECT " TANDEM_JOB_COLUMNS_WITHOUT_SPEC " FROM jobs WHERE id = ?");
     if (!query.Text(id).Next()) return NoSuchJob(id);
-    return ReadJobRow(&query, /*with_spec=*/false);
+    return ReadJobRow(*connection_, &query, /*with_spec=*/false);
   });
 }
 
@@ -55,7 +55,7 @@ absl::StatusOr<std::optional<StoredRequest>> Transaction::FindRequest(absl::stri
     Query query(connection_, "SELECT " TANDEM_JOB_COLUMNS ", submitted_spec FROM jobs WHERE request_id = ?");
     if (!query.Text(request_id).Next()) return std::optional<StoredRequest>();
     StoredRequest request;
-    TANDEM_ASSIGN_OR_RETURN(request.job, ReadJobRow(&query, /*with_spec=*/true));
+    TANDEM_ASSIGN_OR_RETURN(request.job, ReadJobRow(*connection_, &query, /*with_spec=*/true));
     TANDEM_RETURN_IF_ERROR(ParseStored(query.GetBlob(4), "spec", &request.submitted_spec));
     return std::optional<StoredRequest>(std::move(request));
   });
