@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -92,6 +93,18 @@ TEST_F(MachineTest, KnowsWhetherTheDaemonIsHere) {
   daemon_.set_state_folder("/no/such/folder");
   EXPECT_FALSE(IsDaemonHere(daemon_, root_.path()));
   EXPECT_FALSE(IsDaemonHere(v1::Daemon(), root_.path()));
+}
+
+TEST_F(MachineTest, ARestorationIsToldForAWeek) {
+  EXPECT_THAT(Check(), Not(HasSubstr("database")));
+  root_.Write("state/tandem.db.restoration", "");
+  const std::filesystem::path mark = root_.path() + "/state/tandem.db.restoration";
+  std::filesystem::last_write_time(mark,
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(3));
+  EXPECT_THAT(Check(), HasSubstr("note database: a backup was put in its place 3 h ago"));
+  std::filesystem::last_write_time(
+      mark, std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * 8));
+  EXPECT_THAT(Check(), Not(HasSubstr("database")));
 }
 
 TEST_F(MachineTest, LimitsAreEnough) {

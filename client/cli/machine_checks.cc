@@ -33,6 +33,7 @@ namespace {
 constexpr int64_t kLittleSpace = int64_t{1} << 30;
 // What NCCL's ways between two GPUs of a host take, with room to spare.
 constexpr int64_t kLittleSharedMemory = int64_t{512} << 20;
+constexpr absl::Duration kRestorationIsNews = absl::Hours(7 * 24);
 constexpr int64_t kFewFiles = 4096;
 constexpr int64_t kFewProcesses = 2048;
 constexpr char kNvidiaVendor[] = "0x10de";
@@ -96,6 +97,19 @@ void CheckFolders(const v1::Daemon& daemon, Findings* findings) {
         absl::StrCat("the daemon has crashed ", crashes, " times: ", daemon.state_folder(), "/crash-*.txt"),
         "report them, then remove the files");
   }
+}
+
+// Whoever missed the daemon's words in its log is told here for a while.
+void CheckRestoration(const std::string& folder, Findings* findings) {
+  struct stat mark = {};
+  if (stat((folder + "/tandem.db.restoration").c_str(), &mark) != 0) return;
+  const absl::Duration age = absl::Now() - absl::FromTimeT(mark.st_mtime);
+  if (age > kRestorationIsNews) return;
+  AddNote(findings, "database",
+          absl::StrCat("a backup was put in its place ", FormatAge(std::max(age, absl::ZeroDuration())),
+                       " ago: what came after that backup is lost, but for what jobs' folders tell"),
+          "the daemon's log says what; look at `tandem list`, and whether `tandem tokens` has some that were "
+          "revoked");
 }
 
 void CheckSharedMemory(const std::string& root, int64_t gpus, Findings* findings) {
@@ -272,6 +286,7 @@ Findings CheckMachine(const v1::Daemon& daemon, const std::vector<v1::Device>& d
   });
   CheckDisk(daemon.state_folder(), &findings);
   CheckFolders(daemon, &findings);
+  CheckRestoration(daemon.state_folder(), &findings);
   CheckSharedMemory(root, gpus, &findings);
   const int64_t pid = DaemonProcess(daemon, root);
   CheckLimits(pid, root, &findings);
