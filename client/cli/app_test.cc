@@ -138,6 +138,17 @@ TEST_F(AppTest, EveryFieldAtFaultHasItsLine) {
   }
 }
 
+// What this daemon cannot run has its place in the file, too.
+TEST_F(AppTest, WhatCanNeverRunHasItsLine) {
+  daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
+    return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
+                        "spec.replicas.count: asks for 64 replicas: the job could never run");
+  };
+  const std::string path = Write("job.yaml", "name: lenet\nreplicas:\n  count: 64\n");
+  EXPECT_EQ(Run({"submit", path}), 2);
+  EXPECT_EQ(terminal_.err(), path + ":3:3: replicas.count: asks for 64 replicas: the job could never run\n");
+}
+
 TEST_F(AppTest, AFieldAtFaultThatWasOverriddenIsNoPlaceInTheFile) {
   daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
     return client::BadRequestStatus("1 field", {{"spec.model.input.shape", "must be given"},

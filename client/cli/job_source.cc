@@ -1,6 +1,11 @@
 #include "client/cli/job_source.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -17,6 +22,18 @@ bool IsOverridden(const JobSource& source, absl::string_view path) {
     if (absl::ConsumePrefix(&rest, set) && (rest.empty() || rest[0] == '.' || rest[0] == '[')) return true;
   }
   return false;
+}
+
+// Of a job that is right, but that this daemon cannot run as it is: then the message begins with the field,
+// such as "spec.replicas.count: asks for".
+std::vector<client::FieldViolation> FieldAtFault(const absl::Status& status) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(status.message(), absl::MaxSplits(": ", 1));
+  if (!absl::IsFailedPrecondition(status) || !absl::StartsWith(parts.first, "spec.") ||
+      absl::StrContains(parts.first, ' ')) {
+    return {};
+  }
+  return {{std::string(parts.first), std::string(parts.second)}};
 }
 
 }  // namespace
@@ -45,7 +62,8 @@ bool ApplyOverrides(Session& session, const JobSource& source, v1::JobSpec* spec
 
 int FailJob(Session& session, const JobSource& source, const client::JobFile& file,
             const absl::Status& status) {
-  const std::vector<client::FieldViolation> violations = client::FieldViolations(status);
+  std::vector<client::FieldViolation> violations = client::FieldViolations(status);
+  if (violations.empty()) violations = FieldAtFault(status);
   if (violations.empty()) return session.Fail(status);
   for (const client::FieldViolation& violation : violations) {
     const absl::string_view path = absl::StripPrefix(violation.field, "spec.");
