@@ -15,6 +15,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "engine/base/random_access_env.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
@@ -34,6 +36,7 @@ constexpr char kMigration[] = "-schema";
 // Hexadecimal digits that tell contents of the database apart.
 constexpr size_t kContentDigits = 12;
 constexpr size_t kPiece = size_t{1} << 20;
+constexpr absl::Duration kMakingInterval = absl::Milliseconds(10);
 
 // The time that an id says; infinite where it is none.
 absl::Time TimeOf(absl::string_view id) {
@@ -105,8 +108,11 @@ absl::StatusOr<v1::Backup> Backups::CreateBeforeMigration(int64_t version) {
 }
 
 absl::StatusOr<v1::Backup> Backups::Make(const std::string& kind, Connection* connection) {
-  if (making_.exchange(true)) {
-    return absl::AbortedError("another backup is being made; list them when it is done, or try again");
+  while (making_.exchange(true)) {
+    if (connection == nullptr) {
+      return absl::AbortedError("another backup is being made; list them when it is done, or try again");
+    }
+    absl::SleepFor(kMakingInterval);
   }
   absl::StatusOr<v1::Backup> made = [&]() -> absl::StatusOr<v1::Backup> {
     if (mkdir(options_.folder.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -126,6 +132,8 @@ absl::StatusOr<v1::Backup> Backups::Make(const std::string& kind, Connection* co
 }
 
 absl::StatusOr<std::string> Backups::CopyTo(const std::string& temporary, Connection* connection) {
+  Interruption never;
+  Interruption& interruption = connection == nullptr ? interruption_ : never;
   std::unique_ptr<Connection> own;
   if (connection == nullptr) {
     TANDEM_ASSIGN_OR_RETURN(own, Connection::Open(options_.database_path, Connection::Access::kReadWrite));
@@ -139,10 +147,10 @@ absl::StatusOr<std::string> Backups::CopyTo(const std::string& temporary, Connec
   }));
   TANDEM_ASSIGN_OR_RETURN(const int64_t version, connection->QueryInt("PRAGMA user_version"));
   if (options_.on_copied != nullptr) options_.on_copied(temporary);
-  const absl::StatusOr<int64_t> copied = CheckDatabase(temporary, CheckDepth::kWhole, &interruption_);
+  const absl::StatusOr<int64_t> copied = CheckDatabase(temporary, CheckDepth::kWhole, &interruption);
   if (absl::IsDataLoss(copied.status())) {
     // Copied as it was, or on its way.
-    TANDEM_RETURN_IF_ERROR(CheckDatabaseInUse(connection, interruption_));
+    TANDEM_RETURN_IF_ERROR(CheckDatabaseInUse(connection, interruption));
     return absl::DataLossError(
         absl::StrCat("the database is whole, but its copy is not: ", copied.status().message()));
   }
@@ -150,7 +158,7 @@ absl::StatusOr<std::string> Backups::CopyTo(const std::string& temporary, Connec
   if (*copied != version) {
     return absl::DataLossError(absl::StrCat("the copy ", temporary, " is not what was copied"));
   }
-  return Sha256Unless(interruption_, temporary);
+  return Sha256Unless(interruption, temporary);
 }
 
 absl::StatusOr<v1::Backup> Backups::Copy(const std::string& id, absl::Time now, Connection* connection) {

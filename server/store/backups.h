@@ -46,7 +46,8 @@ class Backups {
   // true and on_damage is told, or the copy, is damaged.
   absl::StatusOr<v1::Backup> Create(bool automatic);
 
-  // Likewise by a connection that is open, has no transaction open, and may be of a file that is gone.
+  // Likewise by a connection that is open, has no transaction open, and may be of a file that is gone. Waits
+  // for another backup's end, and goes on after Stop: what it copies may be nowhere else.
   absl::StatusOr<v1::Backup> CreateFrom(Connection* connection);
 
   // As Create, before the schema is brought up from `version`, with nobody else at the database: one that is

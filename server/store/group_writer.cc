@@ -57,7 +57,7 @@ void GroupWriter::Run() {
       const auto has_work = [this]()
                                 ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closing_ || !queue_.empty(); };
       mutex_.Await(absl::Condition(&has_work));
-      if (queue_.empty()) return;
+      if (queue_.empty()) break;
       while (!queue_.empty() && group.size() < kLargestGroup) {
         group.push_back(std::move(queue_.front()));
         queue_.pop_front();
@@ -77,6 +77,8 @@ void GroupWriter::Run() {
       request.done(request.status);
     }
   }
+  // With the connection goes what is left of a file that was removed.
+  CheckPlace(/*at_once=*/true).IgnoreError();
 }
 
 absl::Status GroupWriter::RunGroup(std::vector<Request>* group) {
@@ -96,12 +98,15 @@ absl::Status GroupWriter::RunGroup(std::vector<Request>* group) {
   return status;
 }
 
-absl::Status GroupWriter::CheckPlace() {
+absl::Status GroupWriter::CheckPlace(bool at_once) {
   if (watch_.check_place == nullptr) return absl::OkStatus();
   absl::Status place = watch_.check_place();
-  if (!place.ok() && !saved_after_loss_ && watch_.on_lost != nullptr) {
-    saved_after_loss_ = watch_.on_lost(place, connection_.get());
-  }
+  if (place.ok() || saved_after_loss_ || watch_.on_lost == nullptr) return place;
+  const absl::Duration begin = Clock::Real()->Elapsed();
+  if (!at_once && begin < next_save_) return place;
+  saved_after_loss_ = watch_.on_lost(place, connection_.get());
+  const absl::Duration end = Clock::Real()->Elapsed();
+  next_save_ = end + 10 * (end - begin);
   return place;
 }
 

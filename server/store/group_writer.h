@@ -57,8 +57,9 @@ class GroupWriter {
   // Runs and commits the bodies and sets each one's status. An error: of the commit, or the file is not where
   // it was.
   absl::Status RunGroup(std::vector<Request>* group);
-  // The place's status, told to whom it concerns.
-  absl::Status CheckPlace();
+  // The place's status, told to whom it concerns. What could not be saved is tried again after ten times as
+  // long as that took, or `at_once`.
+  absl::Status CheckPlace(bool at_once = false);
   // Runs the bodies, each in a savepoint. An error: the database ended the transaction, and nothing of it
   // stays.
   absl::Status RunBodies(std::vector<Request>* group);
@@ -68,6 +69,7 @@ class GroupWriter {
   const std::unique_ptr<ReservedRoom> room_;
   const Watch watch_;
   bool saved_after_loss_ = false;
+  absl::Duration next_save_ = -absl::InfiniteDuration();
   // The last commit found no room.
   bool was_full_ = false;
 

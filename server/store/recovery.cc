@@ -1,6 +1,9 @@
 #include "server/store/recovery.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -37,6 +40,15 @@ constexpr char kSkipCursors[] = "UPDATE sqlite_sequence SET seq = seq + 10000000
 bool Exists(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path, error);
+}
+
+// Unlike Exists, for the database itself, which must not be taken for missing where nobody could look, or
+// where it is a link to a disk that is not mounted.
+absl::StatusOr<bool> IsThere(const std::string& path) {
+  struct stat info = {};
+  if (lstat(path.c_str(), &info) == 0) return true;
+  if (errno == ENOENT) return false;
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
 }
 
 std::string FolderOf(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
@@ -127,20 +139,21 @@ absl::StatusOr<Restoration> Exchange(const std::string& database_path, const Clo
   if (earlier.has_value()) restoration.time = std::max(restoration.time, earlier->time);
   const std::string first = absl::StrCat(
       database_path, ".damaged-", absl::FormatTime("%E4Y%m%dT%H%M%SZ", clock->Now(), absl::UTCTimeZone()));
+  TANDEM_ASSIGN_OR_RETURN(const bool is_there, IsThere(database_path));
   std::string aside = first;
   for (int i = 2; Exists(aside) || Exists(aside + kLog); ++i) aside = absl::StrCat(first, "-", i);
   // Where this goes on after it was cut off, the database may be there already.
-  if (!restoration.aside.empty() && !(Exists(restoration.aside) && Exists(database_path))) {
+  if (!restoration.aside.empty() && !(Exists(restoration.aside) && is_there)) {
     aside = restoration.aside;
   }
-  if (Exists(database_path)) restoration.aside = aside;
+  if (is_there) restoration.aside = aside;
   TANDEM_RETURN_IF_ERROR(WriteRestorationMark(pending, restoration));
   // The log first: it must never be taken for the restored database's.
   if (Exists(database_path + kLog))
     TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path + kLog, aside + kLog));
   if (Exists(database_path + kLogIndex)) TANDEM_RETURN_IF_ERROR(env->RemoveFile(database_path + kLogIndex));
   TANDEM_RETURN_IF_ERROR(env->SyncDirectory(FolderOf(database_path)));
-  if (Exists(database_path)) TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path, aside));
+  if (is_there) TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path, aside));
   // Whoever finds the restored database finds its mark.
   TANDEM_RETURN_IF_ERROR(WriteRestorationMark(database_path + kMark, restoration));
   TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path + kRestored, database_path));
@@ -207,7 +220,7 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
     TANDEM_ASSIGN_OR_RETURN(restored, Exchange(database_path, clock));
   }
   std::error_code error;
-  const bool is_there = Exists(database_path);
+  TANDEM_ASSIGN_OR_RETURN(const bool is_there, IsThere(database_path));
   const bool is_suspect = Exists(database_path + kSuspect);
   absl::StatusOr<int64_t> version = 0;
   if (!is_there || (std::filesystem::file_size(database_path, error) == 0 && !error)) {
@@ -230,7 +243,12 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
   }
   if (absl::IsDataLoss(version.status())) {
     const std::string damage(version.status().message());
-    TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Backup> all, backups->List());
+    TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Backup> all, backups->List());
+    // Those of the future, which a clock that was wrong has made, are the last resort.
+    const absl::Time now = clock->Now();
+    std::stable_partition(all.begin(), all.end(), [now](const v1::Backup& backup) {
+      return absl::FromUnixSeconds(backup.create_time().seconds()) <= now;
+    });
     restored.reset();
     for (const v1::Backup& backup : all) {
       if (!Backups::Verify(backup).ok()) continue;

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "server/store/awaited.h"
 #include "server/store/connection.h"
+#include "server/store/recovery_fixture.h"
 #include "server/store/store.h"
 #include "server/store/temporary_folder.h"
 
@@ -26,78 +27,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class RecoveryTest : public testing::Test {
- protected:
-  RecoveryTest()
-      : backups_(
-            {.folder = folder_.path() + "/backups", .database_path = Path(), .kept = 5, .clock = &clock_}) {}
-
-  std::string Path() const { return folder_.path() + "/tandem.db"; }
-
-  absl::StatusOr<std::optional<Restoration>> Prepare(const std::string& remains = "") {
-    return PrepareDatabase(
-        Path(), &backups_, [this](const std::string& id) { return attempts_[id]; }, remains, &clock_);
-  }
-  // Prepares and opens; expects both to work.
-  std::unique_ptr<Store> Open() {
-    const auto prepared = Prepare();
-    EXPECT_TRUE(prepared.ok()) << prepared.status();
-    auto store = Store::Open(Path());
-    EXPECT_TRUE(store.ok()) << store.status();
-    return *std::move(store);
-  }
-  static absl::Status Write(Store& store, std::function<absl::Status(Transaction&)> body) {
-    Awaited<absl::Status> done;
-    store.Write(std::move(body), done.Done());
-    return done.Get();
-  }
-  // A job with so many events, and a change.
-  static void AddJob(Store& store, const std::string& id, int events = 3, int32_t attempt = 1) {
-    const absl::Status status = Write(store, [&](Transaction& transaction) -> absl::Status {
-      StoredJob job;
-      job.job.set_name(JobName(id));
-      job.job.set_state(v1::JOB_STATE_RUNNING);
-      job.job.set_attempt(attempt);
-      job.job.mutable_spec()->set_name(id);
-      job.last_worker_sequence = 7;
-      TANDEM_RETURN_IF_ERROR(transaction.InsertJob(&job, "", {}));
-      for (int i = 1; i <= events; ++i) {
-        v1::JobEvent event;
-        event.set_job(job.job.name());
-        event.set_sequence(i);
-        event.mutable_notice()->set_message(std::string(500, 'e'));
-        TANDEM_RETURN_IF_ERROR(transaction.AppendEvent(job, event));
-      }
-      return transaction.AppendChange(job, 1).status();
-    });
-    ASSERT_TRUE(status.ok()) << status;
-  }
-  // Overwrites a page of the database.
-  void Damage(int64_t page, int64_t at = 0) {
-    std::fstream file(Path(), std::ios::binary | std::ios::in | std::ios::out);
-    file.seekp(page * 4096 + at);
-    file << std::string(200, 'x');
-  }
-  // What the mark says, which can be read and is there.
-  Restoration Last() const {
-    const auto last = LastRestoration(Path());
-    EXPECT_TRUE(last.ok() && last->has_value()) << last.status();
-    return last.ok() && last->has_value() ? **last : Restoration();
-  }
-  int64_t Pages() const { return static_cast<int64_t>(std::filesystem::file_size(Path())) / 4096; }
-  std::string Only(const std::string& prefix) {
-    std::string found;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
-      if (entry.path().filename().string().rfind(prefix, 0) == 0) found = entry.path().string();
-    }
-    return found;
-  }
-
-  TemporaryFolder folder_;
-  FakeClock clock_{absl::FromUnixSeconds(1795356930)};
-  std::map<std::string, int32_t> attempts_;
-  Backups backups_;
-};
+using RecoveryTest = RecoveryFixture;
 
 TEST_F(RecoveryTest, AWholeDatabaseIsLeftAlone) {
   { AddJob(*Open(), "a"); }
@@ -248,38 +178,6 @@ TEST_F(RecoveryTest, WhatIsNoBackupIsNamedAndLeavesNothing) {
   EXPECT_THAT(refused.message(), testing::Not(HasSubstr("restoring")));
   EXPECT_FALSE(std::filesystem::exists(Path() + ".restoring"));
   EXPECT_TRUE(Open()->GetJob("a").ok());
-}
-
-TEST_F(RecoveryTest, OneThatIsMissingIsRestored) {
-  {
-    const auto store = Open();
-    AddJob(*store, "a");
-    ASSERT_TRUE(backups_.Create(true).ok());
-  }
-  for (const bool log_too : {true, false}) {
-    std::filesystem::rename(Path(), Path() + ".elsewhere");
-    if (!log_too) std::ofstream(Path() + "-wal") << "its log";
-    const auto prepared = Prepare("jobs/");
-    ASSERT_TRUE(prepared.ok()) << prepared.status();
-    ASSERT_TRUE(prepared->has_value());
-    EXPECT_EQ((*prepared)->damage, Path() + " is missing");
-    EXPECT_TRUE(Open()->GetJob("a").ok());
-  }
-}
-
-TEST_F(RecoveryTest, OneThatIsMissingIsMadeOnlyWhereNothingRemains) {
-  for (const bool is_empty : {false, true}) {
-    if (is_empty) std::ofstream(Path()).close();
-    const auto prepared = Prepare("jobs/, uploads/");
-    EXPECT_EQ(prepared.status().code(), absl::StatusCode::kFailedPrecondition) << prepared.status();
-    EXPECT_THAT(prepared.status().message(),
-                AllOf(HasSubstr(Path()), HasSubstr(": jobs/, uploads/. "), HasSubstr("--restore-backup FILE"),
-                      HasSubstr("--begin-anew")));
-    EXPECT_EQ(std::filesystem::exists(Path()), is_empty);
-    const auto fresh = Prepare();
-    ASSERT_TRUE(fresh.ok()) << fresh.status();
-    EXPECT_FALSE(fresh->has_value());
-  }
 }
 
 TEST_F(RecoveryTest, ARestorationThatWasCutOffGoesOn) {

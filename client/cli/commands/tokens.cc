@@ -104,8 +104,10 @@ class SecretFile {
 
   bool is_open() const { return file_ >= 0; }
   bool Write(const std::string& text) {
-    written_ =
-        write(file_, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(file_) == 0;
+    const ssize_t count = write(file_, text.data(), text.size());
+    // Where a part of it found room.
+    if (count >= 0 && count < static_cast<ssize_t>(text.size())) errno = ENOSPC;
+    written_ = count == static_cast<ssize_t>(text.size()) && fsync(file_) == 0;
     return written_;
   }
 
