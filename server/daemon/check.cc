@@ -29,6 +29,8 @@
 #include "server/daemon/crash_folder.h"
 #include "server/daemon/monitoring.h"
 #include "server/rpc/rpc_server.h"
+#include "server/store/backups.h"
+#include "server/store/reserved_room.h"
 #include "server/workers/sandbox_support.h"
 
 namespace tandem {
@@ -97,14 +99,18 @@ void CheckDatabaseFile(const std::string& folder, Checks* checks) {
   const std::string path = folder + "/tandem.db";
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) return;
-  const bool has_backups = std::filesystem::is_directory(folder + "/backups", error) &&
-                           !std::filesystem::is_empty(folder + "/backups", error);
-  if (!std::filesystem::exists(path, error) && !error) {
+  const absl::StatusOr<std::vector<v1::Backup>> backups =
+      Backups({.folder = folder + "/backups", .database_path = path}).List();
+  const bool has_backups = backups.ok() && !backups->empty();
+  const bool is_missing = !std::filesystem::exists(path, error) && !error;
+  // As PrepareDatabase has it.
+  if (is_missing || (std::filesystem::file_size(path, error) == 0 && !error)) {
+    const std::string what = is_missing ? "is missing" : "is empty";
     const std::string remains = RemainsOf(folder);
     if (has_backups) {
-      checks->Warn(path, "is missing: the daemon will put the newest whole backup in its place (backups/)");
+      checks->Warn(path, what + ": the daemon will put the newest whole backup in its place (backups/)");
     } else if (!remains.empty()) {
-      checks->Fail(path, absl::StrCat("is missing, and beside it is what belongs to one: ", remains,
+      checks->Fail(path, absl::StrCat(what, ", and beside it is what belongs to one: ", remains,
                                       ". Bring it back, or a backup of it with --restore-backup FILE; or "
                                       "begin anew: --begin-anew puts what is there aside"));
     }
@@ -156,7 +162,14 @@ void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks
     const std::string left =
         absl::StrFormat("%.1f GiB of its disk are free", static_cast<double>(free) / (int64_t{1} << 30));
     const absl::Status taken = is_there ? TryToWrite(folder) : absl::OkStatus();
-    if (!taken.ok() || free < kStartWrites) {
+    const bool is_full = !taken.ok() ? absl::IsResourceExhausted(taken) : free < kStartWrites;
+    const uintmax_t kept = std::filesystem::file_size(folder + "/tandem.db-reserve", error);
+    if (is_full && !error && kept >= static_cast<uintmax_t>(ReservedRoom::kSlice)) {
+      checks->Warn(subject,
+                   absl::StrCat("its disk is full; ", left,
+                                ": make room. A daemon starts on what is kept for that, and jobs can "
+                                "be deleted, but none is taken"));
+    } else if (!taken.ok() || is_full) {
       checks->Fail(subject,
                    absl::StrCat(taken.ok() ? "its disk is full" : taken.message(), "; ", left,
                                 ": make room. With a daemon, tandem delete works on a full disk, too"));

@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Verdict = Check::Verdict;
 
 class CheckTest : public testing::Test {
@@ -84,9 +85,18 @@ TEST_F(CheckTest, ADatabaseThatIsMissing) {
   chmod(options_.state_folder.c_str(), 0700);
   EXPECT_THAT(Wrong(), HasSubstr("tandem.db: is missing, and beside it is what belongs to one: jobs/"));
   std::filesystem::create_directories(options_.state_folder + "/backups");
+  // Not what the daemon takes for a backup.
   std::ofstream(options_.state_folder + "/backups/x.db") << "x";
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM " + options_.state_folder + "/tandem.db: is missing"));
+  std::ofstream(options_.state_folder + "/backups/20261122T141530Z.db") << "x";
   EXPECT_THAT(Wrong(),
               HasSubstr("warning " + options_.state_folder + "/tandem.db: is missing: the daemon will put"));
+  std::ofstream(options_.state_folder + "/tandem.db").close();
+  EXPECT_THAT(Wrong(), HasSubstr("tandem.db: is empty: the daemon will put"));
+  // With nothing beside it an empty one is a new one.
+  std::filesystem::remove_all(options_.state_folder + "/backups");
+  std::filesystem::remove_all(options_.state_folder + "/jobs");
+  EXPECT_EQ(Wrong(), "");
 }
 
 TEST_F(CheckTest, AFolderThatOthersMayWriteTo) {
@@ -106,6 +116,12 @@ TEST_F(CheckTest, AFullDisk) {
   std::ofstream(options_.state_folder + "/ballast") << std::string(3 << 20, 'x');
   EXPECT_THAT(Wrong(),
               AllOf(HasSubstr("PROBLEM state folder"), HasSubstr("No space left"), HasSubstr("make room")));
+  // With what is kept for it a daemon starts all the same.
+  std::filesystem::resize_file(options_.state_folder + "/ballast", 4096);
+  std::ofstream(options_.state_folder + "/tandem.db-reserve") << std::string(1 << 20, 'x');
+  std::ofstream(options_.state_folder + "/ballast") << std::string(3 << 20, 'x');
+  EXPECT_THAT(Wrong(), AllOf(HasSubstr("warning state folder"), HasSubstr("can be deleted"),
+                             Not(HasSubstr("PROBLEM"))));
   EXPECT_EQ(mount("", options_.state_folder.c_str(), "", MS_REMOUNT | MS_RDONLY, ""), 0);
   EXPECT_THAT(Wrong(), HasSubstr("mounted read-only"));
   umount2(options_.state_folder.c_str(), MNT_DETACH);
