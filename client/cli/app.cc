@@ -191,6 +191,14 @@ int FailUsage(const CLI::App& app, Terminal& terminal, const std::string& messag
   return kBadUsage;
 }
 
+// `help COMMAND` as `COMMAND --help`, which many type.
+std::vector<std::string> WithoutHelpCommand(std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments.front() != "help") return arguments;
+  arguments.erase(arguments.begin());
+  arguments.push_back("--help");
+  return arguments;
+}
+
 int Run(const std::vector<std::string>& arguments, Terminal& terminal) {
   Session session(terminal);
   int exit_code = kSucceeded;
@@ -208,7 +216,8 @@ int Run(const std::vector<std::string>& arguments, Terminal& terminal) {
   app.parse_complete_callback([&] { FinishOptions(raw, session); });
   AddCommands(app, session, exit_code);
   try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    const std::vector<std::string> words = WithoutHelpCommand(arguments);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::Success& request) {
     std::ostringstream out;
     app.exit(request, out, out);

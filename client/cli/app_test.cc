@@ -460,6 +460,21 @@ TEST_F(AppTest, ASubmissionThatMayHaveArrivedSaysHowToRepeatIt) {
   EXPECT_EQ(terminal_.err().find("--request-id", said), std::string::npos);
 }
 
+TEST_F(AppTest, HelpIsACommandToo) {
+  for (const std::vector<std::string>& names : std::vector<std::vector<std::string>>{{}, {"submit"}}) {
+    std::vector<std::string> option = names;
+    option.push_back("--help");
+    std::vector<std::string> command = {"help"};
+    command.insert(command.end(), names.begin(), names.end());
+    FakeTerminal wanted;
+    EXPECT_EQ(RunCommand(option, wanted), 0);
+    FakeTerminal terminal;
+    EXPECT_EQ(RunCommand(command, terminal), 0);
+    EXPECT_EQ(terminal.out(), wanted.out());
+    EXPECT_NE(terminal.out(), "");
+  }
+}
+
 TEST_F(AppTest, HelpNamesTheVariablesThatCount) {
   EXPECT_EQ(Run({"--help"}), 0);
   for (const char* name :

@@ -118,7 +118,7 @@ Findings CheckAnswer(Session& session, const client::DaemonAnswer& answer) {
     AddProblem(
         &findings, "clock",
         absl::StrCat("the daemon's is ", FormatElapsed(absl::AbsDuration(*answer.clock_lead)),
-                     *answer.clock_lead > absl::ZeroDuration() ? " before" : " behind", " this machine's"),
+                     *answer.clock_lead > absl::ZeroDuration() ? " ahead of" : " behind", " this machine's"),
         "have both set by NTP: timedatectl set-ntp true");
   } else {
     AddFine(&findings, "clock", "the daemon's agrees with this machine's");

@@ -82,7 +82,8 @@ void CheckFolders(const v1::Daemon& daemon, Findings* findings) {
   std::error_code error;
   for (const std::string& folder : daemon.data_folders()) {
     if (!std::filesystem::is_directory(folder, error)) {
-      AddNote(findings, "data folders", absl::StrCat(folder, " does not exist"),
+      const char* const what = std::filesystem::exists(folder, error) ? " is no folder" : " does not exist";
+      AddNote(findings, "data folders", absl::StrCat(folder, what),
               "mount it, or name another with tandemd --data-folder");
     }
   }

@@ -97,10 +97,13 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, const AfterStep& aft
   progress.set_averagings(averaging_->Averagings(steps));
   progress.set_loss_scale(LossScaleOf(training_.measurements));
   if (!std::isfinite(progress.training().loss())) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "the training loss is ", progress.training().loss(), " at step ", steps,
-        reported_steps_ + 1 < steps ? absl::StrCat(" (it was finite until step ", reported_steps_, ")") : "",
-        "; lower the learning rate or look at the data"));
+    return absl::OutOfRangeError(
+        absl::StrCat("the training loss is ", progress.training().loss(), " at step ", steps,
+                     // Between reports nobody looks.
+                     reported_steps_ > 0 && reported_steps_ + 1 < steps
+                         ? absl::StrCat(" (at step ", reported_steps_, ", the report before, it was finite)")
+                         : "",
+                     "; lower the learning rate or look at the data"));
   }
   const int64_t taken = steps - reported_steps_;
   steps_left_out_ = SkippedStepsOf(training_.measurements) >= taken ? steps_left_out_ + taken : 0;

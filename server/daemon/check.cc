@@ -295,7 +295,9 @@ void CheckFolders(const DaemonOptions& options, Checks* checks) {
     const std::string subject = absl::StrCat("data folder ", folder);
     std::error_code error;
     if (!std::filesystem::is_directory(folder, error)) {
-      checks->Warn(subject, "does not exist; no data is found there until it does");
+      checks->Warn(subject, std::filesystem::exists(folder, error)
+                                ? "is no folder; name the one that it is in"
+                                : "does not exist; no data is found there until it does");
     } else if (access(folder.c_str(), R_OK | X_OK) != 0) {
       checks->Warn(subject, absl::StrCat("user ", geteuid(), " may not read it: ", strerror(errno)));
     } else {

@@ -63,8 +63,8 @@ void Daemon::OnDamage(const absl::Status& damage) {
   SuspectDatabase(state_folder_->DatabasePath(), damage.ToString());
   spdlog::error(
       "the database is damaged, and this daemon ends: the next one on the state folder looks at all of it "
-      "and, where "
-      "it is damaged indeed, restores the newest whole backup; workers go on. {}",
+      "and, "
+      "where it is damaged indeed, restores the newest whole backup; workers go on. {}",
       std::string(damage.message()));
   lifecycle_->Stop();
 }
@@ -118,8 +118,10 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
 
   for (const std::string& folder : options.data_folders) {
     std::error_code error;
+    if (std::filesystem::is_directory(folder, error)) continue;
     // It may be mounted later; but most often its name is misspelt.
-    if (!std::filesystem::is_directory(folder, error)) spdlog::warn("data folder {} does not exist", folder);
+    spdlog::warn("data folder {} {}", folder,
+                 std::filesystem::exists(folder, error) ? "is no folder" : "does not exist");
   }
   // Public sets that were fetched are found as those in data folders are.
   std::vector<std::string> data_folders = options.data_folders;
