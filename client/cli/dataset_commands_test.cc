@@ -109,6 +109,12 @@ TEST_F(DatasetCommandsTest, AddsWhatTheDaemonHas) {
   EXPECT_EQ(created_[1].request_id(), created_[2].request_id());
 }
 
+TEST_F(DatasetCommandsTest, OneArrayIsNoData) {
+  EXPECT_EQ(Run({"datasets", "add", "a", Write("inputs.npy", std::string(2 << 20, 'x')), "--upload"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("inputs.npy: a data set has two arrays"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("--npy INPUTS TARGETS"));
+}
+
 TEST_F(DatasetCommandsTest, GuessesTheFormatOfData) {
   Write("flowers/train/rose/1.png", "1");
   Write("flowers/test/rose/2.png", "2");

@@ -147,6 +147,10 @@ absl::StatusOr<v1::DatasetSpec> DatasetOptions::Read() const {
         "say what the data set consists of: a YAML file, or --csv, --image-folder, --npy, --text, --idx or "
         "--cifar");
   }
+  if (absl::EndsWith(file, ".npy") || absl::EndsWith(file, ".npz")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file, ": a data set has two arrays, of inputs and of targets: give both, --npy INPUTS TARGETS"));
+  }
   v1::JobSpec holder;
   if (!file.empty() && KindOfFile() == FileKind::kDescription) {
     absl::StatusOr<v1::DatasetSpec> read = client::ReadDatasetFile(file);
