@@ -8,11 +8,16 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/format.h"
 #include "client/lib/file_reading.h"
 #include "client/lib/listener_check.h"
+#include "client/lib/tls_certificate.h"
 
 namespace tandem::cli {
 namespace {
+
+// Of a look at a certificate that was not taken.
+constexpr absl::Duration kLongestTlsWait = absl::Seconds(5);
 
 constexpr size_t kLargestSmallFile = 4096;
 
@@ -24,9 +29,29 @@ absl::string_view ShortReason(absl::string_view message) {
   return colon == absl::string_view::npos ? message : message.substr(colon + 2);
 }
 
+// Why the certificate that is shown there is not taken. gRPC does not say it: by its dates, or by who vouches
+// for it.
+std::string CertificateAdvice(const std::string& address, const Terminal& terminal) {
+  const auto certificate = client::FetchTlsCertificate(address, kLongestTlsWait);
+  const absl::Time now = terminal.Now();
+  if (certificate.ok() && certificate->end <= now) {
+    return absl::StrCat("Its certificate has expired on ",
+                        FormatTimestamp(certificate->end, terminal.TimeZone()),
+                        ": the daemon's owner renews it; or is this machine's clock wrong (",
+                        FormatTimestamp(now, terminal.TimeZone()), ")?");
+  }
+  if (certificate.ok() && certificate->begin > now) {
+    return absl::StrCat(
+        "Its certificate is valid from ", FormatTimestamp(certificate->begin, terminal.TimeZone()),
+        " on only: is this machine's clock right (", FormatTimestamp(now, terminal.TimeZone()), ")?");
+  }
+  return "Its certificate is by none of the trusted authorities: give the right one with --tls-ca FILE (or "
+         "TANDEM_TLS_CA).";
+}
+
 // What may mend a connection that cannot be made.
 std::string ConnectionAdvice(absl::string_view message, const std::string& address,
-                             const GlobalOptions& options) {
+                             const GlobalOptions& options, const Terminal& terminal) {
   if (absl::StrContains(message, client::kStrangerListens)) {
     return "The daemon has probably ended: start it with `tandemd`, with another port (--listen) if need be. "
            "If it is the daemon's user after all, name the token with --token-file (or TANDEM_TOKEN_FILE).";
@@ -40,8 +65,7 @@ std::string ConnectionAdvice(absl::string_view message, const std::string& addre
            "TANDEM_TLS_SERVER_NAME).";
   }
   if (tls && absl::StrContains(message, "certificate verify failed")) {
-    return "Its certificate is by none of the trusted authorities: give the right one with --tls-ca FILE (or "
-           "TANDEM_TLS_CA).";
+    return CertificateAdvice(address, terminal);
   }
   if (tls && absl::StrContains(message, "empty address list")) {
     return "The TLS files could not be used: --tls-ca wants certificates in PEM, --tls-cert and --tls-key a "
@@ -176,7 +200,7 @@ std::string Session::Explain(const absl::Status& status) {
                             "`, or say where it listens with --address HOST:PORT (or TANDEM_ADDRESS).\n");
       }
       text = absl::StrCat("no daemon answers at ", address, ": ", ShortReason(status.message()), "\n");
-      absl::StrAppend(&text, ConnectionAdvice(status.message(), address, options), "\n");
+      absl::StrAppend(&text, ConnectionAdvice(status.message(), address, options, terminal_), "\n");
       break;
     case absl::StatusCode::kDeadlineExceeded:
       text = absl::StrCat("the daemon at ", address, " did not answer within ",

@@ -34,12 +34,14 @@ void WriteCertificate(const std::string& path, X509* certificate) {
 TestAuthority::TestAuthority(const std::string& name)
     : name_(name), key_(EVP_EC_gen("P-256"), &EVP_PKEY_free), certificate_(Make(name, key_.get(), true)) {}
 
-TestAuthority::Certificate TestAuthority::Make(const std::string& name, EVP_PKEY* key, bool is_authority) {
+TestAuthority::Certificate TestAuthority::Make(const std::string& name, EVP_PKEY* key, bool is_authority,
+                                               absl::Duration end) {
   Certificate certificate(X509_new(), &X509_free);
   X509_set_version(certificate.get(), 2);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), ++serial_);
-  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -60);
-  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3600);
+  // A minute more, for clocks that are read one after the other.
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), absl::ToInt64Seconds(end) - 3660);
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), absl::ToInt64Seconds(end));
   X509_set_pubkey(certificate.get(), key);
   SetName(X509_get_subject_name(certificate.get()), name);
   const std::unique_ptr<X509_NAME, decltype(&X509_NAME_free)> issuer(X509_NAME_new(), &X509_NAME_free);
@@ -57,9 +59,9 @@ TestAuthority::Certificate TestAuthority::Make(const std::string& name, EVP_PKEY
 void TestAuthority::Write(const std::string& path) const { WriteCertificate(path, certificate_.get()); }
 
 void TestAuthority::Issue(const std::string& name, const std::string& certificate_path,
-                          const std::string& key_path) {
+                          const std::string& key_path, absl::Duration end) {
   const Key key(EVP_EC_gen("P-256"), &EVP_PKEY_free);
-  WriteCertificate(certificate_path, Make(name, key.get(), false).get());
+  WriteCertificate(certificate_path, Make(name, key.get(), false, end).get());
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(key_path.c_str(), "w"), std::fclose);
   ASSERT_NE(file, nullptr) << key_path;
   ASSERT_EQ(PEM_write_PrivateKey(file.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr), 1);

@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "absl/time/time.h"
+
 namespace tandem {
 
 // For tests: an authority that signs itself, and signs certificates of others. Not thread-safe.
@@ -16,16 +18,18 @@ class TestAuthority {
 
   // Writes the authority's own certificate, PEM.
   void Write(const std::string& path) const;
-  // Writes a new certificate for `name`, valid for an hour for the name and for 127.0.0.1, and its key, which
-  // has mode 0600.
-  void Issue(const std::string& name, const std::string& certificate_path, const std::string& key_path);
+  // Writes a new certificate for `name`, valid for the name and for 127.0.0.1 from an hour before `end`,
+  // which is from now on, and its key, which has mode 0600.
+  void Issue(const std::string& name, const std::string& certificate_path, const std::string& key_path,
+             absl::Duration end = absl::Hours(1));
 
  private:
   using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
   using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 
   // Signed by this authority's key; the authority's own where `is_authority`.
-  Certificate Make(const std::string& name, EVP_PKEY* key, bool is_authority);
+  Certificate Make(const std::string& name, EVP_PKEY* key, bool is_authority,
+                   absl::Duration end = absl::Hours(1));
 
   const std::string name_;
   const Key key_;

@@ -1,0 +1,76 @@
+// What the command line says of a daemon's certificate that is not taken.
+
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/cli/app.h"
+#include "client/cli/fake_terminal.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/auth/test_certificates.h"
+#include "server/store/temporary_folder.h"
+#include "tandem/v1/job_service.grpc.pb.h"
+
+namespace tandem::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TlsClientTest : public ::testing::Test {
+ protected:
+  std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
+  std::string Read(const std::string& name) const {
+    std::ostringstream content;
+    content << std::ifstream(Path(name)).rdbuf();
+    return content.str();
+  }
+  // What `tandem list` says where the server has a certificate with this end, from now on.
+  std::string List(absl::Duration end, const TestAuthority& trusted) {
+    authority_.Issue("gpu-box", Path("server.pem"), Path("server.key"), end);
+    trusted.Write(Path("ca.pem"));
+    std::ofstream(Path("token")) << "0123456789abcdef0123456789abcdef\n";
+    grpc::SslServerCredentialsOptions options;
+    options.pem_key_cert_pairs.push_back({Read("server.key"), Read("server.pem")});
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(options), &port);
+    v1::JobService::Service service;
+    builder.RegisterService(&service);
+    const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+    FakeTerminal terminal;
+    terminal.now = absl::Now();
+    EXPECT_NE(RunCommand({"list", "--address", absl::StrCat("127.0.0.1:", port), "--tls-ca", Path("ca.pem"),
+                          "--token-file", Path("token"), "--reconnect-timeout", "1s"},
+                         terminal),
+              0);
+    return terminal.err();
+  }
+
+  TemporaryFolder folder_;
+  TestAuthority authority_{"authority"};
+};
+
+TEST_F(TlsClientTest, ACertificateThatHasExpired) {
+  EXPECT_THAT(List(-absl::Hours(48), authority_), HasSubstr("Its certificate has expired on "));
+}
+
+TEST_F(TlsClientTest, ACertificateOfTheFuture) {
+  EXPECT_THAT(List(absl::Hours(48), authority_), HasSubstr("Its certificate is valid from "));
+}
+
+TEST_F(TlsClientTest, AnotherAuthoritysCertificate) {
+  const TestAuthority other("another");
+  EXPECT_THAT(List(absl::Hours(1), other), HasSubstr("by none of the trusted authorities"));
+}
+
+}  // namespace
+}  // namespace tandem::cli
