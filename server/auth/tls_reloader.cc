@@ -5,9 +5,21 @@
 
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem {
+namespace {
+
+void WarnWhereExpired(absl::Time end) {
+  if (end > absl::Now()) return;
+  spdlog::warn(
+      "the TLS certificate has expired on {}: clients refuse it; renew it, and it is taken by itself",
+      absl::FormatTime("%Y-%m-%d %H:%M UTC", end, absl::UTCTimeZone()));
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<TlsReloader>> TlsReloader::Start(const TlsFiles& files,
                                                                 const Options& options) {
@@ -18,6 +30,7 @@ absl::StatusOr<std::shared_ptr<TlsReloader>> TlsReloader::Start(const TlsFiles& 
   {
     MutexLock lock(&reloader->mutex_);
     reloader->state_.valid_until = content.valid_until;
+    WarnWhereExpired(content.valid_until);
     reloader->current_ = std::make_shared<const TlsContent>(std::move(content));
   }
   reloader->thread_ = std::thread([reloader = reloader.get()] { reloader->Run(); });
@@ -92,6 +105,7 @@ void TlsReloader::Reload() {
   state_.valid_until = content->valid_until;
   spdlog::info("the TLS files changed, new connections use them; the certificate is valid until {}",
                absl::FormatTime("%Y-%m-%d %H:%M UTC", content->valid_until, absl::UTCTimeZone()));
+  WarnWhereExpired(content->valid_until);
   current_ = std::make_shared<const TlsContent>(*std::move(content));
 }
 

@@ -7,6 +7,8 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -198,6 +200,18 @@ TEST_F(TlsTest, ABrokenFileKeepsTheOldOneUntilItIsMended) {
   ASSERT_TRUE(Await([this] { return !files_->state().failing; }));
   EXPECT_TRUE(GetsIn(Call("")));
   EXPECT_EQ(files_->state().reloads, 2);
+}
+
+TEST_F(TlsTest, AnExpiredCertificateIsToldToTheLog) {
+  servers_.Issue("localhost", File("server.pem"), File("server.key"), -absl::Hours(48));
+  std::ostringstream log;
+  const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("log", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  const auto reloader = TlsReloader::Start({File("server.pem"), File("server.key"), ""});
+  spdlog::set_default_logger(before);
+  EXPECT_TRUE(reloader.ok()) << reloader.status();
+  EXPECT_THAT(log.str(), ::testing::HasSubstr("has expired on "));
 }
 
 TEST_F(TlsTest, SaysWhichFileIsWrong) {
