@@ -12,7 +12,9 @@ std::vector<int64_t> DealSamples(int64_t samples, absl::Span<const double> loads
   std::vector<double> remainders;
   int64_t dealt = 0;
   for (const double load : loads) {
-    const double exact = static_cast<double>(samples) * load / total;
+    const double exact = std::isfinite(static_cast<double>(samples) * load)
+                             ? static_cast<double>(samples) * load / total
+                             : static_cast<double>(samples) * (load / total);
     // Rounding may lift a whole number's quotient a hair above or below it.
     const double whole = std::floor(exact + 1e-9);
     counts.push_back(static_cast<int64_t>(whole));
@@ -23,7 +25,8 @@ std::vector<int64_t> DealSamples(int64_t samples, absl::Span<const double> loads
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return remainders[a] > remainders[b]; });
-  for (size_t i = 0; dealt < samples; ++i, ++dealt) ++counts[order[i]];
+  // Fewer are left than there are loads, but for what rounding adds.
+  for (size_t i = 0; dealt < samples && !order.empty(); ++i, ++dealt) ++counts[order[i % order.size()]];
   return counts;
 }
 

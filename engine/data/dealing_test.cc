@@ -22,6 +22,14 @@ TEST(DealingTest, UnequalLoadsByLargestRemainder) {
   EXPECT_THAT(DealSamples(5, {1, 0, 1}), ElementsAre(3, 0, 2));
 }
 
+// As jobs must not have them; but nothing but numbers may come of it.
+TEST(DealingTest, LoadsAtTheEndsOfWhatNumbersAre) {
+  EXPECT_THAT(DealSamples(8, std::vector<double>{1e308}), ElementsAre(8));
+  EXPECT_THAT(DealSamples(8, std::vector<double>{8e307, 8e307}), ElementsAre(4, 4));
+  EXPECT_THAT(DealSamples(8, std::vector<double>{1e-320}), ElementsAre(8));
+  EXPECT_THAT(DealSamples(int64_t{1} << 62, std::vector<double>{1e6}), ElementsAre(int64_t{1} << 62));
+}
+
 TEST(DealingTest, CountsAlwaysAddUp) {
   for (int64_t samples = 0; samples < 300; ++samples) {
     int64_t sum = 0;

@@ -108,6 +108,10 @@ void CheckDevices(const v1::Replicas& replicas, FieldViolations& violations) {
   }
 }
 
+// Of a replica that takes part: wider than any two devices differ, and far from where sums lose them.
+constexpr double kLeastLoad = 1e-6;
+constexpr double kMostLoad = 1e6;
+
 // Returns whether there are loads that can be dealt by.
 bool CheckLoads(const v1::Replicas& replicas, FieldViolations& violations) {
   const auto& loads = replicas.worker_load();
@@ -128,14 +132,14 @@ bool CheckLoads(const v1::Replicas& replicas, FieldViolations& violations) {
   }
   double sum = 0;
   for (int i = 0; i < loads.size(); ++i) {
-    if (!(loads[i] >= 0 && std::isfinite(loads[i]))) {
+    if (!(loads[i] == 0 || (loads[i] >= kLeastLoad && loads[i] <= kMostLoad))) {
       refuse(absl::StrCat("replicas.worker_load[", i, "]"),
-             absl::StrCat("is ", loads[i], "; it must be finite and at least 0"));
+             absl::StrCat("is ", loads[i], "; it must be 0, or from ", kLeastLoad, " to ", kMostLoad));
     } else {
       sum += loads[i];
     }
   }
-  if (sound && !(sum > 0 && std::isfinite(sum))) {
+  if (sound && !(sum > 0)) {
     refuse("replicas.worker_load", absl::StrCat("add up to ", sum, "; at least one must be above 0"));
   }
   return sound;

@@ -77,6 +77,8 @@ TEST(ReplicaSpecTest, WhatIsRightIsTaken) {
 }
 
 TEST(ReplicaSpecTest, Loads) {
+  ExpectFault("worker_load: [1e308]", "replicas.worker_load[0]", "must be 0, or from 1e-06 to 1e+06");
+  ExpectFault("worker_load: [1, 1e-300]", "replicas.worker_load[1]", "is 1e-300; it must be 0, or");
   ExpectFault("count: 2 worker_load: [0, 0]", "replicas.worker_load", "add up to 0");
   ExpectFault("count: 3 worker_load: [1, 1]", "replicas.worker_load", "has 2 entries for 3 replicas");
   ExpectFault("worker_load: [1, -1]", "replicas.worker_load[1]", "is -1");

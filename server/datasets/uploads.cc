@@ -18,6 +18,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
+#include "server/store/scheduling_records.h"
 
 namespace tandem {
 namespace {
@@ -221,22 +222,39 @@ absl::StatusOr<int64_t> Uploads::FreeBytes() const {
   return static_cast<int64_t>(space.available);
 }
 
-absl::Status Uploads::CheckSpace(int64_t bytes, int64_t files) {
+absl::Status Uploads::CheckNumber(const std::string& user) {
+  int64_t unfinished = 0, own = 0;
+  for (const auto& [id, entry] : uploads_) {
+    // Those that wait for somebody to look at them are in nobody's way.
+    if (entry->stays) continue;
+    ++unfinished;
+    own += entry->declared.user() == user ? 1 : 0;
+  }
+  const bool is_admin = user == kAdminUser;
+  if (own >= (is_admin ? options_.most_uploads : options_.most_uploads_each)) {
+    return NoSpace(absl::StrCat("there are ", own, " unfinished uploads of ", user,
+                                "'s, which is as many as one user may have; remove one ('tandem datasets "
+                                "uploads --remove'), or wait until one expires"),
+                   "TOO_MANY_UPLOADS");
+  }
+  if (!is_admin && unfinished >= options_.most_uploads) {
+    return NoSpace(absl::StrCat("there are ", unfinished,
+                                " unfinished uploads, which is as many as this "
+                                "daemon keeps; remove one, or wait until one expires"),
+                   "TOO_MANY_UPLOADS");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Uploads::CheckSpace(const v1::Upload& wanted) {
+  const int64_t bytes = wanted.bytes();
   if (bytes > options_.most_bytes_each) {
     return NoSpace(absl::StrCat("upload.bytes: is ", bytes, " (", Shown(bytes),
                                 "); this daemon takes uploads of at most ", Shown(options_.most_bytes_each),
                                 " (its option --upload-limit)"),
                    "UPLOAD_TOO_LARGE");
   }
-  // Those that wait for somebody to look at them are in nobody's way.
-  const auto unfinished = std::count_if(uploads_.begin(), uploads_.end(),
-                                        [](const auto& upload) { return !upload.second->stays; });
-  if (unfinished >= options_.most_uploads) {
-    return NoSpace(absl::StrCat("there are ", unfinished,
-                                " unfinished uploads, which is as many as this "
-                                "daemon keeps; remove one, or wait until one expires"),
-                   "TOO_MANY_UPLOADS");
-  }
+  TANDEM_RETURN_IF_ERROR(CheckNumber(wanted.user()));
   int64_t used = 0, outstanding = 0;
   for (const auto& [id, owned] : owned_) used += owned.bytes;
   for (const auto& [id, entry] : uploads_) {
@@ -254,7 +272,7 @@ absl::Status Uploads::CheckSpace(int64_t bytes, int64_t files) {
                    "UPLOAD_SPACE_EXHAUSTED");
   }
   TANDEM_ASSIGN_OR_RETURN(const int64_t free, FreeBytes());
-  const int64_t needed = bytes + files * kBytesAFile + outstanding + options_.least_free;
+  const int64_t needed = bytes + wanted.files() * kBytesAFile + outstanding + options_.least_free;
   if (needed > free) {
     return NoSpace(
         absl::StrCat("upload.bytes: is ", bytes, " (", Shown(bytes), "), but the daemon's disk has ",
@@ -336,7 +354,7 @@ absl::StatusOr<std::shared_ptr<Uploads::Entry>> Uploads::FindOrAdd(const std::sh
     const bool goes_on = state == State::kOpen || state == State::kMaking;
     if (goes_on && IsOfTheSameFiles(entry->declared, wanted)) return entry;
   }
-  TANDEM_RETURN_IF_ERROR(CheckSpace(wanted.bytes(), wanted.files()));
+  TANDEM_RETURN_IF_ERROR(CheckSpace(wanted));
   if (allow != nullptr) TANDEM_RETURN_IF_ERROR(allow(BytesOfLocked(wanted.user())));
   uploads_.emplace(IdOf(wanted), made);
   return made;

@@ -34,8 +34,10 @@ class Uploads {
     int64_t most_bytes = 0;
     // Bytes of the disk that uploads leave to others.
     int64_t least_free = int64_t{1} << 30;
-    // That no set was made of yet.
+    // That no set was made of yet: of all users, and of each. Of the administrator's, who is not kept out by
+    // others', there may be as many as of all.
     int most_uploads = 100;
+    int most_uploads_each = 20;
     // After which an upload that does not go on is removed.
     absl::Duration expiry = absl::Hours(7 * 24);
     // When the database was last restored. Of an upload that was begun before, nobody can say whether a set
@@ -143,7 +145,8 @@ class Uploads {
   // Likewise, where the new one would be `made`, which gets its place if it may.
   absl::StatusOr<std::shared_ptr<Entry>> FindOrAdd(const std::shared_ptr<Entry>& made, const Allow& allow);
   absl::StatusOr<std::shared_ptr<Entry>> Find(const std::string& id);
-  absl::Status CheckSpace(int64_t bytes, int64_t files) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckSpace(const v1::Upload& wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckNumber(const std::string& user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t BytesOfLocked(const std::string& user) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<int64_t> FreeBytes() const;
   // Its progress, all that came made durable.

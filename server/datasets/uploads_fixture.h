@@ -62,6 +62,7 @@ class UploadsFixture : public ::testing::Test {
     options.most_bytes = 1500;
     options.least_free = 100;
     options.most_uploads = 3;
+    options.most_uploads_each = most_uploads_each_;
     options.expiry = kExpiry;
     options.restored = restored;
     options.free_bytes = [this](const std::string&) { return free_; };
@@ -103,6 +104,8 @@ class UploadsFixture : public ::testing::Test {
   const TemporaryFolder folder_;
   ClockWithAMoment clock_{absl::Now()};
   int64_t free_ = int64_t{1} << 40;
+  // Of what is opened next.
+  int most_uploads_each_ = 20;
   // Of what is opened next.
   std::function<absl::Status(const std::string&)> remove_folder_;
   const SampleUpload sample_{{{"a.csv", "1,2,3"}, {"b/c.csv", "4,5,6,7,8"}}};

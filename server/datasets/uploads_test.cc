@@ -120,6 +120,25 @@ TEST_F(UploadsTest, SpaceIsLimited) {
   Made(SampleUpload::OneFile("x", std::string(601, 'x')));
 }
 
+// A user who takes all places that there are keeps nobody else out.
+TEST_F(UploadsTest, EachUserHasPlacesOfTheirOwn) {
+  most_uploads_each_ = 2;
+  Open({});
+  const auto create = [this](const std::string& user, const std::string& content) {
+    v1::Upload wanted = SampleUpload::OneFile("x", content).Declaration();
+    wanted.set_user(user);
+    return uploads_->Create(wanted).status();
+  };
+  EXPECT_TRUE(create("ann", "1").ok());
+  EXPECT_TRUE(create("ann", "2").ok());
+  const absl::Status refused = create("ann", "3");
+  EXPECT_EQ(GetReason(refused), "TOO_MANY_UPLOADS");
+  EXPECT_THAT(refused.message(), HasSubstr("2 unfinished uploads of ann's"));
+  EXPECT_TRUE(create("bob", "3").ok());
+  EXPECT_EQ(GetReason(create("eve", "4")), "TOO_MANY_UPLOADS");
+  EXPECT_TRUE(create("admin", "4").ok());
+}
+
 TEST_F(UploadsTest, BytesCountOnceOnTheirWayToASet) {
   v1::Upload wanted = sample_.Declaration();
   wanted.set_user("ann");

@@ -142,7 +142,7 @@ TEST_F(BadInputTest, MoreThanAUsersQuota) {
   const std::string job = scratch_->Write("ann.yaml", kJob);
   CliResult refused = ann.Run({"submit", job});
   EXPECT_EQ(refused.exit_code, 2) << refused;
-  EXPECT_THAT(refused.err, HasSubstr("spec.replicas"));
+  EXPECT_THAT(refused.err, HasSubstr(": replicas: needs 2 devices"));
   EXPECT_THAT(refused.err, HasSubstr("the quota of \"ann\" is 1"));
   EXPECT_THAT(refused.err, HasSubstr("Ask for fewer replicas"));
   refused = ann.Run({"sweep", job, "--set", "replicas.count=1", "--grid", "training.epochs=1,2"});
