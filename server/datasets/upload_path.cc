@@ -1,5 +1,8 @@
 #include "server/datasets/upload_path.h"
 
+#include <string>
+#include <vector>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +13,8 @@ namespace {
 
 constexpr size_t kMaxPath = 1024;
 constexpr size_t kMaxPart = 255;
+// Each folder takes a block of the disk, which nobody declares.
+constexpr size_t kMaxParts = 32;
 
 }  // namespace
 
@@ -24,7 +29,11 @@ absl::Status CheckUploadPath(absl::string_view path) {
   for (const char c : path) {
     if (absl::ascii_iscntrl(c) || c == '\\') return wrong("holds a control character or a backslash");
   }
-  for (const absl::string_view part : absl::StrSplit(path, '/')) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(path, '/');
+  if (parts.size() > kMaxParts) {
+    return wrong("is ", parts.size() - 1, " folders deep; at most ", kMaxParts - 1, " are allowed");
+  }
+  for (const absl::string_view part : parts) {
     if (part.empty()) return wrong("has an empty part");
     if (part == "." || part == "..") return wrong("has the part '", part, "'");
     if (part.size() > kMaxPart) return wrong("has a part of ", part.size(), " bytes; at most ", kMaxPart);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -12,6 +13,10 @@ TEST(UploadPathTest, StaysInside) {
     EXPECT_TRUE(CheckUploadPath(path).ok()) << path;
   }
   EXPECT_TRUE(CheckUploadPath(std::string(255, 'a')).ok());
+  std::string deep = "f";
+  for (int i = 0; i < 31; ++i) deep.insert(0, "d/");
+  EXPECT_TRUE(CheckUploadPath(deep).ok());
+  EXPECT_THAT(CheckUploadPath("d/" + deep).message(), ::testing::HasSubstr("is 32 folders deep"));
   for (const std::string& path :
        {std::string(), std::string("/etc/passwd"), std::string(".."), std::string("../a"),
         std::string("a/../b"), std::string("a/.."), std::string("."), std::string("./a"), std::string("a//b"),
