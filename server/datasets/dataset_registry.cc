@@ -19,6 +19,7 @@
 #include "google/protobuf/util/time_util.h"
 #include "server/datasets/dataset_request.h"
 #include "server/datasets/uploaded_source.h"
+#include "server/store/scheduling_records.h"
 
 namespace tandem {
 namespace {
@@ -26,7 +27,9 @@ namespace {
 using google::protobuf::util::TimeUtil;
 
 // A description of each stands in every list of them.
-constexpr size_t kMostDatasets = 1000;
+// Of all users, and of each but the administrator, who is not kept out by others' either.
+constexpr int64_t kMostDatasets = 1000;
+constexpr int64_t kMostDatasetsEach = 200;
 // Jobs that an error names.
 constexpr size_t kNamedJobs = 10;
 
@@ -118,7 +121,7 @@ absl::StatusOr<std::optional<v1::Dataset>> DatasetRegistry::FindRepeated(
   return std::optional<v1::Dataset>(std::move(dataset));
 }
 
-absl::Status DatasetRegistry::CheckName(const std::string& id) const {
+absl::Status DatasetRegistry::CheckName(const std::string& id, const std::string& user) const {
   {
     MutexLock lock(&mutex_);
     const auto found = datasets_.find(id);
@@ -126,7 +129,17 @@ absl::Status DatasetRegistry::CheckName(const std::string& id) const {
       return Exists(id, absl::StrCat("already, registered on ",
                                      TimeUtil::ToString(found->second.dataset.create_time())));
     }
-    if (datasets_.size() >= kMostDatasets) {
+    const int64_t own = std::count_if(datasets_.begin(), datasets_.end(), [&user](const auto& entry) {
+      return entry.second.dataset.user() == user;
+    });
+    const bool is_admin = user == kAdminUser;
+    if (own >= (is_admin ? kMostDatasets : kMostDatasetsEach)) {
+      return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                            user, " has ", own,
+                            " data sets, which is as many as one user may; remove those that nobody needs")),
+                        "TOO_MANY_DATASETS");
+    }
+    if (!is_admin && static_cast<int64_t>(datasets_.size()) >= kMostDatasets) {
       return WithReason(absl::ResourceExhaustedError(absl::StrCat(
                             "the daemon keeps ", datasets_.size(),
                             " data sets, which is as many as it may; remove those that nobody needs")),
@@ -144,7 +157,7 @@ absl::StatusOr<v1::Dataset> DatasetRegistry::Create(const v1::CreateDatasetReque
   const std::string& id = request.dataset_id();
   const std::unique_ptr<Claim> claim = Claim::Take(this, id);
   if (claim == nullptr) return BeingChanged(id);
-  TANDEM_RETURN_IF_ERROR(CheckName(id));
+  TANDEM_RETURN_IF_ERROR(CheckName(id, user));
 
   StoredDataset stored;
   stored.dataset.set_name(DatasetName(id));

@@ -65,7 +65,7 @@ class DatasetRegistry : public RegisteredDatasets {
     int64_t made = 0;  // Ever, or since there was none.
   };
 
-  absl::Status CheckName(const std::string& id) const;
+  absl::Status CheckName(const std::string& id, const std::string& user) const;
   // Checks the source as a job's; errors are relative to the spec.
   absl::StatusOr<DatasetInfo> CheckData(const v1::DatasetSpec& spec, const std::string& upload) const;
   // Writes to the store, and waits until that is durable.

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
@@ -120,6 +121,34 @@ class DatasetRegistryTest : public ::testing::Test {
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<DatasetRegistry> registry_;
 };
+
+// A user who takes all places that there are keeps nobody else out.
+TEST_F(DatasetRegistryTest, EachUserHasPlacesOfTheirOwn) {
+  std::vector<StoredDataset> sets;
+  const auto add = [&sets](const std::string& user, int count) {
+    for (int i = 0; i < count; ++i) {
+      StoredDataset set;
+      set.dataset.set_name(absl::StrCat("datasets/", user, "-", i));
+      set.dataset.set_user(user);
+      sets.push_back(std::move(set));
+    }
+    return sets;
+  };
+  const auto create = [this](const std::string& id, const std::string& user) {
+    const v1::CreateDatasetRequest request = Request(id, "none.csv");
+    return registry_->Create(request, request.dataset().spec(), user).status();
+  };
+  registry_->Restore(add("ann", 200));
+  const absl::Status refused = create("one-more", "ann");
+  EXPECT_EQ(GetReason(refused), "TOO_MANY_DATASETS");
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("ann has 200 data sets"));
+  // The file is not there, which is looked at later.
+  EXPECT_EQ(create("first", "bob").code(), absl::StatusCode::kInvalidArgument);
+  for (const char* user : {"b", "c", "d", "e"}) add(user, 200);
+  registry_->Restore(sets);
+  EXPECT_EQ(GetReason(create("first", "bob")), "TOO_MANY_DATASETS");
+  EXPECT_EQ(create("first", "admin").code(), absl::StatusCode::kInvalidArgument);
+}
 
 TEST_F(DatasetRegistryTest, KeepsUploadedSets) {
   const absl::StatusOr<v1::Dataset> made = CreateUploaded("flowers");
