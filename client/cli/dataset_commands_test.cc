@@ -113,6 +113,15 @@ TEST_F(DatasetCommandsTest, OneArrayIsNoData) {
   EXPECT_EQ(Run({"datasets", "add", "a", Write("inputs.npy", std::string(2 << 20, 'x')), "--upload"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("inputs.npy: a data set has two arrays"));
   EXPECT_THAT(terminal_.err(), HasSubstr("--npy INPUTS TARGETS"));
+  EXPECT_EQ(Run({"datasets", "add", "a", "data.npz"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("data.npz: say which of its arrays are inputs and targets"));
+  // What it says to type.
+  EXPECT_EQ(Run({"datasets", "add", "a", "--npy", "data.npz", "data.npz", "--set",
+                 "npy.train_inputs.member=x", "--set", "npy.train_targets.member=y"}),
+            0)
+      << terminal_.err();
+  ASSERT_EQ(created_.size(), 1);
+  EXPECT_EQ(created_[0].dataset().spec().npy().train_targets().member(), "y");
 }
 
 TEST_F(DatasetCommandsTest, GuessesTheFormatOfData) {

@@ -147,7 +147,12 @@ absl::StatusOr<v1::DatasetSpec> DatasetOptions::Read() const {
         "say what the data set consists of: a YAML file, or --csv, --image-folder, --npy, --text, --idx or "
         "--cifar");
   }
-  if (absl::EndsWith(file, ".npy") || absl::EndsWith(file, ".npz")) {
+  if (absl::EndsWith(file, ".npz")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ": say which of its arrays are inputs and targets: --npy ", file, " ", file,
+                     " --set npy.train_inputs.member=NAME --set npy.train_targets.member=NAME"));
+  }
+  if (absl::EndsWith(file, ".npy")) {
     return absl::InvalidArgumentError(absl::StrCat(
         file, ": a data set has two arrays, of inputs and of targets: give both, --npy INPUTS TARGETS"));
   }
