@@ -318,5 +318,11 @@ TEST(EpochTableTest, NarrowTerminalsLoseColumnsFromTheEnd) {
             "  epoch  train loss  train acc   val loss\n    1/3      0.5432     0.8012     0.4211\n");
 }
 
+TEST(PlainNoticeTest, IsOneLine) {
+  v1::Notice notice;
+  notice.set_message("half\nepoch 9/9\ttrain loss 0");
+  EXPECT_EQ(PlainNotice(notice), "half\\nepoch 9/9\\ttrain loss 0");
+}
+
 }  // namespace
 }  // namespace tandem::cli

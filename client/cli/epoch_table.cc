@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "client/cli/format.h"
 #include "client/cli/job_progress.h"
@@ -104,6 +105,10 @@ std::string PlainWorkerLoads(const v1::WorkerLoads& loads) {
                     " ", replica.load(), " (", FormatRate(replica.samples_per_second()), " samples/s)");
   }
   return text;
+}
+
+std::string PlainNotice(const v1::Notice& notice) {
+  return absl::StrReplaceAll(notice.message(), {{"\n", "\\n"}, {"\t", "\\t"}});
 }
 
 }  // namespace tandem::cli

@@ -31,6 +31,9 @@ std::string PlainEpoch(const v1::EpochSummary& epoch);
 std::string PlainValidation(const v1::ValidationResult& result);
 // Measured loads, likewise: "loads from step 14: cpu:0 1 (812 samples/s), cpu:1 0.5 (403 samples/s)".
 std::string PlainWorkerLoads(const v1::WorkerLoads& loads);
+// A notice's words as one line: line feeds and tabs are written out ("\n", "\t"), so that no worker says
+// something that looks like a line of the command's own.
+std::string PlainNotice(const v1::Notice& notice);
 
 }  // namespace tandem::cli
 

@@ -40,7 +40,7 @@ class LiveDisplay : public JobDisplay {
         Above(PlainWorkerLoads(event.worker_loads()) + "\n");
         break;
       case v1::JobEvent::kNotice:
-        Above(absl::StrCat(style_.Yellow("note: "), event.notice().message(), "\n"));
+        Above(absl::StrCat(style_.Yellow("note: "), PlainNotice(event.notice()), "\n"));
         break;
       default:
         break;

@@ -65,7 +65,7 @@ class PlainDisplay : public JobDisplay {
         terminal_.Out(PlainWorkerLoads(event.worker_loads()) + "\n");
         break;
       case v1::JobEvent::kNotice:
-        terminal_.Out(absl::StrCat("note: ", event.notice().message(), "\n"));
+        terminal_.Out(absl::StrCat("note: ", PlainNotice(event.notice()), "\n"));
         break;
       case v1::JobEvent::kProgress:
         if (now - last_line_ < interval_) break;

@@ -233,6 +233,20 @@ TEST_F(JobMachineTest, RequeuesOnlyAWorkerThatNeverBegan) {
   jobs_.CheckLog(id);
 }
 
+TEST_F(JobMachineTest, ArtifactsAreFilesOfTheJobsFolder) {
+  const std::string id = jobs_.RunningJob();
+  for (const char* name : {"", ".", "..", "/etc/passwd", "../other/model.safetensors", "a/b", "a\nb"}) {
+    auto artifact = MakeWorkerEvent(2);
+    artifact.mutable_artifact()->set_name(name);
+    EXPECT_EQ(jobs_.Apply(id, 1, {artifact}).status().code(), kInvalidArgument) << name;
+  }
+  EXPECT_THAT(jobs_.Get(id).artifacts(), IsEmpty());
+  auto artifact = MakeWorkerEvent(2);
+  artifact.mutable_artifact()->set_name("best..model.safetensors");
+  EXPECT_TRUE(jobs_.Apply(id, 1, {artifact}).ok());
+  EXPECT_THAT(jobs_.Get(id).artifacts(), SizeIs(1));
+}
+
 TEST_F(JobMachineTest, AWorkerThatIsLostOrStopsUnaskedFailsItsJob) {
   const std::string lost = jobs_.RunningJob();
   const auto job = jobs_.WorkerLost(lost, 1, "killed by signal 9");

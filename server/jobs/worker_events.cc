@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/jobs/worker_loss.h"
@@ -90,6 +92,14 @@ std::pair<v1::StateReason, std::string> WhyEnded(const v1::Job& job, const Finis
   }
 }
 
+// Whether a name is that of a file in the job's folder itself, which a terminal can show: all that workers
+// make are such.
+bool IsFileName(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." &&
+         std::none_of(name.begin(), name.end(),
+                      [](unsigned char c) { return c == '/' || absl::ascii_iscntrl(c); });
+}
+
 // Keeps one entry a name, the newest.
 void SetArtifact(const v1::Artifact& artifact, v1::Job* job) {
   for (v1::Artifact& known : *job->mutable_artifacts()) {
@@ -129,6 +139,11 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
       if (report.epoch().has_best()) *job->mutable_best() = report.epoch().best();
       break;
     case WorkerEvent::kArtifact:
+      if (!IsFileName(report.artifact().name())) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "worker event ", report.worker_sequence(), ": the artifact '",
+            absl::CHexEscape(report.artifact().name().substr(0, 80)), "' is no file of the job's folder"));
+      }
       *event.mutable_artifact() = report.artifact();
       SetArtifact(report.artifact(), job);
       break;
