@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <fstream>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -14,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem {
@@ -25,6 +28,7 @@ std::string Fingerprint(absl::string_view text) {
   return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), 8));
 }
 
+// ALREADY_EXISTS: something of that name is another user's, or no folder.
 absl::Status MakePrivateFolder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
@@ -32,12 +36,43 @@ absl::Status MakePrivateFolder(const std::string& path) {
   struct stat found;
   if (lstat(path.c_str(), &found) != 0)
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
-  if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & 077) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path,
-        " must be a folder that belongs to the daemon's user and that no one else may enter (mode 0700)"));
-  }
+  const std::string wanted = absl::StrCat(
+      path, " must be a folder that belongs to the daemon's user and that no one else may enter (mode 0700)");
+  if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid()) return absl::AlreadyExistsError(wanted);
+  if ((found.st_mode & 077) != 0) return absl::FailedPreconditionError(wanted);
   return absl::OkStatus();
+}
+
+// The start of the name of all folders in /tmp.
+std::string ShortPrefix() { return absl::StrCat("/tmp/tandem-", geteuid(), "-"); }
+
+// The folder that an earlier start noted down, or "".
+std::string NotedFolder(const std::string& note) {
+  std::ifstream file(note);
+  std::string folder;
+  std::getline(file, folder);
+  const std::string prefix = ShortPrefix();
+  const bool is_one = absl::StartsWith(folder, prefix) && folder.size() <= prefix.size() + 16 &&
+                      !absl::StrContains(folder.substr(prefix.size()), "/");
+  return is_one ? folder : "";
+}
+
+// A folder whose path is short, in /tmp, where others may have taken any name that they can guess.
+absl::StatusOr<std::string> PrepareShortFolder(const std::string& state_folder) {
+  const std::string note = state_folder + "/socket-folder";
+  std::string folder = NotedFolder(note);
+  // Not $XDG_RUNTIME_DIR: the next daemon may be started where that is not set.
+  if (folder.empty()) folder = absl::StrCat(ShortPrefix(), Fingerprint(state_folder));
+  const absl::Status made = MakePrivateFolder(folder);
+  if (made.ok()) return folder;
+  if (!absl::IsAlreadyExists(made)) return made;
+  folder = ShortPrefix() + "XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", folder));
+  }
+  TANDEM_RETURN_IF_ERROR(WriteFileAtomically(
+      Env::Real(), note, [&folder](WritableFile& file) { return file.Append(folder + "\n"); }));
+  return folder;
 }
 
 }  // namespace
@@ -45,10 +80,12 @@ absl::Status MakePrivateFolder(const std::string& path) {
 absl::StatusOr<std::string> PrepareSocketPath(const std::string& state_folder) {
   std::string folder = absl::StrCat(state_folder, "/workers");
   if (folder.size() + sizeof("/socket") > sizeof(sockaddr_un::sun_path)) {
-    // Not $XDG_RUNTIME_DIR: the next daemon may be started where that is not set.
-    folder = absl::StrCat("/tmp/tandem-", geteuid(), "-", Fingerprint(state_folder));
+    TANDEM_ASSIGN_OR_RETURN(folder, PrepareShortFolder(state_folder));
+    return folder + "/socket";
   }
-  TANDEM_RETURN_IF_ERROR(MakePrivateFolder(folder));
+  const absl::Status made = MakePrivateFolder(folder);
+  if (absl::IsAlreadyExists(made)) return absl::FailedPreconditionError(made.message());
+  TANDEM_RETURN_IF_ERROR(made);
   return folder + "/socket";
 }
 

@@ -1,0 +1,90 @@
+#include "server/workers/socket_path.h"
+
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SocketPathTest : public testing::Test {
+ protected:
+  SocketPathTest() { fs::create_directories(long_); }
+  ~SocketPathTest() override { fs::remove_all(scratch_); }
+
+  // Not in the tests' own folder, whose path may be too long already.
+  static std::string MakeScratch() {
+    std::string path = "/tmp/socket-path-XXXXXX";
+    EXPECT_NE(mkdtemp(path.data()), nullptr);
+    return path;
+  }
+
+  std::string FolderOf(const std::string& state_folder) {
+    const absl::StatusOr<std::string> path = PrepareSocketPath(state_folder);
+    EXPECT_TRUE(path.ok()) << path.status();
+    if (!path.ok()) return "";
+    EXPECT_LT(path->size(), sizeof(sockaddr_un::sun_path));
+    const fs::path folder = fs::path(*path).parent_path();
+    struct stat found;
+    EXPECT_EQ(lstat(folder.c_str(), &found), 0);
+    EXPECT_TRUE(S_ISDIR(found.st_mode));
+    EXPECT_EQ(found.st_mode & 0777, 0700);
+    return folder;
+  }
+
+  const std::string scratch_ = MakeScratch();
+  const std::string long_ = scratch_ + "/" + std::string(120, 'x');
+};
+
+TEST_F(SocketPathTest, IsInTheStateFolderWhereItMayBe) {
+  const std::string folder = FolderOf(scratch_);
+  EXPECT_EQ(folder, scratch_ + "/workers");
+  chmod(folder.c_str(), 0755);
+  EXPECT_EQ(PrepareSocketPath(scratch_).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SocketPathTest, ANameThatAnotherTookIsLeftToThem) {
+  const std::string first = FolderOf(long_);
+  EXPECT_EQ(FolderOf(long_), first);
+  ASSERT_TRUE(fs::remove(first));
+  // As of another user: neither is a folder of this one's.
+  fs::create_directory_symlink(scratch_, first);
+  const std::string second = FolderOf(long_);
+  EXPECT_NE(second, first);
+  // The next daemon is where its workers look for it, also when the first name is free again.
+  EXPECT_EQ(FolderOf(long_), second);
+  ASSERT_TRUE(fs::remove(first));
+  EXPECT_EQ(FolderOf(long_), second);
+  ASSERT_TRUE(fs::remove(second));
+  EXPECT_EQ(FolderOf(long_), second);
+  ASSERT_TRUE(fs::remove(second));
+  std::ofstream(second) << "taken";
+  const std::string third = FolderOf(long_);
+  EXPECT_NE(third, second);
+  EXPECT_EQ(FolderOf(long_), third);
+  fs::remove(second);
+  fs::remove(third);
+}
+
+TEST_F(SocketPathTest, ANoteThatNamesAnythingElseIsNotFollowed) {
+  for (const std::string& note : {scratch_, std::string("/tmp/tandem-/../x"), std::string()}) {
+    std::ofstream(long_ + "/socket-folder") << note << "\n";
+    const std::string folder = FolderOf(long_);
+    EXPECT_TRUE(absl::StartsWith(folder, "/tmp/tandem-" + std::to_string(geteuid()) + "-")) << folder;
+    fs::remove(folder);
+  }
+}
+
+}  // namespace
+}  // namespace tandem
