@@ -313,7 +313,7 @@ TEST_F(DatasetRegistryTest, PathsStayInTheUpload) {
 
 // Neither never nor twice, at any moment.
 TEST_F(DatasetRegistryTest, BytesCountWhileAnUploadBecomesASet) {
-  const int64_t bytes = flowers_.Declaration().bytes();
+  const int64_t bytes = UploadFolder::BytesOnDisk(flowers_.Declaration());
   for (int round = 0; round < 20; ++round) {
     v1::CreateDatasetRequest request = Request("flowers", "flowers.csv");
     request.set_upload(Upload(flowers_));

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -25,12 +26,21 @@ namespace fs = std::filesystem;
 constexpr size_t kDigestBytes = 32;
 // Files and bytes that are made durable together: one sync of the disk's journal serves many small files.
 constexpr size_t kMaxPending = 256;
+// Folders that an upload may have beside one for each of its files: as deep as a path may be.
+constexpr int64_t kFoldersBeside = 31;
 
 // 0 where there is none.
 int64_t SizeOf(const std::string& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
   return error ? 0 : static_cast<int64_t>(size);
+}
+
+// How many folders are in `path` that are not in `last`, which is before it in the order of bytes. In that
+// order all files of a folder follow each other, so the sum over all paths is the number of folders.
+int64_t NewFolders(absl::string_view last, absl::string_view path) {
+  const size_t same = std::mismatch(last.begin(), last.end(), path.begin(), path.end()).second - path.begin();
+  return std::count(path.begin() + same, path.end(), '/');
 }
 
 absl::Status MakeFolder(const std::string& path) {
@@ -57,12 +67,17 @@ absl::StatusOr<std::unique_ptr<UploadFolder>> UploadFolder::Create(Env* env, con
 
 absl::StatusOr<std::unique_ptr<UploadFolder>> UploadFolder::Open(Env* env, const std::string& folder) {
   std::unique_ptr<UploadFolder> upload(new UploadFolder(env, folder));
-  TANDEM_ASSIGN_OR_RETURN(const std::string declared, env->ReadFile(upload->Path("upload")));
-  if (!upload->declared_.ParseFromString(declared)) {
-    return absl::DataLossError(absl::StrCat(upload->Path("upload"), " does not parse"));
-  }
+  TANDEM_ASSIGN_OR_RETURN(upload->declared_, Declared(env, folder));
   TANDEM_RETURN_IF_ERROR(upload->Load());
   return upload;
+}
+
+absl::StatusOr<v1::Upload> UploadFolder::Declared(Env* env, const std::string& folder) {
+  const std::string path = absl::StrCat(folder, "/upload");
+  TANDEM_ASSIGN_OR_RETURN(const std::string content, env->ReadFile(path));
+  v1::Upload declared;
+  if (!declared.ParseFromString(content)) return absl::DataLossError(absl::StrCat(path, " does not parse"));
+  return declared;
 }
 
 absl::Status UploadFolder::Load() {
@@ -70,7 +85,7 @@ absl::Status UploadFolder::Load() {
   pending_.clear();
   unsynced_folders_.clear();
   unsynced_bytes_ = 0;
-  files_ = bytes_ = 0;
+  files_ = bytes_ = folders_ = 0;
   last_path_.clear();
   manifest_ = Sha256();
   whole_ = false;
@@ -115,6 +130,7 @@ void UploadFolder::Count(const std::string& digest, int64_t size, const std::str
   manifest_.Add(absl::StrCat(digest, "  ", path, "\n"));
   ++files_;
   bytes_ += size;
+  folders_ += NewFolders(last_path_, path);
   last_path_ = path;
 }
 
@@ -137,8 +153,11 @@ absl::Status UploadFolder::CheckHeader(const v1::UploadFile& file) const {
     violations.Add("file.sha256", absl::StrCat("has ", file.sha256().size(), " bytes, not ", kDigestBytes));
   }
   if (file.size() < 0) violations.Add("file.size", absl::StrCat("is ", file.size()));
-  int64_t bytes = bytes_;
-  for (const Pending& pending : pending_) bytes += pending.size;
+  int64_t bytes = bytes_, folders = folders_ + NewFolders(LastPath(), file.path());
+  for (const Pending& pending : pending_) {
+    bytes += pending.size;
+    folders += pending.folders;
+  }
   if (violations.empty()) {
     if (Files() >= declared_.files()) {
       violations.Add("file", absl::StrCat("is one more than the upload's ", declared_.files()));
@@ -147,11 +166,14 @@ absl::Status UploadFolder::CheckHeader(const v1::UploadFile& file) const {
                      absl::StrCat("is ", file.size(), ": with the files before it that is more than the ",
                                   declared_.bytes(), " bytes of the upload"));
     }
-    const std::string& last = pending_.empty() ? last_path_ : pending_.back().path;
-    if (Files() > 0 && file.path() <= last) {
+    if (Files() > 0 && file.path() <= LastPath()) {
       violations.Add("file.path",
                      absl::StrCat("is '", absl::CHexEscape(file.path()), "', which does not come after '",
-                                  absl::CHexEscape(last), "' in the order of bytes"));
+                                  absl::CHexEscape(LastPath()), "' in the order of bytes"));
+    } else if (folders > declared_.files() + kFoldersBeside) {
+      violations.Add("file.path", absl::StrCat("is '", absl::CHexEscape(file.path()), "', in folder ",
+                                               folders, " of the upload: of ", declared_.files(), " files ",
+                                               declared_.files() + kFoldersBeside, " are allowed"));
     }
   }
   return violations.ToStatus();
@@ -256,7 +278,8 @@ absl::Status UploadFolder::EndFile() {
     }
   }
   TANDEM_RETURN_IF_ERROR(env_->RenameFile(PartialPath(), absl::StrCat(files, "/", path)));
-  pending_.push_back({std::move(current.file), path, digest, current.header.size()});
+  const int64_t folders = NewFolders(LastPath(), path);
+  pending_.push_back({std::move(current.file), path, digest, current.header.size(), folders});
   return absl::OkStatus();
 }
 

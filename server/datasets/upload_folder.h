@@ -18,6 +18,8 @@ namespace tandem {
 
 // The largest piece of a file that an upload takes in at once.
 inline constexpr size_t kMaxUploadPiece = 1 << 20;
+// What a small file or a folder takes of a disk.
+inline constexpr int64_t kBlockBytes = 4096;
 
 // An upload's files in a folder of their own. Not thread-safe.
 //
@@ -38,7 +40,17 @@ class UploadFolder {
   // NOT_FOUND: it holds no upload. DATA_LOSS: what it holds cannot be read.
   static absl::StatusOr<std::unique_ptr<UploadFolder>> Open(Env* env, const std::string& folder);
 
-  // Takes in the next piece, which is durable after Sync. INVALID_ARGUMENT with the field at fault; ABORTED:
+  // The upload as it was declared. NOT_FOUND, DATA_LOSS: as Open.
+  static absl::StatusOr<v1::Upload> Declared(Env* env, const std::string& folder);
+
+  // What files take of a disk at least, folders left out: their bytes, and a block for each.
+  static int64_t BytesOnDisk(int64_t bytes, int64_t files) { return bytes + files * kBlockBytes; }
+  static int64_t BytesOnDisk(const v1::Upload& declared) {
+    return BytesOnDisk(declared.bytes(), declared.files());
+  }
+
+  // Takes in the next piece, which is durable after Sync. There may be as many folders as files, and a few
+  // more: nobody declares them. INVALID_ARGUMENT with the field at fault; ABORTED:
   // it does not begin where the upload stands; DATA_LOSS: the file that it ends is not what its digest says,
   // and was dropped; or as the file system fails (RESOURCE_EXHAUSTED where it is full). After an error the
   // next piece must begin a file.
@@ -63,6 +75,8 @@ class UploadFolder {
     std::string path;
     std::string digest;  // Hexadecimal.
     int64_t size = 0;
+    // That came with it.
+    int64_t folders = 0;
   };
   // The file that is being taken in.
   struct Current {
@@ -88,6 +102,8 @@ class UploadFolder {
   void RemoveStalePartials();
   // Files that are whole, durable or not: the next one's number.
   int64_t Files() const { return files_ + static_cast<int64_t>(pending_.size()); }
+  // The last of them; empty where there is none.
+  const std::string& LastPath() const { return pending_.empty() ? last_path_ : pending_.back().path; }
   std::string Path(const char* name) const { return folder_ + "/" + name; }
   std::string PartialPath() const { return folder_ + "/partial-" + std::to_string(Files()); }
 
@@ -98,6 +114,8 @@ class UploadFolder {
   // Of the durable files.
   int64_t files_ = 0;
   int64_t bytes_ = 0;
+  // That they are in.
+  int64_t folders_ = 0;
   std::string last_path_;
   Sha256 manifest_;
   bool whole_ = false;

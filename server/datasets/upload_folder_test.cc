@@ -188,6 +188,34 @@ TEST_F(UploadFolderTest, RefusesWhatWasNotDeclared) {
   EXPECT_THAT(field(upload_->Take(piece)), HasSubstr("one more"));
 }
 
+// Each takes a block of the disk, and nobody declares them.
+TEST_F(UploadFolderTest, FoldersAreLimitedByFiles) {
+  std::map<std::string, std::string> files;
+  const std::string deep = "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/";
+  for (const char* top : {"a", "b", "c"}) files[top + deep + "x"] = "";
+  files["b" + deep + "y"] = "";
+  files["b-/x"] = "";
+  const SampleUpload sample(std::move(files));
+  // 16 of a, 16 of b, one of b-: three are left of 36.
+  for (const bool reopens : {false, true}) {
+    std::filesystem::remove_all(Folder());
+    Create(sample);
+    std::vector<absl::Status> taken;
+    for (const v1::UploadFilesRequest& piece : sample.Pieces(upload_->Progress())) {
+      taken.push_back(upload_->Take(piece));
+      if (!reopens || !taken.back().ok()) continue;
+      ASSERT_TRUE(upload_->Sync().ok());
+      Reopen();
+    }
+    ASSERT_EQ(taken.size(), 5);
+    for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(taken[i].ok()) << taken[i];
+    EXPECT_EQ(taken[4].code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(taken[4].message()),
+                HasSubstr("in folder 49 of the upload: of 5 files 36 are allowed"));
+    EXPECT_FALSE(std::filesystem::exists(UploadFolder::FilesFolder(Folder()) + "/c"));
+  }
+}
+
 TEST_F(UploadFolderTest, RefusesOtherFilesThanDeclared) {
   const SampleUpload declared({{"a", "123"}, {"b", "456"}});
   const SampleUpload other({{"a", "123"}, {"b", "457"}});

@@ -18,7 +18,6 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
-#include "server/store/scheduling_records.h"
 
 namespace tandem {
 namespace {
@@ -27,8 +26,6 @@ namespace fs = std::filesystem;
 using google::protobuf::util::TimeUtil;
 
 constexpr size_t kDigestBytes = 32;
-// What a small file takes of a disk beside its bytes.
-constexpr int64_t kBytesAFile = 4096;
 constexpr int64_t kMostFiles = 50'000'000;
 // After so many bytes they are made durable, and the disk's free space is looked at again.
 constexpr int64_t kBytesBetweenSyncs = int64_t{64} << 20;
@@ -49,21 +46,11 @@ bool IsId(const std::string& id) {
   return id.size() == 16 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-std::string Shown(int64_t bytes) {
-  if (bytes < (1 << 20)) return absl::StrFormat("%.1f KiB", static_cast<double>(bytes) / (1 << 10));
-  if (bytes < (1 << 30)) return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
-  return absl::StrFormat("%.2f GiB", static_cast<double>(bytes) / (1 << 30));
-}
-
 absl::Status NoSuchUpload(const std::string& id) {
   return WithReason(
       absl::NotFoundError(absl::StrCat("there is no upload \"uploads/", absl::CHexEscape(id.substr(0, 100)),
                                        "\"; one that does not go on is removed after a while")),
       "UPLOAD_NOT_FOUND");
-}
-
-absl::Status NoSpace(absl::string_view message, absl::string_view reason) {
-  return WithReason(absl::ResourceExhaustedError(message), reason);
 }
 
 absl::Status CheckDeclaration(const v1::Upload& wanted) {
@@ -152,6 +139,10 @@ absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(Options options, Env* env
       uploads->RemoveAll(uploads->FolderOf(id));
     }
   }
+  for (auto& [id, set] : owned) {
+    const absl::StatusOr<v1::Upload> declared = UploadFolder::Declared(env, uploads->FolderOf(id));
+    if (declared.ok()) set.bytes = UploadFolder::BytesOnDisk(*declared);
+  }
   {
     MutexLock lock(&uploads->mutex_);
     uploads->owned_ = std::move(owned);
@@ -198,7 +189,7 @@ void Uploads::Restore(const std::string& id) {
   {
     MutexLock lock(&entry->mutex);
     entry->declared = (*files)->Progress();
-    entry->bytes_received = entry->declared.bytes_received();
+    SetReceived(entry->declared, *entry);
     entry->files = *std::move(files);
     entry->state = State::kOpen;
     // The clock may be ahead: who goes on with it soon does not find it expired.
@@ -211,100 +202,6 @@ void Uploads::Restore(const std::string& id) {
   }
   MutexLock lock(&mutex_);
   uploads_.emplace(id, std::move(entry));
-}
-
-absl::StatusOr<int64_t> Uploads::FreeBytes() const {
-  if (options_.free_bytes != nullptr) return options_.free_bytes(options_.folder);
-  std::error_code error;
-  const fs::space_info space = fs::space(options_.folder, error);
-  if (error)
-    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot ask for the space of ", options_.folder));
-  return static_cast<int64_t>(space.available);
-}
-
-absl::Status Uploads::CheckNumber(const std::string& user) {
-  int64_t unfinished = 0, own = 0;
-  for (const auto& [id, entry] : uploads_) {
-    // Those that wait for somebody to look at them are in nobody's way.
-    if (entry->stays) continue;
-    ++unfinished;
-    own += entry->declared.user() == user ? 1 : 0;
-  }
-  const bool is_admin = user == kAdminUser;
-  if (own >= (is_admin ? options_.most_uploads : options_.most_uploads_each)) {
-    return NoSpace(absl::StrCat("there are ", own, " unfinished uploads of ", user,
-                                "'s, which is as many as one user may have; remove one ('tandem datasets "
-                                "uploads --remove'), or wait until one expires"),
-                   "TOO_MANY_UPLOADS");
-  }
-  if (!is_admin && unfinished >= options_.most_uploads) {
-    return NoSpace(absl::StrCat("there are ", unfinished,
-                                " unfinished uploads, which is as many as this "
-                                "daemon keeps; remove one, or wait until one expires"),
-                   "TOO_MANY_UPLOADS");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Uploads::CheckSpace(const v1::Upload& wanted) {
-  const int64_t bytes = wanted.bytes();
-  if (bytes > options_.most_bytes_each) {
-    return NoSpace(absl::StrCat("upload.bytes: is ", bytes, " (", Shown(bytes),
-                                "); this daemon takes uploads of at most ", Shown(options_.most_bytes_each),
-                                " (its option --upload-limit)"),
-                   "UPLOAD_TOO_LARGE");
-  }
-  TANDEM_RETURN_IF_ERROR(CheckNumber(wanted.user()));
-  int64_t used = 0, outstanding = 0;
-  for (const auto& [id, owned] : owned_) used += owned.bytes;
-  for (const auto& [id, entry] : uploads_) {
-    used += entry->declared.bytes();
-    outstanding += entry->declared.bytes() - entry->bytes_received;
-  }
-  if (options_.most_bytes > 0 && bytes > options_.most_bytes - used) {
-    return NoSpace(absl::StrCat("upload.bytes: is ", bytes, " (", Shown(bytes), "), but of the ",
-                                Shown(options_.most_bytes),
-                                " that this daemon keeps for uploaded files (its "
-                                "option --upload-space), ",
-                                Shown(used),
-                                " are taken; remove data sets that "
-                                "nobody needs"),
-                   "UPLOAD_SPACE_EXHAUSTED");
-  }
-  TANDEM_ASSIGN_OR_RETURN(const int64_t free, FreeBytes());
-  const int64_t needed = bytes + wanted.files() * kBytesAFile + outstanding + options_.least_free;
-  if (needed > free) {
-    return NoSpace(
-        absl::StrCat("upload.bytes: is ", bytes, " (", Shown(bytes), "), but the daemon's disk has ",
-                     Shown(free), " left, of which other uploads need ", Shown(outstanding), " and ",
-                     Shown(options_.least_free), " stay free"),
-        "DISK_FULL");
-  }
-  return absl::OkStatus();
-}
-
-int64_t Uploads::used_bytes() {
-  MutexLock lock(&mutex_);
-  int64_t used = 0;
-  for (const auto& [id, owned] : owned_) used += owned.bytes;
-  for (const auto& [id, entry] : uploads_) used += entry->declared.bytes();
-  return used;
-}
-
-int64_t Uploads::BytesOf(const std::string& user) {
-  MutexLock lock(&mutex_);
-  return BytesOfLocked(user);
-}
-
-int64_t Uploads::BytesOfLocked(const std::string& user) const {
-  int64_t used = 0;
-  for (const auto& [id, owned] : owned_) {
-    if (owned.user == user) used += owned.bytes;
-  }
-  for (const auto& [id, entry] : uploads_) {
-    if (entry->declared.user() == user) used += entry->declared.bytes();
-  }
-  return used;
 }
 
 absl::StatusOr<v1::Upload> Uploads::Create(const v1::Upload& wanted, const Allow& allow) {
@@ -375,8 +272,13 @@ absl::StatusOr<std::string> Uploads::OwnerOf(const std::string& id) {
 absl::Status Uploads::Sync(Entry& entry) {
   const absl::Status synced = entry.files->Sync();
   if (absl::IsFailedPrecondition(synced)) entry.state = State::kGone;
-  entry.bytes_received = entry.files->Progress().bytes_received();
+  SetReceived(entry.files->Progress(), entry);
   return synced;
+}
+
+void Uploads::SetReceived(const v1::Upload& progress, Entry& entry) {
+  entry.bytes_received = progress.bytes_received();
+  entry.files_received = progress.files_received();
 }
 
 absl::StatusOr<v1::Upload> Uploads::Progress(const std::string& id, Entry& entry) {
@@ -467,7 +369,6 @@ absl::Status Uploads::Call::CheckGoesOn() {
 }
 
 absl::Status Uploads::Call::Take(const v1::UploadFilesRequest& piece) {
-  bool syncs = false;
   {
     MutexLock lock(&entry_->mutex);
     TANDEM_RETURN_IF_ERROR(CheckGoesOn());
@@ -475,16 +376,17 @@ absl::Status Uploads::Call::Take(const v1::UploadFilesRequest& piece) {
     const absl::Status taken = entry_->files->Take(piece);
     if (absl::IsFailedPrecondition(taken)) entry_->state = State::kGone;
     TANDEM_RETURN_IF_ERROR(taken);
-    syncs = entry_->files->unsynced_bytes() >= kBytesBetweenSyncs;
-    if (syncs) TANDEM_RETURN_IF_ERROR(uploads_->Sync(*entry_));
+    if (entry_->files->unsynced_bytes() >= kBytesBetweenSyncs)
+      TANDEM_RETURN_IF_ERROR(uploads_->Sync(*entry_));
   }
-  if (!syncs) return absl::OkStatus();
-  TANDEM_ASSIGN_OR_RETURN(const int64_t free, uploads_->FreeBytes());
-  if (free >= uploads_->options_.least_free) return absl::OkStatus();
-  return NoSpace(
-      absl::StrCat("the daemon's disk has ", Shown(free), " left, and ", Shown(uploads_->options_.least_free),
-                   " are to stay free; make room, then go on: what came is kept"),
-      "DISK_FULL");
+  unchecked_bytes_ += static_cast<int64_t>(piece.data().size());
+  if (piece.has_file()) {
+    const std::string& path = piece.file().path();
+    unchecked_bytes_ += kBlockBytes * (1 + std::count(path.begin(), path.end(), '/'));
+  }
+  if (unchecked_bytes_ < kBytesBetweenSyncs) return absl::OkStatus();
+  unchecked_bytes_ = 0;
+  return CheckFree();
 }
 
 absl::StatusOr<v1::Upload> Uploads::Call::Finish() {
@@ -519,7 +421,7 @@ absl::StatusOr<v1::Upload> Uploads::Claim(const std::string& id) {
   MutexLock lock(&mutex_);
   uploads_.erase(id);
   claimed_.emplace(id, entry);
-  owned_[id] = {upload.bytes(), upload.user()};
+  owned_[id] = {UploadFolder::BytesOnDisk(upload), upload.user()};
   return upload;
 }
 

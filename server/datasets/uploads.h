@@ -51,12 +51,14 @@ class Uploads {
 
   // What a data set was made of.
   struct Owned {
+    // Of its files. Where their folder can be read, Open adds what so many files take beside that.
     int64_t bytes = 0;
     // Whose the set is.
     std::string user;
   };
 
-  // Decides on an upload that would be made: by the bytes that its user's uploads and data sets take so far.
+  // Decides on an upload that would be made: by the bytes that its user's uploads and data sets take so far,
+  // as BytesOf says them.
   // Called with everybody else's uploads held up: it must not wait, nor call this object.
   using Allow = std::function<absl::Status(int64_t used)>;
 
@@ -103,7 +105,8 @@ class Uploads {
   // Removes what has expired; done from time to time in any case.
   void RemoveExpired();
 
-  // Bytes that uploads take, or will when they are whole, those of data sets included.
+  // Bytes that uploads take of the disk, or will when they are whole, those of data sets included: of each
+  // file its bytes and a block.
   int64_t used_bytes();
 
   // Likewise of a user's.
@@ -126,6 +129,7 @@ class Uploads {
     std::atomic<int64_t> active = 0;
     // As of the last time that what came was made durable.
     std::atomic<int64_t> bytes_received = 0;
+    std::atomic<int64_t> files_received = 0;
     // The number of the newest call; older ones are over.
     int64_t call ABSL_GUARDED_BY(mutex) = 0;
     // Whether its folder is being made, all the while under the lock; it goes on; a set is made of it; or it
@@ -145,6 +149,8 @@ class Uploads {
   // Likewise, where the new one would be `made`, which gets its place if it may.
   absl::StatusOr<std::shared_ptr<Entry>> FindOrAdd(const std::shared_ptr<Entry>& made, const Allow& allow);
   absl::StatusOr<std::shared_ptr<Entry>> Find(const std::string& id);
+  // Counts what has become durable.
+  static void SetReceived(const v1::Upload& progress, Entry& entry);
   absl::Status CheckSpace(const v1::Upload& wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckNumber(const std::string& user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t BytesOfLocked(const std::string& user) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -191,12 +197,15 @@ class Uploads::Call {
   friend class Uploads;
   Call(Uploads* uploads, std::string id, std::shared_ptr<Entry> entry, int64_t number)
       : uploads_(uploads), id_(std::move(id)), entry_(std::move(entry)), number_(number) {}
+  absl::Status CheckFree() const;
   absl::Status CheckGoesOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry_->mutex);
 
   Uploads* const uploads_;
   const std::string id_;
   const std::shared_ptr<Entry> entry_;
   const int64_t number_;
+  // What came since the disk's free space was looked at, as far as it takes space.
+  int64_t unchecked_bytes_ = 0;
 };
 
 }  // namespace tandem

@@ -58,8 +58,8 @@ class UploadsFixture : public ::testing::Test {
     uploads_.reset();
     Uploads::Options options;
     options.folder = folder_.path() + "/uploads";
-    options.most_bytes_each = 1000;
-    options.most_bytes = 1500;
+    options.most_bytes_each = 1000 + 2 * kBlockBytes;
+    options.most_bytes = most_bytes_;
     options.least_free = 100;
     options.most_uploads = 3;
     options.most_uploads_each = most_uploads_each_;
@@ -89,6 +89,7 @@ class UploadsFixture : public ::testing::Test {
     EXPECT_TRUE(upload.ok()) << upload.status();
     return upload.ok() ? *upload : v1::Upload();
   }
+  // Why an upload of two files and so many bytes is.
   absl::Status Refused(int64_t bytes) {
     v1::Upload wanted = sample_.Declaration();
     wanted.set_manifest_sha256(std::string(32, 'o'));
@@ -104,11 +105,14 @@ class UploadsFixture : public ::testing::Test {
   const TemporaryFolder folder_;
   ClockWithAMoment clock_{absl::Now()};
   int64_t free_ = int64_t{1} << 40;
-  // Of what is opened next.
+  // Of what is opened next; bytes as Uploads::Options.
   int most_uploads_each_ = 20;
-  // Of what is opened next.
+  int64_t most_bytes_ = 0;
   std::function<absl::Status(const std::string&)> remove_folder_;
+  // 14 bytes.
   const SampleUpload sample_{{{"a.csv", "1,2,3"}, {"b/c.csv", "4,5,6,7,8"}}};
+  // What it takes of the disk.
+  static constexpr int64_t kSampleBytes = 14 + 2 * kBlockBytes;
   std::unique_ptr<Uploads> uploads_;
 };
 

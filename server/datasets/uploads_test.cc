@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/mutex.h"
@@ -98,17 +99,23 @@ TEST_F(UploadsTest, ChecksDeclarations) {
 }
 
 TEST_F(UploadsTest, SpaceIsLimited) {
+  most_bytes_ = 1500 + 4 * kBlockBytes;
+  Open({});
   EXPECT_EQ(GetReason(Refused(1001)), "UPLOAD_TOO_LARGE");
   // What others will need is not free.
-  const SampleUpload large = SampleUpload::OneFile("x", std::string(900, 'x'));
+  const SampleUpload large({{"x", std::string(900, 'x')}, {"y", ""}});
   const v1::Upload first = Made(large);
   EXPECT_EQ(GetReason(Refused(601)), "UPLOAD_SPACE_EXHAUSTED");
-  free_ = 900 + 500 + 2 * 4096 + 100 - 1;
+  free_ = 900 + 500 + 4 * kBlockBytes + 100 - 1;
   EXPECT_EQ(GetReason(Refused(500)), "DISK_FULL");
   free_ = int64_t{1} << 40;
   Made(SampleUpload::OneFile("1", "1"));
   Made(SampleUpload::OneFile("2", "2"));
   EXPECT_EQ(GetReason(Refused(1)), "TOO_MANY_UPLOADS");
+  for (const v1::Upload& upload : uploads_->List()) {
+    if (upload.name() == first.name()) continue;
+    ASSERT_TRUE(uploads_->Delete(Id(upload)).ok());
+  }
   // Data sets' files count, also after a restart.
   ASSERT_TRUE(Send(large, first).ok());
   ASSERT_TRUE(uploads_->Claim(Id(first)).ok());
@@ -118,6 +125,45 @@ TEST_F(UploadsTest, SpaceIsLimited) {
   uploads_->Remove(Id(first));
   EXPECT_FALSE(Exists(first));
   Made(SampleUpload::OneFile("x", std::string(601, 'x')));
+}
+
+// Whoever has a quota of bytes takes no more of the disk by files without any.
+TEST_F(UploadsTest, SmallFilesCountAsBlocks) {
+  v1::Upload wanted = sample_.Declaration();
+  wanted.set_bytes(0);
+  wanted.set_files(3);
+  const absl::Status refused = uploads_->Create(wanted).status();
+  EXPECT_EQ(GetReason(refused), "UPLOAD_TOO_LARGE");
+  EXPECT_THAT(refused.message(), HasSubstr("is 0, which take 12.0 KiB in 3 files"));
+  wanted.set_files(2);
+  wanted.set_user("ann");
+  ASSERT_TRUE(uploads_->Create(wanted).ok());
+  EXPECT_EQ(uploads_->BytesOf("ann"), 2 * kBlockBytes);
+}
+
+TEST_F(UploadsTest, ADiskThatSmallFilesFillIsNoticed) {
+  std::map<std::string, std::string> files;
+  const std::string deep = "1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18/19/";
+  for (int i = 0; i < 1000; ++i) files[absl::StrCat(deep, i)] = "";
+  const SampleUpload many(std::move(files));
+  Uploads::Options options;
+  options.folder = folder_.path() + "/many";
+  options.least_free = 100;
+  int asked = 0;
+  // The first look is at the declaration, and the disk is full soon after.
+  options.free_bytes = [&](const std::string&) { return asked++ == 0 ? int64_t{1} << 40 : 99; };
+  auto opened = Uploads::Open(std::move(options), Env::Real(), &clock_, {});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const absl::StatusOr<v1::Upload> upload = (*opened)->Create(many.Declaration());
+  ASSERT_TRUE(upload.ok()) << upload.status();
+  auto call = (*opened)->Begin(Id(*upload));
+  ASSERT_TRUE(call.ok());
+  absl::Status status;
+  for (const v1::UploadFilesRequest& piece : many.Pieces(*upload)) {
+    status = (*call)->Take(piece);
+    if (!status.ok()) break;
+  }
+  EXPECT_EQ(GetReason(status), "DISK_FULL") << status;
 }
 
 // A user who takes all places that there are keeps nobody else out.
@@ -144,27 +190,27 @@ TEST_F(UploadsTest, BytesCountOnceOnTheirWayToASet) {
   wanted.set_user("ann");
   absl::StatusOr<v1::Upload> upload = uploads_->Create(wanted);
   ASSERT_TRUE(upload.ok()) << upload.status();
-  EXPECT_EQ(uploads_->BytesOf("ann"), 14);
+  EXPECT_EQ(uploads_->BytesOf("ann"), kSampleBytes);
   ASSERT_TRUE(Send(sample_, *upload).ok());
   ASSERT_TRUE(uploads_->Claim(Id(*upload)).ok());
-  EXPECT_EQ(uploads_->BytesOf("ann"), 14);
-  EXPECT_EQ(uploads_->used_bytes(), 14);
+  EXPECT_EQ(uploads_->BytesOf("ann"), kSampleBytes);
+  EXPECT_EQ(uploads_->used_bytes(), kSampleBytes);
   uploads_->GiveBack(Id(*upload));
-  EXPECT_EQ(uploads_->BytesOf("ann"), 14);
+  EXPECT_EQ(uploads_->BytesOf("ann"), kSampleBytes);
   ASSERT_TRUE(uploads_->Claim(Id(*upload)).ok());
   // A daemon that comes after a crash finds no set of it.
   Open({});
-  EXPECT_EQ(uploads_->BytesOf("ann"), 14);
+  EXPECT_EQ(uploads_->BytesOf("ann"), kSampleBytes);
   ASSERT_TRUE(uploads_->Claim(Id(*upload)).ok());
   // The set is the administrator's, who made it.
   uploads_->Keep(Id(*upload), "admin");
   EXPECT_EQ(uploads_->BytesOf("ann"), 0);
-  EXPECT_EQ(uploads_->BytesOf("admin"), 14);
-  EXPECT_EQ(uploads_->used_bytes(), 14);
+  EXPECT_EQ(uploads_->BytesOf("admin"), kSampleBytes);
+  EXPECT_EQ(uploads_->used_bytes(), kSampleBytes);
   // Or one of it.
   Open({{Id(*upload), {14, "admin"}}});
   EXPECT_EQ(uploads_->BytesOf("ann"), 0);
-  EXPECT_EQ(uploads_->BytesOf("admin"), 14);
+  EXPECT_EQ(uploads_->BytesOf("admin"), kSampleBytes);
   uploads_->Remove(Id(*upload));
   EXPECT_EQ(uploads_->BytesOf("admin"), 0);
   EXPECT_EQ(uploads_->used_bytes(), 0);
@@ -195,8 +241,8 @@ TEST_F(UploadsTest, OneThatIsMadeSlowlyHoldsUpNobodyAndCounts) {
                          })
                 .status(),
             refused);
-  EXPECT_EQ(used, 14);
-  EXPECT_EQ(uploads_->BytesOf("ann"), 14);
+  EXPECT_EQ(used, kSampleBytes);
+  EXPECT_EQ(uploads_->BytesOf("ann"), kSampleBytes);
   next.set_user("bob");
   EXPECT_TRUE(uploads_
                   ->Create(next,
@@ -205,7 +251,7 @@ TEST_F(UploadsTest, OneThatIsMadeSlowlyHoldsUpNobodyAndCounts) {
                              return absl::OkStatus();
                            })
                   .ok());
-  EXPECT_EQ(uploads_->BytesOf("bob"), 2);
+  EXPECT_EQ(uploads_->BytesOf("bob"), 2 + kBlockBytes);
   EXPECT_EQ(uploads_->List().size(), 1);
   env.Release();
   ann.join();

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "server/datasets/upload_folder.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/quota_checks.h"
 
@@ -11,8 +12,9 @@ void CreateUpload(const RpcContext& context, const Caller& caller, const v1::Cre
   context.pool->Post([&context, user = caller.user, &request, reply = std::move(reply)]() mutable {
     v1::Upload wanted = request.upload();
     wanted.set_user(user);
+    const int64_t added = UploadFolder::BytesOnDisk(wanted);
     reply(context.uploads->Create(
-        wanted, [&](int64_t uploaded) { return CheckUpload(context, user, uploaded, wanted.bytes()); }));
+        wanted, [&](int64_t uploaded) { return CheckUpload(context, user, uploaded, added); }));
   });
 }
 

@@ -302,7 +302,8 @@ NvmlReturn nvmlDeviceRegisterEvents(NvmlHandle device, unsigned long long types,
 }
 
 NvmlReturn nvmlEventSetWait_v2(tandem::NvmlEventSet set, tandem::NvmlEvent* event, unsigned milliseconds) {
-  static std::set<std::string>& told = *new std::set<std::string>();
+  // Destroyed where the library is closed.
+  static std::set<std::string> told;
   const std::set<NvmlHandle>& gpus = reinterpret_cast<EventSet*>(set)->gpus;
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
   while (true) {
