@@ -1,7 +1,6 @@
 #include "server/auth/authenticator.h"
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/auth/token.h"
 
@@ -30,10 +29,9 @@ absl::StatusOr<Caller> Authenticator::Identify(absl::Span<const Metadata> metada
     }
   }
   if (authorizations == 0) {
-    return absl::UnauthenticatedError(absl::StrCat(
-        "this call carries no token; send the metadata 'authorization: Bearer <token>' with the content "
-        "of the daemon's token file ",
-        token_file_, ", or with a token that an administrator made for you"));
+    return absl::UnauthenticatedError(
+        "this call carries no token; send the metadata 'authorization: Bearer <token>' with the content of "
+        "the file 'token' in the daemon's state folder, or with a token that an administrator made for you");
   }
   // RFC 7235: the scheme is read without regard to case.
   if (authorizations > 1 || !absl::StartsWithIgnoreCase(authorization, kScheme)) {
@@ -46,8 +44,8 @@ absl::StatusOr<Caller> Authenticator::Identify(absl::Span<const Metadata> metada
     if (!absl::IsNotFound(caller.status())) return caller;
   }
   return absl::UnauthenticatedError(
-      absl::StrCat("the token is not this daemon's, or was revoked; its token file is ", token_file_,
-                   " on the daemon's machine"));
+      "the token is not this daemon's, or was revoked; its own is in the file 'token' in its state folder, "
+      "which it names when it starts");
 }
 
 absl::Status Authenticator::CheckStillValid(const Caller& caller) const {

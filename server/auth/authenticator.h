@@ -17,13 +17,13 @@ class Authenticator {
  public:
   using Metadata = std::pair<absl::string_view, absl::string_view>;
 
-  // `token` is the administrator's. `token_file` is what an answer tells the caller to look at. `users` has
-  // the other tokens, where there are any; it outlives this.
-  Authenticator(std::string token, std::string token_file, const TokenRegistry* users = nullptr)
-      : token_(std::move(token)), token_file_(std::move(token_file)), users_(users) {}
+  // `token` is the administrator's. `users` has the other tokens, where there are any; it outlives this.
+  explicit Authenticator(std::string token, const TokenRegistry* users = nullptr)
+      : token_(std::move(token)), users_(users) {}
 
   // `metadata` holds names in lower case and ":path", the method as "/tandem.v1.JobService/GetJob".
-  // OK for health checks (grpc.health.v1.Health) and where Identify is; else UNAUTHENTICATED with what to do.
+  // OK for health checks (grpc.health.v1.Health) and where Identify is; else UNAUTHENTICATED with what to do,
+  // which names no path: strangers may read it.
   absl::Status Check(absl::Span<const Metadata> metadata) const;
 
   // Who calls, where exactly one "authorization" entry holds "Bearer <token>" with a token that there is;
@@ -35,7 +35,6 @@ class Authenticator {
 
  private:
   const std::string token_;
-  const std::string token_file_;
   const TokenRegistry* const users_;
 };
 

@@ -24,7 +24,29 @@ absl::StatusOr<absl::Time> TimeOf(const ASN1_TIME* time, const std::string& path
   return absl::FromTimeT(timegm(&parts));
 }
 
+constexpr absl::Duration kExpiresSoon = absl::Hours(24 * 14);
+
+std::string Shown(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M UTC", time, absl::UTCTimeZone());
+}
+
 }  // namespace
+
+std::optional<CertificateTrouble> TroubleOf(const CertificateValidity& validity, absl::Time now) {
+  if (validity.end <= now) {
+    return CertificateTrouble{
+        true, absl::StrCat("has expired on ", Shown(validity.end), ": clients refuse it; renew it")};
+  }
+  if (validity.begin > now) {
+    return CertificateTrouble{true,
+                              absl::StrCat("is valid from ", Shown(validity.begin),
+                                           " on only: clients refuse it; is this machine's clock right?")};
+  }
+  if (validity.end - now < kExpiresSoon) {
+    return CertificateTrouble{false, absl::StrCat("expires on ", Shown(validity.end), "; renew it")};
+  }
+  return std::nullopt;
+}
 
 absl::StatusOr<CertificateValidity> ReadCertificateValidity(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);

@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_AUTH_CERTIFICATE_VALIDITY_H_
 #define TANDEM_SERVER_AUTH_CERTIFICATE_VALIDITY_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -13,6 +14,17 @@ struct CertificateValidity {
   absl::Time begin;
   absl::Time end;
 };
+
+// What the owner of a certificate is to know of it.
+struct CertificateTrouble {
+  // Whether clients refuse it.
+  bool is_refused = false;
+  // For people, to go on after its name: "has expired on ...: clients refuse it; renew it".
+  std::string text;
+};
+
+// None where it is valid now and two weeks from now.
+std::optional<CertificateTrouble> TroubleOf(const CertificateValidity& validity, absl::Time now);
 
 // Of the first certificate in a PEM file, which is the daemon's own. FAILED_PRECONDITION: the file cannot be
 // read, or holds none.

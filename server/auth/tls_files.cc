@@ -96,7 +96,7 @@ absl::StatusOr<TlsContent> ReadTlsFiles(const TlsFiles& files) {
                         files.key, info.st_mode & 07777, files.key));
   }
   TANDEM_ASSIGN_OR_RETURN(const CertificateValidity validity, ReadCertificateValidity(files.certificate));
-  content.valid_until = validity.end;
+  content.validity = validity;
   if (files.client_ca.empty()) return content;
   TANDEM_ASSIGN_OR_RETURN(content.client_ca, ReadPem(files.client_ca, "authorities of clients"));
   if (CountCertificates(content.client_ca) < 1) {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "server/auth/certificate_validity.h"
 
 namespace tandem {
 
@@ -22,8 +22,7 @@ struct TlsContent {
   std::string certificate;
   std::string key;
   std::string client_ca;
-  // Until when the certificate is valid.
-  absl::Time valid_until;
+  CertificateValidity validity;
 };
 
 // Reads and checks them. FAILED_PRECONDITION: a file cannot be read, is no PEM, the key is not the

@@ -7,20 +7,11 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
+#include "server/auth/certificate_validity.h"
 
 namespace tandem {
-namespace {
-
-void WarnWhereExpired(absl::Time end) {
-  if (end > absl::Now()) return;
-  spdlog::warn(
-      "the TLS certificate has expired on {}: clients refuse it; renew it, and it is taken by itself",
-      absl::FormatTime("%Y-%m-%d %H:%M UTC", end, absl::UTCTimeZone()));
-}
-
-}  // namespace
-
 absl::StatusOr<std::shared_ptr<TlsReloader>> TlsReloader::Start(const TlsFiles& files,
                                                                 const Options& options) {
   std::shared_ptr<TlsReloader> reloader(new TlsReloader(files, options));
@@ -29,12 +20,23 @@ absl::StatusOr<std::shared_ptr<TlsReloader>> TlsReloader::Start(const TlsFiles& 
   TANDEM_ASSIGN_OR_RETURN(TlsContent content, ReadTlsFiles(files));
   {
     MutexLock lock(&reloader->mutex_);
-    reloader->state_.valid_until = content.valid_until;
-    WarnWhereExpired(content.valid_until);
-    reloader->current_ = std::make_shared<const TlsContent>(std::move(content));
+    reloader->Use(std::move(content));
   }
   reloader->thread_ = std::thread([reloader = reloader.get()] { reloader->Run(); });
   return reloader;
+}
+
+void TlsReloader::Use(TlsContent content) {
+  state_.valid_until = content.validity.end;
+  current_ = std::make_shared<const TlsContent>(std::move(content));
+  WarnOfTrouble();
+}
+
+void TlsReloader::WarnOfTrouble() {
+  warned_ = Clock::Real()->Elapsed();
+  if (const auto trouble = TroubleOf(current_->validity, absl::Now()); trouble.has_value()) {
+    spdlog::warn("the TLS certificate {}; a new one is taken by itself", trouble->text);
+  }
 }
 
 TlsReloader::~TlsReloader() {
@@ -79,6 +81,8 @@ void TlsReloader::Run() {
     {
       MutexLock lock(&mutex_);
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), options_.interval)) return;
+      // It runs for months.
+      if (Clock::Real()->Elapsed() - warned_ >= options_.reminder) WarnOfTrouble();
     }
     Look now = LookAtFiles();
     // Certificate and key are two files: between their replacements they do not fit.
@@ -102,11 +106,9 @@ void TlsReloader::Reload() {
     return;
   }
   ++state_.reloads;
-  state_.valid_until = content->valid_until;
   spdlog::info("the TLS files changed, new connections use them; the certificate is valid until {}",
-               absl::FormatTime("%Y-%m-%d %H:%M UTC", content->valid_until, absl::UTCTimeZone()));
-  WarnWhereExpired(content->valid_until);
-  current_ = std::make_shared<const TlsContent>(*std::move(content));
+               absl::FormatTime("%Y-%m-%d %H:%M UTC", content->validity.end, absl::UTCTimeZone()));
+  Use(*std::move(content));
 }
 
 }  // namespace tandem

@@ -23,6 +23,8 @@ class TlsReloader {
   struct Options {
     // Between two looks at the files; they are read when two looks saw the same.
     absl::Duration interval = absl::Seconds(1);
+    // Between two words to the log about a certificate that clients refuse, or soon will.
+    absl::Duration reminder = absl::Hours(24);
   };
 
   // How it stands.
@@ -59,6 +61,8 @@ class TlsReloader {
   Look LookAtFiles() const;
   void Run();
   void Reload();
+  void Use(TlsContent content) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WarnOfTrouble() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const TlsFiles files_;
   const Options options_;
@@ -68,6 +72,8 @@ class TlsReloader {
   mutable Mutex mutex_;
   std::shared_ptr<const TlsContent> current_ ABSL_GUARDED_BY(mutex_);
   State state_ ABSL_GUARDED_BY(mutex_);
+  // When it was last looked whether there is something to say, by Clock::Elapsed().
+  absl::Duration warned_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

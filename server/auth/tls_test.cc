@@ -7,19 +7,23 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <memory>
-#include <sstream>
+#include <mutex>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "server/auth/certificate_validity.h"
 #include "server/auth/server_credentials.h"
 #include "server/auth/test_certificates.h"
 #include "server/auth/tls_reloader.h"
@@ -73,7 +77,7 @@ class TlsTest : public ::testing::Test {
     auto files = TlsReloader::Start(Files(ask_clients), {.interval = absl::Milliseconds(20)});
     ASSERT_TRUE(files.ok()) << files.status();
     files_ = *std::move(files);
-    const auto authenticator = std::make_shared<const Authenticator>(kToken, "/state/token");
+    const auto authenticator = std::make_shared<const Authenticator>(kToken);
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", TlsCredentials(files_, authenticator), &port_);
     builder.RegisterCallbackGenericService(&echo_);
@@ -202,16 +206,50 @@ TEST_F(TlsTest, ABrokenFileKeepsTheOldOneUntilItIsMended) {
   EXPECT_EQ(files_->state().reloads, 2);
 }
 
-TEST_F(TlsTest, AnExpiredCertificateIsToldToTheLog) {
+// Counts lines of the log that say so.
+class CountingSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit CountingSink(std::string part) : part_(std::move(part)) {}
+  std::atomic<int> lines = 0;
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    if (absl::StrContains(absl::string_view(message.payload.data(), message.payload.size()), part_)) ++lines;
+  }
+  void flush_() override {}
+  const std::string part_;
+};
+
+// When it is read, and every day.
+TEST_F(TlsTest, ACertificateThatIsRefusedIsToldToTheLog) {
   servers_.Issue("localhost", File("server.pem"), File("server.key"), -absl::Hours(48));
-  std::ostringstream log;
+  const auto sink = std::make_shared<CountingSink>("the TLS certificate has expired on ");
   const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
-  spdlog::set_default_logger(
-      std::make_shared<spdlog::logger>("log", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
-  const auto reloader = TlsReloader::Start({File("server.pem"), File("server.key"), ""});
-  spdlog::set_default_logger(before);
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("log", sink));
+  auto reloader = TlsReloader::Start({File("server.pem"), File("server.key"), ""},
+                                     {.interval = absl::Milliseconds(1), .reminder = absl::Milliseconds(1)});
   EXPECT_TRUE(reloader.ok()) << reloader.status();
-  EXPECT_THAT(log.str(), ::testing::HasSubstr("has expired on "));
+  EXPECT_TRUE(Await([&sink] { return sink->lines >= 3; }));
+  reloader = absl::UnknownError("ended");
+  spdlog::set_default_logger(before);
+}
+
+TEST(CertificateValidityTest, TroubleIsToldInTime) {
+  const absl::Time now = absl::FromUnixSeconds(1800000000);
+  const absl::Duration day = absl::Hours(24);
+  EXPECT_FALSE(TroubleOf({now - day, now + 15 * day}, now).has_value());
+  const auto soon = TroubleOf({now - day, now + 13 * day}, now);
+  ASSERT_TRUE(soon.has_value());
+  EXPECT_FALSE(soon->is_refused);
+  EXPECT_EQ(soon->text, "expires on 2027-01-28 08:00 UTC; renew it");
+  const auto late = TroubleOf({now - 9 * day, now}, now);
+  ASSERT_TRUE(late.has_value());
+  EXPECT_TRUE(late->is_refused);
+  EXPECT_THAT(late->text, ::testing::HasSubstr("has expired on 2027-01-15 08:00 UTC"));
+  const auto early = TroubleOf({now + day, now + 99 * day}, now);
+  ASSERT_TRUE(early.has_value());
+  EXPECT_TRUE(early->is_refused);
+  EXPECT_THAT(early->text, ::testing::HasSubstr("is valid from 2027-01-16 08:00 UTC on only"));
 }
 
 TEST_F(TlsTest, SaysWhichFileIsWrong) {

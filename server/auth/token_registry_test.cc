@@ -117,7 +117,7 @@ TEST_F(TokenRegistryTest, ExpiresAtItsTimeAndNotBefore) {
               HasSubstr("the token of \"ann\" expired at 2027-01-15 09:00:00 UTC"));
   EXPECT_EQ(GetReason(tokens_->CheckStillValid(*caller)), "TOKEN_EXPIRED");
   // What a call is told says so, too.
-  const Authenticator authenticator("daemons-own-token-0123", "/state/token", tokens_.get());
+  const Authenticator authenticator("daemons-own-token-0123", tokens_.get());
   const std::string header = "Bearer " + made->secret;
   EXPECT_EQ(authenticator.Check({Authenticator::Metadata{"authorization", header}}), expired);
   // The list still has it, for somebody to see and revoke; the user has no other meanwhile.

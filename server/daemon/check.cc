@@ -42,7 +42,6 @@ using Verdict = Check::Verdict;
 constexpr int64_t kStartWrites = int64_t{1} << 20;
 // Below this a state folder's disk is soon full.
 constexpr int64_t kLittleSpace = int64_t{1} << 30;
-constexpr absl::Duration kExpiresSoon = absl::Hours(24 * 14);
 
 class Checks {
  public:
@@ -227,19 +226,14 @@ void CheckTls(const DaemonOptions& options, Checks* checks) {
     return;
   const absl::StatusOr<CertificateValidity> validity = ReadCertificateValidity(options.tls_cert);
   if (!checks->Require(subject, validity.status())) return;
-  const absl::Time now = absl::Now();
-  const std::string end = absl::FormatTime("%Y-%m-%d %H:%M", validity->end, absl::UTCTimeZone());
-  if (validity->end <= now) {
-    checks->Fail(subject, absl::StrCat("has expired on ", end, " UTC: clients refuse it; renew it"));
-  } else if (validity->begin > now) {
-    checks->Fail(subject,
-                 absl::StrCat("is valid from ",
-                              absl::FormatTime("%Y-%m-%d %H:%M", validity->begin, absl::UTCTimeZone()),
-                              " UTC on only: is this machine's clock right?"));
-  } else if (validity->end - now < kExpiresSoon) {
-    checks->Warn(subject, absl::StrCat("expires on ", end, " UTC; renew it"));
+  if (const auto trouble = TroubleOf(*validity, absl::Now()); !trouble.has_value()) {
+    checks->Fine(subject,
+                 absl::StrCat("with its key, valid until ",
+                              absl::FormatTime("%Y-%m-%d %H:%M UTC", validity->end, absl::UTCTimeZone())));
+  } else if (trouble->is_refused) {
+    checks->Fail(subject, trouble->text);
   } else {
-    checks->Fine(subject, absl::StrCat("with its key, valid until ", end, " UTC"));
+    checks->Warn(subject, trouble->text);
   }
 }
 

@@ -117,8 +117,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   TANDEM_RETURN_IF_ERROR(daemon->OpenState(options));
   // Whatever can fail does so before the first worker is started.
   TANDEM_ASSIGN_OR_RETURN(std::string token, LoadOrCreateToken(daemon->token_file()));
-  daemon->authenticator_ =
-      std::make_shared<const Authenticator>(std::move(token), daemon->token_file(), daemon->tokens_.get());
+  daemon->authenticator_ = std::make_shared<const Authenticator>(std::move(token), daemon->tokens_.get());
   TANDEM_ASSIGN_OR_RETURN(auto credentials, daemon->MakeCredentials(options));
   daemon->limits_ = std::make_unique<CallLimits>(daemon->Quotas(options), Clock::Real());
   TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(address));

@@ -546,6 +546,7 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
 
   // CLI11 takes them last first.
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  const auto config = [&app] { return app.get_config_ptr()->as<std::string>(); };
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
@@ -555,11 +556,15 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
     parsed.text = app.version() + "\n";
     return parsed;
   } catch (const CLI::ConfigError& error) {
-    return absl::InvalidArgumentError(absl::StrCat("the --config file: ", error.what()));
+    return absl::InvalidArgumentError(absl::StrCat("the --config file ", config(), ": ", error.what()));
   } catch (const CLI::ExtrasError&) {
     return absl::InvalidArgumentError(ExplainUnknown(arguments, names));
   } catch (const CLI::Error& error) {
-    return absl::InvalidArgumentError(error.what());
+    // CLI11 does not say which of the two it comes from.
+    return absl::InvalidArgumentError(
+        config().empty()
+            ? error.what()
+            : absl::StrCat(error.what(), " (on the command line, or in the --config file ", config(), ")"));
   }
   if (options.tls_cert.empty() != options.tls_key.empty()) {
     return absl::InvalidArgumentError("--tls-cert and --tls-key must be given together");

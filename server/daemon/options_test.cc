@@ -163,6 +163,11 @@ TEST(DaemonOptionsTest, SaysWhatIsWrongInAFile) {
   EXPECT_THAT(ErrorOf({"--config", ConfigFile("- listen\n")}), HasSubstr("mapping"));
   EXPECT_THAT(ErrorOf({"--config", ConfigFile("listen: [\n")}), HasSubstr("line"));
   EXPECT_THAT(ErrorOf({"--config", ConfigFile("cpu-devices: many\n")}), HasSubstr("many"));
+  // And which file it is.
+  for (const char* content : {"listen: [\n", "cpu-devices: many\n"}) {
+    const std::string file = ConfigFile(content);
+    EXPECT_THAT(ErrorOf({"--config", file}), HasSubstr(absl::StrCat("--config file ", file)));
+  }
   EXPECT_THAT(ErrorOf({"--config", "/no/such/file.yaml"}), HasSubstr("/no/such/file.yaml"));
   EXPECT_THAT(ErrorOf({"--config", ConfigFile("config: other.yaml\n")}), HasSubstr("no option 'config'"));
 }

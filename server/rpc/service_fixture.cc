@@ -98,7 +98,7 @@ void ServiceFixture::SetUp() {
                                            Clock::Real(), scheduling);
   jobs_->SetWaitingSource(scheduler_.get());
   tokens_ = std::make_unique<TokenRegistry>(store_.get(), Clock::Real());
-  authenticator_ = std::make_shared<const Authenticator>(kToken, "/state/token", tokens_.get());
+  authenticator_ = std::make_shared<const Authenticator>(kToken, tokens_.get());
   drain_ = std::make_unique<JobDrain>(jobs_.get());
   jobs_->AddObserver(&workers_);
   jobs_->AddObserver(scheduler_.get());
