@@ -12,7 +12,7 @@
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/collectives/local/local_group.h"
 #include "engine/data/augment/augmenter.h"
-#include "engine/data/formats/csv_dataset.h"
+#include "engine/data/formats/csv_table.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/gathering.h"
 #include "engine/training/initial_weights.h"

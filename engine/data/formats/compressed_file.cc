@@ -203,11 +203,16 @@ int64_t CompressedFile::MostInMemory(int64_t most, int64_t times) {
   return memory > 0 ? std::min(most, memory / 2 / times) : most;
 }
 
+absl::Status CompressedFile::TooLong(int64_t max_bytes) const {
+  return Error(absl::StrCat("is longer than the ", max_bytes, " bytes that can be read"));
+}
+
+absl::Status CompressedFile::CheckPlainLength(int64_t max_bytes) const {
+  return plain_bytes_ > max_bytes ? TooLong(max_bytes) : absl::OkStatus();
+}
+
 absl::StatusOr<std::string> CompressedFile::ReadAll(int64_t max_bytes) {
-  const auto is_too_long = [&] {
-    return Error(absl::StrCat("is longer than the ", max_bytes, " bytes that can be read"));
-  };
-  if (plain_bytes_ > max_bytes) return is_too_long();
+  TANDEM_RETURN_IF_ERROR(CheckPlainLength(max_bytes));
   std::string content;
   try {
     if (const int64_t stated = StatedLength(); stated > 0)
@@ -217,7 +222,7 @@ absl::StatusOr<std::string> CompressedFile::ReadAll(int64_t max_bytes) {
       content.resize(begin + kChunk);
       TANDEM_ASSIGN_OR_RETURN(const int64_t count, Read(content.data() + begin, kChunk));
       content.resize(begin + count);
-      if (static_cast<int64_t>(content.size()) > max_bytes) return is_too_long();
+      if (static_cast<int64_t>(content.size()) > max_bytes) return TooLong(max_bytes);
       if (count < kChunk) return content;
     }
   } catch (const std::bad_alloc&) {

@@ -27,8 +27,13 @@ class CompressedFile {
   // more memory than that, and a plain one that is longer is refused before it is read.
   absl::StatusOr<std::string> ReadAll(int64_t max_bytes);
 
-  // For ReadAll: `most`, or less where `times` as many bytes, what their reader makes of them included, would
-  // take more than half of this machine's memory.
+  // INVALID_ARGUMENT where it is plain, and longer than that: it need not be read to know.
+  absl::Status CheckPlainLength(int64_t max_bytes) const;
+  // INVALID_ARGUMENT: it is longer than that.
+  absl::Status TooLong(int64_t max_bytes) const;
+
+  // For a whole that is read: `most`, or less where `times` as many bytes, what their reader makes of them
+  // included, would take more than half of this machine's memory.
   static int64_t MostInMemory(int64_t most, int64_t times);
 
   // The decompressed length, from the file's size, trailer or index, without decompressing; -1 where they do

@@ -1,9 +1,8 @@
-#include "engine/data/formats/csv_dataset.h"
-
 #include <string>
 #include <vector>
 
 #include "engine/data/dataset.h"
+#include "engine/data/formats/csv_table.h"
 #include "engine/data/formats/test_files.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"

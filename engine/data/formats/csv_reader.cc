@@ -1,62 +1,124 @@
 #include "engine/data/formats/csv_reader.h"
 
-#include <utility>
+#include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
 
 namespace tandem {
+namespace {
 
-CsvReader::CsvReader(absl::string_view text, char delimiter) : left_(text), delimiter_(delimiter) {
-  absl::ConsumePrefix(&left_, "\xEF\xBB\xBF");
+constexpr int64_t kChunk = int64_t{1} << 18;
+
+}  // namespace
+
+template <typename... What>
+absl::Status CsvReader::Error(const What&... what) const {
+  return absl::InvalidArgumentError(absl::StrCat("row ", row_ + 1, what...));
+}
+
+absl::Status CsvReader::TooLong() const {
+  return Error(" is longer than the ", kMaxRowBytes, " bytes that can be read");
 }
 
 absl::StatusOr<bool> CsvReader::Next(std::vector<absl::string_view>* fields) {
+  while (true) {
+    TANDEM_ASSIGN_OR_RETURN(const Found found, Parse(fields));
+    switch (found) {
+      case Found::kRow:
+        ++row_;
+        return true;
+      case Found::kEnd:
+        return false;
+      case Found::kNeedsMore:
+        TANDEM_RETURN_IF_ERROR(Fill());
+    }
+  }
+}
+
+absl::Status CsvReader::Fill() {
+  const auto rest = static_cast<int64_t>(left_.size());
+  if (rest > kMaxRowBytes) return TooLong();
+  buffer_.erase(0, left_.data() == nullptr ? 0 : left_.data() - buffer_.data());
+  buffer_.resize(rest);
+  // As much again: a long row is looked at from its begin each time.
+  const int64_t wanted = std::max(kChunk, std::min(rest, kMaxRowBytes + 1 - rest));
+  buffer_.resize(rest + wanted);
+  TANDEM_ASSIGN_OR_RETURN(const int64_t count, source_(buffer_.data() + rest, wanted));
+  buffer_.resize(rest + count);
+  left_ = buffer_;
+  at_end_ = count < wanted;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CsvReader::Found> CsvReader::Parse(std::vector<absl::string_view>* fields) {
   fields->clear();
+  unquoted_.clear();
+  if (!begun_) {
+    if (left_.size() < 3 && !at_end_) return Found::kNeedsMore;
+    absl::ConsumePrefix(&left_, "\xEF\xBB\xBF");
+    begun_ = true;
+  }
   while (absl::ConsumePrefix(&left_, "\n") || absl::ConsumePrefix(&left_, "\r\n")) {
   }
-  if (left_.empty()) return false;
-  ++row_;
-  unquoted_.clear();
-  const char special[] = {delimiter_, '\n'};
-  while (true) {
-    if (!left_.empty() && left_.front() == '"') {
-      std::string field;
-      size_t at = 1;
-      while (true) {
-        const size_t quote = left_.find('"', at);
-        if (quote == absl::string_view::npos) {
-          return absl::InvalidArgumentError(absl::StrCat("row ", row_, ": field ", fields->size() + 1,
-                                                         " begins with a quote that is not closed"));
-        }
-        absl::StrAppend(&field, left_.substr(at, quote - at));
-        at = quote + 1;
-        if (at >= left_.size() || left_[at] != '"') break;
-        field.push_back('"');
-        ++at;
-      }
-      left_.remove_prefix(at);
-      unquoted_.push_back(std::move(field));
-      fields->push_back(unquoted_.back());
-      if (!left_.empty() && left_.front() != delimiter_ && left_.front() != '\n' &&
-          left_.substr(0, 2) != "\r\n") {
-        return absl::InvalidArgumentError(
-            absl::StrCat("row ", row_, ": field ", fields->size(), " goes on after its closing quote"));
-      }
-      absl::ConsumePrefix(&left_, "\r");
-    } else {
-      size_t end = left_.find_first_of(absl::string_view(special, 2));
-      if (end == absl::string_view::npos) end = left_.size();
-      absl::string_view field = left_.substr(0, end);
-      left_.remove_prefix(end);
-      if (left_.empty() || left_.front() == '\n') absl::ConsumeSuffix(&field, "\r");
-      fields->push_back(field);
-    }
-    if (left_.empty()) return true;
-    const bool line_ends = left_.front() == '\n';
-    left_.remove_prefix(1);
-    if (line_ends) return true;
+  if (left_.empty()) return at_end_ ? Found::kEnd : Found::kNeedsMore;
+  for (absl::string_view left = left_;;) {
+    TANDEM_ASSIGN_OR_RETURN(const bool whole, TakeField(left, fields));
+    if (!whole) return Found::kNeedsMore;
+    if (fields->size() > kMaxFields)
+      return Error(" has more than the ", kMaxFields, " fields that can be read");
+    const bool ends = left.empty() || left.front() == '\n';
+    if (!left.empty()) left.remove_prefix(1);
+    if (!ends) continue;
+    if (source_ != nullptr && left.data() - left_.data() > kMaxRowBytes) return TooLong();
+    left_ = left;
+    return Found::kRow;
   }
+}
+
+absl::StatusOr<bool> CsvReader::TakeField(absl::string_view& left, std::vector<absl::string_view>* fields) {
+  if (absl::StartsWith(left, "\"")) return TakeQuoted(left, fields);
+  const char special[] = {delimiter_, '\n'};
+  size_t end = left.find_first_of(absl::string_view(special, 2));
+  if (end == absl::string_view::npos) {
+    if (!at_end_) return false;
+    end = left.size();
+  }
+  absl::string_view field = left.substr(0, end);
+  left.remove_prefix(end);
+  if (left.empty() || left.front() == '\n') absl::ConsumeSuffix(&field, "\r");
+  fields->push_back(field);
+  return true;
+}
+
+absl::StatusOr<bool> CsvReader::TakeQuoted(absl::string_view& left, std::vector<absl::string_view>* fields) {
+  std::string field;
+  size_t at = 1;
+  while (true) {
+    const size_t quote = left.find('"', at);
+    if (quote == absl::string_view::npos) {
+      if (!at_end_) return false;
+      return Error(": field ", fields->size() + 1, " begins with a quote that is not closed");
+    }
+    absl::StrAppend(&field, left.substr(at, quote - at));
+    at = quote + 1;
+    if (at >= left.size() || left[at] != '"') break;
+    field.push_back('"');
+    ++at;
+  }
+  // What follows says whether that was its end: two characters, as a line's end may have.
+  if (left.size() - at < 2 && !at_end_) return false;
+  left.remove_prefix(at);
+  unquoted_.push_back(std::move(field));
+  fields->push_back(unquoted_.back());
+  if (!left.empty() && left.front() != delimiter_ && left.front() != '\n' &&
+      !absl::StartsWith(left, "\r\n")) {
+    return Error(": field ", fields->size(), " goes on after its closing quote");
+  }
+  absl::ConsumePrefix(&left, "\r");
+  return true;
 }
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 #include "engine/data/formats/idx_dataset.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -39,10 +40,19 @@ class IdxDataset final : public Dataset {
   const std::vector<uint8_t> labels_;
 };
 
+constexpr std::array<int64_t, 256> AllNowhere() {
+  std::array<int64_t, 256> nowhere = {};
+  for (int64_t& index : nowhere) index = -1;
+  return nowhere;
+}
+
 // One split as its files are read.
 struct Split {
   std::unique_ptr<IdxFile> images;
-  std::vector<uint8_t> labels;
+  std::vector<uint8_t> labels;  // Where they are kept.
+  int64_t label_count = 0;
+  // Where each label stands first; -1: nowhere.
+  std::array<int64_t, 256> first = AllNowhere();
   Shape shape;
   int64_t samples = 0;
 };
@@ -53,9 +63,20 @@ Shape SampleShape(const Shape& images) {
   return Shape({images[1], images[2], images[3]});
 }
 
-// Opens a split's files and reads its labels. `name` is "train" or "validation".
+absl::Status ReadLabels(IdxFile& file, bool keeps, Split& split) {
+  return file.ReadPieces([&](absl::Span<const uint8_t> piece) {
+    for (const uint8_t label : piece) {
+      if (split.first[label] < 0) split.first[label] = split.label_count;
+      ++split.label_count;
+    }
+    if (keeps) split.labels.insert(split.labels.end(), piece.begin(), piece.end());
+  });
+}
+
+// Opens a split's files and reads its labels, which are kept if it `keeps` them. `name` is "train" or
+// "validation".
 Split OpenSplit(absl::string_view name, const std::string& images_path, const std::string& labels_path,
-                FieldViolations& violations) {
+                bool keeps, FieldViolations& violations) {
   Split split;
   const std::string images_field = absl::StrCat("idx.", name, "_images");
   const std::string labels_field = absl::StrCat("idx.", name, "_labels");
@@ -79,16 +100,11 @@ Split OpenSplit(absl::string_view name, const std::string& images_path, const st
   if (!labels_path.empty()) {
     absl::StatusOr<std::unique_ptr<IdxFile>> labels = IdxFile::Open(labels_path, 1, 1, kMaxSamples);
     absl::Status status = labels.status();
-    if (status.ok()) {
-      absl::StatusOr<std::vector<uint8_t>> elements = (*labels)->ReadAll();
-      status = elements.status();
-      if (status.ok()) split.labels = *std::move(elements);
-    }
+    if (status.ok()) status = ReadLabels(**labels, keeps, split);
     violations.AddAll(labels_field, status);
   }
-  if (split.images != nullptr && !split.labels.empty() &&
-      split.samples != static_cast<int64_t>(split.labels.size())) {
-    violations.Add(labels_field, absl::StrCat(labels_path, " holds ", split.labels.size(), " labels, but ",
+  if (split.images != nullptr && split.label_count > 0 && split.samples != split.label_count) {
+    violations.Add(labels_field, absl::StrCat(labels_path, " holds ", split.label_count, " labels, but ",
                                               images_path, " holds ", split.samples, " images"));
   }
   return split;
@@ -96,27 +112,30 @@ Split OpenSplit(absl::string_view name, const std::string& images_path, const st
 
 int64_t HeldBytes(const Split& split) {
   const int64_t images = split.images == nullptr ? 0 : split.images->shape().elements();
-  return images + static_cast<int64_t>(split.labels.size());
+  return images + split.label_count;
 }
 
 void CheckLabels(absl::string_view name, const std::string& path, const Split& split, int64_t classes,
                  FieldViolations& violations) {
-  for (size_t i = 0; i < split.labels.size(); ++i) {
-    if (split.labels[i] < classes) continue;
-    violations.Add(absl::StrCat("idx.", name, "_labels"),
-                   absl::StrCat(path, " holds label ", split.labels[i], " at index ", i, ", outside the ",
-                                classes, " classes (0 to ", classes - 1, ")"));
-    return;
+  int64_t label = -1;
+  for (int64_t i = std::min<int64_t>(classes, 256); i < 256; ++i) {
+    if (split.first[i] >= 0 && (label < 0 || split.first[i] < split.first[label])) label = i;
   }
+  if (label < 0) return;
+  violations.Add(absl::StrCat("idx.", name, "_labels"),
+                 absl::StrCat(path, " holds label ", label, " at index ", split.first[label],
+                              ", outside the ", classes, " classes (0 to ", classes - 1, ")"));
 }
 
 // Everything but the images' elements.
-absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, Split& train, Split& validation) {
+absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, bool keeps, Split& train,
+                                       Split& validation) {
   FieldViolations violations;
-  train = OpenSplit("train", source.train_images(), source.train_labels(), violations);
+  train = OpenSplit("train", source.train_images(), source.train_labels(), keeps, violations);
   const bool validates = !source.validation_images().empty() || !source.validation_labels().empty();
   if (validates) {
-    validation = OpenSplit("validation", source.validation_images(), source.validation_labels(), violations);
+    validation =
+        OpenSplit("validation", source.validation_images(), source.validation_labels(), keeps, violations);
   }
   DatasetInfo info{.shape = train.shape,
                    .classes = source.classes(),
@@ -127,8 +146,8 @@ absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, Split& train
     violations.Add("idx.classes",
                    absl::StrCat("is ", source.classes(), "; it must be at least 2, or left out"));
   } else {
-    if (info.classes == 0 && !train.labels.empty()) {
-      info.classes = 1 + *std::max_element(train.labels.begin(), train.labels.end());
+    for (int64_t label = 0; source.classes() == 0 && label < 256; ++label) {
+      if (train.first[label] >= 0) info.classes = 1 + label;
     }
     if (info.classes > 0) {
       CheckLabels("train", source.train_labels(), train, info.classes, violations);
@@ -158,7 +177,7 @@ absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(absl::string_view name,
 
 absl::StatusOr<DatasetInfo> DescribeIdx(const v1::IdxSource& source) {
   Split train, validation;
-  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo info, OpenSplits(source, train, validation));
+  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo info, OpenSplits(source, /*keeps=*/false, train, validation));
   FieldViolations violations;
   violations.AddAll("idx.train_images", train.images->CheckLength());
   if (validation.images != nullptr) {
@@ -171,7 +190,7 @@ absl::StatusOr<DatasetInfo> DescribeIdx(const v1::IdxSource& source) {
 absl::StatusOr<OpenedDataset> OpenIdx(const v1::IdxSource& source) {
   Split train, validation;
   OpenedDataset opened;
-  TANDEM_ASSIGN_OR_RETURN(opened.info, OpenSplits(source, train, validation));
+  TANDEM_ASSIGN_OR_RETURN(opened.info, OpenSplits(source, /*keeps=*/true, train, validation));
   TANDEM_ASSIGN_OR_RETURN(opened.train, ReadSplit("train", std::move(train)));
   if (validation.images != nullptr) {
     TANDEM_ASSIGN_OR_RETURN(opened.validation, ReadSplit("validation", std::move(validation)));

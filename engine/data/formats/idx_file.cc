@@ -112,23 +112,31 @@ absl::Status IdxFile::CheckLength() {
   return CheckNothingFollows();
 }
 
+absl::Status IdxFile::ReadPieces(absl::FunctionRef<void(absl::Span<const uint8_t>)> use) {
+  std::vector<uint8_t> chunk(kChunk);
+  const int64_t size = shape_.elements();
+  for (int64_t done = 0; done < size;) {
+    const int64_t wanted = std::min(size - done, kChunk);
+    TANDEM_ASSIGN_OR_RETURN(const int64_t count, file_->Read(chunk.data(), wanted));
+    done += count;
+    if (count < wanted) return Truncated(done);
+    use(absl::MakeConstSpan(chunk).subspan(0, count));
+  }
+  return CheckNothingFollows();
+}
+
 absl::StatusOr<std::vector<uint8_t>> IdxFile::ReadAll() {
   const int64_t size = shape_.elements();
   std::vector<uint8_t> elements;
   try {
     elements.reserve(std::min(size, kMostReserved));
-    for (int64_t done = 0; done < size;) {
-      const int64_t wanted = std::min(size - done, kChunk);
-      elements.resize(done + wanted);
-      TANDEM_ASSIGN_OR_RETURN(const int64_t count, file_->Read(elements.data() + done, wanted));
-      done += count;
-      if (count < wanted) return Truncated(done);
-    }
+    TANDEM_RETURN_IF_ERROR(ReadPieces([&](absl::Span<const uint8_t> piece) {
+      elements.insert(elements.end(), piece.begin(), piece.end());
+    }));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         absl::StrCat(file_->path(), " needs ", size, " bytes of memory, which cannot be had"));
   }
-  TANDEM_RETURN_IF_ERROR(CheckNothingFollows());
   return elements;
 }
 

@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "engine/data/formats/compressed_file.h"
 #include "engine/tensor/shape.h"
 
@@ -30,8 +32,10 @@ class IdxFile {
   const Shape& shape() const { return shape_; }
 
   // Checks that the file holds the elements that its header announces and nothing more. It is only read where
-  // the length that it states does not say so. Either this or ReadAll, once.
+  // the length that it states does not say so. One of this and the following, once.
   absl::Status CheckLength();
+  // Reads all elements, of which `use` gets some at a time, in their order.
+  absl::Status ReadPieces(absl::FunctionRef<void(absl::Span<const uint8_t>)> use);
   // Reads all elements. Memory is taken as they come, not as the header announces them.
   absl::StatusOr<std::vector<uint8_t>> ReadAll();
 

@@ -24,6 +24,8 @@ namespace {
 constexpr absl::string_view kMagic = "\x93NUMPY";
 // NumPy itself refuses to read longer ones.
 constexpr int64_t kMaxHeader = 1 << 16;
+// A multiple of each element's bytes.
+constexpr int64_t kPieceBytes = int64_t{1} << 20;
 // Of an archive's members, in messages.
 constexpr size_t kShownNames = 20;
 
@@ -68,37 +70,57 @@ absl::StatusOr<Shape> ParseShape(const std::string& what, absl::string_view valu
   return Shape(std::move(extents));
 }
 
-absl::StatusOr<NpyFile> ReadPlain(const v1::NpyArray& array, bool header_only) {
-  NpyFile file{.what = array.path(), .header = {}, .content = {}};
-  std::ifstream stream(array.path(), std::ios::binary);
+// Its length.
+absl::StatusOr<int64_t> CheckPlain(const std::string& path) {
   struct stat stat;
-  if (!stream || ::stat(array.path().c_str(), &stat) != 0 || !S_ISREG(stat.st_mode)) {
-    return Error(file.what, "cannot be opened, or is not a regular file");
+  if (::stat(path.c_str(), &stat) != 0 || !S_ISREG(stat.st_mode)) {
+    return Error(path, "cannot be opened, or is not a regular file");
   }
   if (stat.st_size > kMaxDatasetBytes + kMaxHeader) {
-    return Error(file.what, absl::StrCat("has ", stat.st_size, " bytes, more than the ", kMaxDatasetBytes,
-                                         " that can be read"));
+    return Error(path, absl::StrCat("has ", stat.st_size, " bytes, more than the ", kMaxDatasetBytes,
+                                    " that can be read"));
   }
-  std::string content(std::min<int64_t>(header_only ? kMaxHeader + 16 : stat.st_size, stat.st_size), '\0');
-  stream.read(content.data(), static_cast<std::streamsize>(content.size()));
-  if (stream.gcount() < static_cast<std::streamsize>(content.size())) {
+  return static_cast<int64_t>(stat.st_size);
+}
+
+absl::StatusOr<NpyFile> ReadPlainHeader(const v1::NpyArray& array) {
+  NpyFile file{.what = array.path(), .header = {}};
+  TANDEM_ASSIGN_OR_RETURN(const int64_t bytes, CheckPlain(array.path()));
+  std::ifstream stream(array.path(), std::ios::binary);
+  std::string begin(std::min(kMaxHeader + 16, bytes), '\0');
+  if (!stream.read(begin.data(), static_cast<std::streamsize>(begin.size()))) {
     return Error(file.what, "cannot be read, or became shorter meanwhile");
   }
-  TANDEM_ASSIGN_OR_RETURN(file.header, ParseNpyHeader(file.what, content));
+  TANDEM_ASSIGN_OR_RETURN(file.header, ParseNpyHeader(file.what, begin));
   const int64_t expected = file.header.shape.elements() * file.header.item_bytes;
-  const int64_t found = stat.st_size - file.header.data_at;
+  const int64_t found = bytes - file.header.data_at;
   if (found != expected) {
     return Error(file.what,
                  absl::StrCat(found < expected ? "is truncated" : "is longer than its header announces",
                               ": its header announces ", file.header.descr, " ", file.header.shape.ToString(),
                               ", ", expected, " bytes, and ", found, " follow"));
   }
-  if (!header_only) file.content = std::move(content);
   return file;
 }
 
-absl::StatusOr<NpyFile> ReadMember(const v1::NpyArray& array, bool header_only) {
-  TANDEM_ASSIGN_OR_RETURN(const ZipFile zip, ZipFile::Open(array.path()));
+absl::Status ReadPlain(const NpyFile& file, const std::string& path,
+                       absl::FunctionRef<absl::Status(absl::string_view)> use) {
+  std::ifstream stream(path, std::ios::binary);
+  stream.seekg(file.header.data_at);
+  std::string piece(kPieceBytes, '\0');
+  for (int64_t left = file.header.shape.elements() * file.header.item_bytes; left > 0;) {
+    const int64_t wanted = std::min(left, kPieceBytes);
+    if (!stream.read(piece.data(), wanted)) {
+      return Error(file.what, "cannot be read, or became shorter meanwhile");
+    }
+    TANDEM_RETURN_IF_ERROR(use(absl::string_view(piece).substr(0, wanted)));
+    left -= wanted;
+  }
+  return absl::OkStatus();
+}
+
+// The member of an archive that is meant.
+absl::StatusOr<const ZipMember*> FindMember(const v1::NpyArray& array, const ZipFile& zip) {
   std::vector<std::string> names;
   const ZipMember* found = nullptr;
   for (const ZipMember& member : zip.members()) {
@@ -115,20 +137,59 @@ absl::StatusOr<NpyFile> ReadMember(const v1::NpyArray& array, bool header_only) 
                      ? absl::StrCat("is an archive; give the member that is meant: ", has)
                      : absl::StrCat("has no member '", absl::CHexEscape(array.member()), "'; ", has));
   }
-  NpyFile file{.what = absl::StrCat(array.path(), ": ", ToUtf8(found->name)), .header = {}, .content = {}};
-  if (found->bytes > kMaxDatasetBytes + kMaxHeader) {
+  return found;
+}
+
+absl::StatusOr<NpyFile> ReadMemberHeader(const v1::NpyArray& array) {
+  TANDEM_ASSIGN_OR_RETURN(const ZipFile zip, ZipFile::Open(array.path()));
+  TANDEM_ASSIGN_OR_RETURN(const ZipMember* const member, FindMember(array, zip));
+  NpyFile file{.what = absl::StrCat(array.path(), ": ", ToUtf8(member->name)), .header = {}};
+  if (member->bytes > kMaxDatasetBytes + kMaxHeader) {
     return Error(file.what, absl::StrCat("has more than the ", kMaxDatasetBytes, " bytes that can be read"));
   }
-  TANDEM_ASSIGN_OR_RETURN(std::string content,
-                          zip.Read(*found, header_only ? kMaxHeader + 16 : found->bytes));
-  TANDEM_ASSIGN_OR_RETURN(file.header, ParseNpyHeader(file.what, content));
+  TANDEM_ASSIGN_OR_RETURN(const std::string begin, zip.Read(*member, kMaxHeader + 16));
+  TANDEM_ASSIGN_OR_RETURN(file.header, ParseNpyHeader(file.what, begin));
   const int64_t expected = file.header.data_at + file.header.shape.elements() * file.header.item_bytes;
-  if (found->bytes != expected) {
-    return Error(file.what, absl::StrCat("has ", found->bytes, " bytes, but its header announces ",
+  if (member->bytes != expected) {
+    return Error(file.what, absl::StrCat("has ", member->bytes, " bytes, but its header announces ",
                                          file.header.descr, " ", file.header.shape.ToString()));
   }
-  if (!header_only) file.content = std::move(content);
   return file;
+}
+
+absl::Status ReadMember(const v1::NpyArray& array, const NpyFile& file,
+                        absl::FunctionRef<absl::Status(absl::string_view)> use) {
+  TANDEM_ASSIGN_OR_RETURN(const ZipFile zip, ZipFile::Open(array.path()));
+  TANDEM_ASSIGN_OR_RETURN(const ZipMember* const member, FindMember(array, zip));
+  int64_t skipped = file.header.data_at;
+  std::string rest;  // The begin of an element whose end the next piece brings.
+  return zip.ReadPieces(*member, [&](absl::string_view piece) -> absl::Status {
+    const auto skips = std::min(skipped, static_cast<int64_t>(piece.size()));
+    piece.remove_prefix(skips);
+    skipped -= skips;
+    absl::StrAppend(&rest, piece);
+    const size_t whole = rest.size() - rest.size() % file.header.item_bytes;
+    if (whole == 0) return absl::OkStatus();
+    TANDEM_RETURN_IF_ERROR(use(absl::string_view(rest).substr(0, whole)));
+    rest.erase(0, whole);
+    return absl::OkStatus();
+  });
+}
+
+// INVALID_ARGUMENT where a member is asked for of a file that is no archive.
+absl::StatusOr<bool> IsArchive(const v1::NpyArray& array) {
+  // Else a named pipe would hold the caller up.
+  struct stat stat;
+  if (::stat(array.path().c_str(), &stat) != 0 || !S_ISREG(stat.st_mode)) return false;
+  std::ifstream stream(array.path(), std::ios::binary);
+  char magic[4] = {};
+  stream.read(magic, 4);
+  if (stream.gcount() == 4 && absl::string_view(magic, 2) == "PK") return true;
+  if (!array.member().empty() && stream.gcount() == 4) {
+    return Error(array.path(), absl::StrCat("is no NPZ archive, so it has no member '",
+                                            absl::CHexEscape(array.member()), "'"));
+  }
+  return false;
 }
 
 }  // namespace
@@ -190,16 +251,19 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(const std::string& what, absl::string_v
   return header;
 }
 
-absl::StatusOr<NpyFile> ReadNpy(const v1::NpyArray& array, bool header_only) {
-  std::ifstream stream(array.path(), std::ios::binary);
-  char magic[4] = {};
-  stream.read(magic, 4);
-  if (stream.gcount() == 4 && absl::string_view(magic, 2) == "PK") return ReadMember(array, header_only);
-  if (!array.member().empty() && stream.gcount() == 4) {
-    return Error(array.path(), absl::StrCat("is no NPZ archive, so it has no member '",
-                                            absl::CHexEscape(array.member()), "'"));
+absl::StatusOr<NpyFile> ReadNpyHeader(const v1::NpyArray& array) {
+  TANDEM_ASSIGN_OR_RETURN(const bool is_archive, IsArchive(array));
+  return is_archive ? ReadMemberHeader(array) : ReadPlainHeader(array);
+}
+
+absl::Status ReadNpyElements(const v1::NpyArray& array, const NpyFile& known,
+                             absl::FunctionRef<absl::Status(absl::string_view elements)> use) {
+  TANDEM_ASSIGN_OR_RETURN(const NpyFile file, ReadNpyHeader(array));
+  if (file.header.descr != known.header.descr || file.header.shape != known.header.shape) {
+    return Error(file.what, "changed while it was read");
   }
-  return ReadPlain(array, header_only);
+  TANDEM_ASSIGN_OR_RETURN(const bool is_archive, IsArchive(array));
+  return is_archive ? ReadMember(array, file, use) : ReadPlain(file, array.path(), use);
 }
 
 }  // namespace tandem

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/tensor/shape.h"
@@ -25,18 +27,20 @@ struct NpyHeader {
 // not a number, which is named.
 absl::StatusOr<NpyHeader> ParseNpyHeader(const std::string& what, absl::string_view begin);
 
-// An array: its header, and its elements unless only the header was asked for.
+// An array of a file: its header.
 struct NpyFile {
   std::string what;  // For messages: the path and the member.
   NpyHeader header;
-  std::string content;  // The whole file; empty where only the header was read.
-
-  absl::string_view elements() const { return absl::string_view(content).substr(header.data_at); }
 };
 
-// Reads an NPY file, or a member of an NPZ archive. INVALID_ARGUMENT, naming the file, where it is missing,
-// truncated, longer than its header says, or larger than kMaxDatasetBytes.
-absl::StatusOr<NpyFile> ReadNpy(const v1::NpyArray& array, bool header_only);
+// Reads the header of an NPY file, or of a member of an NPZ archive. INVALID_ARGUMENT, naming the file, where
+// it is missing, truncated, longer than its header says, or larger than kMaxDatasetBytes.
+absl::StatusOr<NpyFile> ReadNpyHeader(const v1::NpyArray& array);
+
+// Reads the elements, of which `use` gets some whole ones at a time, in their order. Errors as ReadNpyHeader;
+// the error of `use` is the result. INVALID_ARGUMENT, too, where the file is another one than `known`.
+absl::Status ReadNpyElements(const v1::NpyArray& array, const NpyFile& known,
+                             absl::FunctionRef<absl::Status(absl::string_view elements)> use);
 
 }  // namespace tandem
 

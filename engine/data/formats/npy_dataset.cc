@@ -30,18 +30,17 @@ float HalfToFloat(uint16_t half) {
 }
 
 template <typename From, typename To, typename Convert>
-void ConvertAll(absl::string_view elements, std::vector<To>& values, const Convert& convert) {
-  for (size_t i = 0; i < values.size(); ++i) {
+void ConvertAll(absl::string_view elements, const Convert& convert, std::vector<To>* values) {
+  for (size_t at = 0; at < elements.size(); at += sizeof(From)) {
     From from;
-    std::memcpy(&from, elements.data() + i * sizeof(From), sizeof(From));
-    values[i] = convert(from);
+    std::memcpy(&from, elements.data() + at, sizeof(From));
+    values->push_back(convert(from));
   }
 }
 
-// All elements as To; integers that do not fit become -1 where To is int32_t.
+// Adds elements as To; integers that do not fit become -1 where To is int32_t.
 template <typename To>
-std::vector<To> Converted(const NpyFile& file) {
-  std::vector<To> values(file.header.shape.elements());
+void AddConverted(const NpyHeader& header, absl::string_view elements, std::vector<To>* values) {
   const auto convert = [](auto from) -> To {
     if constexpr (std::is_same_v<To, int32_t>) {
       return from < 0 || static_cast<double>(from) > 2147483647.0 ? -1 : static_cast<int32_t>(from);
@@ -49,25 +48,23 @@ std::vector<To> Converted(const NpyFile& file) {
       return static_cast<To>(from);
     }
   };
-  const absl::string_view elements = file.elements();
-  const NpyHeader& header = file.header;
   if (header.kind == 'f') {
     if (header.item_bytes == 2)
-      ConvertAll<uint16_t>(elements, values, [&](uint16_t half) { return convert(HalfToFloat(half)); });
-    if (header.item_bytes == 4) ConvertAll<float>(elements, values, convert);
-    if (header.item_bytes == 8) ConvertAll<double>(elements, values, convert);
+      ConvertAll<uint16_t>(
+          elements, [&](uint16_t half) { return convert(HalfToFloat(half)); }, values);
+    if (header.item_bytes == 4) ConvertAll<float>(elements, convert, values);
+    if (header.item_bytes == 8) ConvertAll<double>(elements, convert, values);
   } else if (header.kind == 'i') {
-    if (header.item_bytes == 1) ConvertAll<int8_t>(elements, values, convert);
-    if (header.item_bytes == 2) ConvertAll<int16_t>(elements, values, convert);
-    if (header.item_bytes == 4) ConvertAll<int32_t>(elements, values, convert);
-    if (header.item_bytes == 8) ConvertAll<int64_t>(elements, values, convert);
+    if (header.item_bytes == 1) ConvertAll<int8_t>(elements, convert, values);
+    if (header.item_bytes == 2) ConvertAll<int16_t>(elements, convert, values);
+    if (header.item_bytes == 4) ConvertAll<int32_t>(elements, convert, values);
+    if (header.item_bytes == 8) ConvertAll<int64_t>(elements, convert, values);
   } else {
-    if (header.item_bytes == 1) ConvertAll<uint8_t>(elements, values, convert);
-    if (header.item_bytes == 2) ConvertAll<uint16_t>(elements, values, convert);
-    if (header.item_bytes == 4) ConvertAll<uint32_t>(elements, values, convert);
-    if (header.item_bytes == 8) ConvertAll<uint64_t>(elements, values, convert);
+    if (header.item_bytes == 1) ConvertAll<uint8_t>(elements, convert, values);
+    if (header.item_bytes == 2) ConvertAll<uint16_t>(elements, convert, values);
+    if (header.item_bytes == 4) ConvertAll<uint32_t>(elements, convert, values);
+    if (header.item_bytes == 8) ConvertAll<uint64_t>(elements, convert, values);
   }
-  return values;
 }
 
 bool IsInteger(const NpyHeader& header) { return header.kind != 'f'; }
@@ -82,11 +79,12 @@ SampleType SampleTypeOf(const NpyHeader& header) {
   return header.kind == 'u' && header.item_bytes == 1 ? SampleType::kBytes : SampleType::kTokens;
 }
 
-// One split's arrays. Targets of classes and of tokens, and inputs of tokens, are read whole in any case.
+// One split's arrays.
 struct Split {
   std::string name;  // "train"
   NpyFile inputs;
   NpyFile targets;
+  // Targets that are classes or tokens, and inputs that are tokens, where they are kept.
   std::vector<int32_t> target_numbers;
   std::vector<int32_t> input_tokens;
   std::string InputsField() const { return absl::StrCat("npy.", name, "_inputs"); }
@@ -105,7 +103,7 @@ absl::Status ReadHeaders(const v1::NpyArray& inputs, const v1::NpyArray& targets
       violations.Add(field + ".path", "is required: the path of an NPY file or an NPZ archive");
       return;
     }
-    absl::StatusOr<NpyFile> header = ReadNpy(array, /*header_only=*/true);
+    absl::StatusOr<NpyFile> header = ReadNpyHeader(array);
     violations.AddAll(field, header.status());
     if (header.ok()) file = *std::move(header);
   };
@@ -160,26 +158,37 @@ absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, const Split
 }
 
 // Reads an array of classes or tokens and checks that all are below `classes`; where that is 0, it becomes
-// the largest plus 1.
-absl::Status ReadNumbers(const v1::NpyArray& array, const std::string& field, const char* noun,
-                         int64_t& classes, std::vector<int32_t>& numbers) {
-  const absl::StatusOr<NpyFile> file = ReadNpy(array, /*header_only=*/false);
+// the largest plus 1. They are kept in `kept` unless it is null.
+absl::Status ReadNumbers(const v1::NpyArray& array, const NpyFile& file, const std::string& field,
+                         const char* noun, int64_t& classes, std::vector<int32_t>* kept) {
+  std::vector<int32_t> numbers;  // Of a piece.
+  int64_t index = 0;
+  int32_t largest = 0;
+  const auto use = [&](absl::string_view elements) -> absl::Status {
+    numbers.clear();
+    AddConverted(file.header, elements, &numbers);
+    for (const int32_t number : numbers) {
+      if (number < 0) {
+        return absl::InvalidArgumentError(absl::StrCat(file.what, " holds a number at index ", index,
+                                                       " that is negative or above 2^31 - 1; it must be a ",
+                                                       noun, " from 0"));
+      }
+      if (classes > 0 && number >= classes) {
+        return absl::InvalidArgumentError(absl::StrCat(file.what, " holds ", noun, " ", number, " at index ",
+                                                       index, ", outside the ", classes, " (0 to ",
+                                                       classes - 1, ")"));
+      }
+      largest = std::max(largest, number);
+      ++index;
+    }
+    if (kept != nullptr) kept->insert(kept->end(), numbers.begin(), numbers.end());
+    return absl::OkStatus();
+  };
+  if (kept != nullptr) kept->reserve(file.header.shape.elements());
   FieldViolations violations;
-  violations.AddAll(field, file.status());
+  violations.AddAll(field, ReadNpyElements(array, file, use));
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
-  numbers = Converted<int32_t>(*file);
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (numbers[i] < 0) {
-      return FieldError(field,
-                        absl::StrCat(file->what, " holds a number at index ", i,
-                                     " that is negative or above 2^31 - 1; it must be a ", noun, " from 0"));
-    }
-    if (classes > 0 && numbers[i] >= classes) {
-      return FieldError(field, absl::StrCat(file->what, " holds ", noun, " ", numbers[i], " at index ", i,
-                                            ", outside the ", classes, " (0 to ", classes - 1, ")"));
-    }
-  }
-  if (classes == 0) classes = 1 + int64_t{*std::max_element(numbers.begin(), numbers.end())};
+  if (classes == 0) classes = int64_t{1} + largest;
   return absl::OkStatus();
 }
 
@@ -206,7 +215,8 @@ absl::Status CheckAlike(const Split& train, const Split& validation) {
   return violations.ToStatus();
 }
 
-absl::StatusOr<Arrays> ReadAll(const v1::NpySource& source) {
+// Reads what describing needs, and keeps of it what opening needs if it `keeps`.
+absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, bool keeps) {
   Arrays arrays;
   DatasetInfo& info = arrays.info;
   FieldViolations violations;
@@ -255,25 +265,25 @@ absl::StatusOr<Arrays> ReadAll(const v1::NpySource& source) {
     const bool is_train = split == &train;
     const v1::NpyArray& from = is_train ? source.train_inputs() : source.validation_inputs();
     const v1::NpyArray& to = is_train ? source.train_targets() : source.validation_targets();
+    const auto read_inputs = [&](int64_t& classes) {
+      return ReadNumbers(from, split->inputs, split->InputsField(), "token", classes,
+                         keeps ? &split->input_tokens : nullptr);
+    };
+    const auto read_targets = [&](const char* noun, int64_t& classes) {
+      return ReadNumbers(to, split->targets, split->TargetsField(), noun, classes,
+                         keeps ? &split->target_numbers : nullptr);
+    };
     if (info.target_type == TargetType::kTokens && is_train && info.classes == 0) {
       // The largest of both.
       int64_t in = 0, out = 0;
-      TANDEM_RETURN_IF_ERROR(ReadNumbers(from, split->InputsField(), "token", in, split->input_tokens));
-      TANDEM_RETURN_IF_ERROR(ReadNumbers(to, split->TargetsField(), "token", out, split->target_numbers));
+      TANDEM_RETURN_IF_ERROR(read_inputs(in));
+      TANDEM_RETURN_IF_ERROR(read_targets("token", out));
       vocabulary = info.classes = std::max(in, out);
       continue;
     }
-    if (info.sample_type == SampleType::kTokens) {
-      TANDEM_RETURN_IF_ERROR(
-          ReadNumbers(from, split->InputsField(), "token", vocabulary, split->input_tokens));
-    }
-    if (info.target_type == TargetType::kClass) {
-      TANDEM_RETURN_IF_ERROR(
-          ReadNumbers(to, split->TargetsField(), "class", info.classes, split->target_numbers));
-    } else if (info.target_type == TargetType::kTokens) {
-      TANDEM_RETURN_IF_ERROR(
-          ReadNumbers(to, split->TargetsField(), "token", info.classes, split->target_numbers));
-    }
+    if (info.sample_type == SampleType::kTokens) TANDEM_RETURN_IF_ERROR(read_inputs(vocabulary));
+    if (info.target_type == TargetType::kClass) TANDEM_RETURN_IF_ERROR(read_targets("class", info.classes));
+    if (info.target_type == TargetType::kTokens) TANDEM_RETURN_IF_ERROR(read_targets("token", info.classes));
   }
   if (info.target_type == TargetType::kTokens) info.target_shape = info.shape;
   const int64_t sample_bytes = info.shape.elements() * SizeOf(DTypeOfSamples(info.sample_type)) +
@@ -286,36 +296,46 @@ absl::StatusOr<std::unique_ptr<const Dataset>> Load(const DatasetInfo& info, con
                                                     const v1::NpyArray& targets, Split& split) {
   FieldViolations violations;
   std::vector<uint8_t> samples, outputs;
-  const auto read_floats = [&](const v1::NpyArray& array, const std::string& field,
+  const auto read_floats = [&](const v1::NpyArray& array, const NpyFile& file, const std::string& field,
                                std::vector<uint8_t>& bytes) {
-    const absl::StatusOr<NpyFile> file = ReadNpy(array, /*header_only=*/false);
-    violations.AddAll(field, file.status());
-    if (!file.ok()) return;
-    const std::vector<float> values = Converted<float>(*file);
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (std::isfinite(values[i])) continue;
-      violations.Add(field, absl::StrCat(file->what, " holds ", values[i], " at index ", i,
-                                         "; all numbers must be finite"));
-      break;
-    }
-    bytes = BytesOf(values);
+    std::vector<float> values;  // Of a piece.
+    int64_t index = 0;
+    bytes.reserve(file.header.shape.elements() * sizeof(float));
+    const auto use = [&](absl::string_view elements) -> absl::Status {
+      values.clear();
+      AddConverted(file.header, elements, &values);
+      for (const float value : values) {
+        if (!std::isfinite(value)) {
+          return absl::InvalidArgumentError(
+              absl::StrCat(file.what, " holds ", value, " at index ", index, "; all numbers must be finite"));
+        }
+        ++index;
+      }
+      const std::vector<uint8_t> piece = BytesOf(values);
+      bytes.insert(bytes.end(), piece.begin(), piece.end());
+      return absl::OkStatus();
+    };
+    violations.AddAll(field, ReadNpyElements(array, file, use));
   };
   switch (info.sample_type) {
     case SampleType::kBytes: {
-      const absl::StatusOr<NpyFile> file = ReadNpy(inputs, /*header_only=*/false);
-      violations.AddAll(split.InputsField(), file.status());
-      if (file.ok()) samples.assign(file->elements().begin(), file->elements().end());
+      samples.reserve(split.inputs.header.shape.elements());
+      const auto use = [&](absl::string_view elements) {
+        samples.insert(samples.end(), elements.begin(), elements.end());
+        return absl::OkStatus();
+      };
+      violations.AddAll(split.InputsField(), ReadNpyElements(inputs, split.inputs, use));
       break;
     }
     case SampleType::kFloats:
-      read_floats(inputs, split.InputsField(), samples);
+      read_floats(inputs, split.inputs, split.InputsField(), samples);
       break;
     case SampleType::kTokens:
       samples = BytesOf(split.input_tokens);
       break;
   }
   if (info.target_type == TargetType::kValues) {
-    read_floats(targets, split.TargetsField(), outputs);
+    read_floats(targets, split.targets, split.TargetsField(), outputs);
   } else {
     outputs = BytesOf(split.target_numbers);
   }
@@ -328,12 +348,12 @@ absl::StatusOr<std::unique_ptr<const Dataset>> Load(const DatasetInfo& info, con
 }  // namespace
 
 absl::StatusOr<DatasetInfo> DescribeNpy(const v1::NpySource& source) {
-  TANDEM_ASSIGN_OR_RETURN(Arrays arrays, ReadAll(source));
+  TANDEM_ASSIGN_OR_RETURN(Arrays arrays, ReadArrays(source, /*keeps=*/false));
   return std::move(arrays.info);
 }
 
 absl::StatusOr<OpenedDataset> OpenNpy(const v1::NpySource& source) {
-  TANDEM_ASSIGN_OR_RETURN(Arrays arrays, ReadAll(source));
+  TANDEM_ASSIGN_OR_RETURN(Arrays arrays, ReadArrays(source, /*keeps=*/true));
   OpenedDataset opened;
   TANDEM_ASSIGN_OR_RETURN(opened.train,
                           Load(arrays.info, source.train_inputs(), source.train_targets(), arrays.train));

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/field_violations.h"
@@ -21,6 +22,9 @@ namespace {
 // Four bytes of memory are taken for each.
 constexpr int64_t kMaxTextBytes = kMaxDatasetBytes / 4;
 constexpr int64_t kMaxLength = 1 << 20;
+constexpr int64_t kChunk = int64_t{1} << 18;
+// In UTF-8.
+constexpr size_t kMaxCharacterBytes = 4;
 
 using Tokens = std::vector<int32_t>;
 
@@ -52,23 +56,6 @@ class TextDataset final : public Dataset {
   const int64_t stride_;
 };
 
-// The code points of a text in UTF-8. INVALID_ARGUMENT where it is none.
-absl::StatusOr<Tokens> CodePoints(const std::string& path, absl::string_view text) {
-  Tokens points;
-  points.reserve(text.size());
-  for (absl::string_view left = text; !left.empty();) {
-    const size_t at = text.size() - left.size();
-    const int32_t point = TakeCodePoint(&left);
-    if (point < 0) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "%s is not UTF-8: byte 0x%02x at offset %d; read it with tokens: bytes, or convert it", path,
-          static_cast<uint8_t>(text[at]), at));
-    }
-    points.push_back(point);
-  }
-  return points;
-}
-
 std::string Utf8(int32_t point) {
   std::string text;
   if (point < 0x80) {
@@ -82,44 +69,107 @@ std::string Utf8(int32_t point) {
   return text;
 }
 
-// Code point to token, in rising order.
-using Vocabulary = std::map<int32_t, int32_t>;
+// Which code points there are.
+class Alphabet {
+ public:
+  void Add(int32_t point) { has_[point] = true; }
+  // Their tokens, in rising order; -1 for others. Their names.
+  std::vector<int32_t> Vocabulary(std::vector<std::string>* names) const {
+    std::vector<int32_t> tokens(kCodePoints, -1);
+    for (int32_t point = 0; point < kCodePoints; ++point) {
+      if (!has_[point]) continue;
+      tokens[point] = static_cast<int32_t>(names->size());
+      names->push_back(Utf8(point));
+    }
+    return tokens;
+  }
+
+ private:
+  static constexpr int32_t kCodePoints = 0x110000;
+  std::vector<bool> has_ = std::vector<bool>(kCodePoints);
+};
 
 struct Texts {
+  // Null where they were not to be kept, or there is no file for them.
   std::shared_ptr<Tokens> train;
-  std::shared_ptr<Tokens> validation;  // Null where there is no file for it.
-  int64_t train_tokens = 0;            // The rest of `train` is the validation split.
+  std::shared_ptr<Tokens> validation;
+  int64_t train_tokens = 0;  // The rest of the text is the validation split.
   DatasetInfo info;
 };
 
-absl::StatusOr<Tokens> ReadTokens(const std::string& path, v1::TextTokens tokens) {
+// Reads a text character by character, or byte by byte; the error of `use` is the result.
+absl::Status ForEachCharacter(const std::string& path, v1::TextTokens tokens,
+                              absl::FunctionRef<absl::Status(int32_t)> use) {
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
-  // A byte of text while it grows, and four of a token.
-  const int64_t most = CompressedFile::MostInMemory(kMaxTextBytes, 7);
-  TANDEM_ASSIGN_OR_RETURN(const std::string text, file->ReadAll(most));
-  if (tokens != v1::TEXT_TOKENS_BYTES) return CodePoints(path, text);
-  Tokens bytes(text.size());
-  std::transform(text.begin(), text.end(), bytes.begin(), [](char c) { return static_cast<uint8_t>(c); });
-  return bytes;
-}
-
-// Code points become tokens. INVALID_ARGUMENT where one is not in the vocabulary.
-absl::Status Translate(const std::string& path, const Vocabulary& vocabulary, Tokens& tokens) {
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    const auto found = vocabulary.find(tokens[i]);
-    if (found == vocabulary.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("%s has the character U+%04X at position %d, which the training text does not "
-                          "have; add it there, or "
-                          "read both with tokens: bytes",
-                          path, tokens[i], i));
+  // Four bytes of a token, and as many again while they grow.
+  const int64_t most = CompressedFile::MostInMemory(kMaxTextBytes, 8);
+  TANDEM_RETURN_IF_ERROR(file->CheckPlainLength(most));
+  std::string buffer(kChunk, '\0');
+  // Of the characters that are whole, and of the begin of one that the next piece ends.
+  int64_t done = 0;
+  size_t rest = 0;
+  for (bool at_end = false; !at_end;) {
+    const auto wanted = static_cast<int64_t>(buffer.size() - rest);
+    TANDEM_ASSIGN_OR_RETURN(const int64_t count, file->Read(buffer.data() + rest, wanted));
+    at_end = count < wanted;
+    absl::string_view left(buffer.data(), rest + count);
+    if (done + static_cast<int64_t>(left.size()) > most) return file->TooLong(most);
+    while (!left.empty()) {
+      const absl::string_view before = left;
+      int32_t point = static_cast<uint8_t>(left.front());
+      if (tokens == v1::TEXT_TOKENS_BYTES) {
+        left.remove_prefix(1);
+      } else {
+        if (left.size() < kMaxCharacterBytes && !at_end) break;
+        point = TakeCodePoint(&left);
+      }
+      if (point < 0) {
+        return absl::InvalidArgumentError(absl::StrFormat(
+            "%s is not UTF-8: byte 0x%02x at offset %d; read it with tokens: bytes, or convert it", path,
+            static_cast<uint8_t>(before.front()), done));
+      }
+      TANDEM_RETURN_IF_ERROR(use(point));
+      done += static_cast<int64_t>(before.size() - left.size());
     }
-    tokens[i] = found->second;
+    rest = left.size();
+    std::memmove(buffer.data(), left.data(), rest);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec) {
+// The number of a text's tokens. With characters as tokens, those that come are added to `alphabet`.
+absl::StatusOr<int64_t> CountTokens(const std::string& path, v1::TextTokens tokens, Alphabet& alphabet) {
+  int64_t count = 0;
+  TANDEM_RETURN_IF_ERROR(ForEachCharacter(path, tokens, [&](int32_t character) {
+    ++count;
+    alphabet.Add(character);
+    return absl::OkStatus();
+  }));
+  return count;
+}
+
+// Characters become tokens, which are kept in `kept` unless it is null. INVALID_ARGUMENT where one is not in
+// the vocabulary. Returns their number.
+absl::StatusOr<int64_t> Translate(const std::string& path, v1::TextTokens tokens,
+                                  const std::vector<int32_t>& vocabulary, Tokens* kept) {
+  int64_t count = 0;
+  TANDEM_RETURN_IF_ERROR(ForEachCharacter(path, tokens, [&](int32_t character) -> absl::Status {
+    const int32_t token = tokens == v1::TEXT_TOKENS_BYTES ? character : vocabulary[character];
+    if (token < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("%s has the character U+%04X at position %d, which the training text does not "
+                          "have; add it there, or read both with tokens: bytes",
+                          path, character, count));
+    }
+    if (kept != nullptr) kept->push_back(token);
+    ++count;
+    return absl::OkStatus();
+  }));
+  return count;
+}
+
+// Reads all, and holds none of it unless it `keeps` it.
+absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, bool keeps) {
   const v1::TextSource& source = spec.text();
   FieldViolations violations;
   if (source.train().empty()) violations.Add("text.train", "is required: the path of a text");
@@ -132,39 +182,45 @@ absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec) {
                    absl::StrCat("is ", source.stride(), "; it must be at least 1, or left out"));
   }
   Texts texts;
-  const auto read = [&](const char* field, const std::string& path, std::shared_ptr<Tokens>& tokens) {
-    if (path.empty()) return;
-    absl::StatusOr<Tokens> content = ReadTokens(path, source.tokens());
-    violations.AddAll(field, content.status());
-    if (content.ok()) tokens = std::make_shared<Tokens>(*std::move(content));
-  };
-  read("text.train", source.train(), texts.train);
-  read("text.validation", source.validation(), texts.validation);
-  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
-
   DatasetInfo& info = texts.info;
+  Alphabet alphabet;
+  absl::StatusOr<int64_t> counted = 0;
+  if (!source.train().empty()) counted = CountTokens(source.train(), source.tokens(), alphabet);
+  violations.AddAll("text.train", counted.status());
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  const int64_t total = *counted;
+  std::vector<int32_t> vocabulary;
   if (source.tokens() == v1::TEXT_TOKENS_BYTES) {
     info.classes = 256;
   } else {
-    Vocabulary vocabulary;
-    for (const int32_t point : *texts.train) vocabulary[point] = 0;
-    for (auto& [point, token] : vocabulary) {
-      token = static_cast<int32_t>(info.classes++);
-      info.class_names.push_back(Utf8(point));
-    }
-    TANDEM_RETURN_IF_ERROR(Translate(source.train(), vocabulary, *texts.train));
-    if (texts.validation != nullptr) {
-      violations.AddAll("text.validation", Translate(source.validation(), vocabulary, *texts.validation));
-    }
+    vocabulary = alphabet.Vocabulary(&info.class_names);
+    info.classes = static_cast<int64_t>(info.class_names.size());
   }
+  if (keeps) {
+    texts.train = std::make_shared<Tokens>();
+    texts.train->reserve(total);
+    const absl::StatusOr<int64_t> kept =
+        Translate(source.train(), source.tokens(), vocabulary, texts.train.get());
+    violations.AddAll("text.train", kept.status());
+    if (kept.ok() && *kept != total) violations.Add("text.train", "changed while it was read");
+  }
+  const bool validates = !source.validation().empty();
+  int64_t validation = 0;
+  if (validates) {
+    if (keeps) texts.validation = std::make_shared<Tokens>();
+    const absl::StatusOr<int64_t> translated =
+        Translate(source.validation(), source.tokens(), vocabulary, texts.validation.get());
+    violations.AddAll("text.validation", translated.status());
+    if (translated.ok()) validation = *translated;
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   const int64_t length = source.sequence_length(), stride = source.stride() > 0 ? source.stride() : length;
   const auto samples = [&](int64_t tokens) {
     return tokens <= length ? 0 : 1 + (tokens - length - 1) / stride;
   };
-  const auto total = static_cast<int64_t>(texts.train->size());
   texts.train_tokens = total;
   const double fraction = spec.validation_split().fraction();
-  if (spec.has_validation_split() && texts.validation == nullptr && fraction > 0 && fraction < 1) {
+  if (spec.has_validation_split() && !validates && fraction > 0 && fraction < 1) {
     texts.train_tokens = total - std::llround(static_cast<double>(total) * fraction);
     info.validation_samples = samples(total - texts.train_tokens);
   }
@@ -179,9 +235,9 @@ absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec) {
   };
   check("text.train", texts.train_tokens);
   if (texts.train_tokens < total) check("validation_split.fraction", total - texts.train_tokens);
-  if (texts.validation != nullptr) {
-    info.validation_samples = samples(static_cast<int64_t>(texts.validation->size()));
-    check("text.validation", static_cast<int64_t>(texts.validation->size()));
+  if (validates) {
+    info.validation_samples = samples(validation);
+    check("text.validation", validation);
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   info.shape = Shape({length});
@@ -189,7 +245,6 @@ absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec) {
   info.sample_type = SampleType::kTokens;
   info.target_type = TargetType::kTokens;
   info.train_samples = samples(texts.train_tokens);
-  const auto validation = texts.validation == nullptr ? 0 : static_cast<int64_t>(texts.validation->size());
   info.memory_bytes = (total + validation) * static_cast<int64_t>(sizeof(int32_t));
   return texts;
 }
@@ -197,12 +252,12 @@ absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec) {
 }  // namespace
 
 absl::StatusOr<DatasetInfo> DescribeText(const v1::DatasetSpec& spec) {
-  TANDEM_ASSIGN_OR_RETURN(Texts texts, ReadTexts(spec));
+  TANDEM_ASSIGN_OR_RETURN(Texts texts, ReadTexts(spec, /*keeps=*/false));
   return std::move(texts.info);
 }
 
 absl::StatusOr<OpenedDataset> OpenText(const v1::DatasetSpec& spec) {
-  TANDEM_ASSIGN_OR_RETURN(Texts texts, ReadTexts(spec));
+  TANDEM_ASSIGN_OR_RETURN(Texts texts, ReadTexts(spec, /*keeps=*/true));
   OpenedDataset opened;
   opened.info = std::move(texts.info);
   const DatasetInfo& info = opened.info;

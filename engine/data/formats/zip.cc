@@ -10,12 +10,14 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem {
 namespace {
 
+constexpr int64_t kPieceBytes = int64_t{1} << 20;
 constexpr int64_t kEndBytes = 22;
 constexpr int64_t kMaxComment = 65535;
 constexpr int64_t kMaxDirectory = int64_t{1} << 24;
@@ -133,56 +135,93 @@ absl::Status ZipFile::ReadDirectory() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ZipFile::Read(const ZipMember& member, int64_t most) const {
+absl::StatusOr<int64_t> ZipFile::FindPacked(const ZipMember& member) const {
   TANDEM_ASSIGN_OR_RETURN(const std::string header, ReadAt(member.header_at, 30));
   if (header.compare(0, 4, "PK\x03\x04") != 0) return Error("is damaged: a member's header is wrong");
   const int64_t begin =
       member.header_at + 30 + static_cast<int64_t>(Little(header, 26, 2) + Little(header, 28, 2));
+  if (member.packed_bytes > file_bytes_ || begin > file_bytes_ - member.packed_bytes) {
+    return Error("is damaged or truncated: a part of the archive lies outside the file");
+  }
+  return begin;
+}
+
+absl::Status ZipFile::Copy(int64_t begin, int64_t bytes,
+                           absl::FunctionRef<absl::Status(absl::string_view)> use) const {
+  for (int64_t done = 0; done < bytes; done += kPieceBytes) {
+    TANDEM_ASSIGN_OR_RETURN(const std::string piece,
+                            ReadAt(begin + done, std::min(kPieceBytes, bytes - done)));
+    TANDEM_RETURN_IF_ERROR(use(piece));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ZipFile::Inflate(const ZipMember& member, int64_t begin, int64_t bytes,
+                              absl::FunctionRef<absl::Status(absl::string_view)> use) const {
+  z_stream stream = {};
+  if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) return absl::ResourceExhaustedError("no memory");
+  const absl::Cleanup end = [&stream] { ::inflateEnd(&stream); };
+  std::string packed, piece(kPieceBytes, '\0');
+  int64_t taken = 0, done = 0;
+  for (int code = Z_OK; code == Z_OK && done < bytes;) {
+    if (stream.avail_in == 0 && taken < member.packed_bytes) {
+      TANDEM_ASSIGN_OR_RETURN(packed,
+                              ReadAt(begin + taken, std::min(kPieceBytes, member.packed_bytes - taken)));
+      taken += static_cast<int64_t>(packed.size());
+      stream.next_in = reinterpret_cast<Bytef*>(packed.data());
+      stream.avail_in = static_cast<uInt>(packed.size());
+    }
+    const int64_t wanted = std::min(kPieceBytes, bytes - done);
+    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+    stream.avail_out = static_cast<uInt>(wanted);
+    // Z_BUF_ERROR where nothing is left to go on with.
+    code = ::inflate(&stream, Z_NO_FLUSH);
+    const int64_t count = wanted - stream.avail_out;
+    if (count > 0) TANDEM_RETURN_IF_ERROR(use(absl::string_view(piece).substr(0, count)));
+    done += count;
+  }
+  if (done == bytes) return absl::OkStatus();
+  return Error(absl::StrCat("is damaged: member ", member.name, " cannot be decompressed"));
+}
+
+absl::Status ZipFile::ReadFirst(const ZipMember& member, int64_t most,
+                                absl::FunctionRef<absl::Status(absl::string_view)> use) const {
+  TANDEM_ASSIGN_OR_RETURN(const int64_t begin, FindPacked(member));
   const int64_t wanted = std::min(most, member.bytes);
-  std::string content;
   if (member.method == 0) {
     if (member.packed_bytes != member.bytes) return Error(absl::StrCat("is damaged: member ", member.name));
-    TANDEM_ASSIGN_OR_RETURN(content, ReadAt(begin, wanted));
-  } else if (member.method == 8) {
-    // deflate makes at most so many bytes of one: no memory is taken for what cannot be there.
+    return Copy(begin, wanted, use);
+  }
+  if (member.method == 8) {
+    // deflate makes at most so many bytes of one.
     constexpr int64_t kMaxExpansion = 1032;
-    if (member.packed_bytes > file_bytes_ || member.bytes / kMaxExpansion > member.packed_bytes) {
+    if (member.bytes / kMaxExpansion > member.packed_bytes) {
       return Error(absl::StrCat("is damaged: member ", member.name, " cannot be as long as it says"));
     }
-    TANDEM_ASSIGN_OR_RETURN(std::string packed, ReadAt(begin, member.packed_bytes));
-    content.resize(wanted);
-    z_stream stream = {};
-    if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) return absl::ResourceExhaustedError("no memory");
-    int64_t in = 0, out = 0;
-    int code = Z_OK;
-    while (code == Z_OK && out < wanted) {
-      constexpr int64_t kMost = 1 << 30;
-      stream.next_in = reinterpret_cast<Bytef*>(packed.data()) + in;
-      stream.avail_in = static_cast<uInt>(std::min<int64_t>(kMost, member.packed_bytes - in));
-      stream.next_out = reinterpret_cast<Bytef*>(content.data()) + out;
-      stream.avail_out = static_cast<uInt>(std::min(kMost, wanted - out));
-      const uInt had_in = stream.avail_in, had_out = stream.avail_out;
-      code = ::inflate(&stream, Z_NO_FLUSH);
-      in += had_in - stream.avail_in;
-      out += had_out - stream.avail_out;
-    }
-    ::inflateEnd(&stream);
-    if (out < wanted)
-      return Error(absl::StrCat("is damaged: member ", member.name, " cannot be decompressed"));
-  } else {
-    return Error(absl::StrCat("has member ", member.name, " in compression method ", member.method,
-                              "; only stored and deflated members can be read"));
+    return Inflate(member, begin, wanted, use);
   }
-  if (wanted == member.bytes) {
-    uLong crc = 0;
-    for (size_t at = 0; at < content.size(); at += 1 << 30) {
-      crc = ::crc32(crc, reinterpret_cast<const Bytef*>(content.data()) + at,
-                    static_cast<uInt>(std::min<size_t>(1 << 30, content.size() - at)));
-    }
-    if (crc != member.crc)
-      return Error(absl::StrCat("is damaged: the checksum of member ", member.name, " is wrong"));
-  }
+  return Error(absl::StrCat("has member ", member.name, " in compression method ", member.method,
+                            "; only stored and deflated members can be read"));
+}
+
+absl::StatusOr<std::string> ZipFile::Read(const ZipMember& member, int64_t most) const {
+  std::string content;
+  TANDEM_RETURN_IF_ERROR(ReadFirst(member, most, [&](absl::string_view piece) {
+    absl::StrAppend(&content, piece);
+    return absl::OkStatus();
+  }));
   return content;
+}
+
+absl::Status ZipFile::ReadPieces(const ZipMember& member,
+                                 absl::FunctionRef<absl::Status(absl::string_view)> use) const {
+  uLong crc = 0;
+  TANDEM_RETURN_IF_ERROR(ReadFirst(member, member.bytes, [&](absl::string_view piece) {
+    crc = ::crc32(crc, reinterpret_cast<const Bytef*>(piece.data()), static_cast<uInt>(piece.size()));
+    return use(piece);
+  }));
+  if (crc == member.crc) return absl::OkStatus();
+  return Error(absl::StrCat("is damaged: the checksum of member ", member.name, " is wrong"));
 }
 
 }  // namespace tandem

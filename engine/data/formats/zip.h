@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace tandem {
 
@@ -30,13 +32,25 @@ class ZipFile {
   ~ZipFile();
 
   const std::vector<ZipMember>& members() const { return members_; }
-  // The first `most` bytes of a member, or all of it where it has no more. The checksum is compared where it
-  // is read whole.
+  // The first `most` bytes of a member, or all of it where it has no more.
   absl::StatusOr<std::string> Read(const ZipMember& member, int64_t most) const;
+  // Reads a member's bytes in their order, a piece of them at a time. The error of `use` is the result; what
+  // is wrong with the whole, such as its checksum, is told behind the last piece.
+  absl::Status ReadPieces(const ZipMember& member,
+                          absl::FunctionRef<absl::Status(absl::string_view)> use) const;
 
  private:
   ZipFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
   absl::Status ReadDirectory();
+  // Where a member's bytes begin, as they are packed.
+  absl::StatusOr<int64_t> FindPacked(const ZipMember& member) const;
+  // Likewise of the first `most` bytes; fewer where what there is ends before.
+  absl::Status ReadFirst(const ZipMember& member, int64_t most,
+                         absl::FunctionRef<absl::Status(absl::string_view)> use) const;
+  absl::Status Copy(int64_t begin, int64_t bytes,
+                    absl::FunctionRef<absl::Status(absl::string_view)> use) const;
+  absl::Status Inflate(const ZipMember& member, int64_t begin, int64_t bytes,
+                       absl::FunctionRef<absl::Status(absl::string_view)> use) const;
   absl::StatusOr<std::string> ReadAt(int64_t offset, int64_t size) const;
   absl::Status Error(const std::string& what) const;
 
