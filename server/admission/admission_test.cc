@@ -156,8 +156,8 @@ TEST_F(AdmissionTest, DataInMemoryCountsOnceForAllReplicas) {
   v1::JobSpec spec = Good();
   spec.clear_dataset();
   v1::SyntheticSource* synthetic = spec.mutable_dataset()->mutable_synthetic();
-  for (const int64_t extent : Good().model().input().shape()) synthetic->add_shape(extent);
-  synthetic->set_classes(Good().model().layers().rbegin()->dense().units());
+  for (const int64_t extent : spec.model().input().shape()) synthetic->add_shape(extent);
+  synthetic->set_classes(spec.model().layers().rbegin()->dense().units());
   synthetic->set_train_samples(1000);
   const auto planned = [&](int replicas) {
     spec.mutable_replicas()->set_count(replicas);
@@ -187,8 +187,8 @@ TEST_F(AdmissionTest, SamplesLieOnTheGpuWhereTheyFit) {
   spec.mutable_replicas()->set_count(1);
   spec.clear_dataset();
   v1::SyntheticSource* synthetic = spec.mutable_dataset()->mutable_synthetic();
-  for (const int64_t extent : Good().model().input().shape()) synthetic->add_shape(extent);
-  synthetic->set_classes(Good().model().layers().rbegin()->dense().units());
+  for (const int64_t extent : spec.model().input().shape()) synthetic->add_shape(extent);
+  synthetic->set_classes(spec.model().layers().rbegin()->dense().units());
   synthetic->set_train_samples(1000000);
   const absl::StatusOr<AdmittedJob> fits = admission.Admit(spec);
   ASSERT_TRUE(fits.ok()) << fits.status();

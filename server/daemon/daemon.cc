@@ -39,6 +39,9 @@ constexpr char kDevicePriority[] = "TANDEM_DEVICE_PRIORITY";
 
 // Threads that read data sets, logs and artifacts for calls.
 constexpr int kPoolThreads = 4;
+// More than the processors: they wait for disks, too.
+constexpr int kUserPoolThreads = 8;
+constexpr int kUserPoolThreadsEach = 2;
 // For calls in progress when the daemon stops; all of stopping takes less than 5 seconds.
 constexpr absl::Duration kCallGrace = absl::Seconds(2);
 // For watchers to hear how their jobs ended, where a shutdown cancelled them.
@@ -316,6 +319,7 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
                            std::shared_ptr<grpc::ServerCredentials> credentials) {
   TANDEM_ASSIGN_OR_RETURN(files_, FileWatcher::Create());
   pool_ = std::make_unique<BlockingPool>(kPoolThreads);
+  user_pool_ = std::make_unique<FairPool>(kUserPoolThreads, kUserPoolThreadsEach);
 
   RpcContext context;
   context.lifecycle = lifecycle_;
@@ -330,6 +334,7 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.backups = backups_.get();
   context.drain = drain_.get();
   context.pool = pool_.get();
+  context.user_pool = user_pool_.get();
   context.files = files_.get();
   context.models = models_.get();
   context.authenticator = authenticator_.get();
@@ -405,6 +410,7 @@ void Daemon::Stop() {
   if (workers_ != nullptr && drained) workers_->WaitUntilIdle(kWorkerGrace);
   if (workers_ != nullptr) workers_->Stop();
   if (gpu_health_ != nullptr) gpu_health_->Stop();
+  if (user_pool_ != nullptr) user_pool_->Stop();
   if (pool_ != nullptr) pool_->Stop();
   if (backup_schedule_ != nullptr) backup_schedule_->Stop();
   if (retention_ != nullptr) retention_->Stop();

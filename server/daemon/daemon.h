@@ -34,6 +34,7 @@
 #include "server/jobs/job_machine.h"
 #include "server/jobs/job_retention.h"
 #include "server/rpc/blocking_pool.h"
+#include "server/rpc/fair_pool.h"
 #include "server/rpc/file_watcher.h"
 #include "server/rpc/job_drain.h"
 #include "server/rpc/lifecycle.h"
@@ -128,6 +129,7 @@ class Daemon {
   // Before those whose threads may still wake a log's follower, which posts to the pool and leaves the
   // watcher.
   std::unique_ptr<BlockingPool> pool_;
+  std::unique_ptr<FairPool> user_pool_;
   std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Backups> backups_;
   // What was last done to the database, by this daemon or before it.

@@ -21,6 +21,7 @@ class BlockingTest : public ServiceFixture {
     context_.admission = &admission_;
     context_.files = files_.get();
     context_.pool = &idle_;
+    context_.user_pool = &idle_for_users_;
   }
 
   // Where no thread may read, the handler must not answer.
@@ -53,6 +54,7 @@ class BlockingTest : public ServiceFixture {
 
   // Without threads: what is posted there never runs.
   BlockingPool idle_{0};
+  FairPool idle_for_users_{0, 1};
   RpcContext context_;
 };
 

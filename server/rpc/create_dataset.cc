@@ -25,7 +25,7 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateDat
   } else if (absl::Status status = CheckUpload(context, caller, request.upload()); !status.ok()) {
     reply(std::move(status));
   } else {
-    WithLocalData(context, request.dataset().spec(), "dataset.spec", kFetchWait,
+    WithLocalData(context, caller.user, request.dataset().spec(), "dataset.spec", kFetchWait,
                   [&context, &request, user = caller.user,
                    reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> spec) mutable {
                     reply(spec.ok() ? context.registry->Create(request, *spec, user) : spec.status());
@@ -38,7 +38,7 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateDat
 void CreateDataset(const RpcContext& context, const Caller& caller, const v1::CreateDatasetRequest& request,
                    Reply<v1::Dataset> reply) {
   // It reads the data's files, and waits for the database.
-  context.pool->Post([&context, caller, &request, reply = std::move(reply)]() mutable {
+  context.user_pool->Post(caller.user, [&context, caller, &request, reply = std::move(reply)]() mutable {
     Create(context, caller, request, WithOwnRequestId(caller, request.request_id(), std::move(reply)));
   });
 }

@@ -57,7 +57,7 @@ void CreateJob(const RpcContext& context, const Caller& caller, const v1::Create
     return;
   }
   // It reads the database, and admission reads data sets.
-  context.pool->Post([&context, caller, &request, reply = std::move(reply)]() mutable {
+  context.user_pool->Post(caller.user, [&context, caller, &request, reply = std::move(reply)]() mutable {
     Create(context, caller, request, WithOwnRequestId(caller, request.request_id(), std::move(reply)));
   });
 }

@@ -186,7 +186,7 @@ void BringData(const std::shared_ptr<Making>& making) {
       }
     }
     making->holds.push_back(making->context->registry->HoldFor(job.spec.dataset().name()));
-    WithLocalData(*making->context, job.spec.dataset(), "spec.dataset", kFetchWait,
+    WithLocalData(*making->context, making->caller.user, job.spec.dataset(), "spec.dataset", kFetchWait,
                   [making, key](absl::StatusOr<v1::DatasetSpec> dataset) {
                     if (!dataset.ok()) {
                       making->reply(OfSweep(dataset.status(), making->jobs[making->next]));
@@ -194,7 +194,7 @@ void BringData(const std::shared_ptr<Making>& making) {
                     }
                     making->local.emplace(key, *std::move(dataset));
                     // Never from within itself: there may be a thousand.
-                    making->context->pool->Post([making] { BringData(making); });
+                    making->context->user_pool->Post(making->caller.user, [making] { BringData(making); });
                   });
     return;
   }
@@ -249,7 +249,7 @@ void CreateSweep(const RpcContext& context, const Caller& caller, const v1::Crea
   making->request = &request;
   making->reply = WithOwnRequestId(caller, request.request_id(), std::move(reply));
   // It reads the database, and admission reads data sets.
-  context.pool->Post([making] { Create(making); });
+  context.user_pool->Post(caller.user, [making] { Create(making); });
 }
 
 }  // namespace tandem::rpc

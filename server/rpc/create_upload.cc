@@ -9,13 +9,14 @@ namespace tandem::rpc {
 void CreateUpload(const RpcContext& context, const Caller& caller, const v1::CreateUploadRequest& request,
                   Reply<v1::Upload> reply) {
   // It makes files.
-  context.pool->Post([&context, user = caller.user, &request, reply = std::move(reply)]() mutable {
-    v1::Upload wanted = request.upload();
-    wanted.set_user(user);
-    const int64_t added = UploadFolder::BytesOnDisk(wanted);
-    reply(context.uploads->Create(
-        wanted, [&](int64_t uploaded) { return CheckUpload(context, user, uploaded, added); }));
-  });
+  context.user_pool->Post(
+      caller.user, [&context, user = caller.user, &request, reply = std::move(reply)]() mutable {
+        v1::Upload wanted = request.upload();
+        wanted.set_user(user);
+        const int64_t added = UploadFolder::BytesOnDisk(wanted);
+        reply(context.uploads->Create(
+            wanted, [&](int64_t uploaded) { return CheckUpload(context, user, uploaded, added); }));
+      });
 }
 
 }  // namespace tandem::rpc

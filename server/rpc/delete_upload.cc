@@ -13,7 +13,7 @@ void DeleteUpload(const RpcContext& context, const Caller& caller, const v1::Del
     return;
   }
   // It removes files.
-  context.pool->Post([&context, caller, id = *id, reply = std::move(reply)]() mutable {
+  context.user_pool->Post(caller.user, [&context, caller, id = *id, reply = std::move(reply)]() mutable {
     absl::Status deleted = CheckUploadOwner(context, caller, id);
     if (deleted.ok()) deleted = context.uploads->Delete(id);
     if (deleted.ok()) {

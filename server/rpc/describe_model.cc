@@ -60,10 +60,12 @@ absl::StatusOr<v1::ModelDescription> Describe(const RpcContext& context,
 
 }  // namespace
 
-void DescribeModel(const RpcContext& context, const v1::DescribeModelRequest& request,
+void DescribeModel(const RpcContext& context, const Caller& caller, const v1::DescribeModelRequest& request,
                    Reply<v1::ModelDescription> reply) {
-  context.pool->Post(
-      [&context, &request, reply = std::move(reply)]() mutable { reply(Describe(context, request)); });
+  // It may read a data set.
+  context.user_pool->Post(caller.user, [&context, &request, reply = std::move(reply)]() mutable {
+    reply(Describe(context, request));
+  });
 }
 
 }  // namespace tandem::rpc

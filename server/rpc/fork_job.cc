@@ -46,17 +46,18 @@ void Make(const RpcContext& context, Fork fork, const std::string& id, Reply<v1:
     return reply(std::move(status));
   }
   fork.admitted.job.reserved_id = id;
-  context.jobs->Create(
-      std::move(fork.admitted.job), [&context, id, folder, hold = std::move(fork.admitted.hold),
-                                     reply = std::move(reply)](absl::StatusOr<v1::Job> made) mutable {
-        if (made.ok() && made->folder() == folder) return reply(std::move(made));
-        // The same request came twice, and the other one was first; or there is no job.
-        context.pool->Post(
-            [&context, id, folder, made = std::move(made), reply = std::move(reply)]() mutable {
-              if (RemoveForkedFolder(folder)) context.jobs->Release(id);
-              reply(std::move(made));
-            });
-      });
+  std::string user = fork.admitted.job.user;
+  context.jobs->Create(std::move(fork.admitted.job),
+                       [&context, user = std::move(user), id, folder, hold = std::move(fork.admitted.hold),
+                        reply = std::move(reply)](absl::StatusOr<v1::Job> made) mutable {
+                         if (made.ok() && made->folder() == folder) return reply(std::move(made));
+                         // The same request came twice, and the other one was first; or there is no job.
+                         context.user_pool->Post(user, [&context, id, folder, made = std::move(made),
+                                                        reply = std::move(reply)]() mutable {
+                           if (RemoveForkedFolder(folder)) context.jobs->Release(id);
+                           reply(std::move(made));
+                         });
+                       });
 }
 
 // INVALID_ARGUMENT where a job of `spec` is over with what `checkpoint`, of a job of `from`, has done.
@@ -117,8 +118,9 @@ void MakeOrCheck(const RpcContext& context, const v1::ForkJobRequest& request, F
                                     reply = std::move(reply)](absl::StatusOr<std::string> id) mutable {
     if (!id.ok()) return reply(id.status());
     // It writes files.
-    context.pool->Post(
-        [&context, fork = std::move(fork), id = *std::move(id), reply = std::move(reply)]() mutable {
+    const std::string user = fork.admitted.job.user;
+    context.user_pool->Post(
+        user, [&context, fork = std::move(fork), id = *std::move(id), reply = std::move(reply)]() mutable {
           Make(context, std::move(fork), id, std::move(reply));
         });
   });
@@ -158,9 +160,10 @@ void ForkJob(const RpcContext& context, const Caller& caller, const v1::ForkJobR
   if (absl::Status status = CheckRequestId(request.request_id()); !status.ok()) {
     return reply(std::move(status));
   }
-  context.pool->Post([&context, caller, &request, id = *id, reply = std::move(reply)]() mutable {
-    Begin(context, caller, request, id, WithOwnRequestId(caller, request.request_id(), std::move(reply)));
-  });
+  context.user_pool->Post(
+      caller.user, [&context, caller, &request, id = *id, reply = std::move(reply)]() mutable {
+        Begin(context, caller, request, id, WithOwnRequestId(caller, request.request_id(), std::move(reply)));
+      });
 }
 
 }  // namespace tandem::rpc

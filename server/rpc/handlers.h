@@ -63,7 +63,7 @@ void CancelSweep(const RpcContext& context, const Caller& caller, const v1::Canc
 void DeleteSweep(const RpcContext& context, const Caller& caller, const v1::DeleteSweepRequest& request,
                  Reply<google::protobuf::Empty> reply);
 
-void DescribeModel(const RpcContext& context, const v1::DescribeModelRequest& request,
+void DescribeModel(const RpcContext& context, const Caller& caller, const v1::DescribeModelRequest& request,
                    Reply<v1::ModelDescription> reply);
 Source<v1::PredictResponse> Predict(const RpcContext& context, const v1::PredictRequest& request);
 Source<v1::EvaluateResponse> Evaluate(const RpcContext& context, const v1::EvaluateRequest& request);

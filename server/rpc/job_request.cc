@@ -67,7 +67,7 @@ void AdmitWithData(const RpcContext& context, const Caller& caller, const v1::Jo
   }
   // What the job names is there until the job is.
   DatasetRegistry::Hold hold = context.registry->HoldFor(spec.dataset().name());
-  WithLocalData(context, spec.dataset(), kDatasetField, kFetchWait,
+  WithLocalData(context, caller.user, spec.dataset(), kDatasetField, kFetchWait,
                 [&context, caller, spec = v1::JobSpec(spec), hold = std::move(hold),
                  then = std::move(then)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
                   if (!dataset.ok()) return then(dataset.status());

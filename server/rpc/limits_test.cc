@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "server/rpc/service_fixture.h"
@@ -125,6 +127,37 @@ TEST_F(LimitsTest, TwoUploadsAtOnceDoNotBothTakeTheRestOfTheDisk) {
       ASSERT_TRUE(dataset_stub_->DeleteUpload(Context(token).get(), request, &empty).ok());
     }
   }
+}
+
+// Reading a large data set takes long, and a spec that names it in another way has it read anew.
+TEST_F(LimitsTest, ASlowAdmissionHoldsUpNobodyElse) {
+  const std::string ann = MakeToken("ann"), bob = MakeToken("bob");
+  absl::Notification end;
+  admission_.slow = &end;
+  std::atomic<int> admitted = 0;
+  std::vector<std::thread> calls;
+  for (int i = 0; i < 10; ++i) {
+    calls.emplace_back([&] {
+      v1::CreateJobRequest request = Request("slow");
+      request.set_validate_only(true);
+      v1::Job job;
+      if (stub_->CreateJob(Context(ann).get(), request, &job).ok()) ++admitted;
+    });
+  }
+  while (admission_.slow_ones < 2) absl::SleepFor(absl::Milliseconds(1));
+  for (int i = 0; i < 10; ++i) {
+    v1::Job job, found;
+    ASSERT_TRUE(CreateAs(bob, &job).ok());
+    v1::GetJobRequest get;
+    get.set_name(job.name());
+    EXPECT_TRUE(stub_->GetJob(Context(bob).get(), get, &found).ok());
+    // What is no admission is not held up for ann, either.
+    EXPECT_TRUE(stub_->GetJob(Context(ann).get(), get, &found).ok());
+  }
+  EXPECT_EQ(admission_.slow_ones, 2);
+  end.Notify();
+  for (std::thread& call : calls) call.join();
+  EXPECT_EQ(admitted, 10);
 }
 
 class QueueLimitTest : public LimitsTest {

@@ -28,8 +28,8 @@ absl::StatusOr<v1::DatasetSpec> Local(const v1::DatasetSpec& spec, const std::st
 
 }  // namespace
 
-void WithLocalData(const RpcContext& context, const v1::DatasetSpec& spec, const std::string& field,
-                   absl::Duration wait, Then then) {
+void WithLocalData(const RpcContext& context, const std::string& user, const v1::DatasetSpec& spec,
+                   const std::string& field, absl::Duration wait, Then then) {
   const std::optional<v1::DatasetSpec> urls = WithUrls(context, spec);
   if (!urls.has_value()) {
     then(spec);
@@ -37,11 +37,10 @@ void WithLocalData(const RpcContext& context, const v1::DatasetSpec& spec, const
   }
   context.remote->Ensure(
       *urls, wait,
-      [&context, spec, field, then = std::move(then)](absl::StatusOr<v1::DatasetSpec> pinned) mutable {
+      [&context, user, spec, field, then = std::move(then)](absl::StatusOr<v1::DatasetSpec> pinned) mutable {
         // It may come from a thread that fetches, which has other things to do.
-        context.pool->Post([local = Local(spec, field, std::move(pinned)), then = std::move(then)]() mutable {
-          then(std::move(local));
-        });
+        context.user_pool->Post(user, [local = Local(spec, field, std::move(pinned)),
+                                       then = std::move(then)]() mutable { then(std::move(local)); });
       });
 }
 

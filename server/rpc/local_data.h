@@ -16,12 +16,14 @@ namespace tandem::rpc {
 inline constexpr absl::Duration kFetchWait = absl::Seconds(2);
 
 // Has the data that `spec` names by URLs, itself or by the set that it names, brought near, and calls `then`
-// once, on the pool or before it returns, with what is to be used and stored in the place of `spec`: itself,
-// with its URLs pinned to what they led to. Errors are RemoteData::Ensure's, their fields below `field`
+// once, on the user's pool as `user` or before it returns, with what is to be used and stored in the place of
+// `spec`: itself, with its URLs pinned to what they led to. Errors are RemoteData::Ensure's, their fields
+// below `field`
 // ("spec.dataset"). A spec that is wrong for other reasons is given as it is. It reads the cache's folder:
-// from a thread of the pool.
-void WithLocalData(const RpcContext& context, const v1::DatasetSpec& spec, const std::string& field,
-                   absl::Duration wait, absl::AnyInvocable<void(absl::StatusOr<v1::DatasetSpec>)> then);
+// from a thread of that pool.
+void WithLocalData(const RpcContext& context, const std::string& user, const v1::DatasetSpec& spec,
+                   const std::string& field, absl::Duration wait,
+                   absl::AnyInvocable<void(absl::StatusOr<v1::DatasetSpec>)> then);
 
 // The same for who cannot wait: the error says that the data is being fetched, where it is not there.
 absl::StatusOr<v1::DatasetSpec> LocalDataNow(const RpcContext& context, const v1::DatasetSpec& spec,

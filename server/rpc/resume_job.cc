@@ -76,7 +76,7 @@ void Resume(const RpcContext& context, const Caller& caller, const std::string& 
       return;
     }
     // The cache may have made room since.
-    WithLocalData(context, job->spec().dataset(), "spec.dataset", kFetchWait, std::move(resume));
+    WithLocalData(context, caller.user, job->spec().dataset(), "spec.dataset", kFetchWait, std::move(resume));
   } else {
     resume(job->spec().dataset());
   }
@@ -96,9 +96,10 @@ void ResumeJob(const RpcContext& context, const Caller& caller, const v1::Resume
     reply(accepts);
     return;
   }
-  context.pool->Post([&context, caller, &request, id = *id, reply = std::move(reply)]() mutable {
-    Resume(context, caller, request.name(), id, std::move(reply));
-  });
+  context.user_pool->Post(caller.user,
+                          [&context, caller, &request, id = *id, reply = std::move(reply)]() mutable {
+                            Resume(context, caller, request.name(), id, std::move(reply));
+                          });
 }
 
 }  // namespace tandem::rpc

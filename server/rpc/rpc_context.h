@@ -17,6 +17,7 @@
 #include "server/jobs/job_machine.h"
 #include "server/rpc/blocking_pool.h"
 #include "server/rpc/call_hooks.h"
+#include "server/rpc/fair_pool.h"
 #include "server/rpc/file_watcher.h"
 #include "server/rpc/job_drain.h"
 #include "server/rpc/lifecycle.h"
@@ -39,7 +40,10 @@ struct RpcContext {
   // Null: nothing is fetched.
   RemoteData* remote = nullptr;
   JobDrain* drain = nullptr;
+  // For looks at the database and at files that take no user's time but a moment.
   BlockingPool* pool = nullptr;
+  // For what may take as long as a user's data is large: admission, uploads, removals.
+  FairPool* user_pool = nullptr;
   FileWatcher* files = nullptr;
   ModelWorkers* models = nullptr;
   const Authenticator* authenticator = nullptr;

@@ -28,6 +28,10 @@ absl::StatusOr<AdmittedJob> FakeAdmission::Admit(const v1::JobSpec& spec) const 
     violations.Add("spec.model.layers[0].dense.units", "is -1; must be at least 1");
     return WithReason(violations.ToStatus(), "INVALID_SPEC");
   }
+  if (absl::Notification* const end = slow; end != nullptr && spec.name() == "slow") {
+    ++slow_ones;
+    end->WaitForNotification();
+  }
   if (data_is_gone) return FieldError("spec.dataset.name", "names no data set");
   AdmittedJob job;
   job.spec = spec;
@@ -108,6 +112,7 @@ void ServiceFixture::SetUp() {
   ASSERT_TRUE(files.ok()) << files.status();
   files_ = *std::move(files);
   pool_ = std::make_unique<BlockingPool>(2);
+  user_pool_ = std::make_unique<FairPool>(4, 2);
 
   ModelWorkers::Options models;
   const char* const sources = getenv("TEST_SRCDIR");
@@ -131,6 +136,7 @@ void ServiceFixture::SetUp() {
   context.backups = backups_.get();
   context.drain = drain_.get();
   context.pool = pool_.get();
+  context.user_pool = user_pool_.get();
   context.files = files_.get();
   context.models = models_.get();
   context.daemon.set_version("1.2.3");
@@ -169,6 +175,7 @@ void ServiceFixture::TearDown() {
   server_->Stop(absl::Seconds(2));
   models_->Stop();
   scheduler_->Stop();
+  user_pool_->Stop();
   pool_->Stop();
   events_->Close(lifecycle_.CheckServing());
   store_->Close();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "engine/base/mutex.h"
 #include "server/admission/admission.h"
 #include "server/auth/audit_log.h"
@@ -41,6 +42,9 @@ class FakeAdmission : public Admission {
   absl::Status CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader& checkpoint) const override;
 
   std::atomic<bool> data_is_gone = false;
+  // Jobs called "slow" wait for it; null: they do not.
+  std::atomic<absl::Notification*> slow = nullptr;
+  mutable std::atomic<int> slow_ones = 0;
 };
 
 // Has no processes: tests speak for the workers.
@@ -94,6 +98,7 @@ class ServiceFixture : public ::testing::Test {
 
   std::unique_ptr<StateFolder> folder_;
   std::unique_ptr<BlockingPool> pool_;
+  std::unique_ptr<FairPool> user_pool_;
   std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Backups> backups_;

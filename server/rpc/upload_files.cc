@@ -17,17 +17,19 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
       : state_(std::make_shared<State>(std::move(caller))), context_(context) {}
 
   void Take(v1::UploadFilesRequest request, absl::AnyInvocable<void(absl::Status)> done) override {
-    context_->pool->Post([state = state_, context = context_, request = std::move(request),
-                          done = std::move(done)]() mutable { done(state->Take(*context, request)); });
+    context_->user_pool->Post(state_->caller.user,
+                              [state = state_, context = context_, request = std::move(request),
+                               done = std::move(done)]() mutable { done(state->Take(*context, request)); });
   }
 
   void Finish(absl::AnyInvocable<void(absl::StatusOr<v1::Upload>)> done) override {
-    context_->pool->Post([state = state_, done = std::move(done)]() mutable { done(state->Finish()); });
+    context_->user_pool->Post(state_->caller.user,
+                              [state = state_, done = std::move(done)]() mutable { done(state->Finish()); });
   }
 
   void Abandon() override {
     // What came is kept.
-    context_->pool->Post([state = state_] { state->Finish().IgnoreError(); });
+    context_->user_pool->Post(state_->caller.user, [state = state_] { state->Finish().IgnoreError(); });
   }
 
  private:
