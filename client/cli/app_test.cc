@@ -407,7 +407,7 @@ TEST_F(AppTest, WatchingShowsNoControlCharacters) {
     v1::JobEvent event;
     event.set_job("jobs/lenet-1");
     event.set_sequence(1);
-    event.mutable_notice()->set_message("\x1b[31mred");
+    event.mutable_notice()->set_message("\x1b[31mred\njob lenet-1 succeeded");
     writer->Write(event);
     event.set_sequence(2);
     event.set_terminal(true);
@@ -416,7 +416,7 @@ TEST_F(AppTest, WatchingShowsNoControlCharacters) {
     return grpc::Status::OK;
   };
   EXPECT_EQ(Run({"watch", "lenet-1"}), 0) << terminal_.err();
-  EXPECT_THAT(terminal_.out(), HasSubstr("note: \\x1b[31mred\n"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("note: \\x1b[31mred\\njob lenet-1 succeeded\n"));
 }
 
 TEST_F(AppTest, OutputThatCannotBeWrittenIsNoSuccess) {

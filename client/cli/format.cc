@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 
 namespace tandem::cli {
 namespace {
@@ -21,6 +22,8 @@ size_t EscapeLength(absl::string_view text) {
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 }  // namespace
+
+std::string Indented(absl::string_view text) { return absl::StrReplaceAll(text, {{"\n", "\n    "}}); }
 
 std::string FormatCount(int64_t count) {
   const std::string digits = absl::StrCat(count);

@@ -33,6 +33,9 @@ std::string FormatTimestamp(absl::Time time, absl::TimeZone zone);
 
 absl::Time FromProto(const google::protobuf::Timestamp& time);
 
+// A text of somebody else's, whose other lines are indented: so that none passes for one of this program's.
+std::string Indented(absl::string_view text);
+
 // Columns that the text takes on a terminal: code points, escape sequences not counted.
 int DisplayWidth(absl::string_view text);
 // With spaces before or behind up to a width.

@@ -70,7 +70,7 @@ std::string JobEnding(const JobProgress& job, const std::string& id, const Style
     if (job.last_change().has_summary()) {
       const v1::TrainingSummary& summary = job.last_change().summary();
       if (job.last_change().reason() != v1::STATE_REASON_COMPLETED) {
-        absl::StrAppend(&text, "stopped early: ", job.last_change().message(), "\n");
+        absl::StrAppend(&text, "stopped early: ", Indented(job.last_change().message()), "\n");
       }
       absl::StrAppend(&text, "trained ", SummaryText(summary), "\n");
       if (summary.has_best()) absl::StrAppend(&text, "best ", BestText(summary.best()), "\n");
@@ -83,7 +83,7 @@ std::string JobEnding(const JobProgress& job, const std::string& id, const Style
     return text;
   }
   const v1::StateChange& change = job.last_change();
-  if (!change.message().empty()) absl::StrAppend(&text, ": ", change.message());
+  if (!change.message().empty()) absl::StrAppend(&text, ": ", Indented(change.message()));
   text += "\n";
   if (change.has_summary()) absl::StrAppend(&text, "trained ", SummaryText(change.summary()), "\n");
   if (job.state() == v1::JOB_STATE_FAILED) {

@@ -29,11 +29,11 @@ class LiveDisplay : public JobDisplay {
         break;
       case v1::JobEvent::kStateChange:
         if (event.state_change().to() == v1::JOB_STATE_PAUSED) {
-          Above(absl::StrCat("paused: ", event.state_change().message(), "\ngo on with: tandem resume ", job_,
-                             "\n"));
+          Above(absl::StrCat("paused: ", Indented(event.state_change().message()),
+                             "\ngo on with: tandem resume ", job_, "\n"));
         }
         if (event.state_change().reason() == v1::STATE_REASON_RESTARTING) {
-          Above(absl::StrCat(style_.Yellow("worker lost: "), event.state_change().message(), "\n"));
+          Above(absl::StrCat(style_.Yellow("worker lost: "), Indented(event.state_change().message()), "\n"));
         }
         break;
       case v1::JobEvent::kWorkerLoads:

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "client/cli/format.h"
 #include "client/lib/enum_names.h"
 
@@ -43,7 +44,7 @@ std::string WaitingLine(const JobProgress& job, absl::Time now, bool unicode, co
       job.state_since() == absl::InfinitePast() ? absl::ZeroDuration() : now - job.state_since();
   const std::string state =
       job.state() == v1::JOB_STATE_UNSPECIFIED ? "waiting" : client::ShortEnumName(job.state());
-  const std::string& message = job.last_change().message();
+  const std::string message = absl::StrReplaceAll(job.last_change().message(), {{"\n", " "}});
   return absl::StrCat(style.Cyan(frame), " ", style.Bold(state), "  ", FormatClock(since),
                       message.empty() ? "" : "  " + message);
 }

@@ -48,7 +48,7 @@ class PlainDisplay : public JobDisplay {
         if (event.terminal()) {
           terminal_.Out(JobEnding(progress_, job_, Style(false)));
         } else {
-          const std::string& message = event.state_change().message();
+          const std::string message = Indented(event.state_change().message());
           terminal_.Out(absl::StrCat(client::ShortEnumName(event.state_change().to()),
                                      message.empty() ? "" : ": ", message, "\n"));
         }

@@ -18,8 +18,8 @@ TEST(DriverQuestionsTest, GivesTheDriversAnswers) {
 
 TEST(DriverQuestionsTest, ADriverThatHangsHoldsUpNobody) {
   // Outlives the object, as what its thread uses must.
-  auto* const release = new absl::Notification();
-  auto* const over = new absl::Notification();
+  const auto release = std::make_shared<absl::Notification>();
+  const auto over = std::make_shared<absl::Notification>();
   const absl::Time begin = absl::Now();
   {
     DriverQuestions questions;

@@ -278,6 +278,7 @@ void EventReporter::Send(Stream& stream) {
   request.mutable_hello()->set_attempt(options_.attempt);
   request.mutable_hello()->set_pid(getpid());
   request.mutable_hello()->set_protocol(kWorkerProtocol);
+  request.mutable_hello()->set_secret(options_.secret);
   if (!stream.Write(request)) return;
   {
     MutexLock lock(&mutex_);

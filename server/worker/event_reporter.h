@@ -31,6 +31,8 @@ class EventReporter {
   struct Options {
     std::string job_id;
     int attempt = 0;
+    // WorkerLaunch.secret.
+    std::string secret = {};
     // Of the daemon's WorkerService, as a gRPC target.
     std::string daemon_target;
     // Must not exist.

@@ -170,6 +170,7 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
   EventReporter::Options options;
   options.job_id = launch.job_id();
   options.attempt = launch.attempt();
+  options.secret = launch.secret();
   options.daemon_target = launch.daemon_target();
   options.spool_path = JobFolder(launch.job_folder()).SpoolPath(launch.attempt());
   options.on_cancel = [&run] {

@@ -37,6 +37,8 @@ struct SupervisedWorker {
   std::vector<v1::Device> devices;
   absl::Time launch_until = absl::InfiniteFuture();
 
+  // What it must say to be believed (worker_secret.h); empty before its launch, and where it has none.
+  std::string secret;
   Phase phase = Phase::kLaunching;
   // By worker; null where one is gone. Set before kRunning, and then of the monitor's thread alone.
   std::vector<std::unique_ptr<WorkerProcess>> processes;

@@ -29,6 +29,7 @@
 #include "server/workers/supervised_worker.h"
 #include "server/workers/worker_lock.h"
 #include "server/workers/worker_protocol.h"
+#include "server/workers/worker_secret.h"
 
 namespace tandem {
 namespace {
@@ -210,8 +211,18 @@ void WorkerSupervisor::Start(const v1::Job& job, const std::vector<v1::Device>& 
 }
 
 void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
-  absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> processes =
-      launcher_.Launch(worker->job, worker->devices);
+  absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> processes = absl::UnknownError("");
+  absl::StatusOr<std::string> secret = MakeWorkerSecret();
+  if (secret.ok()) {
+    {
+      // It may say hello before it is known to run.
+      MutexLock lock(&mutex_);
+      worker->secret = *secret;
+    }
+    processes = launcher_.Launch(worker->job, worker->devices, *secret);
+  } else {
+    processes = secret.status();
+  }
   const bool is_waiting = absl::IsUnavailable(processes.status()) && MonotonicNow() < worker->launch_until;
   if (!is_waiting) worker->job.Clear();
   MutexLock lock(&mutex_);
@@ -249,6 +260,7 @@ void WorkerSupervisor::Adopt(const v1::Job& job) {
   worker->folder = JobFolder(job.folder());
   worker->workers = std::max(1, job.spec().replicas().workers());
   worker->replicas = job.devices_size();
+  worker->secret = WorkerSecretOf(worker->folder, worker->attempt);
   worker->lost_message = kEndedUnwatched;
   const absl::StatusOr<std::optional<WorkerLock::Holder>> holder = FindHolderOfAny(worker->folder);
   // Where the lock cannot even be tested, the monitor goes on trying: no one may take the devices meanwhile.
@@ -295,6 +307,14 @@ absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
           absl::StrCat("attempt ", hello.attempt(), " is not the one at work on job ", hello.job_id()));
     }
     Worker& worker = *found->second;
+    const bool is_started = worker.phase != Worker::Phase::kLaunching || !worker.secret.empty();
+    if (!is_started || !IsWorkerSecret(hello.secret(), worker.secret)) {
+      // Whoever it is, the job and its worker go on.
+      spdlog::warn("dismissed what passes for a worker job={} attempt={} pid={}", worker.job_id,
+                   worker.attempt, hello.pid());
+      return absl::FailedPreconditionError(absl::StrCat("it does not know the secret of attempt ",
+                                                        hello.attempt(), " of job ", hello.job_id()));
+    }
     const int32_t protocol = std::max(hello.protocol(), 1);
     if (protocol < kOldestWorkerProtocol || protocol > kWorkerProtocol) {
       worker.foreign_protocol = protocol;

@@ -44,6 +44,26 @@ TEST_F(SupervisorRestartTest, AWorkerOfThePreviousVersionIsAdopted) {
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
 }
 
+TEST_F(SupervisorRestartTest, AWorkerThatWasStartedWithoutASecretIsAdopted) {
+  const std::string id = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  const pid_t pid = daemon_->WorkerPid(id);
+  // What an earlier version had written.
+  const std::string path = JobFolder(daemon_->Get(id).folder()).LaunchPath(1);
+  std::ifstream launch(path);
+  std::string text(std::istreambuf_iterator<char>(launch), {});
+  const size_t at = text.find("secret: \"");
+  ASSERT_NE(at, std::string::npos);
+  text.erase(at, text.find('\n', at) + 1 - at);
+  std::ofstream(path) << text;
+  Restart();
+  daemon_->Cancel(id);
+  const v1::Job job = daemon_->WaitForEnd(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(job.message(), "as the test wants it");
+  EXPECT_TRUE(IsGone(pid));
+}
+
 TEST_F(SupervisorRestartTest, AWorkerOfAVersionThatIsNotSpokenIsEnded) {
   const std::string id = daemon_->Run("protocol 99");
   const v1::Job job = daemon_->WaitForEnd(id);

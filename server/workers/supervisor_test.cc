@@ -1,9 +1,11 @@
 #include "server/workers/supervisor.h"
 
+#include <grpcpp/create_channel.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -20,6 +22,8 @@
 #include "server/workers/testing/supervisor_fixture.h"
 #include "server/workers/worker_lock.h"
 #include "server/workers/worker_process.h"
+#include "server/workers/worker_protocol.h"
+#include "tandem/internal/v1/worker.grpc.pb.h"
 
 namespace tandem {
 namespace {
@@ -300,6 +304,52 @@ TEST_F(SupervisorTest, AWorkerOfAnotherAttemptIsDismissed) {
   std::ifstream log(folder + "/log");
   EXPECT_EQ((*process)->Reap().exit_code, 5) << std::string(std::istreambuf_iterator<char>(log), {});
   EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
+}
+
+// All workers are of one account, and the ids of jobs are no secret: one that was taken over must not speak
+// for another.
+TEST_F(SupervisorTest, NobodySpeaksForAWorkerWhoseSecretTheyDoNotKnow) {
+  const std::string id = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  const pid_t worker = daemon_->WorkerPid(id);
+  const absl::StatusOr<std::string> socket = PrepareSocketPath(state_folder_);
+  ASSERT_TRUE(socket.ok());
+  // The next daemon knows it, too.
+  for (const bool restarts : {false, true}) {
+    if (restarts) Restart();
+    for (const std::string& secret : {std::string(), std::string(64, '0')}) {
+      for (const int protocol : {kWorkerProtocol, 99}) {
+        const auto stub = internal::v1::WorkerService::NewStub(
+            grpc::CreateChannel(UnixTarget(*socket), grpc::InsecureChannelCredentials()));
+        grpc::ClientContext context;
+        context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+        context.set_wait_for_ready(true);
+        const auto stream = stub->Connect(&context);
+        internal::v1::ConnectRequest request;
+        request.mutable_hello()->set_job_id(id);
+        request.mutable_hello()->set_attempt(1);
+        request.mutable_hello()->set_pid(worker);
+        request.mutable_hello()->set_protocol(protocol);
+        request.mutable_hello()->set_secret(secret);
+        EXPECT_TRUE(stream->Write(request));
+        request.mutable_event()->set_worker_sequence(1000);
+        request.mutable_event()->mutable_finished()->set_state(v1::JOB_STATE_SUCCEEDED);
+        stream->Write(request);
+        internal::v1::ConnectResponse response;
+        ASSERT_TRUE(stream->Read(&response));
+        EXPECT_TRUE(response.has_dismissal()) << response.DebugString();
+        EXPECT_FALSE(stream->Read(&response));
+        stream->Finish();
+        EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
+        EXPECT_EQ(daemon_->WorkerPid(id), worker);
+      }
+    }
+  }
+  // The worker itself is still heard.
+  daemon_->Cancel(id);
+  const v1::Job job = daemon_->WaitForEnd(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(job.message(), "as the test wants it");
 }
 
 TEST_F(SupervisorTest, AnEarlierHolderOfTheLockIsKilledForTheNextAttempt) {

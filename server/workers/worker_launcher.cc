@@ -135,8 +135,9 @@ absl::StatusOr<std::string> WorkerLauncher::InitialWeightsOf(const v1::Job& job)
   return path;
 }
 
-absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(
-    const v1::Job& job, const std::vector<v1::Device>& devices) const {
+absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(const v1::Job& job,
+                                                                      const std::vector<v1::Device>& devices,
+                                                                      const std::string& secret) const {
   internal::v1::WorkerLaunch launch;
   launch.set_job_id(JobId(job.name()));
   launch.set_attempt(job.attempt());
@@ -154,6 +155,7 @@ absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(
   }
   launch.set_daemon_target(options_.daemon_target);
   launch.set_job_folder(job.folder());
+  launch.set_secret(secret);
   launch.set_watchdog_seconds(absl::ToDoubleSeconds(options_.collective_time_limit));
   const int workers = std::max(1, job.spec().replicas().workers());
   if (workers == 1) return launch;
@@ -198,7 +200,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::LaunchOne(
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> WorkerLauncher::Launch(
-    const v1::Job& job, const std::vector<v1::Device>& devices) const {
+    const v1::Job& job, const std::vector<v1::Device>& devices, const std::string& secret) const {
   const JobFolder folder(job.folder());
   TANDEM_RETURN_IF_ERROR(MakeFolder(folder.path()));
   const int workers = std::max(1, job.spec().replicas().workers());
@@ -213,7 +215,7 @@ absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> WorkerLauncher::Laun
   // What workers make durable in them is no use where the folders themselves are lost with the machine.
   TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(folder.path()));
   TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(std::filesystem::path(folder.path()).parent_path()));
-  TANDEM_ASSIGN_OR_RETURN(internal::v1::WorkerLaunch launch, MakeLaunch(job, devices));
+  TANDEM_ASSIGN_OR_RETURN(internal::v1::WorkerLaunch launch, MakeLaunch(job, devices, secret));
 
   std::vector<std::unique_ptr<WorkerProcess>> processes;
   for (int worker = 0; worker < workers; ++worker) {

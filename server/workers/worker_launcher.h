@@ -52,16 +52,18 @@ class WorkerLauncher {
   explicit WorkerLauncher(Options options) : options_(std::move(options)) {}
 
   // Starts the workers for Job.attempt on these devices, in the order of ranks: as many as the job wants.
-  // UNAVAILABLE: a worker of an earlier attempt held one of the job's locks and was killed; it is gone soon,
-  // so try again. Other errors: they could not be started, and will not be; none runs. Waits for nothing but
-  // the disk.
-  absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> Launch(
-      const v1::Job& job, const std::vector<v1::Device>& devices) const;
+  // They are told `secret` (worker_secret.h). UNAVAILABLE: a worker of an earlier attempt held one of the
+  // job's locks and was killed; it is gone soon, so try again. Other errors: they could not be started, and
+  // will not be; none runs. Waits for nothing but the disk.
+  absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> Launch(const v1::Job& job,
+                                                                     const std::vector<v1::Device>& devices,
+                                                                     const std::string& secret) const;
 
  private:
   // What all of a job's workers are started with.
   absl::StatusOr<internal::v1::WorkerLaunch> MakeLaunch(const v1::Job& job,
-                                                        const std::vector<v1::Device>& devices) const;
+                                                        const std::vector<v1::Device>& devices,
+                                                        const std::string& secret) const;
   // WorkerLaunch.initial_weights_path. Another job's model is kept (kept_weights.h), or read where it is, of
   // which the job is told, where file systems have no second names.
   absl::StatusOr<std::string> InitialWeightsOf(const v1::Job& job) const;

@@ -144,7 +144,7 @@ TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
   job.set_attempt(1);
   job.mutable_spec()->mutable_replicas()->set_workers(2);
   const internal::v1::WorkerLaunch wanted = LaunchOn({"gpu:0", "gpu:1"}, 2);
-  auto processes = launcher.Launch(job, {wanted.devices().begin(), wanted.devices().end()});
+  auto processes = launcher.Launch(job, {wanted.devices().begin(), wanted.devices().end()}, "s");
   ASSERT_TRUE(processes.ok()) << processes.status();
   ASSERT_EQ(processes->size(), 2);
   for (int worker = 0; worker < 2; ++worker) {
@@ -189,7 +189,7 @@ class InitialWeightsTest : public testing::Test {
   // Runs the job's worker to its end.
   absl::Status Launch(int attempt) {
     job_.set_attempt(attempt);
-    auto processes = WorkerLauncher(options_).Launch(job_, {OfKind(v1::DEVICE_KIND_CPU)});
+    auto processes = WorkerLauncher(options_).Launch(job_, {OfKind(v1::DEVICE_KIND_CPU)}, "s");
     if (!processes.ok()) return processes.status();
     pollfd ended = {(*processes)[0]->pidfd(), POLLIN, 0};
     EXPECT_EQ(poll(&ended, 1, 60'000), 1);

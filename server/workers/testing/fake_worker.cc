@@ -118,6 +118,7 @@ class FakeWorker {
       if (!absl::SimpleAtoi(number, &protocol)) return false;
     }
     request.mutable_hello()->set_protocol(protocol);
+    request.mutable_hello()->set_secret(launch_.secret());
     if (!stream.Write(request)) return false;
     ConnectResponse response;
     int64_t sent = -1;
