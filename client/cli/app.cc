@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -191,10 +194,29 @@ int FailUsage(const CLI::App& app, Terminal& terminal, const std::string& messag
   return kBadUsage;
 }
 
-// `help COMMAND` as `COMMAND --help`, which many type.
-std::vector<std::string> WithoutHelpCommand(std::vector<std::string> arguments) {
-  if (arguments.empty() || arguments.front() != "help") return arguments;
-  arguments.erase(arguments.begin());
+// The first argument that is neither a global option nor the value of one.
+std::vector<std::string>::iterator FirstWord(const CLI::App& app, std::vector<std::string>& arguments) {
+  auto argument = arguments.begin();
+  for (; argument != arguments.end() && absl::StartsWith(*argument, "-"); ++argument) {
+    const CLI::Option* const option = app.get_option_no_throw(*argument);
+    const bool takes_next = option != nullptr && option->get_items_expected_min() > 0;
+    if (takes_next && argument + 1 != arguments.end()) ++argument;
+  }
+  return argument;
+}
+
+// `help COMMAND` as `COMMAND --help`, which many type. INVALID_ARGUMENT: there is no such command.
+absl::StatusOr<std::vector<std::string>> WithoutHelpCommand(const CLI::App& app,
+                                                            std::vector<std::string> arguments) {
+  const auto help = FirstWord(app, arguments);
+  if (help == arguments.end() || *help != "help") return arguments;
+  arguments.erase(help);
+  const auto command = FirstWord(app, arguments);
+  const std::vector<std::string> names = CommandNames(app);
+  if (command != arguments.end() && std::find(names.begin(), names.end(), *command) == names.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no such command: `", *command, "`; ", client::SpellingHint(*command, names)));
+  }
   arguments.push_back("--help");
   return arguments;
 }
@@ -215,9 +237,10 @@ int Run(const std::vector<std::string>& arguments, Terminal& terminal) {
   AddGlobalOptions(app, raw, session);
   app.parse_complete_callback([&] { FinishOptions(raw, session); });
   AddCommands(app, session, exit_code);
+  const absl::StatusOr<std::vector<std::string>> words = WithoutHelpCommand(app, arguments);
+  if (!words.ok()) return FailUsage(app, terminal, std::string(words.status().message()));
   try {
-    const std::vector<std::string> words = WithoutHelpCommand(arguments);
-    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    app.parse(std::vector<std::string>(words->rbegin(), words->rend()));
   } catch (const CLI::Success& request) {
     std::ostringstream out;
     app.exit(request, out, out);

@@ -472,7 +472,14 @@ TEST_F(AppTest, HelpIsACommandToo) {
     EXPECT_EQ(RunCommand(command, terminal), 0);
     EXPECT_EQ(terminal.out(), wanted.out());
     EXPECT_NE(terminal.out(), "");
+    // Behind global options, too.
+    command.insert(command.begin(), {"--address", "host:1"});
+    FakeTerminal behind;
+    EXPECT_EQ(RunCommand(command, behind), 0);
+    EXPECT_EQ(behind.out(), wanted.out());
   }
+  EXPECT_EQ(Run({"help", "sumbit"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("no such command: `sumbit`; did you mean `submit`?"));
 }
 
 TEST_F(AppTest, HelpNamesTheVariablesThatCount) {

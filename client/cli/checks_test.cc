@@ -4,13 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/cli/app.h"
 #include "client/cli/daemon_checks.h"
 #include "client/cli/fake_terminal.h"
@@ -97,13 +97,16 @@ TEST_F(MachineTest, KnowsWhetherTheDaemonIsHere) {
 
 TEST_F(MachineTest, ARestorationIsToldForAWeek) {
   EXPECT_THAT(Check(), Not(HasSubstr("database")));
-  root_.Write("state/tandem.db.restoration", "");
-  const std::filesystem::path mark = root_.path() + "/state/tandem.db.restoration";
-  std::filesystem::last_write_time(mark,
-                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(3));
+  // The file itself may be written later, or copied.
+  const auto restored = [this](absl::Duration ago) {
+    root_.Write(
+        "state/tandem.db.restoration",
+        absl::StrCat("time=", absl::FormatTime(absl::RFC3339_full, absl::Now() - ago, absl::UTCTimeZone()),
+                     "\nbackup=/b.db\ntold=yes\n"));
+  };
+  restored(absl::Hours(3));
   EXPECT_THAT(Check(), HasSubstr("note database: a backup was put in its place 3 h ago"));
-  std::filesystem::last_write_time(
-      mark, std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * 8));
+  restored(absl::Hours(24 * 8));
   EXPECT_THAT(Check(), Not(HasSubstr("database")));
 }
 

@@ -102,9 +102,15 @@ void CheckFolders(const v1::Daemon& daemon, Findings* findings) {
 
 // Whoever missed the daemon's words in its log is told here for a while.
 void CheckRestoration(const std::string& folder, Findings* findings) {
-  struct stat mark = {};
-  if (stat((folder + "/tandem.db.restoration").c_str(), &mark) != 0) return;
-  const absl::Duration age = absl::Now() - absl::FromTimeT(mark.st_mtime);
+  // The file may be newer than what it tells of.
+  std::ifstream mark(folder + "/tandem.db.restoration");
+  absl::Time time = absl::InfinitePast();
+  for (std::string line; std::getline(mark, line);) {
+    absl::string_view value = line;
+    if (absl::ConsumePrefix(&value, "time=")) absl::ParseTime(absl::RFC3339_full, value, &time, nullptr);
+  }
+  if (time == absl::InfinitePast()) return;
+  const absl::Duration age = absl::Now() - time;
   if (age > kRestorationIsNews) return;
   AddNote(findings, "database",
           absl::StrCat("a backup was put in its place ", FormatAge(std::max(age, absl::ZeroDuration())),

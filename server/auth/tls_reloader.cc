@@ -88,7 +88,8 @@ void TlsReloader::Run() {
     // Certificate and key are two files: between their replacements they do not fit.
     const bool stands_still = now == last;
     last = now;
-    if (!stands_still || now == read_) continue;
+    // What could not be read for a passing reason may be right as it is.
+    if (!stands_still || (now == read_ && !state().failing)) continue;
     read_ = std::move(now);
     Reload();
   }
@@ -99,12 +100,15 @@ void TlsReloader::Reload() {
   MutexLock lock(&mutex_);
   state_.failing = !content.ok();
   if (!content.ok()) {
+    if (content.status() == failure_) return;
+    failure_ = content.status();
     ++state_.failures;
     spdlog::error("the TLS files changed and cannot be used, so those from before stay in use until {}: {}",
                   absl::FormatTime("%Y-%m-%d %H:%M UTC", state_.valid_until, absl::UTCTimeZone()),
                   std::string(content.status().message()));
     return;
   }
+  failure_ = absl::OkStatus();
   ++state_.reloads;
   spdlog::info("the TLS files changed, new connections use them; the certificate is valid until {}",
                absl::FormatTime("%Y-%m-%d %H:%M UTC", content->validity.end, absl::UTCTimeZone()));

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
@@ -74,6 +75,8 @@ class TlsReloader {
   State state_ ABSL_GUARDED_BY(mutex_);
   // When it was last looked whether there is something to say, by Clock::Elapsed().
   absl::Duration warned_ ABSL_GUARDED_BY(mutex_);
+  // The last one that was told.
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -204,6 +205,26 @@ TEST_F(TlsTest, ABrokenFileKeepsTheOldOneUntilItIsMended) {
   ASSERT_TRUE(Await([this] { return !files_->state().failing; }));
   EXPECT_TRUE(GetsIn(Call("")));
   EXPECT_EQ(files_->state().reloads, 2);
+}
+
+// As with too many files open, of which the files say nothing when it is over.
+TEST_F(TlsTest, WhatCouldNotBeReadForAPassingReasonIsReadAgain) {
+  Serve(/*ask_clients=*/false);
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  servers_.Issue("localhost", File("server.pem"), File("server.key"), absl::Hours(48));
+  const rlimit none = {.rlim_cur = 3, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const int64_t reloads = files_->state().reloads;
+  std::filesystem::last_write_time(File("server.pem"), std::filesystem::file_time_type::clock::now());
+  const bool has_failed = Await([this] { return files_->state().failing; });
+  // Told once.
+  absl::SleepFor(absl::Milliseconds(100));
+  const int64_t failures = files_->state().failures;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  ASSERT_TRUE(has_failed);
+  EXPECT_EQ(failures, 1);
+  EXPECT_TRUE(Await([&] { return !files_->state().failing && files_->state().reloads > reloads; }));
 }
 
 // Counts lines of the log that say so.

@@ -30,6 +30,7 @@
 #include "server/daemon/monitoring.h"
 #include "server/rpc/rpc_server.h"
 #include "server/store/backups.h"
+#include "server/store/recovery.h"
 #include "server/store/reserved_room.h"
 #include "server/workers/sandbox_support.h"
 
@@ -94,6 +95,24 @@ std::string RunningAddress(const std::string& state_folder) {
   return address;
 }
 
+// A daemon writes to it.
+bool CheckDatabaseOpens(const std::string& path, Checks* checks) {
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (file >= 0) {
+    close(file);
+    return true;
+  }
+  const int why = errno;
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+  checks->Fail(path, absl::StrCat(error ? "" : absl::StrCat("is a link to ", target.string(), ", which "),
+                                  "cannot be opened to read and write: ", strerror(why),
+                                  why == ENOENT   ? "; is its disk mounted?"
+                                  : why == EACCES ? "; it must belong to the user that runs tandemd"
+                                                  : ""));
+  return false;
+}
+
 void CheckDatabaseFile(const std::string& folder, Checks* checks) {
   const std::string path = folder + "/tandem.db";
   std::error_code error;
@@ -101,7 +120,10 @@ void CheckDatabaseFile(const std::string& folder, Checks* checks) {
   const absl::StatusOr<std::vector<v1::Backup>> backups =
       Backups({.folder = folder + "/backups", .database_path = path}).List();
   const bool has_backups = backups.ok() && !backups->empty();
-  const bool is_missing = !std::filesystem::exists(path, error) && !error;
+  const absl::StatusOr<bool> is_there = IsDatabaseThere(path);
+  if (!checks->Require(path, is_there.status())) return;
+  const bool is_missing = !*is_there;
+  if (!is_missing && !CheckDatabaseOpens(path, checks)) return;
   // As PrepareDatabase has it.
   if (is_missing || (std::filesystem::file_size(path, error) == 0 && !error)) {
     const std::string what = is_missing ? "is missing" : "is empty";

@@ -99,6 +99,21 @@ TEST_F(CheckTest, ADatabaseThatIsMissing) {
   EXPECT_EQ(Wrong(), "");
 }
 
+TEST_F(CheckTest, ADatabaseThatCannotBeOpened) {
+  std::filesystem::create_directories(options_.state_folder + "/backups");
+  chmod(options_.state_folder.c_str(), 0700);
+  std::ofstream(options_.state_folder + "/backups/20261122T141530Z.db") << "x";
+  const std::string path = options_.state_folder + "/tandem.db";
+  std::filesystem::create_symlink("/no/such/disk/tandem.db", path);
+  EXPECT_THAT(Wrong(),
+              HasSubstr("PROBLEM " + path +
+                        ": is a link to /no/such/disk/tandem.db, which cannot be opened to read and write: "
+                        "No such file or directory; is its disk mounted?"));
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM " + path + ": cannot be opened to read and write: Is a directory"));
+}
+
 TEST_F(CheckTest, AFolderThatOthersMayWriteTo) {
   std::filesystem::create_directories(options_.state_folder);
   chmod(options_.state_folder.c_str(), 0777);

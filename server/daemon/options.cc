@@ -19,6 +19,7 @@
 #include "engine/base/version.h"
 #include "server/admission/closest_name.h"
 #include "server/auth/listen_policy.h"
+#include "server/daemon/size_option.h"
 #include "server/daemon/yaml_config.h"
 #include "server/fetch/data_url.h"
 #include "server/fetch/fetch_policy.h"
@@ -183,7 +184,7 @@ void AddFetchOptions(DaemonOptions* options, CLI::App* app) {
                   "was not used for longest goes; never what a job that has not ended, or a registered data "
                   "set, names")
       ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(SizeValue())
       ->default_str("50GiB")
       ->group("Data from elsewhere");
   app->add_option("--datasets-mirror", options->datasets_mirror,
@@ -213,7 +214,7 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
   app->add_option("--upload-limit", options->upload_limit,
                   "The largest upload of data that is taken in, such as 20GiB")
       ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(SizeValue())
       ->default_str("256GiB")
       ->group("State and data");
   app->add_option(
@@ -221,7 +222,7 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
          "Space of the state folder that uploaded data may take in all, such as 1TiB; 0: as the disk "
          "has, but for 1 GiB")
       ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(SizeValue())
       ->capture_default_str()
       ->group("State and data");
 
@@ -310,7 +311,7 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
          "Memory that all devices together may plan for, such as 16GiB, split evenly; 0: nine tenths of the "
          "machine's")
       ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(SizeValue())
       ->capture_default_str()
       ->group("Devices");
   app->add_option(
@@ -318,14 +319,14 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
          "The most of its GPU's memory that one replica may take, such as 20GiB, and what jobs get that do "
          "not say (gpu.memory_limit_bytes); 0: all that is free")
       ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(SizeValue())
       ->capture_default_str()
       ->group("Devices");
   app->add_option("--gpu-workspace-limit", options->gpu_workspace_limit,
                   "Scratch memory of a convolution or product on a GPU, at most, in jobs that do not say "
                   "(gpu.workspace_limit_bytes); 0: 256MiB")
       ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(SizeValue())
       ->capture_default_str()
       ->group("Devices");
   app->add_option("--worker-program", options->worker_program, "The tandem-worker program")
@@ -402,13 +403,18 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
                   "likewise; others are told when to come again")
       ->type_name("N")
       ->check(CLI::Range(0.0, 1e6))
+      ->check([](const std::string& text) {
+        double rate = 0;
+        // Which CLI11 has in any range.
+        return absl::SimpleAtod(text, &rate) && std::isnan(rate) ? "is no number" : std::string();
+      })
       ->capture_default_str()
       ->group("Users and scheduling");
   app->add_option("--user-max-disk", options->user_max_disk,
                   "Space that the folders of a user's jobs, and a user's uploads, may take together, such as "
                   "500GiB, likewise. A job that trains is not stopped by it, but no other is taken in")
       ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(SizeValue())
       ->capture_default_str()
       ->group("Users and scheduling");
   app->add_option("--max-queued-jobs", options->max_queued_jobs,
@@ -467,6 +473,18 @@ std::string ExplainUnknown(const std::vector<std::string>& arguments, const std:
   return "there are arguments that no option takes; everything is given as --option value";
 }
 
+// Where a value is missing, CLI11 takes the option that comes next for it.
+absl::Status CheckValues(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (!absl::StartsWith(value, "--")) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(option->get_name(), ": '", value, "' is an option; a value is missing before it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Two servers cannot have one port. What is no address is found where it is used.
 absl::Status CheckPorts(const DaemonOptions& options) {
   const absl::StatusOr<ListenAddress> calls = ParseListenAddress(options.listen);
@@ -480,14 +498,6 @@ absl::Status CheckPorts(const DaemonOptions& options) {
   return absl::InvalidArgumentError(absl::StrCat("--listen ", options.listen, " and --metrics-listen ",
                                                  options.metrics_listen,
                                                  " have one port: give the metrics another one"));
-}
-
-// A number without a unit is bytes, which is seldom meant.
-absl::Status CheckSize(absl::string_view flag, int64_t bytes) {
-  constexpr int64_t kLeast = int64_t{1} << 20;
-  if (bytes == 0 || bytes >= kLeast) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, ": is ", bytes, " bytes; at least 1MiB is needed, and a unit makes it so: 16GiB"));
 }
 
 absl::Status CheckFetchOptions(const DaemonOptions& options) {
@@ -572,12 +582,7 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   if (!options.tls_client_ca.empty() && options.tls_cert.empty()) {
     return absl::InvalidArgumentError("--tls-client-ca needs --tls-cert and --tls-key");
   }
-  if (options.gpu_memory_limit < 0 || options.gpu_workspace_limit < 0) {
-    return absl::InvalidArgumentError("--gpu-memory-limit and --gpu-workspace-limit must not be below 0");
-  }
-  for (const absl::Status& status : {CheckSize("--memory", options.memory_bytes),
-                                     CheckSize("--gpu-memory-limit", options.gpu_memory_limit),
-                                     CheckPorts(options), CheckFetchOptions(options)}) {
+  for (const absl::Status& status : {CheckValues(app), CheckPorts(options), CheckFetchOptions(options)}) {
     if (!status.ok()) return status;
   }
   return parsed;

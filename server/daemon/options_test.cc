@@ -163,6 +163,10 @@ TEST(DaemonOptionsTest, SaysWhatIsWrongInAFile) {
   EXPECT_THAT(ErrorOf({"--config", ConfigFile("- listen\n")}), HasSubstr("mapping"));
   EXPECT_THAT(ErrorOf({"--config", ConfigFile("listen: [\n")}), HasSubstr("line"));
   EXPECT_THAT(ErrorOf({"--config", ConfigFile("cpu-devices: many\n")}), HasSubstr("many"));
+  EXPECT_THAT(ErrorOf({"--config", ConfigFile("fetch-from: []\n")}),
+              HasSubstr("'fetch-from' is an empty list"));
+  EXPECT_THAT(ErrorOf({"--config", ConfigFile("listen: 127.0.0.1:1\n---\nnothing: 1\n")}),
+              HasSubstr("second document"));
   // And which file it is.
   for (const char* content : {"listen: [\n", "cpu-devices: many\n"}) {
     const std::string file = ConfigFile(content);
@@ -192,8 +196,17 @@ TEST(DaemonOptionsTest, MetricsHaveAPortOfTheirOwn) {
 }
 
 TEST(DaemonOptionsTest, SizesWithoutAUnitAreSeldomMeant) {
-  EXPECT_THAT(ErrorOf({"--memory", "5"}), HasSubstr("--memory: is 5 bytes"));
-  EXPECT_THAT(ErrorOf({"--gpu-memory-limit", "20"}), HasSubstr("--gpu-memory-limit: is 20 bytes"));
+  for (const char* flag : {"--memory", "--gpu-memory-limit", "--gpu-workspace-limit", "--user-max-disk",
+                           "--cache-size", "--upload-limit", "--upload-space"}) {
+    EXPECT_THAT(ErrorOf({flag, "20"}), HasSubstr(absl::StrCat(flag, ": is 20 bytes; at least 1MiB")));
+    for (const char* value : {"-5GiB", "16XB", "lots", "99999999999GiB", "nan"}) {
+      EXPECT_THAT(ErrorOf({flag, value}),
+                  HasSubstr(absl::StrCat(flag, ": '", value, "' is no size; sizes are such as 500MiB")));
+    }
+  }
+  EXPECT_THAT(ErrorOf({"--data-folder", "--check"}),
+              HasSubstr("--data-folder: '--check' is an option; a value is missing before it"));
+  EXPECT_THAT(ErrorOf({"--user-max-call-rate", "nan"}), HasSubstr("--user-max-call-rate: is no number"));
   EXPECT_TRUE(ParseDaemonOptions({"--memory", "1MiB"}).ok());
 }
 

@@ -126,6 +126,9 @@ absl::Status TellJobs(const Restoration& restoration, Store* store, JobMachine* 
 
 }  // namespace
 
+// No job ever has more.
+constexpr int32_t kMostAttempts = 1'000'000'000;
+
 NewestAttempt NewestAttemptIn(const std::string& jobs_folder) {
   return [jobs_folder](const std::string& job_id) {
     int32_t newest = 0;
@@ -135,7 +138,9 @@ NewestAttempt NewestAttemptIn(const std::string& jobs_folder) {
       const std::string name = entry->path().filename().string();
       absl::string_view digits = name;
       int32_t attempt = 0;
-      if (absl::ConsumePrefix(&digits, "attempt-") && absl::SimpleAtoi(digits, &attempt)) {
+      // Workers can make folders there, too.
+      if (absl::ConsumePrefix(&digits, "attempt-") && absl::SimpleAtoi(digits, &attempt) &&
+          attempt <= kMostAttempts) {
         newest = std::max(newest, attempt);
       }
     }

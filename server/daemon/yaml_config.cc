@@ -21,7 +21,9 @@ namespace {
 std::vector<CLI::ConfigItem> YamlConfig::from_config(std::istream& input) const {
   YAML::Node root;
   try {
-    root = YAML::Load(input);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(input);
+    if (documents.size() > 1) Fail(documents[1].Mark(), "there is a second document: one is read");
+    if (!documents.empty()) root = documents[0];
   } catch (const YAML::Exception& error) {
     Fail(error.mark, error.msg);
   }
@@ -46,6 +48,11 @@ std::vector<CLI::ConfigItem> YamlConfig::from_config(std::istream& input) const 
     if (entry.second.IsScalar()) {
       item.inputs.push_back(entry.second.Scalar());
     } else if (entry.second.IsSequence()) {
+      // It means nothing at all, and an option that is left out means its default.
+      if (entry.second.size() == 0) {
+        Fail(entry.second.Mark(),
+             absl::StrCat("'", item.name, "' is an empty list; leave the line out for the default"));
+      }
       for (const YAML::Node& value : entry.second) {
         if (!value.IsScalar())
           Fail(value.Mark(), absl::StrCat("'", item.name, "' must be a list of plain values"));

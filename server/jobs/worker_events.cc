@@ -170,6 +170,15 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
   return JobEdit(transaction, changes).Append(std::move(event), time);
 }
 
+// Whether an event says when it happened. Its clock is this machine's; what is far beyond that is no word to
+// go by.
+bool IsTime(const WorkerEvent& event, const google::protobuf::Timestamp& now) {
+  constexpr int64_t kFarSeconds = 24 * 60 * 60;
+  const google::protobuf::Timestamp& time = event.time();
+  return event.has_time() && time.seconds() >= 0 && time.seconds() <= now.seconds() + kFarSeconds &&
+         time.nanos() >= 0 && time.nanos() < 1'000'000'000;
+}
+
 absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timestamp& now,
                         Transaction* transaction, JobChanges* changes) {
   const v1::Job* const job = &changes->job.job;
@@ -179,7 +188,7 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
                                                    TriggerName(trigger), ") has no place while the job \"",
                                                    job->name(), "\" is ", StateName(job->state())));
   }
-  const google::protobuf::Timestamp& time = event.has_time() ? event.time() : now;
+  const google::protobuf::Timestamp& time = IsTime(event, now) ? event.time() : now;
   JobEdit edit(transaction, changes);
   switch (trigger) {
     case Trigger::kReport:

@@ -42,15 +42,6 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-// Unlike Exists, for the database itself, which must not be taken for missing where nobody could look, or
-// where it is a link to a disk that is not mounted.
-absl::StatusOr<bool> IsThere(const std::string& path) {
-  struct stat info = {};
-  if (lstat(path.c_str(), &info) == 0) return true;
-  if (errno == ENOENT) return false;
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
-}
-
 std::string FolderOf(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
 
 absl::Status NewerVersion(const std::string& path, int64_t version) {
@@ -139,7 +130,7 @@ absl::StatusOr<Restoration> Exchange(const std::string& database_path, const Clo
   if (earlier.has_value()) restoration.time = std::max(restoration.time, earlier->time);
   const std::string first = absl::StrCat(
       database_path, ".damaged-", absl::FormatTime("%E4Y%m%dT%H%M%SZ", clock->Now(), absl::UTCTimeZone()));
-  TANDEM_ASSIGN_OR_RETURN(const bool is_there, IsThere(database_path));
+  TANDEM_ASSIGN_OR_RETURN(const bool is_there, IsDatabaseThere(database_path));
   std::string aside = first;
   for (int i = 2; Exists(aside) || Exists(aside + kLog); ++i) aside = absl::StrCat(first, "-", i);
   // Where this goes on after it was cut off, the database may be there already.
@@ -164,6 +155,15 @@ absl::StatusOr<Restoration> Exchange(const std::string& database_path, const Clo
 }
 
 }  // namespace
+
+// Unlike Exists, for the database itself, which must not be taken for missing where nobody could look, or
+// where it is a link to a disk that is not mounted.
+absl::StatusOr<bool> IsDatabaseThere(const std::string& path) {
+  struct stat info = {};
+  if (lstat(path.c_str(), &info) == 0) return true;
+  if (errno == ENOENT) return false;
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
+}
 
 absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, const Restoration& wanted,
                                             const NewestAttempt& newest_attempt, const Clock* clock) {
@@ -220,7 +220,7 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
     TANDEM_ASSIGN_OR_RETURN(restored, Exchange(database_path, clock));
   }
   std::error_code error;
-  TANDEM_ASSIGN_OR_RETURN(const bool is_there, IsThere(database_path));
+  TANDEM_ASSIGN_OR_RETURN(const bool is_there, IsDatabaseThere(database_path));
   const bool is_suspect = Exists(database_path + kSuspect);
   absl::StatusOr<int64_t> version = 0;
   if (!is_there || (std::filesystem::file_size(database_path, error) == 0 && !error)) {

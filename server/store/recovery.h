@@ -17,6 +17,9 @@ namespace tandem {
 // The newest attempt of which something is in a job's folder; 0: none.
 using NewestAttempt = std::function<int32_t(const std::string& job_id)>;
 
+// Whether there is a database, which may be a link to a disk that is not mounted. Errors: nobody could look.
+absl::StatusOr<bool> IsDatabaseThere(const std::string& path);
+
 // Puts a copy of `wanted.backup_path`, which stays as it is, in the place of the database, and that aside, as
 // "<database>.damaged-<time>"; of `wanted` the backup's time and the damage are kept, too. The copy is made
 // ready first: attempts of jobs go on from the newest that was ever begun, so that no two workers share a

@@ -93,7 +93,8 @@ absl::Status LockFile(int lock_file, const std::string& folder) {
     if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", folder));
     const Holder holder = HolderOf(lock_file);
     absl::Duration patience = holder.stops ? kPatienceWithTheStopping : absl::ZeroDuration();
-    if (holder.pid != 0 && IsDead(holder.pid)) patience = kPatienceWithTheDead;
+    // One in another container looks dead from here.
+    if (holder.pid != 0 && IsDead(holder.pid)) patience = std::max(patience, kPatienceWithTheDead);
     if (Clock::Real()->Elapsed() - begin < patience) {
       absl::SleepFor(kInterval);
       continue;

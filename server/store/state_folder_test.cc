@@ -131,6 +131,28 @@ TEST(StateFolderTest, WaitsForAChildOfADeadHolder) {
   child.join();
 }
 
+// Its number is nobody's here, which is no reason to wait less.
+TEST(StateFolderTest, WaitsForAHolderThatStopsInAnotherContainer) {
+  TemporaryFolder parent;
+  char program[] = "/bin/true";
+  char* arguments[] = {program, nullptr};
+  pid_t dead;
+  ASSERT_EQ(posix_spawn(&dead, program, nullptr, nullptr, arguments, environ), 0);
+  ASSERT_EQ(waitpid(dead, nullptr, 0), dead);
+  const std::string path = parent.path() + "/daemon.lock";
+  std::ofstream(path) << dead << " stops\n";
+  const int lock = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(lock, LOCK_EX | LOCK_NB), 0);
+  // Longer than a child of a dead one may have it.
+  std::thread holder([lock] {
+    absl::SleepFor(absl::Seconds(6));
+    close(lock);
+  });
+  const auto folder = StateFolder::Lock(parent.path());
+  holder.join();
+  EXPECT_TRUE(folder.ok()) << folder.status();
+}
+
 TEST(StateFolderTest, SaysWhatIsInTheWay) {
   TemporaryFolder parent;
   std::ofstream(parent.path() + "/file") << "x";

@@ -307,7 +307,13 @@ void EventReporter::Send(Stream& stream) {
     }
     absl::StatusOr<std::optional<WorkerEvent>> event = reader_.Next(limit);
     if (!event.ok() || !event->has_value()) {
-      spdlog::error("cannot read back the event spool: {}", event.status().ToString());
+      // Each connection comes to it again.
+      if (std::exchange(damaged_at_, reader_.offset()) != reader_.offset()) {
+        spdlog::error(
+            "cannot read back the event spool at byte {}: {}; the daemon is not told of it, nor of what "
+            "comes after",
+            reader_.offset(), event.ok() ? "it is damaged" : std::string(event.status().message()));
+      }
       return;
     }
     const int64_t sequence = (*event)->worker_sequence();

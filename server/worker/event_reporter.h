@@ -114,6 +114,8 @@ class EventReporter {
   const std::unique_ptr<SpoolWriter> writer_ ABSL_PT_GUARDED_BY(mutex_);
   // Of the sending thread alone.
   SpoolReader reader_;
+  // Where it could not be read, and that was told; the sending thread's alone.
+  int64_t damaged_at_ = -1;
   int64_t trim_bytes_ ABSL_GUARDED_BY(mutex_);
   int64_t last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;

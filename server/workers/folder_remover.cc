@@ -29,8 +29,8 @@ void FolderRemover::Add(const std::string& folder) {
 
 void FolderRemover::AddKeptWeights(const std::string& folder) {
   MutexLock lock(&mutex_);
-  paths_.push_back(KeptWeightsPath(folder));
-  paths_.push_back(JobFolder(folder).InitialWeightsPath());
+  kept_.push_back(KeptWeightsPath(folder));
+  kept_.push_back(JobFolder(folder).InitialWeightsPath());
 }
 
 std::vector<std::string> FolderRemover::ListFolders() const {
@@ -53,7 +53,6 @@ void FolderRemover::AddOrphans(JobMachine* jobs, const std::vector<std::string>&
     if (holder.ok() && holder->has_value()) continue;
     if (was_deleted.ok() && *was_deleted) Add(folder);
   }
-  AddKeptOrphans(jobs);
 }
 
 void FolderRemover::AddKeptOrphans(JobMachine* jobs) {
@@ -71,17 +70,81 @@ void FolderRemover::AddKeptOrphans(JobMachine* jobs) {
   if (error) spdlog::warn("cannot look for kept weights in {}: {}", kept_folder, error.message());
 }
 
-void FolderRemover::RemoveAll() {
+FolderRemover::~FolderRemover() { Stop(); }
+
+void FolderRemover::Start(JobMachine* jobs, std::vector<std::string> folders) {
+  thread_ = std::thread([this, jobs, folders = std::move(folders)] {
+    AddOrphans(jobs, folders);
+    Run();
+  });
+}
+
+void FolderRemover::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+bool FolderRemover::Stopping() {
+  MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+void FolderRemover::Run() {
+  while (true) {
+    std::string path;
+    {
+      MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(this, &FolderRemover::HasWork));
+      if (stopping_) return;
+      path = std::move(paths_.front());
+      paths_.pop_front();
+    }
+    Remove(path);
+  }
+}
+
+void FolderRemover::RemoveContent(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (Stopping()) return;
+    const std::filesystem::path& path = entry->path();
+    std::error_code ignored;
+    if (entry->symlink_status(ignored).type() == std::filesystem::file_type::directory)
+      RemoveContent(path.string());
+    // What stays for a reason is told of in the end.
+    std::filesystem::remove(path, ignored);
+  }
+}
+
+void FolderRemover::Remove(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) RemoveContent(path);
+  if (Stopping()) return;
+  std::filesystem::remove_all(path, error);
+  if (error) spdlog::error("cannot remove {}, which no job needs any more: {}", path, error.message());
+}
+
+void FolderRemover::RemoveKeptWeights() {
   std::vector<std::string> paths;
+  {
+    MutexLock lock(&mutex_);
+    paths.swap(kept_);
+  }
+  for (const std::string& path : paths) Remove(path);
+}
+
+void FolderRemover::RemoveAll() {
+  RemoveKeptWeights();
+  std::deque<std::string> paths;
   {
     MutexLock lock(&mutex_);
     paths.swap(paths_);
   }
-  for (const std::string& path : paths) {
-    std::error_code error;
-    std::filesystem::remove_all(path, error);
-    if (error) spdlog::error("cannot remove {}, which no job needs any more: {}", path, error.message());
-  }
+  for (const std::string& path : paths) Remove(path);
 }
 
 }  // namespace tandem

@@ -1,9 +1,14 @@
 #include "server/workers/folder_remover.h"
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "server/jobs/job_machine_fixture.h"
 
@@ -37,6 +42,51 @@ TEST_F(FolderRemoverTest, WhatAnEarlierDaemonLeftIsRemoved) {
   folders.RemoveAll();
   EXPECT_FALSE(std::filesystem::exists(left));
   EXPECT_TRUE(std::filesystem::exists(fork));
+}
+
+TEST_F(FolderRemoverTest, AThreadRemovesWhatIsAdded) {
+  const std::string left = DeletedJob(), added = DeletedJob();
+  for (const std::string& folder : {left, added}) {
+    std::filesystem::create_directories(folder + "/a/b");
+    std::ofstream(folder + "/a/b/c") << "x";
+    std::filesystem::create_directory_symlink("/", folder + "/a/link");
+  }
+  FolderRemover folders(std::filesystem::path(left).parent_path().string());
+  folders.Start(&jobs_.machine(), {left});
+  folders.Add(added);
+  for (const std::string& folder : {left, added}) {
+    while (std::filesystem::exists(folder)) absl::SleepFor(absl::Milliseconds(1));
+  }
+}
+
+// The daemon ends while a folder is removed, and does not wait for it.
+TEST_F(FolderRemoverTest, AStopEndsARemovalThatTheNextGoesOnWith) {
+  const std::string left = DeletedJob();
+  for (int folder = 0; folder < 100; ++folder) {
+    const std::string path = absl::StrCat(left, "/", folder);
+    std::filesystem::create_directories(path);
+    for (int file = 0; file < 100; ++file) std::ofstream(absl::StrCat(path, "/", file)) << "x";
+  }
+  const auto count = [&left] {
+    return std::distance(std::filesystem::recursive_directory_iterator(left),
+                         std::filesystem::recursive_directory_iterator());
+  };
+  const auto all = count();
+  const std::string jobs = std::filesystem::path(left).parent_path().string();
+  {
+    FolderRemover folders(jobs);
+    folders.Start(&jobs_.machine(), {left});
+    while (std::filesystem::exists(left) && count() == all) {
+    }
+    folders.Stop();
+  }
+  // It may have been quick.
+  if (std::filesystem::exists(left)) {
+    FolderRemover next(jobs);
+    next.AddOrphans(&jobs_.machine(), next.ListFolders());
+    next.RemoveAll();
+  }
+  EXPECT_FALSE(std::filesystem::exists(left));
 }
 
 }  // namespace

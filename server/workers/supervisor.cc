@@ -122,8 +122,9 @@ absl::Status WorkerSupervisor::Begin(const std::vector<v1::Job>& jobs, ReleaseLe
     if (job.state() != v1::JOB_STATE_QUEUED) Adopt(job);
   }
   TANDEM_RETURN_IF_ERROR(Listen());
-  monitor_ = std::thread([this, folders = folders_.ListFolders()] {
-    folders_.AddOrphans(jobs_, folders);
+  folders_.Start(jobs_, folders_.ListFolders());
+  monitor_ = std::thread([this] {
+    folders_.AddKeptOrphans(jobs_);
     Monitor();
   });
   return absl::OkStatus();
@@ -157,6 +158,7 @@ void WorkerSupervisor::Stop() {
   Wake();
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   if (monitor_.joinable()) monitor_.join();
+  folders_.Stop();
   MutexLock lock(&mutex_);
   // Where no worker needs it any more, nothing is left in /tmp. gRPC has removed the socket itself.
   if (workers_.empty()) rmdir(std::filesystem::path(socket_path_).parent_path().c_str());
@@ -412,7 +414,7 @@ void WorkerSupervisor::OnDeleted(const v1::Job& job) {
 
 void WorkerSupervisor::Monitor() {
   while (!Stopping()) {
-    folders_.RemoveAll();
+    folders_.RemoveKeptWeights();
     const absl::Time next = Attend();
 
     std::vector<pollfd> fds = {{wake_fd_.get(), POLLIN, 0}};

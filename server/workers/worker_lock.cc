@@ -46,7 +46,8 @@ absl::StatusOr<WorkerLock> WorkerLock::Inherit(int fd, const std::string& path) 
 }
 
 absl::StatusOr<std::optional<WorkerLock::Holder>> WorkerLock::FindHolder(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  // The worker could write there: what is no file of its own is none.
+  UniqueFd fd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd.valid() && errno == ENOENT) return std::nullopt;
   if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   // Shared, so that two who look at once do not take each other for a worker.

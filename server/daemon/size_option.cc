@@ -1,0 +1,36 @@
+#include "server/daemon/size_option.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kLeast = int64_t{1} << 20;
+
+std::string ReadSize(std::string& text) {
+  const std::string written = text;
+  int64_t bytes = 0;
+  // CLI11 reads "-1" as a very large number, and explains a wrong unit by all that it knows.
+  if (absl::StartsWith(absl::StripAsciiWhitespace(written), "-") || !CLI::AsSizeValue(false)(text).empty() ||
+      !absl::SimpleAtoi(text, &bytes) || bytes < 0) {
+    return absl::StrCat("'", written, "' is no size; sizes are such as 500MiB, 16GiB or 2TiB");
+  }
+  if (bytes == 0 || bytes >= kLeast) return "";
+  return absl::StrCat("is ", bytes, " bytes; at least 1MiB is needed, and a unit makes it so: 16GiB");
+}
+
+}  // namespace
+
+CLI::Validator SizeValue() {
+  CLI::Validator validator;
+  validator.operation(ReadSize);
+  return validator;
+}
+
+}  // namespace tandem
