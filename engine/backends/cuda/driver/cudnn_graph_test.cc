@@ -9,6 +9,12 @@
 
 // What cuDNN says of graphs for a GPU that is only described: no GPU is needed, but the library is.
 
+#ifdef __SANITIZE_ADDRESS__
+// cuDNN 9.19 loses the descriptors with which its heuristics look at a graph, and all that is in them.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:libcudnn_heuristic.so\n"; }
+#endif
+
 namespace tandem::cuda {
 namespace {
 
