@@ -13,14 +13,25 @@ namespace {
 
 constexpr int64_t kLeast = int64_t{1} << 20;
 
+// Its bytes; -1: it is none. CLI11 reads "-1" as a very large number.
+int64_t BytesOf(std::string text) {
+  int64_t bytes = 0;
+  try {
+    const bool is_size = !absl::StartsWith(absl::StripAsciiWhitespace(text), "-") &&
+                         CLI::AsSizeValue(false)(text).empty() && absl::SimpleAtoi(text, &bytes);
+    return is_size ? bytes : -1;
+  } catch (const CLI::Error&) {
+    return -1;
+  }
+}
+
 std::string ReadSize(std::string& text) {
   const std::string written = text;
-  int64_t bytes = 0;
-  // CLI11 reads "-1" as a very large number, and explains a wrong unit by all that it knows.
-  if (absl::StartsWith(absl::StripAsciiWhitespace(written), "-") || !CLI::AsSizeValue(false)(text).empty() ||
-      !absl::SimpleAtoi(text, &bytes) || bytes < 0) {
+  const int64_t bytes = BytesOf(text);
+  if (bytes < 0) {
     return absl::StrCat("'", written, "' is no size; sizes are such as 500MiB, 16GiB or 2TiB");
   }
+  text = absl::StrCat(bytes);
   if (bytes == 0 || bytes >= kLeast) return "";
   return absl::StrCat("is ", bytes, " bytes; at least 1MiB is needed, and a unit makes it so: 16GiB");
 }

@@ -57,9 +57,10 @@ TEST_F(SupervisorRestartTest, AWorkerThatWasStartedWithoutASecretIsAdopted) {
   text.erase(at, text.find('\n', at) + 1 - at);
   std::ofstream(path) << text;
   Restart();
-  daemon_->Cancel(id);
+  // It has all the time that it needs to hear of it.
+  daemon_->Pause(id);
   const v1::Job job = daemon_->WaitForEnd(id);
-  EXPECT_EQ(job.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_PAUSED);
   EXPECT_EQ(job.message(), "as the test wants it");
   EXPECT_TRUE(IsGone(pid));
 }
