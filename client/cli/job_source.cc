@@ -18,7 +18,8 @@ namespace {
 bool IsOverridden(const JobSource& source, absl::string_view path) {
   for (const std::string& assignment : source.overrides) {
     absl::string_view rest = path;
-    const absl::string_view set = absl::StripAsciiWhitespace(assignment.substr(0, assignment.find('=')));
+    const absl::string_view set =
+        absl::StripAsciiWhitespace(absl::string_view(assignment).substr(0, assignment.find('=')));
     if (absl::ConsumePrefix(&rest, set) && (rest.empty() || rest[0] == '.' || rest[0] == '[')) return true;
   }
   return false;
