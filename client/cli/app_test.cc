@@ -400,6 +400,46 @@ TEST_F(AppTest, ControlCharactersOfTheDaemonsAreWrittenOut) {
   EXPECT_THAT(terminal_.err(), HasSubstr("no \\x1b[2J such"));
 }
 
+// What a worker said last is its job's message.
+TEST_F(AppTest, NoMessagePassesForALineOfItsOwn) {
+  const std::string message = "lost\nlenet-2  succeeded";
+  daemon_.list_jobs = [&](const v1::ListJobsRequest&, v1::ListJobsResponse* response) {
+    v1::Job& job = *response->add_jobs();
+    job = Job("jobs/lenet-1", v1::JOB_STATE_FAILED);
+    job.set_message(message);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"list", "-o", "wide"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("lost lenet-2  succeeded\n"));
+
+  daemon_.get_job = [&](const v1::GetJobRequest&, v1::Job* job) {
+    *job = Job("jobs/lenet-1", v1::JOB_STATE_FAILED);
+    job->set_message(message);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"describe", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("failed: lost\n    "));
+
+  std::atomic<bool> told = false;
+  daemon_.watch_jobs = [&](const v1::WatchJobsRequest&, grpc::ServerContext* context,
+                           grpc::ServerWriter<v1::WatchJobsResponse>* writer) -> grpc::Status {
+    v1::WatchJobsResponse change;
+    change.set_cursor(12);
+    change.set_job("jobs/lenet-1");
+    change.mutable_state_change()->set_to(v1::JOB_STATE_FAILED);
+    change.mutable_state_change()->set_message(message);
+    writer->Write(change);
+    told = true;
+    while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+    return grpc::Status::CANCELLED;
+  };
+  terminal_.interrupt = [&](const std::string& out) {
+    return told && out.find("succeeded") != std::string::npos;
+  };
+  EXPECT_EQ(Run({"watch"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("lenet-1  failed: lost\n    lenet-2  succeeded\n"));
+}
+
 TEST_F(AppTest, WatchingShowsNoControlCharacters) {
   TellOf(v1::JOB_STATE_SUCCEEDED);
   daemon_.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext*,

@@ -68,7 +68,7 @@ class SweepCommandTest : public ::testing::Test {
     best->mutable_best()->set_epoch(1);
     best->set_last_value(0.8);
     *sweep.mutable_best() = *best;
-    sweep.mutable_results(1)->set_message("the loss is not a number");
+    sweep.mutable_results(1)->set_message("the loss is not a number\nsmall-2 succeeded");
     return sweep;
   }
 
@@ -135,7 +135,8 @@ TEST_F(SweepCommandTest, TheTableMarksTheBestAndNamesErrors) {
   EXPECT_THAT(terminal_.out(), HasSubstr("*  small-0"));
   EXPECT_THAT(terminal_.out(), HasSubstr("0.9000"));
   EXPECT_THAT(terminal_.out(), HasSubstr("* best: learning_rate=0.1, units=8"));
-  EXPECT_THAT(terminal_.out(), HasSubstr("failed small-1: the loss is not a number"));
+  EXPECT_THAT(terminal_.out(),
+              HasSubstr("failed small-1: the loss is not a number\n    small-2 succeeded\n"));
   FakeTerminal json;
   json.environment = terminal_.environment;
   EXPECT_EQ(RunCommand({"sweep", "show", "small", "-o", "json"}, json), 0) << json.err();

@@ -113,7 +113,7 @@ std::string SweepText(const v1::Sweep& sweep, const Style& style) {
     row.resize(columns.size());
     table.AddRow(std::move(row));
     if (result.state() == v1::JOB_STATE_FAILED) {
-      errors.push_back(absl::StrCat(IdOf(result.job()), ": ", result.message(), "\n"));
+      errors.push_back(absl::StrCat(IdOf(result.job()), ": ", Indented(result.message()), "\n"));
     }
   }
   absl::StrAppend(&text, table.Render(style));

@@ -416,26 +416,38 @@ absl::StatusOr<v1::Dataset> DatasetCatalog::DescribeById(const std::string& name
                                           "; those that there are: ListDatasets, or tandem datasets"));
 }
 
-absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
-  const std::string id(absl::StripPrefix(name, "datasets/"));
-  TANDEM_ASSIGN_OR_RETURN(v1::Dataset dataset, DescribeById(id));
-  if (!dataset.problem().empty()) return dataset;
+absl::StatusOr<DatasetCatalog::Asked> DatasetCatalog::FindNumbers(const std::string& name) const {
+  Asked asked;
+  asked.id = std::string(absl::StripPrefix(name, "datasets/"));
+  TANDEM_ASSIGN_OR_RETURN(asked.dataset, DescribeById(asked.id));
+  if (!asked.dataset.problem().empty()) return asked;
   v1::DatasetSpec spec;
-  spec.set_name(id);
+  spec.set_name(asked.id);
   TANDEM_ASSIGN_OR_RETURN(spec, Resolve(spec));
   // A set of this name may have been another one.
-  const std::string files = absl::StrCat(spec.SerializeAsString(), Fingerprint(spec));
-  {
-    MutexLock lock(&mutex_);
-    const auto counted = counted_.find(id);
-    if (counted != counted_.end() && counted->second.first == files) {
-      dataset.MergeFrom(counted->second.second);
-      return dataset;
-    }
+  asked.files = absl::StrCat(spec.SerializeAsString(), Fingerprint(spec));
+  MutexLock lock(&mutex_);
+  const auto counted = counted_.find(asked.id);
+  if (counted != counted_.end() && counted->second.first == asked.files) {
+    asked.dataset.MergeFrom(counted->second.second);
+  } else {
+    asked.spec = std::move(spec);
   }
+  return asked;
+}
+
+absl::StatusOr<std::optional<v1::Dataset>> DatasetCatalog::GetRemembered(const std::string& name) const {
+  TANDEM_ASSIGN_OR_RETURN(Asked asked, FindNumbers(name));
+  if (asked.spec.has_value()) return std::nullopt;
+  return std::move(asked.dataset);
+}
+
+absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
+  TANDEM_ASSIGN_OR_RETURN(Asked asked, FindNumbers(name));
+  if (!asked.spec.has_value()) return std::move(asked.dataset);
   v1::Dataset numbers;
   const absl::Status status = CatchNoMemory([&]() -> absl::Status {
-    TANDEM_ASSIGN_OR_RETURN(const OpenedDataset opened, OpenDataset(spec));
+    TANDEM_ASSIGN_OR_RETURN(const OpenedDataset opened, OpenDataset(*asked.spec));
     const ChannelStatistics statistics = ComputeStatistics(*opened.train, opened.info);
     const double scale = opened.info.sample_type == SampleType::kBytes ? 1.0 / 255 : 1.0;
     for (const double mean : statistics.mean) numbers.add_mean(mean * scale);
@@ -446,14 +458,16 @@ absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
     return absl::OkStatus();
   });
   if (!status.ok()) {
-    dataset.set_problem(std::string(status.message()));
-    return dataset;
+    numbers.Clear();
+    numbers.set_problem(std::string(status.message()));
   }
-  dataset.MergeFrom(numbers);
+  asked.dataset.MergeFrom(numbers);
+  // As in Describe.
+  if (!status.ok() && !absl::IsInvalidArgument(status)) return std::move(asked.dataset);
   MutexLock lock(&mutex_);
   if (counted_.size() >= kMaxDescribed) counted_.clear();
-  counted_.insert_or_assign(id, std::pair(files, numbers));
-  return dataset;
+  counted_.insert_or_assign(asked.id, std::pair(asked.files, numbers));
+  return std::move(asked.dataset);
 }
 
 }  // namespace tandem

@@ -71,9 +71,11 @@ class DatasetCatalog {
   // One of them, by its id or full name. NOT_FOUND where there is none of this name.
   absl::StatusOr<v1::Dataset> DescribeById(const std::string& name) const;
 
-  // The same, with the counts, means and deviations that reading it whole gives;
+  // The same, with the counts, means and deviations that holding it whole gives, or why they cannot be had;
   // these are remembered until one of its files changes.
   absl::StatusOr<v1::Dataset> Get(const std::string& name) const;
+  // Get's answer where these are remembered, or no set has them; nullopt where Get would hold the set.
+  absl::StatusOr<std::optional<v1::Dataset>> GetRemembered(const std::string& name) const;
 
   // Sets what `info` says.
   static void SetInfo(const DatasetInfo& info, v1::Dataset* dataset);
@@ -83,6 +85,19 @@ class DatasetCatalog {
     std::string files;  // Sizes and times of change.
     absl::StatusOr<DatasetInfo> info;
   };
+
+  // A set whose numbers are asked for.
+  struct Asked {
+    std::string id;
+    // With its numbers, unless `spec` has a value.
+    v1::Dataset dataset;
+    // What is to be read for them.
+    std::optional<v1::DatasetSpec> spec;
+    // What it and its files are: they may be others when this name is asked for again.
+    std::string files;
+  };
+  // NOT_FOUND as DescribeById.
+  absl::StatusOr<Asked> FindNumbers(const std::string& name) const;
 
   // Name to folder.
   std::map<std::string, std::string> Find() const;
@@ -104,7 +119,7 @@ class DatasetCatalog {
   mutable std::map<std::string, Described> described_ ABSL_GUARDED_BY(mutex_);
   // Of all that was added since it was empty, those that took another's place too.
   mutable size_t described_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // By id: the fingerprint of its files, and what Get adds to it.
+  // By id: Asked::files, and what Get adds to it.
   mutable std::map<std::string, std::pair<std::string, v1::Dataset>> counted_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -110,6 +110,7 @@ TEST_F(DatasetCatalogTest, KnowsCifarAndPublicSetsByTheirFolders) {
   EXPECT_EQ(catalog_.Resolve(Named("mnist"))->class_names(9), "9");
   EXPECT_EQ(catalog_.Describe(*catalog_.Resolve(Named("mnist")))->classes, 10);
 
+  EXPECT_EQ(*catalog_.GetRemembered("cifar-10"), std::nullopt);
   const absl::StatusOr<v1::Dataset> shown = catalog_.Get("datasets/cifar-10");
   ASSERT_TRUE(shown.ok()) << shown.status();
   EXPECT_EQ(shown->problem(), "");
@@ -119,6 +120,8 @@ TEST_F(DatasetCatalogTest, KnowsCifarAndPublicSetsByTheirFolders) {
   EXPECT_DOUBLE_EQ(shown->mean(0), 0.2);
   EXPECT_DOUBLE_EQ(shown->standard_deviation(0), 0);
   EXPECT_EQ(catalog_.Get("cifar-10")->class_counts(3), 10);
+  EXPECT_EQ((*catalog_.GetRemembered("datasets/cifar-10"))->class_counts(3), 10);
+  EXPECT_EQ(catalog_.GetRemembered("nothing").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(catalog_.Get("nothing").status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Violation(catalog_.Resolve(Named("cifar-100")).status()).description,
               HasSubstr("cifar-100-binary.tar.gz"));
@@ -215,6 +218,38 @@ TEST_F(DatasetCatalogTest, RefusesPathsOutside) {
               HasSubstr("plain file"));
   EXPECT_THAT(Violation(catalog_.Resolve(Files(std::string("a\0b", 3), "labels")).status()).description,
               HasSubstr("not a path"));
+}
+
+// An array in NumPy's format, version 1.0.
+void WriteNpy(const std::string& path, const std::string& type, const std::string& shape,
+              const std::string& data) {
+  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
+  header.resize(117, ' ');
+  header += '\n';
+  std::ofstream(path, std::ios::binary) << std::string("\x93NUMPY\x01\0v\0", 10) << header << data;
+}
+
+// What only counting it finds, nobody has it read for again.
+TEST_F(DatasetCatalogTest, WhySomethingCannotBeCountedIsRemembered) {
+  FakeRegistered registered;
+  registered.folder = FreshFolder();
+  WriteNpy(registered.folder + "/x.npy", "<f4", "(2, 1)", std::string("\0\0\0\0\0\0\xc0\x7f", 8));
+  WriteNpy(registered.folder + "/y.npy", "|u1", "(2,)", std::string("\0\1", 2));
+  v1::DatasetSpec spec;
+  spec.mutable_npy()->mutable_train_inputs()->set_path(registered.folder + "/x.npy");
+  spec.mutable_npy()->mutable_train_targets()->set_path(registered.folder + "/y.npy");
+  registered.Add("numbers", spec);
+  DatasetCatalog catalog({data_});
+  catalog.SetRegistered(&registered);
+
+  ASSERT_EQ(catalog.DescribeById("numbers")->problem(), "");
+  EXPECT_EQ(*catalog.GetRemembered("numbers"), std::nullopt);
+  const absl::StatusOr<v1::Dataset> counted = catalog.Get("numbers");
+  ASSERT_TRUE(counted.ok()) << counted.status();
+  EXPECT_THAT(counted->problem(), HasSubstr("x.npy"));
+  const absl::StatusOr<std::optional<v1::Dataset>> remembered = catalog.GetRemembered("numbers");
+  ASSERT_TRUE(remembered.ok() && remembered->has_value());
+  EXPECT_EQ((*remembered)->problem(), counted->problem());
 }
 
 TEST_F(DatasetCatalogTest, RegisteredSetsComeFirstAndGiveDefaults) {

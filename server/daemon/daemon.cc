@@ -320,6 +320,7 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   TANDEM_ASSIGN_OR_RETURN(files_, FileWatcher::Create());
   pool_ = std::make_unique<BlockingPool>(kPoolThreads);
   user_pool_ = std::make_unique<FairPool>(kUserPoolThreads, kUserPoolThreadsEach);
+  whole_set_pool_ = std::make_unique<FairPool>(/*threads=*/1, /*most_each=*/1);
 
   RpcContext context;
   context.lifecycle = lifecycle_;
@@ -335,6 +336,7 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.drain = drain_.get();
   context.pool = pool_.get();
   context.user_pool = user_pool_.get();
+  context.whole_set_pool = whole_set_pool_.get();
   context.files = files_.get();
   context.models = models_.get();
   context.authenticator = authenticator_.get();
@@ -411,6 +413,7 @@ void Daemon::Stop() {
   if (workers_ != nullptr) workers_->Stop();
   if (gpu_health_ != nullptr) gpu_health_->Stop();
   if (user_pool_ != nullptr) user_pool_->Stop();
+  if (whole_set_pool_ != nullptr) whole_set_pool_->Stop();
   if (pool_ != nullptr) pool_->Stop();
   if (backup_schedule_ != nullptr) backup_schedule_->Stop();
   if (retention_ != nullptr) retention_->Stop();

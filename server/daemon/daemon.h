@@ -130,6 +130,7 @@ class Daemon {
   // watcher.
   std::unique_ptr<BlockingPool> pool_;
   std::unique_ptr<FairPool> user_pool_;
+  std::unique_ptr<FairPool> whole_set_pool_;
   std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Backups> backups_;
   // What was last done to the database, by this daemon or before it.

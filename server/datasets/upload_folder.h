@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_DATASETS_UPLOAD_FOLDER_H_
 #define TANDEM_SERVER_DATASETS_UPLOAD_FOLDER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@ namespace tandem {
 inline constexpr size_t kMaxUploadPiece = 1 << 20;
 // What a small file or a folder takes of a disk.
 inline constexpr int64_t kBlockBytes = 4096;
+inline constexpr int64_t kMoreThanAnyDisk = int64_t{1} << 60;
 
 // An upload's files in a folder of their own. Not thread-safe.
 //
@@ -43,8 +45,11 @@ class UploadFolder {
   // The upload as it was declared. NOT_FOUND, DATA_LOSS: as Open.
   static absl::StatusOr<v1::Upload> Declared(Env* env, const std::string& folder);
 
-  // What files take of a disk at least, folders left out: their bytes, and a block for each.
-  static int64_t BytesOnDisk(int64_t bytes, int64_t files) { return bytes + files * kBlockBytes; }
+  // What files take of a disk at least, folders left out: their bytes, and a block for each. As much as no
+  // disk has where somebody declares more than that, so that sums with it stay sums.
+  static int64_t BytesOnDisk(int64_t bytes, int64_t files) {
+    return std::min(bytes, kMoreThanAnyDisk) + std::min(files, kMoreThanAnyDisk / kBlockBytes) * kBlockBytes;
+  }
   static int64_t BytesOnDisk(const v1::Upload& declared) {
     return BytesOnDisk(declared.bytes(), declared.files());
   }

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -125,6 +126,17 @@ TEST_F(UploadsTest, SpaceIsLimited) {
   uploads_->Remove(Id(first));
   EXPECT_FALSE(Exists(first));
   Made(SampleUpload::OneFile("x", std::string(601, 'x')));
+}
+
+// A sum that wraps around would be below each limit.
+TEST_F(UploadsTest, MoreBytesThanAnyDiskHasAreTooMany) {
+  for (const int64_t bytes :
+       {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max() - 4096}) {
+    v1::Upload wanted = sample_.Declaration();
+    wanted.set_bytes(bytes);
+    EXPECT_EQ(GetReason(uploads_->Create(wanted).status()), "UPLOAD_TOO_LARGE") << bytes;
+  }
+  EXPECT_EQ(uploads_->used_bytes(), 0);
 }
 
 // Whoever has a quota of bytes takes no more of the disk by files without any.

@@ -77,6 +77,20 @@ TEST_F(BlockingTest, ReadsOnThePool) {
   ExpectStreamOnPool(&rpc::ReadArtifact, artifact);
 }
 
+// A data set may take long to read, and a user's calls must not use up the threads that all calls need.
+TEST_F(BlockingTest, ReadsDataSetsOnTheUsersPool) {
+  BlockingPool pool(1);
+  context_.pool = &pool;
+  ExpectOnPool(&rpc::ListDatasets, Caller{"ann"}, v1::ListDatasetsRequest());
+  v1::GetDatasetRequest get;
+  get.set_name("mnist");
+  ExpectOnPool(&rpc::GetDataset, Caller{"ann"}, get);
+  v1::FetchDatasetRequest fetch;
+  fetch.set_name("mnist");
+  ExpectOnPool(&rpc::FetchDataset, Caller{"ann"}, fetch);
+  pool.Stop();
+}
+
 TEST_F(BlockingTest, AsksGpusOnThePool) {
   context_.scheduler = scheduler_.get();
   bool asked = false;

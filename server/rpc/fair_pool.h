@@ -14,7 +14,7 @@
 namespace tandem {
 
 // Threads for what users ask for that may take long, such as reading a data set: each user has a share of
-// them, and users take turns, so that nobody's work holds up anybody else's. Thread-safe.
+// them, and users take turns, so that no one user's work holds up others. Thread-safe.
 class FairPool {
  public:
   // At most `most_each` of a user's tasks run at once; others may, meanwhile.

@@ -33,7 +33,8 @@ v1::Dataset Fetching(const std::string& id, const absl::Status& status) {
   return dataset;
 }
 
-void Fetch(const RpcContext& context, const std::string& id, Reply<v1::Dataset> reply) {
+void Fetch(const RpcContext& context, const std::string& user, const std::string& id,
+           Reply<v1::Dataset> reply) {
   // Whoever has it by this name needs nothing.
   absl::StatusOr<v1::Dataset> present = context.datasets->DescribeById(id);
   if (present.ok() && present->problem().empty()) {
@@ -45,32 +46,34 @@ void Fetch(const RpcContext& context, const std::string& id, Reply<v1::Dataset> 
         WithReason(absl::FailedPreconditionError("name: this daemon fetches nothing"), "FETCH_NOT_ALLOWED"));
     return;
   }
-  context.remote->FetchPublicSet(id, kFetchWait,
-                                 [&context, id, reply = std::move(reply)](absl::Status status) mutable {
-                                   if (GetReason(status) == kDataBeingFetched) {
-                                     reply(Fetching(id, status));
-                                   } else if (!status.ok()) {
-                                     reply(std::move(status));
-                                   } else {
-                                     // It reads the files.
-                                     context.pool->Post([&context, id, reply = std::move(reply)]() mutable {
-                                       reply(context.datasets->DescribeById(id));
-                                     });
-                                   }
-                                 });
+  context.remote->FetchPublicSet(
+      id, kFetchWait, [&context, user, id, reply = std::move(reply)](absl::Status status) mutable {
+        if (GetReason(status) == kDataBeingFetched) {
+          reply(Fetching(id, status));
+        } else if (!status.ok()) {
+          reply(std::move(status));
+        } else {
+          // It reads the files.
+          context.user_pool->Post(user, [&context, id, reply = std::move(reply)]() mutable {
+            reply(context.datasets->DescribeById(id));
+          });
+        }
+      });
 }
 
 }  // namespace
 
-void FetchDataset(const RpcContext& context, const v1::FetchDatasetRequest& request,
+void FetchDataset(const RpcContext& context, const Caller& caller, const v1::FetchDatasetRequest& request,
                   Reply<v1::Dataset> reply) {
   const std::string id(absl::StripPrefix(request.name(), "datasets/"));
   if (id.empty()) {
     reply(FieldError("name", "is required: a public set's, such as \"mnist\""));
     return;
   }
-  context.pool->Post(
-      [&context, id, reply = std::move(reply)]() mutable { Fetch(context, id, std::move(reply)); });
+  context.user_pool->Post(caller.user,
+                          [&context, user = caller.user, id, reply = std::move(reply)]() mutable {
+                            Fetch(context, user, id, std::move(reply));
+                          });
 }
 
 }  // namespace tandem::rpc

@@ -71,9 +71,10 @@ Source<v1::EvaluateResponse> Evaluate(const RpcContext& context, const v1::Evalu
 void GetDaemon(const RpcContext& context, const v1::GetDaemonRequest& request, Reply<v1::Daemon> reply);
 void ListDevices(const RpcContext& context, const v1::ListDevicesRequest& request,
                  Reply<v1::ListDevicesResponse> reply);
-void ListDatasets(const RpcContext& context, const v1::ListDatasetsRequest& request,
+void ListDatasets(const RpcContext& context, const Caller& caller, const v1::ListDatasetsRequest& request,
                   Reply<v1::ListDatasetsResponse> reply);
-void GetDataset(const RpcContext& context, const v1::GetDatasetRequest& request, Reply<v1::Dataset> reply);
+void GetDataset(const RpcContext& context, const Caller& caller, const v1::GetDatasetRequest& request,
+                Reply<v1::Dataset> reply);
 void CreateDataset(const RpcContext& context, const Caller& caller, const v1::CreateDatasetRequest& request,
                    Reply<v1::Dataset> reply);
 void DeleteDataset(const RpcContext& context, const Caller& caller, const v1::DeleteDatasetRequest& request,
@@ -87,7 +88,7 @@ void DeleteUpload(const RpcContext& context, const Caller& caller, const v1::Del
                   Reply<google::protobuf::Empty> reply);
 std::unique_ptr<RequestSink<v1::UploadFilesRequest, v1::Upload>> UploadFiles(const RpcContext& context,
                                                                              Caller caller);
-void FetchDataset(const RpcContext& context, const v1::FetchDatasetRequest& request,
+void FetchDataset(const RpcContext& context, const Caller& caller, const v1::FetchDatasetRequest& request,
                   Reply<v1::Dataset> reply);
 void DrainDevice(const RpcContext& context, const v1::DrainDeviceRequest& request, Reply<v1::Device> reply);
 void ResumeDevice(const RpcContext& context, const v1::ResumeDeviceRequest& request, Reply<v1::Device> reply);

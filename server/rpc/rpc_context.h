@@ -44,6 +44,8 @@ struct RpcContext {
   BlockingPool* pool = nullptr;
   // For what may take as long as a user's data is large: admission, uploads, removals.
   FairPool* user_pool = nullptr;
+  // For what holds a whole data set in memory: one at a time.
+  FairPool* whole_set_pool = nullptr;
   FileWatcher* files = nullptr;
   ModelWorkers* models = nullptr;
   const Authenticator* authenticator = nullptr;

@@ -113,6 +113,7 @@ void ServiceFixture::SetUp() {
   files_ = *std::move(files);
   pool_ = std::make_unique<BlockingPool>(2);
   user_pool_ = std::make_unique<FairPool>(4, 2);
+  whole_set_pool_ = std::make_unique<FairPool>(1, 1);
 
   ModelWorkers::Options models;
   const char* const sources = getenv("TEST_SRCDIR");
@@ -137,6 +138,7 @@ void ServiceFixture::SetUp() {
   context.drain = drain_.get();
   context.pool = pool_.get();
   context.user_pool = user_pool_.get();
+  context.whole_set_pool = whole_set_pool_.get();
   context.files = files_.get();
   context.models = models_.get();
   context.daemon.set_version("1.2.3");
@@ -176,6 +178,7 @@ void ServiceFixture::TearDown() {
   models_->Stop();
   scheduler_->Stop();
   user_pool_->Stop();
+  whole_set_pool_->Stop();
   pool_->Stop();
   events_->Close(lifecycle_.CheckServing());
   store_->Close();

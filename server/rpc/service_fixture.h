@@ -99,6 +99,7 @@ class ServiceFixture : public ::testing::Test {
   std::unique_ptr<StateFolder> folder_;
   std::unique_ptr<BlockingPool> pool_;
   std::unique_ptr<FairPool> user_pool_;
+  std::unique_ptr<FairPool> whole_set_pool_;
   std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Backups> backups_;

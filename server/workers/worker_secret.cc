@@ -9,9 +9,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "engine/base/env.h"
-#include "google/protobuf/text_format.h"
-#include "tandem/internal/v1/worker.pb.h"
+#include "server/workers/launch_file.h"
 
 namespace tandem {
 namespace {
@@ -29,16 +27,10 @@ absl::StatusOr<std::string> MakeWorkerSecret() {
 }
 
 std::string WorkerSecretOf(const JobFolder& folder, int attempt) {
-  const std::string path = folder.LaunchPath(attempt);
-  const absl::StatusOr<std::string> text = Env::Real()->ReadFile(path);
-  if (absl::IsNotFound(text.status())) return "";
-  internal::v1::WorkerLaunch launch;
-  google::protobuf::TextFormat::Parser parser;
-  // Of a later version, from which somebody went back to this one.
-  parser.AllowUnknownField(true);
-  if (text.ok() && parser.ParseFromString(*text, &launch)) return std::move(*launch.mutable_secret());
-  spdlog::error("a worker cannot be known again, as {} cannot be read: {}", path,
-                text.ok() ? "it does not parse" : std::string(text.status().message()));
+  absl::StatusOr<internal::v1::WorkerLaunch> launch = ReadLaunchFile(folder, attempt);
+  if (launch.ok()) return std::move(*launch->mutable_secret());
+  if (absl::IsNotFound(launch.status())) return "";
+  spdlog::error("a worker cannot be known again: {}", std::string(launch.status().message()));
   absl::StatusOr<std::string> unknown = MakeWorkerSecret();
   // Longer than any.
   return unknown.ok() ? *std::move(unknown) : std::string(3 * kSecretBytes, '?');

@@ -62,7 +62,7 @@ std::string Description(Session& session, const v1::Job& job) {
   Facts facts(style);
   facts.Add("job", style.Bold(JobId(job.name())));
   facts.Add("state", absl::StrCat(ColoredState(job.state(), style),
-                                  job.message().empty() ? "" : ": " + job.message()));
+                                  job.message().empty() ? "" : ": " + Indented(job.message())));
   if (job.reason() != v1::STATE_REASON_UNSPECIFIED) facts.Add("reason", client::ShortEnumName(job.reason()));
   facts.Add("waits", Waiting(job));
   facts.Add("created", absl::StrCat(FormatTimestamp(FromProto(job.create_time()), zone), " (",

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
@@ -62,7 +63,8 @@ std::string Message(const v1::Job& job) {
     return absl::StrCat("#", job.waiting().position(), " in the queue",
                         job.waiting().message().empty() ? "" : ": " + job.waiting().message());
   }
-  return job.message();
+  // A row is a line.
+  return absl::StrReplaceAll(job.message(), {{"\n", " "}});
 }
 
 int Run(Session& session, const Options& options) {

@@ -21,7 +21,7 @@ struct Options {
 
 std::string ChangeLine(Session& session, const v1::WatchJobsResponse& change) {
   const v1::StateChange& state_change = change.state_change();
-  const std::string message = state_change.message().empty() ? "" : ": " + state_change.message();
+  const std::string message = state_change.message().empty() ? "" : ": " + Indented(state_change.message());
   return absl::StrCat(
       session.style().Dim(FormatTimestamp(FromProto(change.time()), session.terminal().TimeZone())), "  ",
       JobId(change.job()), "  ", ColoredState(state_change.to(), session.style()), message, "\n");
