@@ -33,7 +33,10 @@ class DatasetCommandsTest : public ::testing::Test {
       return grpc::Status::OK;
     };
     daemon_.create_dataset = [this](const v1::CreateDatasetRequest& request, v1::Dataset* response) {
-      created_.push_back(request);
+      if (request.validate_only() && request.dataset_id() == "Bad") {
+        return client::BadRequestStatus("wrong", {{"dataset_id", "is 'Bad'"}});
+      }
+      if (!request.validate_only()) created_.push_back(request);
       *response = request.dataset();
       response->set_name("datasets/" + request.dataset_id());
       response->set_train_samples(1234);
@@ -175,6 +178,13 @@ TEST_F(DatasetCommandsTest, ANameThatIsTakenCostsNoUpload) {
   known_[0].set_manifest_sha256(manifest.Finish());
   known_[0].mutable_spec()->mutable_csv()->set_train("train.csv");
   EXPECT_EQ(Run({"datasets", "add", "houses", "--csv", csv, "--upload"}), 0) << terminal_.err();
+  EXPECT_THAT(contents_, IsEmpty());
+  EXPECT_THAT(created_, IsEmpty());
+}
+
+TEST_F(DatasetCommandsTest, ANameThatIsNoneCostsNoUpload) {
+  EXPECT_EQ(Run({"datasets", "add", "Bad", "--csv", Write("train.csv", "a,b\n1,2\n"), "--upload"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("the name: is 'Bad'\n"));
   EXPECT_THAT(contents_, IsEmpty());
   EXPECT_THAT(created_, IsEmpty());
 }

@@ -60,6 +60,14 @@ std::string ConnectionAdvice(absl::string_view message, const std::string& addre
   if (!tls && absl::StrContains(message, "ocket closed")) {
     return "If the daemon uses TLS, give its authority with --tls-ca FILE (or TANDEM_TLS_CA).";
   }
+  if (tls && absl::StrContains(message, "ocket closed")) {
+    return options.tls_certificate.empty() ? "If it wants a certificate of its clients, give one with "
+                                             "--tls-cert FILE and --tls-key FILE (or "
+                                             "TANDEM_TLS_CERT and TANDEM_TLS_KEY)."
+                                           : "It may not accept the certificate in --tls-cert: it must be of "
+                                             "an authority that the daemon "
+                                             "knows (its --tls-client-ca), and not have expired.";
+  }
   if (tls && absl::StrContains(message, "peer certificate")) {
     return "Reach it by a name in its certificate, or give one with --tls-server-name NAME (or "
            "TANDEM_TLS_SERVER_NAME).";

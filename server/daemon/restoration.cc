@@ -35,11 +35,13 @@ std::string TimeOf(const Restoration& restoration) {
 }
 
 // Where sha256sum, or the daemon, wrote a checksum beside the file, the file has it.
-absl::Status CheckSum(const std::string& path) {
+// Whether there was one.
+absl::StatusOr<bool> CheckSum(const std::string& path) {
   const absl::StatusOr<std::string> written = Env::Real()->ReadFile(path + ".sha256");
-  if (!written.ok()) return absl::OkStatus();
+  if (absl::IsNotFound(written.status())) return false;
+  TANDEM_RETURN_IF_ERROR(written.status());
   TANDEM_ASSIGN_OR_RETURN(const std::string sum, Sha256OfFile(path));
-  if (written->substr(0, written->find(' ')) == sum) return absl::OkStatus();
+  if (written->substr(0, written->find(' ')) == sum) return true;
   return absl::DataLossError(absl::StrCat(path, " is not what was written: its SHA-256 is ", sum, ", ", path,
                                           ".sha256 says another one"));
 }
@@ -162,7 +164,7 @@ absl::StatusOr<std::string> RestoreAsAsked(const DaemonOptions& options) {
     }
   }
   path = std::filesystem::absolute(path, error).string();
-  TANDEM_RETURN_IF_ERROR(CheckSum(path));
+  TANDEM_ASSIGN_OR_RETURN(const bool has_sum, CheckSum(path));
   Restoration wanted;
   wanted.backup_path = path;
   const Backups backups({.folder = folder->BackupsFolder(), .database_path = folder->DatabasePath()});
@@ -173,7 +175,13 @@ absl::StatusOr<std::string> RestoreAsAsked(const DaemonOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(
       const Restoration restored,
       RestoreDatabase(folder->DatabasePath(), wanted, NewestAttemptIn(folder->JobsFolder()), Clock::Real()));
-  return absl::StrCat(path, " was read and is whole; a copy of it is now ", folder->DatabasePath(), ".\n",
+  return absl::StrCat(path,
+                      has_sum
+                          ? " was read and is whole; a copy"
+                          : absl::StrCat(" was read, and its structure is whole; whether all in it is as it "
+                                         "was written nobody can say, as there is no ",
+                                         path, ".sha256. A copy"),
+                      " of it is now ", folder->DatabasePath(), ".\n",
                       restored.aside.empty() ? "" : absl::StrCat("What was there is ", restored.aside, ".\n"),
                       "Folders of jobs and of uploads are as they were. Start tandemd as usual: running jobs "
                       "go on, or start again from their checkpoints.\n");

@@ -279,6 +279,8 @@ TEST_F(JobMachineTest, RefusalsSayWhatToDo) {
          "PAUSING: its worker is still writing its checkpoint; resume it when it is PAUSED",
          "JOB_IS_STOPPING");
   ASSERT_TRUE(jobs_.Cancel(id).ok());
+  expect(jobs_.Delete(id), "CANCELLING: it is being stopped; delete it when it has ended",
+         "JOB_HAS_NOT_ENDED");
   expect(jobs_.Pause(id).status(),
          "CANCELLING: it is being stopped for good, and cannot be paused; to train it, submit it again",
          "JOB_IS_STOPPING");

@@ -37,6 +37,7 @@ std::string Advice(const v1::Job& job, Trigger trigger) {
     case Trigger::kCancel:
       return "it has ended, so that there is nothing to cancel; delete it to remove its record and its files";
     case Trigger::kDelete:
+      if (state == v1::JOB_STATE_CANCELLING) return "it is being stopped; delete it when it has ended";
       return "only a job that has ended can be deleted; cancel it first";
     default:
       return absl::StrCat("\"", TriggerName(trigger), "\" is not possible there");

@@ -45,8 +45,8 @@ struct SupervisedWorker {
   std::shared_ptr<WorkerSession> session;
   bool cancelling = false;
   bool pausing = false;
-  // Since when it is not heard of, where it was before; or should be, where it was adopted. It comes back by
-  // itself where it can.
+  // Since when it is not heard of, where it was before; or should be, where it was started or adopted. It
+  // comes back by itself where it can.
   absl::Time silent_since = absl::InfiniteFuture();
   // It was told to go, and has so long; then it gets SIGTERM, and then SIGKILL.
   absl::Time terminate_at = absl::InfiniteFuture();

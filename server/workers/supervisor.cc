@@ -236,6 +236,7 @@ void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
     worker->processes = *std::move(processes);
     worker->phase = Worker::Phase::kRunning;
     worker->attend_at = absl::InfiniteFuture();
+    if (worker->session == nullptr) worker->silent_since = MonotonicNow() + options_.connect_grace;
   } else if (is_waiting) {
     worker->attend_at = MonotonicNow() + kResolveInterval;
   } else {

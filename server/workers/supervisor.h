@@ -66,6 +66,8 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
     // How much longer one may take that an earlier daemon left: it is between two looks for a daemon, which
     // may just have come.
     absl::Duration adoption_grace = kLeastSilence * kReconnectInterval;
+    // How much longer one may take that was just started: it loads its libraries before it comes.
+    absl::Duration connect_grace = absl::Minutes(5);
     // How long replicas of a job wait for one that is alive and does not come where they meet.
     absl::Duration collective_time_limit = absl::Minutes(30);
     // From SIGTERM to SIGKILL.

@@ -204,6 +204,18 @@ TEST_F(SupervisorTest, ACancelBeforeTheStartReachesTheWorker) {
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
 }
 
+// It hangs before it has said a word, as where a driver or a file system does.
+TEST_F(SupervisorTest, AWorkerThatNeverConnectsIsKilledAndItsJobTold) {
+  silence_limit_ = absl::Milliseconds(500);
+  connect_grace_ = absl::Milliseconds(500);
+  Restart();
+  const std::string id = daemon_->Run("unconnected");
+  const v1::Job job = daemon_->WaitForEnd(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
+  EXPECT_TRUE(absl::StrContains(job.message(), "silent")) << job.message();
+}
+
 TEST_F(SupervisorTest, ACancelEndsAWorkerThatNeverConnects) {
   const std::string id = daemon_->Run("unconnected");
   daemon_->Cancel(id);

@@ -166,15 +166,28 @@ void SayAdded(Session& session, const v1::Dataset& dataset, bool checked) {
   if (!checked) session.terminal().Out(absl::StrCat("jobs name it so:  dataset: {name: ", id, "}\n"));
 }
 
+// What is wrong with a request whatever its files are.
+absl::Status CheckWithoutFiles(client::Client& client, v1::CreateDatasetRequest request) {
+  request.set_validate_only(true);
+  const absl::Status status = client.CreateDataset(request).status();
+  for (const client::FieldViolation& violation : client::FieldViolations(status)) {
+    if (violation.field == "dataset_id" || violation.field == "dataset.description") return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1::CreateDatasetRequest request,
                                    client::UploadPlan& plan) {
   if (!plan.files.empty()) {
     const std::string& name = request.dataset_id();
-    // Before minutes are spent on a name that is taken.
+    // Before minutes are spent on a name that is taken, or none.
     absl::StatusOr<absl::optional<v1::Dataset>> named = FindNamed(client, name);
     if (!named.ok()) return named.status();
     const bool may_be_same = named->has_value() && !(*named)->manifest_sha256().empty();
     if (named->has_value() && !may_be_same) return NameTaken(name);
+    if (!named->has_value()) {
+      if (absl::Status status = CheckWithoutFiles(client, request); !status.ok()) return status;
+    }
     if (absl::Status status = ComputeDigests(session, plan); !status.ok()) return status;
     if (may_be_same) {
       // As after an answer that was lost.

@@ -41,7 +41,7 @@ bool IsGone(pid_t pid) {
 
 SupervisingDaemon::SupervisingDaemon(const std::string& state_folder, const std::string& worker_program,
                                      absl::Duration exit_grace, absl::Duration silence_limit,
-                                     absl::Duration adoption_grace) {
+                                     absl::Duration adoption_grace, absl::Duration connect_grace) {
   absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(state_folder + "/tandem.db");
   EXPECT_TRUE(store.ok()) << store.status();
   store_ = *std::move(store);
@@ -55,6 +55,7 @@ SupervisingDaemon::SupervisingDaemon(const std::string& state_folder, const std:
   options.exit_grace = exit_grace;
   options.silence_limit = silence_limit;
   options.adoption_grace = adoption_grace;
+  options.connect_grace = connect_grace;
   options.kill_grace = absl::Milliseconds(100);
   absl::StatusOr<std::unique_ptr<WorkerSupervisor>> supervisor =
       WorkerSupervisor::Create(std::move(options), jobs_.get());
@@ -214,7 +215,7 @@ SupervisorFixture::~SupervisorFixture() {
 void SupervisorFixture::Restart() {
   daemon_.reset();
   daemon_ = std::make_unique<SupervisingDaemon>(state_folder_, worker_program_, exit_grace_, silence_limit_,
-                                                adoption_grace_);
+                                                adoption_grace_, connect_grace_);
   daemon_->Begin();
 }
 

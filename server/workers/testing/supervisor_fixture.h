@@ -29,7 +29,8 @@ bool IsGone(pid_t pid);
 class SupervisingDaemon {
  public:
   SupervisingDaemon(const std::string& state_folder, const std::string& worker_program,
-                    absl::Duration exit_grace, absl::Duration silence_limit, absl::Duration adoption_grace);
+                    absl::Duration exit_grace, absl::Duration silence_limit, absl::Duration adoption_grace,
+                    absl::Duration connect_grace);
   ~SupervisingDaemon();
 
   void Begin();
@@ -84,6 +85,7 @@ class SupervisorFixture : public testing::Test {
   absl::Duration exit_grace_ = absl::Milliseconds(300);
   absl::Duration silence_limit_ = absl::Seconds(30);
   absl::Duration adoption_grace_ = absl::ZeroDuration();
+  absl::Duration connect_grace_ = absl::Minutes(5);
   std::unique_ptr<SupervisingDaemon> daemon_;
 };
 
