@@ -585,6 +585,12 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   for (const absl::Status& status : {CheckValues(app), CheckPorts(options), CheckFetchOptions(options)}) {
     if (!status.ok()) return status;
   }
+  // Other programs, and clients, are told of them.
+  for (std::string& folder : options.data_folders) {
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
+    if (!error) folder = absolute.string();
+  }
   return parsed;
 }
 

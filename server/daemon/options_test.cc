@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,15 @@ std::string ErrorOf(const std::vector<std::string>& arguments) {
   const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions(arguments);
   EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(parsed.status().message());
+}
+
+// Everybody else has another working directory, or resolves paths against these.
+TEST(DaemonOptionsTest, DataFoldersAreAbsolute) {
+  const absl::StatusOr<ParsedOptions> parsed =
+      ParseDaemonOptions({"--data-folder", "data", "--data-folder=/b/"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_THAT(parsed->options.data_folders,
+              ElementsAre((std::filesystem::current_path() / "data").string(), "/b/"));
 }
 
 TEST(DaemonOptionsTest, HasDefaults) {
