@@ -21,6 +21,7 @@
 #include "engine/data/source_paths.h"
 #include "engine/data/statistics.h"
 #include "server/admission/closest_name.h"
+#include "server/admission/folder_links.h"
 #include "server/admission/known_datasets.h"
 
 namespace tandem {
@@ -202,17 +203,26 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
     const fs::path resolved = fs::canonical(candidate, error);
     if (error) continue;
     // A symbolic link may lead into another data folder.
-    for (const std::string& allowed : folders) {
-      const fs::path allowed_folder = fs::canonical(allowed, error);
-      if (!error && IsBelow(resolved, allowed_folder)) {
-        if (!IsOfKind(resolved, kind)) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("is ", Quote(text), ", which is not ", Expected(kind)));
-        }
-        return resolved.string();
+    const auto is_allowed = [&folders](const fs::path& canonical) {
+      return std::any_of(folders.begin(), folders.end(), [&canonical](const std::string& allowed) {
+        std::error_code error;
+        const fs::path allowed_folder = fs::canonical(allowed, error);
+        return !error && IsBelow(canonical, allowed_folder);
+      });
+    };
+    if (!is_allowed(resolved)) return outside();
+    if (!IsOfKind(resolved, kind)) {
+      return absl::InvalidArgumentError(absl::StrCat("is ", Quote(text), ", which is not ", Expected(kind)));
+    }
+    if (fs::is_directory(resolved, error)) {
+      if (const std::optional<std::string> out = FindLinkOut(resolved, is_allowed); out.has_value()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("is ", Quote(text), ", in which ", Quote(*out),
+                         " is a link to something outside the data folders of the daemon (",
+                         absl::StrJoin(data_folders_, ", "), "); put the files there"));
       }
     }
-    return outside();
+    return resolved.string();
   }
   if (!lexically_inside) return outside();
   return absl::InvalidArgumentError(

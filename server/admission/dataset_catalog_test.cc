@@ -220,6 +220,34 @@ TEST_F(DatasetCatalogTest, RefusesPathsOutside) {
               HasSubstr("not a path"));
 }
 
+TEST_F(DatasetCatalogTest, RefusesFoldersWithLinksThatLeadOutside) {
+  v1::DatasetSpec spec;
+  spec.mutable_image_folder()->set_train("images");
+  std::filesystem::create_directories(data_ + "/images/cat");
+  std::filesystem::create_directories(other_ + "/dogs");
+  std::ofstream(other_ + "/1.png") << "1";
+  // Links into data folders, and those that lead nowhere, are as good as files.
+  std::filesystem::create_directory_symlink(other_ + "/dogs", data_ + "/images/dog");
+  std::filesystem::create_symlink(other_ + "/1.png", data_ + "/images/cat/1.png");
+  std::filesystem::create_symlink(other_ + "/none", data_ + "/images/cat/2.png");
+  EXPECT_TRUE(catalog_.Resolve(spec).ok()) << catalog_.Resolve(spec).status();
+
+  std::ofstream(outside_ + "/3.png") << "3";
+  const auto refuses = [&](const std::string& link) {
+    const FieldViolation violation = Violation(catalog_.Resolve(spec).status());
+    EXPECT_EQ(violation.field, "image_folder.train") << link;
+    EXPECT_THAT(violation.description, HasSubstr(link));
+    EXPECT_THAT(violation.description, HasSubstr("outside the data folders"));
+    std::filesystem::remove(link);
+  };
+  std::filesystem::create_symlink(outside_ + "/3.png", data_ + "/images/cat/3.png");
+  refuses(data_ + "/images/cat/3.png");
+  std::filesystem::create_directory_symlink(outside_, data_ + "/images/bird");
+  refuses(data_ + "/images/bird");
+  std::filesystem::create_symlink(outside_ + "/3.png", other_ + "/dogs/3.png");
+  refuses(other_ + "/dogs/3.png");
+}
+
 // An array in NumPy's format, version 1.0.
 void WriteNpy(const std::string& path, const std::string& type, const std::string& shape,
               const std::string& data) {

@@ -1,0 +1,20 @@
+#ifndef TANDEM_SERVER_ADMISSION_FOLDER_LINKS_H_
+#define TANDEM_SERVER_ADMISSION_FOLDER_LINKS_H_
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace tandem {
+
+// The first symbolic link in the folder, at any depth, that leads to something for which `is_allowed` (of a
+// canonical path) does not hold; nullopt where there is none. Links in `folder` itself that lead to folders
+// are gone into, as readers of data do; deeper ones are not, as they do neither. Those that lead nowhere are
+// no harm.
+std::optional<std::string> FindLinkOut(const std::filesystem::path& folder,
+                                       const std::function<bool(const std::filesystem::path&)>& is_allowed);
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_ADMISSION_FOLDER_LINKS_H_
