@@ -18,6 +18,9 @@
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "server/store/state_folder.h"
+#include "server/workers/job_folder.h"
+#include "server/workers/job_locks.h"
+#include "server/workers/worker_lock.h"
 
 namespace tandem {
 namespace {
@@ -48,6 +51,28 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
   return known;
 }
 
+// A worker goes on without a daemon, and the next one would give its devices to others.
+absl::Status CheckNoWorkerRuns(const std::string& jobs_folder) {
+  std::error_code error;
+  std::vector<std::string> running;
+  for (std::filesystem::directory_iterator entry(jobs_folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const JobFolder folder(entry->path().string());
+    for (int worker = 0; worker < CountLocks(folder); ++worker) {
+      const auto holder = WorkerLock::FindHolder(folder.LockPath(worker));
+      if (!holder.ok() || !holder->has_value()) continue;
+      running.push_back(
+          absl::StrCat("process ", (*holder)->pid, " of job ", entry->path().filename().string()));
+    }
+  }
+  if (running.empty()) return absl::OkStatus();
+  std::sort(running.begin(), running.end());
+  return absl::FailedPreconditionError(absl::StrCat(
+      "workers still run: ", absl::StrJoin(running, ", "),
+      "; end them with `kill`, and then begin anew (a daemon that is started as usual takes them "
+      "over)"));
+}
+
 }  // namespace
 
 std::string RemainsOf(const std::string& state_folder) {
@@ -69,6 +94,7 @@ absl::StatusOr<std::string> BeginAnew(const std::string& state_folder) {
     return absl::FailedPreconditionError(
         absl::StrCat(folder->path(), " holds no database and nothing of one: start tandemd as usual"));
   }
+  TANDEM_RETURN_IF_ERROR(CheckNoWorkerRuns(folder->JobsFolder()));
   const std::string first =
       absl::StrCat(folder->path(), "/before-",
                    absl::FormatTime("%Y%m%dT%H%M%SZ", Clock::Real()->Now(), absl::UTCTimeZone()));

@@ -8,6 +8,8 @@
 #include "gtest/gtest.h"
 #include "server/store/state_folder.h"
 #include "server/store/temporary_folder.h"
+#include "server/workers/job_folder.h"
+#include "server/workers/worker_lock.h"
 
 namespace tandem {
 namespace {
@@ -42,6 +44,22 @@ TEST_F(BeginAnewTest, OfAFreshFolderNothingRemains) {
   Write("token");
   Write("clock");
   EXPECT_EQ(Remains(), "");
+}
+
+TEST_F(BeginAnewTest, NotWhileAWorkerRuns) {
+  Write("tandem.db");
+  std::filesystem::create_directories(Path("jobs/a-1"));
+  const JobFolder job(Path("jobs/a-1"));
+  {
+    auto lock = WorkerLock::Acquire(job.LockPath());
+    ASSERT_TRUE(lock.ok()) << lock.status();
+    ASSERT_TRUE(lock->SetHolder({.attempt = 1, .pid = 4711}).ok());
+    const absl::Status refused = BeginAnew(folder_.path()).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("process 4711 of job a-1"));
+    EXPECT_TRUE(std::filesystem::exists(Path("tandem.db")));
+  }
+  EXPECT_TRUE(BeginAnew(folder_.path()).ok());
 }
 
 TEST_F(BeginAnewTest, WhatTheDatabaseKnewIsPutAsideAndNothingIsLost) {
