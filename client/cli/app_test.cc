@@ -249,6 +249,26 @@ TEST_F(AppTest, JobsArePausedAndResumed) {
   EXPECT_THAT(terminal_.out(), HasSubstr("lenet-1 queued\n"));
 }
 
+TEST_F(AppTest, ListCountsTheTimeOfAllAttemptsAndNoPauses) {
+  daemon_.list_jobs = [this](const v1::ListJobsRequest&, v1::ListJobsResponse* response) {
+    for (const auto& [name, state] :
+         {std::pair("jobs/over", v1::JOB_STATE_SUCCEEDED), std::pair("jobs/paused", v1::JOB_STATE_PAUSED),
+          std::pair("jobs/again", v1::JOB_STATE_RUNNING)}) {
+      v1::Job& job = *response->add_jobs() = Job(name, state);
+      job.set_run_seconds(20);
+      job.mutable_start_time()->set_seconds(absl::ToUnixSeconds(terminal_.Now()) - 3600);
+      job.mutable_lease_time()->set_seconds(absl::ToUnixSeconds(terminal_.Now()) - 5);
+    }
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"list"}), 0);
+  EXPECT_EQ(terminal_.out(),
+            "JOB     USER  STATE      EPOCHS  VALIDATION    TIME    AGE\n"
+            "over    ann   succeeded     0/3           -  20.0 s  1 min\n"
+            "paused  ann   paused        0/3           -  20.0 s  1 min\n"
+            "again   ann   running       0/3           -  25.0 s  1 min\n");
+}
+
 TEST_F(AppTest, ListShowsATableOrJson) {
   EXPECT_EQ(Run({"list"}), 0);
   EXPECT_EQ(terminal_.out(),

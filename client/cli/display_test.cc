@@ -202,7 +202,9 @@ TEST(PlainDisplayTest, AJobGoesOnAfterAPauseAndAFailureAndReportsAtItsEnd) {
   v1::JobEvent checkpoint = story.State(v1::JOB_STATE_RUNNING);
   checkpoint.mutable_checkpoint()->set_step(100);
   display->OnEvent(checkpoint);
+  terminal.now += absl::Seconds(2);
   display->OnEvent(story.State(v1::JOB_STATE_PAUSED, "Paused after step 100."));
+  terminal.now += absl::Hours(1);
   display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "Resumed."));
   display->OnEvent(story.State(v1::JOB_STATE_FAILED, "killed"));
   // How long it did not run is not counted, as in `tandem list`.
@@ -233,12 +235,12 @@ TEST(PlainDisplayTest, AJobGoesOnAfterAPauseAndAFailureAndReportsAtItsEnd) {
 running
 paused: Paused after step 100.
 queued: Resumed.
-failed after 0.00 s: killed
+failed after 2.00 s: killed
 its log: tandem logs lenet-1
 go on from its last checkpoint with: tandem resume lenet-1
 running: Training goes on from step 100.
 step 150  val loss 0.5000  0.25 s
-succeeded after 5.00 s: validation loss 0.7500
+succeeded after 7.00 s: validation loss 0.7500
 stopped early: No better.
 trained 2 epochs, 200 steps in 9.00 s (12,345 images/s), validation 0.50 s
 best validation loss 0.2500, in epoch 1 (step 100)

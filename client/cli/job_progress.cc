@@ -24,14 +24,16 @@ void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
       last_change_ = event.state_change();
       state_ = last_change_.to();
       state_since_ = received;
-      if (state_ == v1::JOB_STATE_RUNNING) {
-        // As Job.start_time, which `tandem list` counts from: anew for one that goes on.
-        running_since_ = time;
-        // One that goes on begins at a step that its first report tells.
-        if (attempt_ <= 1) {
-          training_since_ = time;
-          first_step_ = step_;
-        }
+      if (HoldsDevices(state_)) {
+        if (!held_since_.has_value()) held_since_ = time;
+      } else if (held_since_.has_value()) {
+        held_ += time - *held_since_;
+        held_since_ = absl::nullopt;
+      }
+      // One that goes on begins at a step that its first report tells.
+      if (state_ == v1::JOB_STATE_RUNNING && attempt_ <= 1) {
+        training_since_ = time;
+        first_step_ = step_;
       }
       break;
     case v1::JobEvent::kProgress:
@@ -55,6 +57,11 @@ void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
     default:
       break;
   }
+}
+
+absl::Duration JobProgress::Elapsed() const {
+  if (held_since_.has_value()) return held_ + (last_time_ - *held_since_);
+  return held_ > absl::ZeroDuration() ? held_ : last_time_ - first_time_;
 }
 
 void JobProgress::AddArtifact(const v1::Artifact& artifact) {
@@ -89,6 +96,11 @@ double JobProgress::Fraction() const {
 absl::optional<absl::Duration> JobProgress::TimeLeft(absl::Time now) const {
   if (!left_.has_value() || terminal_) return absl::nullopt;
   return std::max(absl::ZeroDuration(), *left_ - (now - left_at_));
+}
+
+bool HoldsDevices(v1::JobState state) {
+  return state == v1::JOB_STATE_STARTING || state == v1::JOB_STATE_RUNNING ||
+         state == v1::JOB_STATE_CANCELLING || state == v1::JOB_STATE_PAUSING;
 }
 
 std::string MainMetric(const v1::Evaluation& evaluation) {

@@ -34,9 +34,9 @@ class JobProgress {
   // How long training will go on, counted down between reports; unset before that can be said.
   absl::optional<absl::Duration> TimeLeft(absl::Time now) const;
 
-  // From the moment when the job began to train, or went on to, or before that from its first event, to its
-  // newest event, by the daemon's clock.
-  absl::Duration Elapsed() const { return last_time_ - running_since_.value_or(first_time_); }
+  // For how long it has held its devices, of all attempts together, to its newest event and by the daemon's
+  // clock; before the first attempt from its first event.
+  absl::Duration Elapsed() const;
   // The newest of each name.
   const std::vector<v1::Artifact>& artifacts() const { return artifacts_; }
   // Whether it wrote a checkpoint.
@@ -58,7 +58,8 @@ class JobProgress {
   absl::optional<v1::BestResult> best_;
   std::vector<v1::Artifact> artifacts_;
   absl::Time first_time_, last_time_;
-  absl::optional<absl::Time> running_since_;
+  absl::optional<absl::Time> held_since_;  // Unset while it holds none.
+  absl::Duration held_;                    // Of the attempts before.
   int32_t attempt_ = 0;
 
   int64_t step_ = 0;
@@ -71,6 +72,9 @@ class JobProgress {
   absl::optional<absl::Duration> left_;
   absl::Time left_at_;
 };
+
+// Whether a job in `state` holds devices.
+bool HoldsDevices(v1::JobState state);
 
 // The metric that one column or curve shows: "accuracy" where there is one, else the first by name; "" where
 // there is none.

@@ -67,12 +67,15 @@ std::string Description(Session& session, const v1::Job& job) {
   facts.Add("waits", Waiting(job));
   facts.Add("created", absl::StrCat(FormatTimestamp(FromProto(job.create_time()), zone), " (",
                                     FormatAge(now - FromProto(job.create_time())), " ago)"));
-  if (job.has_start_time()) facts.Add("started", FormatTimestamp(FromProto(job.start_time()), zone));
+  if (job.has_start_time()) {
+    facts.Add(job.attempt() > 1 ? "went on" : "started", FormatTimestamp(FromProto(job.start_time()), zone));
+  }
   if (job.has_end_time()) {
-    const absl::Time end = FromProto(job.end_time());
-    const absl::Time start =
-        job.has_start_time() ? FromProto(job.start_time()) : FromProto(job.create_time());
-    facts.Add("ended", absl::StrCat(FormatTimestamp(end, zone), " (after ", FormatElapsed(end - start), ")"));
+    facts.Add("ended", FormatTimestamp(FromProto(job.end_time()), zone));
+  }
+  if (job.run_seconds() > 0) {
+    facts.Add("ran", absl::StrCat(FormatElapsed(absl::Seconds(job.run_seconds())),
+                                  HoldsDevices(job.state()) ? " before this attempt" : ""));
   }
   if (job.attempt() > 1) facts.Add("attempt", absl::StrCat(job.attempt()));
   facts.Add("restarts", Restarts(job, now));

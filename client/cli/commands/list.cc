@@ -44,10 +44,13 @@ std::string Validation(const v1::Job& job) {
              : absl::StrCat(ShortMetricName(metric), " ", FormatMeasure(evaluation.metrics().at(metric)));
 }
 
+// For how long it has held its devices, as JobEnding counts it.
 std::string RunTime(const v1::Job& job, absl::Time now) {
-  if (!job.has_start_time()) return "-";
-  const absl::Time end = job.has_end_time() ? FromProto(job.end_time()) : now;
-  return FormatElapsed(std::max(absl::ZeroDuration(), end - FromProto(job.start_time())));
+  absl::Duration held = absl::Seconds(job.run_seconds());
+  if (HoldsDevices(job.state()) && job.has_lease_time()) {
+    held += std::max(absl::ZeroDuration(), now - FromProto(job.lease_time()));
+  }
+  return held > absl::ZeroDuration() ? FormatElapsed(held) : "-";
 }
 
 std::string Devices(const v1::Job& job) {
