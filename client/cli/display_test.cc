@@ -1,5 +1,6 @@
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/epoch_table.h"
 #include "client/cli/fake_terminal.h"
@@ -310,6 +311,26 @@ TEST(ProgressBarTest, FillsByHalves) {
   EXPECT_EQ(ProgressBar(1, 4, true, Style(false)), "━━━━");
   EXPECT_EQ(ProgressBar(7, 4, false, Style(false)), "####");
   EXPECT_EQ(ProgressBar(0.5, 4, false, Style(false)), "##--");
+}
+
+TEST(EpochTableTest, OfErrorsTheSmallestIsMarked) {
+  EpochTable table(Style(true));
+  v1::EpochSummary epoch;
+  auto& mae = (*epoch.mutable_validation()->mutable_metrics())["mae"];
+  const std::vector<std::pair<double, bool>> course = {{0.5, true}, {0.75, false}, {0.25, true}};
+  for (const auto& [value, best] : course) {
+    mae = value;
+    EXPECT_EQ(absl::StrContains(table.Row(epoch, 120), Style(true).Green("  " + FormatMeasure(value))), best);
+  }
+}
+
+TEST(EpochTableTest, EveryMetricIsToldOutsideOfTheTable) {
+  v1::EpochSummary epoch;
+  auto& metrics = *epoch.mutable_validation()->mutable_metrics();
+  metrics["f1"] = 0.5;
+  metrics["accuracy"] = 0.75;
+  metrics["auc"] = 0.875;
+  EXPECT_THAT(PlainEpoch(epoch), HasSubstr("val acc 0.7500  val auc 0.8750  val f1 0.5000"));
 }
 
 TEST(EpochTableTest, NarrowTerminalsLoseColumnsFromTheEnd) {

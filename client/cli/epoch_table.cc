@@ -26,8 +26,8 @@ std::string Metric(const v1::Evaluation& evaluation, const std::string& name) {
 
 void AppendMeasures(const char* what, const v1::Evaluation& evaluation, std::string* text) {
   absl::StrAppend(text, "  ", what, " loss ", FormatMeasure(evaluation.loss()));
-  if (const std::string metric = MainMetric(evaluation); !metric.empty()) {
-    absl::StrAppend(text, "  ", what, " ", ShortMetricName(metric), " ", Metric(evaluation, metric));
+  for (const auto& [metric, value] : OrderedMetrics(evaluation)) {
+    absl::StrAppend(text, "  ", what, " ", ShortMetricName(metric), " ", FormatMeasure(value));
   }
 }
 
@@ -61,8 +61,12 @@ std::string EpochTable::Row(const v1::EpochSummary& epoch, int width) {
   std::string headings, row;
   int used = 0;
   const std::string metric = MainMetric(epoch.validation());
-  const bool best = !metric.empty() && epoch.validation().metrics().at(metric) > best_;
-  if (best) best_ = epoch.validation().metrics().at(metric);
+  bool best = false;
+  if (!metric.empty()) {
+    const double value = epoch.validation().metrics().at(metric);
+    best = !best_.has_value() || (IsBetterWhenSmaller(metric) ? value < *best_ : value > *best_);
+    if (best) best_ = value;
+  }
   for (const Cell& cell : Cells(epoch)) {
     const int column = std::max<int>(cell.width, cell.heading.size());
     if (used > 0 && used + 2 + column > width) break;

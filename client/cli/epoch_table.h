@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/types/optional.h"
 #include "client/cli/style.h"
 #include "tandem/v1/event.pb.h"
 
@@ -21,7 +22,7 @@ class EpochTable {
  private:
   const Style style_;
   bool began_ = false;
-  double best_ = -1;
+  absl::optional<double> best_;
 };
 
 // One epoch in words, for a file: "epoch 1/3  train loss 0.5432  train acc 0.8012  val loss ...  4.87 s

@@ -53,12 +53,14 @@ std::string LastMeasures(const JobProgress& job, const Style& style) {
   const v1::Evaluation& evaluation = summary.has_validation()
                                          ? summary.validation()
                                          : (epoch.has_validation() ? epoch.validation() : epoch.training());
-  const std::string metric = MainMetric(evaluation);
-  return absl::StrCat(
-      ": ", validated ? "validation" : "training", " loss ", FormatMeasure(evaluation.loss()),
-      metric.empty()
-          ? ""
-          : absl::StrCat(", ", metric, " ", style.Bold(FormatMeasure(evaluation.metrics().at(metric)))));
+  std::string text =
+      absl::StrCat(": ", validated ? "validation" : "training", " loss ", FormatMeasure(evaluation.loss()));
+  const std::string main = MainMetric(evaluation);
+  for (const auto& [metric, value] : OrderedMetrics(evaluation)) {
+    const std::string number = FormatMeasure(value);
+    absl::StrAppend(&text, ", ", metric, " ", metric == main ? style.Bold(number) : number);
+  }
+  return text;
 }
 
 }  // namespace

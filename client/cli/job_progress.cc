@@ -113,6 +113,20 @@ std::string MainMetric(const v1::Evaluation& evaluation) {
   return first;
 }
 
+std::vector<std::pair<std::string, double>> OrderedMetrics(const v1::Evaluation& evaluation) {
+  const std::string main = MainMetric(evaluation);
+  std::vector<std::pair<std::string, double>> ordered(evaluation.metrics().begin(),
+                                                      evaluation.metrics().end());
+  std::sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) {
+    return std::pair(a.first != main, a.first) < std::pair(b.first != main, b.first);
+  });
+  return ordered;
+}
+
+bool IsBetterWhenSmaller(const std::string& metric) {
+  return metric == "mae" || metric == "rmse" || metric == "perplexity";
+}
+
 std::string ShortMetricName(const std::string& metric) { return metric == "accuracy" ? "acc" : metric; }
 
 }  // namespace tandem::cli

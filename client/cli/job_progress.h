@@ -2,6 +2,7 @@
 #define TANDEM_CLIENT_CLI_JOB_PROGRESS_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -79,6 +80,12 @@ bool HoldsDevices(v1::JobState state);
 // The metric that one column or curve shows: "accuracy" where there is one, else the first by name; "" where
 // there is none.
 std::string MainMetric(const v1::Evaluation& evaluation);
+
+// All metrics with their values: the main one first, then by name.
+std::vector<std::pair<std::string, double>> OrderedMetrics(const v1::Evaluation& evaluation);
+
+// Whether less of this metric is better: errors, and what follows from the loss.
+bool IsBetterWhenSmaller(const std::string& metric);
 
 // "accuracy" as "acc"; other names as they are.
 std::string ShortMetricName(const std::string& metric);

@@ -183,8 +183,11 @@ absl::Status JobRun::WriteSpec() const {
 
 absl::Status JobRun::SaveModel(const Trainer& trainer) {
   TANDEM_RETURN_IF_ERROR(trainer.SaveModel(PathOf(kModelFile)));
-  TANDEM_ASSIGN_OR_RETURN(v1::Artifact artifact, DescribeArtifact(launch_.job_folder(), kModelFile,
-                                                                  "The trained parameters, as safetensors."));
+  const char* description = launch_.spec().training().best_model().export_best()
+                                ? "The parameters with the best result, as safetensors."
+                                : "The trained parameters, as safetensors.";
+  TANDEM_ASSIGN_OR_RETURN(v1::Artifact artifact,
+                          DescribeArtifact(launch_.job_folder(), kModelFile, description));
   WorkerEvent event;
   *event.mutable_artifact() = std::move(artifact);
   Send(std::move(event));

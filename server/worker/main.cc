@@ -253,7 +253,7 @@ int RunAlone(const WorkerLaunch& launch) {
     std::_Exit(kWorkerTrainingFailed);
   }).detach();
   const absl::Status status = run.Run();
-  if (!status.ok()) spdlog::error("{}", status.ToString());
+  if (!status.ok()) spdlog::error("{}", status.ToString(absl::StatusToStringMode::kWithNoExtraData));
   // The thread that waits for signals knows of `run`.
   std::cout.flush();
   std::_Exit(code);
@@ -406,7 +406,8 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<WorkerLaunch> launch =
       is_alone ? PrepareAlone(std::move(alone)) : ReadLaunch(launch_path);
   if (!launch.ok()) {
-    spdlog::error("{}", launch.status().ToString());
+    // Violations of fields stand in the message.
+    spdlog::error("{}", launch.status().ToString(absl::StatusToStringMode::kWithNoExtraData));
     return kWorkerBadLaunch;
   }
   // Only a GPU looks at it, perhaps hours from now.

@@ -241,7 +241,7 @@ void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
     worker->attend_at = MonotonicNow() + kResolveInterval;
   } else {
     spdlog::error("worker not started job={} attempt={}: {}", worker->job_id, worker->attempt,
-                  processes.status().ToString());
+                  processes.status().ToString(absl::StatusToStringMode::kWithNoExtraData));
     worker->phase = Worker::Phase::kEnded;
     worker->lost_reason = v1::STATE_REASON_WORKER_START_FAILED;
     worker->lost_message = absl::StrCat("The worker could not be started: ", processes.status().message());

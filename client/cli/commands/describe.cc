@@ -33,8 +33,8 @@ class Facts {
 
 std::string Measures(const v1::Evaluation& evaluation) {
   std::string text = absl::StrCat("loss ", FormatMeasure(evaluation.loss()));
-  if (const std::string metric = MainMetric(evaluation); !metric.empty()) {
-    absl::StrAppend(&text, ", ", metric, " ", FormatMeasure(evaluation.metrics().at(metric)));
+  for (const auto& [metric, value] : OrderedMetrics(evaluation)) {
+    absl::StrAppend(&text, ", ", metric, " ", FormatMeasure(value));
   }
   return text;
 }
