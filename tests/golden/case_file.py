@@ -8,13 +8,13 @@ import torch
 
 
 def write_case(folder, kind, name, attrs, doc, tensors):
-    """The case folder/name.safetensors; tensors maps names to float64 tensors."""
+    """The case folder/name.safetensors; tensors maps names to float64 or int64 tensors."""
     header = {"__metadata__": {"kind": kind, "name": name, "attrs": json.dumps(attrs), "doc": doc,
                                "torch": torch.__version__}}
     data = b""
     for key, tensor in tensors.items():
         numbers = tensor.detach().contiguous().numpy().tobytes()
-        header[key] = {"dtype": "F64", "shape": list(tensor.shape),
+        header[key] = {"dtype": {torch.float64: "F64", torch.int64: "I64"}[tensor.dtype], "shape": list(tensor.shape),
                        "data_offsets": [len(data), len(data) + len(numbers)]}
         data += numbers
     text = json.dumps(header).encode()
