@@ -316,6 +316,7 @@ TEST(ProgressBarTest, FillsByHalves) {
 TEST(EpochTableTest, OfErrorsTheSmallestIsMarked) {
   EpochTable table(Style(true));
   v1::EpochSummary epoch;
+  (*epoch.mutable_training()->mutable_metrics())["mae"] = 1;
   auto& mae = (*epoch.mutable_validation()->mutable_metrics())["mae"];
   const std::vector<std::pair<double, bool>> course = {{0.5, true}, {0.75, false}, {0.25, true}};
   for (const auto& [value, best] : course) {

@@ -54,6 +54,15 @@ TEST_F(DownloadTest, ResumesVerifiesAndPutsTheFileInPlace) {
   EXPECT_THAT(terminal_.out(), HasSubstr("already there"));
 }
 
+TEST_F(DownloadTest, AFolderThatCannotBeEnteredIsSaidToBeThat) {
+  std::filesystem::create_symlink("loop", folder_ + "/loop");
+  for (const std::string& to : {folder_ + "/loop", folder_ + "/" + std::string(300, 'x')}) {
+    EXPECT_EQ(Run({"download", "lenet-1", "--to", to}), 5) << terminal_.err();
+    EXPECT_THAT(terminal_.err(), HasSubstr("cannot make the folder " + to));
+  }
+  EXPECT_EQ(calls_, 0);
+}
+
 TEST_F(DownloadTest, ReplacesAnotherFileOnlyWhenTold) {
   const std::string path = Write("model.safetensors", "somebody's work");
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2);

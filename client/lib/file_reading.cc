@@ -15,8 +15,9 @@ absl::Status ReadError(const std::string& path, int error) {
   const std::string message = absl::StrCat("cannot read ", path, ": ", std::strerror(error));
   if (error == ENOENT || error == ENOTDIR) return absl::NotFoundError(message);
   if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(message);
-  if (error == EISDIR) return absl::InvalidArgumentError(message);
-  return absl::UnavailableError(message);
+  if (error == EISDIR || error == ELOOP || error == ENAMETOOLONG) return absl::InvalidArgumentError(message);
+  // UNAVAILABLE would be told as a daemon that does not answer.
+  return absl::FailedPreconditionError(message);
 }
 
 }  // namespace

@@ -96,8 +96,10 @@ int Run(Session& session, const Options& options) {
     const absl::StatusOr<std::string> path = ArtifactPath(folder, artifact.name());
     if (!path.ok()) return session.Fail(path.status());
     targets.push_back({*path, IsDownloaded(*path, artifact)});
-    // It may be the job file that was submitted.
-    if (!targets.back().there && !options.force && std::filesystem::exists(*path)) {
+    // It may be the job file that was submitted. Where nobody can see that, nobody can write either, which
+    // says why.
+    std::error_code unseen;
+    if (!targets.back().there && !options.force && std::filesystem::exists(*path, unseen)) {
       return session.Fail(absl::AlreadyExistsError(absl::StrCat(
           *path,
           " is there already, and is another file; nothing was fetched. --force replaces it, --to DIR "
