@@ -69,7 +69,14 @@ TEST_P(ParityTest, AStepOnTheGpuIsAStepOnTheCpu) {
   spec->mutable_training()->set_global_batch_size(parity.batch);
   spec->mutable_training()->set_epochs(1);
   FillDefaults(&*spec);
-  DatasetInfo data = {.shape = parity.image, .classes = 10, .train_samples = parity.batch};
+  // Scaled as jobs scale them: by bytes as they are, parameters go off to 1e4 within a step.
+  const auto channels = static_cast<size_t>(parity.image[0]);
+  const DatasetInfo data = {.shape = parity.image,
+                            .classes = 10,
+                            .train_samples = parity.batch,
+                            .normalization = {.scale = 1.0 / 255,
+                                              .mean = std::vector<double>(channels, 0.5),
+                                              .standard_deviation = std::vector<double>(channels, 0.25)}};
   const StepShape shape = {.samples = parity.batch, .batch_samples = parity.batch};
   const absl::StatusOr<StepGraph> step = BuildTrainingGraph(*spec, data, shape);
   ASSERT_TRUE(step.ok()) << step.status();
