@@ -159,7 +159,8 @@ void CheckLimits(int64_t pid, const std::string& root, Findings* findings) {
   const int64_t processes = SoftLimit(limits, "Max processes");
   if (files >= 0 && files < kFewFiles) {
     AddProblem(findings, "limits", absl::StrCat("the daemon may have only ", files, " files open"),
-               absl::StrCat("start it with `ulimit -n ", kFewFiles * 4, "`, or LimitNOFILE= in its unit"));
+               absl::StrCat("raise its hard limit: `ulimit -H -n ", kFewFiles * 4,
+                            "`, or LimitNOFILE= in its unit"));
   }
   if (processes >= 0 && processes < kFewProcesses) {
     AddProblem(findings, "limits", absl::StrCat("the daemon's user may have only ", processes, " threads"),

@@ -13,6 +13,7 @@
 #include "server/daemon/begin_anew.h"
 #include "server/daemon/check.h"
 #include "server/daemon/daemon.h"
+#include "server/daemon/file_limit.h"
 #include "server/daemon/logging.h"
 #include "server/daemon/options.h"
 #include "server/daemon/restoration.h"
@@ -50,6 +51,7 @@ int Main(const std::vector<std::string>& arguments) {
   }
   // What jobs are about is nobody else's business.
   umask(077);
+  RaiseFileLimit();
   if (parsed->check) return PrintChecks(CheckDaemon(parsed->options));
   if (parsed->begin_anew || !parsed->options.restore_backup.empty()) {
     const absl::StatusOr<std::string> done =
