@@ -78,7 +78,7 @@ std::optional<int> Subprocess::Wait(absl::Duration timeout) {
     const absl::Duration left = deadline - absl::Now();
     if (left <= absl::ZeroDuration()) break;
     pollfd ready = {pid_fd_, POLLIN, 0};
-    poll(&ready, 1, static_cast<int>(std::min<int64_t>(absl::ToInt64Milliseconds(left) + 1, 60000)));
+    poll(&ready, 1, static_cast<int>(absl::ToInt64Milliseconds(std::min(left, absl::Minutes(1)))) + 1);
   }
   return exit_code_;
 }
