@@ -181,7 +181,7 @@ expect_listed() {
 
 # upgrade SIGNAL: sets $too_short where a job was over before its time.
 upgrade() {
-  local name address_before before version
+  local name address_before before program version
   local -A pids
   too_short=1
   install_programs "$from"
@@ -238,8 +238,12 @@ upgrade() {
     before=$(field "$name" progress step)
     await "$patience" goes_beyond "$name" "$((before + 1))" || die "$name does not go on"
     over "$name" "before the newer daemon had heard of it" && return
-    [[ $(workers_of "$name") == "${pids[$name]}" ]] || die "$name was trained by ${pids[$name]}, and is by $(workers_of "$name")"
-    [[ $(readlink "/proc/${pids[$name]%% *}/exe") == *" (deleted)" ]] || die "its worker is not of the older program"
+    before=$(workers_of "$name")
+    program=$(readlink "/proc/${pids[$name]%% *}/exe" || true)
+    [[ $before == "${pids[$name]}" && $program == *" (deleted)" ]] && continue
+    # It may have come to its end between two looks.
+    await 5 has_ended "$name" && over "$name" "before its worker was looked at" && return
+    die "$name was trained by ${pids[$name]}, and is by $before, of $program"
   done
   state_is paused PAUSED || die "paused is $(field paused state)"
   "$older" resume "${job[paused]}" >/dev/null || die "paused was not resumed"
