@@ -227,6 +227,16 @@ TEST_F(ModelCommandsTest, Evaluates) {
   EXPECT_THAT(asked.metrics(), ElementsAre(v1::METRIC_ACCURACY));
   EXPECT_EQ(terminal_.out(), "loss 0.5000, accuracy 0.8750 over 10,000 samples\n");
 
+  // Somebody who looks on sees that it goes on, before the first samples too, and of that nothing is left.
+  terminal_ = FakeTerminal();
+  terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
+  terminal_.interactive = true;
+  EXPECT_EQ(RunCommand({"evaluate", "lenet-1"}, terminal_), 0);
+  EXPECT_THAT(terminal_.out(), HasSubstr("the daemon opens the model"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("5 of 10 samples"));
+  EXPECT_THAT(terminal_.Screen(), ElementsAre("loss 0.5000, accuracy 0.8750 over 10,000 samples"));
+  terminal_.interactive = false;
+
   for (const char* content : {"synthetic: {shape: [2], classes: 3}\n",
                               "name: job\ndataset: {synthetic: {shape: [2], classes: 3}}\nmodel: {}\n"}) {
     EXPECT_EQ(Run({"evaluate", "lenet-1", "--dataset", Write("data.yaml", content), "-o", "json"}), 0);

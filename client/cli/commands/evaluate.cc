@@ -106,7 +106,12 @@ int Run(Session& session, const Options& options) {
   request->set_name(job->name());
   Terminal& terminal = session.terminal();
   const bool live = terminal.Interactive() && !session.structured();
-  StreamNotes observer(terminal, [&](absl::string_view note) { terminal.Err(absl::StrCat(note, "\n")); });
+  // A large data set is opened first.
+  if (live) terminal.Out("the daemon opens the model and its samples");
+  StreamNotes observer(terminal, [&](absl::string_view note) {
+    if (live) terminal.Out("\r\x1b[K");
+    terminal.Err(absl::StrCat(note, "\n"));
+  });
   absl::StatusOr<v1::Evaluation> evaluation =
       (*client)->Evaluate(*request, observer, [&](const v1::EvaluateResponse& response) {
         if (!live || response.samples() == 0) return;
