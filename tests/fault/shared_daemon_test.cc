@@ -44,14 +44,8 @@ struct Flags {
 
 constexpr int kUsers = 4;
 constexpr absl::Duration kPatience = absl::Minutes(40);
-// Bytes that the daemon may hold more than before: caches of the allocator and of the database. With a
-// sanitizer all memory has a shadow, and each new thread caches of its own; what is lost there is told at the
-// daemon's end.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int64_t kMemorySlack = 256 << 20;
-#else
+// Bytes that the daemon may hold more than before: caches of the allocator and of the database.
 constexpr int64_t kMemorySlack = 64 << 20;
-#endif
 
 class SharedDaemonTest : public DaemonFixture {
  protected:
