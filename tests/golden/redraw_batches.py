@@ -6,9 +6,10 @@
 
 A relu jumps in its gradient where its input is 0, a maximum where two inputs are equal. The margin of a case is how
 near it comes to that: the least distance, in root mean squares of that layer's inputs. float32 moves these inputs by
-some 1e-6, and by more after some steps, in a way that each order of summation has for itself; what lies nearer is
-decided by chance. Where a step's batch is too near, others are drawn from a normal distribution until one is not;
-labels, weights and settings stay.
+some 1e-6, and by up to 4e-5 in deep networks after some steps, in a way that each order of summation has for itself;
+what lies nearer is decided by chance. Where a step's batch is too near, it is moved a little, along the gradient of
+what is missing; where that does not help, another is drawn from a normal distribution. Labels, weights and settings
+stay.
 
 Needs PyTorch. Cases are of networks of the layers below, trained by SGD; the format is data/README.md's.
 """
@@ -24,7 +25,8 @@ import torch
 import torch.nn.functional as F
 from case_file import write_case
 
-DRAWS = 2000
+DRAWS = 20
+MOVES = 100
 TOLERANCE = 1e-11
 
 
@@ -44,9 +46,11 @@ def read_case(path):
 
 
 class Replica:
-    """A network with its optimizer. `margin` is the least distance of the last forward pass."""
+    """A network with its optimizer. Of the last forward pass `margin` is the least distance, and `missing` the sum of
+    what distances lack of `wanted`."""
 
-    def __init__(self, attrs, tensors):
+    def __init__(self, attrs, tensors, wanted):
+        self.wanted = wanted
         self.layers = attrs["layers"]
         self.parameters = {}
         self.statistics = {}
@@ -62,6 +66,7 @@ class Replica:
             raise NotImplementedError("only SGD on cross entropy")
         self.optimizer = torch.optim.SGD(list(self.parameters.values()), **settings)
         self.margin = 0
+        self.missing = 0
 
     def tensors(self):
         return {**{name: value.detach() for name, value in self.parameters.items()}, **self.statistics}
@@ -69,13 +74,16 @@ class Replica:
     def momentum(self):
         return {name: self.optimizer.state[value]["momentum_buffer"] for name, value in self.parameters.items()}
 
-    def decides(self, distance, inputs):
-        """Takes a layer's least distance to a jump into the margin."""
-        self.margin = min(self.margin, float(distance / inputs.square().mean().sqrt()))
+    def decides(self, distances, inputs):
+        """Takes a layer's distances to a jump into account."""
+        distances = distances / inputs.detach().square().mean().sqrt()
+        self.margin = min(self.margin, float(distances.min()))
+        self.missing = self.missing + F.relu(self.wanted - distances).sum()
 
     def forward(self, x, keep_statistics=False):
         values = {"x": x}
         self.margin = float("inf")
+        self.missing = 0
         for layer in self.layers:
             inputs = [values[name] for name in layer["inputs"]]
             values[layer["name"]] = self.apply(layer, inputs, keep_statistics)
@@ -98,7 +106,7 @@ class Replica:
             return F.batch_norm(x, mean, variance, weight, bias, training=True, momentum=layer["momentum"],
                                 eps=layer["eps"])
         if kind == "relu":
-            self.decides(x.abs().min(), x)
+            self.decides(x.abs(), x)
             return F.relu(x)
         if kind == "max_pool2d":
             settings = {key: layer[key] for key in ("kernel_size", "stride", "padding") if key in layer}
@@ -109,10 +117,11 @@ class Replica:
             first, second = windows.topk(2).values.unbind(-1)
             # Equal ones are what a relu made zero, and no gradient goes through it.
             gaps = (first - second)[first > 0] if (x >= 0).all() else first - second
-            self.decides(gaps.min(), x)
+            self.decides(gaps, x)
             return F.max_pool2d(x, **settings)
         if kind == "avg_pool2d":
-            settings = {key: layer[key] for key in ("kernel_size", "stride", "padding", "count_include_pad") if key in layer}
+            keys = ("kernel_size", "stride", "padding", "count_include_pad")
+            settings = {key: layer[key] for key in keys if key in layer}
             return F.avg_pool2d(x, **settings)
         if kind == "tanh":
             return torch.tanh(x)
@@ -134,13 +143,16 @@ class Replica:
 
 
 def wide_batch(replica, x, margin, generator):
-    """x, or the first of those drawn in its place whose margin is wide enough."""
-    with torch.no_grad():
-        for _ in range(DRAWS):
+    """x, if its margin is wide enough; else x moved, or one drawn in its place and moved, until it is."""
+    for _ in range(DRAWS):
+        for _ in range(MOVES):
+            x = x.detach().requires_grad_(margin > 0)
             replica.forward(x, keep_statistics=True)
             if replica.margin >= margin:
-                return x, replica.margin
-            x = torch.randn(x.shape, dtype=x.dtype, generator=generator)
+                return x.detach(), replica.margin
+            grad, = torch.autograd.grad(replica.missing, x)
+            x = x - replica.missing / grad.square().sum() * grad
+        x = torch.randn(x.shape, dtype=x.dtype, generator=generator)
     sys.exit(f"{DRAWS} batches, and none with a margin of {margin}")
 
 
@@ -151,7 +163,8 @@ def replay(name, attrs, given, margin):
     tensors.update({key: value for key, value in given.items() if key.startswith("initial.")})
     kind = attrs.get("type", "network")
     prefixes = [""] if kind == "network" else [f"replica{r}." for r in range(attrs["replicas"])]
-    replicas = [Replica(attrs, given) for _ in prefixes]
+    # A little more, or the last distances would come up to the margin by ever smaller moves.
+    replicas = [Replica(attrs, given, 1.25 * margin) for _ in prefixes]
     losses = [[] for _ in prefixes]
     least = float("inf")
     for step in range(attrs["steps"]):
