@@ -199,25 +199,30 @@ std::vector<ParityCase> Cases() {
                 count.ok() ? "there is no GPU" : std::string(count.status().message()).c_str());
     return {};
   }
-  // In 16 bits many maxima and ReLUs are decided otherwise, by which a gradient of scaled images is off by
-  // some 7 % of its norm. So the steps are judged on a network without jumps, and one step of "lenet" on
-  // bytes as they are: their gradients are so much alike from image to image that a few decisions count
-  // little.
+  // Some maxima and ReLUs are decided by rounding. In 16 bits they are many, by which a gradient of scaled
+  // images is off by some 7 % of its norm; in float32 one in 12 steps of 64 images was, which made a number
+  // wrong by 3 % of the largest change. So the steps are judged on a network without jumps. "lenet" runs too
+  // briefly for one in float32, and in 16 bits on bytes as they are: their gradients are so much alike from
+  // image to image that a few decisions count little.
   std::vector<ParityCase> cases = {
+      {"lenet", {1, 28, 28}, 3, 2},
       {"lenet", {1, 28, 28}, 12, 1, DType::kBFloat16, 5e-2, false},
       {"lenet", {1, 28, 28}, 12, 1, DType::kFloat16, 5e-2, false},
+      {"smooth lenet", {1, 28, 28}, 12, 2},
+      {"smooth lenet", {1, 28, 28}, 12, 2, DType::kBFloat16, 2e-2},
+      {"smooth lenet", {1, 28, 28}, 12, 2, DType::kFloat16, 5e-3},
   };
-  if (cuda::IsEmulated()) {
-    cases.push_back({"lenet", {1, 28, 28}, 3, 2});
-    cases.push_back({"smooth lenet", {1, 28, 28}, 12, 2, DType::kBFloat16, 2e-2});
-    cases.push_back({"smooth lenet", {1, 28, 28}, 12, 2, DType::kFloat16, 5e-3});
-    return cases;
+  if (cuda::IsEmulated()) return cases;
+  // In 16 bits later steps are off by more, and a prediction that falls otherwise counts in the meter.
+  for (const ParityCase& parity : {ParityCase{"smooth lenet", {1, 28, 28}, 64, 50},
+                                   {"smooth lenet", {1, 28, 28}, 64, 10, DType::kBFloat16, 2e-2},
+                                   {"smooth lenet", {1, 28, 28}, 64, 10, DType::kFloat16, 5e-3},
+                                   {"smooth lenet", {1, 28, 28}, 64, 50, DType::kBFloat16, 5e-2},
+                                   {"smooth lenet", {1, 28, 28}, 64, 50, DType::kFloat16, 2e-2},
+                                   {"resnet18", {1, 28, 28}, 16, 50, DType::kFloat32, 2e-3},
+                                   {"matlab-cifar", {3, 32, 32}, 16, 50, DType::kFloat32, 2e-3}}) {
+    cases.push_back(parity);
   }
-  cases.push_back({"lenet", {1, 28, 28}, 64, 50});
-  cases.push_back({"resnet18", {1, 28, 28}, 16, 50, DType::kFloat32, 2e-3});
-  cases.push_back({"matlab-cifar", {3, 32, 32}, 16, 50, DType::kFloat32, 2e-3});
-  cases.push_back({"smooth lenet", {1, 28, 28}, 64, 50, DType::kBFloat16, 2e-2});
-  cases.push_back({"smooth lenet", {1, 28, 28}, 64, 50, DType::kFloat16, 5e-3});
   return cases;
 }
 
