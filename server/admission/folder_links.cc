@@ -10,8 +10,10 @@ namespace fs = std::filesystem;
 std::optional<std::string> Find(const fs::path& folder,
                                 const std::function<bool(const fs::path&)>& is_allowed, bool goes_in) {
   std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
+  // Readers of data cannot go into a folder without permission either; what comes after it they may read.
+  for (fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error),
+       end;
+       !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
     if (!entry->is_symlink(ignored)) continue;
     const fs::path target = fs::canonical(entry->path(), ignored);

@@ -11,7 +11,7 @@ namespace tandem {
 // The first symbolic link in the folder, at any depth, that leads to something for which `is_allowed` (of a
 // canonical path) does not hold; nullopt where there is none. Links in `folder` itself that lead to folders
 // are gone into, as readers of data do; deeper ones are not, as they do neither. Those that lead nowhere are
-// no harm.
+// no harm, nor is what this process has no permission to look into.
 std::optional<std::string> FindLinkOut(const std::filesystem::path& folder,
                                        const std::function<bool(const std::filesystem::path&)>& is_allowed);
 
