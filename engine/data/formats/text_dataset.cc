@@ -69,24 +69,26 @@ std::string Utf8(int32_t point) {
   return text;
 }
 
-// Which code points there are.
+// Which code points there are. As large as the greatest of them: most texts have small ones alone.
 class Alphabet {
  public:
-  void Add(int32_t point) { has_[point] = true; }
-  // Their tokens, in rising order; -1 for others. Their names.
+  void Add(int32_t point) {
+    if (has_.size() <= static_cast<size_t>(point)) has_.resize(point + 1);
+    has_[point] = true;
+  }
+  // Their tokens, in rising order; -1 for others up to the greatest. Their names.
   std::vector<int32_t> Vocabulary(std::vector<std::string>* names) const {
-    std::vector<int32_t> tokens(kCodePoints, -1);
-    for (int32_t point = 0; point < kCodePoints; ++point) {
+    std::vector<int32_t> tokens(has_.size(), -1);
+    for (size_t point = 0; point < has_.size(); ++point) {
       if (!has_[point]) continue;
       tokens[point] = static_cast<int32_t>(names->size());
-      names->push_back(Utf8(point));
+      names->push_back(Utf8(static_cast<int32_t>(point)));
     }
     return tokens;
   }
 
  private:
-  static constexpr int32_t kCodePoints = 0x110000;
-  std::vector<bool> has_ = std::vector<bool>(kCodePoints);
+  std::vector<bool> has_;
 };
 
 struct Texts {
@@ -154,7 +156,12 @@ absl::StatusOr<int64_t> Translate(const std::string& path, v1::TextTokens tokens
                                   const std::vector<int32_t>& vocabulary, Tokens* kept) {
   int64_t count = 0;
   TANDEM_RETURN_IF_ERROR(ForEachCharacter(path, tokens, [&](int32_t character) -> absl::Status {
-    const int32_t token = tokens == v1::TEXT_TOKENS_BYTES ? character : vocabulary[character];
+    int32_t token = -1;
+    if (tokens == v1::TEXT_TOKENS_BYTES) {
+      token = character;
+    } else if (static_cast<size_t>(character) < vocabulary.size()) {
+      token = vocabulary[character];
+    }
     if (token < 0) {
       return absl::InvalidArgumentError(
           absl::StrFormat("%s has the character U+%04X at position %d, which the training text does not "

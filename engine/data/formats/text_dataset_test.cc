@@ -72,6 +72,10 @@ TEST_F(TextTest, ValidationOfItsOwn) {
   EXPECT_THAT(Samples<int32_t>(*OpenDataset(spec)->validation), ElementsAre(2, 1));
   WriteFile(folder_ + "/other.txt", "cbaz");
   ExpectViolation(spec, "text.validation", "has the character U+007A at position 3");
+  WriteFile(folder_ + "/other.txt", "Cab");
+  ExpectViolation(spec, "text.validation", "has the character U+0043 at position 0");
+  WriteFile(folder_ + "/other.txt", "ab\xF4\x8F\xBF\xBF");
+  ExpectViolation(spec, "text.validation", "has the character U+10FFFF at position 2");
   WriteFile(folder_ + "/other.txt", "ab");
   ExpectViolation(spec, "text.validation", "gives 2 tokens, too few");
 }
