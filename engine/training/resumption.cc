@@ -88,7 +88,11 @@ absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::s
     }
     return absl::make_optional(*std::move(resumption));
   }
-  if (!first.ok()) return absl::FailedPreconditionError(first.message());
+  if (!first.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        first.message(), "; none of the checkpoints in ", folder, " (", damaged.size(),
+        ") is whole, so that this job cannot go on: submit it again, or remove them, then it begins anew"));
+  }
   return absl::optional<Resumption>();
 }
 

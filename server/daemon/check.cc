@@ -310,10 +310,13 @@ void CheckFolders(const DaemonOptions& options, Checks* checks) {
   for (const std::string& folder : options.data_folders) {
     const std::string subject = absl::StrCat("data folder ", folder);
     std::error_code error;
-    if (!std::filesystem::is_directory(folder, error)) {
-      checks->Warn(subject, std::filesystem::exists(folder, error)
-                                ? "is no folder; name the one that it is in"
-                                : "does not exist; no data is found there until it does");
+    const std::filesystem::file_type found = std::filesystem::status(folder, error).type();
+    if (found == std::filesystem::file_type::not_found) {
+      checks->Warn(subject, "does not exist; no data is found there until it does");
+    } else if (error) {
+      checks->Warn(subject, absl::StrCat("user ", geteuid(), " cannot reach it: ", error.message()));
+    } else if (found != std::filesystem::file_type::directory) {
+      checks->Warn(subject, "is no folder; name the one that it is in");
     } else if (access(folder.c_str(), R_OK | X_OK) != 0) {
       checks->Warn(subject, absl::StrCat("user ", geteuid(), " may not read it: ", strerror(errno)));
     } else {

@@ -163,14 +163,18 @@ TEST_F(CheckTest, FilesThatAreNotAsTheyMustBe) {
   std::ofstream(options_.state_folder + "/crash-1.txt") << "a stack";
   std::ofstream(options_.state_folder + "/tandem.db.damaged-20261122T141530Z") << "damage";
   options_.worker_program = "/no/such/worker";
-  options_.data_folders = {"/no/such/data"};
+  const std::string loop = options_.state_folder + "/loop";
+  std::filesystem::create_symlink(loop, loop);
+  options_.data_folders = {"/no/such/data", options_.state_folder + "/token", loop};
   options_.tls_cert = options_.tls_key = "/no/such/cert.pem";
   const std::string wrong = Wrong();
-  for (const char* part : {"token: has mode 0644", "tandem.db: is no database", "crash-1.txt says",
-                           "tandem.db.damaged-20261122T141530Z: is a database that was damaged",
-                           "PROBLEM --worker-program: cannot run /no/such/worker",
-                           "warning data folder /no/such/data: does not exist",
-                           "PROBLEM TLS certificate /no/such/cert.pem: cannot read"}) {
+  for (const char* part :
+       {"token: has mode 0644", "tandem.db: is no database", "crash-1.txt says",
+        "tandem.db.damaged-20261122T141530Z: is a database that was damaged",
+        "PROBLEM --worker-program: cannot run /no/such/worker",
+        "warning data folder /no/such/data: does not exist", "/token: is no folder; name the one",
+        "/loop: user ", " cannot reach it: Too many levels of symbolic links",
+        "PROBLEM TLS certificate /no/such/cert.pem: cannot read"}) {
     EXPECT_THAT(wrong, HasSubstr(part));
   }
 }

@@ -118,10 +118,15 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
 
   for (const std::string& folder : options.data_folders) {
     std::error_code error;
-    if (std::filesystem::is_directory(folder, error)) continue;
+    const std::filesystem::file_type found = std::filesystem::status(folder, error).type();
+    if (found == std::filesystem::file_type::directory) continue;
     // It may be mounted later; but most often its name is misspelt.
-    spdlog::warn("data folder {} {}", folder,
-                 std::filesystem::exists(folder, error) ? "is no folder" : "does not exist");
+    if (found == std::filesystem::file_type::not_found) {
+      spdlog::warn("data folder {} does not exist", folder);
+    } else {
+      spdlog::warn("data folder {} {}", folder,
+                   error ? "cannot be reached: " + error.message() : "is no folder");
+    }
   }
   // Public sets that were fetched are found as those in data folders are.
   std::vector<std::string> data_folders = options.data_folders;
