@@ -137,6 +137,13 @@ TEST_F(CifarTest, RefusesWhatIsNotCifar) {
   ExpectViolation(spec_, "cifar.path", "data_batch_3.bin.xz is damaged", false);
   spec_.mutable_cifar()->add_train("x");
   ExpectViolation(spec_, "cifar.train", "give one of them");
+  // A few bytes that say to be 3.6 GB of records: no room is made for these.
+  std::string forged = Gzipped("short");
+  const uint32_t stated = 1195435u * 3073u;
+  for (int i = 0; i < 4; ++i) forged[forged.size() - 4 + i] = static_cast<char>(stated >> (8 * i));
+  spec_.mutable_cifar()->clear_path();
+  spec_.mutable_cifar()->set_train(0, WriteFile(folder_ + "/forged.gz", forged));
+  ExpectViolation(spec_, "cifar.train[0]", "is damaged");
   spec_.clear_cifar();
   spec_.mutable_cifar();
   ExpectViolation(spec_, "cifar.path", "is required");

@@ -21,6 +21,11 @@ namespace {
 constexpr int64_t kChunk = int64_t{1} << 18;
 // Before a file has shown how long it is.
 constexpr int64_t kMostReserved = int64_t{1} << 26;
+// By how many times a file can grow, some bytes of it more or less: 258 bytes take two bits of deflate at
+// least; of LZMA 273 bytes take 14 decisions, each of a 45th of a bit at least. What says more of itself is
+// not believed, as readers make room for what is stated.
+constexpr int64_t kMostGrowthOfGzip = 1032;
+constexpr int64_t kMostGrowthOfXz = 8192;
 // What the decompressor of an xz file may take: as much as the strongest preset needs, and then some.
 constexpr uint64_t kXzMemory = uint64_t{256} << 20;
 
@@ -109,7 +114,8 @@ class XzFile final : public CompressedFile {
         code = ::lzma_code(&stream, input_ended ? LZMA_FINISH : LZMA_RUN);
         if (code == LZMA_STREAM_END) {
           const uint64_t stated = ::lzma_index_uncompressed_size(index);
-          if (stated < uint64_t{1} << 62) length = static_cast<int64_t>(stated);
+          if (stated / kMostGrowthOfXz <= static_cast<uint64_t>(file_bytes_))
+            length = static_cast<int64_t>(stated);
         }
       }
     }
@@ -184,6 +190,7 @@ absl::StatusOr<std::unique_ptr<CompressedFile>> CompressedFile::Open(const std::
     stated = ::pread(fd, length, 4, stat.st_size - 4) == 4
                  ? length[0] | length[1] << 8 | length[2] << 16 | static_cast<int64_t>(length[3]) << 24
                  : -1;
+    if (stated / kMostGrowthOfGzip > stat.st_size) stated = -1;
   }
   const gzFile file = ::gzdopen(fd, "rb");
   if (file == nullptr) {

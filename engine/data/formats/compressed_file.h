@@ -37,7 +37,7 @@ class CompressedFile {
   static int64_t MostInMemory(int64_t most, int64_t times);
 
   // The decompressed length, from the file's size, trailer or index, without decompressing; -1 where they do
-  // not say it. A gzip file of several members says that of the last one.
+  // not say it, or say more than can be. A gzip file of several members says that of the last one.
   virtual int64_t StatedLength() = 0;
 
   const std::string& path() const { return path_; }

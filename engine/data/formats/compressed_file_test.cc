@@ -46,6 +46,17 @@ TEST_F(CompressedFileTest, ReadsPlainGzipAndXz) {
   EXPECT_EQ(*Read(""), "");
 }
 
+TEST_F(CompressedFileTest, LengthsThatCannotBeAreNotBelieved) {
+  // As long as can be, for the files' sizes.
+  const std::string zeros(16 << 20, '\0');
+  EXPECT_EQ(Stated(Gzipped(zeros)), 16 << 20);
+  EXPECT_EQ(Stated(Xzipped(zeros)), 16 << 20);
+  std::string gz = Gzipped("short");
+  gz.replace(gz.size() - 4, 4, std::string("\0\0\1\0", 4));
+  EXPECT_EQ(Stated(gz), -1);
+  EXPECT_EQ(Stated(gz.substr(gz.size() - 4)), 4);
+}
+
 TEST_F(CompressedFileTest, RefusesTruncatedAndDamagedFiles) {
   const std::string gz = Gzipped(text_), xz = Xzipped(text_);
   ExpectError(gz.substr(0, gz.size() - 9), " is truncated");
