@@ -157,10 +157,16 @@ TEST_F(MachineTest, TheGpuDriver) {
 }
 
 TEST_F(MachineTest, FoldersAndCrashes) {
-  daemon_.add_data_folders("/no/such/data");
   root_.Write("state/crash-1.txt", "a stack");
+  const std::string loop = root_.path() + "/loop";
+  std::filesystem::create_symlink(loop, loop);
+  daemon_.add_data_folders("/no/such/data");
+  daemon_.add_data_folders(root_.path() + "/state/crash-1.txt");
+  daemon_.add_data_folders(loop);
   const std::string found = Check();
-  EXPECT_THAT(found, HasSubstr("note data folders: /no/such/data does not exist"));
+  EXPECT_THAT(found, HasSubstr("note data folders: /no/such/data does not exist | mount it"));
+  EXPECT_THAT(found, HasSubstr("crash-1.txt is no folder | name the one that it is in"));
+  EXPECT_THAT(found, HasSubstr("this user cannot reach " + loop + ": Too many levels of symbolic links |"));
   EXPECT_THAT(found, HasSubstr("note crashes: the daemon has crashed 1 times"));
   EXPECT_THAT(found, HasSubstr(" disk: "));
 }

@@ -81,10 +81,18 @@ void CheckDisk(const std::string& folder, Findings* findings) {
 void CheckFolders(const v1::Daemon& daemon, Findings* findings) {
   std::error_code error;
   for (const std::string& folder : daemon.data_folders()) {
-    if (!std::filesystem::is_directory(folder, error)) {
-      const char* const what = std::filesystem::exists(folder, error) ? " is no folder" : " does not exist";
-      AddNote(findings, "data folders", absl::StrCat(folder, what),
+    const std::filesystem::file_type found = std::filesystem::status(folder, error).type();
+    if (found == std::filesystem::file_type::directory) continue;
+    if (found == std::filesystem::file_type::not_found) {
+      AddNote(findings, "data folders", absl::StrCat(folder, " does not exist"),
               "mount it, or name another with tandemd --data-folder");
+    } else if (error) {
+      AddNote(findings, "data folders",
+              absl::StrCat("this user cannot reach ", folder, ": ", error.message()),
+              "where the daemon's user cannot either, its log says so at its start");
+    } else {
+      AddNote(findings, "data folders", absl::StrCat(folder, " is no folder"),
+              "name the one that it is in with tandemd --data-folder");
     }
   }
   int64_t crashes = 0;
