@@ -264,6 +264,21 @@ TEST_F(ForkTest, WhatCannotBe) {
   ASSERT_TRUE(Fork(question, &fork).ok());
   EXPECT_EQ(fork.name(), "");
   EXPECT_EQ(fork.forked_from().step(), 20);
+
+  // One that was damaged is named; the one before it still serves.
+  const std::string newest = absl::StrCat(FolderOf(source), "/", CheckpointFileName(20));
+  ASSERT_TRUE(tandem::WriteCheckpoint(Env::Real(), newest, R"({"step": "x"})", {}).ok());
+  question.set_step(20);
+  status = Fork(question, &fork);
+  EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(), HasSubstr("it has those of 10"));
+  question.clear_step();
+  ASSERT_TRUE(Fork(question, &fork).ok());
+  EXPECT_EQ(fork.forked_from().step(), 10);
+  std::filesystem::remove(absl::StrCat(FolderOf(source), "/", CheckpointFileName(10)));
+  status = Fork(question, &fork);
+  EXPECT_EQ(status.error_code(), StatusCode::DATA_LOSS);
+  EXPECT_THAT(status.error_message(), HasSubstr("the checkpoint " + newest + " cannot be used: "));
   EXPECT_EQ(CountFolders(), folders);
 }
 

@@ -28,7 +28,12 @@ absl::StatusOr<ForkSource> ReadForkSource(const std::string& path) {
   ForkSource source;
   source.path = path;
   TANDEM_ASSIGN_OR_RETURN(source.header, ReadSafetensorsHeader(path));
-  TANDEM_ASSIGN_OR_RETURN(const TrainingState state, StateOfCheckpoint(source.header));
+  const absl::StatusOr<TrainingState> read = StateOfCheckpoint(source.header);
+  if (!read.ok()) {
+    return absl::DataLossError(
+        absl::StrCat("the checkpoint ", path, " cannot be used: ", read.status().message()));
+  }
+  const TrainingState& state = *read;
   struct stat file;
   if (stat(path.c_str(), &file) != 0) return absl::ErrnoToStatus(errno, path);
   source.best_step = state.summary.has_best() ? state.summary.best().step() : 0;
