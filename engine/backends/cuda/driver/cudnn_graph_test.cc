@@ -10,9 +10,9 @@
 // What cuDNN says of graphs for a GPU that is only described: no GPU is needed, but the library is.
 
 #ifdef __SANITIZE_ADDRESS__
-// cuDNN 9.19 loses the descriptors with which its heuristics look at a graph, and all that is in them. Its engines ask
-// for handles of cuBLASLt, and where there is no GPU cublasLtCreate fails and loses what it had allocated, also in a
-// program that calls nothing else.
+// cuDNN 9.19 loses the descriptors with which its heuristics look at a graph, and all that is in them. Its
+// engines ask for handles of cuBLASLt, and where there is no GPU cublasLtCreate fails and loses what it had
+// allocated, also in a program that calls nothing else.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:libcudnn_heuristic.so\nleak:cublasLtCreate\n";
