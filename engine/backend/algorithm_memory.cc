@@ -2,24 +2,32 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "engine/base/clock.h"
 
 namespace tandem {
 namespace {
 
-// An open file, locked against other processes and other descriptors while this lives.
+// A remembered choice is a line of less than a kilobyte: more than this nobody has measured.
+constexpr off_t kMostBytes = 4 << 20;
+
+// An open file, locked against other processes and other descriptors while this lives. Only a plain file of
+// no more than kMostBytes opens: who may write to it could be anybody's worker (server/workers/SANDBOX.md).
 class LockedFile {
  public:
-  explicit LockedFile(const std::string& path)
-      : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
-    if (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX) != 0) {
+  LockedFile(const std::string& path, absl::Duration longest_wait)
+      : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644)) {
+    if (descriptor_ >= 0 && !(IsPlain() && Lock(longest_wait) && IsPlain())) {
       ::close(descriptor_);
       descriptor_ = -1;
     }
@@ -35,12 +43,13 @@ class LockedFile {
   std::string Read() const {
     std::string text;
     char part[4096];
-    for (off_t offset = 0;;) {
+    for (off_t offset = 0; offset < kMostBytes;) {
       const ssize_t count = ::pread(descriptor_, part, sizeof(part), offset);
-      if (count <= 0) return text;
+      if (count <= 0) break;
       text.append(part, count);
       offset += count;
     }
+    return text;
   }
 
   bool Append(absl::string_view text) const {
@@ -48,6 +57,21 @@ class LockedFile {
   }
 
  private:
+  bool IsPlain() const {
+    struct stat file;
+    return ::fstat(descriptor_, &file) == 0 && S_ISREG(file.st_mode) && file.st_size <= kMostBytes;
+  }
+
+  bool Lock(absl::Duration longest_wait) const {
+    const absl::Duration end = Clock::Real()->Elapsed() + longest_wait;
+    while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return false;
+      if (Clock::Real()->Elapsed() >= end) return false;
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    return true;
+  }
+
   int descriptor_;
 };
 
@@ -63,13 +87,18 @@ absl::optional<std::string> AlgorithmMemory::Choose(const std::string& problem, 
   MutexLock lock(&mutex_);
   const auto found = known_.find(problem);
   if (found != known_.end()) return found->second;
+  // Who holds the file for so long once would do so again, at each of a network's problems.
+  if (given_up_) return absl::nullopt;
   return ChooseInFile(problem, measure);
 }
 
 absl::optional<std::string> AlgorithmMemory::ChooseInFile(const std::string& problem,
                                                           const Measure& measure) {
-  const LockedFile file(path_);
-  if (!file.open()) return absl::nullopt;
+  const LockedFile file(path_, longest_wait_);
+  if (!file.open()) {
+    given_up_ = true;
+    return absl::nullopt;
+  }
   const std::string text = file.Read();
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     const size_t blank = line.rfind(' ');

@@ -1,11 +1,18 @@
 #include "engine/backend/algorithm_memory.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -75,6 +82,34 @@ TEST(AlgorithmMemoryTest, ManyAtOnceAgree) {
   for (std::thread& thread : threads) thread.join();
   for (const std::string& one : chosen) EXPECT_EQ(one, chosen[0]);
   EXPECT_NE(chosen[0], "none");
+}
+
+// A worker that was taken over may hold the file, or make it something else: the others train on without.
+TEST(AlgorithmMemoryTest, WhoeverHoldsTheFileHoldsUpNobodyForLong) {
+  const std::string path = FreshFile("held");
+  const auto measure = [] { return std::string("winograd"); };
+  ASSERT_EQ(AlgorithmMemory(path).Choose("conv 1", measure), "winograd");
+  const int holder = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(holder, LOCK_EX), 0);
+  AlgorithmMemory memory(path, absl::Milliseconds(20));
+  EXPECT_FALSE(memory.Choose("conv 1", measure).has_value());
+  ::close(holder);
+  EXPECT_FALSE(memory.Choose("conv 1", measure).has_value());
+  EXPECT_EQ(AlgorithmMemory(path).Choose("conv 1", measure), "winograd");
+}
+
+TEST(AlgorithmMemoryTest, AFileThatNobodyCouldHaveMeasuredIsNotRead) {
+  const auto measure = [] {
+    ADD_FAILURE();
+    return std::string("direct");
+  };
+  const std::string path = FreshFile("huge");
+  std::ofstream(path) << "conv 1 direct\n";
+  ASSERT_EQ(::truncate(path.c_str(), int64_t{1} << 40), 0);
+  EXPECT_FALSE(AlgorithmMemory(path).Choose("conv 1", measure).has_value());
+  const std::string pipe = FreshFile("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_FALSE(AlgorithmMemory(pipe).Choose("conv 1", measure).has_value());
 }
 
 }  // namespace
