@@ -556,7 +556,11 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
 
   // CLI11 takes them last first.
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  const auto config = [&app] { return app.get_config_ptr()->as<std::string>(); };
+  // Not as<>(), which throws where the option was given twice.
+  const auto config = [&app]() -> std::string {
+    const std::vector<std::string> given = app.get_config_ptr()->results();
+    return given.empty() ? "" : given.back();
+  };
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {

@@ -183,6 +183,9 @@ TEST(DaemonOptionsTest, SaysWhatIsWrongInAFile) {
     EXPECT_THAT(ErrorOf({"--config", file}), HasSubstr(absl::StrCat("--config file ", file)));
   }
   EXPECT_THAT(ErrorOf({"--config", "/no/such/file.yaml"}), HasSubstr("/no/such/file.yaml"));
+  EXPECT_THAT(
+      ErrorOf({"--config", ConfigFile("listen: 127.0.0.1:1\n"), "--config", ConfigFile("cpu-devices: 1\n")}),
+      HasSubstr("--config"));
   EXPECT_THAT(ErrorOf({"--config", ConfigFile("config: other.yaml\n")}), HasSubstr("no option 'config'"));
 }
 
