@@ -21,22 +21,24 @@ namespace {
 // A remembered choice is a line of less than a kilobyte: more than this nobody has measured.
 constexpr off_t kMostBytes = 4 << 20;
 
-// An open file, locked against other processes and other descriptors while this lives. Only a plain file of
-// no more than kMostBytes opens: who may write to it could be anybody's worker (server/workers/SANDBOX.md).
-class LockedFile {
+// An open file, only a plain one of no more than kMostBytes: who may write to it could be anybody's worker
+// (server/workers/SANDBOX.md). Unlocks when it ends what Lock() has locked.
+class SharedFile {
  public:
-  LockedFile(const std::string& path, absl::Duration longest_wait)
+  explicit SharedFile(const std::string& path)
       : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644)) {
-    if (descriptor_ >= 0 && !(IsPlain() && Lock(longest_wait) && IsPlain())) {
+    struct stat file;
+    if (descriptor_ >= 0 &&
+        (::fstat(descriptor_, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size > kMostBytes)) {
       ::close(descriptor_);
       descriptor_ = -1;
     }
   }
-  ~LockedFile() {
+  ~SharedFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
-  LockedFile(const LockedFile&) = delete;
-  LockedFile& operator=(const LockedFile&) = delete;
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
 
   bool open() const { return descriptor_ >= 0; }
 
@@ -56,12 +58,7 @@ class LockedFile {
     return ::write(descriptor_, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   }
 
- private:
-  bool IsPlain() const {
-    struct stat file;
-    return ::fstat(descriptor_, &file) == 0 && S_ISREG(file.st_mode) && file.st_size <= kMostBytes;
-  }
-
+  // Against other processes and other descriptors; false where they do not let go in time.
   bool Lock(absl::Duration longest_wait) const {
     const absl::Duration end = Clock::Real()->Elapsed() + longest_wait;
     while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
@@ -72,6 +69,7 @@ class LockedFile {
     return true;
   }
 
+ private:
   int descriptor_;
 };
 
@@ -92,28 +90,35 @@ absl::optional<std::string> AlgorithmMemory::Choose(const std::string& problem, 
   return ChooseInFile(problem, measure);
 }
 
-absl::optional<std::string> AlgorithmMemory::ChooseInFile(const std::string& problem,
-                                                          const Measure& measure) {
-  const LockedFile file(path_, longest_wait_);
-  if (!file.open()) {
-    given_up_ = true;
-    return absl::nullopt;
-  }
-  const std::string text = file.Read();
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+void AlgorithmMemory::Learn(absl::string_view text) {
+  // A line without its end is being written, or of a process that was killed meanwhile.
+  for (const absl::string_view line : absl::StrSplit(text.substr(0, text.rfind('\n') + 1), '\n')) {
     const size_t blank = line.rfind(' ');
     // The first line of a problem counts, so that the choice never changes.
     if (blank != absl::string_view::npos) {
       known_.emplace(std::string(line.substr(0, blank)), std::string(line.substr(blank + 1)));
     }
   }
-  const auto found = known_.find(problem);
-  if (found != known_.end()) return found->second;
+}
+
+absl::optional<std::string> AlgorithmMemory::ChooseInFile(const std::string& problem,
+                                                          const Measure& measure) {
+  const SharedFile file(path_);
+  given_up_ = !file.open();
+  if (given_up_) return absl::nullopt;
+  // Lines are only ever added, so what is there counts, whoever writes.
+  Learn(file.Read());
+  if (const auto found = known_.find(problem); found != known_.end()) return found->second;
+  given_up_ = !file.Lock(longest_wait_);
+  if (given_up_) return absl::nullopt;
+  const std::string text = file.Read();
+  Learn(text);
+  if (const auto found = known_.find(problem); found != known_.end()) return found->second;
   const absl::optional<std::string> best = measure();
   if (!best.has_value()) return absl::nullopt;
-  // A line that was cut off, of a process that was killed, is ended first.
+  // A line that was cut off, of a process that was killed, is ended first, so that it is none of any problem.
   const bool cut = !text.empty() && text.back() != '\n';
-  if (!file.Append(absl::StrCat(cut ? "\n" : "", problem, " ", *best, "\n"))) return absl::nullopt;
+  if (!file.Append(absl::StrCat(cut ? " \n" : "", problem, " ", *best, "\n"))) return absl::nullopt;
   known_.emplace(problem, *best);
   return best;
 }

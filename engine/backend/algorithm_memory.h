@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "engine/base/mutex.h"
@@ -38,6 +39,9 @@ class AlgorithmMemory {
  private:
   absl::optional<std::string> ChooseInFile(const std::string& problem, const Measure& measure)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // What the file's whole lines say.
+  void Learn(absl::string_view text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;
   const absl::Duration longest_wait_;
