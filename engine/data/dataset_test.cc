@@ -107,6 +107,16 @@ TEST_F(IdxTest, RefusesAFolder) {
   ExpectViolation("idx.train_images", "is not a regular file");
 }
 
+// Its labels are counted before it ends: that count says nothing.
+TEST_F(IdxTest, ATruncatedFileOfManyLabelsIsThatAlone) {
+  constexpr int kSamples = 3'000'000;
+  spec_.mutable_idx()->set_train_images(
+      Write("images", Header(8, {kSamples, 1, 1}) + std::string(kSamples, '\1')));
+  const std::string labels = Gzipped(Header(8, {kSamples}) + std::string(kSamples - 1, '\1'));
+  spec_.mutable_idx()->set_train_labels(Write("labels", labels));
+  ExpectViolation("idx.train_labels", "is truncated");
+}
+
 TEST_F(IdxTest, RefusesTruncatedFiles) {
   spec_.mutable_idx()->set_train_images(Write("images", images_.substr(0, images_.size() - 1)));
   ExpectViolation("idx.train_images",

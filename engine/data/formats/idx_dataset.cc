@@ -101,6 +101,8 @@ Split OpenSplit(absl::string_view name, const std::string& images_path, const st
     absl::StatusOr<std::unique_ptr<IdxFile>> labels = IdxFile::Open(labels_path, 1, 1, kMaxSamples);
     absl::Status status = labels.status();
     if (status.ok()) status = ReadLabels(**labels, keeps, split);
+    // How many a file would have that ends too early, nobody knows.
+    if (!status.ok()) split.label_count = 0;
     violations.AddAll(labels_field, status);
   }
   if (split.images != nullptr && split.label_count > 0 && split.samples != split.label_count) {

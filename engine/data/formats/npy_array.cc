@@ -161,19 +161,26 @@ absl::Status ReadMember(const v1::NpyArray& array, const NpyFile& file,
                         absl::FunctionRef<absl::Status(absl::string_view)> use) {
   TANDEM_ASSIGN_OR_RETURN(const ZipFile zip, ZipFile::Open(array.path()));
   TANDEM_ASSIGN_OR_RETURN(const ZipMember* const member, FindMember(array, zip));
+  // The archive is opened anew, and may be another one by now.
+  const auto changed = [&file] { return Error(file.what, "changed while it was read"); };
   int64_t skipped = file.header.data_at;
+  int64_t left = file.header.shape.elements() * file.header.item_bytes;
+  if (member->bytes != skipped + left) return changed();
   std::string rest;  // The begin of an element whose end the next piece brings.
-  return zip.ReadPieces(*member, [&](absl::string_view piece) -> absl::Status {
+  TANDEM_RETURN_IF_ERROR(zip.ReadPieces(*member, [&](absl::string_view piece) -> absl::Status {
     const auto skips = std::min(skipped, static_cast<int64_t>(piece.size()));
     piece.remove_prefix(skips);
     skipped -= skips;
     absl::StrAppend(&rest, piece);
     const size_t whole = rest.size() - rest.size() % file.header.item_bytes;
     if (whole == 0) return absl::OkStatus();
+    left -= static_cast<int64_t>(whole);
+    if (left < 0) return changed();
     TANDEM_RETURN_IF_ERROR(use(absl::string_view(rest).substr(0, whole)));
     rest.erase(0, whole);
     return absl::OkStatus();
-  });
+  }));
+  return left == 0 ? absl::OkStatus() : changed();
 }
 
 // INVALID_ARGUMENT where a member is asked for of a file that is no archive.
