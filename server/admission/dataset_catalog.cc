@@ -73,8 +73,10 @@ void AddFingerprint(const std::string& path, std::string& fingerprint) {
 std::string FolderFingerprint(const std::string& folder) {
   size_t files = 0, sum = 0;
   std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
+  // What cannot be looked into is passed over, as by who reads the images; what follows it counts.
+  for (fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error),
+       end;
+       !error && entry != end; entry.increment(error)) {
     std::string one = entry->path().string();
     AddFingerprint(one, one);
     sum += std::hash<std::string>()(one);
