@@ -253,7 +253,8 @@ TEST_F(AppTest, ListCountsTheTimeOfAllAttemptsAndNoPauses) {
   daemon_.list_jobs = [this](const v1::ListJobsRequest&, v1::ListJobsResponse* response) {
     for (const auto& [name, state] :
          {std::pair("jobs/over", v1::JOB_STATE_SUCCEEDED), std::pair("jobs/paused", v1::JOB_STATE_PAUSED),
-          std::pair("jobs/again", v1::JOB_STATE_RUNNING)}) {
+          std::pair("jobs/again", v1::JOB_STATE_RUNNING),
+          std::pair("jobs/gives", v1::JOB_STATE_PREEMPTING)}) {
       v1::Job& job = *response->add_jobs() = Job(name, state);
       job.set_run_seconds(20);
       job.mutable_start_time()->set_seconds(absl::ToUnixSeconds(terminal_.Now()) - 3600);
@@ -263,10 +264,11 @@ TEST_F(AppTest, ListCountsTheTimeOfAllAttemptsAndNoPauses) {
   };
   EXPECT_EQ(Run({"list"}), 0);
   EXPECT_EQ(terminal_.out(),
-            "JOB     USER  STATE      EPOCHS  VALIDATION    TIME    AGE\n"
-            "over    ann   succeeded     0/3           -  20.0 s  1 min\n"
-            "paused  ann   paused        0/3           -  20.0 s  1 min\n"
-            "again   ann   running       0/3           -  25.0 s  1 min\n");
+            "JOB     USER  STATE       EPOCHS  VALIDATION    TIME    AGE\n"
+            "over    ann   succeeded      0/3           -  20.0 s  1 min\n"
+            "paused  ann   paused         0/3           -  20.0 s  1 min\n"
+            "again   ann   running        0/3           -  25.0 s  1 min\n"
+            "gives   ann   preempting     0/3           -  25.0 s  1 min\n");
 }
 
 TEST_F(AppTest, ListShowsATableOrJson) {

@@ -100,7 +100,8 @@ absl::optional<absl::Duration> JobProgress::TimeLeft(absl::Time now) const {
 
 bool HoldsDevices(v1::JobState state) {
   return state == v1::JOB_STATE_STARTING || state == v1::JOB_STATE_RUNNING ||
-         state == v1::JOB_STATE_CANCELLING || state == v1::JOB_STATE_PAUSING;
+         state == v1::JOB_STATE_CANCELLING || state == v1::JOB_STATE_PAUSING ||
+         state == v1::JOB_STATE_PREEMPTING;
 }
 
 std::string MainMetric(const v1::Evaluation& evaluation) {
