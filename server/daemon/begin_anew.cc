@@ -60,10 +60,15 @@ absl::Status CheckNoWorkerRuns(const std::string& jobs_folder) {
     const JobFolder folder(entry->path().string());
     for (int worker = 0; worker < CountLocks(folder); ++worker) {
       const auto holder = WorkerLock::FindHolder(folder.LockPath(worker));
-      if (!holder.ok() || !holder->has_value()) continue;
+      // Whether one runs that cannot be asked after, nobody knows.
+      TANDEM_RETURN_IF_ERROR(holder.status());
+      if (!holder->has_value()) continue;
       running.push_back(
           absl::StrCat("process ", (*holder)->pid, " of job ", entry->path().filename().string()));
     }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot look through ", jobs_folder));
   }
   if (running.empty()) return absl::OkStatus();
   std::sort(running.begin(), running.end());

@@ -37,7 +37,7 @@ namespace {
 
 constexpr char kDevicePriority[] = "TANDEM_DEVICE_PRIORITY";
 
-// Threads that read data sets, logs and artifacts for calls.
+// Threads that read logs and artifacts for calls.
 constexpr int kPoolThreads = 4;
 // More than the processors: they wait for disks, too.
 constexpr int kUserPoolThreads = 8;

@@ -34,8 +34,8 @@ std::string TimeOf(const Restoration& restoration) {
   return ShowTime(restoration.backup_time);
 }
 
-// Where sha256sum, or the daemon, wrote a checksum beside the file, the file has it.
-// Whether there was one.
+// Where sha256sum, or the daemon, wrote a checksum beside the file, the file has it. Returns whether
+// there was one.
 absl::StatusOr<bool> CheckSum(const std::string& path) {
   const absl::StatusOr<std::string> written = Env::Real()->ReadFile(path + ".sha256");
   if (absl::IsNotFound(written.status())) return false;

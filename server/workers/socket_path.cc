@@ -46,11 +46,14 @@ absl::Status MakePrivateFolder(const std::string& path) {
 // The start of the name of all folders in /tmp.
 std::string ShortPrefix() { return absl::StrCat("/tmp/tandem-", geteuid(), "-"); }
 
-// The folder that an earlier start noted down, or "".
-std::string NotedFolder(const std::string& note) {
+// The folder that an earlier start noted down, or "". A note for another state folder came with a copy of
+// that, whose daemon may run; earlier versions did not say for which theirs were.
+std::string NotedFolder(const std::string& note, const std::string& state_folder) {
   std::ifstream file(note);
-  std::string folder;
+  std::string folder, of;
   std::getline(file, folder);
+  std::getline(file, of);
+  if (!of.empty() && of != Fingerprint(state_folder)) return "";
   const std::string prefix = ShortPrefix();
   const bool is_one = absl::StartsWith(folder, prefix) && folder.size() <= prefix.size() + 16 &&
                       !absl::StrContains(folder.substr(prefix.size()), "/");
@@ -60,7 +63,7 @@ std::string NotedFolder(const std::string& note) {
 // A folder whose path is short, in /tmp, where others may have taken any name that they can guess.
 absl::StatusOr<std::string> PrepareShortFolder(const std::string& state_folder) {
   const std::string note = state_folder + "/socket-folder";
-  std::string folder = NotedFolder(note);
+  std::string folder = NotedFolder(note, state_folder);
   // Not $XDG_RUNTIME_DIR: the next daemon may be started where that is not set.
   if (folder.empty()) folder = absl::StrCat(ShortPrefix(), Fingerprint(state_folder));
   const absl::Status made = MakePrivateFolder(folder);
@@ -70,8 +73,9 @@ absl::StatusOr<std::string> PrepareShortFolder(const std::string& state_folder) 
   if (mkdtemp(folder.data()) == nullptr) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", folder));
   }
-  TANDEM_RETURN_IF_ERROR(WriteFileAtomically(
-      Env::Real(), note, [&folder](WritableFile& file) { return file.Append(folder + "\n"); }));
+  TANDEM_RETURN_IF_ERROR(WriteFileAtomically(Env::Real(), note, [&](WritableFile& file) {
+    return file.Append(absl::StrCat(folder, "\n", Fingerprint(state_folder), "\n"));
+  }));
   return folder;
 }
 

@@ -77,6 +77,21 @@ TEST_F(SocketPathTest, ANameThatAnotherTookIsLeftToThem) {
   fs::remove(third);
 }
 
+TEST_F(SocketPathTest, ACopyOfTheStateFolderHasAFolderOfItsOwn) {
+  const std::string first = FolderOf(long_);
+  ASSERT_TRUE(fs::remove(first));
+  std::ofstream(first) << "taken";
+  const std::string noted = FolderOf(long_);
+  const std::string copy = long_ + "-copy";
+  fs::create_directory(copy);
+  fs::copy_file(long_ + "/socket-folder", copy + "/socket-folder");
+  const std::string of_copy = FolderOf(copy);
+  EXPECT_NE(of_copy, noted);
+  EXPECT_EQ(FolderOf(long_), noted);
+  EXPECT_EQ(FolderOf(copy), of_copy);
+  for (const std::string& one : {first, noted, of_copy}) fs::remove(one);
+}
+
 TEST_F(SocketPathTest, ANoteThatNamesAnythingElseIsNotFollowed) {
   for (const std::string& note : {scratch_, std::string("/tmp/tandem-/../x"), std::string()}) {
     std::ofstream(long_ + "/socket-folder") << note << "\n";
