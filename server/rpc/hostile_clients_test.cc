@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/security/credentials.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -16,6 +17,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -242,6 +245,40 @@ TEST_F(HostileClientsTest, WatchersThatNeverRead) {
   EXPECT_GT(expected, kEvents);
   context->TryCancel();
   for (Watcher& watcher : idle) watcher.context->TryCancel();
+}
+
+// The most memory that this process had, in bytes.
+int64_t MostMemory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    int64_t kibibytes = 0;
+    if (std::sscanf(line.c_str(), "VmHWM: %ld kB", &kibibytes) == 1) return kibibytes << 10;
+  }
+  return 0;
+}
+
+// Without a token: a call that needs none. A quarter of a MiB becomes 256.
+TEST_F(HostileClientsTest, CompressedMessagesAreRefusedAndNotInflated) {
+  constexpr int kPieces = 256;
+  constexpr int64_t kPiece = 1 << 20;
+  // One piece in memory, many times in the message.
+  const std::vector<grpc::Slice> bomb(kPieces, grpc::Slice(std::string(kPiece, '\0')));
+  const std::vector<grpc::Slice> small = {grpc::Slice(absl::StrCat("\x0a\x64", std::string(100, 'x')))};
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    for (const std::vector<grpc::Slice>* const message : {&small, &bomb}) {
+      const int64_t before = MostMemory();
+      grpc::ByteBuffer request(message->data(), message->size()), reply;
+      auto context = Context("");
+      context->set_compression_algorithm(algorithm);
+      std::promise<grpc::Status> done;
+      grpc::GenericStub(channel_).UnaryCall(
+          context.get(), "/grpc.health.v1.Health/Check", {}, &request, &reply,
+          [&done](grpc::Status status) { done.set_value(std::move(status)); });
+      const grpc::Status status = done.get_future().get();
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+      EXPECT_LT(MostMemory() - before, kPieces * kPiece / 4);
+    }
+  }
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/rpc/services.h"
+#include "server/workers/uncompressed_server.h"
 
 namespace tandem {
 namespace {
@@ -111,6 +112,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   SetLimits(&builder);
+  RefuseCompressedMessages(&builder);
   // A client that is cut off is noticed, and idle watchers may ping as often as they reasonably like.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);

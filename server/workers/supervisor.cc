@@ -27,6 +27,7 @@
 #include "server/workers/settlement.h"
 #include "server/workers/socket_path.h"
 #include "server/workers/supervised_worker.h"
+#include "server/workers/uncompressed_server.h"
 #include "server/workers/worker_lock.h"
 #include "server/workers/worker_protocol.h"
 #include "server/workers/worker_secret.h"
@@ -137,6 +138,7 @@ absl::Status WorkerSupervisor::Listen() {
   builder.AddListeningPort(UnixTarget(socket_path_), grpc::InsecureServerCredentials());
   builder.RegisterService(service_.get());
   builder.SetMaxReceiveMessageSize(64 << 20);
+  RefuseCompressedMessages(&builder);
   // A process that is stopped, or hangs as a whole, does not answer: then its stream ends.
   const int half_limit = static_cast<int>(absl::ToInt64Milliseconds(options_.silence_limit / 2));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, half_limit);

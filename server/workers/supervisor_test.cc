@@ -383,5 +383,25 @@ TEST_F(SupervisorTest, AnEarlierHolderOfTheLockIsKilledForTheNextAttempt) {
   EXPECT_TRUE(IsGone((*process)->pid()));
 }
 
+// A worker that was taken over: what it compresses may become more than there is memory.
+TEST_F(SupervisorTest, CompressedMessagesAreRefused) {
+  const absl::StatusOr<std::string> socket = PrepareSocketPath(state_folder_);
+  ASSERT_TRUE(socket.ok());
+  const auto stub = internal::v1::WorkerService::NewStub(
+      grpc::CreateChannel(UnixTarget(*socket), grpc::InsecureChannelCredentials()));
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    context.set_compression_algorithm(algorithm);
+    const auto stream = stub->Connect(&context);
+    internal::v1::ConnectRequest request;
+    request.mutable_hello()->set_job_id(std::string(10'000, 'x'));
+    stream->Write(request);
+    internal::v1::ConnectResponse response;
+    EXPECT_FALSE(stream->Read(&response)) << response.DebugString();
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  }
+}
+
 }  // namespace
 }  // namespace tandem
