@@ -2,8 +2,10 @@
 #include <utility>
 
 #include "server/rpc/handlers.h"
+#include "server/rpc/job_request.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 namespace {
@@ -37,10 +39,16 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateDat
 
 void CreateDataset(const RpcContext& context, const Caller& caller, const v1::CreateDatasetRequest& request,
                    Reply<v1::Dataset> reply) {
+  if (absl::Status status = CheckSpecSize(request, "dataset"); !status.ok()) {
+    reply(std::move(status));
+    return;
+  }
   // It reads the data's files, and waits for the database.
-  context.user_pool->Post(caller.user, [&context, caller, &request, reply = std::move(reply)]() mutable {
-    Create(context, caller, request, WithOwnRequestId(caller, request.request_id(), std::move(reply)));
-  });
+  PostForUser(context, caller.user, request, std::move(reply),
+              [&context, caller, &request](Reply<v1::Dataset> reply) {
+                Create(context, caller, request,
+                       WithOwnRequestId(caller, request.request_id(), std::move(reply)));
+              });
 }
 
 }  // namespace tandem::rpc

@@ -6,6 +6,7 @@
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
 #include "server/rpc/permissions.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 namespace {
@@ -57,9 +58,10 @@ void CreateJob(const RpcContext& context, const Caller& caller, const v1::Create
     return;
   }
   // It reads the database, and admission reads data sets.
-  context.user_pool->Post(caller.user, [&context, caller, &request, reply = std::move(reply)]() mutable {
-    Create(context, caller, request, WithOwnRequestId(caller, request.request_id(), std::move(reply)));
-  });
+  PostForUser(
+      context, caller.user, request, std::move(reply), [&context, caller, &request](Reply<v1::Job> reply) {
+        Create(context, caller, request, WithOwnRequestId(caller, request.request_id(), std::move(reply)));
+      });
 }
 
 }  // namespace tandem::rpc

@@ -15,6 +15,7 @@
 #include "server/rpc/job_request.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
+#include "server/rpc/post_for_user.h"
 #include "server/rpc/quota_checks.h"
 #include "server/sweeps/expansion.h"
 #include "server/sweeps/results.h"
@@ -59,11 +60,7 @@ absl::Status OfSweep(const absl::Status& status, const SweepJob& job) {
 
 absl::Status CheckRequest(const v1::CreateSweepRequest& request) {
   if (!request.has_sweep()) return FieldError("sweep", "is required: the base, and what varies");
-  if (const size_t bytes = request.sweep().ByteSizeLong(); bytes > kMaxSpecBytes) {
-    return WithReason(absl::ResourceExhaustedError(absl::StrCat("sweep: has ", bytes, " bytes; at most ",
-                                                                kMaxSpecBytes, " are accepted (1 MiB)")),
-                      "SPEC_TOO_LARGE");
-  }
+  if (absl::Status status = CheckSpecSize(request.sweep(), "sweep"); !status.ok()) return status;
   return CheckRequestId(request.request_id());
 }
 
@@ -247,9 +244,12 @@ void CreateSweep(const RpcContext& context, const Caller& caller, const v1::Crea
   making->context = &context;
   making->caller = caller;
   making->request = &request;
-  making->reply = WithOwnRequestId(caller, request.request_id(), std::move(reply));
   // It reads the database, and admission reads data sets.
-  context.user_pool->Post(caller.user, [making] { Create(making); });
+  PostForUser(context, caller.user, request, WithOwnRequestId(caller, request.request_id(), std::move(reply)),
+              [making](Reply<v1::Sweep> reply) {
+                making->reply = std::move(reply);
+                Create(making);
+              });
 }
 
 }  // namespace tandem::rpc

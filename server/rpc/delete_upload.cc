@@ -2,6 +2,7 @@
 
 #include "server/rpc/handlers.h"
 #include "server/rpc/permissions.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 
@@ -13,15 +14,16 @@ void DeleteUpload(const RpcContext& context, const Caller& caller, const v1::Del
     return;
   }
   // It removes files.
-  context.user_pool->Post(caller.user, [&context, caller, id = *id, reply = std::move(reply)]() mutable {
-    absl::Status deleted = CheckUploadOwner(context, caller, id);
-    if (deleted.ok()) deleted = context.uploads->Delete(id);
-    if (deleted.ok()) {
-      reply(google::protobuf::Empty());
-    } else {
-      reply(deleted);
-    }
-  });
+  PostForUser(context, caller.user, request, std::move(reply),
+              [&context, caller, id = *id](Reply<google::protobuf::Empty> reply) {
+                absl::Status deleted = CheckUploadOwner(context, caller, id);
+                if (deleted.ok()) deleted = context.uploads->Delete(id);
+                if (deleted.ok()) {
+                  reply(google::protobuf::Empty());
+                } else {
+                  reply(deleted);
+                }
+              });
 }
 
 }  // namespace tandem::rpc

@@ -7,7 +7,9 @@
 #include "engine/training/model_description.h"
 #include "server/admission/template_data.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/job_request.h"
 #include "server/rpc/local_data.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 namespace {
@@ -62,10 +64,13 @@ absl::StatusOr<v1::ModelDescription> Describe(const RpcContext& context,
 
 void DescribeModel(const RpcContext& context, const Caller& caller, const v1::DescribeModelRequest& request,
                    Reply<v1::ModelDescription> reply) {
+  if (absl::Status status = CheckSpecSize(request, "model"); !status.ok()) {
+    reply(std::move(status));
+    return;
+  }
   // It may read a data set.
-  context.user_pool->Post(caller.user, [&context, &request, reply = std::move(reply)]() mutable {
-    reply(Describe(context, request));
-  });
+  PostForUser(context, caller.user, request, std::move(reply),
+              [&context, &request](Reply<v1::ModelDescription> reply) { reply(Describe(context, request)); });
 }
 
 }  // namespace tandem::rpc

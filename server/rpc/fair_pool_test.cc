@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
+#include "engine/base/error_reason.h"
 #include "engine/base/mutex.h"
+#include "engine/base/retry_delay.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -102,6 +104,49 @@ TEST(FairPoolTest, StopRunsWhatWasPostedBeforeAndDropsTheRest) {
   pool.Post("ann", [&runs, held, last = std::move(last)] { ++runs; });
   EXPECT_EQ(held.use_count(), 1);
   EXPECT_EQ(runs, 100);
+}
+
+TEST(FairPoolTest, AUserWithTooMuchThatWaitsIsRefused) {
+  FairPool pool(1, 1, {.tasks = 3, .bytes = 100});
+  absl::Notification begun, begin;
+  std::atomic<int> runs = 0;
+  std::vector<absl::Status> refused;
+  pool.Post("ann", [&] {
+    begun.Notify();
+    begin.WaitForNotification();
+  });
+  begun.WaitForNotification();
+  const auto offer = [&](const std::string& user, int64_t bytes) {
+    const size_t before = refused.size();
+    pool.Offer(user, bytes, [&](const absl::Status& status) {
+      if (status.ok()) {
+        ++runs;
+      } else {
+        refused.push_back(status);
+      }
+    });
+    return refused.size() == before;
+  };
+  // The first has room whatever it takes.
+  EXPECT_TRUE(offer("ann", 1000));
+  EXPECT_FALSE(offer("ann", 1));
+  EXPECT_EQ(refused[0].code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(GetReason(refused[0]), "TOO_MANY_WAITING_CALLS");
+  EXPECT_TRUE(GetRetryDelay(refused[0]).has_value());
+  EXPECT_TRUE(offer("bob", 50));
+  EXPECT_TRUE(offer("bob", 50));
+  EXPECT_FALSE(offer("bob", 1));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(offer("cat", 0));
+  EXPECT_FALSE(offer("cat", 0));
+  // What was taken in goes on.
+  pool.Post("cat", [&runs] { ++runs; });
+  begin.Notify();
+  while (runs < 7) {
+  }
+  // What has run gives its room back.
+  EXPECT_TRUE(offer("bob", 100));
+  pool.Stop();
+  EXPECT_EQ(runs, 8);
 }
 
 }  // namespace

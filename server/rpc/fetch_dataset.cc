@@ -9,6 +9,7 @@
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/local_data.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 namespace {
@@ -70,10 +71,10 @@ void FetchDataset(const RpcContext& context, const Caller& caller, const v1::Fet
     reply(FieldError("name", "is required: a public set's, such as \"mnist\""));
     return;
   }
-  context.user_pool->Post(caller.user,
-                          [&context, user = caller.user, id, reply = std::move(reply)]() mutable {
-                            Fetch(context, user, id, std::move(reply));
-                          });
+  PostForUser(context, caller.user, request, std::move(reply),
+              [&context, user = caller.user, id](Reply<v1::Dataset> reply) {
+                Fetch(context, user, id, std::move(reply));
+              });
 }
 
 }  // namespace tandem::rpc

@@ -10,6 +10,7 @@
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
 #include "server/rpc/permissions.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 namespace {
@@ -160,10 +161,11 @@ void ForkJob(const RpcContext& context, const Caller& caller, const v1::ForkJobR
   if (absl::Status status = CheckRequestId(request.request_id()); !status.ok()) {
     return reply(std::move(status));
   }
-  context.user_pool->Post(
-      caller.user, [&context, caller, &request, id = *id, reply = std::move(reply)]() mutable {
-        Begin(context, caller, request, id, WithOwnRequestId(caller, request.request_id(), std::move(reply)));
-      });
+  PostForUser(context, caller.user, request, std::move(reply),
+              [&context, caller, &request, id = *id](Reply<v1::Job> reply) {
+                Begin(context, caller, request, id,
+                      WithOwnRequestId(caller, request.request_id(), std::move(reply)));
+              });
 }
 
 }  // namespace tandem::rpc

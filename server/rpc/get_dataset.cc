@@ -4,6 +4,7 @@
 
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 namespace {
@@ -19,13 +20,14 @@ void Get(const RpcContext& context, const std::string& user, const std::string& 
     reply(**std::move(remembered));
     return;
   }
-  context.whole_set_pool->Post(user, [&context, name, reply = std::move(reply)]() mutable {
-    if (absl::Status serving = context.lifecycle->CheckServing(); !serving.ok()) {
-      reply(std::move(serving));
-    } else {
-      reply(context.datasets->Get(name));
-    }
-  });
+  PostFor(context.whole_set_pool, user, name.size(), std::move(reply),
+          [&context, name](Reply<v1::Dataset> reply) {
+            if (absl::Status serving = context.lifecycle->CheckServing(); !serving.ok()) {
+              reply(std::move(serving));
+            } else {
+              reply(context.datasets->Get(name));
+            }
+          });
 }
 
 }  // namespace
@@ -37,10 +39,10 @@ void GetDataset(const RpcContext& context, const Caller& caller, const v1::GetDa
     return;
   }
   // It reads the files.
-  context.user_pool->Post(
-      caller.user, [&context, user = caller.user, name = request.name(), reply = std::move(reply)]() mutable {
-        Get(context, user, name, std::move(reply));
-      });
+  PostForUser(context, caller.user, request, std::move(reply),
+              [&context, user = caller.user, name = request.name()](Reply<v1::Dataset> reply) {
+                Get(context, user, name, std::move(reply));
+              });
 }
 
 }  // namespace tandem::rpc

@@ -50,10 +50,10 @@ absl::StatusOr<JobMachine::NewJob> AdmitJob(const RpcContext& context, const Cal
   return job;
 }
 
-absl::Status CheckSpecSize(const v1::JobSpec& spec) {
+absl::Status CheckSpecSize(const google::protobuf::Message& spec, absl::string_view field) {
   const size_t bytes = spec.ByteSizeLong();
   if (bytes <= kMaxSpecBytes) return absl::OkStatus();
-  return WithReason(absl::ResourceExhaustedError(absl::StrCat("spec: has ", bytes, " bytes; at most ",
+  return WithReason(absl::ResourceExhaustedError(absl::StrCat(field, ": has ", bytes, " bytes; at most ",
                                                               kMaxSpecBytes, " are accepted (1 MiB)")),
                     "SPEC_TOO_LARGE");
 }

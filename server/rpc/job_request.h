@@ -7,6 +7,8 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
 #include "server/auth/token_registry.h"
 #include "server/datasets/dataset_registry.h"
 #include "server/jobs/job_machine.h"
@@ -17,8 +19,8 @@
 
 namespace tandem::rpc {
 
-// The largest spec of a job: far above any network that is written by hand, far below what would burden the
-// store.
+// The largest spec of a job, a sweep, a data set or a model: far above any network that is written by hand,
+// far below what would burden the store.
 inline constexpr size_t kMaxSpecBytes = 1 << 20;
 
 // INVALID_ARGUMENT for the field "request_id".
@@ -30,8 +32,8 @@ absl::Status CheckRequestId(const std::string& id);
 absl::StatusOr<JobMachine::NewJob> AdmitJob(const RpcContext& context, const Caller& caller,
                                             const v1::JobSpec& spec);
 
-// RESOURCE_EXHAUSTED for a spec that is larger than that.
-absl::Status CheckSpecSize(const v1::JobSpec& spec);
+// RESOURCE_EXHAUSTED for a spec, which is the request's `field`, that is larger than that.
+absl::Status CheckSpecSize(const google::protobuf::Message& spec, absl::string_view field = "spec");
 
 // A job that was checked, and what keeps its registered data set from being removed until it is made.
 struct AdmittedRequest {

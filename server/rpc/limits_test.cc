@@ -160,6 +160,50 @@ TEST_F(LimitsTest, ASlowAdmissionHoldsUpNobodyElse) {
   EXPECT_EQ(admitted, 10);
 }
 
+// What waits keeps its request in memory.
+TEST_F(LimitsTest, AUsersCallsThatWaitAreSoMany) {
+  const std::string ann = MakeToken("ann"), bob = MakeToken("bob");
+  absl::Notification end;
+  admission_.slow = &end;
+  constexpr int kTaken = 512 + 2, kCalls = kTaken + 20;
+  v1::CreateJobRequest request = Request("slow");
+  request.set_validate_only(true);
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<v1::Job> jobs(kCalls);
+  std::atomic<int> refused = 0, admitted = 0;
+  for (int i = 0; i < kCalls; ++i) {
+    // The first run, and wait no more.
+    while (i >= 2 && admission_.slow_ones < 2) absl::SleepFor(absl::Milliseconds(1));
+    contexts.push_back(Context(ann));
+    stub_->async()->CreateJob(contexts[i].get(), &request, &jobs[i], [&](const grpc::Status& status) {
+      if (status.ok()) {
+        ++admitted;
+      } else if (ReasonOf(status) == "TOO_MANY_WAITING_CALLS" && SaysWhenToComeAgain(status)) {
+        ++refused;
+      }
+    });
+  }
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (refused < kCalls - kTaken && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_EQ(refused, kCalls - kTaken);
+  v1::Job job;
+  EXPECT_TRUE(CreateAs(bob, &job).ok());
+  end.Notify();
+  while (refused + admitted < kCalls && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_EQ(admitted, kTaken);
+}
+
+TEST_F(LimitsTest, RequestsThatAreTooLargeDoNotWait) {
+  v1::DescribeModelRequest describe;
+  describe.mutable_model()->set_name(std::string(2 << 20, 'x'));
+  v1::ModelDescription description;
+  EXPECT_EQ(ReasonOf(model_stub_->DescribeModel(Context().get(), describe, &description)), "SPEC_TOO_LARGE");
+  v1::CreateDatasetRequest create;
+  create.mutable_dataset()->mutable_spec()->set_name(std::string(2 << 20, 'x'));
+  v1::Dataset dataset;
+  EXPECT_EQ(ReasonOf(dataset_stub_->CreateDataset(Context().get(), create, &dataset)), "SPEC_TOO_LARGE");
+}
+
 class QueueLimitTest : public LimitsTest {
  protected:
   QueueLimitTest() : LimitsTest(/*max_queued_jobs=*/2) {}

@@ -10,6 +10,7 @@
 #include "server/rpc/handlers.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
+#include "server/rpc/post_for_user.h"
 #include "server/rpc/quota_checks.h"
 #include "server/store/records.h"
 #include "server/workers/kept_weights.h"
@@ -96,10 +97,10 @@ void ResumeJob(const RpcContext& context, const Caller& caller, const v1::Resume
     reply(accepts);
     return;
   }
-  context.user_pool->Post(caller.user,
-                          [&context, caller, &request, id = *id, reply = std::move(reply)]() mutable {
-                            Resume(context, caller, request.name(), id, std::move(reply));
-                          });
+  PostForUser(context, caller.user, request, std::move(reply),
+              [&context, caller, &request, id = *id](Reply<v1::Job> reply) {
+                Resume(context, caller, request.name(), id, std::move(reply));
+              });
 }
 
 }  // namespace tandem::rpc

@@ -4,6 +4,7 @@
 
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "server/datasets/upload_folder.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/permissions.h"
 
@@ -17,6 +18,12 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
       : state_(std::make_shared<State>(std::move(caller))), context_(context) {}
 
   void Take(v1::UploadFilesRequest request, absl::AnyInvocable<void(absl::Status)> done) override {
+    // It would wait as it is, one of each of the user's streams.
+    if (request.ByteSizeLong() > 2 * kMaxUploadPiece) {
+      done(FieldError("data",
+                      absl::StrCat("has more than ", kMaxUploadPiece, " bytes, which a piece may have")));
+      return;
+    }
     context_->user_pool->Post(state_->caller.user,
                               [state = state_, context = context_, request = std::move(request),
                                done = std::move(done)]() mutable { done(state->Take(*context, request)); });

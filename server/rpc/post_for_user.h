@@ -1,0 +1,35 @@
+#ifndef TANDEM_SERVER_RPC_POST_FOR_USER_H_
+#define TANDEM_SERVER_RPC_POST_FOR_USER_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
+#include "server/rpc/fair_pool.h"
+#include "server/rpc/handlers.h"
+
+namespace tandem::rpc {
+
+// Has `work(reply)` run on a thread of the pool, in the user's turn. Where too much of the user's waits there
+// already, replies so at once (FairPool::Offer). `bytes` is the memory that is kept until then.
+template <typename Response, typename Work>
+void PostFor(FairPool* pool, const std::string& user, int64_t bytes, Reply<Response> reply, Work work) {
+  pool->Offer(user, bytes, [reply = std::move(reply), work = std::move(work)](absl::Status taken) mutable {
+    if (!taken.ok()) return reply(std::move(taken));
+    work(std::move(reply));
+  });
+}
+
+// The same on the pool for what users ask for. The request, which lives until its reply, is what is kept.
+template <typename Response, typename Work>
+void PostForUser(const RpcContext& context, const std::string& user, const google::protobuf::Message& request,
+                 Reply<Response> reply, Work work) {
+  PostFor(context.user_pool, user, static_cast<int64_t>(request.SpaceUsedLong()), std::move(reply),
+          std::move(work));
+}
+
+}  // namespace tandem::rpc
+
+#endif  // TANDEM_SERVER_RPC_POST_FOR_USER_H_
