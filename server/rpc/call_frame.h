@@ -215,7 +215,7 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Serves a stream of responses: `handler(request)` gives its source, or an error.
+// Serves a stream of responses: `handler(caller, request)` gives its source, or an error.
 template <typename Response, typename Request, typename Handler>
 grpc::ServerWriteReactor<Response>* ServeStream(const RpcContext& rpc, ActiveStreams* streams,
                                                 absl::string_view method,
@@ -227,7 +227,7 @@ grpc::ServerWriteReactor<Response>* ServeStream(const RpcContext& rpc, ActiveStr
   auto reactor = std::make_shared<StreamReactor<Response>>(std::move(log), streams, context);
   reactor->Hold(std::move(place));
   if (caller.ok()) {
-    reactor->Start(handler(*request), *caller);
+    reactor->Start(handler(*caller, *request), *caller);
   } else {
     reactor->Start(caller.status(), Caller());
   }

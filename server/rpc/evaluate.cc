@@ -1,3 +1,4 @@
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,7 +31,8 @@ absl::Status CheckRequest(const v1::EvaluateRequest& request) {
   return violations.ToStatus();
 }
 
-Source<v1::EvaluateResponse> Open(const RpcContext& context, v1::EvaluateRequest request) {
+Source<v1::EvaluateResponse> Open(const RpcContext& context, const std::string& user,
+                                  v1::EvaluateRequest request) {
   TANDEM_ASSIGN_OR_RETURN(internal::v1::ModelTask task,
                           MakeModelTask(context, request.name(), request.artifact()));
   TANDEM_ASSIGN_OR_RETURN(
@@ -44,7 +46,7 @@ Source<v1::EvaluateResponse> Open(const RpcContext& context, v1::EvaluateRequest
   }
   *task.mutable_evaluate()->mutable_dataset() = *std::move(dataset);
   *task.mutable_evaluate()->mutable_request() = std::move(request);
-  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, context.models->Start(std::move(task)));
+  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, context.models->Start(user, std::move(task)));
   return std::make_unique<ModelCallSource<v1::EvaluateResponse>>(
       std::move(call),
       [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_evaluate()); });
@@ -52,10 +54,12 @@ Source<v1::EvaluateResponse> Open(const RpcContext& context, v1::EvaluateRequest
 
 }  // namespace
 
-Source<v1::EvaluateResponse> Evaluate(const RpcContext& context, const v1::EvaluateRequest& request) {
+Source<v1::EvaluateResponse> Evaluate(const RpcContext& context, const Caller& caller,
+                                      const v1::EvaluateRequest& request) {
   TANDEM_RETURN_IF_ERROR(CheckRequest(request));
   return std::make_unique<DeferredSource<v1::EvaluateResponse>>(
-      context.pool, [&context, request]() mutable { return Open(context, std::move(request)); });
+      context.pool,
+      [&context, user = caller.user, request]() mutable { return Open(context, user, std::move(request)); });
 }
 
 }  // namespace tandem::rpc

@@ -65,8 +65,10 @@ void DeleteSweep(const RpcContext& context, const Caller& caller, const v1::Dele
 
 void DescribeModel(const RpcContext& context, const Caller& caller, const v1::DescribeModelRequest& request,
                    Reply<v1::ModelDescription> reply);
-Source<v1::PredictResponse> Predict(const RpcContext& context, const v1::PredictRequest& request);
-Source<v1::EvaluateResponse> Evaluate(const RpcContext& context, const v1::EvaluateRequest& request);
+Source<v1::PredictResponse> Predict(const RpcContext& context, const Caller& caller,
+                                    const v1::PredictRequest& request);
+Source<v1::EvaluateResponse> Evaluate(const RpcContext& context, const Caller& caller,
+                                      const v1::EvaluateRequest& request);
 
 void GetDaemon(const RpcContext& context, const v1::GetDaemonRequest& request, Reply<v1::Daemon> reply);
 void ListDevices(const RpcContext& context, const v1::ListDevicesRequest& request,

@@ -88,8 +88,9 @@ class JobService final : public v1::JobService::CallbackService {
   ServerWriteReactor<Response>* Stream(absl::string_view method, CallbackServerContext* context,
                                        const Request* request,
                                        rpc::Source<Response> (*handler)(const RpcContext&, const Request&)) {
-    return ServeStream<Response>(*context_, streams_, method, context, request,
-                                 [this, handler](const Request& r) { return handler(*context_, r); });
+    return ServeStream<Response>(
+        *context_, streams_, method, context, request,
+        [this, handler](const Caller&, const Request& r) { return handler(*context_, r); });
   }
 
   const RpcContext* const context_;

@@ -32,9 +32,11 @@ class ModelService final : public v1::ModelService::CallbackService {
   template <typename Response, typename Request>
   ServerWriteReactor<Response>* Stream(absl::string_view method, CallbackServerContext* context,
                                        const Request* request,
-                                       rpc::Source<Response> (*handler)(const RpcContext&, const Request&)) {
-    return ServeStream<Response>(*context_, streams_, method, context, request,
-                                 [this, handler](const Request& r) { return handler(*context_, r); });
+                                       rpc::Source<Response> (*handler)(const RpcContext&, const Caller&,
+                                                                        const Request&)) {
+    return ServeStream<Response>(
+        *context_, streams_, method, context, request,
+        [this, handler](const Caller& caller, const Request& r) { return handler(*context_, caller, r); });
   }
 
   const RpcContext* const context_;

@@ -50,11 +50,12 @@ absl::Status CheckRequest(const v1::PredictRequest& request) {
   return absl::OkStatus();
 }
 
-Source<v1::PredictResponse> Open(const RpcContext& context, v1::PredictRequest request) {
+Source<v1::PredictResponse> Open(const RpcContext& context, const std::string& user,
+                                 v1::PredictRequest request) {
   TANDEM_ASSIGN_OR_RETURN(internal::v1::ModelTask task,
                           MakeModelTask(context, request.name(), request.artifact()));
   *task.mutable_predict() = std::move(request);
-  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, context.models->Start(std::move(task)));
+  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, context.models->Start(user, std::move(task)));
   return std::make_unique<ModelCallSource<v1::PredictResponse>>(
       std::move(call),
       [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_predict()); });
@@ -62,10 +63,13 @@ Source<v1::PredictResponse> Open(const RpcContext& context, v1::PredictRequest r
 
 }  // namespace
 
-Source<v1::PredictResponse> Predict(const RpcContext& context, const v1::PredictRequest& request) {
+Source<v1::PredictResponse> Predict(const RpcContext& context, const Caller& caller,
+                                    const v1::PredictRequest& request) {
   TANDEM_RETURN_IF_ERROR(CheckRequest(request));
+  // A look at the database, and no data set.
   return std::make_unique<DeferredSource<v1::PredictResponse>>(
-      context.pool, [&context, request]() mutable { return Open(context, std::move(request)); });
+      context.pool,
+      [&context, user = caller.user, request]() mutable { return Open(context, user, std::move(request)); });
 }
 
 }  // namespace tandem::rpc

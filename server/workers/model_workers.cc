@@ -150,19 +150,29 @@ ModelWorkers::ModelWorkers(Options options) : options_(std::move(options)) {
 
 ModelWorkers::~ModelWorkers() { Stop(); }
 
-absl::StatusOr<std::shared_ptr<ModelCall>> ModelWorkers::Start(internal::v1::ModelTask task) {
+template <typename Calls>
+int64_t ModelWorkers::CountOf(const std::string& user, const Calls& calls) {
+  return std::count_if(calls.begin(), calls.end(),
+                       [&user](const std::shared_ptr<ModelCall>& call) { return call->user_ == user; });
+}
+
+absl::StatusOr<std::shared_ptr<ModelCall>> ModelWorkers::Start(const std::string& user,
+                                                               internal::v1::ModelTask task) {
   UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) return absl::ErrnoToStatus(errno, "cannot make an event");
-  std::shared_ptr<ModelCall> call(new ModelCall(std::move(task), std::move(wake)));
+  std::shared_ptr<ModelCall> call(new ModelCall(user, std::move(task), std::move(wake)));
   MutexLock lock(&mutex_);
   if (stopping_) return absl::UnavailableError("the daemon shuts down");
   const auto gone = [](const std::shared_ptr<ModelCall>& other) { return other->ended(); };
   waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), gone), waiting_.end());
-  if (waiting_.size() >= static_cast<size_t>(options_.most_waiting)) {
+  const int64_t own = CountOf(user, waiting_);
+  if (own >= options_.most_waiting_each ||
+      (own > 0 && waiting_.size() >= static_cast<size_t>(options_.most_waiting))) {
     return WithRetryDelay(
         WithReason(absl::ResourceExhaustedError(absl::StrCat(
                        "of predictions and evaluations, ", options_.most_running, " may run and ",
-                       options_.most_waiting, " wait at once, and so many do; try again later")),
+                       options_.most_waiting, " wait at once, ", options_.most_waiting_each,
+                       " of one user's, and so many do; try again later")),
                    "TOO_MANY_MODEL_CALLS"),
         kBusyDelay);
   }
@@ -185,6 +195,23 @@ void ModelWorkers::Stop() {
   threads_.clear();
 }
 
+std::shared_ptr<ModelCall> ModelWorkers::TakeNext() {
+  // The first of those whose user has the fewest that run.
+  const auto next =
+      std::min_element(waiting_.begin(), waiting_.end(),
+                       [this](const std::shared_ptr<ModelCall>& a, const std::shared_ptr<ModelCall>& b)
+                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                             return CountOf(a->user_, running_) < CountOf(b->user_, running_);
+                           });
+  std::shared_ptr<ModelCall> call = std::move(*next);
+  waiting_.erase(next);
+  // The user had a turn: now everybody else has one.
+  std::stable_partition(waiting_.begin(), waiting_.end(), [&call](const std::shared_ptr<ModelCall>& other) {
+    return other->user_ != call->user_;
+  });
+  return call;
+}
+
 void ModelWorkers::RunThread() {
   for (;;) {
     std::shared_ptr<ModelCall> call;
@@ -193,8 +220,7 @@ void ModelWorkers::RunThread() {
       const auto work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasWork(); };
       mutex_.Await(absl::Condition(&work));
       if (stopping_) return;
-      call = std::move(waiting_.front());
-      waiting_.pop_front();
+      call = TakeNext();
       running_.push_back(call);
     }
     if (!call->ended()) call->End(Run(*call));

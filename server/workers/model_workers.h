@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_WORKERS_MODEL_WORKERS_H_
 #define TANDEM_SERVER_WORKERS_MODEL_WORKERS_H_
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -36,7 +37,8 @@ class ModelCall {
  private:
   friend class ModelWorkers;
 
-  ModelCall(internal::v1::ModelTask task, UniqueFd wake) : task_(std::move(task)), wake_(std::move(wake)) {}
+  ModelCall(std::string user, internal::v1::ModelTask task, UniqueFd wake)
+      : user_(std::move(user)), task_(std::move(task)), wake_(std::move(wake)) {}
 
   // Gives an output to who waits for it, or keeps it; waits while many are kept, until `deadline`.
   void Deliver(internal::v1::ModelTaskOutput output, absl::Duration deadline) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -45,6 +47,7 @@ class ModelCall {
   bool ended() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const std::string user_;
   const internal::v1::ModelTask task_;
   // Becomes readable when the call is cancelled.
   const UniqueFd wake_;
@@ -57,7 +60,9 @@ class ModelCall {
 
 // Runs model tasks, each in a tandem-worker of its own that lives no longer than its call. Thread-safe.
 //
-// A few run at once, at a low priority and without a lease; some wait, in order; more are refused. A process
+// A few run at once, at a low priority and without a lease; some wait; more are refused. A user's first call
+// that waits always has a place, and where several users' wait, the next to run is one of whoever has the
+// fewest that run, and users take turns: so no user's calls keep out another's. A process
 // that is cancelled, takes too long, or is left by a stopping daemon is killed with all that it started.
 class ModelWorkers {
  public:
@@ -65,7 +70,9 @@ class ModelWorkers {
     // The tandem-worker program.
     std::string worker_program;
     int most_running = 2;
+    // The first of each user's may be more.
     int most_waiting = 16;
+    int most_waiting_each = 8;
     // From the start of a process to its end.
     absl::Duration time_limit = absl::Minutes(10);
     // As WorkerLauncher's, so that an evaluation computes as the training did.
@@ -80,9 +87,10 @@ class ModelWorkers {
   ModelWorkers(const ModelWorkers&) = delete;
   ModelWorkers& operator=(const ModelWorkers&) = delete;
 
-  // RESOURCE_EXHAUSTED: too many wait. UNAVAILABLE: after Stop. Other errors are the call's end:
-  // DEADLINE_EXCEEDED, INTERNAL where the process died, and those that it reports.
-  absl::StatusOr<std::shared_ptr<ModelCall>> Start(internal::v1::ModelTask task) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `user` is who calls. RESOURCE_EXHAUSTED: too many wait. UNAVAILABLE: after Stop. Other errors are the
+  // call's end: DEADLINE_EXCEEDED, INTERNAL where the process died, and those that it reports.
+  absl::StatusOr<std::shared_ptr<ModelCall>> Start(const std::string& user, internal::v1::ModelTask task)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Cancels all calls and waits for their ends. Idempotent.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_, stop_mutex_);
@@ -90,6 +98,11 @@ class ModelWorkers {
  private:
   void RunThread();
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !waiting_.empty(); }
+  // How many of `calls` are the user's.
+  template <typename Calls>
+  static int64_t CountOf(const std::string& user, const Calls& calls);
+  // Takes the next to run out of those that wait, of which there is one.
+  std::shared_ptr<ModelCall> TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs the call's process to its end, which is what it returns.
   absl::Status Run(ModelCall& call) const;
 

@@ -65,8 +65,9 @@ std::string NextInput(ModelCall& call) {
   return result->has_value() ? (*result)->predict().predictions(0).input() : "<end>";
 }
 
-std::shared_ptr<ModelCall> Start(ModelWorkers& workers, internal::v1::ModelTask task) {
-  absl::StatusOr<std::shared_ptr<ModelCall>> call = workers.Start(std::move(task));
+std::shared_ptr<ModelCall> Start(ModelWorkers& workers, internal::v1::ModelTask task,
+                                 const std::string& user = "ann") {
+  absl::StatusOr<std::shared_ptr<ModelCall>> call = workers.Start(user, std::move(task));
   EXPECT_TRUE(call.ok()) << call.status();
   return *std::move(call);
 }
@@ -155,9 +156,45 @@ TEST(ModelWorkersTest, SomeRunSomeWaitAndMoreAreRefused) {
   const auto running = Start(workers, std::move(task));
   EXPECT_EQ(NextInput(*running), "hang");
   const auto waiting = Start(workers, Task({"answer"}));
-  EXPECT_EQ(workers.Start(Task({"answer"})).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(workers.Start("ann", Task({"answer"})).status().code(), absl::StatusCode::kResourceExhausted);
   running->Cancel();
   EXPECT_EQ(NextInput(*waiting), "answer");
+}
+
+TEST(ModelWorkersTest, OneUsersCallsKeepOutNobodyElses) {
+  ModelWorkers::Options options = OptionsFor(2, 3);
+  options.most_waiting_each = 2;
+  ModelWorkers workers(options);
+  const auto hang = [] {
+    internal::v1::ModelTask task = Task({"hang"});
+    task.set_model_path("/dev/null");
+    return task;
+  };
+  std::vector<std::shared_ptr<ModelCall>> anns;
+  for (int i = 0; i < 2; ++i) {
+    anns.push_back(Start(workers, hang(), "ann"));
+    EXPECT_EQ(NextInput(*anns.back()), "hang");
+  }
+  for (int i = 0; i < 2; ++i) anns.push_back(Start(workers, hang(), "ann"));
+  EXPECT_EQ(workers.Start("ann", hang()).status().code(), absl::StatusCode::kResourceExhausted);
+  const auto bobs = Start(workers, hang(), "bob");
+  EXPECT_EQ(workers.Start("bob", hang()).status().code(), absl::StatusCode::kResourceExhausted);
+  // Though all that may wait do.
+  const auto cats = Start(workers, hang(), "cat");
+  // Behind ann's in the order in which they came, and before them, as one of ann's runs already.
+  anns[0]->Cancel();
+  EXPECT_EQ(NextInput(*bobs), "hang");
+  // Of those with none that runs, whose turn it is: ann's came first, and then it is cat's.
+  anns[1]->Cancel();
+  EXPECT_EQ(NextInput(*anns[2]), "hang");
+  anns[2]->Cancel();
+  EXPECT_EQ(NextInput(*cats), "hang");
+  cats->Cancel();
+  EXPECT_EQ(NextInput(*anns[3]), "hang");
+  // Where nobody else's wait, a user may have all.
+  const auto last = Start(workers, hang(), "ann");
+  bobs->Cancel();
+  EXPECT_EQ(NextInput(*last), "hang");
 }
 
 TEST(ModelWorkersTest, StoppingEndsEveryCall) {
@@ -170,7 +207,7 @@ TEST(ModelWorkersTest, StoppingEndsEveryCall) {
   workers.Stop();
   EXPECT_EQ(Next(*running).status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(Next(*waiting).status().code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(workers.Start(Task({"answer"})).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(workers.Start("ann", Task({"answer"})).status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(ModelWorkersTest, AProgramThatIsNotThereIsAnError) {
