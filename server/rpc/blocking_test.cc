@@ -88,7 +88,15 @@ TEST_F(BlockingTest, ReadsDataSetsOnTheUsersPool) {
   v1::FetchDatasetRequest fetch;
   fetch.set_name("mnist");
   ExpectOnPool(&rpc::FetchDataset, Caller{"ann"}, fetch);
+  v1::EvaluateRequest evaluate;
+  evaluate.set_name(Create("a"));
+  rpc::Source<v1::EvaluateResponse> source = rpc::Evaluate(context_, Caller{"ann"}, evaluate);
+  ASSERT_TRUE(source.ok()) << source.status();
+  bool answered = false;
+  (*source)->Next([&answered](auto) { answered = true; });
+  // All that was given to it is done then.
   pool.Stop();
+  EXPECT_FALSE(answered);
 }
 
 TEST_F(BlockingTest, AsksGpusOnThePool) {

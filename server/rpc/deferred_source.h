@@ -1,19 +1,23 @@
 #ifndef TANDEM_SERVER_RPC_DEFERRED_SOURCE_H_
 #define TANDEM_SERVER_RPC_DEFERRED_SOURCE_H_
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
 #include "server/rpc/blocking_pool.h"
+#include "server/rpc/fair_pool.h"
 #include "server/rpc/response_source.h"
 
 namespace tandem {
 
-// A source that has to read the database or a file before there is one: that is done on the pool, when the
-// first response is asked for.
+// A source that has to read the database or files before there is one: that is done on a pool, when the first
+// response is asked for.
 template <typename Response>
 class DeferredSource : public ResponseSource<Response> {
  public:
@@ -23,7 +27,16 @@ class DeferredSource : public ResponseSource<Response> {
 
   // `pool` must outlive the source.
   DeferredSource(BlockingPool* pool, Open open)
-      : pool_(pool), state_(std::make_shared<State>(std::move(open))) {}
+      : post_([pool](Task task) {
+          pool->Post([task = std::move(task)]() mutable { task(absl::OkStatus()); });
+        }),
+        state_(std::make_shared<State>(std::move(open))) {}
+  // For what may take as long as a user's data is large. `bytes` is what `open` keeps; where too much of the
+  // user's waits already, the stream ends with FairPool::Offer's error.
+  DeferredSource(FairPool* pool, std::string user, int64_t bytes, Open open)
+      : post_(
+            [pool, user = std::move(user), bytes](Task task) { pool->Offer(user, bytes, std::move(task)); }),
+        state_(std::make_shared<State>(std::move(open))) {}
 
   void Next(Callback callback) override {
     // The callback may destroy this.
@@ -32,7 +45,10 @@ class DeferredSource : public ResponseSource<Response> {
       source->Next(std::move(callback));
       return;
     }
-    pool_->Post([state, callback = std::move(callback)]() mutable { state->First(std::move(callback)); });
+    post_([state, callback = std::move(callback)](absl::Status taken) mutable {
+      if (!taken.ok()) return callback(std::move(taken));
+      state->First(std::move(callback));
+    });
   }
 
   void Cancel() override {
@@ -41,6 +57,9 @@ class DeferredSource : public ResponseSource<Response> {
   }
 
  private:
+  // Called once: with OK on the pool, or with the error that it does not go there.
+  using Task = absl::AnyInvocable<void(absl::Status)>;
+
   class State {
    public:
     explicit State(Open open) : open_(std::move(open)) {}
@@ -85,7 +104,7 @@ class DeferredSource : public ResponseSource<Response> {
     bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   };
 
-  BlockingPool* const pool_;
+  absl::AnyInvocable<void(Task)> post_;
   const std::shared_ptr<State> state_;
 };
 

@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -6,6 +7,7 @@
 #include "engine/base/status_macros.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/job_request.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/model_call_source.h"
 #include "server/rpc/model_task.h"
@@ -16,6 +18,7 @@ namespace {
 constexpr int64_t kMaxBatch = 65536;
 
 absl::Status CheckRequest(const v1::EvaluateRequest& request) {
+  TANDEM_RETURN_IF_ERROR(CheckSpecSize(request, "dataset"));
   TANDEM_RETURN_IF_ERROR(ParseJobName(request.name()).status());
   FieldViolations violations;
   if (request.batch_size() < 0 || request.batch_size() > kMaxBatch) {
@@ -57,8 +60,9 @@ Source<v1::EvaluateResponse> Open(const RpcContext& context, const std::string& 
 Source<v1::EvaluateResponse> Evaluate(const RpcContext& context, const Caller& caller,
                                       const v1::EvaluateRequest& request) {
   TANDEM_RETURN_IF_ERROR(CheckRequest(request));
+  // It may look at every file of a data set.
   return std::make_unique<DeferredSource<v1::EvaluateResponse>>(
-      context.pool,
+      context.user_pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
       [&context, user = caller.user, request]() mutable { return Open(context, user, std::move(request)); });
 }
 

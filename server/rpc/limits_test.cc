@@ -202,6 +202,10 @@ TEST_F(LimitsTest, RequestsThatAreTooLargeDoNotWait) {
   create.mutable_dataset()->mutable_spec()->set_name(std::string(2 << 20, 'x'));
   v1::Dataset dataset;
   EXPECT_EQ(ReasonOf(dataset_stub_->CreateDataset(Context().get(), create, &dataset)), "SPEC_TOO_LARGE");
+  v1::EvaluateRequest evaluate;
+  evaluate.mutable_dataset()->set_name(std::string(2 << 20, 'x'));
+  auto context = Context();
+  EXPECT_EQ(ReasonOf(model_stub_->Evaluate(context.get(), evaluate)->Finish()), "SPEC_TOO_LARGE");
 }
 
 class QueueLimitTest : public LimitsTest {
