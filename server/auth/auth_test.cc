@@ -74,7 +74,8 @@ TEST(AuthenticatorTest, WantsTheTokenOnEveryCallButHealth) {
   const Metadata right = {"authorization", "Bearer secret-token-0123456789"};
   EXPECT_TRUE(authenticator.Check({method, right}).ok());
   EXPECT_TRUE(authenticator.Check({method, {"authorization", "bearer secret-token-0123456789"}}).ok());
-  EXPECT_TRUE(authenticator.Check({Metadata{":path", "/grpc.health.v1.Health/Watch"}}).ok());
+  EXPECT_TRUE(authenticator.Check({Metadata{":path", "/grpc.health.v1.Health/Check"}}).ok());
+  EXPECT_TRUE(authenticator.Check({Metadata{":path", "/grpc.health.v1.Health/Watch"}, right}).ok());
 
   const std::vector<std::vector<Metadata>> refused = {
       {},
@@ -85,6 +86,9 @@ TEST(AuthenticatorTest, WantsTheTokenOnEveryCallButHealth) {
       {method, {"authorization", "Bearer "}},
       {method, right, right},
       {{":path", "/grpc.health.v1.HealthX/Check"}},
+      {{":path", "/grpc.health.v1.Health/Watch"}},
+      {{":path", "/grpc.health.v1.Health/Check/"}},
+      {{":path", "/grpc.health.v1.Health/CheckX"}},
       {{":path", "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}},
   };
   for (const auto& metadata : refused) {

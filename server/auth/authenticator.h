@@ -22,8 +22,8 @@ class Authenticator {
       : token_(std::move(token)), users_(users) {}
 
   // `metadata` holds names in lower case and ":path", the method as "/tandem.v1.JobService/GetJob".
-  // OK for health checks (grpc.health.v1.Health) and where Identify is; else UNAUTHENTICATED with what to do,
-  // which names no path: strangers may read it.
+  // OK for health checks (grpc.health.v1.Health/Check, not Watch) and where Identify is; else UNAUTHENTICATED
+  // with what to do, which names no path: strangers may read it.
   absl::Status Check(absl::Span<const Metadata> metadata) const;
 
   // Who calls, where exactly one "authorization" entry holds "Bearer <token>" with a token that there is;

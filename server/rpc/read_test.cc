@@ -206,5 +206,46 @@ TEST_F(ReadTest, HealthNeedsNoToken) {
   EXPECT_EQ(check("no.such.Service", &answer).error_code(), StatusCode::NOT_FOUND);
 }
 
+// Its stream stays open, so it is for those with a token alone.
+TEST_F(ReadTest, WatchingHealthNeedsAToken) {
+  for (const std::string& token : {std::string(), std::string(kToken)}) {
+    grpc::CompletionQueue queue;
+    auto context = Context(token);
+    const auto call =
+        grpc::GenericStub(channel_).PrepareCall(context.get(), "/grpc.health.v1.Health/Watch", &queue);
+    const auto await = [&queue] {
+      void* tag = nullptr;
+      bool ok = false;
+      return queue.Next(&tag, &ok) && ok;
+    };
+    call->StartCall(nullptr);
+    await();
+    grpc::Slice nothing("");
+    call->WriteLast(grpc::ByteBuffer(&nothing, 1), {}, nullptr);
+    await();
+    const auto read = [&] {
+      grpc::ByteBuffer buffer;
+      call->Read(&buffer, nullptr);
+      std::vector<grpc::Slice> slices;
+      return await() && buffer.Dump(&slices).ok() && !slices.empty()
+                 ? std::string(reinterpret_cast<const char*>(slices[0].begin()), slices[0].size())
+                 : std::string();
+    };
+    EXPECT_EQ(read(), token.empty() ? "" : "\x08\x01");
+    if (!token.empty()) {
+      server_->SetServing(false);
+      EXPECT_EQ(read(), "\x08\x02");
+      context->TryCancel();
+    }
+    grpc::Status status;
+    call->Finish(&status, nullptr);
+    await();
+    EXPECT_EQ(status.error_code(), token.empty() ? StatusCode::UNAUTHENTICATED : StatusCode::CANCELLED);
+    queue.Shutdown();
+    while (await()) {
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tandem

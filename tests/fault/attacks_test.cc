@@ -189,7 +189,8 @@ TEST_F(AttacksTest, WithoutATokenNothingAnswersButHealth) {
     EXPECT_EQ(status.get().error_code(), StatusCode::UNAUTHENTICATED) << path;
   }
   EXPECT_EQ(CheckHealth(*daemon_), 1);
-  // A name that begins alike is no health check.
+  // A watcher would keep its stream; a name that begins alike is no health check.
+  EXPECT_EQ(Call("/grpc.health.v1.Health/Watch", "").error_code(), StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(Call("/grpc.health.v1.HealthX/Check", "").error_code(), StatusCode::UNAUTHENTICATED);
   EXPECT_TRUE(
       WaitUntil([this] { return AuditLog().find("\"code\":\"UNAUTHENTICATED\"") != std::string::npos; },
