@@ -215,7 +215,7 @@ absl::StatusOr<std::vector<SweepJob>> ExpandSweep(const v1::Sweep& sweep) {
         "SWEEP_TOO_LARGE");
   }
   std::vector<SweepJob> jobs;
-  size_t bytes = 0;
+  size_t bytes = 0, memory = 0;
   FieldViolations violations;
   std::set<std::string> at_fault;
   for (int number = 0; number < count; ++number) {
@@ -228,12 +228,16 @@ absl::StatusOr<std::vector<SweepJob>> ExpandSweep(const v1::Sweep& sweep) {
       continue;
     }
     bytes += job->spec.ByteSizeLong();
-    for (const v1::SweepValue& value : job->values) bytes += value.ByteSizeLong();
-    if (bytes > kMostSweepBytes) {
-      return WithReason(
-          absl::ResourceExhaustedError(absl::StrCat("sweep: the specs of its jobs have more than ",
-                                                    kMostSweepBytes >> 20, " MiB together; make fewer jobs")),
-          "SWEEP_TOO_LARGE");
+    memory += job->spec.SpaceUsedLong();
+    for (const v1::SweepValue& value : job->values) {
+      bytes += value.ByteSizeLong();
+      memory += value.SpaceUsedLong();
+    }
+    if (bytes > kMostSweepBytes || memory > kMostSweepMemory) {
+      return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                            "sweep: the specs of its jobs have more than ", kMostSweepBytes >> 20,
+                            " MiB together, or ", kMostSweepMemory >> 20, " MiB in memory; make fewer jobs")),
+                        "SWEEP_TOO_LARGE");
     }
     jobs.push_back(*std::move(job));
   }

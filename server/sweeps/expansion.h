@@ -18,10 +18,12 @@ struct SweepJob {
   std::vector<v1::SweepValue> values;
 };
 
-// The most jobs that a sweep makes, the most fields in which they differ, and the most bytes of all together.
+// The most jobs that a sweep makes, the most fields in which they differ, and the most bytes of all together,
+// as they are stored and in memory: a layer that says little has a few bytes here, and a hundred there.
 inline constexpr int kMostSweepJobs = 1000;
 inline constexpr int kMostSweepFields = 100;
 inline constexpr size_t kMostSweepBytes = 64 << 20;
+inline constexpr size_t kMostSweepMemory = 256 << 20;
 
 // The jobs of a sweep, in their order: a grid's, the last field the fastest, or random ones, which follow
 // from the seed, the number of the sample and the position of the field alone. Their objective is the

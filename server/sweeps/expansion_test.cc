@@ -230,6 +230,22 @@ TEST(Expansion, TooManyJobsAreRefused) {
   EXPECT_EQ(GetReason(jobs.status()), "SWEEP_TOO_LARGE");
 }
 
+// Each layer has a few bytes, and takes a hundred of memory.
+TEST(Expansion, JobsThatTakeTooMuchMemoryAreRefused) {
+  v1::Sweep sweep = Parse("");
+  for (int i = 0; i < 4000; ++i) sweep.mutable_base()->mutable_model()->add_layers()->mutable_dense();
+  v1::SweepGridField* grid = sweep.add_grid();
+  grid->set_field("training.seed");
+  for (int i = 1; i <= kMostSweepJobs; ++i) grid->add_values()->set_number_value(i);
+  ASSERT_LT(sweep.base().ByteSizeLong() * kMostSweepJobs, kMostSweepBytes);
+  ASSERT_GT(sweep.base().SpaceUsedLong() * kMostSweepJobs, kMostSweepMemory);
+  const auto jobs = ExpandSweep(sweep);
+  EXPECT_EQ(jobs.status().code(), absl::StatusCode::kResourceExhausted) << jobs.status();
+  EXPECT_EQ(GetReason(jobs.status()), "SWEEP_TOO_LARGE");
+  sweep.mutable_base()->mutable_model()->mutable_layers()->DeleteSubrange(100, 3900);
+  EXPECT_TRUE(ExpandSweep(sweep).ok());
+}
+
 TEST(RandomValues, WideIntegerRangesAreWhole) {
   v1::SweepRandomField field;
   field.mutable_integer()->set_min(-(int64_t{1} << 53));
