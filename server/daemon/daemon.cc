@@ -247,7 +247,12 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
     }
   }
   TANDEM_RETURN_IF_ERROR(scheduler_->RestoreRecords());
-  TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Job> left, jobs_->NonTerminalJobs());
+  // Of all specs together, which may be more than there is memory, what a daemon needs when it starts.
+  std::vector<v1::Job> left;
+  TANDEM_RETURN_IF_ERROR(jobs_->VisitNonTerminalJobs([&left](v1::Job job) {
+    *job.mutable_spec() = Scheduler::TrimmedSpec(job.spec());
+    left.push_back(std::move(job));
+  }));
   TANDEM_ASSIGN_OR_RETURN(const auto counts, store_->CountJobs());
   monitoring_.jobs()->Restore(counts, left);
   // Paused jobs have no worker, and hold no devices, unless theirs lingers.

@@ -93,9 +93,9 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
   cache.folder = state_folder_->CacheFolder();
   cache.most_bytes = options.cache_bytes;
   cache.needed = [this]() -> absl::StatusOr<Cache::Needed> {
-    TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs, jobs_->NonTerminalJobs());
     Cache::Needed needed;
-    for (const v1::Job& job : jobs) Fetcher::AddNeeded(job.spec().dataset(), &needed);
+    TANDEM_RETURN_IF_ERROR(jobs_->VisitNonTerminalJobs(
+        [&needed](const v1::Job& job) { Fetcher::AddNeeded(job.spec().dataset(), &needed); }));
     // None yet while the daemon comes up.
     if (registry_ == nullptr) return absl::UnavailableError("the daemon starts");
     for (const v1::Dataset& dataset : registry_->List()) Fetcher::AddNeeded(dataset.spec(), &needed);

@@ -95,6 +95,9 @@ absl::StatusOr<bool> IsInLog(Store* store, const v1::Job& job, const std::string
   return false;
 }
 
+// Each answer has the job's whole spec.
+constexpr size_t kToldAtOnce = 64;
+
 // Returns when it is in the logs of all jobs that have not ended.
 absl::Status TellJobs(const Restoration& restoration, Store* store, JobMachine* jobs) {
   // The time says which restoration it is: a job may live through several.
@@ -104,22 +107,27 @@ absl::Status TellJobs(const Restoration& restoration, Store* store, JobMachine* 
       ": what happened to the job between then and now is not in this log, and part of it may happen again.");
   TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Job> left, jobs->NonTerminalJobs());
   std::vector<std::pair<std::string, PendingResult<v1::Job>>> asked;
+  int64_t failed = 0;
+  absl::Status first;
+  const auto await = [&] {
+    for (const auto& [name, answer] : asked) {
+      const absl::Status told = answer.Wait().status();
+      // It is gone, or has ended: it has no more need of it.
+      if (absl::IsNotFound(told) || absl::IsFailedPrecondition(told)) continue;
+      if (!told.ok() && failed++ == 0) {
+        first = absl::Status(told.code(), absl::StrCat(name, ": ", told.message()));
+      }
+    }
+    asked.clear();
+  };
   for (const v1::Job& job : left) {
     TANDEM_ASSIGN_OR_RETURN(const bool is_told, IsInLog(store, job, notice));
     if (is_told) continue;
     asked.emplace_back(job.name(), PendingResult<v1::Job>());
     jobs->AddNotice(JobId(job.name()), notice, asked.back().second.Callback());
+    if (asked.size() == kToldAtOnce) await();
   }
-  int64_t failed = 0;
-  absl::Status first;
-  for (const auto& [name, answer] : asked) {
-    const absl::Status told = answer.Wait().status();
-    // It is gone, or has ended: it has no more need of it.
-    if (absl::IsNotFound(told) || absl::IsFailedPrecondition(told)) continue;
-    if (!told.ok() && failed++ == 0) {
-      first = absl::Status(told.code(), absl::StrCat(name, ": ", told.message()));
-    }
-  }
+  await();
   if (failed == 0) return absl::OkStatus();
   // On a full disk all of them fail.
   return absl::Status(first.code(),

@@ -302,18 +302,16 @@ absl::Status DatasetRegistry::DeleteUnused(const std::string& id, absl::Function
     if (now.active > 0) return being_used();
     holds = now.made;
   }
-  absl::StatusOr<std::vector<StoredJob>> jobs = store_->NonTerminalJobs();
-  TANDEM_RETURN_IF_ERROR(jobs.status());
   std::vector<std::string> users;
   size_t others = 0;
-  for (const StoredJob& job : *jobs) {
-    if (DatasetId(job.job.spec().dataset().name()) != id) continue;
+  TANDEM_RETURN_IF_ERROR(store_->VisitNonTerminalJobs([&](const StoredJob& job) {
+    if (DatasetId(job.job.spec().dataset().name()) != id) return;
     if (users.size() < kNamedJobs) {
       users.push_back(JobId(job.job.name()));
     } else {
       ++others;
     }
-  }
+  }));
   if (!users.empty()) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat("name: jobs that have not ended use the data set '", id,

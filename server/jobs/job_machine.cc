@@ -429,3 +429,7 @@ absl::StatusOr<std::vector<v1::Job>> JobMachine::NonTerminalJobs() {
 }
 
 }  // namespace tandem
+absl::Status JobMachine::VisitNonTerminalJobs(absl::FunctionRef<void(v1::Job)> visit) {
+  return store_->VisitNonTerminalJobs([visit](StoredJob row) { visit(std::move(row.job)); });
+}
+

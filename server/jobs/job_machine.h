@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/clock.h"
@@ -185,10 +186,12 @@ class JobMachine {
   // As Store's methods of these names, with `waiting` set where the job is QUEUED.
   absl::StatusOr<v1::Job> Get(const std::string& id);
   absl::StatusOr<JobPage> List(const JobQuery& query);
-  // Jobs that have not ended, oldest first.
+  // Jobs that have not ended, oldest first, without their specs.
   absl::StatusOr<std::vector<v1::Job>> NonTerminalJobs();
   absl::StatusOr<std::vector<v1::Checkpoint>> Checkpoints(const std::string& id) {
     return store_->Checkpoints(id);
+  // As Store's, without `waiting`.
+  absl::Status VisitNonTerminalJobs(absl::FunctionRef<void(v1::Job)> visit);
   }
   absl::StatusOr<StoredSweep> GetSweep(const std::string& id) { return store_->GetSweep(id); }
   absl::StatusOr<SweepPage> ListSweeps(int64_t before, int limit, int64_t most_jobs = kMostListedJobs) {

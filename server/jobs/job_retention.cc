@@ -186,14 +186,11 @@ void JobRetention::DeleteDue(absl::Duration now) {
 }
 
 void JobRetention::Delete(const std::vector<std::string>& batch, absl::Duration now) {
-  const absl::StatusOr<std::vector<v1::Job>> unfinished = jobs_->NonTerminalJobs();
   std::set<std::string> needed;
-  if (unfinished.ok()) {
-    for (const v1::Job& job : *unfinished) {
-      const std::string& source = job.spec().initial_weights().artifact().job();
-      if (!source.empty()) needed.insert(source);
-    }
-  }
+  const absl::Status looked = jobs_->VisitNonTerminalJobs([&needed](const v1::Job& job) {
+    const std::string& source = job.spec().initial_weights().artifact().job();
+    if (!source.empty()) needed.insert(source);
+  });
   for (const std::string& name : batch) {
     bool stopping;
     {
@@ -202,7 +199,7 @@ void JobRetention::Delete(const std::vector<std::string>& batch, absl::Duration 
     }
     // The next daemon finds the rest.
     if (stopping) return;
-    const absl::Status status = unfinished.ok() ? Consider(name, needed, now) : unfinished.status();
+    const absl::Status status = looked.ok() ? Consider(name, needed, now) : looked;
     if (!status.ok()) Fail(name, status, now);
   }
 }

@@ -52,11 +52,7 @@ v1::Job Trimmed(const v1::Job& job) {
   *trimmed.mutable_create_time() = job.create_time();
   if (job.has_progress()) *trimmed.mutable_progress() = job.progress();
   if (job.has_forked_from()) *trimmed.mutable_forked_from() = job.forked_from();
-  v1::JobSpec& spec = *trimmed.mutable_spec();
-  *spec.mutable_replicas() = job.spec().replicas();
-  spec.set_preemptible(job.spec().preemptible());
-  if (job.spec().has_time_limit_seconds()) spec.set_time_limit_seconds(job.spec().time_limit_seconds());
-  if (job.spec().has_device_share()) spec.set_device_share(job.spec().device_share());
+  *trimmed.mutable_spec() = Scheduler::TrimmedSpec(job.spec());
   return trimmed;
 }
 
@@ -103,6 +99,18 @@ Scheduler::Scheduler(JobMachine* jobs, Store* store, Inventory* inventory, const
       usage_(options_.fair_share_half_life) {}
 
 Scheduler::~Scheduler() { Stop(); }
+
+v1::JobSpec Scheduler::TrimmedSpec(const v1::JobSpec& spec) {
+  v1::JobSpec trimmed;
+  *trimmed.mutable_replicas() = spec.replicas();
+  trimmed.set_preemptible(spec.preemptible());
+  if (spec.has_max_restarts()) trimmed.set_max_restarts(spec.max_restarts());
+  if (spec.has_time_limit_seconds()) trimmed.set_time_limit_seconds(spec.time_limit_seconds());
+  if (spec.has_device_share()) trimmed.set_device_share(spec.device_share());
+  // Versions before admission refused them kept what they did not know.
+  trimmed.DiscardUnknownFields();
+  return trimmed;
+}
 
 absl::Status Scheduler::RestoreRecords() {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<StoredUsage> usages, store_->Usages());

@@ -38,8 +38,9 @@ namespace tandem {
 // A lease is taken before the job becomes STARTING and is given back by ReleaseLease alone, when the worker's
 // process is gone: the end of the job does not free its devices.
 //
-// At a daemon's start: AddObserver(scheduler), SetWaitingSource(scheduler), RestoreRecords, Restore(
-// machine.NonTerminalJobs()), adopt the workers, Start(). At its end: Stop(), close the store, destroy.
+// At a daemon's start: AddObserver(scheduler), SetWaitingSource(scheduler), RestoreRecords, Restore(what
+// machine.VisitNonTerminalJobs tells), adopt the workers, Start(). At its end: Stop(), close the store,
+// destroy.
 class Scheduler : public JobObserver, public WaitingSource {
  public:
   struct Options {
@@ -61,6 +62,9 @@ class Scheduler : public JobObserver, public WaitingSource {
 
   // Reads what users have used and the state of devices. Before Restore.
   absl::Status RestoreRecords();
+
+  // What the scheduler, and who adopts workers, need of a job's spec.
+  static v1::JobSpec TrimmedSpec(const v1::JobSpec& spec);
 
   // Puts the jobs that an earlier daemon left to where they were: queued ones into the queue in the given
   // order, the others' devices under their leases (RestoreLease). Before Start. Errors are of single leases:

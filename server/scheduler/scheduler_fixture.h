@@ -96,7 +96,13 @@ class SchedulerTest : public testing::Test {
     jobs_.machine().SetWaitingSource(scheduler_.get());
     const absl::Status records = scheduler_->RestoreRecords();
     if (!records.ok()) return records;
-    return scheduler_->Restore(*jobs_.machine().NonTerminalJobs());
+    std::vector<v1::Job> left;
+    const absl::Status visited = jobs_.machine().VisitNonTerminalJobs([&left](v1::Job job) {
+      *job.mutable_spec() = Scheduler::TrimmedSpec(job.spec());
+      left.push_back(std::move(job));
+    });
+    if (!visited.ok()) return visited;
+    return scheduler_->Restore(left);
   }
   absl::Status Open(int cpus) { return Open(MakeCpus(cpus)); }
   void OpenAndStart(int cpus) { OpenAndStart(MakeCpus(cpus)); }

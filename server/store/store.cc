@@ -21,6 +21,20 @@ constexpr int kReaders = 4;
 // Events removed in one go: some milliseconds.
 constexpr int kPieceOfDeleted = 1000;
 
+#define TANDEM_NON_TERMINAL_JOBS \
+  " FROM jobs WHERE state NOT IN (?, ?, ?) AND NOT (id >= '/' AND id < '0') ORDER BY number"
+
+// Those of a query with the condition above.
+absl::Status VisitJobs(Connection* connection, Query* query, bool with_spec,
+                       absl::FunctionRef<void(StoredJob)> visit) {
+  query->Int(v1::JOB_STATE_SUCCEEDED).Int(v1::JOB_STATE_FAILED).Int(v1::JOB_STATE_CANCELLED);
+  while (query->Next()) {
+    TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(*connection, query, with_spec));
+    visit(std::move(job));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& database_path, const Options& options) {
@@ -93,17 +107,21 @@ absl::StatusOr<JobPage> Store::ListJobs(const JobQuery& query) {
   return readers_->Read("list jobs", [&](Connection* connection) { return ReadJobList(connection, query); });
 }
 
+absl::Status Store::VisitNonTerminalJobs(absl::FunctionRef<void(StoredJob)> visit) {
+  const auto visited = readers_->Read("list jobs", [&](Connection* connection) -> absl::StatusOr<bool> {
+    Query query(connection, "SELECT " TANDEM_JOB_COLUMNS TANDEM_NON_TERMINAL_JOBS);
+    TANDEM_RETURN_IF_ERROR(VisitJobs(connection, &query, /*with_spec=*/true, visit));
+    return true;
+  });
+  return visited.status();
+}
+
 absl::StatusOr<std::vector<StoredJob>> Store::NonTerminalJobs() {
   return readers_->Read("list jobs", [&](Connection* connection) -> absl::StatusOr<std::vector<StoredJob>> {
     std::vector<StoredJob> jobs;
-    Query query(connection,
-                "SELECT " TANDEM_JOB_COLUMNS
-                " FROM jobs WHERE state NOT IN (?, ?, ?) AND NOT (id >= '/' AND id < '0') ORDER BY number");
-    query.Int(v1::JOB_STATE_SUCCEEDED).Int(v1::JOB_STATE_FAILED).Int(v1::JOB_STATE_CANCELLED);
-    while (query.Next()) {
-      TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(*connection, &query, /*with_spec=*/true));
-      jobs.push_back(std::move(job));
-    }
+    Query query(connection, "SELECT " TANDEM_JOB_COLUMNS_WITHOUT_SPEC TANDEM_NON_TERMINAL_JOBS);
+    TANDEM_RETURN_IF_ERROR(VisitJobs(connection, &query, /*with_spec=*/false,
+                                     [&jobs](StoredJob job) { jobs.push_back(std::move(job)); }));
     return jobs;
   });
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -89,7 +90,11 @@ class Store {
   absl::StatusOr<StoredJob> GetJob(absl::string_view id);
   // INVALID_ARGUMENT: the page token is not of this query.
   absl::StatusOr<JobPage> ListJobs(const JobQuery& query);
-  // Jobs that have not ended, oldest first.
+  // Calls `visit` with each job that has not ended, oldest first, one at a time, as all their specs may be
+  // more than there is memory. All are of one snapshot; an error may come after some of them. `visit` must
+  // not call the store.
+  absl::Status VisitNonTerminalJobs(absl::FunctionRef<void(StoredJob)> visit);
+  // These jobs, without their specs.
   absl::StatusOr<std::vector<StoredJob>> NonTerminalJobs();
   // How many jobs there are in each state that some are in.
   absl::StatusOr<std::map<v1::JobState, int64_t>> CountJobs();

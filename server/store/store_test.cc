@@ -362,6 +362,15 @@ TEST_F(StoreTest, FindsJobsThatHaveNotEnded) {
   std::vector<std::string> names;
   for (const StoredJob& job : *jobs) names.push_back(job.job.name());
   EXPECT_THAT(names, ElementsAre("jobs/j1", "jobs/j2", "jobs/j3", "jobs/j4"));
+  // Nobody holds all their specs.
+  for (const StoredJob& job : *jobs) EXPECT_FALSE(job.job.has_spec());
+  std::vector<std::string> visited;
+  const absl::Status status = store_->VisitNonTerminalJobs([&visited](const StoredJob& job) {
+    EXPECT_TRUE(job.job.has_spec());
+    visited.push_back(job.job.name());
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(visited, names);
 }
 
 TEST_F(StoreTest, ListsInBothOrdersAndDirectionsPageByPage) {

@@ -70,12 +70,14 @@ SupervisingDaemon::~SupervisingDaemon() {
 }
 
 void SupervisingDaemon::Begin() {
-  absl::StatusOr<std::vector<v1::Job>> jobs = jobs_->NonTerminalJobs();
-  ASSERT_TRUE(jobs.ok()) << jobs.status();
-  std::erase_if(*jobs, [](const v1::Job& job) { return IsAtRest(job.state()); });
-  for (const v1::Job& job : supervisor_->FindLingering()) jobs->push_back(job);
+  std::vector<v1::Job> jobs;
+  const absl::Status left = jobs_->VisitNonTerminalJobs([&jobs](v1::Job job) {
+    if (!IsAtRest(job.state())) jobs.push_back(std::move(job));
+  });
+  ASSERT_TRUE(left.ok()) << left;
+  for (const v1::Job& job : supervisor_->FindLingering()) jobs.push_back(job);
   const absl::Status begun =
-      supervisor_->Begin(*jobs, [this](const std::string& id, int32_t attempt, bool crashed) {
+      supervisor_->Begin(jobs, [this](const std::string& id, int32_t attempt, bool crashed) {
         MutexLock lock(&mutex_);
         released_.push_back(absl::StrCat(id, "/", attempt, crashed ? " crashed" : ""));
       });
