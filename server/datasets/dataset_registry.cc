@@ -15,10 +15,11 @@
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
-#include "google/protobuf/util/message_differencer.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/datasets/dataset_request.h"
+#include "server/datasets/request_digest.h"
 #include "server/datasets/uploaded_source.h"
+#include "server/store/request_owner.h"
 #include "server/store/scheduling_records.h"
 
 namespace tandem {
@@ -93,13 +94,14 @@ DatasetRegistry::DatasetRegistry(Store* store, Uploads* uploads, const DatasetCa
 void DatasetRegistry::Restore(std::vector<StoredDataset> datasets) {
   MutexLock lock(&mutex_);
   for (StoredDataset& dataset : datasets) {
+    dataset.request = DigestOfStored(dataset.request);
     std::string id = DatasetId(dataset.dataset.name());
     datasets_.insert_or_assign(std::move(id), std::move(dataset));
   }
 }
 
 absl::StatusOr<std::optional<v1::Dataset>> DatasetRegistry::FindRepeated(
-    const v1::CreateDatasetRequest& request) const {
+    const v1::CreateDatasetRequest& request, const std::string& user) const {
   if (request.request_id().empty() || request.validate_only()) return std::optional<v1::Dataset>();
   StoredDataset known;
   {
@@ -110,9 +112,8 @@ absl::StatusOr<std::optional<v1::Dataset>> DatasetRegistry::FindRepeated(
     if (found == datasets_.end()) return std::optional<v1::Dataset>();
     known = found->second;
   }
-  v1::CreateDatasetRequest earlier;
-  if (!earlier.ParseFromString(known.request) ||
-      !google::protobuf::util::MessageDifferencer::Equals(earlier, request)) {
+  TANDEM_RETURN_IF_ERROR(CheckRequestOwner(request.request_id(), known.dataset.user(), user));
+  if (known.request != DigestOf(request)) {
     return absl::AlreadyExistsError(absl::StrCat("request_id: '", request.request_id(),
                                                  "' was used for another request, which made '",
                                                  known.dataset.name(), "'; use a new one"));
@@ -168,7 +169,7 @@ absl::StatusOr<v1::Dataset> DatasetRegistry::Create(const v1::CreateDatasetReque
       TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
   stored.dataset.set_etag(NewEtag());
   stored.request_id = request.request_id();
-  if (!stored.request_id.empty()) stored.request = request.SerializeAsString();
+  if (!stored.request_id.empty()) stored.request = DigestOf(request);
 
   // Gives the upload back unless the set is made.
   const auto give_back = [this](std::string* upload) { uploads_->GiveBack(*upload); };

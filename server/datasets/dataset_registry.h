@@ -38,8 +38,9 @@ class DatasetRegistry : public RegisteredDatasets {
   void Restore(std::vector<StoredDataset> datasets);
 
   // The set that an earlier request of this request id made, where there is one. ALREADY_EXISTS: that request
-  // was another one.
-  absl::StatusOr<std::optional<v1::Dataset>> FindRepeated(const v1::CreateDatasetRequest& request) const;
+  // was another user's, or another one.
+  absl::StatusOr<std::optional<v1::Dataset>> FindRepeated(const v1::CreateDatasetRequest& request,
+                                                          const std::string& user) const;
   // As DatasetService.CreateDataset, for a user; `spec` is the request's with its URLs pinned. Whose the
   // upload is, is not looked at.
   absl::StatusOr<v1::Dataset> Create(const v1::CreateDatasetRequest& request, const v1::DatasetSpec& spec,

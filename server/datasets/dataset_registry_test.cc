@@ -22,10 +22,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 void WriteFile(const std::string& path, const std::string& content) { std::ofstream(path) << content; }
 
-class DatasetRegistryTest : public ::testing::Test {
 // The most memory that this process has had.
 int64_t PeakKibibytes() {
   std::ifstream status("/proc/self/status");
@@ -37,6 +37,7 @@ int64_t PeakKibibytes() {
   return 0;
 }
 
+class DatasetRegistryTest : public ::testing::Test {
  protected:
   DatasetRegistryTest() { Open(); }
 
@@ -261,7 +262,6 @@ TEST_F(DatasetRegistryTest, NamesAreTakenOnce) {
   EXPECT_EQ(uploads_->List().size(), 1);
 }
 
-TEST_F(DatasetRegistryTest, ARepeatedRequestGivesTheSameSet) {
 // One user's queue is not everybody's memory.
 TEST_F(DatasetRegistryTest, LooksForUsersOfASetWithoutAllSpecsInMemory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -293,19 +293,57 @@ TEST_F(DatasetRegistryTest, LooksForUsersOfASetWithoutAllSpecsInMemory) {
   EXPECT_LT(PeakKibibytes() - before, 40 << 10);
 }
 
+TEST_F(DatasetRegistryTest, ARepeatedRequestGivesTheSameSet) {
   WriteFile(data_ + "/own.csv", "a,b\n1,2\n");
   v1::CreateDatasetRequest request = Request("own", "own.csv");
   request.set_request_id("r1");
-  EXPECT_FALSE((*registry_->FindRepeated(request)).has_value());
+  EXPECT_FALSE((*registry_->FindRepeated(request, "ann")).has_value());
   ASSERT_TRUE(Create(request).ok());
   for (int i = 0; i < 2; ++i) {
-    const auto repeated = registry_->FindRepeated(request);
+    const auto repeated = registry_->FindRepeated(request, "ann");
     ASSERT_TRUE(repeated.ok() && repeated->has_value());
     EXPECT_EQ((*repeated)->name(), "datasets/own");
     Open();
   }
+  v1::CreateDatasetRequest other = request;
+  other.mutable_dataset()->set_description("other");
+  EXPECT_EQ(registry_->FindRepeated(other, "ann").status().code(), absl::StatusCode::kAlreadyExists);
+  // What another user made is not even named.
+  for (const v1::CreateDatasetRequest& wanted : {request, other}) {
+    const absl::Status refused = registry_->FindRepeated(wanted, "bob").status();
+    EXPECT_EQ(GetReason(refused), "REQUEST_ID_USED");
+    EXPECT_THAT(std::string(refused.message()), Not(HasSubstr("own")));
+  }
+}
+
+// What the caller says beside that is read, and not kept.
+TEST_F(DatasetRegistryTest, KeepsOfARequestNoMoreThanADigest) {
+  WriteFile(data_ + "/own.csv", "a,b\n1,2\n");
+  v1::CreateDatasetRequest request = Request("own", "own.csv");
+  request.set_request_id("r1");
+  request.mutable_dataset()->set_problem(std::string(1 << 20, 'x'));
+  ASSERT_TRUE(Create(request).ok());
+  EXPECT_LT(store_->Datasets()->at(0).request.size(), 100);
+  request.mutable_dataset()->clear_problem();
+  EXPECT_TRUE((*registry_->FindRepeated(request, "ann")).has_value());
+
+  request.set_dataset_id("large");
+  request.mutable_dataset()->set_problem(std::string(2 << 20, 'x'));
+  EXPECT_EQ(GetReason(Create(request).status()), "SPEC_TOO_LARGE");
+}
+
+TEST_F(DatasetRegistryTest, RepetitionsOfAnEarlierVersionsRequestsAreKnown) {
+  v1::CreateDatasetRequest request = Request("own", "own.csv");
+  request.set_request_id("r1");
+  WriteFile(data_ + "/own.csv", "a,b\n1,2\n");
+  ASSERT_TRUE(Create(request).ok());
+  std::vector<StoredDataset> stored = *store_->Datasets();
+  // As it was kept then, whole.
+  stored[0].request = request.SerializeAsString();
+  registry_->Restore(stored);
+  EXPECT_TRUE((*registry_->FindRepeated(request, "ann")).has_value());
   request.mutable_dataset()->set_description("other");
-  EXPECT_EQ(registry_->FindRepeated(request).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(registry_->FindRepeated(request, "ann").status().code(), absl::StatusCode::kAlreadyExists);
 }
 
 TEST_F(DatasetRegistryTest, SaysAllThatIsWrong) {

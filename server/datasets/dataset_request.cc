@@ -17,6 +17,7 @@ constexpr size_t kMaxId = 63;
 constexpr size_t kMaxDescription = 1000;
 constexpr size_t kMaxRequestId = 128;
 constexpr size_t kMaxSpecBytes = 1 << 20;
+constexpr size_t kMaxRequestBytes = 2 << 20;
 
 bool IsId(const std::string& id) {
   return !id.empty() && id.size() <= kMaxId && absl::ascii_islower(id.front()) &&
@@ -45,6 +46,13 @@ absl::Status CheckDatasetRequest(const v1::CreateDatasetRequest& request) {
     return WithReason(
         absl::ResourceExhaustedError(absl::StrCat("dataset.spec: has ", bytes, " bytes; at most ",
                                                   kMaxSpecBytes, " are accepted (1 MiB)")),
+        "SPEC_TOO_LARGE");
+  }
+  // What else stands in it is left alone, and is still read and compared.
+  if (const size_t bytes = request.ByteSizeLong(); bytes > kMaxRequestBytes) {
+    return WithReason(
+        absl::ResourceExhaustedError(absl::StrCat("dataset: the request has ", bytes, " bytes; at most ",
+                                                  kMaxRequestBytes, " are accepted (2 MiB)")),
         "SPEC_TOO_LARGE");
   }
   FieldViolations violations;

@@ -7,7 +7,7 @@
 namespace tandem {
 
 // What can be said of a request without its files. INVALID_ARGUMENT with the fields at fault;
-// RESOURCE_EXHAUSTED: its spec is too large.
+// RESOURCE_EXHAUSTED: it, or its spec, is too large.
 absl::Status CheckDatasetRequest(const v1::CreateDatasetRequest& request);
 
 }  // namespace tandem

@@ -15,6 +15,7 @@
 #include "server/jobs/refusal.h"
 #include "server/jobs/worker_events.h"
 #include "server/jobs/worker_loss.h"
+#include "server/store/request_owner.h"
 
 namespace tandem {
 namespace {
@@ -22,9 +23,10 @@ namespace {
 using google::protobuf::Timestamp;
 using google::protobuf::util::TimeUtil;
 
-// ALREADY_EXISTS where the request was for another spec.
-absl::Status CheckRepeated(const StoredRequest& known, const std::string& request_id,
+// ALREADY_EXISTS where the request was another user's, or for another spec.
+absl::Status CheckRepeated(const StoredRequest& known, const std::string& user, const std::string& request_id,
                            const v1::JobSpec& submitted_spec) {
+  TANDEM_RETURN_IF_ERROR(CheckRequestOwner(request_id, known.job.job.user(), user));
   if (google::protobuf::util::MessageDifferencer::Equals(known.submitted_spec, submitted_spec)) {
     return absl::OkStatus();
   }
@@ -155,7 +157,7 @@ void JobMachine::Create(NewJob job, Done<v1::Job> done) {
           TANDEM_ASSIGN_OR_RETURN(std::optional<StoredRequest> known,
                                   transaction.FindRequest(job.request_id));
           if (known.has_value()) {
-            TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, job.request_id, job.submitted_spec));
+            TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, job.user, job.request_id, job.submitted_spec));
             TANDEM_RETURN_IF_ERROR(CheckSameSource(*known, job));
             changes.job = std::move(known->job);
             return absl::OkStatus();
@@ -194,11 +196,12 @@ void JobMachine::Release(const std::string& id) {
                 [](const absl::Status&) {});
 }
 
-absl::StatusOr<std::optional<v1::Job>> JobMachine::FindRepeated(const std::string& request_id,
+absl::StatusOr<std::optional<v1::Job>> JobMachine::FindRepeated(const std::string& user,
+                                                                const std::string& request_id,
                                                                 const v1::JobSpec& submitted_spec) {
   TANDEM_ASSIGN_OR_RETURN(std::optional<StoredRequest> known, store_->FindRequest(request_id));
   if (!known.has_value()) return std::optional<v1::Job>();
-  TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, request_id, submitted_spec));
+  TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, user, request_id, submitted_spec));
   SetWaitingOf(&known->job.job, /*may_look=*/true);
   return std::optional<v1::Job>(std::move(known->job.job));
 }
@@ -428,8 +431,8 @@ absl::StatusOr<std::vector<v1::Job>> JobMachine::NonTerminalJobs() {
   return jobs;
 }
 
-}  // namespace tandem
 absl::Status JobMachine::VisitNonTerminalJobs(absl::FunctionRef<void(v1::Job)> visit) {
   return store_->VisitNonTerminalJobs([visit](StoredJob row) { visit(std::move(row.job)); });
 }
 
+}  // namespace tandem

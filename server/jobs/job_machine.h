@@ -91,8 +91,8 @@ class JobMachine {
   void AddObserver(JobObserver* observer);
 
   // Makes a QUEUED job with event 1, or returns the job that this request id made before.
-  // ALREADY_EXISTS: the request id was used with another spec, or another checkpoint to go on from.
-  // RESOURCE_EXHAUSTED: the user has as many queued jobs as may be.
+  // ALREADY_EXISTS: the request id was used by another user, or with another spec, or another checkpoint to
+  // go on from. RESOURCE_EXHAUSTED: the user has as many queued jobs as may be.
   void Create(NewJob job, Done<v1::Job> done);
 
   // An id for a job that may be made later, and that no other job gets. Until then it is one of a deleted
@@ -108,8 +108,10 @@ class JobMachine {
   // before. Errors are those of Create.
   void CreateSweep(NewSweep sweep, Done<StoredSweep> done);
 
-  // The sweep that this request id made before, where there is one. ALREADY_EXISTS: as CreateSweep.
-  absl::StatusOr<std::optional<StoredSweep>> FindRepeatedSweep(const std::string& request_id,
+  // The sweep that this request id of the user's made before, where there is one. ALREADY_EXISTS: as
+  // CreateSweep.
+  absl::StatusOr<std::optional<StoredSweep>> FindRepeatedSweep(const std::string& user,
+                                                               const std::string& request_id,
                                                                const v1::Sweep& submitted);
 
   // Cancels all of a sweep's jobs that have not ended, together; no change where they are CANCELLING.
@@ -120,8 +122,8 @@ class JobMachine {
   // not ended.
   void DeleteSweep(const std::string& id, absl::AnyInvocable<void(absl::Status)> done);
 
-  // The job that this request id made before, where there is one. ALREADY_EXISTS: as Create.
-  absl::StatusOr<std::optional<v1::Job>> FindRepeated(const std::string& request_id,
+  // The job that this request id of the user's made before, where there is one. ALREADY_EXISTS: as Create.
+  absl::StatusOr<std::optional<v1::Job>> FindRepeated(const std::string& user, const std::string& request_id,
                                                       const v1::JobSpec& submitted_spec);
 
   // Stops a job: QUEUED and PAUSED become CANCELLED, STARTING, RUNNING and PAUSING become CANCELLING; no
@@ -188,10 +190,10 @@ class JobMachine {
   absl::StatusOr<JobPage> List(const JobQuery& query);
   // Jobs that have not ended, oldest first, without their specs.
   absl::StatusOr<std::vector<v1::Job>> NonTerminalJobs();
-  absl::StatusOr<std::vector<v1::Checkpoint>> Checkpoints(const std::string& id) {
-    return store_->Checkpoints(id);
   // As Store's, without `waiting`.
   absl::Status VisitNonTerminalJobs(absl::FunctionRef<void(v1::Job)> visit);
+  absl::StatusOr<std::vector<v1::Checkpoint>> Checkpoints(const std::string& id) {
+    return store_->Checkpoints(id);
   }
   absl::StatusOr<StoredSweep> GetSweep(const std::string& id) { return store_->GetSweep(id); }
   absl::StatusOr<SweepPage> ListSweeps(int64_t before, int limit, int64_t most_jobs = kMostListedJobs) {

@@ -9,6 +9,7 @@
 #include "server/jobs/job_edit.h"
 #include "server/jobs/job_machine.h"
 #include "server/jobs/new_job.h"
+#include "server/store/request_owner.h"
 
 // JobMachine's changes to many jobs at once.
 
@@ -17,9 +18,10 @@ namespace {
 
 using google::protobuf::util::TimeUtil;
 
-// ALREADY_EXISTS where the request was for another sweep.
-absl::Status CheckRepeated(const StoredSweepRequest& known, const std::string& request_id,
-                           const v1::Sweep& submitted) {
+// ALREADY_EXISTS where the request was another user's, or for another sweep.
+absl::Status CheckRepeated(const StoredSweepRequest& known, const std::string& user,
+                           const std::string& request_id, const v1::Sweep& submitted) {
+  TANDEM_RETURN_IF_ERROR(CheckRequestOwner(request_id, known.sweep.sweep.user(), user));
   if (google::protobuf::util::MessageDifferencer::Equals(known.submitted, submitted)) return absl::OkStatus();
   return absl::AlreadyExistsError(
       absl::StrCat("request_id: \"", request_id, "\" was used for another sweep, which is \"",
@@ -49,7 +51,8 @@ void JobMachine::CreateSweep(NewSweep sweep, Done<StoredSweep> done) {
           TANDEM_ASSIGN_OR_RETURN(std::optional<StoredSweepRequest> known,
                                   transaction.FindSweepRequest(sweep.request_id));
           if (known.has_value()) {
-            TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, sweep.request_id, sweep.submitted));
+            TANDEM_RETURN_IF_ERROR(
+                CheckRepeated(*known, sweep.jobs.front().user, sweep.request_id, sweep.submitted));
             *made = std::move(known->sweep);
             return absl::OkStatus();
           }
@@ -88,11 +91,12 @@ void JobMachine::CreateSweep(NewSweep sweep, Done<StoredSweep> done) {
       });
 }
 
-absl::StatusOr<std::optional<StoredSweep>> JobMachine::FindRepeatedSweep(const std::string& request_id,
+absl::StatusOr<std::optional<StoredSweep>> JobMachine::FindRepeatedSweep(const std::string& user,
+                                                                         const std::string& request_id,
                                                                          const v1::Sweep& submitted) {
   TANDEM_ASSIGN_OR_RETURN(std::optional<StoredSweepRequest> known, store_->FindSweepRequest(request_id));
   if (!known.has_value()) return std::optional<StoredSweep>();
-  TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, request_id, submitted));
+  TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, user, request_id, submitted));
   return std::optional<StoredSweep>(std::move(known->sweep));
 }
 

@@ -19,7 +19,7 @@ absl::Status CheckUpload(const RpcContext& context, const Caller& caller, const 
 void Create(const RpcContext& context, const Caller& caller, const v1::CreateDatasetRequest& request,
             Reply<v1::Dataset> reply) {
   // Before anything may refuse it: what the first request found may be gone since.
-  absl::StatusOr<std::optional<v1::Dataset>> repeated = context.registry->FindRepeated(request);
+  absl::StatusOr<std::optional<v1::Dataset>> repeated = context.registry->FindRepeated(request, caller.user);
   if (!repeated.ok()) {
     reply(repeated.status());
   } else if (repeated->has_value()) {
@@ -39,15 +39,14 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateDat
 
 void CreateDataset(const RpcContext& context, const Caller& caller, const v1::CreateDatasetRequest& request,
                    Reply<v1::Dataset> reply) {
-  if (absl::Status status = CheckSpecSize(request, "dataset"); !status.ok()) {
+  if (absl::Status status = CheckSpecSize(request.dataset().spec(), "dataset.spec"); !status.ok()) {
     reply(std::move(status));
     return;
   }
   // It reads the data's files, and waits for the database.
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, &request](Reply<v1::Dataset> reply) {
-                Create(context, caller, request,
-                       WithOwnRequestId(caller, request.request_id(), std::move(reply)));
+                Create(context, caller, request, std::move(reply));
               });
 }
 

@@ -5,7 +5,6 @@
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
-#include "server/rpc/permissions.h"
 #include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
@@ -23,7 +22,7 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateJob
   if (!request.request_id().empty() && !request.validate_only()) {
     // Before anything may refuse it: what the first request found may be gone since.
     absl::StatusOr<std::optional<v1::Job>> repeated =
-        context.jobs->FindRepeated(request.request_id(), request.spec());
+        context.jobs->FindRepeated(caller.user, request.request_id(), request.spec());
     if (!repeated.ok()) return reply(repeated.status());
     if (repeated->has_value() && (*repeated)->has_forked_from()) {
       return reply(absl::AlreadyExistsError(absl::StrCat(
@@ -58,10 +57,10 @@ void CreateJob(const RpcContext& context, const Caller& caller, const v1::Create
     return;
   }
   // It reads the database, and admission reads data sets.
-  PostForUser(
-      context, caller.user, request, std::move(reply), [&context, caller, &request](Reply<v1::Job> reply) {
-        Create(context, caller, request, WithOwnRequestId(caller, request.request_id(), std::move(reply)));
-      });
+  PostForUser(context, caller.user, request, std::move(reply),
+              [&context, caller, &request](Reply<v1::Job> reply) {
+                Create(context, caller, request, std::move(reply));
+              });
 }
 
 }  // namespace tandem::rpc

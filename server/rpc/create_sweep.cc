@@ -14,7 +14,6 @@
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
 #include "server/rpc/local_data.h"
-#include "server/rpc/permissions.h"
 #include "server/rpc/post_for_user.h"
 #include "server/rpc/quota_checks.h"
 #include "server/sweeps/expansion.h"
@@ -203,7 +202,7 @@ void Create(std::shared_ptr<Making> making) {
   if (!request.request_id().empty() && !request.validate_only()) {
     // Before anything may refuse it: what the first request found may be gone since.
     absl::StatusOr<std::optional<StoredSweep>> repeated =
-        making->context->jobs->FindRepeatedSweep(request.request_id(), request.sweep());
+        making->context->jobs->FindRepeatedSweep(making->caller.user, request.request_id(), request.sweep());
     if (!repeated.ok()) {
       making->reply(repeated.status());
       return;
@@ -245,11 +244,10 @@ void CreateSweep(const RpcContext& context, const Caller& caller, const v1::Crea
   making->caller = caller;
   making->request = &request;
   // It reads the database, and admission reads data sets.
-  PostForUser(context, caller.user, request, WithOwnRequestId(caller, request.request_id(), std::move(reply)),
-              [making](Reply<v1::Sweep> reply) {
-                making->reply = std::move(reply);
-                Create(making);
-              });
+  PostForUser(context, caller.user, request, std::move(reply), [making](Reply<v1::Sweep> reply) {
+    making->reply = std::move(reply);
+    Create(making);
+  });
 }
 
 }  // namespace tandem::rpc

@@ -9,7 +9,6 @@
 #include "server/rpc/forked_folder.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
-#include "server/rpc/permissions.h"
 #include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
@@ -18,10 +17,10 @@ namespace {
 using google::protobuf::util::MessageDifferencer;
 
 // The job that this request made before, where there is one. ALREADY_EXISTS: it was for something else.
-absl::StatusOr<std::optional<v1::Job>> FindRepeatedFork(const RpcContext& context,
+absl::StatusOr<std::optional<v1::Job>> FindRepeatedFork(const RpcContext& context, const std::string& user,
                                                         const v1::ForkJobRequest& request) {
   absl::StatusOr<std::optional<v1::Job>> repeated =
-      context.jobs->FindRepeated(request.request_id(), request.spec());
+      context.jobs->FindRepeated(user, request.request_id(), request.spec());
   if (!repeated.ok() || !repeated->has_value()) return repeated;
   const v1::CheckpointSource& source = (*repeated)->forked_from();
   if (source.job() == request.name() && (!request.has_step() || source.step() == request.step())) {
@@ -130,7 +129,7 @@ void MakeOrCheck(const RpcContext& context, const v1::ForkJobRequest& request, F
 void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobRequest& request,
            const std::string& id, Reply<v1::Job> reply) {
   if (!request.request_id().empty() && !request.validate_only()) {
-    absl::StatusOr<std::optional<v1::Job>> repeated = FindRepeatedFork(context, request);
+    absl::StatusOr<std::optional<v1::Job>> repeated = FindRepeatedFork(context, caller.user, request);
     if (!repeated.ok()) return reply(repeated.status());
     if (repeated->has_value()) return reply(**std::move(repeated));
   }
@@ -139,7 +138,7 @@ void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobReq
   absl::StatusOr<ForkSource> source =
       FindForkSource(*from, request.has_step() ? std::optional<int64_t>(request.step()) : std::nullopt);
   if (!source.ok()) return reply(source.status());
-  const v1::JobSpec spec = request.has_spec() ? request.spec() : from->spec();
+  v1::JobSpec spec = request.has_spec() ? request.spec() : from->spec();
   AdmitWithData(
       context, caller, spec,
       [&context, &request, from = *std::move(from), source = *std::move(source),
@@ -163,8 +162,7 @@ void ForkJob(const RpcContext& context, const Caller& caller, const v1::ForkJobR
   }
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, &request, id = *id](Reply<v1::Job> reply) {
-                Begin(context, caller, request, id,
-                      WithOwnRequestId(caller, request.request_id(), std::move(reply)));
+                Begin(context, caller, request, id, std::move(reply));
               });
 }
 

@@ -123,6 +123,20 @@ TEST_F(ForkTest, AForkHasItsCheckpointForItself) {
   EXPECT_EQ(again.name(), other.name());
   request.set_step(20);
   EXPECT_EQ(Fork(request, &again).error_code(), StatusCode::ALREADY_EXISTS);
+  // Who asks for it with another's request id learns not even that it is a fork.
+  v1::CreateTokenRequest token;
+  token.mutable_token()->set_user("ann");
+  v1::CreateTokenResponse made;
+  ASSERT_TRUE(daemon_stub_->CreateToken(Context().get(), token, &made).ok());
+  v1::CreateJobRequest create;
+  *create.mutable_spec() = request.spec();
+  create.set_request_id("once");
+  for (const grpc::Status& refused : {stub_->CreateJob(Context(made.secret()).get(), create, &again),
+                                      stub_->ForkJob(Context(made.secret()).get(), request, &again)}) {
+    EXPECT_EQ(refused.error_code(), StatusCode::ALREADY_EXISTS);
+    EXPECT_THAT(refused.error_message(), HasSubstr("was used by another user"));
+    EXPECT_EQ(refused.error_message().find(other.name()), std::string::npos);
+  }
 
   // The other job goes, and its files.
   Finish(source, 4, v1::JOB_STATE_SUCCEEDED);

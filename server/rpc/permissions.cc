@@ -50,12 +50,6 @@ absl::Status CheckDatasetOwner(const RpcContext& context, const Caller& caller,
                       "NOT_YOUR_DATASET");
 }
 
-absl::Status AnothersRequestId(const std::string& request_id) {
-  return WithReason(absl::AlreadyExistsError(absl::StrCat("request_id: \"", request_id,
-                                                          "\" was used by another user; use a new one")),
-                    "REQUEST_ID_USED");
-}
-
 absl::Status CheckUploadOwner(const RpcContext& context, const Caller& caller, const std::string& id) {
   if (caller.is_admin()) return absl::OkStatus();
   TANDEM_ASSIGN_OR_RETURN(const std::string owner, context.uploads->OwnerOf(id));

@@ -27,24 +27,10 @@ absl::Status CheckDatasetOwner(const RpcContext& context, const Caller& caller,
 // PERMISSION_DENIED where the upload is another user's and the caller is no administrator; NOT_FOUND.
 absl::Status CheckUploadOwner(const RpcContext& context, const Caller& caller, const std::string& id);
 
-// For a request id that another user's request had.
-absl::Status AnothersRequestId(const std::string& request_id);
-
 // PERMISSION_DENIED where the job is another user's and the caller is no administrator; NOT_FOUND. Reads the
 // database.
 absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const std::string& id,
                         const std::string& name);
-
-// A reply to a request that makes something: where it would give what another user made with the same request
-// id, it gives ALREADY_EXISTS instead (REQUEST_ID_USED), so that nobody takes another's for one's own.
-template <typename Made>
-Reply<Made> WithOwnRequestId(const Caller& caller, const std::string& request_id, Reply<Made> reply) {
-  if (request_id.empty()) return reply;
-  return [user = caller.user, request_id, reply = std::move(reply)](absl::StatusOr<Made> made) mutable {
-    if (made.ok() && !made->user().empty() && made->user() != user) made = AnothersRequestId(request_id);
-    reply(std::move(made));
-  };
-}
 
 // Calls `change(reply)` where the caller may change the job, at once or on the pool; else answers with the
 // error.

@@ -137,6 +137,50 @@ TEST_F(SharingTest, ARequestIdIsItsUsersAlone) {
   EXPECT_EQ(jobs.jobs_size(), 1);
 }
 
+// Whatever else differs: an error that says so would name what the other made.
+TEST_F(SharingTest, ARequestIdOfAnotherTellsNothing) {
+  const std::string ann = MakeToken("ann");
+  const std::string bob = MakeToken("bob");
+  const auto expect_nothing = [](const grpc::Status& status, const std::string& name) {
+    EXPECT_EQ(status.error_code(), StatusCode::ALREADY_EXISTS);
+    EXPECT_THAT(status.error_message(), HasSubstr("was used by another user"));
+    EXPECT_THAT(status.error_message(), testing::Not(HasSubstr(name)));
+  };
+  v1::Job job, other;
+  ASSERT_TRUE(stub_->CreateJob(Context(ann).get(), Request("hers", "r1"), &job).ok());
+  expect_nothing(stub_->CreateJob(Context(bob).get(), Request("his", "r1"), &other), "hers");
+  v1::ForkJobRequest fork;
+  fork.set_name("jobs/none-aaaaaa");
+  fork.set_request_id("r1");
+  expect_nothing(stub_->ForkJob(Context(bob).get(), fork, &other), "hers");
+  *fork.mutable_spec() = Request("hers").spec();
+  expect_nothing(stub_->ForkJob(Context(bob).get(), fork, &other), "hers");
+
+  v1::CreateSweepRequest sweep;
+  sweep.mutable_sweep()->mutable_base()->set_name("hers");
+  sweep.mutable_sweep()->set_display_name("hers");
+  sweep.mutable_sweep()->add_grid()->set_field("training.epochs");
+  sweep.mutable_sweep()->mutable_grid(0)->add_values()->set_number_value(1);
+  sweep.set_request_id("r1");
+  v1::Sweep swept;
+  ASSERT_TRUE(sweep_stub_->CreateSweep(Context(ann).get(), sweep, &swept).ok());
+  expect_nothing(sweep_stub_->CreateSweep(Context(bob).get(), sweep, &swept), "hers");
+  sweep.mutable_sweep()->mutable_grid(0)->mutable_values(0)->set_number_value(2);
+  expect_nothing(sweep_stub_->CreateSweep(Context(bob).get(), sweep, &swept), "hers");
+
+  // Uploads are known by their files, and each user has uploads of one's own.
+  v1::CreateUploadRequest upload;
+  upload.mutable_upload()->set_manifest_sha256(std::string(32, 'x'));
+  upload.mutable_upload()->set_files(1);
+  v1::Upload hers, again, his;
+  ASSERT_TRUE(dataset_stub_->CreateUpload(Context(ann).get(), upload, &hers).ok());
+  ASSERT_TRUE(dataset_stub_->CreateUpload(Context(ann).get(), upload, &again).ok());
+  EXPECT_EQ(again.name(), hers.name());
+  ASSERT_TRUE(dataset_stub_->CreateUpload(Context(bob).get(), upload, &his).ok());
+  EXPECT_NE(his.name(), hers.name());
+  EXPECT_EQ(his.user(), "bob");
+}
+
 TEST_F(SharingTest, PrioritiesAreCheckedAndAboveZeroForAdministrators) {
   const std::string ann = MakeToken("ann");
   v1::Job job;

@@ -79,7 +79,8 @@ struct StoredDataset {
   std::string upload;
   // Of the request that made it; may be empty.
   std::string request_id;
-  // That request as it was, serialized; empty where request_id is.
+  // By what a repetition of that request is recognised (server/datasets/request_digest.h); empty where
+  // request_id is.
   std::string request;
 };
 

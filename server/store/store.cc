@@ -189,7 +189,10 @@ absl::StatusOr<std::vector<StoredDataset>> Store::Datasets() {
       "list data sets", [&](Connection* connection) -> absl::StatusOr<std::vector<StoredDataset>> {
         std::vector<StoredDataset> datasets;
         Query query(connection,
-                    "SELECT record, coalesce(upload, ''), coalesce(request_id, ''), coalesce(request, x'') "
+                    // Earlier versions kept whole requests, of any size; what is too long to be one that is
+                    // accepted is like none.
+                    "SELECT record, coalesce(upload, ''), coalesce(request_id, ''), "
+                    "CASE WHEN length(request) <= 2097152 THEN request ELSE x'' END "
                     "FROM datasets ORDER BY number");
         while (query.Next()) {
           StoredDataset& dataset = datasets.emplace_back();
