@@ -40,9 +40,9 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateDat
 void CreateDataset(const RpcContext& context, const Caller& caller, const v1::CreateDatasetRequest& request,
                    Reply<v1::Dataset> reply) {
   if (absl::Status status = CheckSpecSize(request.dataset().spec(), "dataset.spec"); !status.ok()) {
-    reply(std::move(status));
-    return;
+    return reply(std::move(status));
   }
+  if (absl::Status status = CheckKnownFields(request); !status.ok()) return reply(std::move(status));
   // It reads the data's files, and waits for the database.
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, &request](Reply<v1::Dataset> reply) {

@@ -13,6 +13,7 @@ namespace {
 absl::Status CheckRequest(const v1::CreateJobRequest& request) {
   if (absl::Status status = CheckSpecSize(request.spec()); !status.ok()) return status;
   if (absl::Status status = CheckRequestId(request.request_id()); !status.ok()) return status;
+  if (absl::Status status = CheckKnownFields(request); !status.ok()) return status;
   if (!request.has_spec()) return FieldError("spec", "is required: what the job is to do");
   return absl::OkStatus();
 }

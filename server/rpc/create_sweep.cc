@@ -59,7 +59,8 @@ absl::Status OfSweep(const absl::Status& status, const SweepJob& job) {
 
 absl::Status CheckRequest(const v1::CreateSweepRequest& request) {
   if (!request.has_sweep()) return FieldError("sweep", "is required: the base, and what varies");
-  if (absl::Status status = CheckSpecSize(request.sweep(), "sweep"); !status.ok()) return status;
+  TANDEM_RETURN_IF_ERROR(CheckSpecSize(request.sweep(), "sweep"));
+  TANDEM_RETURN_IF_ERROR(CheckKnownFields(request));
   return CheckRequestId(request.request_id());
 }
 

@@ -139,6 +139,8 @@ void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobReq
       FindForkSource(*from, request.has_step() ? std::optional<int64_t>(request.step()) : std::nullopt);
   if (!source.ok()) return reply(source.status());
   v1::JobSpec spec = request.has_spec() ? request.spec() : from->spec();
+  // Versions before fields were refused that they did not know kept them, and trained without.
+  spec.DiscardUnknownFields();
   AdmitWithData(
       context, caller, spec,
       [&context, &request, from = *std::move(from), source = *std::move(source),
@@ -160,6 +162,7 @@ void ForkJob(const RpcContext& context, const Caller& caller, const v1::ForkJobR
   if (absl::Status status = CheckRequestId(request.request_id()); !status.ok()) {
     return reply(std::move(status));
   }
+  if (absl::Status status = CheckKnownFields(request); !status.ok()) return reply(std::move(status));
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, &request, id = *id](Reply<v1::Job> reply) {
                 Begin(context, caller, request, id, std::move(reply));

@@ -1,6 +1,7 @@
 #include "server/rpc/job_request.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -9,6 +10,7 @@
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "proto/fields/unknown_field.h"
 #include "server/admission/remote_data.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
@@ -31,6 +33,15 @@ absl::Status CheckRequestId(const std::string& id) {
     return FieldError("request_id", "holds characters that are not printable ASCII");
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckKnownFields(const google::protobuf::Message& request) {
+  const std::optional<std::string> unknown = FindUnknownField(request);
+  if (!unknown.has_value()) return absl::OkStatus();
+  return WithReason(FieldError(*unknown,
+                               "is the number of a field that this daemon's version does not know; leave it "
+                               "out, or update the daemon, if the client is newer"),
+                    "UNKNOWN_FIELD");
 }
 
 absl::StatusOr<JobMachine::NewJob> AdmitJob(const RpcContext& context, const Caller& caller,

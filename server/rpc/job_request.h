@@ -26,6 +26,10 @@ inline constexpr size_t kMaxSpecBytes = 1 << 20;
 // INVALID_ARGUMENT for the field "request_id".
 absl::Status CheckRequestId(const std::string& id);
 
+// INVALID_ARGUMENT for a field, at any depth, that this version does not know: left alone, it would train
+// something else than was meant, and be kept as long as what was made.
+absl::Status CheckKnownFields(const google::protobuf::Message& request);
+
 // Checks a job whole, with its data at hand: its spec, its priority, the room that there is for it, and
 // whether it could ever run for the caller. It reads the data's files. Fields at fault begin with "spec.".
 // The job has no request id, and no submitted spec.

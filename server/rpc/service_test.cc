@@ -327,6 +327,41 @@ TEST_F(ServiceTest, ShutdownCancelsTheJobsFirst) {
   EXPECT_TRUE(jobs_->NonTerminalJobs()->empty());
 }
 
+// A field that is left alone would train something else than was meant, and be kept with what was made.
+TEST_F(ServiceTest, RefusesFieldsThatItDoesNotKnow) {
+  const auto add = [](google::protobuf::Message* message) {
+    message->GetReflection()->MutableUnknownFields(message)->AddVarint(99, 1);
+  };
+  const auto expect_refused = [](const grpc::Status& status, const std::string& field) {
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << field;
+    EXPECT_EQ(DetailOf<google::rpc::ErrorInfo>(status).reason(), "UNKNOWN_FIELD");
+    const auto request = DetailOf<google::rpc::BadRequest>(status);
+    ASSERT_EQ(request.field_violations_size(), 1);
+    EXPECT_EQ(request.field_violations(0).field(), field);
+    EXPECT_THAT(request.field_violations(0).description(), HasSubstr("this daemon's version does not know"));
+  };
+  v1::Job job;
+  v1::CreateJobRequest create = Request("a");
+  add(create.mutable_spec()->mutable_model()->add_layers()->mutable_dense());
+  expect_refused(stub_->CreateJob(Context().get(), create, &job), "spec.model.layers[0].dense.99");
+  create.set_validate_only(true);
+  expect_refused(stub_->CreateJob(Context().get(), create, &job), "spec.model.layers[0].dense.99");
+  v1::ForkJobRequest fork;
+  fork.set_name("jobs/none-aaaaaa");
+  add(fork.mutable_spec()->mutable_training());
+  expect_refused(stub_->ForkJob(Context().get(), fork, &job), "spec.training.99");
+  v1::CreateSweepRequest sweep;
+  add(sweep.mutable_sweep()->mutable_base()->mutable_training());
+  v1::Sweep swept;
+  expect_refused(sweep_stub_->CreateSweep(Context().get(), sweep, &swept), "sweep.base.training.99");
+  v1::CreateDatasetRequest dataset;
+  add(dataset.mutable_dataset()->mutable_spec());
+  v1::Dataset made;
+  expect_refused(dataset_stub_->CreateDataset(Context().get(), dataset, &made), "dataset.spec.99");
+  add(&dataset);
+  expect_refused(dataset_stub_->CreateDataset(Context().get(), dataset, &made), "99");
+}
+
 TEST_F(ServiceTest, AShutdownThatCannotReadTheJobsLeavesTheDaemonServing) {
   SQLite::Database database(folder_->DatabasePath(), SQLite::OPEN_READWRITE, /*aBusyTimeoutMs=*/5000);
   database.exec("ALTER TABLE jobs RENAME TO hidden_jobs");
