@@ -217,9 +217,17 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
       return absl::InvalidArgumentError(absl::StrCat("is ", Quote(text), ", which is not ", Expected(kind)));
     }
     if (fs::is_directory(resolved, error)) {
-      if (const std::optional<std::string> out = FindLinkOut(resolved, is_allowed); out.has_value()) {
+      const absl::StatusOr<std::optional<std::string>> out = FindLinkOut(resolved, is_allowed);
+      if (!out.ok()) {
         return absl::InvalidArgumentError(
-            absl::StrCat("is ", Quote(text), ", in which ", Quote(*out),
+            absl::StrCat("is ", Quote(text),
+                         ", a folder that cannot be looked through for links to something outside the data "
+                         "folders of the daemon: ",
+                         out.status().message()));
+      }
+      if (out->has_value()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("is ", Quote(text), ", in which ", Quote(**out),
                          " is a link to something outside the data folders of the daemon (",
                          absl::StrJoin(data_folders_, ", "), "); put the files there"));
       }

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "server/admission/idx_files.h"
 
@@ -246,6 +249,32 @@ TEST_F(DatasetCatalogTest, RefusesFoldersWithLinksThatLeadOutside) {
   refuses(data_ + "/images/bird");
   std::filesystem::create_symlink(outside_ + "/3.png", other_ + "/dogs/3.png");
   refuses(other_ + "/dogs/3.png");
+}
+
+// Nobody knows what links are in a folder that could not be looked at, as where too many files are open.
+TEST_F(DatasetCatalogTest, RefusesFoldersThatCannotBeLookedThrough) {
+  v1::DatasetSpec spec;
+  spec.mutable_image_folder()->set_train("images");
+  std::filesystem::create_directories(data_ + "/images/cat");
+  std::filesystem::create_directory_symlink(outside_, data_ + "/images/cat/out");
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = dup(0);
+  close(next);
+  for (const int allowed : {0, 1}) {
+    rlimit few = before;
+    few.rlim_cur = next + allowed;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    const absl::Status status = catalog_.Resolve(spec).status();
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    const FieldViolation violation = Violation(status);
+    EXPECT_EQ(violation.field, "image_folder.train") << status;
+    EXPECT_THAT(
+        violation.description,
+        HasSubstr(absl::StrCat("cannot be looked through for links to something outside the data "
+                               "folders of the daemon: ",
+                               data_, "/images", allowed == 1 ? "/cat" : "", ": Too many open files")));
+  }
 }
 
 // An array in NumPy's format, version 1.0.

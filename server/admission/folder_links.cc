@@ -2,35 +2,57 @@
 
 #include <system_error>
 
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
+using LinkOut = absl::StatusOr<std::optional<std::string>>;
 
-std::optional<std::string> Find(const fs::path& folder,
-                                const std::function<bool(const fs::path&)>& is_allowed, bool goes_in) {
+// Whoever reads data comes no further there either: it is no more, leads nowhere, or is not to be entered.
+bool IsHarmless(const std::error_code& error) {
+  return error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory ||
+         error == std::errc::too_many_symbolic_link_levels || error == std::errc::permission_denied;
+}
+
+absl::Status CannotLook(const fs::path& path, const std::error_code& error) {
+  return absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", error.message()));
+}
+
+LinkOut Find(const fs::path& folder, const std::function<bool(const fs::path&)>& is_allowed, bool goes_in) {
   std::error_code error;
+  fs::path last = folder;
   // Readers of data cannot go into a folder without permission either; what comes after it they may read.
-  for (fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error),
-       end;
-       !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;
-    if (!entry->is_symlink(ignored)) continue;
-    const fs::path target = fs::canonical(entry->path(), ignored);
-    if (ignored) continue;
-    if (!is_allowed(target)) return entry->path().string();
-    if (goes_in && entry.depth() == 0 && fs::is_directory(target, ignored)) {
-      std::optional<std::string> out = Find(target, is_allowed, /*goes_in=*/false);
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    last = entry->path();
+    std::error_code problem;
+    const bool is_link = entry->is_symlink(problem);
+    if (problem && !IsHarmless(problem)) return CannotLook(last, problem);
+    if (!is_link) continue;
+    const fs::path target = fs::canonical(last, problem);
+    if (problem && !IsHarmless(problem)) return CannotLook(last, problem);
+    if (problem) continue;
+    if (!is_allowed(target)) return last.string();
+    if (goes_in && entry.depth() == 0) {
+      const bool is_folder = fs::is_directory(target, problem);
+      if (problem && !IsHarmless(problem)) return CannotLook(last, problem);
+      if (!is_folder) continue;
+      TANDEM_ASSIGN_OR_RETURN(std::optional<std::string> out, Find(target, is_allowed, /*goes_in=*/false));
       if (out.has_value()) return out;
     }
   }
+  // The iterator is at its end then: what comes after was not looked at.
+  if (error) return CannotLook(last, error);
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<std::string> FindLinkOut(const fs::path& folder,
-                                       const std::function<bool(const fs::path&)>& is_allowed) {
+absl::StatusOr<std::optional<std::string>> FindLinkOut(
+    const fs::path& folder, const std::function<bool(const fs::path&)>& is_allowed) {
   return Find(folder, is_allowed, /*goes_in=*/true);
 }
 

@@ -44,13 +44,13 @@ TEST(FolderLinksTest, FoldersThatCannotBeLookedIntoHideNothingElse) {
   std::error_code error;
   fs::directory_iterator(folder + "/.0", error);
   ASSERT_TRUE(error) << "modes do not hold here";
-  EXPECT_EQ(FindLinkOut(folder, none), std::nullopt);
+  EXPECT_EQ(*FindLinkOut(folder, none), std::nullopt);
   fs::create_directory_symlink(outside, folder + "/out");
   lock(8);
-  EXPECT_EQ(FindLinkOut(folder, none), folder + "/out");
+  EXPECT_EQ(*FindLinkOut(folder, none), folder + "/out");
   fs::create_directory(folder + "/class");
   fs::rename(folder + "/out", folder + "/class/out");
-  EXPECT_EQ(FindLinkOut(folder, none), folder + "/class/out");
+  EXPECT_EQ(*FindLinkOut(folder, none), folder + "/class/out");
 }
 
 }  // namespace
