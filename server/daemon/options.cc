@@ -212,7 +212,7 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->allow_extra_args(false)
       ->group("State and data");
   app->add_option("--upload-limit", options->upload_limit,
-                  "The largest upload of data that is taken in, such as 20GiB")
+                  "The largest upload of data that is taken in, such as 20GiB; 0: of any size")
       ->type_name("SIZE")
       ->transform(SizeValue())
       ->default_str("256GiB")

@@ -28,7 +28,7 @@ class Uploads {
   struct Options {
     // Absolute; made where it is missing.
     std::string folder;
-    // Bytes of one upload.
+    // Bytes of one upload; 0: any number.
     int64_t most_bytes_each = int64_t{256} << 30;
     // Bytes of all, those of data sets included; 0: as the disk has.
     int64_t most_bytes = 0;

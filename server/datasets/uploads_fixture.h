@@ -58,7 +58,7 @@ class UploadsFixture : public ::testing::Test {
     uploads_.reset();
     Uploads::Options options;
     options.folder = folder_.path() + "/uploads";
-    options.most_bytes_each = 1000 + 2 * kBlockBytes;
+    options.most_bytes_each = most_bytes_each_;
     options.most_bytes = most_bytes_;
     options.least_free = 100;
     options.most_uploads = 3;
@@ -108,6 +108,7 @@ class UploadsFixture : public ::testing::Test {
   // Of what is opened next; bytes as Uploads::Options.
   int most_uploads_each_ = 20;
   int64_t most_bytes_ = 0;
+  int64_t most_bytes_each_ = 1000 + 2 * kBlockBytes;
   std::function<absl::Status(const std::string&)> remove_folder_;
   // 14 bytes.
   const SampleUpload sample_{{{"a.csv", "1,2,3"}, {"b/c.csv", "4,5,6,7,8"}}};

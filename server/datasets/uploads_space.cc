@@ -65,7 +65,7 @@ absl::Status Uploads::CheckSpace(const v1::Upload& wanted) {
   const int64_t bytes = UploadFolder::BytesOnDisk(wanted);
   const std::string shown = absl::StrCat("upload.bytes: is ", wanted.bytes(), ", which take ", Shown(bytes),
                                          " in ", wanted.files(), wanted.files() == 1 ? " file" : " files");
-  if (bytes > options_.most_bytes_each) {
+  if (options_.most_bytes_each > 0 && bytes > options_.most_bytes_each) {
     return NoSpace(absl::StrCat(shown, "; this daemon takes uploads of at most ",
                                 Shown(options_.most_bytes_each), " (its option --upload-limit)"),
                    "UPLOAD_TOO_LARGE");
@@ -85,7 +85,8 @@ absl::Status Uploads::CheckSpace(const v1::Upload& wanted) {
                    "UPLOAD_SPACE_EXHAUSTED");
   }
   TANDEM_ASSIGN_OR_RETURN(const int64_t free, FreeBytes());
-  if (bytes + outstanding + options_.least_free > free) {
+  // So that nothing wraps around, however many bytes it has.
+  if (bytes > free - outstanding - options_.least_free) {
     return NoSpace(absl::StrCat(shown, ", but the daemon's disk has ", Shown(free),
                                 " left, of which other uploads need ", Shown(outstanding), " and ",
                                 Shown(options_.least_free), " stay free"),

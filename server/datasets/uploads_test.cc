@@ -139,6 +139,21 @@ TEST_F(UploadsTest, MoreBytesThanAnyDiskHasAreTooMany) {
   EXPECT_EQ(uploads_->used_bytes(), 0);
 }
 
+TEST_F(UploadsTest, ALimitOfZeroIsNone) {
+  most_bytes_each_ = 0;
+  Open({});
+  free_ = int64_t{1} << 60;
+  v1::Upload wanted = sample_.Declaration();
+  wanted.set_bytes(int64_t{1} << 50);
+  EXPECT_TRUE(uploads_->Create(wanted).ok());
+  // The disk still says what fits, and no number wraps around.
+  wanted.set_user("ann");
+  for (const int64_t bytes : {int64_t{1} << 61, std::numeric_limits<int64_t>::max()}) {
+    wanted.set_bytes(bytes);
+    EXPECT_EQ(GetReason(uploads_->Create(wanted).status()), "DISK_FULL") << bytes;
+  }
+}
+
 // Whoever has a quota of bytes takes no more of the disk by files without any.
 TEST_F(UploadsTest, SmallFilesCountAsBlocks) {
   v1::Upload wanted = sample_.Declaration();

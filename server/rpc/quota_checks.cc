@@ -26,7 +26,7 @@ absl::Status Check(const RpcContext& context, const std::string& user, absl::Fun
   if (most <= 0 || context.disk_use == nullptr) return absl::OkStatus();
   const int64_t used = context.disk_use(user) + uploaded();
   // What is full takes nothing more.
-  if (added > 0 ? used + added <= most : used < most) return absl::OkStatus();
+  if (added > 0 ? added <= most - used : used < most) return absl::OkStatus();
   return WithReason(
       absl::ResourceExhaustedError(absl::StrCat(
           "the jobs and uploads of \"", user, "\" take ", Mebibytes(used), " of the daemon's disk",
