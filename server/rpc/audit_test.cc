@@ -2,11 +2,13 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/rpc/service_fixture.h"
 
 namespace tandem {
@@ -87,6 +89,35 @@ TEST_F(AuditTest, SaysWhoChangedWhatAndWhatWasRefused) {
   for (const std::string& secret : {ann, bob, std::string(kToken), std::string("no-such-token-0123456789")}) {
     EXPECT_EQ(text_.find(secret), std::string::npos);
   }
+}
+
+// What came of an upload stays, though the call that brought it ends in an error.
+TEST_F(AuditTest, SaysOfWhatUploadABrokenCallIs) {
+  v1::CreateUploadRequest create;
+  create.mutable_upload()->set_manifest_sha256(std::string(32, 'x'));
+  create.mutable_upload()->set_files(1);
+  create.mutable_upload()->set_bytes(10);
+  v1::Upload upload;
+  ASSERT_TRUE(dataset_stub_->CreateUpload(Context().get(), create, &upload).ok());
+  const auto context = Context();
+  v1::Upload progress;
+  auto writer = dataset_stub_->UploadFiles(context.get(), &progress);
+  v1::UploadFilesRequest piece;
+  piece.set_name(upload.name());
+  piece.mutable_file()->set_path("../out");
+  writer->Write(piece);
+  writer->WritesDone();
+  EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  // A stream is written down a moment after its client has the answer.
+  const auto is_written = [this] {
+    std::ifstream file(folder_->path() + "/audit.log");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    return text.find("UploadFiles") != std::string::npos;
+  };
+  for (int i = 0; i < 1000 && !is_written(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_THAT(Short(Lines()),
+              ElementsAre(absl::StrCat("admin CreateUpload ", upload.name(), " OK"),
+                          absl::StrCat("admin UploadFiles ", upload.name(), " INVALID_ARGUMENT")));
 }
 
 TEST_F(AuditTest, AFloodOfStrangersLeavesFewLines) {

@@ -62,12 +62,15 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
   void OnCancel() override { End(absl::CancelledError("the client went away")); }
 
   void OnReadDone(bool ok) override {
+    bool is_first = false;
     {
       MutexLock lock(&mutex_);
       if (end_.has_value()) return;
       busy_ = true;
-      if (ok) ++requests_;
+      if (ok) is_first = ++requests_ == 1;
     }
+    // What came stays, however the call ends: the first request says to what it belongs.
+    if (is_first) internal::SetResource(request_, &log_);
     if (ok) {
       sink_->Take(std::move(request_),
                   [self = this->shared_from_this()](const absl::Status& status) { self->OnTaken(status); });
