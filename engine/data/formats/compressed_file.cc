@@ -26,8 +26,11 @@ constexpr int64_t kMostReserved = int64_t{1} << 26;
 // not believed, as readers make room for what is stated.
 constexpr int64_t kMostGrowthOfGzip = 1032;
 constexpr int64_t kMostGrowthOfXz = 8192;
-// What the decompressor of an xz file may take: as much as the strongest preset needs, and then some.
+// What the decompressor of an xz file may take: xz -9 needs 65 MiB, larger dictionaries (7-Zip) more.
 constexpr uint64_t kXzMemory = uint64_t{256} << 20;
+// What the list of an xz file's blocks may take: a million blocks. Of a file that has more it is found by
+// reading how long it is.
+constexpr uint64_t kXzIndexMemory = uint64_t{32} << 20;
 
 // Plain or gzip: zlib reads both.
 class GzipFile final : public CompressedFile {
@@ -94,7 +97,7 @@ class XzFile final : public CompressedFile {
     lzma_index* index = nullptr;
     int64_t length = -1;
     const int64_t position = ::lseek(fd_, 0, SEEK_CUR);
-    if (::lzma_file_info_decoder(&stream, &index, kXzMemory, file_bytes_) == LZMA_OK) {
+    if (::lzma_file_info_decoder(&stream, &index, kXzIndexMemory, file_bytes_) == LZMA_OK) {
       std::vector<uint8_t> input(kChunk);
       ::lseek(fd_, 0, SEEK_SET);
       bool input_ended = false;
