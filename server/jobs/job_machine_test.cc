@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/time_util.h"
@@ -245,6 +246,47 @@ TEST_F(JobMachineTest, ArtifactsAreFilesOfTheJobsFolder) {
   artifact.mutable_artifact()->set_name("best..model.safetensors");
   EXPECT_TRUE(jobs_.Apply(id, 1, {artifact}).ok());
   EXPECT_THAT(jobs_.Get(id).artifacts(), SizeIs(1));
+}
+
+// All lists of jobs, and all clients, get what it says.
+TEST_F(JobMachineTest, AWorkerIsBrief) {
+  const std::string id = jobs_.RunningJob();
+  // The cut would be within a character.
+  std::string text = "x";
+  while (text.size() < (3 << 20)) text += "\u00e4";
+  auto notice = MakeWorkerEvent(2);
+  notice.mutable_notice()->set_message(text);
+  ASSERT_TRUE(jobs_.Apply(id, 1, {notice}).ok());
+  auto artifact = MakeWorkerEvent(3);
+  artifact.mutable_artifact()->set_name("a");
+  artifact.mutable_artifact()->set_description(text);
+  ASSERT_TRUE(jobs_.Apply(id, 1, {artifact}).ok());
+  auto named = MakeWorkerEvent(4);
+  named.mutable_artifact()->set_name(std::string(10'000, 'x'));
+  EXPECT_EQ(jobs_.Apply(id, 1, {named}).status().code(), kInvalidArgument);
+  auto epoch = MakeWorkerEvent(4);
+  (*epoch.mutable_epoch()->mutable_validation()->mutable_metrics())[text] = 1;
+  EXPECT_EQ(jobs_.Apply(id, 1, {epoch}).status().code(), kInvalidArgument);
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Finished(4, v1::JOB_STATE_FAILED, text)}).ok());
+  const v1::Job job = jobs_.Get(id);
+  EXPECT_LT(job.ByteSizeLong(), 64 << 10);
+  EXPECT_THAT(job.message(), testing::EndsWith("\u00e4 [... cut off]"));
+  jobs_.CheckLog(id);
+  for (const v1::JobEvent& event : jobs_.Log(id)) EXPECT_LT(event.ByteSizeLong(), 64 << 10);
+}
+
+TEST_F(JobMachineTest, ArtifactsAreSoMany) {
+  const std::string id = jobs_.RunningJob();
+  std::vector<internal::v1::WorkerEvent> events;
+  for (int i = 0; i < 1000; ++i) {
+    events.push_back(MakeWorkerEvent(2 + i));
+    events.back().mutable_artifact()->set_name(absl::StrCat("file-", i));
+  }
+  ASSERT_TRUE(jobs_.Apply(id, 1, events).ok());
+  auto more = MakeWorkerEvent(1002);
+  more.mutable_artifact()->set_name("one-more");
+  EXPECT_EQ(jobs_.Apply(id, 1, {more}).status().code(), kInvalidArgument);
+  EXPECT_THAT(jobs_.Get(id).artifacts(), SizeIs(1000));
 }
 
 TEST_F(JobMachineTest, AWorkerThatIsLostOrStopsUnaskedFailsItsJob) {

@@ -100,6 +100,28 @@ bool IsFileName(const std::string& name) {
                       [](unsigned char c) { return c == '/' || absl::ascii_iscntrl(c); });
 }
 
+// What a worker says stands in its job's record, which lists have: of an honest one it is brief, and of one
+// that was taken over it must be, too. Together these are less than a client takes in one message.
+constexpr size_t kMostText = 16 << 10;
+constexpr size_t kMostDescription = 1 << 10;
+constexpr size_t kMostReport = 256 << 10;
+constexpr size_t kMostArtifact = 2 << 10;
+constexpr int kMostArtifacts = 1000;
+
+std::string Brief(const std::string& text, size_t most = kMostText) {
+  if (text.size() <= most) return text;
+  // Not within a character of UTF-8.
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+  return absl::StrCat(text.substr(0, most), " [... cut off]");
+}
+
+absl::Status CheckSize(const WorkerEvent& event, const google::protobuf::Message& part, size_t most) {
+  const size_t bytes = part.ByteSizeLong();
+  if (bytes <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("worker event ", event.worker_sequence(), ": has ", bytes,
+                                                 " bytes; at most ", most, " are taken"));
+}
+
 // Keeps one entry a name, the newest.
 void SetArtifact(const v1::Artifact& artifact, v1::Job* job) {
   for (v1::Artifact& known : *job->mutable_artifacts()) {
@@ -127,6 +149,9 @@ bool IsLoss(const WorkerEvent& event, v1::JobState state) {
 absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp& time,
                     Transaction* transaction, JobChanges* changes) {
   v1::Job* const job = &changes->job.job;
+  if (!report.has_notice() && !report.has_artifact()) {
+    TANDEM_RETURN_IF_ERROR(CheckSize(report, report, kMostReport));
+  }
   v1::JobEvent event;
   switch (report.kind_case()) {
     case WorkerEvent::kProgress:
@@ -145,10 +170,16 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
             absl::CHexEscape(report.artifact().name().substr(0, 80)), "' is no file of the job's folder"));
       }
       *event.mutable_artifact() = report.artifact();
-      SetArtifact(report.artifact(), job);
+      event.mutable_artifact()->set_description(Brief(report.artifact().description(), kMostDescription));
+      TANDEM_RETURN_IF_ERROR(CheckSize(report, event.artifact(), kMostArtifact));
+      SetArtifact(event.artifact(), job);
+      if (job->artifacts_size() > kMostArtifacts) {
+        return absl::InvalidArgumentError(absl::StrCat("worker event ", report.worker_sequence(),
+                                                       ": a job has at most ", kMostArtifacts, " artifacts"));
+      }
       break;
     case WorkerEvent::kNotice:
-      *event.mutable_notice() = report.notice();
+      event.mutable_notice()->set_message(Brief(report.notice().message()));
       break;
     case WorkerEvent::kCheckpoint:
       *event.mutable_checkpoint() = report.checkpoint();
@@ -200,17 +231,17 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
                            : absl::StrCat("Training goes on from step ", event.started().step(), "."),
                        time);
     default: {
-      const v1::TrainingSummary* const summary =
-          event.finished().has_summary() ? &event.finished().summary() : nullptr;
+      Finished finished = event.finished();
+      finished.set_message(Brief(event.finished().message()));
+      TANDEM_RETURN_IF_ERROR(CheckSize(event, finished, kMostReport));
+      const v1::TrainingSummary* const summary = finished.has_summary() ? &finished.summary() : nullptr;
       if (IsLoss(event, job->state())) {
-        return LoseWorker(transaction,
-                          {.reason = event.finished().reason(),
-                           .message = event.finished().message(),
-                           .time = time,
-                           .summary = summary},
-                          now, changes);
+        return LoseWorker(
+            transaction,
+            {.reason = finished.reason(), .message = finished.message(), .time = time, .summary = summary},
+            now, changes);
       }
-      const auto [reason, message] = WhyEnded(*job, event.finished());
+      const auto [reason, message] = WhyEnded(*job, finished);
       // What is preempted has come to no end.
       const bool has_ended = NextState(job->state(), trigger).to != v1::JOB_STATE_QUEUED;
       return edit.Take(trigger, reason, message, time, has_ended ? summary : nullptr);
