@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/clock.h"
@@ -279,7 +280,7 @@ absl::Status ModelWorkers::Run(ModelCall& call) const {
   }
   const std::string how = Clear(*process);
   if (end.has_value()) return *end;
-  spdlog::warn("a model worker {}; it said: {}", how, LastWords(errors.get()));
+  spdlog::warn("a model worker {}; it said: {}", how, absl::Utf8SafeCHexEscape(LastWords(errors.get())));
   return absl::InternalError(absl::StrCat("the process that worked for this call ", how));
 }
 

@@ -17,7 +17,9 @@ namespace {
 
 using internal::v1::WorkerEvent;
 
-constexpr size_t kBatch = 1000;
+// What is in memory, and in one transaction, at a time: the spool may be of a worker that was taken over.
+constexpr size_t kBatchEvents = 1000;
+constexpr size_t kBatchBytes = 4 << 20;
 
 // The database may take it another time.
 bool IsTransient(const absl::Status& status) {
@@ -49,13 +51,16 @@ absl::StatusOr<JobMachine::WorkerPosition> ApplySpool(JobMachine* jobs, const st
   while (!at_end) {
     if (stopped()) return absl::CancelledError("the daemon is going");
     std::vector<WorkerEvent> events;
-    while (!at_end && events.size() < kBatch) {
+    size_t bytes = 0;
+    while (!at_end && events.size() < kBatchEvents && bytes < kBatchBytes) {
       std::optional<WorkerEvent> event;
       if (reader.ok()) {
         TANDEM_ASSIGN_OR_RETURN(event, (*reader)->Next());
       }
       at_end = !event.has_value();
-      if (!at_end) events.push_back(*std::move(event));
+      if (at_end) break;
+      bytes += event->SpaceUsedLong();
+      events.push_back(*std::move(event));
     }
     const PendingResult<JobMachine::WorkerPosition> result;
     jobs->ApplyWorkerEvents(job_id, attempt, std::move(events), result.Callback());

@@ -17,7 +17,7 @@ using internal::v1::WorkerEvent;
 constexpr absl::string_view kMagic = "TNDSPL01";
 constexpr int64_t kHeaderSize = 8;
 // A larger length can only be damage.
-constexpr uint32_t kMaxPayload = 64u << 20;
+constexpr uint32_t kMaxPayload = kMaxWorkerEventBytes;
 constexpr int64_t kReadSize = 256 << 10;
 
 void StoreUint32(uint32_t value, char* to) {

@@ -13,11 +13,14 @@
 
 namespace tandem {
 
+// More than any event of a worker's has.
+constexpr uint32_t kMaxWorkerEventBytes = 4 << 20;
+
 // A spool is a file of a worker's events that the daemon may not have yet. Its format:
 //
 //   file    = "TNDSPL01" record*
 //   record  = length:uint32 checksum:uint32 payload
-//   payload = a serialized WorkerEvent of `length` bytes
+//   payload = a serialized WorkerEvent of `length` bytes, at most kMaxWorkerEventBytes
 //
 // Numbers are little-endian. The checksum is zlib's CRC-32 of the four length bytes followed by the payload.
 // Events stand in the order of their worker_sequence, which has no gaps within the file; the first may be any

@@ -13,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
@@ -26,6 +27,7 @@
 #include "server/workers/pending_result.h"
 #include "server/workers/settlement.h"
 #include "server/workers/socket_path.h"
+#include "server/workers/spool.h"
 #include "server/workers/supervised_worker.h"
 #include "server/workers/uncompressed_server.h"
 #include "server/workers/worker_lock.h"
@@ -137,7 +139,7 @@ absl::Status WorkerSupervisor::Listen() {
   grpc::ServerBuilder builder;
   builder.AddListeningPort(UnixTarget(socket_path_), grpc::InsecureServerCredentials());
   builder.RegisterService(service_.get());
-  builder.SetMaxReceiveMessageSize(64 << 20);
+  builder.SetMaxReceiveMessageSize(kMaxWorkerEventBytes + 1024);
   RefuseCompressedMessages(&builder);
   // A process that is stopped, or hangs as a whole, does not answer: then its stream ends.
   const int half_limit = static_cast<int>(absl::ToInt64Milliseconds(options_.silence_limit / 2));
@@ -307,9 +309,11 @@ absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
         session->Close();
         return absl::OkStatus();
       }
-      spdlog::warn("worker dismissed job={} attempt={} pid={}", hello.job_id(), hello.attempt(), hello.pid());
+      // Anybody of this account may say so, and the log is for people.
+      const std::string job_id = absl::Utf8SafeCHexEscape(hello.job_id().substr(0, 80));
+      spdlog::warn("worker dismissed job={} attempt={} pid={}", job_id, hello.attempt(), hello.pid());
       return absl::FailedPreconditionError(
-          absl::StrCat("attempt ", hello.attempt(), " is not the one at work on job ", hello.job_id()));
+          absl::StrCat("attempt ", hello.attempt(), " is not the one at work on job ", job_id));
     }
     Worker& worker = *found->second;
     const bool is_started = worker.phase != Worker::Phase::kLaunching || !worker.secret.empty();

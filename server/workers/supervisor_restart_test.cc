@@ -1,16 +1,22 @@
 // What the next daemon on a state folder makes of the workers that it finds.
 
 #include <signal.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/kept_weights.h"
+#include "server/workers/spool.h"
 #include "server/workers/supervisor.h"
 #include "server/workers/testing/supervisor_fixture.h"
 #include "server/workers/worker_lock.h"
@@ -19,6 +25,12 @@ namespace tandem {
 namespace {
 
 using SupervisorRestartTest = SupervisorFixture;
+
+int64_t PeakMemory() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss << 10;
+}
 
 TEST_F(SupervisorRestartTest, TheNextDaemonAdoptsARunningWorker) {
   const std::string id = daemon_->Run("wait");
@@ -123,6 +135,61 @@ TEST_F(SupervisorRestartTest, AWorkerThatHangsWithoutADaemonIsKilledByTheNext) {
   EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
   EXPECT_NE(job.message().find("silent for more than 1s"), std::string::npos) << job.message();
   EXPECT_TRUE(IsGone(pid));
+}
+
+// A worker that was taken over can write whom it likes into its lock: the process that has the lock is meant.
+TEST_F(SupervisorRestartTest, AWorkerThatNamesAnotherProcessIsFoundAllTheSame) {
+  char sleep[] = "sleep", time[] = "600";
+  char* const arguments[] = {sleep, time, nullptr};
+  pid_t bystander = 0;
+  ASSERT_EQ(posix_spawnp(&bystander, "sleep", nullptr, nullptr, arguments, environ), 0);
+  // This process is the next daemon.
+  for (const pid_t named : {bystander, getpid()}) {
+    const std::string id = daemon_->Run("wait");
+    ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+    const pid_t pid = daemon_->WorkerPid(id);
+    const std::string lock = JobFolder(daemon_->Get(id).folder()).LockPath(0);
+    daemon_.reset();
+    kill(pid, SIGSTOP);
+    std::ofstream(lock, std::ios::in | std::ios::out)
+        << absl::StrFormat("attempt=%010d pid=%010d\n", 1, named);
+    silence_limit_ = absl::Seconds(1);
+    Restart();
+    EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_FAILED);
+    EXPECT_TRUE(IsGone(pid));
+    EXPECT_EQ(kill(bystander, 0), 0);
+  }
+  kill(bystander, SIGKILL);
+  int status = 0;
+  waitpid(bystander, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+// Its spool is read a piece at a time, however much it announces in however few bytes.
+TEST_F(SupervisorRestartTest, ASpoolThatIsFullOfNothingTakesNoMemory) {
+  const std::string id = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  const pid_t pid = daemon_->WorkerPid(id);
+  const std::string spool = JobFolder(daemon_->Get(id).folder()).SpoolPath(1);
+  daemon_.reset();
+  kill(pid, SIGKILL);
+  std::filesystem::remove(spool);
+  {
+    const auto writer = SpoolWriter::Create(spool);
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    internal::v1::WorkerEvent event;
+    event.mutable_notice()->set_message(std::string(3 << 20, ' '));
+    for (int i = 1; i <= 200; ++i) {
+      event.set_worker_sequence(i);
+      ASSERT_TRUE((*writer)->Append(event).ok());
+    }
+    event.mutable_notice()->set_message(std::string(5 << 20, ' '));
+    EXPECT_EQ((*writer)->Append(event).code(), absl::StatusCode::kInvalidArgument);
+  }
+  const int64_t before = PeakMemory();
+  Restart();
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_FAILED);
+  EXPECT_LT(PeakMemory() - before, int64_t{100} << 20);
 }
 
 // It was between two looks for a daemon when this one came.

@@ -48,8 +48,12 @@ absl::StatusOr<WorkerLock> WorkerLock::Inherit(int fd, const std::string& path) 
 absl::StatusOr<std::optional<WorkerLock::Holder>> WorkerLock::FindHolder(const std::string& path) {
   // The worker could write there: what is no file of its own is none.
   UniqueFd fd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd.valid() && errno == ENOENT) return std::nullopt;
+  if (!fd.valid() && (errno == ENOENT || errno == ELOOP || errno == EISDIR || errno == ENXIO)) {
+    return std::nullopt;
+  }
   if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  struct stat file;
+  if (fstat(fd.get(), &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;
   // Shared, so that two who look at once do not take each other for a worker.
   if (flock(fd.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
   if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot test the lock ", path));

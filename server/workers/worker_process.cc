@@ -4,13 +4,18 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/workers/exit_codes.h"
@@ -27,6 +32,32 @@ UniqueFd OpenPidfd(pid_t pid) { return UniqueFd(static_cast<int>(syscall(SYS_pid
 
 int SendSignal(int pidfd, int signal) {
   return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
+}
+
+// Whether the process has the file open.
+bool HasOpen(pid_t pid, const struct stat& file) {
+  std::error_code error;
+  const std::string folder = absl::StrCat("/proc/", pid, "/fd");
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    struct stat open;
+    if (stat(entry->path().c_str(), &open) == 0 && open.st_dev == file.st_dev && open.st_ino == file.st_ino) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A process but this one that has the file open; 0: none.
+pid_t FindProcessWith(const struct stat& file) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
+       entry.increment(error)) {
+    pid_t pid = 0;
+    if (!absl::SimpleAtoi(entry->path().filename().string(), &pid) || pid == getpid()) continue;
+    if (HasOpen(pid, file)) return pid;
+  }
+  return 0;
 }
 
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
@@ -126,8 +157,19 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(const Comman
 absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::FindByLock(const std::string& lock_path) {
   TANDEM_ASSIGN_OR_RETURN(const std::optional<WorkerLock::Holder> before, WorkerLock::FindHolder(lock_path));
   if (!before.has_value()) return absl::NotFoundError(absl::StrCat("nobody holds ", lock_path));
+  struct stat file;
+  if (stat(lock_path.c_str(), &file) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", lock_path));
+  }
+  pid_t pid = before->pid;
   UniqueFd pidfd;
-  if (before->pid > 0) pidfd = OpenPidfd(before->pid);
+  if (pid > 0) pidfd = OpenPidfd(pid);
+  // A worker that was taken over may have named any process there, even this one.
+  if (pidfd.valid() && (pid == getpid() || !HasOpen(pid, file))) {
+    pid = FindProcessWith(file);
+    spdlog::warn("{} names process {}, which does not have it; process {} does", lock_path, before->pid, pid);
+    pidfd = pid > 0 ? OpenPidfd(pid) : UniqueFd();
+  }
   // Still held by whoever held it before the pidfd was opened: then the pid was not another process's
   // meanwhile.
   TANDEM_ASSIGN_OR_RETURN(const std::optional<WorkerLock::Holder> after, WorkerLock::FindHolder(lock_path));
@@ -135,7 +177,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::FindByLock(const s
   if (!pidfd.valid() || after->pid != before->pid || after->attempt != before->attempt) {
     return absl::UnavailableError(absl::StrCat("the holder of ", lock_path, " is not known yet"));
   }
-  return std::unique_ptr<WorkerProcess>(new WorkerProcess(before->pid, std::move(pidfd)));
+  return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, std::move(pidfd)));
 }
 
 void WorkerProcess::SignalGroup(int signal) {
