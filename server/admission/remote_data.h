@@ -54,8 +54,9 @@ class RemoteData {
   // RESOURCE_EXHAUSTED with CACHE_FULL.
   virtual void Ensure(const v1::DatasetSpec& spec, absl::Duration wait, Done done) = 0;
 
-  // The file or folder, by its absolute path, that Ensure fetched for a pinned URL. INVALID_ARGUMENT where
-  // the cache does not have it, or it is of another kind. What was given is kept for some minutes at least,
+  // The file or folder, by its absolute path, that Ensure fetched for a URL: of a pinned one that content, of
+  // another the newest. Nothing is fetched, so it is for all who call. INVALID_ARGUMENT where the cache does
+  // not have it, or it is of another kind. What was given is kept for some minutes at least,
   // and as long as a job that has not ended, or a registered data set, names it.
   virtual absl::StatusOr<std::string> LocalPath(const std::string& url, PathKind kind) const = 0;
 

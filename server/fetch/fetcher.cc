@@ -189,9 +189,9 @@ absl::StatusOr<std::string> Fetcher::LocalPath(const std::string& url, PathKind 
   const std::optional<FetchItem::Entry> entry = cache_->Find(url_sha256, parsed.sha256);
   if (!entry.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "is ", parsed.shown, ", which is not in the daemon's cache ",
-        parsed.sha256.empty() ? "" : "with the content that it was submitted with; it may have made room; ",
-        "submit or resume the job to have it fetched again"));
+        "is ", parsed.shown, ", which is not in the daemon's cache",
+        parsed.sha256.empty() ? "" : " with the content that it was submitted with; it may have made room",
+        "; it is fetched when somebody who may submit jobs submits or resumes one that names it"));
   }
   if (kind != PathKind::kFileOrFolder && entry->folder() != (kind == PathKind::kFolder)) {
     return absl::InvalidArgumentError(absl::StrCat("is ", parsed.shown, ", which is a ",

@@ -14,8 +14,17 @@
 namespace tandem::rpc {
 namespace {
 
+// A viewer's token has nothing fetched: of what a URL leads to it sees what the cache has, and the catalog
+// says where that is nothing.
+absl::StatusOr<v1::DatasetSpec> DataFor(const RpcContext& context, const Caller& caller,
+                                        const v1::DatasetSpec& spec) {
+  if (caller.role < v1::TOKEN_ROLE_SUBMITTER) return spec;
+  return LocalDataNow(context, spec, "dataset");
+}
+
 // The model that is asked for, its template expanded.
-absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const v1::DescribeModelRequest& request) {
+absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const Caller& caller,
+                                    const v1::DescribeModelRequest& request) {
   if (request.has_job()) {
     const std::string id = JobId(request.job());
     if (id.empty()) return FieldError("job", "is not the name of a job; write \"jobs/<id>\"");
@@ -28,8 +37,7 @@ absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const v1::Describ
   TemplateData data = CustomaryData(model.template_());
   FieldViolations violations;
   if (request.has_dataset()) {
-    TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec dataset,
-                            LocalDataNow(context, request.dataset(), "dataset"));
+    TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec dataset, DataFor(context, caller, request.dataset()));
     const absl::StatusOr<v1::DatasetSpec> resolved = context.datasets->Resolve(dataset);
     const absl::StatusOr<DatasetInfo> info =
         resolved.ok() ? context.datasets->Describe(*resolved) : resolved.status();
@@ -45,14 +53,14 @@ absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const v1::Describ
   return model;
 }
 
-absl::StatusOr<v1::ModelDescription> Describe(const RpcContext& context,
+absl::StatusOr<v1::ModelDescription> Describe(const RpcContext& context, const Caller& caller,
                                               const v1::DescribeModelRequest& request) {
   const int64_t batch = request.batch_size() == 0 ? 1 : request.batch_size();
   if (batch < 1 || batch > kMaxDescribedBatch) {
     return FieldError("batch_size",
                       absl::StrCat("is ", batch, "; it must be from 1 to ", kMaxDescribedBatch));
   }
-  TANDEM_ASSIGN_OR_RETURN(const v1::Model model, FindModel(context, request));
+  TANDEM_ASSIGN_OR_RETURN(const v1::Model model, FindModel(context, caller, request));
   absl::StatusOr<v1::ModelDescription> description = tandem::DescribeModel(model, batch);
   if (description.ok() || !absl::IsInvalidArgument(description.status())) return description;
   FieldViolations violations;
@@ -70,7 +78,9 @@ void DescribeModel(const RpcContext& context, const Caller& caller, const v1::De
   }
   // It may read a data set.
   PostForUser(context, caller.user, request, std::move(reply),
-              [&context, &request](Reply<v1::ModelDescription> reply) { reply(Describe(context, request)); });
+              [&context, caller, &request](Reply<v1::ModelDescription> reply) {
+                reply(Describe(context, caller, request));
+              });
 }
 
 }  // namespace tandem::rpc

@@ -2,12 +2,16 @@
 // tandem-worker.
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "server/admission/remote_data.h"
 #include "server/rpc/service_fixture.h"
 
 namespace tandem {
@@ -70,6 +74,16 @@ class ModelServiceTest : public ServiceFixture {
     return outcome;
   }
 
+  std::string MakeToken(const std::string& user, v1::TokenRole role) {
+    v1::CreateTokenRequest request;
+    request.mutable_token()->set_user(user);
+    request.mutable_token()->set_role(role);
+    v1::CreateTokenResponse response;
+    const grpc::Status status = daemon_stub_->CreateToken(Context().get(), request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.secret();
+  }
+
   grpc::Status Evaluate(const v1::EvaluateRequest& request) {
     auto context = Context();
     auto reader = model_stub_->Evaluate(context.get(), request);
@@ -114,6 +128,70 @@ TEST_F(ModelServiceTest, DescribesWhatIsWrong) {
   request.mutable_model()->add_layers()->mutable_dense();
   status = model_stub_->DescribeModel(Context().get(), request, &description);
   EXPECT_THAT(FieldsOf(status), ElementsAre("model.layers[0].dense.units"));
+}
+
+// A cache, and what is asked of the network behind it.
+class FakeRemote : public RemoteData {
+ public:
+  void Ensure(const v1::DatasetSpec&, absl::Duration, Done done) override {
+    ++fetches;
+    done(DataBeingFetched({}));
+  }
+  absl::StatusOr<std::string> LocalPath(const std::string& url, PathKind) const override {
+    const auto found = cached.find(url);
+    if (found == cached.end()) return absl::InvalidArgumentError("is not in the daemon's cache");
+    return found->second;
+  }
+  void FetchPublicSet(const std::string&, absl::Duration,
+                      absl::AnyInvocable<void(absl::Status)> done) override {
+    ++fetches;
+    done(DataBeingFetched({}));
+  }
+
+  std::atomic<int> fetches = 0;
+  std::map<std::string, std::string> cached;  // Before the server starts.
+};
+
+class RemoteDataTest : public ModelServiceTest {
+ protected:
+  void SetUp() override {
+    const std::string table = ::testing::TempDir() + "/cached.csv";
+    std::ofstream(table) << "a,b,label\n1,2,x\n3,4,y\n5,6,x\n7,8,y\n";
+    remote_data_.cached[kCached] = table;
+    remote_ = &remote_data_;
+    ModelServiceTest::SetUp();
+  }
+
+  // A network for the table at `url`.
+  static v1::DescribeModelRequest DescribeOf(const std::string& url) {
+    v1::DescribeModelRequest request;
+    request.mutable_model()->mutable_template_()->mutable_mlp()->add_units(8);
+    request.mutable_dataset()->mutable_csv()->set_train(url);
+    return request;
+  }
+
+  static constexpr char kCached[] = "https://example.com/cached.csv";
+  static constexpr char kElsewhere[] = "https://example.com/elsewhere.csv";
+  FakeRemote remote_data_;
+};
+
+TEST_F(RemoteDataTest, AViewerHasNothingFetched) {
+  const std::string viewer = MakeToken("vic", v1::TOKEN_ROLE_VIEWER);
+  v1::ModelDescription description;
+  grpc::Status status =
+      model_stub_->DescribeModel(Context(viewer).get(), DescribeOf(kElsewhere), &description);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << status.error_message();
+  EXPECT_THAT(FieldsOf(status), ElementsAre("dataset.csv.train"));
+  EXPECT_THAT(status.error_message(), HasSubstr("not in the daemon's cache"));
+  status = model_stub_->DescribeModel(Context(viewer).get(), DescribeOf(kCached), &description);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(description.parameters(), 8 * 3 + 2 * 9);
+  EXPECT_EQ(remote_data_.fetches, 0);
+
+  const std::string submitter = MakeToken("sue", v1::TOKEN_ROLE_SUBMITTER);
+  status = model_stub_->DescribeModel(Context(submitter).get(), DescribeOf(kElsewhere), &description);
+  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(remote_data_.fetches, 1);
 }
 
 TEST_F(ModelServiceTest, PassesPredictionsOn) {

@@ -86,6 +86,7 @@ void ServiceFixture::SetUp() {
   }
   inventory_ = std::make_unique<Inventory>(devices);
   datasets_ = std::make_unique<DatasetCatalog>(std::vector<std::string>{});
+  if (remote_ != nullptr) datasets_->SetRemote(remote_, folder_->PublicFolder());
   Uploads::Options uploads;
   uploads.folder = folder_->UploadsFolder();
   uploads.most_bytes_each = kMostUploadBytes;
@@ -132,6 +133,7 @@ void ServiceFixture::SetUp() {
   context.scheduler = scheduler_.get();
   context.admission = &admission_;
   context.datasets = datasets_.get();
+  context.remote = remote_;
   context.registry = registry_.get();
   context.uploads = uploads_.get();
   context.backups = backups_.get();

@@ -13,6 +13,7 @@
 #include "absl/synchronization/notification.h"
 #include "engine/base/mutex.h"
 #include "server/admission/admission.h"
+#include "server/admission/remote_data.h"
 #include "server/auth/audit_log.h"
 #include "server/datasets/dataset_registry.h"
 #include "server/datasets/uploads.h"
@@ -110,6 +111,8 @@ class ServiceFixture : public ::testing::Test {
   FakeWorkers workers_;
   FakeAdmission admission_;
   std::unique_ptr<DatasetCatalog> datasets_;
+  // Null: nothing is fetched; before SetUp.
+  RemoteData* remote_ = nullptr;
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<DatasetRegistry> registry_;
   std::unique_ptr<Scheduler> scheduler_;
