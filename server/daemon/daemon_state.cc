@@ -17,6 +17,7 @@
 #include "server/daemon/daemon.h"
 #include "server/daemon/restoration.h"
 #include "server/fetch/curl_transport.h"
+#include "server/fetch/proxies.h"
 #include "server/jobs/boot_clock.h"
 #include "server/store/records.h"
 #include "server/store/reserved_room.h"
@@ -106,9 +107,7 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
   for (const char* name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     if (transport.ca_file.empty()) transport.ca_file = ProcessEnvironment(name).value_or("");
   }
-  for (const char* name : {"https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"}) {
-    if (ProcessEnvironment(name).has_value()) transport.has_proxy = true;
-  }
+  transport.proxies = ReadProxies(ProcessEnvironment);
   transport_ = std::make_unique<CurlTransport>(std::move(transport));
   Fetcher::Options fetcher;
   TANDEM_ASSIGN_OR_RETURN(fetcher.policy, FetchPolicy::Parse(options.fetch_from));

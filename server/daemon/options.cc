@@ -162,18 +162,19 @@ CLI::Option* AddDuration(const std::string& flag, absl::Duration least, const st
 }
 
 void AddFetchOptions(DaemonOptions* options, CLI::App* app) {
-  app->add_option("--fetch-from", options->fetch_from,
-                  "Where data that jobs name by a URL may be fetched from, in place of the default; may be "
-                  "given several times. "
-                  "'public': any host of the public Internet. HOST, HOST:PORT or *.DOMAIN: this one, also "
-                  "where it has a private "
-                  "address, to which a job can otherwise not make the daemon connect. s3://BUCKET, "
-                  "s3://BUCKET/PREFIX or s3://*: "
-                  "these, with the daemon's own credentials, so that all who may submit jobs can use what "
-                  "those may read. "
-                  "'none', alone: nowhere. Behind a proxy (https_proxy, http_proxy) it is the proxy that "
-                  "looks names up, and "
-                  "'public' holds only what is an address in numbers")
+  app->add_option(
+         "--fetch-from", options->fetch_from,
+         "Where data that jobs name by a URL may be fetched from, in place of the default; may be "
+         "given several times. "
+         "'public': any host of the public Internet. HOST, HOST:PORT or *.DOMAIN: this one, also "
+         "where it has a private "
+         "address, to which a job can otherwise not make the daemon connect. s3://BUCKET, "
+         "s3://BUCKET/PREFIX or s3://*: "
+         "these, with the daemon's own credentials, so that all who may submit jobs can use what "
+         "those may read. "
+         "'none', alone: nowhere. Behind a proxy (https_proxy for https alone, http_proxy for "
+         "http alone, or all_proxy) it is the proxy that looks names up, and 'public' holds only what "
+         "is an address in numbers; no_proxy counts for hosts that are named here alone")
       ->type_name("PATTERN")
       ->capture_default_str()
       ->allow_extra_args(false)

@@ -58,15 +58,23 @@ std::string TextOf(const sockaddr* address) {
 }  // namespace
 
 struct CurlTransport::Handle {
-  CURL* const curl = curl_easy_init();
+  explicit Handle(bool is_judged) : is_judged(is_judged) {}
   ~Handle() { curl_easy_cleanup(curl); }
+
+  CURL* const curl = curl_easy_init();
+  // Whether the addresses that it connects to are judged.
+  const bool is_judged;
 };
 
 // One request and its response, as libcurl calls back about them, all from one thread.
 class CurlTransport::Exchange {
  public:
-  Exchange(const CurlTransport& transport, const HttpRequest& request, HttpSink& sink, CURL* curl)
-      : transport_(transport), request_(request), sink_(sink), curl_(curl) {}
+  Exchange(const CurlTransport& transport, const HttpRequest& request, HttpSink& sink, const Handle& handle)
+      : transport_(transport),
+        request_(request),
+        sink_(sink),
+        curl_(handle.curl),
+        is_judged_(handle.is_judged) {}
   ~Exchange() { curl_slist_free_all(headers_); }
 
   absl::StatusOr<HttpResponse> Run() {
@@ -109,8 +117,12 @@ class CurlTransport::Exchange {
     // Keys of S3 may have parts that a server's path would lose.
     Set(CURLOPT_PATH_AS_IS, 1L);
     Set(CURLOPT_NOSIGNAL, 1L);
-    // Past a proxy, names could lead to what is private.
-    if (transport_.options_.has_proxy && !request_.any_address) Set(CURLOPT_NOPROXY, "");
+    // Whether there is a proxy decides whether addresses are judged, so nobody decides it once more: not the
+    // environment, nor no_proxy, past which names could lead to what is private.
+    if (!request_.any_address) {
+      Set(CURLOPT_PROXY, transport_.options_.proxies.For(request_.url).c_str());
+      Set(CURLOPT_NOPROXY, "");
+    }
     Set(CURLOPT_ERRORBUFFER, error_);
     Set(CURLOPT_USERAGENT, absl::StrCat("tandemd/", kVersion).c_str());
     Set(CURLOPT_CONNECTTIMEOUT_MS,
@@ -191,8 +203,7 @@ class CurlTransport::Exchange {
   // asked.
   static curl_socket_t OnOpenSocket(void* data, curlsocktype, curl_sockaddr* address) {
     auto* self = static_cast<Exchange*>(data);
-    if (!self->request_.any_address && !self->transport_.options_.has_proxy &&
-        !IsPublicAddress(&address->addr)) {
+    if (self->is_judged_ && !IsPublicAddress(&address->addr)) {
       self->refused_ = TextOf(&address->addr);
       return CURL_SOCKET_BAD;
     }
@@ -204,6 +215,7 @@ class CurlTransport::Exchange {
   const HttpRequest& request_;
   HttpSink& sink_;
   CURL* const curl_;
+  const bool is_judged_;
   curl_slist* headers_ = nullptr;
   char error_[CURL_ERROR_SIZE] = "";
   std::string refused_;
@@ -221,24 +233,26 @@ CurlTransport::~CurlTransport() = default;
 
 absl::StatusOr<HttpResponse> CurlTransport::Get(const HttpRequest& request, HttpSink& sink) {
   if (stopped_) return absl::CancelledError("the daemon stops");
-  std::unique_ptr<Handle> handle = TakeHandle();
+  const bool is_judged = !request.any_address && options_.proxies.For(request.url).empty();
+  std::unique_ptr<Handle> handle = TakeHandle(is_judged);
   if (handle->curl == nullptr) return absl::ResourceExhaustedError("libcurl gives no handle");
-  absl::StatusOr<HttpResponse> response = Exchange(*this, request, sink, handle->curl).Run();
+  absl::StatusOr<HttpResponse> response = Exchange(*this, request, sink, *handle).Run();
   GiveBack(std::move(handle));
   return response;
 }
 
-std::unique_ptr<CurlTransport::Handle> CurlTransport::TakeHandle() {
+std::unique_ptr<CurlTransport::Handle> CurlTransport::TakeHandle(bool is_judged) {
   MutexLock lock(&mutex_);
-  if (idle_.empty()) return std::make_unique<Handle>();
-  std::unique_ptr<Handle> handle = std::move(idle_.back());
-  idle_.pop_back();
+  std::vector<std::unique_ptr<Handle>>& idle = is_judged ? idle_judged_ : idle_others_;
+  if (idle.empty()) return std::make_unique<Handle>(is_judged);
+  std::unique_ptr<Handle> handle = std::move(idle.back());
+  idle.pop_back();
   return handle;
 }
 
 void CurlTransport::GiveBack(std::unique_ptr<Handle> handle) {
   MutexLock lock(&mutex_);
-  idle_.push_back(std::move(handle));
+  (handle->is_judged ? idle_judged_ : idle_others_).push_back(std::move(handle));
 }
 
 }  // namespace tandem

@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "server/fetch/proxies.h"
 #include "server/fetch/transport.h"
 
 namespace tandem {
@@ -21,9 +22,10 @@ class CurlTransport : public Transport {
     absl::Duration stall_timeout = absl::Seconds(30);
     // PEM certificates of the authorities that may vouch for servers. Empty: those of the system.
     std::string ca_file;
-    // Whether the environment names a proxy (https_proxy and so on), which libcurl then uses: it is the proxy
-    // that finds servers' addresses, so that they are not judged here.
-    bool has_proxy = false;
+    // What goes through one goes there whatever no_proxy says, and it is the proxy that finds servers'
+    // addresses, so that they are not judged here. Of requests that may go to any address libcurl reads the
+    // environment itself.
+    Proxies proxies;
   };
 
   explicit CurlTransport(Options options);
@@ -36,13 +38,16 @@ class CurlTransport : public Transport {
   class Exchange;
   struct Handle;
 
-  std::unique_ptr<Handle> TakeHandle();
+  std::unique_ptr<Handle> TakeHandle(bool is_judged);
   void GiveBack(std::unique_ptr<Handle> handle);
 
   const Options options_;
   std::atomic<bool> stopped_ = false;
   Mutex mutex_;
-  std::vector<std::unique_ptr<Handle>> idle_ ABSL_GUARDED_BY(mutex_);
+  // Connections belong to handles. A judged request takes none that another one opened, as addresses are
+  // judged when connections are opened.
+  std::vector<std::unique_ptr<Handle>> idle_judged_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Handle>> idle_others_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tandem
