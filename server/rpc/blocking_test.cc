@@ -88,6 +88,10 @@ TEST_F(BlockingTest, ReadsDataSetsOnTheUsersPool) {
   v1::FetchDatasetRequest fetch;
   fetch.set_name("mnist");
   ExpectOnPool(&rpc::FetchDataset, Caller{"ann"}, fetch);
+  ExpectOnPool(&rpc::ListUploads, Caller{"ann"}, v1::ListUploadsRequest());
+  v1::GetUploadRequest upload;
+  upload.set_name("uploads/" + std::string(32, 'a'));
+  ExpectOnPool(&rpc::GetUpload, Caller{"ann"}, upload);
   v1::EvaluateRequest evaluate;
   evaluate.set_name(Create("a"));
   rpc::Source<v1::EvaluateResponse> source = rpc::Evaluate(context_, Caller{"ann"}, evaluate);

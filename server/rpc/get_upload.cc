@@ -1,18 +1,20 @@
 #include <utility>
 
 #include "server/rpc/handlers.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 
-void GetUpload(const RpcContext& context, const v1::GetUploadRequest& request, Reply<v1::Upload> reply) {
+void GetUpload(const RpcContext& context, const Caller& caller, const v1::GetUploadRequest& request,
+               Reply<v1::Upload> reply) {
   const absl::StatusOr<std::string> id = ParseUploadName(request.name());
   if (!id.ok()) {
     reply(id.status());
     return;
   }
-  // It makes durable what came.
-  context.pool->Post(
-      [&context, id = *id, reply = std::move(reply)]() mutable { reply(context.uploads->Get(id)); });
+  // It makes durable what came, and waits for who looks through it to go on with it.
+  PostForUser(context, caller.user, request, std::move(reply),
+              [&context, id = *id](Reply<v1::Upload> reply) { reply(context.uploads->Get(id)); });
 }
 
 }  // namespace tandem::rpc

@@ -83,8 +83,9 @@ void DeleteDataset(const RpcContext& context, const Caller& caller, const v1::De
                    Reply<google::protobuf::Empty> reply);
 void CreateUpload(const RpcContext& context, const Caller& caller, const v1::CreateUploadRequest& request,
                   Reply<v1::Upload> reply);
-void GetUpload(const RpcContext& context, const v1::GetUploadRequest& request, Reply<v1::Upload> reply);
-void ListUploads(const RpcContext& context, const v1::ListUploadsRequest& request,
+void GetUpload(const RpcContext& context, const Caller& caller, const v1::GetUploadRequest& request,
+               Reply<v1::Upload> reply);
+void ListUploads(const RpcContext& context, const Caller& caller, const v1::ListUploadsRequest& request,
                  Reply<v1::ListUploadsResponse> reply);
 void DeleteUpload(const RpcContext& context, const Caller& caller, const v1::DeleteUploadRequest& request,
                   Reply<google::protobuf::Empty> reply);

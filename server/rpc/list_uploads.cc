@@ -1,17 +1,20 @@
 #include <utility>
 
 #include "server/rpc/handlers.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 
-void ListUploads(const RpcContext& context, const v1::ListUploadsRequest&,
+void ListUploads(const RpcContext& context, const Caller& caller, const v1::ListUploadsRequest& request,
                  Reply<v1::ListUploadsResponse> reply) {
-  // It makes durable what came.
-  context.pool->Post([&context, reply = std::move(reply)]() mutable {
-    v1::ListUploadsResponse response;
-    for (v1::Upload& upload : context.uploads->List()) *response.add_uploads() = std::move(upload);
-    reply(std::move(response));
-  });
+  // It makes durable what came, and waits for who looks through an upload to go on with it.
+  PostForUser(context, caller.user, request, std::move(reply),
+              [&context](Reply<v1::ListUploadsResponse> reply) {
+                v1::ListUploadsResponse response;
+                for (v1::Upload& upload : context.uploads->List())
+                  *response.add_uploads() = std::move(upload);
+                reply(std::move(response));
+              });
 }
 
 }  // namespace tandem::rpc
