@@ -45,14 +45,15 @@ class RemoteData {
 
   virtual ~RemoteData() = default;
 
-  // Fetches what the source of `spec` names by URLs, unless the cache has it, and calls `done` once, from any
-  // thread, perhaps before it returns; never blocks. It gives the spec with each URL pinned. Where that takes
-  // longer than `wait`, DataBeingFetched: the fetch goes on, and a later call with the same URLs joins it or
-  // gets its outcome. Other errors name the fields at fault, relative to the spec, in their violations:
-  // INVALID_ARGUMENT with the reason FETCH_FAILED, for what is not there, is refused, or has another
-  // checksum; PERMISSION_DENIED with FETCH_NOT_ALLOWED, where the daemon fetches nothing from there;
+  // Fetches for `user` what the source of `spec` names by URLs, unless the cache has it, and calls `done`
+  // once, from any thread, perhaps before it returns; never blocks. It gives the spec with each URL pinned.
+  // Where that takes longer than `wait`, DataBeingFetched: the fetch goes on, and a later call with the same
+  // URLs joins it or gets its outcome. Other errors name the fields at fault, relative to the spec, in their
+  // violations: INVALID_ARGUMENT with the reason FETCH_FAILED, for what is not there, is refused, or has
+  // another checksum; PERMISSION_DENIED with FETCH_NOT_ALLOWED, where the daemon fetches nothing from there;
   // RESOURCE_EXHAUSTED with CACHE_FULL.
-  virtual void Ensure(const v1::DatasetSpec& spec, absl::Duration wait, Done done) = 0;
+  virtual void Ensure(const v1::DatasetSpec& spec, const std::string& user, absl::Duration wait,
+                      Done done) = 0;
 
   // The file or folder, by its absolute path, that Ensure fetched for a URL: of a pinned one that content, of
   // another the newest. Nothing is fetched, so it is for all who call. INVALID_ARGUMENT where the cache does
@@ -60,10 +61,10 @@ class RemoteData {
   // and as long as a job that has not ended, or a registered data set, names it.
   virtual absl::StatusOr<std::string> LocalPath(const std::string& url, PathKind kind) const = 0;
 
-  // Brings a public set that many know by `name` ("mnist") into the folder of such sets, from where it is
-  // known to the catalog by that name, and calls `done` as Ensure does: OK when it is there. NOT_FOUND: no
-  // such set.
-  virtual void FetchPublicSet(const std::string& name, absl::Duration wait,
+  // Brings for `user` a public set that many know by `name` ("mnist") into the folder of such sets, from
+  // where it is known to the catalog by that name, and calls `done` as Ensure does: OK when it is there.
+  // NOT_FOUND: no such set.
+  virtual void FetchPublicSet(const std::string& name, const std::string& user, absl::Duration wait,
                               absl::AnyInvocable<void(absl::Status)> done) = 0;
 };
 

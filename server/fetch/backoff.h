@@ -14,7 +14,7 @@ inline constexpr char kOriginUnreachable[] = "ORIGIN_UNREACHABLE";
 
 // How often what may work later is tried again, and when.
 struct RetryPolicy {
-  // Tries in a row that bring nothing, before it is given up.
+  // Tries in a row that bring nothing to speak of, before it is given up.
   int attempts = 6;
   // The wait before the second try; it doubles with each, up to 30 seconds, and a random half of it is left
   // out.

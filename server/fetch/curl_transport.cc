@@ -22,6 +22,8 @@ namespace {
 
 constexpr size_t kMaxErrorBody = 16384;
 constexpr size_t kMaxHeaders = 200;
+// Bytes a second below which a transfer counts as one that stands still.
+constexpr long kStandstill = 1024;
 // S3 wants it in what is signed, and this libcurl does not put it there: the SHA-256 of no content.
 constexpr char kNoContent[] =
     "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -127,7 +129,7 @@ class CurlTransport::Exchange {
     Set(CURLOPT_USERAGENT, absl::StrCat("tandemd/", kVersion).c_str());
     Set(CURLOPT_CONNECTTIMEOUT_MS,
         static_cast<long>(absl::ToInt64Milliseconds(transport_.options_.connect_timeout)));
-    Set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    Set(CURLOPT_LOW_SPEED_LIMIT, kStandstill);
     Set(CURLOPT_LOW_SPEED_TIME,
         std::max(1L, static_cast<long>(absl::ToInt64Seconds(transport_.options_.stall_timeout))));
     Set(CURLOPT_TCP_KEEPALIVE, 1L);

@@ -25,6 +25,9 @@ namespace {
 
 // Room is taken in such steps where nobody says how large a file is.
 constexpr int64_t kReserveStep = 64 << 20;
+// What tries must bring, together, for their counting to begin anew: a server that gives a byte a try would
+// keep a thread for as long as it likes.
+constexpr int64_t kProgress = 64 << 10;
 
 // "bytes 10-99/100".
 struct ContentRange {
@@ -78,8 +81,9 @@ class Transfer : public HttpSink {
         continue;
       }
       if (!absl::IsUnavailable(came.status())) return came.status();
-      const std::optional<absl::Duration> wait =
-          backoff_.After(came.status(), std::exchange(brought_, false));
+      const bool brought = furthest_ - counted_from_ >= kProgress;
+      if (brought) counted_from_ = furthest_;
+      const std::optional<absl::Duration> wait = backoff_.After(came.status(), brought);
       if (!wait.has_value()) {
         return WithReason(absl::InvalidArgumentError(
                               absl::StrCat("is ", shown_, ", which could not be fetched in ",
@@ -128,10 +132,7 @@ class Transfer : public HttpSink {
     sha256_.Add(data);
     here_ += size;
     // Not the same bytes again and again, from a server that gives more or less than it says.
-    if (here_ > furthest_) {
-      furthest_ = here_;
-      brought_ = true;
-    }
+    furthest_ = std::max(furthest_, here_);
     context_.progress(here_, std::max(state_.size_bytes(), int64_t{0}));
     return absl::OkStatus();
   }
@@ -277,9 +278,9 @@ class Transfer : public HttpSink {
   std::unique_ptr<WritableFile> part_;
   // Whether some of it was here before.
   bool continued_ = false;
-  // The most that was ever here, and whether the try now came further.
+  // The most that was ever here, and what it was when counting of tries last began.
   int64_t furthest_ = 0;
-  bool brought_ = false;
+  int64_t counted_from_ = 0;
   // Whether the try now found another version.
   bool changed_ = false;
   int64_t reserved_ = 0;

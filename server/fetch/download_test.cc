@@ -101,9 +101,16 @@ TEST_F(DownloadTest, GoesOnWhereItWasCut) {
 }
 
 TEST_F(DownloadTest, ProgressMakesUpForTries) {
-  web_.Put(kUrl, Content(10000));
-  for (int i = 0; i < 9; ++i) web_.Befall(kUrl, {.cut_after = 1000});
+  web_.Put(kUrl, Content(1000000));
+  for (int i = 0; i < 9; ++i) web_.Befall(kUrl, {.cut_after = 100000});
   ASSERT_TRUE(Run().ok()) << "three tries, but each brought something";
+}
+
+TEST_F(DownloadTest, ATrickleIsNoProgress) {
+  web_.Put(kUrl, Content(1000000));
+  for (int i = 0; i < 100; ++i) web_.Befall(kUrl, {.cut_after = 1000});
+  EXPECT_FALSE(Run().ok()) << "it would keep its thread for a thousand tries, and their waits";
+  EXPECT_EQ(web_.requests().size(), 3);
 }
 
 TEST_F(DownloadTest, TheSameBytesOverAndOverAreNoProgress) {

@@ -45,10 +45,11 @@ class FakeTransport : public Transport {
     MutexLock lock(&mutex_);
     mishaps_[url].push_back(std::move(mishap));
   }
-  // While it holds, requests wait.
-  void Hold(bool hold) {
+  // While it holds, requests wait whose URLs begin with `prefix`.
+  void Hold(bool hold, const std::string& prefix = "") {
     MutexLock lock(&mutex_);
     held_ = hold;
+    held_prefix_ = prefix;
   }
   std::vector<HttpRequest> requests() const {
     MutexLock lock(&mutex_);
@@ -67,7 +68,8 @@ class FakeTransport : public Transport {
     {
       MutexLock lock(&mutex_);
       requests_.push_back(request);
-      mutex_.Await(absl::Condition(this, &FakeTransport::IsFree));
+      const auto is_free = [&] { return !held_ || stopped_ || !absl::StartsWith(request.url, held_prefix_); };
+      mutex_.Await(absl::Condition(&is_free));
       if (stopped_) return absl::CancelledError("stopped");
       std::deque<Mishap>& mishaps = mishaps_[request.url];
       if (!mishaps.empty()) {
@@ -145,13 +147,12 @@ class FakeTransport : public Transport {
     return response;
   }
 
-  bool IsFree() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !held_ || stopped_; }
-
   mutable Mutex mutex_;
   std::map<std::string, File> files_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::deque<Mishap>> mishaps_ ABSL_GUARDED_BY(mutex_);
   std::vector<HttpRequest> requests_ ABSL_GUARDED_BY(mutex_);
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string held_prefix_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

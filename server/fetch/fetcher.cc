@@ -44,6 +44,7 @@ struct Fetcher::Item {
   FetchItem fetch;
   bool planned = false;
   bool queued = false;
+  std::set<std::string> users;  // Who ask for it.
   bool done = false;
   size_t next = 0;  // Of the missing files.
   int running = 0;
@@ -102,7 +103,7 @@ void Fetcher::Stop() {
 
 // ---- What is asked for.
 
-void Fetcher::Ensure(const v1::DatasetSpec& spec, absl::Duration wait, Done done) {
+void Fetcher::Ensure(const v1::DatasetSpec& spec, const std::string& user, absl::Duration wait, Done done) {
   v1::DatasetSpec pinned = spec;
   Parts parts;
   FieldViolations violations;
@@ -110,7 +111,7 @@ void Fetcher::Ensure(const v1::DatasetSpec& spec, absl::Duration wait, Done done
     if (!IsUrl(*path.path)) continue;
     const absl::StatusOr<DataUrl> url = ParseDataUrl(*path.path);
     if (url.ok()) {
-      parts.emplace_back(path.field, FindOrAdd(*url, path.kind, {}));
+      parts.emplace_back(path.field, FindOrAdd(*url, path.kind, user, {}));
     } else {
       violations.Add(path.field, url.status().message());
     }
@@ -135,7 +136,7 @@ void Fetcher::Ensure(const v1::DatasetSpec& spec, absl::Duration wait, Done done
         });
 }
 
-void Fetcher::FetchPublicSet(const std::string& name, absl::Duration wait,
+void Fetcher::FetchPublicSet(const std::string& name, const std::string& user, absl::Duration wait,
                              absl::AnyInvocable<void(absl::Status)> done) {
   const PublicSet* const set = FindPublicSet(name);
   if (set == nullptr) {
@@ -159,7 +160,7 @@ void Fetcher::FetchPublicSet(const std::string& name, absl::Duration wait,
     }
     url->sha256 = file.sha256;
     parts.emplace_back(absl::StrCat("name (", file.name, ")"),
-                       FindOrAdd(*std::move(url), PathKind::kFile, std::move(addresses)));
+                       FindOrAdd(*std::move(url), PathKind::kFile, user, std::move(addresses)));
   }
   bool first = false;
   {
@@ -211,7 +212,7 @@ void Fetcher::AddNeeded(const v1::DatasetSpec& spec, Cache::Needed* needed) {
   }
 }
 
-std::shared_ptr<Fetcher::Item> Fetcher::FindOrAdd(const DataUrl& url, PathKind kind,
+std::shared_ptr<Fetcher::Item> Fetcher::FindOrAdd(const DataUrl& url, PathKind kind, const std::string& user,
                                                   std::vector<std::string> addresses) {
   auto item = std::make_shared<Item>(url, kind, std::move(addresses));
   // What needs no network waits for no thread.
@@ -229,10 +230,14 @@ std::shared_ptr<Fetcher::Item> Fetcher::FindOrAdd(const DataUrl& url, PathKind k
     return one.second->done && now - one.second->done_at >= options_.keep_outcome;
   });
   std::shared_ptr<Item>& present = items_[item->fetch.key()];
-  if (present != nullptr) return present;
-  present = item;
-  Offer(item);
-  return item;
+  if (present == nullptr) {
+    present = item;
+    present->users.insert(user);
+    Offer(present);
+  } else if (!present->done && present->users.insert(user).second && present->queued) {
+    shares_[user].ready.push_back(present);
+  }
+  return present;
 }
 
 void Fetcher::Await(Parts parts, absl::Duration wait, bool background,
@@ -332,15 +337,25 @@ std::optional<Fetcher::Step> Fetcher::NextStep() {
   MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(this, &Fetcher::HasStep));
   if (stopping_) return std::nullopt;
-  const std::shared_ptr<Item> item = ready_.front();
-  ready_.pop_front();
-  item->queued = false;
+  auto turn = shares_.upper_bound(last_user_);
+  while (turn == shares_.end() || !MayGoOn(turn->second)) {
+    turn = turn == shares_.end() ? shares_.begin() : std::next(turn);
+  }
+  last_user_ = turn->first;
+  const std::shared_ptr<Item> item = turn->second.ready.front();
+  ++turn->second.running;
+  Withdraw(item);
   ++item->running;
-  if (!item->planned) return Step{item, std::nullopt};
+  if (!item->planned) return Step{item, std::nullopt, last_user_};
   const size_t file = item->next++;
   // Behind the others, so that a large one does not hold up a small one.
   Offer(item);
-  return Step{item, file};
+  return Step{item, file, last_user_};
+}
+
+bool Fetcher::HasStep() const {
+  return stopping_ ||
+         std::any_of(shares_.begin(), shares_.end(), [this](const auto& one) { return MayGoOn(one.second); });
 }
 
 void Fetcher::Offer(const std::shared_ptr<Item>& item) {
@@ -350,7 +365,18 @@ void Fetcher::Offer(const std::shared_ptr<Item>& item) {
                         : item->running == 0;
   if (!more) return;
   item->queued = true;
-  ready_.push_back(item);
+  for (const std::string& user : item->users) shares_[user].ready.push_back(item);
+}
+
+void Fetcher::Withdraw(const std::shared_ptr<Item>& item) {
+  if (!std::exchange(item->queued, false)) return;
+  for (const std::string& user : item->users) {
+    const auto share = shares_.find(user);
+    std::deque<std::shared_ptr<Item>>& ready = share->second.ready;
+    // Most often the first.
+    ready.erase(std::find(ready.begin(), ready.end(), item));
+    if (ready.empty() && share->second.running == 0) shares_.erase(share);
+  }
 }
 
 void Fetcher::Settle(const Step& step, absl::StatusOr<std::optional<FetchItem::Entry>> found) {
@@ -360,13 +386,12 @@ void Fetcher::Settle(const Step& step, absl::StatusOr<std::optional<FetchItem::E
   {
     MutexLock lock(&mutex_);
     --item->running;
+    const auto share = shares_.find(step.user);
+    if (--share->second.running == 0 && share->second.ready.empty()) shares_.erase(share);
     if (!step.file.has_value()) item->planned = true;
     if (item->status.ok()) item->status = found.status();
     if (found.ok() && found->has_value()) item->entry = *std::move(found);
-    if (!item->status.ok() && item->queued) {
-      item->queued = false;
-      ready_.erase(std::find(ready_.begin(), ready_.end(), item));
-    }
+    if (!item->status.ok()) Withdraw(item);
     Offer(item);
     if (item->queued || item->running > 0) return;
     status = item->status;

@@ -30,8 +30,10 @@
 
 namespace tandem {
 
-// Fetches data over HTTP and from S3 into a cache, on threads of its own. What several ask for is fetched
-// once. Those who wait hear of the outcome; where nobody does, the next one who asks gets it. Thread-safe.
+// Fetches data over HTTP and from S3 into a cache, on threads of its own, of which each user has a share, and
+// for which users take turns: a server may be as slow as whoever named it likes. What several ask for is
+// fetched once, on the share of any of them. Those who wait hear of the outcome; where nobody does, the next
+// one who asks gets it. Thread-safe.
 class Fetcher : public RemoteData {
  public:
   struct Options {
@@ -41,8 +43,9 @@ class Fetcher : public RemoteData {
     // "https://host/path", below which public sets are looked for first, as "<set>/<file>"; empty: none.
     std::string mirror;
     Environment environment = ProcessEnvironment;
-    // Files that are fetched at once, and of them, those for one URL.
-    int threads = 8;
+    // Files that are fetched at once, and of them, those for one user, and for one URL.
+    int threads = 16;
+    int threads_per_user = 4;
     int threads_per_url = 4;
     RetryPolicy retry;
     const Clock* clock = Clock::Real();
@@ -60,9 +63,9 @@ class Fetcher : public RemoteData {
   Fetcher(const Fetcher&) = delete;
   Fetcher& operator=(const Fetcher&) = delete;
 
-  void Ensure(const v1::DatasetSpec& spec, absl::Duration wait, Done done) override;
+  void Ensure(const v1::DatasetSpec& spec, const std::string& user, absl::Duration wait, Done done) override;
   absl::StatusOr<std::string> LocalPath(const std::string& url, PathKind kind) const override;
-  void FetchPublicSet(const std::string& name, absl::Duration wait,
+  void FetchPublicSet(const std::string& name, const std::string& user, absl::Duration wait,
                       absl::AnyInvocable<void(absl::Status)> done) override;
 
   // Adds what a spec with pinned URLs names.
@@ -78,9 +81,10 @@ class Fetcher : public RemoteData {
   // Items, each with the field that asks for it.
   using Parts = std::vector<std::pair<std::string, std::shared_ptr<Item>>>;
 
-  // The item for a URL: one that is there, or a new one. `addresses`: of a public set's file.
-  std::shared_ptr<Item> FindOrAdd(const DataUrl& url, PathKind kind, std::vector<std::string> addresses)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The item for a URL: one that is there, which is then the user's too, or a new one. `addresses`: of a
+  // public set's file.
+  std::shared_ptr<Item> FindOrAdd(const DataUrl& url, PathKind kind, const std::string& user,
+                                  std::vector<std::string> addresses) ABSL_LOCKS_EXCLUDED(mutex_);
   // Calls `finish` when all parts are here, when one has failed, or after `wait`.
   void Await(Parts parts, absl::Duration wait, bool background,
              absl::AnyInvocable<void(absl::Status)> finish);
@@ -90,6 +94,13 @@ class Fetcher : public RemoteData {
   struct Step {
     std::shared_ptr<Item> item;
     std::optional<size_t> file;
+    std::string user;  // On whose share.
+  };
+  // Of a user with items that wait or steps that are done.
+  struct Share {
+    // Those that a thread can do something for, each once.
+    std::deque<std::shared_ptr<Item>> ready;
+    int running = 0;
   };
   void Work();
   std::optional<Step> NextStep();
@@ -98,9 +109,14 @@ class Fetcher : public RemoteData {
   // Forgets outcomes that a waiter gets.
   void Heard(const Waiter& waiter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Offer(const std::shared_ptr<Item>& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes it out of the queues of all its users.
+  void Withdraw(const std::shared_ptr<Item>& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayGoOn(const Share& share) const {
+    return !share.ready.empty() && share.running < options_.threads_per_user;
+  }
   void Expire();
   bool Sleep(absl::Duration duration);
-  bool HasStep() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !ready_.empty(); }
+  bool HasStep() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsStopping() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; }
   bool IsFresh(const FetchItem& item) const ABSL_LOCKS_EXCLUDED(mutex_);
   static absl::Status OutcomeOf(const Parts& parts);
@@ -119,8 +135,10 @@ class Fetcher : public RemoteData {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Those that are being fetched, and those whose outcome nobody has heard.
   std::map<std::string, std::shared_ptr<Item>> items_ ABSL_GUARDED_BY(mutex_);
-  // Those that a thread can do something for, each once.
-  std::deque<std::shared_ptr<Item>> ready_ ABSL_GUARDED_BY(mutex_);
+  // By user.
+  std::map<std::string, Share> shares_ ABSL_GUARDED_BY(mutex_);
+  // Whose turn it was last; the next one's is next.
+  std::string last_user_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Waiter>> waiters_ ABSL_GUARDED_BY(mutex_);
   // When URLs were last found to be as the cache has them.
   std::map<std::string, absl::Duration> checked_ ABSL_GUARDED_BY(mutex_);

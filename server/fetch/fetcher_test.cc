@@ -95,20 +95,23 @@ class FetcherTest : public ::testing::Test {
       return std::nullopt;
     };
     options.threads = 3;
+    options.threads_per_user = 2;
     options.retry = {.attempts = 2, .first_wait = absl::Milliseconds(1)};
     options.clock = &clock_;
     fetcher_ = std::make_unique<Fetcher>(std::move(options), cache_.get(), web_.get());
   }
 
-  absl::StatusOr<v1::DatasetSpec> Ensure(const v1::DatasetSpec& spec, absl::Duration wait = kLong) {
+  absl::StatusOr<v1::DatasetSpec> Ensure(const v1::DatasetSpec& spec, absl::Duration wait = kLong,
+                                         const std::string& user = "ann") {
     auto answer = std::make_shared<SpecAnswer>();
-    fetcher_->Ensure(spec, wait,
+    fetcher_->Ensure(spec, user, wait,
                      [answer](absl::StatusOr<v1::DatasetSpec> pinned) { (*answer)(std::move(pinned)); });
     return answer->Get();
   }
   absl::Status FetchPublicSet(const std::string& name) {
     auto answer = std::make_shared<Answer<absl::Status>>();
-    fetcher_->FetchPublicSet(name, kLong, [answer](absl::Status status) { (*answer)(std::move(status)); });
+    fetcher_->FetchPublicSet(name, "ann", kLong,
+                             [answer](absl::Status status) { (*answer)(std::move(status)); });
     return answer->Get();
   }
   std::string Local(const std::string& url, PathKind kind = PathKind::kFile) {
@@ -186,14 +189,32 @@ TEST_F(FetcherTest, ManyWhoAskGetOneFetch) {
   web_->Put(kTable, "x");
   web_->Hold(true);
   SpecAnswer first, second;
-  fetcher_->Ensure(Csv(kTable), kLong, [&](absl::StatusOr<v1::DatasetSpec> spec) { first(std::move(spec)); });
-  fetcher_->Ensure(Csv(kTable), kLong,
+  fetcher_->Ensure(Csv(kTable), "ann", kLong,
+                   [&](absl::StatusOr<v1::DatasetSpec> spec) { first(std::move(spec)); });
+  fetcher_->Ensure(Csv(kTable), "ann", kLong,
                    [&](absl::StatusOr<v1::DatasetSpec> spec) { second(std::move(spec)); });
   EXPECT_FALSE(first.has());
   web_->Hold(false);
   EXPECT_TRUE(first.Get().ok());
   EXPECT_TRUE(second.Get().ok());
   EXPECT_EQ(web_->requests().size(), 1);
+}
+
+TEST_F(FetcherTest, SlowServersOfOneUserHoldUpNobodyElse) {
+  web_->Put(kTable, "x");
+  web_->Hold(true, "https://slow.example/");
+  for (int i = 0; i < 8; ++i) {
+    const absl::Status slow =
+        Ensure(Csv(absl::StrCat("https://slow.example/", i)), absl::ZeroDuration(), "mallory").status();
+    EXPECT_EQ(GetReason(slow), kDataBeingFetched);
+  }
+  // What others want waits for no share but their own, even where mallory wants it, too.
+  EXPECT_EQ(GetReason(Ensure(Csv(kTable), absl::ZeroDuration(), "mallory").status()), kDataBeingFetched);
+  EXPECT_TRUE(Ensure(Csv(kTable), kLong, "ann").ok());
+  EXPECT_EQ(web_->requests().size(), 3) << "two of mallory's, and ann's";
+  web_->Hold(false);
+  EXPECT_EQ(GetReason(Ensure(Csv("https://slow.example/7"), kLong, "mallory").status()), "FETCH_FAILED")
+      << "they had their turn";
 }
 
 TEST_F(FetcherTest, WhatTakesLongIsSaidToBeFetched) {
@@ -365,7 +386,7 @@ TEST_F(FetcherTest, PublicSetsAreVerified) {
 TEST_F(FetcherTest, StoppingEndsTheWait) {
   web_->Hold(true);
   SpecAnswer answer;
-  fetcher_->Ensure(Csv(kTable), kLong,
+  fetcher_->Ensure(Csv(kTable), "ann", kLong,
                    [&](absl::StatusOr<v1::DatasetSpec> spec) { answer(std::move(spec)); });
   fetcher_->Stop();
   EXPECT_TRUE(absl::IsUnavailable(answer.Get().status()));

@@ -19,7 +19,7 @@ namespace {
 absl::StatusOr<v1::DatasetSpec> DataFor(const RpcContext& context, const Caller& caller,
                                         const v1::DatasetSpec& spec) {
   if (caller.role < v1::TOKEN_ROLE_SUBMITTER) return spec;
-  return LocalDataNow(context, spec, "dataset");
+  return LocalDataNow(context, caller.user, spec, "dataset");
 }
 
 // The model that is asked for, its template expanded.

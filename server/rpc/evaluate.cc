@@ -40,7 +40,8 @@ Source<v1::EvaluateResponse> Open(const RpcContext& context, const std::string& 
                           MakeModelTask(context, request.name(), request.artifact()));
   TANDEM_ASSIGN_OR_RETURN(
       const v1::DatasetSpec wanted,
-      LocalDataNow(context, request.has_dataset() ? request.dataset() : task.spec().dataset(), "dataset"));
+      LocalDataNow(context, user, request.has_dataset() ? request.dataset() : task.spec().dataset(),
+                   "dataset"));
   absl::StatusOr<v1::DatasetSpec> dataset = context.datasets->Resolve(wanted);
   if (!dataset.ok()) {
     FieldViolations violations;

@@ -48,7 +48,7 @@ void Fetch(const RpcContext& context, const std::string& user, const std::string
     return;
   }
   context.remote->FetchPublicSet(
-      id, kFetchWait, [&context, user, id, reply = std::move(reply)](absl::Status status) mutable {
+      id, user, kFetchWait, [&context, user, id, reply = std::move(reply)](absl::Status status) mutable {
         if (GetReason(status) == kDataBeingFetched) {
           reply(Fetching(id, status));
         } else if (!status.ok()) {

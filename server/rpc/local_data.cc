@@ -36,7 +36,7 @@ void WithLocalData(const RpcContext& context, const std::string& user, const v1:
     return;
   }
   context.remote->Ensure(
-      *urls, wait,
+      *urls, user, wait,
       [&context, user, spec, field, then = std::move(then)](absl::StatusOr<v1::DatasetSpec> pinned) mutable {
         // It may come from a thread that fetches, which has other things to do.
         context.user_pool->Post(user, [local = Local(spec, field, std::move(pinned)),
@@ -44,12 +44,12 @@ void WithLocalData(const RpcContext& context, const std::string& user, const v1:
       });
 }
 
-absl::StatusOr<v1::DatasetSpec> LocalDataNow(const RpcContext& context, const v1::DatasetSpec& spec,
-                                             const std::string& field) {
+absl::StatusOr<v1::DatasetSpec> LocalDataNow(const RpcContext& context, const std::string& user,
+                                             const v1::DatasetSpec& spec, const std::string& field) {
   const std::optional<v1::DatasetSpec> urls = WithUrls(context, spec);
   if (!urls.has_value()) return spec;
   absl::StatusOr<v1::DatasetSpec> local = absl::InternalError("nobody fetches");
-  context.remote->Ensure(*urls, absl::ZeroDuration(), [&](absl::StatusOr<v1::DatasetSpec> pinned) {
+  context.remote->Ensure(*urls, user, absl::ZeroDuration(), [&](absl::StatusOr<v1::DatasetSpec> pinned) {
     local = Local(spec, field, std::move(pinned));
   });
   return local;

@@ -27,8 +27,8 @@ void WithLocalData(const RpcContext& context, const std::string& user, const v1:
 
 // The same for who cannot wait: the error says that the data is being fetched, where it is not there. Like
 // the other it may make the daemon ask whatever host is named: it is not for viewers.
-absl::StatusOr<v1::DatasetSpec> LocalDataNow(const RpcContext& context, const v1::DatasetSpec& spec,
-                                             const std::string& field);
+absl::StatusOr<v1::DatasetSpec> LocalDataNow(const RpcContext& context, const std::string& user,
+                                             const v1::DatasetSpec& spec, const std::string& field);
 
 }  // namespace tandem::rpc
 

@@ -133,7 +133,7 @@ TEST_F(ModelServiceTest, DescribesWhatIsWrong) {
 // A cache, and what is asked of the network behind it.
 class FakeRemote : public RemoteData {
  public:
-  void Ensure(const v1::DatasetSpec&, absl::Duration, Done done) override {
+  void Ensure(const v1::DatasetSpec&, const std::string&, absl::Duration, Done done) override {
     ++fetches;
     done(DataBeingFetched({}));
   }
@@ -142,7 +142,7 @@ class FakeRemote : public RemoteData {
     if (found == cached.end()) return absl::InvalidArgumentError("is not in the daemon's cache");
     return found->second;
   }
-  void FetchPublicSet(const std::string&, absl::Duration,
+  void FetchPublicSet(const std::string&, const std::string&, absl::Duration,
                       absl::AnyInvocable<void(absl::Status)> done) override {
     ++fetches;
     done(DataBeingFetched({}));
