@@ -63,7 +63,8 @@ class Transfer : public HttpSink {
         backoff_(retry),
         context_(context),
         part_path_(request.path + ".part"),
-        state_path_(request.path + ".json") {}
+        state_path_(request.path + ".json"),
+        reserved_(request.reserved) {}
 
   absl::StatusOr<std::optional<internal::v1::CacheFile>> Run() {
     TANDEM_RETURN_IF_ERROR(FindPart());
@@ -283,7 +284,7 @@ class Transfer : public HttpSink {
   int64_t counted_from_ = 0;
   // Whether the try now found another version.
   bool changed_ = false;
-  int64_t reserved_ = 0;
+  int64_t reserved_;
 };
 
 }  // namespace

@@ -25,6 +25,8 @@ struct DownloadRequest {
   std::string path;
   // 64 small hexadecimal digits that its SHA-256 must have; empty: any.
   std::string sha256;
+  // Bytes for which there is room already; only what comes beyond them asks for more.
+  int64_t reserved = 0;
   // The version that is here already; where the origin still has it, nothing comes. Null: none.
   const internal::v1::CacheFile* known = nullptr;
 };

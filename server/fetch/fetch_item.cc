@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <system_error>
@@ -119,7 +120,8 @@ absl::Status FetchItem::PrepareFolder(const FetchTools& tools) {
   int64_t total = 0, kept = 0;
   for (size_t i = 0; i < files_.size(); ++i) {
     const PlannedFile& planned = plan_.files[i];
-    total += planned.size_bytes;
+    // A listing may say anything.
+    total += std::min(planned.size_bytes, std::numeric_limits<int64_t>::max() - total);
     const std::string path = absl::StrCat(folder_, "/files/", planned.path);
     int64_t size = 0;
     if (const auto found = here.find(planned.path);
@@ -173,17 +175,17 @@ absl::StatusOr<std::optional<CacheFile>> FetchItem::DownloadFile(const FetchTool
   DownloadRequest request;
   request.path = absl::StrCat(folder_, "/files/", planned.path);
   TANDEM_RETURN_IF_ERROR(MakeParent(request.path));
-  if (!plan_.folder) {
+  if (plan_.folder) {
+    // By PrepareFolder. What is there now may be larger than it was listed.
+    request.reserved = planned.size_bytes;
+  } else {
     request.sha256 = url_.sha256;
     if (known_.has_value()) request.known = &known_->files(0);
   }
   int64_t reported = 0;
   DownloadContext context;
   context.env = tools.env;
-  context.reserve = [&](int64_t bytes) {
-    // A folder has it already.
-    return plan_.folder ? absl::OkStatus() : tools.cache->Reserve(key_, bytes);
-  };
+  context.reserve = [&](int64_t bytes) { return tools.cache->Reserve(key_, bytes); };
   context.sleep = tools.sleep;
   context.progress = [&](int64_t done, int64_t total) {
     bytes_done_ += done - reported;

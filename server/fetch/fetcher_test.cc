@@ -5,8 +5,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
@@ -365,6 +367,25 @@ TEST_F(FetcherTest, WhatHasNoRoomIsNotFetched) {
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_EQ(GetReason(status), "CACHE_FULL");
   EXPECT_EQ(GetFieldViolations(status)[0].field, "csv.train");
+}
+
+TEST_F(FetcherTest, WhatAFolderBringsBeyondItsListingNeedsRoom) {
+  PutPage("list-type=2&prefix=set%2F", {"set/a/1", "set/b/22"});
+  web_->Put("http://s3.local/bucket/set/b/22", std::string(200000, 'x'), "\"8\"");
+  const absl::Status status = Ensure(Folder("s3://bucket/set/")).status();
+  EXPECT_EQ(GetReason(status), "CACHE_FULL") << status;
+  web_->Put("http://s3.local/bucket/set/b/22", std::string(50000, 'x'), "\"8\"");
+  EXPECT_TRUE(Ensure(Folder("s3://bucket/set/")).ok()) << "it has become larger since, and there is room";
+}
+
+TEST_F(FetcherTest, AListingOfMoreThanThereIsHasNoRoom) {
+  const std::string object =
+      absl::StrCat("<Contents><Key>set/KEY</Key><Size>", std::numeric_limits<int64_t>::max(),
+                   "</Size><ETag>1</ETag></Contents>");
+  web_->Put("http://s3.local/bucket/?list-type=2&prefix=set%2F",
+            absl::StrCat("<ListBucketResult>", absl::StrReplaceAll(object, {{"KEY", "a"}}),
+                         absl::StrReplaceAll(object, {{"KEY", "b"}}), "</ListBucketResult>"));
+  EXPECT_EQ(GetReason(Ensure(Folder("s3://bucket/set/")).status()), "CACHE_FULL");
 }
 
 TEST_F(FetcherTest, PublicSetsAreVerified) {
