@@ -1,3 +1,4 @@
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -5,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/cli/app.h"
 #include "client/cli/fake_terminal.h"
 #include "client/lib/fake_daemon.h"
@@ -157,6 +160,26 @@ TEST_F(DatasetCommandsTest, UploadsAndGoesOnAfterABreak) {
   EXPECT_EQ(created_[0].dataset().spec().csv().train(), "train.csv");
   EXPECT_THAT(terminal_.err(), HasSubstr("2 files"));
   EXPECT_THAT(terminal_.err(), HasSubstr("connection lost"));
+}
+
+// The upload has caught Ctrl-C, which must not be lost on the daemon's reading that follows.
+TEST_F(DatasetCommandsTest, CtrlCEndsTheWaitForTheDaemon) {
+  std::atomic<bool> reads = false, left = false;
+  daemon_.create_dataset = [&](const v1::CreateDatasetRequest& request, v1::Dataset*) {
+    if (request.validate_only()) return grpc::Status::OK;
+    reads = true;
+    for (int i = 0; i < 600 && !left; ++i) absl::SleepFor(absl::Milliseconds(100));
+    return grpc::Status::OK;
+  };
+  terminal_.interactive = true;
+  terminal_.interrupt = [&](const std::string&) { return reads.load(); };
+  const absl::Time begin = absl::Now();
+  const int code = Run({"datasets", "add", "houses", "--csv", Write("train.csv", "a,b\n1,2\n"), "--upload"});
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(30)) << "it waited for the daemon";
+  left = true;
+  EXPECT_EQ(code, 130);
+  EXPECT_THAT(terminal_.out(), HasSubstr("the daemon reads the data, which may take a while"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("the daemon may still add it, which `tandem datasets` shows"));
 }
 
 TEST_F(DatasetCommandsTest, ANameThatIsTakenCostsNoUpload) {

@@ -1,6 +1,8 @@
 #include "client/lib/client.h"
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -81,18 +83,18 @@ void Client::PrepareStream(grpc::ClientContext* context, absl::Status* refused) 
   }
 }
 
-template <typename Stub, typename Request, typename Response>
-absl::StatusOr<Response> Client::Call(Stub& stub,
-                                      grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                                   Response*),
-                                      const Request& request, absl::Duration timeout) {
+template <typename Stub, typename Request, typename Response, typename Wait>
+absl::StatusOr<Response> Client::CallWith(Stub& stub,
+                                          grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                       Response*),
+                                          const Request& request, absl::Duration timeout, const Wait& wait) {
   const absl::Duration give_up = SteadyNow() + kMostWaiting;
   while (true) {
     grpc::ClientContext context;
     if (absl::Status refused = Prepare(&context); !refused.ok()) return refused;
     context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
     Response response;
-    const grpc::Status status = (stub.*method)(&context, request, &response);
+    const grpc::Status status = wait(&context, [&] { return (stub.*method)(&context, request, &response); });
     if (status.ok()) return response;
     const absl::Status error = FromGrpcStatus(status);
     // Whoever answers the next call may be somebody else.
@@ -100,6 +102,23 @@ absl::StatusOr<Response> Client::Call(Stub& stub,
     // What is refused so had no effect.
     if (!AwaitRetry(error, give_up)) return error;
   }
+}
+
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> Client::LongCall(Stub& stub,
+                                          grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                       Response*),
+                                          const Request& request, absl::Duration timeout) {
+  // The observer is asked on the caller's thread, as it is not thread-safe.
+  const auto wait = [this](grpc::ClientContext* context, const auto& call) {
+    if (wait_observer_ == nullptr) return call();
+    std::future<grpc::Status> end = std::async(std::launch::async, call);
+    do {
+      if (!wait_observer_->KeepWaiting()) context->TryCancel();
+    } while (end.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready);
+    return end.get();
+  };
+  return WhileFetching(fetch_observer_, [&] { return CallWith(stub, method, request, timeout, wait); });
 }
 
 bool Client::AwaitRetry(const absl::Status& status, absl::Duration give_up) const {
@@ -120,8 +139,7 @@ absl::StatusOr<v1::Job> Client::CreateJob(const v1::JobSpec& spec, absl::string_
   *request.mutable_spec() = spec;
   request.set_request_id(std::string(request_id));
   request.set_validate_only(validate_only);
-  return WhileFetching(fetch_observer_,
-                       [&] { return Call(*jobs_, &v1::JobService::Stub::CreateJob, request, timeout_); });
+  return LongCall(*jobs_, &v1::JobService::Stub::CreateJob, request, timeout_);
 }
 
 absl::StatusOr<v1::Job> Client::GetJob(absl::string_view name) {
@@ -171,13 +189,11 @@ absl::StatusOr<v1::Job> Client::PauseJob(absl::string_view name) {
 absl::StatusOr<v1::Job> Client::ResumeJob(absl::string_view name) {
   v1::ResumeJobRequest request;
   request.set_name(std::string(name));
-  return WhileFetching(fetch_observer_,
-                       [&] { return Call(*jobs_, &v1::JobService::Stub::ResumeJob, request, timeout_); });
+  return LongCall(*jobs_, &v1::JobService::Stub::ResumeJob, request, timeout_);
 }
 
 absl::StatusOr<v1::Job> Client::ForkJob(const v1::ForkJobRequest& request) {
-  return WhileFetching(fetch_observer_,
-                       [&] { return Call(*jobs_, &v1::JobService::Stub::ForkJob, request, timeout_); });
+  return LongCall(*jobs_, &v1::JobService::Stub::ForkJob, request, timeout_);
 }
 
 absl::StatusOr<std::vector<v1::Checkpoint>> Client::ListCheckpoints(absl::string_view name) {
@@ -201,9 +217,7 @@ absl::StatusOr<v1::Sweep> Client::CreateSweep(const v1::Sweep& sweep, absl::stri
   *request.mutable_sweep() = sweep;
   request.set_request_id(std::string(request_id));
   request.set_validate_only(validate_only);
-  return WhileFetching(fetch_observer_, [&] {
-    return Call(*sweeps_, &v1::SweepService::Stub::CreateSweep, request, kReadingTimeout);
-  });
+  return LongCall(*sweeps_, &v1::SweepService::Stub::CreateSweep, request, kReadingTimeout);
 }
 
 absl::StatusOr<v1::Sweep> Client::GetSweep(absl::string_view name) {
@@ -344,10 +358,8 @@ absl::StatusOr<v1::Dataset> Client::GetDataset(absl::string_view name) {
 }
 
 absl::StatusOr<v1::Dataset> Client::CreateDataset(const v1::CreateDatasetRequest& request) {
-  return WhileFetching(fetch_observer_, [&] {
-    return Call(*datasets_, &v1::DatasetService::Stub::CreateDataset, request,
-                std::max(timeout_, kReadingTimeout));
-  });
+  return LongCall(*datasets_, &v1::DatasetService::Stub::CreateDataset, request,
+                  std::max(timeout_, kReadingTimeout));
 }
 
 absl::Status Client::DeleteDataset(const v1::DeleteDatasetRequest& request) {
@@ -512,9 +524,7 @@ absl::Status Client::ReadArtifact(absl::string_view name, absl::string_view arti
 }
 
 absl::StatusOr<v1::ModelDescription> Client::DescribeModel(const v1::DescribeModelRequest& request) {
-  return WhileFetching(fetch_observer_, [&] {
-    return Call(*models_, &v1::ModelService::Stub::DescribeModel, request, timeout_);
-  });
+  return LongCall(*models_, &v1::ModelService::Stub::DescribeModel, request, timeout_);
 }
 
 absl::Status Client::Predict(const v1::PredictRequest& request, StreamObserver& observer,

@@ -181,7 +181,22 @@ class Client {
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> Call(Stub& stub,
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                                const Request& request, absl::Duration timeout);
+                                const Request& request, absl::Duration timeout) {
+    return CallWith(stub, method, request, timeout, [](auto*, const auto& call) { return call(); });
+  }
+  // The same for one that may last, and which needs data that the daemon may have to fetch: it is repeated
+  // until that is there, and CANCELLED once the wait observer keeps waiting no more.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> LongCall(Stub& stub,
+                                    grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                 Response*),
+                                    const Request& request, absl::Duration timeout);
+  // What these have in common; `wait(context, call)` waits for the call.
+  template <typename Stub, typename Request, typename Response, typename Wait>
+  absl::StatusOr<Response> CallWith(Stub& stub,
+                                    grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                 Response*),
+                                    const Request& request, absl::Duration timeout, const Wait& wait);
 
   // One call, from where the upload stands. What it says of that in the end.
   absl::StatusOr<v1::Upload> SendFiles(const v1::Upload& upload, const UploadPlan& plan,

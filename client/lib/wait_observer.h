@@ -12,7 +12,8 @@ class WaitObserver {
   virtual ~WaitObserver() = default;
   // The daemon refused a call for now; it is made again after `wait`.
   virtual void OnAskedToWait(const absl::Status& why, absl::Duration wait) = 0;
-  // Called at least every 100 ms meanwhile. False: the call ends with the daemon's answer.
+  // Called at least every 100 ms meanwhile, and while a call lasts for which the daemon may have to read much
+  // data. False: the first ends with the daemon's answer, the second is CANCELLED.
   virtual bool KeepWaiting() { return true; }
 };
 

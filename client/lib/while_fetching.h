@@ -32,15 +32,19 @@ auto WhileFetching(FetchObserver* observer, Call call) {
   // The daemon answers every few seconds; this is for one that does not wait at all.
   constexpr absl::Duration kLeastInterval = absl::Seconds(1);
   bool observed = false;
+  absl::Status fetching;
   while (true) {
     const absl::Duration begin = SteadyNow();
     auto result = call();
+    // Who leaves meanwhile is told of the fetching, as this is what the daemon goes on with.
+    if (observed && absl::IsCancelled(result.status())) result = fetching;
     if (!IsBeingFetched(result.status()) ||
         (observer != nullptr && !observer->OnFetching(FetchProgressOf(result.status())))) {
       if (observed) observer->OnFetched();
       return result;
     }
     observed = observer != nullptr;
+    fetching = result.status();
     absl::SleepFor(begin + kLeastInterval - SteadyNow());
   }
 }

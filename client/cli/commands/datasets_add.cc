@@ -176,6 +176,24 @@ absl::Status CheckWithoutFiles(client::Client& client, v1::CreateDatasetRequest 
   return absl::OkStatus();
 }
 
+// Has the daemon take the set, which reads all of it.
+absl::StatusOr<v1::Dataset> Register(Session& session, client::Client& client,
+                                     const v1::CreateDatasetRequest& request) {
+  Terminal& terminal = session.terminal();
+  terminal.CatchInterrupt();
+  const bool live = terminal.Interactive() && !session.structured();
+  if (live) terminal.Out("the daemon reads the data, which may take a while");
+  absl::StatusOr<v1::Dataset> dataset = client.CreateDataset(request);
+  if (live) terminal.Out("\r\x1b[K");
+  if (absl::IsCancelled(dataset.status()) && terminal.Interrupted()) {
+    terminal.Err(request.validate_only()
+                     ? "tandem: left before the daemon had read the data\n"
+                     : "tandem: left; the daemon may still add it, which `tandem datasets` shows; the same "
+                       "command joins it\n");
+  }
+  return dataset;
+}
+
 absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1::CreateDatasetRequest request,
                                    client::UploadPlan& plan) {
   if (!plan.files.empty()) {
@@ -201,7 +219,7 @@ absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1:
     request.set_upload(upload->name());
   }
   if (!request.validate_only()) request.set_request_id(RequestId(request));
-  return client.CreateDataset(request);
+  return Register(session, client, request);
 }
 
 int Run(Session& session, const Options& options) {
