@@ -63,6 +63,28 @@ TEST_F(LocalDaemonTest, AFolderWithoutADaemonIsNotTheDefaultAddress) {
   EXPECT_EQ(Run({"list", "--address", daemon_.address()}), 0) << terminal_.err();
 }
 
+// As another user's, of which this one may not read it.
+TEST_F(LocalDaemonTest, AnAddressThatCannotBeReadIsNotTheDefaultOne) {
+  std::filesystem::create_directory(folder_ + "/address");
+  EXPECT_EQ(Run({"list"}), 2);
+  EXPECT_EQ(terminal_.err(),
+            "tandem: the daemon's address is not known: cannot read " + folder_ +
+                "/address: Is a directory\n--address HOST:PORT (or TANDEM_ADDRESS) names the daemon.\n");
+  EXPECT_EQ(Run({"list", "--address", daemon_.address()}), 0) << terminal_.err();
+}
+
+// Mends stand below what is wrong, each line of them.
+TEST_F(LocalDaemonTest, WithoutATokenTheDoctorSaysWhatMendsIt) {
+  Write("address", daemon_.address() + "\n");
+  std::filesystem::remove(folder_ + "/token");
+  EXPECT_EQ(Run({"doctor"}), 1);
+  EXPECT_THAT(terminal_.out(), HasSubstr("\n         Where its file was removed"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("\n         It writes its token to the file"));
+  Write("token", "another\n");
+  EXPECT_EQ(Run({"list"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("another daemon's, or it was revoked"));
+}
+
 TEST_F(LocalDaemonTest, ItsTokenIsNotForWhoeverTookItsPort) {
   if (!client::Stranger::CanBe()) GTEST_SKIP() << "only root can listen as another user";
   client::Stranger stranger;

@@ -113,12 +113,16 @@ std::string Session::Address() {
 }
 
 absl::Status Session::CheckStateFolder() const {
-  if (!options.address.empty() || options.state_folder.empty()) return absl::OkStatus();
-  struct stat info = {};
-  if (stat((options.state_folder + "/address").c_str(), &info) == 0 ||
-      (errno != ENOENT && errno != ENOTDIR)) {
-    return absl::OkStatus();
+  if (!options.address.empty()) return absl::OkStatus();
+  const absl::Status written = client::ReadWholeFile(StateFolder() + "/address", kLargestSmallFile).status();
+  if (written.ok()) return absl::OkStatus();
+  if (!absl::IsNotFound(written)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the daemon's address is not known: ", written.message(),
+                     "\n--address HOST:PORT (or TANDEM_ADDRESS) names the daemon."));
   }
+  if (options.state_folder.empty()) return absl::OkStatus();
+  struct stat info = {};
   return absl::UnavailableError(
       absl::StrCat("no daemon runs on the state folder ", options.state_folder,
                    stat(options.state_folder.c_str(), &info) == 0
@@ -193,6 +197,10 @@ int Session::Fail(const absl::Status& status) {
     terminal_.Err("tandem: the daemon goes on fetching the data; the same command joins it\n");
     return kDetached;
   }
+  if (absl::IsCancelled(status) && terminal_.Interrupted()) {
+    terminal_.Err("tandem: left before the daemon answered; it may still do what it was asked for\n");
+    return kDetached;
+  }
   terminal_.Err("tandem: " + Printable(Explain(status)));
   return ExitCodeOf(status);
 }
@@ -221,7 +229,7 @@ std::string Session::Explain(const absl::Status& status) {
         if (absl::StrContains(status.message(), " expired at ")) {
           return absl::StrCat(text, ": ", status.message(), "\n");
         }
-        text += "\n";
+        text += ": perhaps it is another daemon's, or it was revoked\n";
       } else {
         text = absl::StrCat("the daemon at ", address, " wants its token: ", token_problem_, "\n");
         text += "Where its file was removed, the daemon makes another token when it is started anew.\n";

@@ -77,8 +77,8 @@ class Session {
  private:
   // The daemon's token, or "" and why in token_problem_.
   absl::StatusOr<std::string> Token();
-  // UNAVAILABLE: a state folder is named, and no daemon has written its address there; another daemon's, at
-  // the default address, is not meant.
+  // UNAVAILABLE: a state folder is named, and no daemon has written its address there. INVALID_ARGUMENT: what
+  // it wrote cannot be read. Another daemon's, at the default address, is not meant.
   absl::Status CheckStateFolder() const;
   // Where the token is the state folder's own, the administrator's: those who may have it.
   std::vector<uid_t> TrustedListeners() const;

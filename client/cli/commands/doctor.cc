@@ -6,6 +6,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/daemon_checks.h"
 #include "client/cli/machine_checks.h"
@@ -107,7 +109,10 @@ std::string Text(const Findings& findings, int64_t problems, const Style& style)
                               : finding.level == Finding::Level::kNote ? style.Yellow(name)
                                                                        : style.Red(name);
     absl::StrAppend(&text, level, finding.subject, ": ", Printable(finding.message), "\n");
-    if (!finding.mend.empty()) absl::StrAppend(&text, "         ", style.Dim(Printable(finding.mend)), "\n");
+    if (finding.mend.empty()) continue;
+    for (const absl::string_view line : absl::StrSplit(finding.mend, '\n')) {
+      absl::StrAppend(&text, "         ", style.Dim(Printable(std::string(line))), "\n");
+    }
   }
   absl::StrAppend(&text, problems == 0   ? "nothing is to be mended\n"
                          : problems == 1 ? "one thing is to be mended\n"
