@@ -18,6 +18,11 @@
 namespace tandem::cli {
 namespace {
 
+// Of a file that is not the job's; those that came before it stay.
+constexpr char kNotKept[] =
+    ": the daemon's file has changed since the job made it, and was not kept here. Fetch others by their "
+    "names.";
+
 constexpr char kLocalFile[] = "tandem/local-file";
 
 // What is wrong with this machine's files, which the daemon has nothing to do with.
@@ -119,7 +124,8 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
         bytes += static_cast<int64_t>(data.size());
         if (bytes > artifact.size_bytes()) {
           return absl::DataLossError(absl::StrCat(artifact.name(), " has more bytes than the ",
-                                                  artifact.size_bytes(), " that the job's record says"));
+                                                  artifact.size_bytes(), " that the job's record says",
+                                                  kNotKept));
         }
         sum.Update(data);
         on_bytes(bytes);
@@ -128,13 +134,12 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
   if (!status.ok()) return status;
   if (bytes != artifact.size_bytes()) {
     return absl::DataLossError(absl::StrCat(artifact.name(), " has ", bytes, " bytes; the job's record says ",
-                                            artifact.size_bytes(), ". Nothing was kept."));
+                                            artifact.size_bytes(), kNotKept));
   }
   const std::string digest = absl::BytesToHexString(sum.Finish());
   if (!artifact.sha256().empty() && digest != artifact.sha256()) {
     return absl::DataLossError(absl::StrCat(artifact.name(), " has the SHA-256 ", digest,
-                                            "; the job's record says ", artifact.sha256(),
-                                            ". Nothing was kept."));
+                                            "; the job's record says ", artifact.sha256(), kNotKept));
   }
   return file.PutInPlace();
 }

@@ -75,13 +75,14 @@ TEST_F(DownloadTest, ReplacesAnotherFileOnlyWhenTold) {
 
 TEST_F(DownloadTest, WrongContentIsNotKept) {
   content_ = "hello tandxm";
-  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 4);
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("has the SHA-256"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("was not kept here"));
   content_ = "hello";
-  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 4);
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("has 5 bytes; the job's record says 12"));
   content_ = "hello tandem and more";
-  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 4);
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("has more bytes than the 12"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }

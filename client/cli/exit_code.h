@@ -12,7 +12,7 @@ enum ExitCode : int {
   kSucceeded = 0,
   // The job failed.
   kJobFailed = 1,
-  // Bad usage, an invalid job, or something that the daemon refused.
+  // Bad usage, an invalid job, or something that the daemon refused, as a damaged file.
   kBadUsage = 2,
   // The job was cancelled.
   kCancelled = 3,
@@ -34,7 +34,6 @@ inline ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kDeadlineExceeded:
     case absl::StatusCode::kInternal:
     case absl::StatusCode::kUnknown:
-    case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kUnimplemented:
       return kNoDaemon;
     default:

@@ -46,7 +46,8 @@ int FollowJob(Session& session, client::Client& client, const std::string& name,
                                         "\n  cancel it with: tandem cancel ", id, "\n"));
     return kDetached;
   }
-  const int code = session.Fail(status);
+  // DATA_LOSS: an event got lost on the way.
+  const int failed = session.Fail(status), code = absl::IsDataLoss(status) ? kNoDaemon : failed;
   if (code == kNoDaemon) {
     session.terminal().Err(absl::StrCat("The job may go on without it. Come back with: tandem watch ", id,
                                         " --after ", last, "\n"));
