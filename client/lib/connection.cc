@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/lib/file_reading.h"
+#include "client/lib/tls_certificate.h"
 
 namespace tandem::client {
 namespace {
@@ -52,6 +53,33 @@ absl::Status ReadPem(const std::string& path, const char* what, std::string* con
   }
   *content = *std::move(read);
   return absl::OkStatus();
+}
+
+// The content of the TLS files, which are what they are said to be.
+absl::StatusOr<grpc::SslCredentialsOptions> ReadTlsFiles(const ConnectionOptions& options) {
+  grpc::SslCredentialsOptions files;
+  absl::Status status = ReadPem(options.tls_ca_file, "CA file", &files.pem_root_certs);
+  status.Update(ReadPem(options.tls_certificate_file, "client certificate", &files.pem_cert_chain));
+  status.Update(ReadPem(options.tls_key_file, "client key", &files.pem_private_key));
+  if (!status.ok()) return status;
+  const auto wrong = [](const char* what, const std::string& path, const std::string& problem) {
+    return absl::InvalidArgumentError(absl::StrCat("the ", what, " ", path, " ", problem));
+  };
+  if (!options.tls_ca_file.empty()) {
+    const std::string problem = WrongWithCertificate(files.pem_root_certs);
+    if (!problem.empty()) return wrong("CA file (--tls-ca)", options.tls_ca_file, problem);
+  }
+  if (!options.tls_certificate_file.empty()) {
+    std::string problem = WrongWithCertificate(files.pem_cert_chain);
+    if (!problem.empty()) {
+      return wrong("client certificate (--tls-cert)", options.tls_certificate_file, problem);
+    }
+    problem = WrongWithKey(files.pem_private_key, files.pem_cert_chain, options.tls_certificate_file);
+    if (!problem.empty()) {
+      return wrong("client key (--tls-key)", options.tls_key_file, problem);
+    }
+  }
+  return files;
 }
 
 grpc::ChannelArguments Arguments(const ConnectionOptions& options) {
@@ -111,20 +139,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const ConnectionOptio
         "a client certificate needs its key and a key its certificate: give --tls-cert "
         "and --tls-key together");
   }
-  grpc::SslCredentialsOptions files;
-  if (absl::Status status = ReadPem(options.tls_ca_file, "CA file", &files.pem_root_certs); !status.ok()) {
-    return status;
-  }
-  if (absl::Status status =
-          ReadPem(options.tls_certificate_file, "client certificate", &files.pem_cert_chain);
-      !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = ReadPem(options.tls_key_file, "client key", &files.pem_private_key);
-      !status.ok()) {
-    return status;
-  }
-  return grpc::CreateCustomChannel(options.address, grpc::SslCredentials(files), Arguments(options));
+  const absl::StatusOr<grpc::SslCredentialsOptions> files = ReadTlsFiles(options);
+  if (!files.ok()) return files.status();
+  return grpc::CreateCustomChannel(options.address, grpc::SslCredentials(*files), Arguments(options));
 }
 
 }  // namespace tandem::client

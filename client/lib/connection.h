@@ -54,8 +54,8 @@ bool IsLocalAddress(absl::string_view address);
 std::string ReachableAddress(absl::string_view address);
 
 // A channel, which connects at the first call. INVALID_ARGUMENT: the address is no address, a file cannot be
-// read, or the token would travel unencrypted to another machine without allow_plaintext; the message says
-// which option.
+// read or is not what TLS needs, or the token would travel unencrypted to another machine without
+// allow_plaintext; the message says which option.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const ConnectionOptions& options);
 
 }  // namespace tandem::client

@@ -70,6 +70,25 @@ absl::Time TimeOf(const ASN1_TIME* time) {
 }
 
 using Certificate = std::unique_ptr<X509, void (*)(X509*)>;
+using Key = std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)>;
+using Reader = std::unique_ptr<BIO, int (*)(BIO*)>;
+
+constexpr char kNoCertificate[] = "holds no certificate in PEM form";
+constexpr char kNoKey[] = "holds no private key in PEM form without a passphrase";
+
+Reader ReaderOf(absl::string_view text) {
+  return Reader(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free);
+}
+
+// The first one there; null where there is none.
+Certificate ReadCertificate(BIO* reader) {
+  return Certificate(PEM_read_bio_X509(reader, nullptr, nullptr, nullptr), X509_free);
+}
+
+Key ReadKey(BIO* reader) {
+  char no_passphrase[] = "";
+  return Key(PEM_read_bio_PrivateKey(reader, nullptr, nullptr, no_passphrase), EVP_PKEY_free);
+}
 
 TlsCertificate Describe(const X509& certificate) {
   TlsCertificate result;
@@ -109,21 +128,17 @@ absl::StatusOr<TlsCertificate> ReadTlsFiles(const TlsFilePaths& paths) {
     return absl::FailedPreconditionError(absl::StrCat("the TLS ", what, " ", path, " ", problem));
   };
   const auto open_file = [](const std::string& path) {
-    return std::unique_ptr<BIO, int (*)(BIO*)>(BIO_new_file(path.c_str(), "r"), BIO_free);
+    return Reader(BIO_new_file(path.c_str(), "r"), BIO_free);
   };
   const auto cannot_be_read = [] { return absl::StrCat("cannot be read: ", strerror(errno)); };
   const auto certificate_file = open_file(paths.certificate);
   if (certificate_file == nullptr) return wrong("certificate", paths.certificate, cannot_be_read());
-  const Certificate certificate(PEM_read_bio_X509(certificate_file.get(), nullptr, nullptr, nullptr),
-                                X509_free);
-  if (certificate == nullptr)
-    return wrong("certificate", paths.certificate, "holds no certificate in PEM form");
+  const Certificate certificate = ReadCertificate(certificate_file.get());
+  if (certificate == nullptr) return wrong("certificate", paths.certificate, kNoCertificate);
   const auto key_file = open_file(paths.key);
   if (key_file == nullptr) return wrong("key", paths.key, cannot_be_read());
-  char no_passphrase[] = "";
-  const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(
-      PEM_read_bio_PrivateKey(key_file.get(), nullptr, nullptr, no_passphrase), EVP_PKEY_free);
-  if (key == nullptr) return wrong("key", paths.key, "holds no private key in PEM form without a passphrase");
+  const Key key = ReadKey(key_file.get());
+  if (key == nullptr) return wrong("key", paths.key, kNoKey);
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     return wrong("key", paths.key, absl::StrCat("is not the key of the certificate ", paths.certificate));
   }
@@ -131,11 +146,23 @@ absl::StatusOr<TlsCertificate> ReadTlsFiles(const TlsFilePaths& paths) {
     const auto authorities_file = open_file(paths.client_ca);
     if (authorities_file == nullptr)
       return wrong("authorities of clients", paths.client_ca, cannot_be_read());
-    const Certificate one(PEM_read_bio_X509(authorities_file.get(), nullptr, nullptr, nullptr), X509_free);
-    if (one == nullptr)
+    if (ReadCertificate(authorities_file.get()) == nullptr)
       return wrong("authorities of clients", paths.client_ca, "hold no certificate in PEM form");
   }
   return Describe(*certificate);
+}
+
+std::string WrongWithCertificate(absl::string_view pem) {
+  return ReadCertificate(ReaderOf(pem).get()) == nullptr ? kNoCertificate : "";
+}
+
+std::string WrongWithKey(absl::string_view pem, absl::string_view certificate_pem,
+                         const std::string& certificate_path) {
+  const Key key = ReadKey(ReaderOf(pem).get());
+  if (key == nullptr) return kNoKey;
+  const Certificate certificate = ReadCertificate(ReaderOf(certificate_pem).get());
+  if (X509_check_private_key(certificate.get(), key.get()) == 1) return "";
+  return absl::StrCat("is not the key of the certificate ", certificate_path);
 }
 
 }  // namespace tandem::client

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace tandem::client {
@@ -29,6 +30,13 @@ struct TlsFilePaths {
 // The certificate in a server's files. FAILED_PRECONDITION: one of them cannot be read or is no PEM, or the
 // key is not the certificate's; the message says which.
 absl::StatusOr<TlsCertificate> ReadTlsFiles(const TlsFilePaths& paths);
+
+// What is wrong with the content of files in PEM for a client's connection, as "holds no certificate in PEM
+// form"; empty: nothing. gRPC says no more than that it has no addresses.
+std::string WrongWithCertificate(absl::string_view pem);
+// Of the key of that certificate, whose file is named.
+std::string WrongWithKey(absl::string_view pem, absl::string_view certificate_pem,
+                         const std::string& certificate_path);
 
 }  // namespace tandem::client
 

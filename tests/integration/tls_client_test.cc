@@ -8,6 +8,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -70,6 +71,30 @@ TEST_F(TlsClientTest, ACertificateOfTheFuture) {
 TEST_F(TlsClientTest, AnotherAuthoritysCertificate) {
   const TestAuthority other("another");
   EXPECT_THAT(List(absl::Hours(1), other), HasSubstr("by none of the trusted authorities"));
+}
+
+// gRPC only says that it has no addresses then.
+TEST_F(TlsClientTest, FilesThatCannotBeUsedAreNamed) {
+  authority_.Write(Path("ca.pem"));
+  authority_.Issue("ann", Path("ann.pem"), Path("ann.key"), absl::Hours(1));
+  authority_.Issue("bob", Path("bob.pem"), Path("bob.key"), absl::Hours(1));
+  std::ofstream(Path("token")) << "0123456789abcdef0123456789abcdef\n";
+  const auto run = [&](const std::vector<std::string>& tls) {
+    std::vector<std::string> arguments = {"list", "--address", "127.0.0.1:1", "--token-file", Path("token")};
+    arguments.insert(arguments.end(), tls.begin(), tls.end());
+    FakeTerminal terminal;
+    EXPECT_EQ(RunCommand(arguments, terminal), 2) << terminal.err();
+    return terminal.err();
+  };
+  EXPECT_EQ(run({"--tls-ca", Path("token")}), absl::StrCat("tandem: the CA file (--tls-ca) ", Path("token"),
+                                                           " holds no certificate in PEM form\n"));
+  EXPECT_THAT(run({"--tls-ca", Path("ca.pem"), "--tls-cert", Path("ann.key"), "--tls-key", Path("ann.key")}),
+              HasSubstr(absl::StrCat(Path("ann.key"), " holds no certificate in PEM form")));
+  EXPECT_THAT(run({"--tls-ca", Path("ca.pem"), "--tls-cert", Path("ann.pem"), "--tls-key", Path("ann.pem")}),
+              HasSubstr(absl::StrCat(Path("ann.pem"), " holds no private key in PEM form")));
+  EXPECT_THAT(
+      run({"--tls-ca", Path("ca.pem"), "--tls-cert", Path("ann.pem"), "--tls-key", Path("bob.key")}),
+      HasSubstr(absl::StrCat(Path("bob.key"), " is not the key of the certificate ", Path("ann.pem"))));
 }
 
 }  // namespace
