@@ -432,8 +432,8 @@ absl::StatusOr<v1::Dataset> DatasetCatalog::DescribeById(const std::string& name
   const std::map<std::string, std::string> known = Find();
   const auto found = known.find(id);
   if (found != known.end()) return DescribeNamed(id, found->second);
-  return absl::NotFoundError(absl::StrCat("name: there is no data set ", Quote(id),
-                                          "; those that there are: ListDatasets, or tandem datasets"));
+  return absl::NotFoundError(
+      absl::StrCat("name: there is no data set ", Quote(id), "; those that there are: `tandem datasets`"));
 }
 
 absl::StatusOr<DatasetCatalog::Asked> DatasetCatalog::FindNumbers(const std::string& name) const {

@@ -41,8 +41,7 @@ std::string NewEtag() {
 
 absl::Status NoSuchDataset(const std::string& id) {
   return WithReason(absl::NotFoundError(absl::StrCat("name: there is no data set '", absl::CHexEscape(id),
-                                                     "'; those that there are: ListDatasets, or tandem "
-                                                     "datasets")),
+                                                     "'; those that there are: `tandem datasets`")),
                     "DATASET_NOT_FOUND");
 }
 
