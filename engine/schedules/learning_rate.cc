@@ -8,6 +8,7 @@ namespace tandem {
 
 LearningRate::LearningRate(const Options& options)
     : steps_per_epoch_(options.steps_per_epoch),
+      epoch_shift_(options.epoch_shift),
       counts_epochs_(options.schedule.unit() != v1::SCHEDULE_UNIT_STEPS) {
   const v1::Schedule& schedule = options.schedule;
   if (schedule.has_warmup()) {
@@ -16,7 +17,7 @@ LearningRate::LearningRate(const Options& options)
     warmup_counts_epochs_ = schedule.warmup().unit() != v1::SCHEDULE_UNIT_STEPS;
     warmup_steps_ = warmup_counts_epochs_ ? warmup_length_ * steps_per_epoch_ : warmup_length_;
   }
-  const int64_t steps_left = std::max<int64_t>(1, options.steps - warmup_steps_);
+  const int64_t steps_left = std::max<int64_t>(1, ScheduleStep(options.steps) - warmup_steps_);
   const int64_t length = counts_epochs_ ? (steps_left + steps_per_epoch_ - 1) / steps_per_epoch_ : steps_left;
   const double scale = schedule.linear_scaling() ? options.replicas : 1;
   curve_ = MakeCurve(schedule, options.learning_rate, scale, length);
@@ -33,14 +34,18 @@ double LearningRate::RateAfterWarmup(int64_t t) const {
 }
 
 double LearningRate::Rate(int64_t step) const {
-  if (step >= warmup_steps_) return RateAfterWarmup(step - warmup_steps_);
-  const int64_t t = warmup_counts_epochs_ ? step / steps_per_epoch_ : step;
+  const int64_t warmup_step = WarmupStep(step);
+  // One may count epochs and the other steps.
+  if (warmup_step >= warmup_steps_) {
+    return RateAfterWarmup(std::max<int64_t>(0, ScheduleStep(step) - warmup_steps_));
+  }
+  const int64_t t = warmup_counts_epochs_ ? warmup_step / steps_per_epoch_ : warmup_step;
   const double share = static_cast<double>(t) / static_cast<double>(warmup_length_);
   return RateAfterWarmup(0) * (start_factor_ + (1 - start_factor_) * share);
 }
 
 void LearningRate::EndEpoch(int64_t steps, double measure) {
-  if (plateau_ != nullptr && steps > warmup_steps_) plateau_->Observe(measure);
+  if (plateau_ != nullptr && WarmupStep(steps) > warmup_steps_) plateau_->Observe(measure);
 }
 
 std::optional<Plateau::State> LearningRate::state() const {

@@ -20,6 +20,8 @@ class LearningRate {
     double learning_rate = 0;  // The optimizer's.
     int64_t steps_per_epoch = 1;
     int64_t steps = 1;  // Of the whole training.
+    // What is added to a step's number where its epoch is asked for; see TrainingLength.
+    int64_t epoch_shift = 0;
     int replicas = 1;
   };
   explicit LearningRate(const Options& options);
@@ -41,10 +43,14 @@ class LearningRate {
   void Restore(const Plateau::State& state);
 
  private:
+  // The step by whose number the warm-up, or the schedule, goes.
+  int64_t WarmupStep(int64_t step) const { return step + (warmup_counts_epochs_ ? epoch_shift_ : 0); }
+  int64_t ScheduleStep(int64_t step) const { return step + (counts_epochs_ ? epoch_shift_ : 0); }
   // `t` counts steps from the end of the warm-up.
   double RateAfterWarmup(int64_t t) const;
 
   int64_t steps_per_epoch_;
+  int64_t epoch_shift_;
   bool counts_epochs_;
   // The rate at t, in what the schedule counts in; not of a plateau.
   std::function<double(int64_t t)> curve_;

@@ -52,6 +52,20 @@ TEST(ScheduleTest, NothingIsConstant) {
   EXPECT_TRUE(Parse("").has_constant());
 }
 
+TEST(ScheduleTest, EpochsGoOnWhereTheyGetOtherSteps) {
+  // Two epochs of 8 steps were trained; two of 2 follow.
+  LearningRate::Options options = OptionsFor("exponential { gamma: 0.5 }", 1, 2, 4);
+  options.epoch_shift = 2 * 2 - 16;
+  options.steps = 2 * 8 + 2 * 2;
+  const LearningRate rate(options);
+  ExpectRates({rate.Rate(16), rate.Rate(17), rate.Rate(18), rate.Rate(19)}, {0.25, 0.25, 0.125, 0.125});
+  // A warm-up goes on, too; steps count as they are.
+  options.schedule = Parse("warmup { length: 4 start_factor: 0 }");
+  ExpectRates({LearningRate(options).Rate(16), LearningRate(options).Rate(18)}, {0.5, 0.75});
+  options.schedule = Parse("exponential { gamma: 0.5 } unit: SCHEDULE_UNIT_STEPS");
+  ExpectRates({LearningRate(options).Rate(3)}, {0.125});
+}
+
 TEST(ScheduleTest, CountsEpochsOrSteps) {
   ExpectRates(Rates("exponential { gamma: 0.5 }", 1, 2, 3), {1, 1, 0.5, 0.5, 0.25, 0.25});
   ExpectRates(Rates("exponential { gamma: 0.5 } unit: SCHEDULE_UNIT_STEPS", 1, 2, 2), {1, 0.5, 0.25, 0.125});

@@ -32,14 +32,14 @@ int64_t AveragingPolicy::StepsOfEpoch(int64_t epoch_begin) const {
 
 bool AveragingPolicy::AveragesAfter(int64_t step) const {
   if (!steps_alone()) return false;
-  const int64_t step_of_epoch = step % length_.steps_per_epoch;
+  const int64_t step_of_epoch = length_.StepOfEpoch(step);
   return (step_of_epoch + 1) % every_ == 0 || step_of_epoch + 1 == StepsOfEpoch(step - step_of_epoch);
 }
 
 int64_t AveragingPolicy::Averagings(int64_t steps) const {
   if (!steps_alone()) return 0;
-  const int64_t epochs = steps / length_.steps_per_epoch;
-  const int64_t rest = steps % length_.steps_per_epoch;
+  const int64_t epochs = length_.WholeEpochs(steps);
+  const int64_t rest = length_.StepOfEpoch(steps);
   const int64_t an_epoch = (length_.steps_per_epoch + every_ - 1) / every_;
   const bool ends_between = rest > 0 && rest % every_ != 0 && AveragesAfter(steps - 1);
   return epochs * an_epoch + rest / every_ + (ends_between ? 1 : 0);
@@ -52,7 +52,7 @@ Alike AveragingPolicy::AlikeAfter(int64_t steps) const {
 }
 
 std::vector<double> AveragingPolicy::SharesAfter(int64_t step) const {
-  const int64_t step_of_epoch = step % length_.steps_per_epoch;
+  const int64_t step_of_epoch = length_.StepOfEpoch(step);
   // All replicas get something of every batch but an epoch's last, which is shorter.
   if (step_of_epoch + 1 < length_.steps_per_epoch || step_of_epoch % every_ != 0) return Shares();
   std::vector<double> weights = weights_;

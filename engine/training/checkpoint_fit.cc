@@ -10,12 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/dealing.h"
+#include "engine/data/sampler.h"
 #include "engine/training/plan.h"
 #include "engine/training/replica_spec.h"
 #include "engine/training/step_graph.h"
+#include "engine/training/step_schedule.h"
 
 namespace tandem {
 namespace {
@@ -90,6 +93,26 @@ absl::Status CheckCheckpointFits(const v1::JobSpec& job, const DatasetInfo& data
   // Of other parameters it has another state.
   if (violations.empty()) Blame("training.optimizer", std::move(of_optimizer), violations);
   return violations.ToStatus();
+}
+
+absl::Status CheckSomethingIsLeft(const v1::JobSpec& spec, const DatasetInfo& data,
+                                  const TrainingState& state) {
+  const v1::Training& training = spec.training();
+  const Sampler sampler({.samples = data.train_samples,
+                         .batch = training.global_batch_size(),
+                         .loads = {1},
+                         .drop_last = training.drop_last()});
+  const TrainingLength length =
+      TrainingLength::Of(training, sampler.steps_per_epoch(), EpochShift(state, sampler.steps_per_epoch()));
+  if (state.step < length.steps) return absl::OkStatus();
+  const bool counts_steps = training.steps() > 0;
+  const std::string has =
+      counts_steps ? absl::StrCat("is ", training.steps(), ", and the checkpoint of step ", state.step,
+                                  " has them all: nothing is left to train; raise training.steps")
+                   : absl::StrCat("is ", training.epochs(), ", and the checkpoint of step ", state.step,
+                                  " has ", length.WholeEpochs(state.step),
+                                  " epochs: nothing is left to train; raise training.epochs");
+  return WithReason(FieldError(counts_steps ? "training.steps" : "training.epochs", has), "NOTHING_TO_TRAIN");
 }
 
 absl::StatusOr<TrainingState> StateOfCheckpoint(const SafetensorsHeader& checkpoint) {

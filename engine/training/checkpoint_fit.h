@@ -17,6 +17,11 @@ namespace tandem {
 absl::Status CheckCheckpointFits(const v1::JobSpec& spec, const DatasetInfo& data,
                                  const SafetensorsHeader& checkpoint);
 
+// That training goes on from where `state` stood: INVALID_ARGUMENT, with the reason NOTHING_TO_TRAIN and the
+// field relative to the JobSpec, where the epochs or steps of `spec`, which has its defaults, are all done.
+absl::Status CheckSomethingIsLeft(const v1::JobSpec& spec, const DatasetInfo& data,
+                                  const TrainingState& state);
+
 // Where training stood when a checkpoint was written. DATA_LOSS where it does not say so.
 absl::StatusOr<TrainingState> StateOfCheckpoint(const SafetensorsHeader& checkpoint);
 

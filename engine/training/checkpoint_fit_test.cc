@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/error_reason.h"
 #include "engine/base/faulty_env.h"
 #include "engine/base/field_violations.h"
 #include "engine/training/resume_fixture.h"
@@ -96,6 +97,37 @@ TEST(CheckpointFitTest, WhatDiffersIsNamed) {
   v1::JobSpec precise = spec;
   precise.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_REFERENCE);
   EXPECT_THAT(FaultOf(precise, checkpoint), HasSubstr("float64"));
+}
+
+// "" where something is left to train after `step` steps of epochs of `steps_per_epoch`.
+std::string NothingLeft(const v1::JobSpec& spec, int64_t step, int64_t steps_per_epoch) {
+  TrainingState state;
+  state.step = step;
+  state.steps_per_epoch = steps_per_epoch;
+  const absl::Status status = CheckSomethingIsLeft(spec, Data(), state);
+  if (status.ok()) return "";
+  EXPECT_EQ(GetReason(status), "NOTHING_TO_TRAIN");
+  return std::string(status.message());
+}
+
+TEST(CheckpointFitTest, WhatIsLeftFollowsFromTheEpochsThatWereTrained) {
+  // An epoch of 61 samples is 8 steps.
+  v1::JobSpec spec = SmallJob(1, "epochs: 3");
+  EXPECT_EQ(NothingLeft(spec, 23, 8), "");
+  EXPECT_THAT(NothingLeft(spec, 24, 8), HasSubstr("of step 24 has 3 epochs: nothing is left to train"));
+  // Of larger batches, or less data.
+  EXPECT_EQ(NothingLeft(spec, 32, 16), "");
+  EXPECT_THAT(NothingLeft(spec, 48, 16), HasSubstr("has 3 epochs"));
+  spec.mutable_training()->set_epochs(4);
+  EXPECT_EQ(NothingLeft(spec, 48, 16), "");
+  // Of smaller ones.
+  EXPECT_THAT(NothingLeft(spec, 8, 2), HasSubstr("has 4 epochs"));
+  // Older checkpoints do not say.
+  EXPECT_EQ(NothingLeft(spec, 31, 0), "");
+  EXPECT_THAT(NothingLeft(spec, 48, 0), HasSubstr("nothing is left"));
+  spec = SmallJob(1, "steps: 48");
+  EXPECT_EQ(NothingLeft(spec, 47, 16), "");
+  EXPECT_THAT(NothingLeft(spec, 48, 16), HasSubstr("training.steps: is 48"));
 }
 
 TEST(CheckpointFitTest, WhatIsNone) { EXPECT_TRUE(absl::IsDataLoss(StateOfCheckpoint({}).status())); }

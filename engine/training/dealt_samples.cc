@@ -27,11 +27,13 @@ std::unique_ptr<Sampler> ValidationSampler(const v1::Training& training, const D
 
 }  // namespace
 
-DealtSamples::DealtSamples(const v1::JobSpec& spec, const DatasetInfo& data, std::vector<double> by)
+DealtSamples::DealtSamples(const v1::JobSpec& spec, const DatasetInfo& data, std::vector<double> by,
+                           const TrainingState& begin)
     : loads(std::move(by)),
       train(TrainingSampler(spec.training(), data, loads)),
       validation(ValidationSampler(spec.training(), data, loads)),
-      length(TrainingLength::Of(spec.training(), train->steps_per_epoch())),
+      length(TrainingLength::Of(spec.training(), train->steps_per_epoch(),
+                                EpochShift(begin, train->steps_per_epoch()))),
       averaging(spec.replicas(), length, train.get(), loads) {}
 
 }  // namespace tandem

@@ -22,6 +22,14 @@ std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double fir
                       ", the number of replicas; the first step's is ", first_rate);
 }
 
+std::string EpochsNotice(const TrainingState& begin, const TrainingLength& length) {
+  if (begin.steps_per_epoch == 0 || begin.steps_per_epoch == length.steps_per_epoch) return "";
+  return absl::StrCat("An epoch had ", begin.steps_per_epoch, " steps where the checkpoint of step ",
+                      begin.step, " was written, and has ", length.steps_per_epoch,
+                      " here: ", length.WholeEpochs(begin.step), " epochs count as trained, of ",
+                      length.epochs, ", and training ends with step ", length.steps, ".");
+}
+
 std::string StatisticsNotice(int64_t samples) {
   return absl::StrCat("training has ended; its ", samples,
                       " samples go through the network once more, for the statistics of batch_norm");

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "engine/data/dataset.h"
+#include "engine/training/step_schedule.h"
+#include "engine/training/training_state.h"
 #include "tandem/v1/job.pb.h"
 
 namespace tandem {
@@ -23,6 +25,9 @@ std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double fir
 // the plan has them on the GPU; `no_memory` says what a GPU had too little memory for, or is empty.
 std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, bool planned,
                        const std::string& no_memory);
+
+// Of a training that goes on from where `begin` stood, and whose epochs have other steps than those had.
+std::string EpochsNotice(const TrainingState& begin, const TrainingLength& length);
 
 // That the statistics of batch normalisation are taken now, from so many training samples.
 std::string StatisticsNotice(int64_t samples);

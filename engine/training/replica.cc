@@ -121,8 +121,10 @@ absl::Status Replica::TakeShares(int64_t first_step) {
   Sampler& sampler = *context_.dealt->train;
   TANDEM_RETURN_IF_ERROR(CompileTraining(0));
   TANDEM_RETURN_IF_ERROR(CompileTraining(sampler.steps_per_epoch() - 1));
-  train_loader_ = std::make_unique<Loader>(train_data(), &sampler, rank_, first_step, context_.steps,
-                                           LoaderDepth(*train_data(), resident_));
+  // Loaders know of steps only to find their epochs.
+  const int64_t shift = context_.dealt->length.epoch_shift;
+  train_loader_ = std::make_unique<Loader>(train_data(), &sampler, rank_, first_step + shift,
+                                           context_.steps + shift, LoaderDepth(*train_data(), resident_));
   Sampler* const validation = context_.dealt->validation.get();
   if (validation == nullptr) return UploadSamples();
 
@@ -257,7 +259,9 @@ absl::Status Replica::TrainSteps(int64_t first, int64_t count) {
 
 int64_t Replica::StepsAlike(int64_t step, int64_t count) const {
   const Sampler& sampler = *context_.dealt->train;
-  const auto batch_of = [&](int64_t of) { return sampler.BatchSamples(of % sampler.steps_per_epoch()); };
+  const auto batch_of = [&](int64_t of) {
+    return sampler.BatchSamples(context_.dealt->length.StepOfEpoch(of));
+  };
   const std::vector<Part>& parts = steps_.at(batch_of(step));
   if (!resident_ || parts.size() != 1 || parts[0].samples == 0) return 1;
   int64_t alike = 1;
@@ -279,7 +283,7 @@ absl::Status Replica::RunStepsAlike(int64_t step, int64_t count) {
     inputs.insert(inputs.end(), {&learning_rate, &number});
     return absl::MakeConstSpan(inputs);
   };
-  const int64_t step_of_epoch = step % context_.dealt->train->steps_per_epoch();
+  const int64_t step_of_epoch = context_.dealt->length.StepOfEpoch(step);
   Executable& executable = *steps_[context_.dealt->train->BatchSamples(step_of_epoch)][0].executable;
   return executable.RunSeveral(count, inputs_of, &communicator_);
 }
@@ -308,7 +312,7 @@ absl::Status Replica::Average(int64_t step) {
 
 absl::Status Replica::RunStep(int64_t step) {
   const Batch batch = train_loader_->Next();
-  const int64_t step_of_epoch = step % context_.dealt->train->steps_per_epoch();
+  const int64_t step_of_epoch = context_.dealt->length.StepOfEpoch(step);
   const std::vector<Part>& parts = steps_[context_.dealt->train->BatchSamples(step_of_epoch)];
   const double learning_rate = context_.learning_rate->Rate(step);
   samples_ += batch.samples;

@@ -233,6 +233,8 @@ TrainingState Reporter::State() const {
   MutexLock lock(&mutex_);
   TrainingState state;
   state.step = reported_steps_;
+  state.steps_per_epoch = length_.steps_per_epoch;
+  state.epoch_shift = length_.epoch_shift;
   state.epoch_shares = epoch_shares_;
   state.epoch_seconds = absl::ToDoubleSeconds(epoch_duration_);
   state.samples = samples_;

@@ -4,11 +4,13 @@
 
 namespace tandem {
 
-TrainingLength TrainingLength::Of(const v1::Training& training, int64_t steps_per_epoch) {
+TrainingLength TrainingLength::Of(const v1::Training& training, int64_t steps_per_epoch,
+                                  int64_t epoch_shift) {
   TrainingLength length;
   length.steps_per_epoch = steps_per_epoch;
-  length.steps = training.steps() > 0 ? training.steps() : training.epochs() * steps_per_epoch;
-  length.epochs = (length.steps + steps_per_epoch - 1) / steps_per_epoch;
+  length.epoch_shift = epoch_shift;
+  length.steps = training.steps() > 0 ? training.steps() : training.epochs() * steps_per_epoch - epoch_shift;
+  length.epochs = (length.steps + epoch_shift + steps_per_epoch - 1) / steps_per_epoch;
   return length;
 }
 
@@ -81,10 +83,10 @@ AfterStep StepSchedule::Take(int64_t step, const StepSignals* signals) {
 
 template <typename Interval>
 bool StepSchedule::IsDue(const Interval& interval, int64_t steps) const {
-  const int64_t in_epoch = options_.length.steps_per_epoch;
+  const TrainingLength& length = options_.length;
   return (interval.every_steps() > 0 && steps % interval.every_steps() == 0) ||
-         (interval.every_epochs() > 0 && steps % in_epoch == 0 &&
-          steps / in_epoch % interval.every_epochs() == 0);
+         (interval.every_epochs() > 0 && length.StepOfEpoch(steps) == 0 &&
+          length.WholeEpochs(steps) % interval.every_epochs() == 0);
 }
 
 bool StepSchedule::ReportsAfter(int64_t steps) const {
@@ -93,7 +95,7 @@ bool StepSchedule::ReportsAfter(int64_t steps) const {
 }
 
 bool StepSchedule::SettlesAfter(int64_t steps) const {
-  return steps >= options_.length.steps || steps % options_.length.steps_per_epoch == 0 ||
+  return steps >= options_.length.steps || options_.length.StepOfEpoch(steps) == 0 ||
          (options_.validates && IsDue(validation_, steps)) ||
          (!checkpoints_.off() && IsDue(checkpoints_, steps)) || ReportsAfter(steps);
 }
@@ -101,7 +103,7 @@ bool StepSchedule::SettlesAfter(int64_t steps) const {
 AfterStep StepSchedule::Decide(int64_t step, const StepSignals& signals) {
   const TrainingLength& length = options_.length;
   const int64_t steps = step + 1;
-  const bool whole_epoch = steps % length.steps_per_epoch == 0;
+  const bool whole_epoch = length.StepOfEpoch(steps) == 0;
   AfterStep after;
   if (steps == length.steps) {
     after.end = v1::STATE_REASON_COMPLETED;

@@ -20,11 +20,18 @@ struct TrainingLength {
   int64_t steps_per_epoch = 1;
   int64_t steps = 1;   // In all.
   int64_t epochs = 1;  // That are begun.
+  // By how much a step's number would be larger if epochs had always had so many steps: not 0 only where a
+  // training goes on from a checkpoint whose epochs had others. Epochs go by that number.
+  int64_t epoch_shift = 0;
 
   // Of the epochs or steps that `training` gives.
-  static TrainingLength Of(const v1::Training& training, int64_t steps_per_epoch);
+  static TrainingLength Of(const v1::Training& training, int64_t steps_per_epoch, int64_t epoch_shift = 0);
   // The epoch, from 1, of the step that is the `steps`-th of all.
-  int64_t EpochOf(int64_t steps) const { return (steps - 1) / steps_per_epoch + 1; }
+  int64_t EpochOf(int64_t steps) const { return (steps + epoch_shift - 1) / steps_per_epoch + 1; }
+  // How many of its epoch's steps come before `step`.
+  int64_t StepOfEpoch(int64_t step) const { return (step + epoch_shift) % steps_per_epoch; }
+  // How many epochs are whole after `steps` steps.
+  int64_t WholeEpochs(int64_t steps) const { return (steps + epoch_shift) / steps_per_epoch; }
 };
 
 // What all replicas do after a step.

@@ -21,6 +21,7 @@
 namespace tandem {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -108,6 +109,76 @@ TEST(TrainerResumeTest, ATrainingThatBreaksOffGoesOnFromItsLastCheckpoint) {
     EXPECT_THAT(third.losses, IsEmpty());
     EXPECT_EQ(*env.ReadFile(kModel), whole.model);
   }
+}
+
+TEST(TrainerResumeTest, EpochsGoOnWhereTheyGetOtherSteps) {
+  for (const int replicas : {1, 2}) {
+    FaultyEnv env;
+    Recorder first;
+    ASSERT_TRUE(TrainWithFiles(SmallJob(replicas), "cpu", &env, &first).status.ok());
+    ASSERT_EQ(first.checkpoints.back(), 32);
+    // Four epochs of 8 steps are four of 2.
+    v1::JobSpec spec = SmallJob(replicas, "epochs: 6");
+    spec.mutable_training()->set_global_batch_size(32);
+    Recorder second;
+    Result result = TrainWithFiles(spec, "cpu", &env, &second);
+    ASSERT_TRUE(result.status.ok()) << result.status;
+    EXPECT_EQ(second.started, 32);
+    EXPECT_THAT(
+        second.notices,
+        Contains("An epoch had 8 steps where the checkpoint of step 32 was written, and has 2 here: 4 "
+                 "epochs count as trained, of 6, and training ends with step 36."));
+    EXPECT_EQ(second.losses.size(), 4);
+    ASSERT_EQ(second.epochs.size(), 2);
+    EXPECT_EQ(second.epochs[0].epoch(), 5);
+    EXPECT_EQ(second.epochs[0].step(), 34);
+    EXPECT_EQ(second.epochs[0].training().samples(), 61);
+    EXPECT_EQ(second.epochs[1].epoch(), 6);
+    EXPECT_EQ(second.epochs[1].epochs(), 6);
+    EXPECT_THAT(second.checkpoints, ElementsAre(34, 36));
+    // And four and two of 13, which a pause does not change.
+    spec.mutable_training()->set_epochs(8);
+    spec.mutable_training()->set_global_batch_size(5);
+    std::string whole;
+    for (const bool pauses : {false, true}) {
+      FaultyEnv own;
+      ASSERT_TRUE(WriteFileAtomically(&own, CheckpointPath(36), [&](WritableFile& file) {
+                    return file.Append(*env.ReadFile(CheckpointPath(36)));
+                  }).ok());
+      Recorder third;
+      result = TrainWithFiles(spec, "cpu", &own, &third, [&](Trainer& trainer, int64_t step) {
+        if (pauses && step == 40) trainer.Pause();
+      });
+      ASSERT_TRUE(result.status.ok()) << result.status;
+      if (pauses) {
+        ASSERT_EQ(result.outcome.reason, v1::STATE_REASON_PAUSE_REQUESTED);
+        Recorder resumed;
+        result = TrainWithFiles(spec, "cpu", &own, &resumed);
+        ASSERT_TRUE(result.status.ok()) << result.status;
+        EXPECT_THAT(resumed.notices, IsEmpty());
+        EXPECT_EQ(*own.ReadFile(kModel), whole);
+      } else {
+        whole = *own.ReadFile(kModel);
+      }
+      EXPECT_EQ(result.summary.steps(), 36 + 2 * 13);
+      EXPECT_EQ(result.summary.epochs(), 8);
+    }
+  }
+}
+
+TEST(TrainerResumeTest, AnEpochInProgressGoesOnAtTheSamePart) {
+  FaultyEnv env;
+  Recorder first;
+  ASSERT_TRUE(TrainWithFiles(SmallJob(1, "steps: 13"), "cpu", &env, &first).status.ok());
+  v1::JobSpec spec = SmallJob(1, "epochs: 2");
+  spec.mutable_training()->set_global_batch_size(16);
+  Recorder second;
+  const Result result = TrainWithFiles(spec, "cpu", &env, &second);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  // 5 of 8 steps were done, which are 2 of 4.
+  EXPECT_EQ(result.summary.steps(), 15);
+  ASSERT_EQ(second.epochs.size(), 1);
+  EXPECT_EQ(second.epochs[0].epoch(), 2);
 }
 
 TEST(TrainerResumeTest, CheckpointsWithinEpochsAndNone) {

@@ -112,6 +112,14 @@ json FromMessage(const Message& message) {
 
 }  // namespace
 
+int64_t EpochShift(const TrainingState& state, int64_t steps_per_epoch) {
+  if (state.steps_per_epoch == 0 || state.steps_per_epoch == steps_per_epoch) return state.epoch_shift;
+  const int64_t steps = state.step + state.epoch_shift;
+  const int64_t rest = steps % state.steps_per_epoch;
+  return steps / state.steps_per_epoch * steps_per_epoch + rest * steps_per_epoch / state.steps_per_epoch -
+         state.step;
+}
+
 std::string ToJson(const TrainingState& state) {
   json shares = json::array();
   for (const Measurement& share : state.epoch_shares) shares.push_back(FromMeasurement(share));
@@ -126,6 +134,8 @@ std::string ToJson(const TrainingState& state) {
                  {"best_step", state.early_stopping.best_step},
                  {"without_improvement", state.early_stopping.without_improvement}}},
                {"plateau_measure", FromOptional(state.plateau_measure)}};
+  if (state.steps_per_epoch > 0) text["steps_per_epoch"] = state.steps_per_epoch;
+  if (state.epoch_shift != 0) text["epoch_shift"] = state.epoch_shift;
   if (state.population_statistics) text["population_statistics"] = true;
   if (state.ended_by.has_value()) text["ended_by"] = FromMessage(*state.ended_by);
   if (state.plateau.has_value()) {
@@ -144,6 +154,16 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
   state.step = reader.Int("step");
   state.samples = reader.Int("samples");
   state.plateau_measure = reader.Optional("plateau_measure");
+
+  // Older checkpoints have none.
+  if (parsed.is_object() && parsed.contains("steps_per_epoch")) {
+    state.steps_per_epoch = reader.Int("steps_per_epoch");
+    if (state.steps_per_epoch < 1) reader.Fail("steps_per_epoch");
+  }
+  if (parsed.is_object() && parsed.contains("epoch_shift")) {
+    state.epoch_shift = reader.Int("epoch_shift");
+    if (state.epoch_shift < -state.step) reader.Fail("epoch_shift");
+  }
 
   ObjectReader end(reader.Get("end"));
   state.end.message = end.String("message");

@@ -19,6 +19,9 @@ namespace tandem {
 // the order of the samples follow from the seed and the step alone, so the step stands for them.
 struct TrainingState {
   int64_t step = 0;  // Steps taken.
+  // What epochs were counted by, as in TrainingLength. 0 steps: an older checkpoint does not say.
+  int64_t steps_per_epoch = 0;
+  int64_t epoch_shift = 0;
   // How it has ended, where it has: no step follows. A pause is no end.
   TrainingOutcome end;
   // The statistics of batch normalisation are already those of all training samples.
@@ -39,6 +42,10 @@ struct TrainingState {
   std::optional<double> plateau_measure;
   std::optional<Plateau::State> plateau;  // None where the schedule watches nothing.
 };
+
+// TrainingLength::epoch_shift of a training that goes on from `state` with so many steps an epoch: epochs
+// that were whole count as such, and of one in progress the same part, rounded down to a step.
+int64_t EpochShift(const TrainingState& state, int64_t steps_per_epoch);
 
 // As JSON, in which every number comes back as it was.
 std::string ToJson(const TrainingState& state);

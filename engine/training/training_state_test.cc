@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -13,6 +14,8 @@ namespace {
 TrainingState Sample() {
   TrainingState state;
   state.step = (int64_t{1} << 60) + 1;
+  state.steps_per_epoch = 16;
+  state.epoch_shift = -5;
   state.end = {v1::STATE_REASON_NO_IMPROVEMENT, "a \"message\"\n"};
   state.population_statistics = true;
   state.ended_by.emplace().set_loss(1.0 / 3);
@@ -36,6 +39,8 @@ TEST(TrainingStateTest, EveryNumberComesBackAsItWas) {
   const absl::StatusOr<TrainingState> read = TrainingStateFromJson(ToJson(state));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->step, state.step);
+  EXPECT_EQ(read->steps_per_epoch, 16);
+  EXPECT_EQ(read->epoch_shift, -5);
   EXPECT_EQ(read->end.reason, state.end.reason);
   EXPECT_EQ(read->end.message, state.end.message);
   EXPECT_TRUE(read->population_statistics);
@@ -72,6 +77,27 @@ TEST(TrainingStateTest, WithoutAPlateauThereIsNone) {
   EXPECT_FALSE(read->ended_by.has_value());
 }
 
+TEST(TrainingStateTest, EpochsGoOnWhateverTheirSteps) {
+  TrainingState state;
+  state.step = 48;
+  EXPECT_EQ(EpochShift(state, 4), 0);  // It does not say.
+  state.steps_per_epoch = 16;
+  EXPECT_EQ(EpochShift(state, 16), 0);
+  EXPECT_EQ(state.step + EpochShift(state, 4), 12);
+  EXPECT_EQ(state.step + EpochShift(state, 80), 240);
+  // The fourth epoch is half done, and then a third.
+  state.step = 56;
+  EXPECT_EQ(state.step + EpochShift(state, 4), 14);
+  state.step = 53;
+  EXPECT_EQ(state.step + EpochShift(state, 3), 9);
+  // Another time.
+  state.step = 60;
+  state.steps_per_epoch = 4;
+  state.epoch_shift = -40;
+  EXPECT_EQ(state.step + EpochShift(state, 4), 20);
+  EXPECT_EQ(state.step + EpochShift(state, 8), 40);
+}
+
 TEST(TrainingStateTest, NothingInItIsTrusted) {
   const std::string good = ToJson(Sample());
   for (size_t length = 0; length < good.size(); ++length) {
@@ -85,6 +111,12 @@ TEST(TrainingStateTest, NothingInItIsTrusted) {
   statistics.replace(statistics.find("population_statistics\":true") + 23, 4, "\"on\"");
   EXPECT_THAT(std::string(TrainingStateFromJson(statistics).status().message()),
               ::testing::HasSubstr("\"population_statistics\""));
+  for (const auto& [right, wrong] : {std::pair("steps_per_epoch\":16", "steps_per_epoch\":0"),
+                                     {"epoch_shift\":-5", "epoch_shift\":-9000000000000000000"}}) {
+    std::string bad = good;
+    bad.replace(bad.find(right), std::string(right).size(), wrong);
+    EXPECT_TRUE(absl::IsDataLoss(TrainingStateFromJson(bad).status())) << wrong;
+  }
   std::string other = good;
   other.replace(other.find("NO_IMPROVEMENT"), 14, "NO_SUCH_REASON");
   EXPECT_THAT(std::string(TrainingStateFromJson(other).status().message()),

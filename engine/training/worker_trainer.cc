@@ -114,11 +114,13 @@ void WorkerTrainer::Prepare() {
   const bool validates = dealt().validation != nullptr;
   length_ = dealt().length;
   if (!StillEnds(state_, training, length_)) state_.end = {};
+  if (const std::string notice = EpochsNotice(state_, length_); !notice.empty()) observer_.OnNotice(notice);
   learning_rate_ = std::make_unique<LearningRate>(
       LearningRate::Options{.schedule = training.schedule(),
                             .learning_rate = LearningRateOf(training.optimizer()),
                             .steps_per_epoch = length_.steps_per_epoch,
                             .steps = length_.steps,
+                            .epoch_shift = length_.epoch_shift,
                             .replicas = count()});
   schedule_ = std::make_unique<StepSchedule>(
       options_.spec, StepSchedule::Options{.length = length_,

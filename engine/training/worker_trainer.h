@@ -59,7 +59,7 @@ class WorkerTrainer final : public Trainer {
   bool spread() const { return options_.group.workers > 1; }
   const DealtSamples& dealt() const { return *dealt_.load(); }
   void Deal(std::vector<double> loads) {
-    all_dealt_.push_back(std::make_unique<DealtSamples>(options_.spec, data_.info, std::move(loads)));
+    all_dealt_.push_back(std::make_unique<DealtSamples>(options_.spec, data_.info, std::move(loads), state_));
     dealt_ = all_dealt_.back().get();
   }
 

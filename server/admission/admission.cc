@@ -150,11 +150,16 @@ absl::Status SpecAdmission::CheckCheckpoint(const AdmittedJob& job,
                                             const SafetensorsHeader& checkpoint) const {
   TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec resolved, catalog_->Resolve(job.spec.dataset()));
   TANDEM_ASSIGN_OR_RETURN(const DatasetInfo data, catalog_->Describe(resolved));
-  const absl::Status fits = CheckCheckpointFits(job.spec, data, checkpoint);
+  absl::Status fits = CheckCheckpointFits(job.spec, data, checkpoint);
+  if (fits.ok()) {
+    TANDEM_ASSIGN_OR_RETURN(const TrainingState state, StateOfCheckpoint(checkpoint));
+    fits = CheckSomethingIsLeft(job.spec, data, state);
+  }
   if (fits.ok() || !absl::IsInvalidArgument(fits)) return fits;
   FieldViolations violations;
   violations.AddAll("spec", fits);
-  return WithReason(violations.ToStatus(), "INVALID_SPEC");
+  const std::string reason = GetReason(fits);
+  return WithReason(violations.ToStatus(), reason.empty() ? "INVALID_SPEC" : reason);
 }
 
 }  // namespace tandem

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/training/training_state.h"
 #include "server/admission/idx_files.h"
 
 namespace tandem {
@@ -82,6 +83,34 @@ class AdmissionTest : public ::testing::Test {
   const WeightsFinder weights_{&catalog_, [](const std::string&) { return absl::NotFoundError(""); }};
   const SpecAdmission admission_{&catalog_, &weights_, Devices(2, 1)};
 };
+
+TEST_F(AdmissionTest, ACheckpointFitsAndLeavesSomethingToTrain) {
+  const auto weight = [](std::initializer_list<int64_t> shape) {
+    return SafetensorsEntry{.dtype = DType::kFloat32, .shape = Shape(shape)};
+  };
+  SafetensorsHeader checkpoint;
+  checkpoint.tensors = {{"shared/conv2d_1.weight", weight({2, 1, 3, 3})},
+                        {"shared/conv2d_1.bias", weight({2})},
+                        {"shared/dense_1.weight", weight({3, 2})},
+                        {"shared/dense_1.bias", weight({3})}};
+  // Three epochs of 16 steps; one of 12 samples has two.
+  TrainingState state;
+  state.step = 48;
+  state.steps_per_epoch = 16;
+  checkpoint.metadata["state"] = ToJson(state);
+  v1::JobSpec spec = Good();
+  spec.mutable_training()->set_epochs(4);
+  absl::StatusOr<AdmittedJob> job = admission_.Admit(spec);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_TRUE(admission_.CheckCheckpoint(*job, checkpoint).ok())
+      << admission_.CheckCheckpoint(*job, checkpoint);
+  job->spec.mutable_training()->set_epochs(3);
+  const absl::Status nothing = admission_.CheckCheckpoint(*job, checkpoint);
+  EXPECT_EQ(GetReason(nothing), "NOTHING_TO_TRAIN") << nothing;
+  EXPECT_THAT(std::string(nothing.message()), HasSubstr("spec.training.epochs: is 3"));
+  checkpoint.tensors.erase("shared/dense_1.bias");
+  EXPECT_EQ(GetReason(admission_.CheckCheckpoint(*job, checkpoint)), "INVALID_SPEC");
+}
 
 TEST_F(AdmissionTest, TakesAGoodJobAndFillsInDefaults) {
   const absl::StatusOr<AdmittedJob> job = admission_.Admit(Good());

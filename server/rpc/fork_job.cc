@@ -3,9 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/error_reason.h"
-#include "engine/base/field_violations.h"
-#include "google/protobuf/util/message_differencer.h"
 #include "server/rpc/forked_folder.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
@@ -13,8 +10,6 @@
 
 namespace tandem::rpc {
 namespace {
-
-using google::protobuf::util::MessageDifferencer;
 
 // The job that this request made before, where there is one. ALREADY_EXISTS: it was for something else.
 absl::StatusOr<std::optional<v1::Job>> FindRepeatedFork(const RpcContext& context, const std::string& user,
@@ -60,41 +55,12 @@ void Make(const RpcContext& context, Fork fork, const std::string& id, Reply<v1:
                        });
 }
 
-// INVALID_ARGUMENT where a job of `spec` is over with what `checkpoint`, of a job of `from`, has done.
-absl::Status CheckSomethingIsLeft(const v1::JobSpec& spec, const v1::JobSpec& from,
-                                  const v1::Checkpoint& checkpoint) {
-  const v1::Training& training = spec.training();
-  if (training.steps() > 0 && checkpoint.step() >= training.steps()) {
-    return WithReason(
-        FieldError("spec.training.steps",
-                   absl::StrCat("is ", training.steps(), ", and the checkpoint of step ", checkpoint.step(),
-                                " has them all: nothing is left to train; raise training.steps")),
-        "NOTHING_TO_TRAIN");
-  }
-  // Otherwise an epoch has other steps, and only the worker knows how many.
-  const bool same_epochs = training.global_batch_size() == from.training().global_batch_size() &&
-                           training.drop_last() == from.training().drop_last() &&
-                           MessageDifferencer::Equals(spec.dataset(), from.dataset());
-  if (training.epochs() > 0 && same_epochs && checkpoint.epoch() >= training.epochs()) {
-    return WithReason(FieldError("spec.training.epochs",
-                                 absl::StrCat("is ", training.epochs(), ", and the checkpoint of step ",
-                                              checkpoint.step(), " has ", checkpoint.epoch(),
-                                              " epochs: nothing is left to train; raise training.epochs")),
-                      "NOTHING_TO_TRAIN");
-  }
-  return absl::OkStatus();
-}
-
 void MakeOrCheck(const RpcContext& context, const v1::ForkJobRequest& request, Fork fork,
                  Reply<v1::Job> reply) {
   JobMachine::NewJob& job = fork.admitted.job;
   const AdmittedJob admitted{.spec = job.spec};
   if (absl::Status fits = context.admission->CheckCheckpoint(admitted, fork.source.header); !fits.ok()) {
     return reply(std::move(fits));
-  }
-  if (absl::Status left = CheckSomethingIsLeft(job.spec, fork.from.spec(), fork.source.checkpoint);
-      !left.ok()) {
-    return reply(std::move(left));
   }
   job.checkpoint = fork.source.checkpoint;
   job.forked_from.set_job(fork.from.name());

@@ -32,6 +32,7 @@ class ForkTest : public ServiceFixture {
     state.step = step;
     state.epoch_shares.resize(1);
     state.summary.set_epochs(step / 10);
+    state.steps_per_epoch = 10;
     std::vector<NamedTensor> tensors;
     tensors.emplace_back("shared/dense_1.weight", Tensor::Of<float>(Shape({1}), {static_cast<float>(step)}));
     ASSERT_TRUE(
@@ -227,7 +228,7 @@ TEST_F(ForkTest, WhatLeavesNothingToTrainIsRefused) {
     request.set_validate_only(validate_only);
     const grpc::Status status = Fork(request, &fork);
     EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
-    EXPECT_THAT(status.error_message(), HasSubstr("spec.training.epochs: is 2"));
+    EXPECT_THAT(status.error_message(), HasSubstr("training.epochs: is 2"));
     EXPECT_THAT(status.error_message(), HasSubstr("raise training.epochs"));
     EXPECT_THAT(status.error_details(), HasSubstr("NOTHING_TO_TRAIN"));
   }
@@ -235,7 +236,7 @@ TEST_F(ForkTest, WhatLeavesNothingToTrainIsRefused) {
   training.set_steps(20);
   const grpc::Status status = Fork(request, &fork);
   EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("spec.training.steps: is 20"));
+  EXPECT_THAT(status.error_message(), HasSubstr("training.steps: is 20"));
   EXPECT_EQ(CountFolders(), folders);
 
   training.set_steps(21);
@@ -247,11 +248,13 @@ TEST_F(ForkTest, WhatLeavesNothingToTrainIsRefused) {
   training.set_epochs(2);
   request.set_step(10);
   EXPECT_TRUE(Fork(request, &fork).ok());
-  // Its epochs may have more steps.
+  // Its epochs may have fewer steps: two of them are done all the same.
   request.set_step(20);
   training.set_global_batch_size(7);
   EXPECT_TRUE(Fork(request, &fork).ok());
 }
+  EXPECT_THAT(Fork(request, &fork).error_details(), HasSubstr("NOTHING_TO_TRAIN"));
+  training.set_epochs(3);
 
 TEST_F(ForkTest, WhatCannotBe) {
   const std::string source = JobWith({10, 20});

@@ -16,6 +16,7 @@
 #include "engine/base/env.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/training/checkpoint_fit.h"
 #include "server/auth/server_credentials.h"
 #include "server/rpc/call_audit.h"
 
@@ -40,9 +41,15 @@ absl::StatusOr<AdmittedJob> FakeAdmission::Admit(const v1::JobSpec& spec) const 
   return job;
 }
 
-absl::Status FakeAdmission::CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader&) const {
-  if (job.spec.name() != "other-network") return absl::OkStatus();
-  return FieldError("spec.model", "does not fit the checkpoint");
+absl::Status FakeAdmission::CheckCheckpoint(const AdmittedJob& job,
+                                            const SafetensorsHeader& checkpoint) const {
+  if (job.spec.name() == "other-network") return FieldError("spec.model", "does not fit the checkpoint");
+  if (job.spec.training().epochs() == 0 && job.spec.training().steps() == 0) return absl::OkStatus();
+  v1::JobSpec spec = job.spec;
+  spec.mutable_training()->set_global_batch_size(std::max<int64_t>(1, spec.training().global_batch_size()));
+  DatasetInfo data;
+  data.train_samples = 10;
+  return CheckSomethingIsLeft(spec, data, *StateOfCheckpoint(checkpoint));
 }
 
 void FakeWorkers::Start(const v1::Job& job, const std::vector<v1::Device>&) {

@@ -39,7 +39,7 @@ namespace tandem {
 class FakeAdmission : public Admission {
  public:
   absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;
-  // Takes every checkpoint, but for the job "other-network".
+  // Takes every checkpoint that leaves something to train on ten samples, but for the job "other-network".
   absl::Status CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader& checkpoint) const override;
 
   std::atomic<bool> data_is_gone = false;
