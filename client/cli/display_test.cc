@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Events of a job of 3 epochs of 100 steps, each step 10 ms, as its daemon would tell them.
 class Story {
@@ -193,6 +194,21 @@ TEST(PlainDisplayTest, AScaledLossShowsItsScaleAndWhatWasLeftOut) {
   display->OnEvent(epoch);
   EXPECT_THAT(terminal.out(), AllOf(HasSubstr("12,100 images/s  loss scale 65536"),
                                     HasSubstr("learning rate 0.02  2 steps skipped\n")));
+}
+
+TEST(PlainDisplayTest, NobodyIsToResumeAJobWhoseCheckpointsAreDamaged) {
+  FakeTerminal terminal;
+  Story story(terminal);
+  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  v1::JobEvent checkpoint = story.State(v1::JOB_STATE_RUNNING);
+  checkpoint.mutable_checkpoint()->set_step(100);
+  display->OnEvent(checkpoint);
+  v1::JobEvent end = story.State(v1::JOB_STATE_FAILED, "none of the checkpoints is whole");
+  end.mutable_state_change()->set_reason(v1::STATE_REASON_CHECKPOINT_ERROR);
+  display->OnEvent(end);
+  EXPECT_THAT(terminal.out(), HasSubstr("submit it again\n"));
+  EXPECT_THAT(terminal.out(), Not(HasSubstr("tandem resume")));
 }
 
 TEST(PlainDisplayTest, AJobGoesOnAfterAPauseAndAFailureAndReportsAtItsEnd) {

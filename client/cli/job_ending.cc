@@ -90,7 +90,10 @@ std::string JobEnding(const JobProgress& job, const std::string& id, const Style
   if (change.has_summary()) absl::StrAppend(&text, "trained ", SummaryText(change.summary()), "\n");
   if (job.state() == v1::JOB_STATE_FAILED) {
     absl::StrAppend(&text, "its log: tandem logs ", id, "\n");
-    if (job.has_checkpoint()) {
+    // Of the whole ones none is left: it would only fail again.
+    if (change.reason() == v1::STATE_REASON_CHECKPOINT_ERROR) {
+      text += "resuming it would fail likewise while its checkpoints are as they are: submit it again\n";
+    } else if (job.has_checkpoint()) {
       absl::StrAppend(&text, "go on from its last checkpoint with: tandem resume ", id, "\n");
     }
   }
