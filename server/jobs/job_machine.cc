@@ -2,12 +2,16 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/env.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/status_macros.h"
+#include "engine/checkpoint/checkpoint_folder.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/jobs/job_edit.h"
@@ -238,19 +242,44 @@ void JobMachine::Pause(const std::string& id, Done<v1::Job> done) {
       GiveJob(std::move(done)));
 }
 
+namespace {
+
+// The step of the newest checkpoint in a job's folder, as its worker will look for it; 0: there is none. Not
+// given where nobody knows.
+std::optional<int64_t> NewestCheckpoint(const std::string& folder) {
+  const absl::StatusOr<std::vector<std::string>> files = ListCheckpointFiles(Env::Real(), folder);
+  if (!files.ok()) return std::nullopt;
+  if (files->empty()) return 0;
+  const absl::StatusOr<int64_t> step = StepOfCheckpointFile(files->front());
+  return step.value_or(-1) < 0 ? std::nullopt : std::optional<int64_t>(*step);
+}
+
+// From where a job that is resumed goes on. What its record knows of may be gone.
+std::string WhereItGoesOn(const v1::Job& job, std::optional<int64_t> newest) {
+  const int64_t known = job.last_checkpoint().step();
+  const int64_t step = newest.value_or(known);
+  const std::string gone =
+      step < known ? absl::StrCat("Its checkpoint of step ", known, " is not there any more: it ") : "";
+  if (step > 0) {
+    return gone.empty() ? absl::StrCat("It goes on from its checkpoint of step ", step, ".")
+                        : absl::StrCat(gone, "goes on from that of step ", step, ".");
+  }
+  if (!gone.empty()) return absl::StrCat(gone, "begins anew.");
+  return job.attempt() > 0 ? "It has no checkpoint, and begins anew." : "It waits for its devices.";
+}
+
+}  // namespace
+
 void JobMachine::Resume(const std::string& id, int max_queued_jobs, Done<v1::Job> done) {
+  const std::optional<int64_t> newest = NewestCheckpoint(FolderOf(id));
   Write(
-      [this, id, max_queued_jobs](Transaction& transaction, JobChanges& changes) -> absl::Status {
+      [this, id, max_queued_jobs, newest](Transaction& transaction, JobChanges& changes) -> absl::Status {
         TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
         v1::Job& job = changes.job.job;
-        const std::string from =
-            job.has_last_checkpoint()
-                ? absl::StrCat("It goes on from its checkpoint of step ", job.last_checkpoint().step(), ".")
-            : job.attempt() > 0 ? "It has no checkpoint, and begins anew."
-                                : "It waits for its devices.";
         JobEdit edit(&transaction, &changes);
         TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kResume, v1::STATE_REASON_RESUMED,
-                                         absl::StrCat("Resumed. ", from), TimestampOf(clock_->Now())));
+                                         absl::StrCat("Resumed. ", WhereItGoesOn(job, newest)),
+                                         TimestampOf(clock_->Now())));
         if (!changes.moved) return absl::OkStatus();
         TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, job.user(), /*added=*/1, max_queued_jobs));
         job.clear_devices();

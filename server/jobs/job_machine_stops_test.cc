@@ -1,6 +1,10 @@
 // What stops a job before its end, for good or for a while: cancelling, pausing, making room, stopping early.
 #include "server/jobs/job_machine.h"
 
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -24,6 +28,11 @@ internal::v1::WorkerEvent CheckpointAt(int64_t sequence, int64_t step) {
 
 class JobMachineStopsTest : public testing::Test {
  protected:
+  void WriteCheckpointFile(const std::string& id, int64_t step) {
+    const std::string folder = jobs_.machine().FolderOf(id);
+    std::filesystem::create_directories(folder);
+    std::ofstream(absl::StrCat(folder, "/checkpoint-", step, ".safetensors")) << "state";
+  }
   JobMachineFixture jobs_;
 };
 
@@ -202,6 +211,7 @@ TEST_F(JobMachineStopsTest, APausedJobWaitsForSomeoneToResumeIt) {
   EXPECT_EQ(jobs_.Apply(id, 1, {ProgressAt(5, 9)}).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(jobs_.Delete(id).code(), absl::StatusCode::kFailedPrecondition);
 
+  WriteCheckpointFile(id, 8);
   const absl::StatusOr<v1::Job> resumed = jobs_.Resume(id);
   ASSERT_TRUE(resumed.ok()) << resumed.status();
   EXPECT_EQ(resumed->state(), v1::JOB_STATE_QUEUED);
@@ -242,6 +252,30 @@ TEST_F(JobMachineStopsTest, AFailedJobCanBeResumed) {
   EXPECT_EQ(jobs_.Resume(id)->state(), v1::JOB_STATE_RUNNING);
   int64_t sequence = 0;
   for (const v1::JobEvent& event : jobs_.Log(id)) EXPECT_EQ(event.sequence(), ++sequence);
+}
+
+TEST_F(JobMachineStopsTest, ACheckpointThatIsGoneIsTold) {
+  const std::string id = jobs_.NewJob();
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  ASSERT_TRUE(
+      jobs_.Apply(id, 1, {Started(1), CheckpointAt(2, 693), Finished(3, v1::JOB_STATE_FAILED, "")}).ok());
+  const auto begin = [&](int32_t attempt, int64_t step) {
+    EXPECT_TRUE(jobs_.Resume(id).ok());
+    EXPECT_TRUE(jobs_.Schedule(id).ok());
+    internal::v1::WorkerEvent started = Started(1);
+    started.mutable_started()->set_step(step);
+    EXPECT_TRUE(jobs_.Apply(id, attempt, {started}).ok());
+    const std::string message = jobs_.machine().Get(id)->message();
+    EXPECT_TRUE(jobs_.Apply(id, attempt, {Finished(2, v1::JOB_STATE_FAILED, "")}).ok());
+    return message;
+  };
+  EXPECT_EQ(begin(2, 693), "Training goes on from step 693.");
+  EXPECT_EQ(begin(3, 400),
+            "Training goes on from step 400: there is no whole checkpoint of step 693 any more.");
+  EXPECT_EQ(begin(4, 0),
+            "Training began anew: the checkpoint of step 693 is not in the job's folder any more.");
+  EXPECT_FALSE(jobs_.machine().Get(id)->has_last_checkpoint());
+  EXPECT_EQ(begin(5, 0), "Training began.");
 }
 
 TEST_F(JobMachineStopsTest, AWaitingJobIsPausedAtOnce) {

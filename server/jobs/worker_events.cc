@@ -210,6 +210,19 @@ bool IsTime(const WorkerEvent& event, const google::protobuf::Timestamp& now) {
          time.nanos() >= 0 && time.nanos() < 1'000'000'000;
 }
 
+// Of training that begins with `step`: where its record knows of a later checkpoint, that is gone or damaged.
+std::string HowItBegan(const v1::Job& job, int64_t step) {
+  const int64_t known = job.last_checkpoint().step();
+  if (step == 0) {
+    return known == 0 ? "Training began."
+                      : absl::StrCat("Training began anew: the checkpoint of step ", known,
+                                     " is not in the job's folder any more.");
+  }
+  return step >= known ? absl::StrCat("Training goes on from step ", step, ".")
+                       : absl::StrCat("Training goes on from step ", step,
+                                      ": there is no whole checkpoint of step ", known, " any more.");
+}
+
 absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timestamp& now,
                         Transaction* transaction, JobChanges* changes) {
   const v1::Job* const job = &changes->job.job;
@@ -224,12 +237,12 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
   switch (trigger) {
     case Trigger::kReport:
       return Report(event, time, transaction, changes);
-    case Trigger::kTrainingStarted:
-      return edit.Take(trigger, v1::STATE_REASON_TRAINING_STARTED,
-                       event.started().step() == 0
-                           ? "Training began."
-                           : absl::StrCat("Training goes on from step ", event.started().step(), "."),
-                       time);
+    case Trigger::kTrainingStarted: {
+      const std::string message = HowItBegan(*job, event.started().step());
+      // What is said of the next attempt goes by it.
+      if (event.started().step() == 0) changes->job.job.clear_last_checkpoint();
+      return edit.Take(trigger, v1::STATE_REASON_TRAINING_STARTED, message, time);
+    }
     default: {
       Finished finished = event.finished();
       finished.set_message(Brief(event.finished().message()));
