@@ -34,7 +34,7 @@ class Admission {
   // this machine's devices. Reads the data set's files.
   virtual absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const = 0;
   // That a job, which was admitted, can go on from a checkpoint. INVALID_ARGUMENT as above, with what of its
-  // network or its optimizer the checkpoint does not have.
+  // network or its optimizer the checkpoint does not have, or with the reason NOTHING_TO_TRAIN.
   virtual absl::Status CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader& checkpoint) const = 0;
 };
 

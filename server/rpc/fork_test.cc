@@ -3,6 +3,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -18,6 +19,7 @@ namespace {
 
 using grpc::StatusCode;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -30,9 +32,9 @@ class ForkTest : public ServiceFixture {
     const std::string file = CheckpointFileName(step);
     TrainingState state;
     state.step = step;
+    state.steps_per_epoch = 10;
     state.epoch_shares.resize(1);
     state.summary.set_epochs(step / 10);
-    state.steps_per_epoch = 10;
     std::vector<NamedTensor> tensors;
     tensors.emplace_back("shared/dense_1.weight", Tensor::Of<float>(Shape({1}), {static_cast<float>(step)}));
     ASSERT_TRUE(
@@ -251,10 +253,10 @@ TEST_F(ForkTest, WhatLeavesNothingToTrainIsRefused) {
   // Its epochs may have fewer steps: two of them are done all the same.
   request.set_step(20);
   training.set_global_batch_size(7);
-  EXPECT_TRUE(Fork(request, &fork).ok());
-}
   EXPECT_THAT(Fork(request, &fork).error_details(), HasSubstr("NOTHING_TO_TRAIN"));
   training.set_epochs(3);
+  EXPECT_TRUE(Fork(request, &fork).ok());
+}
 
 TEST_F(ForkTest, WhatCannotBe) {
   const std::string source = JobWith({10, 20});
@@ -282,21 +284,55 @@ TEST_F(ForkTest, WhatCannotBe) {
   EXPECT_EQ(fork.name(), "");
   EXPECT_EQ(fork.forked_from().step(), 20);
 
-  // One that was damaged is named; the one before it still serves.
+  // One that was damaged is named, and so are those that may serve.
   const std::string newest = absl::StrCat(FolderOf(source), "/", CheckpointFileName(20));
   ASSERT_TRUE(tandem::WriteCheckpoint(Env::Real(), newest, R"({"step": "x"})", {}).ok());
   question.set_step(20);
   status = Fork(question, &fork);
-  EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND);
-  EXPECT_THAT(status.error_message(), HasSubstr("it has those of 10"));
+  const std::string others = "there are those of steps 10: try --from-checkpoint 10";
+  EXPECT_EQ(status.error_code(), StatusCode::DATA_LOSS);
+  EXPECT_THAT(status.error_message(), HasSubstr(others));
   question.clear_step();
+  EXPECT_THAT(Fork(question, &fork).error_message(), HasSubstr(others));
+  question.set_step(10);
   ASSERT_TRUE(Fork(question, &fork).ok());
   EXPECT_EQ(fork.forked_from().step(), 10);
+  question.clear_step();
   std::filesystem::remove(absl::StrCat(FolderOf(source), "/", CheckpointFileName(10)));
   status = Fork(question, &fork);
   EXPECT_EQ(status.error_code(), StatusCode::DATA_LOSS);
   EXPECT_THAT(status.error_message(), HasSubstr("the checkpoint " + newest + " cannot be used: "));
   EXPECT_EQ(CountFolders(), folders);
+}
+
+TEST_F(ForkTest, ACheckpointIsReadWholeBeforeAJobGoesOnFromIt) {
+  const std::string source = JobWith({10, 20, 30});
+  const size_t folders = CountFolders();
+  // In the last tensor, of which a header says nothing.
+  const std::string path = absl::StrCat(FolderOf(source), "/", CheckpointFileName(30));
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-1, std::ios::end).put('\x55').flush();
+  v1::Job fork;
+  for (const int64_t step : {-1, 30}) {
+    const grpc::Status status = Fork(ForkOf(source, step), &fork);
+    EXPECT_EQ(status.error_code(), StatusCode::DATA_LOSS);
+    EXPECT_THAT(status.error_message(), HasSubstr(path));
+    EXPECT_THAT(status.error_message(), HasSubstr("the tensor \"shared/dense_1.weight\" was changed"));
+    EXPECT_THAT(status.error_message(),
+                HasSubstr("there are those of steps 20, 10: try --from-checkpoint 20"));
+    EXPECT_THAT(status.error_details(), HasSubstr("CHECKPOINT_DAMAGED"));
+  }
+  EXPECT_EQ(CountFolders(), folders);
+  ASSERT_TRUE(Fork(ForkOf(source, 20), &fork).ok());
+  EXPECT_EQ(fork.forked_from().step(), 20);
+}
+
+TEST_F(ForkTest, AJobThatHasEndedGetsNoCheckpoint) {
+  const std::string source = JobWith({});
+  v1::Job fork;
+  EXPECT_THAT(Fork(ForkOf(source), &fork).error_message(), HasSubstr("has no checkpoint yet"));
+  Finish(source, 2, v1::JOB_STATE_FAILED);
+  EXPECT_THAT(Fork(ForkOf(source), &fork).error_message(), EndsWith("has no checkpoint"));
 }
 
 }  // namespace

@@ -15,9 +15,12 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/env.h"
 #include "engine/base/error_reason.h"
+#include "engine/base/random_access_env.h"
 #include "engine/base/status_macros.h"
+#include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/training/checkpoint_fit.h"
+#include "server/store/records.h"
 
 namespace tandem::rpc {
 namespace {
@@ -45,6 +48,16 @@ absl::StatusOr<ForkSource> ReadForkSource(const std::string& path) {
   return source;
 }
 
+// Says from which others one may go on.
+absl::Status WithOthers(const absl::Status& damage, const std::vector<int64_t>& others) {
+  return WithReason(
+      absl::DataLossError(others.empty() ? absl::StrCat(damage.message(), "; there is no other")
+                                         : absl::StrCat(damage.message(), "; there are those of steps ",
+                                                        absl::StrJoin(others, ", "),
+                                                        ": try --from-checkpoint ", others[0])),
+      "CHECKPOINT_DAMAGED");
+}
+
 // A second name for a file, which is never changed in place; a copy of it where the file system has no such.
 absl::Status LinkFile(const std::string& from, const std::string& to) {
   if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
@@ -68,26 +81,37 @@ absl::Status LinkFile(const std::string& from, const std::string& to) {
 absl::StatusOr<ForkSource> FindForkSource(const v1::Job& job, std::optional<int64_t> step) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
                           ListCheckpointFiles(Env::Real(), job.folder()));
-  std::vector<int64_t> steps;
-  absl::Status problem;
+  std::vector<int64_t> others;
+  absl::Status damage;
   for (const std::string& file : files) {
-    absl::StatusOr<ForkSource> source = ReadForkSource(absl::StrCat(job.folder(), "/", file));
+    const std::string path = absl::StrCat(job.folder(), "/", file);
+    absl::StatusOr<ForkSource> source = ReadForkSource(path);
+    const absl::StatusOr<int64_t> named = StepOfCheckpointFile(file);
+    const int64_t of = source.ok() ? source->checkpoint.step() : named.value_or(-1);
+    const bool is_wanted = damage.ok() && (!step.has_value() || of == *step);
+    // All of it: where a tensor was changed, the new job would only fail when its turn comes.
+    if (is_wanted && source.ok()) {
+      if (absl::Status whole = VerifyCheckpoint(RandomAccessEnv::Real(), path); !whole.ok())
+        source = std::move(whole);
+    }
     // Another took its place meanwhile.
     if (absl::IsNotFound(source.status())) continue;
-    if (!source.ok()) {
-      problem.Update(source.status());
-      continue;
+    if (is_wanted) {
+      if (source.ok() || !absl::IsDataLoss(source.status())) return source;
+      damage = source.status();
+    } else if (source.ok()) {
+      others.push_back(of);
     }
-    if (!step.has_value() || source->checkpoint.step() == *step) return source;
-    steps.push_back(source->checkpoint.step());
   }
-  if (steps.empty() && !problem.ok()) return problem;
+  if (!damage.ok()) return WithOthers(damage, others);
   return WithReason(
-      absl::NotFoundError(
-          steps.empty() ? absl::StrCat(job.name(), " has no checkpoint",
-                                       job.spec().checkpoints().off() ? ": its checkpoints are off" : " yet")
-                        : absl::StrCat(job.name(), " has no checkpoint of step ", *step,
-                                       " (any more); it has those of ", absl::StrJoin(steps, ", "))),
+      absl::NotFoundError(others.empty()
+                              ? absl::StrCat(job.name(), " has no checkpoint",
+                                             job.spec().checkpoints().off() ? ": its checkpoints are off"
+                                             : IsTerminal(job.state())      ? ""
+                                                                            : " yet")
+                              : absl::StrCat(job.name(), " has no checkpoint of step ", *step,
+                                             " (any more); it has those of ", absl::StrJoin(others, ", "))),
       "CHECKPOINT_NOT_FOUND");
 }
 

@@ -26,7 +26,7 @@ struct ForkSource {
 };
 
 // The newest checkpoint in the job's folder, or the one of `step`. NOT_FOUND, with the steps of those that
-// are there. Reads files.
+// are there; DATA_LOSS, with those of the others, where its bytes were changed. Reads all of it.
 absl::StatusOr<ForkSource> FindForkSource(const v1::Job& job, std::optional<int64_t> step);
 
 // Makes the folder of a fork of `job`, in which the checkpoint stands, and the best model too where it was of
