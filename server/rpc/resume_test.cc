@@ -82,33 +82,25 @@ TEST_F(ResumeTest, NotFromACheckpointThatIsGone) {
   ExpectRefused(job);
 }
 
-// It began with nothing that is gone, and says so before it begins anew.
+// Of a checkpoint that is gone nobody is told that the job goes on from it.
 TEST_F(ResumeTest, WhatIsSaidGoesByTheFolder) {
-  const std::string job = Create("job");
-  workers_.AwaitStarted(Id(job));
-  internal::v1::WorkerEvent checkpoint;
-  checkpoint.set_worker_sequence(2);
-  checkpoint.mutable_checkpoint()->set_step(30);
-  checkpoint.mutable_checkpoint()->set_file("checkpoint-30.safetensors");
-  Report(job, {Started(1), checkpoint});
-  Finish(job, 3, v1::JOB_STATE_FAILED);
-  const auto resume = [&] {
-    EXPECT_TRUE(Resume(job).ok());
-    v1::PauseJobRequest pause;
-    pause.set_name(job);
-    std::string message = jobs_->Get(Id(job))->message();
-    v1::Job paused;
-    EXPECT_TRUE(stub_->PauseJob(Context().get(), pause, &paused).ok());
-    return message;
+  const auto resume = [&](const std::vector<std::string>& files) {
+    const std::string job = Create("job");
+    workers_.AwaitStarted(Id(job));
+    internal::v1::WorkerEvent checkpoint;
+    checkpoint.set_worker_sequence(2);
+    checkpoint.mutable_checkpoint()->set_step(30);
+    checkpoint.mutable_checkpoint()->set_file("checkpoint-30.safetensors");
+    Report(job, {Started(1), checkpoint});
+    Finish(job, 3, v1::JOB_STATE_FAILED);
+    for (const std::string& file : files) AppendFile(job, file, "state");
+    v1::ResumeJobRequest request;
+    request.set_name(job);
+    v1::Job resumed;
+    EXPECT_TRUE(stub_->ResumeJob(Context().get(), request, &resumed).ok());
+    return resumed.message();
   };
-  AppendFile(job, "checkpoint-30.safetensors", "state");
-  AppendFile(job, "checkpoint-20.safetensors", "state");
-  EXPECT_EQ(resume(), "Resumed. It goes on from its checkpoint of step 30.");
-  std::filesystem::remove(jobs_->FolderOf(Id(job)) + "/checkpoint-30.safetensors");
-  EXPECT_EQ(resume(),
-            "Resumed. Its checkpoint of step 30 is not there any more: it goes on from that of step 20.");
-  std::filesystem::remove(jobs_->FolderOf(Id(job)) + "/checkpoint-20.safetensors");
-  EXPECT_EQ(resume(), "Resumed. Its checkpoint of step 30 is not there any more: it begins anew.");
+  EXPECT_EQ(resume({}), "Resumed. Its checkpoint of step 30 is not there any more: it begins anew.");
 }
 
 // Likewise not of those that were written since the backup.
