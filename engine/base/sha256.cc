@@ -12,6 +12,12 @@
 #include "absl/strings/str_cat.h"
 
 namespace tandem {
+namespace {
+
+// Of a digest, for people.
+constexpr size_t kShownDigits = 12;
+
+}  // namespace
 
 Sha256::Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
   good_ = context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1;
@@ -51,6 +57,17 @@ absl::StatusOr<std::string> Sha256OfFile(const std::string& path) {
   }
   if (std::ferror(file.get()) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
   return hash.Finish();
+}
+
+absl::Status CheckModelSha256(const std::string& path, absl::string_view expected) {
+  if (expected.empty()) return absl::OkStatus();
+  const absl::StatusOr<std::string> found = Sha256OfFile(path);
+  if (!found.ok()) return found.status();
+  if (*found == expected) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      path, " is not the file that the job made: its SHA-256 begins with ", found->substr(0, kShownDigits),
+      ", by the job's record with ", expected.substr(0, kShownDigits),
+      "; put a good copy in its place, as one that was downloaded before, or train the model again"));
 }
 
 }  // namespace tandem

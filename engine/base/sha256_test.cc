@@ -30,5 +30,21 @@ TEST(Sha256Test, ReadsFiles) {
   EXPECT_FALSE(Sha256OfFile(::testing::TempDir()).ok());
 }
 
+TEST(Sha256Test, ChecksModels) {
+  const std::string path = ::testing::TempDir() + "/sha256_model";
+  std::ofstream(path) << "abc";
+  EXPECT_TRUE(CheckModelSha256(path, kOfAbc).ok());
+  const std::string other = *Sha256Of("abd");
+  const absl::Status damaged = CheckModelSha256(path, other);
+  EXPECT_EQ(damaged.code(), absl::StatusCode::kDataLoss);
+  for (const std::string& part :
+       {path, std::string(kOfAbc).substr(0, 12), other.substr(0, 12), std::string("good copy")}) {
+    EXPECT_NE(damaged.message().find(part), absl::string_view::npos) << part << " in " << damaged;
+  }
+  // An old record has none.
+  EXPECT_TRUE(CheckModelSha256(path, "").ok());
+  EXPECT_EQ(CheckModelSha256(path + "_not", kOfAbc).code(), absl::StatusCode::kNotFound);
+}
+
 }  // namespace
 }  // namespace tandem

@@ -75,6 +75,8 @@ class Trainer {
     const Clock* clock = Clock::Real();
     // The file that spec.initial_weights names.
     std::string initial_weights_path;
+    // What that file's content must have, in hexadecimal digits; empty: it is not known.
+    std::string initial_weights_sha256;
     // The folder where checkpoints are written, and read when Run begins: where there are any, training goes
     // on from the newest. Empty: none is written. All workers are given this and the next path alike, and see
     // the same files.

@@ -8,6 +8,7 @@
 #include "engine/base/file_pieces.h"
 #include "engine/base/memory_error.h"
 #include "engine/base/random_access_env.h"
+#include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/collectives/local/local_group.h"
@@ -160,6 +161,7 @@ void WorkerTrainer::Prepare() {
 absl::Status WorkerTrainer::OpenWeights() {
   // A checkpoint has more than they are.
   if (!options_.spec.has_initial_weights() || resumed_.has_value()) return absl::OkStatus();
+  TANDEM_RETURN_IF_ERROR(CheckModelSha256(options_.initial_weights_path, options_.initial_weights_sha256));
   absl::StatusOr<std::map<std::string, Tensor>> weights =
       ReadInitialWeights(options_.spec, options_.initial_weights_path);
   if (!weights.ok()) return absl::DataLossError(weights.status().message());

@@ -126,8 +126,8 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
     violations.Add(absl::StrCat("spec.", violation.field), violation.description);
   }
   if (violations.empty() && job.spec.has_initial_weights()) {
-    const absl::StatusOr<std::string> path = weights_->Find(job.spec.initial_weights());
-    const absl::Status fits = path.ok() ? CheckWeightsFile(job.spec, *path) : path.status();
+    const absl::StatusOr<ModelFile> file = weights_->Find(job.spec.initial_weights());
+    const absl::Status fits = file.ok() ? CheckWeightsFile(job.spec, file->path) : file.status();
     if (!fits.ok() && !absl::IsInvalidArgument(fits)) return fits;
     violations.AddAll("spec", fits);
   }

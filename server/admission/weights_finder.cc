@@ -3,15 +3,14 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
-#include "server/jobs/model_artifact.h"
 
 namespace tandem {
 
-absl::StatusOr<std::string> WeightsFinder::Find(const v1::InitialWeights& weights) const {
+absl::StatusOr<ModelFile> WeightsFinder::Find(const v1::InitialWeights& weights) const {
   if (weights.has_file()) {
     absl::StatusOr<std::string> path = catalog_->ResolveFile(weights.file());
     if (!path.ok()) return FieldError("initial_weights.file", path.status().message());
-    return path;
+    return ModelFile{*std::move(path), ""};
   }
   if (!weights.has_artifact()) {
     return FieldError("initial_weights", "names no source; give artifact, of a job, or file");
@@ -24,9 +23,9 @@ absl::StatusOr<std::string> WeightsFinder::Find(const v1::InitialWeights& weight
                       absl::StrCat("is '", absl::CHexEscape(name.substr(0, 80)),
                                    "', and there is no such job; it may have been deleted"));
   }
-  absl::StatusOr<std::string> path = FindModelArtifact(*job, weights.artifact().artifact());
-  if (!path.ok()) return FieldError("initial_weights.artifact", path.status().message());
-  return path;
+  absl::StatusOr<ModelFile> file = FindModelArtifact(*job, weights.artifact().artifact());
+  if (!file.ok()) return FieldError("initial_weights.artifact", file.status().message());
+  return file;
 }
 
 }  // namespace tandem

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/admission/dataset_catalog.h"
+#include "server/jobs/model_artifact.h"
 #include "tandem/v1/job.pb.h"
 
 namespace tandem {
@@ -20,10 +21,11 @@ class WeightsFinder {
   WeightsFinder(const DatasetCatalog* catalog, FindJob find_job)
       : catalog_(catalog), find_job_(std::move(find_job)) {}
 
-  // The path of the file that is named. INVALID_ARGUMENT with the field at fault, relative to the JobSpec
+  // The file that is named, with its digest where a job made it. INVALID_ARGUMENT with the field at fault,
+  // relative to the JobSpec
   // ("initial_weights.file"): a file that is missing or outside the data folders, a job that is not there or
   // has no such model.
-  absl::StatusOr<std::string> Find(const v1::InitialWeights& weights) const;
+  absl::StatusOr<ModelFile> Find(const v1::InitialWeights& weights) const;
 
  private:
   const DatasetCatalog* const catalog_;

@@ -6,6 +6,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -336,6 +337,14 @@ std::vector<Check> CheckDaemon(const DaemonOptions& options) {
   CheckTls(options, &checks);
   CheckFolders(options, &checks);
   return std::move(checks).Take();
+}
+
+std::string ConclusionOf(const std::vector<Check>& checks, const DaemonOptions& options) {
+  const bool is_wrong = std::any_of(checks.begin(), checks.end(),
+                                    [](const Check& check) { return check.verdict == Verdict::kProblem; });
+  if (is_wrong) return "tandemd could not run so";
+  return IsHeld(options.state_folder) ? "tandemd could run so, once the one that runs there has ended"
+                                      : "tandemd could run so";
 }
 
 }  // namespace tandem

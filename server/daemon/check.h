@@ -29,6 +29,10 @@ struct Check {
 // takes it. A daemon that runs there already is no problem, and keeps the folder and its addresses.
 std::vector<Check> CheckDaemon(const DaemonOptions& options);
 
+// What follows from them, in a line: whether one could run so, and, where one runs on the state folder
+// already, when.
+std::string ConclusionOf(const std::vector<Check>& checks, const DaemonOptions& options);
+
 }  // namespace tandem
 
 #endif  // TANDEM_SERVER_DAEMON_CHECK_H_

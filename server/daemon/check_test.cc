@@ -57,6 +57,8 @@ TEST_F(CheckTest, OneThatRunsIsNoProblem) {
   EXPECT_EQ(Wrong(), "");
   EXPECT_THAT(CheckDaemon(options_).front().message,
               HasSubstr("a daemon runs on it, so that no other starts"));
+  EXPECT_EQ(ConclusionOf(CheckDaemon(options_), options_),
+            "tandemd could run so, once the one that runs there has ended");
 }
 
 // Only what the daemon that runs has is taken by it.

@@ -25,7 +25,7 @@ namespace tandem {
 namespace {
 
 // What was found, a line each with what mends it; the exit status.
-int PrintChecks(const std::vector<Check>& checks) {
+int PrintChecks(const std::vector<Check>& checks, const DaemonOptions& options) {
   int problems = 0;
   for (const Check& check : checks) {
     const char* const sign = check.verdict == Check::Verdict::kFine      ? "ok     "
@@ -34,7 +34,7 @@ int PrintChecks(const std::vector<Check>& checks) {
     if (check.verdict == Check::Verdict::kProblem) ++problems;
     std::printf("%s  %s: %s\n", sign, check.subject.c_str(), check.message.c_str());
   }
-  std::printf(problems == 0 ? "tandemd could run so\n" : "tandemd could not run so\n");
+  std::printf("%s\n", ConclusionOf(checks, options).c_str());
   return problems == 0 ? 0 : 1;
 }
 
@@ -52,7 +52,7 @@ int Main(const std::vector<std::string>& arguments) {
   // What jobs are about is nobody else's business.
   umask(077);
   RaiseFileLimit();
-  if (parsed->check) return PrintChecks(CheckDaemon(parsed->options));
+  if (parsed->check) return PrintChecks(CheckDaemon(parsed->options), parsed->options);
   if (parsed->begin_anew || !parsed->options.restore_backup.empty()) {
     const absl::StatusOr<std::string> done =
         parsed->begin_anew ? BeginAnew(parsed->options.state_folder) : RestoreAsAsked(parsed->options);

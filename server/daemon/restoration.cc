@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -51,7 +52,10 @@ void LogRestoration(const Restoration& restoration, const std::string& jobs_fold
   spdlog::error(
       "THE DATABASE {} RESTORED from {} of {}: what was acknowledged since then, jobs, events, tokens, data "
       "sets, is lost, but for what the folders of jobs tell. Damage: {}. The database before it: {}",
-      restoration.damage.empty() ? "WAS" : "WAS DAMAGED AND IS", restoration.backup_path, TimeOf(restoration),
+      restoration.damage.empty()                          ? "WAS"
+      : absl::EndsWith(restoration.damage, " is missing") ? "WAS MISSING AND IS"
+                                                          : "WAS DAMAGED AND IS",
+      restoration.backup_path, TimeOf(restoration),
       restoration.damage.empty() ? "none is known" : restoration.damage,
       restoration.aside.empty() ? "not there" : restoration.aside);
   std::vector<std::string> unknown;

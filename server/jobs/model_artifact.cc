@@ -28,12 +28,15 @@ bool IsInside(const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<std::string> FindModelArtifact(const v1::Job& job, const std::string& artifact) {
+absl::StatusOr<ModelFile> FindModelArtifact(const v1::Job& job, const std::string& artifact) {
   const std::string wanted = artifact.empty() ? kModelFile : artifact;
   std::vector<std::string> models;
   for (const v1::Artifact& candidate : job.artifacts()) {
     if (!absl::EndsWith(candidate.name(), kEnding) || !IsInside(candidate.name())) continue;
-    if (candidate.name() == wanted) return absl::StrCat(job.folder(), "/", wanted);
+    if (candidate.name() == wanted) {
+      return ModelFile{absl::StrCat(job.folder(), "/", wanted),
+                       IsTerminal(job.state()) ? candidate.sha256() : ""};
+    }
     models.push_back(candidate.name());
   }
   const std::string shown = absl::CHexEscape(wanted.substr(0, 80));

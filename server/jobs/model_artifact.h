@@ -8,9 +8,18 @@
 
 namespace tandem {
 
-// The path of one of a job's models; an empty name means "model.safetensors". NOT_FOUND where the job has no
-// artifact of the name, or it is no safetensors file; FAILED_PRECONDITION where it may still come.
-absl::StatusOr<std::string> FindModelArtifact(const v1::Job& job, const std::string& artifact);
+// A file with a model's parameters.
+struct ModelFile {
+  std::string path;
+  // What its content must have, in hexadecimal digits; empty: nobody knows.
+  std::string sha256;
+};
+
+// One of a job's models; an empty name means "model.safetensors". Its digest is known where the job has
+// ended: before that a better model may take its place at any time, and its record comes after it. NOT_FOUND
+// where the job has no artifact of the name, or it is no safetensors file; FAILED_PRECONDITION where it may
+// still come.
+absl::StatusOr<ModelFile> FindModelArtifact(const v1::Job& job, const std::string& artifact);
 
 }  // namespace tandem
 

@@ -36,7 +36,9 @@ absl::StatusOr<internal::v1::ModelTask> MakeModelTask(const RpcContext& context,
   const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), name);
   internal::v1::ModelTask task;
-  TANDEM_ASSIGN_OR_RETURN(*task.mutable_model_path(), FindModelArtifact(*job, artifact));
+  TANDEM_ASSIGN_OR_RETURN(const ModelFile file, FindModelArtifact(*job, artifact));
+  task.set_model_path(file.path);
+  task.set_model_sha256(file.sha256);
   *task.mutable_spec() = job->spec();
   *task.mutable_device() = ChooseDevice(context.scheduler->ListDevices(), *job);
   task.set_memory_bytes(task.device().memory_bytes());

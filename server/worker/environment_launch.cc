@@ -150,8 +150,8 @@ absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const Environme
     const WeightsFinder finder(&catalog, [](const std::string&) -> absl::StatusOr<v1::Job> {
       return absl::NotFoundError("jobs are a daemon's, and there is none; name a file");
     });
-    TANDEM_ASSIGN_OR_RETURN(*launch.mutable_initial_weights_path(),
-                            finder.Find(launch.spec().initial_weights()));
+    TANDEM_ASSIGN_OR_RETURN(const ModelFile file, finder.Find(launch.spec().initial_weights()));
+    launch.set_initial_weights_path(file.path);
   }
   FillDefaults(launch.mutable_spec());
   TANDEM_RETURN_IF_ERROR(CheckJob(launch.spec()));

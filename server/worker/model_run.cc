@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/memory_error.h"
+#include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
 #include "engine/training/evaluation.h"
 #include "engine/training/prediction.h"
@@ -37,6 +38,11 @@ struct Samples {
   std::vector<Tensor> inputs;  // [samples, ...] each.
   std::vector<SamplePlace> places;
 };
+
+absl::StatusOr<TrainedModel> ReadModel(const ModelTask& task) {
+  TANDEM_RETURN_IF_ERROR(CheckModelSha256(task.model_path(), task.model_sha256()));
+  return ReadTrainedModel(task.spec(), task.model_path());
+}
 
 absl::StatusOr<Samples> ReadSamples(const TrainedModel& model, const ModelTask& task) {
   Samples samples;
@@ -82,7 +88,7 @@ Tensor BatchOf(const Samples& samples, size_t begin, size_t end) {
 
 absl::Status Predict(const ModelTask& task, Device& device, const WriteOutput& write) {
   const v1::PredictRequest& request = task.predict();
-  TANDEM_ASSIGN_OR_RETURN(const TrainedModel model, ReadTrainedModel(task.spec(), task.model_path()));
+  TANDEM_ASSIGN_OR_RETURN(const TrainedModel model, ReadModel(task));
   PredictionFormat format;
   format.classifies = Classifies(model.spec.training().loss());
   if (request.has_top_k()) format.top_k = request.top_k();
@@ -125,7 +131,7 @@ Split SplitOf(v1::DatasetSplit split) {
 
 absl::Status Evaluate(const ModelTask& task, Device& device, const WriteOutput& write) {
   const v1::EvaluateRequest& asked = task.evaluate().request();
-  TANDEM_ASSIGN_OR_RETURN(const TrainedModel model, ReadTrainedModel(task.spec(), task.model_path()));
+  TANDEM_ASSIGN_OR_RETURN(const TrainedModel model, ReadModel(task));
   absl::Status written;
   ModelTaskOutput output;
   EvaluationRequest request;

@@ -47,6 +47,7 @@ Trainer::Options TrainerOptionsOf(const internal::v1::WorkerLaunch& launch, Devi
   options.checkpoint_folder = launch.job_folder();
   options.best_path = absl::StrCat(launch.job_folder(), "/", kBestFile);
   options.initial_weights_path = launch.initial_weights_path();
+  options.initial_weights_sha256 = launch.initial_weights_sha256();
   if (launch.watchdog_seconds() > 0) options.watchdog = absl::Seconds(launch.watchdog_seconds());
   const WorkerGroup& group = launch.group();
   if (group.workers() <= 1) return options;

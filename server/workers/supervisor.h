@@ -18,6 +18,7 @@
 #include "engine/base/mutex.h"
 #include "server/jobs/job_machine.h"
 #include "server/jobs/job_observer.h"
+#include "server/jobs/model_artifact.h"
 #include "server/scheduler/worker_starter.h"
 #include "server/workers/folder_remover.h"
 #include "server/workers/sandbox_options.h"
@@ -50,8 +51,8 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
     std::string state_folder;
     // The files of a job's data set, as WorkerLaunch.dataset.
     std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
-    // The file of a job's initial weights, as WorkerLaunch.initial_weights_path.
-    std::function<absl::StatusOr<std::string>(const v1::InitialWeights&)> find_weights;
+    // The file of a job's initial weights, as WorkerLaunch.initial_weights_path and initial_weights_sha256.
+    std::function<absl::StatusOr<ModelFile>(const v1::InitialWeights&)> find_weights;
     // The UUIDs of all GPUs that the daemon has, in the order of their indices.
     std::vector<std::string> gpu_uuids = {};
     // How workers confine themselves.

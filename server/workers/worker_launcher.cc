@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -118,13 +119,19 @@ std::vector<std::string> CollectiveEnvironment(const internal::v1::WorkerLaunch&
   return environment;
 }
 
-absl::StatusOr<std::string> WorkerLauncher::InitialWeightsOf(const v1::Job& job) const {
+absl::StatusOr<ModelFile> WorkerLauncher::InitialWeightsOf(const v1::Job& job) const {
   const v1::InitialWeights& weights = job.spec().initial_weights();
   if (!weights.has_artifact()) return options_.find_weights(weights);
-  if (std::optional<std::string> kept = FindKeptWeights(job.folder()); kept.has_value()) return *kept;
-  TANDEM_ASSIGN_OR_RETURN(std::string path, options_.find_weights(weights));
-  const absl::Status kept = KeepWeights(path, job.folder(), options_.link);
-  if (kept.ok()) return KeptWeightsPath(job.folder());
+  absl::StatusOr<ModelFile> file = options_.find_weights(weights);
+  if (std::optional<std::string> kept = FindKeptWeights(job.folder()); kept.has_value()) {
+    // The record tells of what the other job has now, if it is there: a later model may have taken its place.
+    std::error_code error;
+    const bool same = file.ok() && std::filesystem::equivalent(*kept, file->path, error);
+    return ModelFile{*std::move(kept), same ? file->sha256 : ""};
+  }
+  if (!file.ok()) return file.status();
+  const absl::Status kept = KeepWeights(file->path, job.folder(), options_.link);
+  if (kept.ok()) return ModelFile{KeptWeightsPath(job.folder()), file->sha256};
   if (!absl::IsUnimplemented(kept)) return kept;
   const std::string message = absl::StrCat("The model of ", weights.artifact().job(),
                                            " is read where it is, and not kept: ", kept.message(),
@@ -132,7 +139,7 @@ absl::StatusOr<std::string> WorkerLauncher::InitialWeightsOf(const v1::Job& job)
   spdlog::warn("{} attempt={}: {}", job.name(), job.attempt(), message);
   // Once: it is so for each attempt.
   if (options_.tell != nullptr && job.attempt() <= 1) options_.tell(job, message);
-  return path;
+  return file;
 }
 
 absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(const v1::Job& job,
@@ -150,7 +157,9 @@ absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(const v1::
     TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> checkpoints,
                             ListCheckpointFiles(Env::Real(), job.folder()));
     if (checkpoints.empty()) {
-      TANDEM_ASSIGN_OR_RETURN(*launch.mutable_initial_weights_path(), InitialWeightsOf(job));
+      TANDEM_ASSIGN_OR_RETURN(const ModelFile file, InitialWeightsOf(job));
+      launch.set_initial_weights_path(file.path);
+      launch.set_initial_weights_sha256(file.sha256);
     }
   }
   launch.set_daemon_target(options_.daemon_target);

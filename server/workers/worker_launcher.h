@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/jobs/model_artifact.h"
 #include "server/workers/kept_weights.h"
 #include "server/workers/sandbox_options.h"
 #include "server/workers/worker_lock.h"
@@ -32,7 +33,7 @@ class WorkerLauncher {
     // The files of a job's data set, as WorkerLaunch.dataset.
     std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
     // The file of a job's initial weights, which is never changed in place.
-    std::function<absl::StatusOr<std::string>(const v1::InitialWeights&)> find_weights;
+    std::function<absl::StatusOr<ModelFile>(const v1::InitialWeights&)> find_weights;
     // How long a worker may be silent to those that train a job with it, as WorkerGroup.silence_seconds.
     absl::Duration silence_limit = absl::Seconds(30);
     // How long replicas wait for one that is alive and does not come, as WorkerLaunch.watchdog_seconds.
@@ -64,9 +65,9 @@ class WorkerLauncher {
   absl::StatusOr<internal::v1::WorkerLaunch> MakeLaunch(const v1::Job& job,
                                                         const std::vector<v1::Device>& devices,
                                                         const std::string& secret) const;
-  // WorkerLaunch.initial_weights_path. Another job's model is kept (kept_weights.h), or read where it is, of
-  // which the job is told, where file systems have no second names.
-  absl::StatusOr<std::string> InitialWeightsOf(const v1::Job& job) const;
+  // WorkerLaunch.initial_weights_path and its digest. Another job's model is kept (kept_weights.h), or read
+  // where it is, of which the job is told, where file systems have no second names.
+  absl::StatusOr<ModelFile> InitialWeightsOf(const v1::Job& job) const;
   // Starts one, which inherits `lock`.
   absl::StatusOr<std::unique_ptr<WorkerProcess>> LaunchOne(const internal::v1::WorkerLaunch& launch,
                                                            WorkerLock& lock) const;

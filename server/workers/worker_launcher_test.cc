@@ -172,9 +172,9 @@ class InitialWeightsTest : public testing::Test {
     std::ofstream(options_.worker_program) << "#!/bin/sh\n";
     ASSERT_EQ(chmod(options_.worker_program.c_str(), 0700), 0);
     options_.resolve_dataset = [](const v1::DatasetSpec& spec) { return spec; };
-    options_.find_weights = [this](const v1::InitialWeights&) -> absl::StatusOr<std::string> {
+    options_.find_weights = [this](const v1::InitialWeights&) -> absl::StatusOr<ModelFile> {
       if (!std::filesystem::exists(model_)) return absl::InvalidArgumentError("there is no such job");
-      return model_;
+      return ModelFile{model_, sha256_};
     };
     options_.tell = [this](const v1::Job&, const std::string& message) { told_.push_back(message); };
     UseJob("a");
@@ -197,17 +197,19 @@ class InitialWeightsTest : public testing::Test {
     return absl::OkStatus();
   }
   // What the worker of this attempt was told; empty where nothing was.
-  std::string PathGiven(int attempt) const {
+  std::string PathGiven(int attempt) const { return Given("initial_weights_path: \"", attempt); }
+  std::string Sha256Given(int attempt) const { return Given("initial_weights_sha256: \"", attempt); }
+  std::string Given(const std::string& field_name, int attempt) const {
     const std::string text = ReadAll(JobFolder(job_.folder()).LaunchPath(attempt));
-    static constexpr char kField[] = "initial_weights_path: \"";
-    const size_t field = text.find(kField);
+    const size_t field = text.find(field_name);
     if (field == std::string::npos) return "";
-    const size_t start = field + sizeof(kField) - 1;
+    const size_t start = field + field_name.size();
     return text.substr(start, text.find('"', start) - start);
   }
 
   std::string folder_ = testing::TempDir() + "/worker_launcher_test_XXXXXX";
   std::string model_;
+  std::string sha256_ = "0123";
   WorkerLauncher::Options options_;
   v1::Job job_;
   std::vector<std::string> told_;
@@ -234,6 +236,20 @@ TEST_F(InitialWeightsTest, AnotherJobsModelIsKept) {
   EXPECT_TRUE(Launch(2).ok());
   EXPECT_EQ(PathGiven(2), model_);
   EXPECT_FALSE(std::filesystem::exists(KeptWeightsPath(job_.folder())));
+}
+
+// A job that still trains replaces its best model: the record's digest is then not that of what was kept.
+TEST_F(InitialWeightsTest, TheDigestIsThatOfTheFileThatIsRead) {
+  ASSERT_TRUE(Launch(1).ok());
+  EXPECT_EQ(Sha256Given(1), "0123");
+  ASSERT_TRUE(Launch(2).ok());
+  EXPECT_EQ(Sha256Given(2), "0123") << "it has two names, and is the same";
+  std::ofstream(model_ + ".new") << "better weights";
+  std::filesystem::rename(model_ + ".new", model_);
+  sha256_ = "4567";
+  ASSERT_TRUE(Launch(3).ok());
+  EXPECT_EQ(ReadAll(PathGiven(3)), "weights");
+  EXPECT_EQ(Sha256Given(3), "");
 }
 
 TEST_F(InitialWeightsTest, WhatAnEarlierVersionKeptIsReadWhereItIs) {

@@ -179,6 +179,7 @@ TEST_F(DamagedStateTest, ADatabaseThatIsRemovedUnderTheDaemonIsSavedAndRestored)
               AllOf(HasSubstr("was removed while the daemon used it"), HasSubstr("is saved, as")));
   EXPECT_FALSE(std::filesystem::exists(daemon_.DatabasePath()));
   ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
+  EXPECT_THAT(daemon_.Log(), HasSubstr("THE DATABASE WAS MISSING AND IS RESTORED"));
   for (const std::string& job : {early, late}) EXPECT_EQ(api.Get(job).state(), v1::JOB_STATE_SUCCEEDED);
   ASSERT_NO_FATAL_FAILURE(WaitForMore(api, endless, api.Get(endless).progress().step()));
   CancelAndWait(api, endless);

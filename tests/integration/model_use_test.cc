@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -272,6 +273,26 @@ TEST_F(ModelUseTest, FineTunesFromAJob) {
   // What these kept of the first one's is of no use any more.
   const std::string kept = scratch_->File("state/kept-weights");
   EXPECT_TRUE(WaitUntil([&] { return std::filesystem::is_empty(kept); }));
+}
+
+// Its header is sound, and numbers are numbers: only its digest tells.
+TEST_F(ModelUseTest, AModelWithChangedBytesIsRefused) {
+  const std::string job = Train(SmallJobYaml({}));
+  const std::string path = daemon_->JobFolder(job) + "/model.safetensors";
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-200, std::ios::end) << std::string(200, '>');
+  file.close();
+  ExpectRefused({"evaluate", job}, {"model.safetensors", "SHA-256 begins with", "good copy"});
+  ExpectRefused({"predict", job, scratch_->Write("some.csv", "1\n")}, {"model.safetensors", "SHA-256"});
+
+  const std::string yaml = absl::StrCat(SmallJobYaml({}), "initial_weights: {artifact: {job: ", job, "}}\n");
+  const CliResult result =
+      cli_.Run({"submit", scratch_->Write("damaged.yaml", yaml), "--follow"}, absl::Minutes(4));
+  EXPECT_EQ(result.exit_code, 1) << result;
+  const v1::Job second = Api(*daemon_).Get(Cli::SubmittedJob(result));
+  EXPECT_EQ(second.reason(), v1::STATE_REASON_DATA_ERROR);
+  EXPECT_THAT(second.message(), HasSubstr("SHA-256 begins with"));
+  EXPECT_EQ(second.attempt(), 1);
 }
 
 TEST_F(ModelUseTest, BeginsWithAFile) {
