@@ -1,5 +1,6 @@
 #include "engine/training/training_state.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -110,14 +111,19 @@ json FromMessage(const Message& message) {
   return json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
+// More than any training comes to, and less than what does not add up any more.
+constexpr int64_t kMostSteps = int64_t{1} << 61;
+constexpr int64_t kMostShift = int64_t{1} << 60;
+
 }  // namespace
 
 int64_t EpochShift(const TrainingState& state, int64_t steps_per_epoch) {
   if (state.steps_per_epoch == 0 || state.steps_per_epoch == steps_per_epoch) return state.epoch_shift;
   const int64_t steps = state.step + state.epoch_shift;
-  const int64_t rest = steps % state.steps_per_epoch;
-  return steps / state.steps_per_epoch * steps_per_epoch + rest * steps_per_epoch / state.steps_per_epoch -
-         state.step;
+  const __int128 rest = steps % state.steps_per_epoch;
+  const __int128 shift = static_cast<__int128>(steps / state.steps_per_epoch) * steps_per_epoch +
+                         rest * steps_per_epoch / state.steps_per_epoch - state.step;
+  return static_cast<int64_t>(std::min<__int128>(shift, kMostShift));
 }
 
 std::string ToJson(const TrainingState& state) {
@@ -152,17 +158,20 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
   TrainingState state;
   ObjectReader reader(parsed);
   state.step = reader.Int("step");
+  if (state.step < 0 || state.step > kMostSteps) reader.Fail("step");
   state.samples = reader.Int("samples");
   state.plateau_measure = reader.Optional("plateau_measure");
 
   // Older checkpoints have none.
   if (parsed.is_object() && parsed.contains("steps_per_epoch")) {
     state.steps_per_epoch = reader.Int("steps_per_epoch");
-    if (state.steps_per_epoch < 1) reader.Fail("steps_per_epoch");
+    if (state.steps_per_epoch < 1 || state.steps_per_epoch > kMostSteps) reader.Fail("steps_per_epoch");
   }
   if (parsed.is_object() && parsed.contains("epoch_shift")) {
     state.epoch_shift = reader.Int("epoch_shift");
-    if (state.epoch_shift < -state.step) reader.Fail("epoch_shift");
+    if (state.epoch_shift < -state.step || state.epoch_shift > kMostShift) {
+      reader.Fail("epoch_shift");
+    }
   }
 
   ObjectReader end(reader.Get("end"));

@@ -96,6 +96,11 @@ TEST(TrainingStateTest, EpochsGoOnWhateverTheirSteps) {
   state.epoch_shift = -40;
   EXPECT_EQ(state.step + EpochShift(state, 4), 20);
   EXPECT_EQ(state.step + EpochShift(state, 8), 40);
+  // A file may say so.
+  state.step = int64_t{1} << 61;
+  state.steps_per_epoch = 1;
+  state.epoch_shift = int64_t{1} << 60;
+  EXPECT_EQ(EpochShift(state, 1 << 28), int64_t{1} << 60);
 }
 
 TEST(TrainingStateTest, NothingInItIsTrusted) {
@@ -112,7 +117,10 @@ TEST(TrainingStateTest, NothingInItIsTrusted) {
   EXPECT_THAT(std::string(TrainingStateFromJson(statistics).status().message()),
               ::testing::HasSubstr("\"population_statistics\""));
   for (const auto& [right, wrong] : {std::pair("steps_per_epoch\":16", "steps_per_epoch\":0"),
-                                     {"epoch_shift\":-5", "epoch_shift\":-9000000000000000000"}}) {
+                                     {"epoch_shift\":-5", "epoch_shift\":-9000000000000000000"},
+                                     {"epoch_shift\":-5", "epoch_shift\":9000000000000000000"},
+                                     {"step\":1152921504606846977", "step\":9000000000000000000"},
+                                     {"step\":1152921504606846977", "step\":-1"}}) {
     std::string bad = good;
     bad.replace(bad.find(right), std::string(right).size(), wrong);
     EXPECT_TRUE(absl::IsDataLoss(TrainingStateFromJson(bad).status())) << wrong;
