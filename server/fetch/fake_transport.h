@@ -68,7 +68,9 @@ class FakeTransport : public Transport {
     {
       MutexLock lock(&mutex_);
       requests_.push_back(request);
-      const auto is_free = [&] { return !held_ || stopped_ || !absl::StartsWith(request.url, held_prefix_); };
+      const auto is_free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return !held_ || stopped_ || !absl::StartsWith(request.url, held_prefix_);
+      };
       mutex_.Await(absl::Condition(&is_free));
       if (stopped_) return absl::CancelledError("stopped");
       std::deque<Mishap>& mishaps = mishaps_[request.url];
