@@ -2,10 +2,13 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/store/records.h"
 #include "server/workers/kept_weights.h"
@@ -16,30 +19,56 @@ namespace {
 // After a job's end its worker may still write, and its checkpoints be removed.
 constexpr int kLastMeasurements = 2;
 
+// Of st_blocks, whatever the file system's are.
+constexpr int64_t kBlockBytes = 512;
+
+// No job has as much, nor may any user; and sums of it are numbers still. So much counts what a worker has
+// put where it is not found: in a folder that it has closed, or below more folders than any honest job has.
+constexpr int64_t kMostBytes = int64_t{1} << 50;
+constexpr int kMostDepth = 16;
+
 // As models and checkpoints do.
 constexpr char kWeightsEnding[] = ".safetensors";
 
 }  // namespace
 
 bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
-  const auto add = [files](const std::filesystem::path& path) {
-    struct stat info = {};
-    if (lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
-    if (path.extension() == kWeightsEnding) {
-      files->weights.emplace_back(FileId(info.st_dev, info.st_ino), info.st_size);
+  const auto hide = [files] { files->bytes = kMostBytes; };
+  const auto add = [files](const std::string& path, const struct stat& info) {
+    // What it takes, which may be less than its size, and more.
+    const int64_t bytes = std::min<int64_t>(info.st_blocks, kMostBytes / kBlockBytes) * kBlockBytes;
+    if (absl::EndsWith(path, kWeightsEnding)) {
+      files->weights.emplace_back(FileId(info.st_dev, info.st_ino), bytes);
     } else {
-      files->bytes += info.st_size;
+      files->bytes = std::min(files->bytes + bytes, kMostBytes);
     }
   };
   const std::string folder = absl::StrCat(jobs_folder_, "/", job_id);
-  std::error_code error;
-  std::filesystem::recursive_directory_iterator entry(folder, error), end;
-  if (error) return false;
-  for (; entry != end; entry.increment(error)) {
-    add(entry->path());
-    if (error) break;
+  struct stat info = {};
+  if (lstat(folder.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
+  // One is open at a time, whatever a worker makes there.
+  std::vector<std::pair<std::string, int>> folders = {{folder, 0}};
+  while (!folders.empty()) {
+    const auto [path, depth] = std::move(folders.back());
+    folders.pop_back();
+    std::error_code error;
+    std::filesystem::directory_iterator entry(path, error), end;
+    if (error == std::errc::permission_denied || error == std::errc::filename_too_long) hide();
+    for (; !error && entry != end; entry.increment(error)) {
+      const std::string name = entry->path().string();
+      if (lstat(name.c_str(), &info) != 0) {
+        if (errno == EACCES || errno == ENAMETOOLONG) hide();
+      } else if (S_ISREG(info.st_mode)) {
+        add(name, info);
+      } else if (S_ISDIR(info.st_mode) && depth < kMostDepth) {
+        folders.emplace_back(name, depth + 1);
+      } else if (S_ISDIR(info.st_mode)) {
+        hide();
+      }
+    }
   }
-  add(KeptWeightsPath(folder));
+  const std::string kept = KeptWeightsPath(folder);
+  if (lstat(kept.c_str(), &info) == 0 && S_ISREG(info.st_mode)) add(kept, info);
   return true;
 }
 

@@ -20,7 +20,8 @@ namespace tandem {
 
 // How much of the disk each user's jobs take: their folders, and the weights that they keep
 // (kept_weights.h). They are measured by a thread of its own: those of jobs that have not ended each minute,
-// others when they have, so that asking costs nothing, and the answer is a minute old at most. A model or a
+// others when they have, so that asking costs nothing, and the answer is a minute old at most. A file counts
+// what it takes on the disk: a worker that was taken over can give it any size. A model or a
 // checkpoint of which several jobs have a name (a hard link) counts once for each user who has such a job.
 // Thread-safe.
 class JobDiskUse final : public JobObserver {

@@ -1,9 +1,15 @@
 #include "server/workers/job_disk_use.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "server/store/temporary_folder.h"
@@ -22,14 +28,30 @@ class JobDiskUseTest : public testing::Test {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << std::string(bytes, 'x');
   }
+  // What a file takes on the disk.
+  int64_t Taken(const std::string& job, const std::string& file) const {
+    struct stat info = {};
+    EXPECT_EQ(lstat(PathOf(job, file).c_str(), &info), 0) << job << " " << file;
+    return info.st_blocks * 512;
+  }
   static v1::Job Job(const std::string& id, const std::string& user) {
     v1::Job job;
     job.set_name("jobs/" + id);
     job.set_user(user);
     return job;
   }
-  // Whether the user's jobs come to take so much; soon.
-  bool Comes(const std::string& user, int64_t bytes) {
+  using Names = std::vector<std::pair<std::string, std::string>>;
+  int64_t Sum(const Names& files) const {
+    int64_t bytes = 0;
+    for (const auto& [job, file] : files) bytes += Taken(job, file);
+    return bytes;
+  }
+  // Whether the user's jobs come to take what these files do; soon.
+  bool Comes(const std::string& user, const Names& files) {
+    for (int i = 0; i < 1000 && use_.BytesOf(user) != Sum(files); ++i) absl::SleepFor(absl::Milliseconds(10));
+    return use_.BytesOf(user) == Sum(files);
+  }
+  bool ComesToBytes(const std::string& user, int64_t bytes) {
     for (int i = 0; i < 1000 && use_.BytesOf(user) != bytes; ++i) absl::SleepFor(absl::Milliseconds(10));
     return use_.BytesOf(user) == bytes;
   }
@@ -40,38 +62,43 @@ class JobDiskUseTest : public testing::Test {
 };
 
 TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
-  Write("old", "model.safetensors", 1000);
+  const std::pair<std::string, std::string> kOldModel{"old", "model.safetensors"},
+      kSpool{"old", "attempt-1/spool"}, kFirst{"new", "checkpoint-1.safetensors"},
+      kSecond{"new", "checkpoint-2.safetensors"}, kNewModel{"new", "model.safetensors"};
+  Write("old", "model.safetensors", 100'000);
   Write("old", "attempt-1/spool", 24);
   use_.Start([] { return std::vector<JobDiskUse::Owned>{{"old", "ann", false}, {"gone", "ann", false}}; });
-  EXPECT_TRUE(Comes("ann", 1024));
+  EXPECT_TRUE(Comes("ann", {kOldModel, kSpool}));
   // A job that trains grows, and what it removes counts no more.
   use_.OnQueued(Job("new", "ann"));
-  Write("new", "checkpoint-1.safetensors", 500);
-  EXPECT_TRUE(Comes("ann", 1524));
-  Write("new", "checkpoint-2.safetensors", 600);
-  EXPECT_TRUE(Comes("ann", 2124));
+  Write("new", "checkpoint-1.safetensors", 50'000);
+  EXPECT_TRUE(Comes("ann", {kOldModel, kSpool, kFirst}));
+  Write("new", "checkpoint-2.safetensors", 60'000);
+  EXPECT_TRUE(Comes("ann", {kOldModel, kSpool, kFirst, kSecond}));
   std::filesystem::remove(PathOf("new", "checkpoint-1.safetensors"));
-  EXPECT_TRUE(Comes("ann", 1624));
+  EXPECT_TRUE(Comes("ann", {kOldModel, kSpool, kSecond}));
   // What its worker writes as it ends counts, too.
   Write("new", "model.safetensors", 76);
   use_.OnTerminal(Job("new", "ann"));
-  EXPECT_TRUE(Comes("ann", 1700));
+  EXPECT_TRUE(Comes("ann", {kOldModel, kSpool, kSecond, kNewModel}));
   EXPECT_EQ(use_.BytesOf("bob"), 0);
   use_.OnDeleted(Job("old", "ann"));
-  EXPECT_EQ(use_.BytesOf("ann"), 676);
+  EXPECT_EQ(use_.BytesOf("ann"), Sum({kSecond, kNewModel}));
   // A symbolic link is not what it leads to.
   use_.OnQueued(Job("other", "bob"));
   Write("other", "file", 10);
   std::filesystem::create_symlink("/usr", PathOf("other", "link"));
-  EXPECT_TRUE(Comes("bob", 10));
+  EXPECT_TRUE(Comes("bob", {{"other", "file"}}));
   use_.Stop();
 }
 
 TEST_F(JobDiskUseTest, AFileWithSeveralNamesCountsOnce) {
   const std::string model = PathOf("source", "model.safetensors");
-  Write("source", "model.safetensors", 1000);
+  Write("source", "model.safetensors", 100'000);
+  // Kept where no name in a job's folder is left.
+  const int64_t taken = Taken("source", "model.safetensors");
   use_.Start([] { return std::vector<JobDiskUse::Owned>{{"source", "ann", false}}; });
-  EXPECT_TRUE(Comes("ann", 1000));
+  EXPECT_TRUE(ComesToBytes("ann", taken));
   // Jobs of a sweep that begin with it, and a fork that has a checkpoint of one: of ann's no byte more than
   // what each has of its own.
   std::filesystem::create_directories(folder_.path() + "/kept-weights");
@@ -80,30 +107,85 @@ TEST_F(JobDiskUseTest, AFileWithSeveralNamesCountsOnce) {
     Write(job, "worker.log", 10);
     use_.OnQueued(Job(job, "ann"));
   }
-  EXPECT_TRUE(Comes("ann", 1020));
-  Write("a", "checkpoint-1.safetensors", 500);
+  EXPECT_TRUE(Comes("ann", {{"source", "model.safetensors"}, {"a", "worker.log"}, {"b", "worker.log"}}));
+  Write("a", "checkpoint-1.safetensors", 50'000);
+  const int64_t checkpoint = Taken("a", "checkpoint-1.safetensors");
+  const int64_t log = Taken("b", "worker.log");
   std::filesystem::create_directories(jobs_folder_ + "/fork");
   std::filesystem::create_hard_link(PathOf("a", "checkpoint-1.safetensors"),
                                     PathOf("fork", "checkpoint-1.safetensors"));
   use_.OnQueued(Job("fork", "ann"));
-  EXPECT_TRUE(Comes("ann", 1520));
+  EXPECT_TRUE(ComesToBytes("ann", taken + checkpoint + 2 * log));
   // It is bob's too, who keeps it when ann does not.
   std::filesystem::create_hard_link(model, KeptWeightsPath(jobs_folder_ + "/c"));
   Write("c", "worker.log", 1);
   use_.OnQueued(Job("c", "bob"));
-  EXPECT_TRUE(Comes("bob", 1001));
+  EXPECT_TRUE(ComesToBytes("bob", taken + Taken("c", "worker.log")));
   // It counts as long as one name is left.
   use_.OnDeleted(Job("source", "ann"));
   std::filesystem::remove_all(jobs_folder_ + "/source");
-  EXPECT_EQ(use_.BytesOf("ann"), 1520);
+  EXPECT_EQ(use_.BytesOf("ann"), taken + checkpoint + 2 * log);
   use_.OnDeleted(Job("a", "ann"));
-  EXPECT_TRUE(Comes("ann", 1510));
+  EXPECT_TRUE(ComesToBytes("ann", taken + checkpoint + log));
   std::filesystem::remove(KeptWeightsPath(jobs_folder_ + "/b"));
-  EXPECT_TRUE(Comes("ann", 510));
+  EXPECT_TRUE(ComesToBytes("ann", checkpoint + log));
   use_.OnDeleted(Job("fork", "ann"));
   use_.OnDeleted(Job("b", "ann"));
   EXPECT_EQ(use_.BytesOf("ann"), 0);
-  EXPECT_EQ(use_.BytesOf("bob"), 1001);
+  EXPECT_EQ(use_.BytesOf("bob"), taken + Taken("c", "worker.log"));
+  use_.Stop();
+}
+
+// A worker that was taken over makes what it likes in its job's folder.
+TEST_F(JobDiskUseTest, AFileCountsWhatItTakesAndNotWhatItSays) {
+  Write("a", "log", 5000);
+  // Each says that it has 8 TiB.
+  for (int i = 0; i < 3; ++i) {
+    const std::string name = "hollow-" + std::to_string(i) + (i == 0 ? ".safetensors" : "");
+    Write("a", name, 1);
+    std::filesystem::resize_file(PathOf("a", name), uintmax_t{1} << 43);
+  }
+  const Names files = {{"a", "log"}, {"a", "hollow-0.safetensors"}, {"a", "hollow-1"}, {"a", "hollow-2"}};
+  use_.Start([] { return std::vector<JobDiskUse::Owned>{{"a", "ann", true}}; });
+  EXPECT_TRUE(Comes("ann", files));
+  EXPECT_GT(use_.BytesOf("ann"), 0);
+  EXPECT_LT(use_.BytesOf("ann"), 1 << 20);
+  // Beyond its end, too.
+  Write("a", "reserved", 1);
+  const int fd = open(PathOf("a", "reserved").c_str(), O_RDWR | O_CLOEXEC);
+  const bool reserves = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 8 << 20) == 0;
+  close(fd);
+  if (reserves) {
+    Names with_reserved = files;
+    with_reserved.emplace_back("a", "reserved");
+    EXPECT_TRUE(Comes("ann", with_reserved));
+    EXPECT_GE(use_.BytesOf("ann"), 8 << 20);
+  }
+  use_.Stop();
+}
+
+// A quota is not got round by hiding, nor does looking take a file descriptor for each folder.
+TEST_F(JobDiskUseTest, FoldersThatAreTooDeepCountAsMoreThanAnyQuota) {
+  std::string deep = "a0";
+  for (int i = 1; i < 12; ++i) deep += "/a" + std::to_string(i);
+  Write("honest", deep + "/file", 100);
+  use_.Start([] { return std::vector<JobDiskUse::Owned>{{"honest", "bob", true}, {"hidden", "ann", true}}; });
+  EXPECT_TRUE(Comes("bob", {{"honest", deep + "/file"}}));
+  for (int i = 0; i < 20; ++i) deep += "/b" + std::to_string(i);
+  Write("hidden", deep + "/file", 100);
+  Write("hidden", "log", 100);
+  EXPECT_TRUE(ComesToBytes("ann", int64_t{1} << 50));
+  // It goes with them.
+  std::filesystem::remove_all(PathOf("hidden", "a0"));
+  EXPECT_TRUE(Comes("ann", {{"hidden", "log"}}));
+  // Neither is a folder that is closed.
+  if (geteuid() != 0) {
+    Write("hidden", "closed/file", 100);
+    std::filesystem::permissions(PathOf("hidden", "closed"), std::filesystem::perms::none);
+    EXPECT_TRUE(ComesToBytes("ann", int64_t{1} << 50));
+    std::filesystem::permissions(PathOf("hidden", "closed"), std::filesystem::perms::owner_all);
+    EXPECT_TRUE(Comes("ann", {{"hidden", "log"}, {"hidden", "closed/file"}}));
+  }
   use_.Stop();
 }
 
