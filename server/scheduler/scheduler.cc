@@ -251,8 +251,7 @@ void Scheduler::ReleaseLease(const std::string& job_id, int32_t attempt, bool cr
   if (found == holders_.end() || found->second.job.attempt() != attempt) return;
   Charge(found->second);
   if (crashed) {
-    for (const std::string& device : found->second.lease.devices)
-      CountFault(device, found->second.job.name());
+    for (const std::string& device : found->second.lease.devices) CountFault(device, found->second.job);
   } else if (found->second.succeeded) {
     for (const std::string& device : found->second.lease.devices) ForgetFaults(device);
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -174,7 +175,7 @@ class Scheduler : public JobObserver, public WaitingSource {
   void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { wake_ = looked_at_changes_ = true; }
   void RestoreDevices(const std::vector<StoredDevice>& records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CountFault(const std::string& device, const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountFault(const std::string& device, const v1::Job& faulty) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A job has succeeded on it: what crashed before may have been the jobs' fault.
   void ForgetFaults(const std::string& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PutDevice(const std::string& device, const StoredDevice& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -208,6 +209,8 @@ class Scheduler : public JobObserver, public WaitingSource {
   RunTimeEstimate estimate_ ABSL_GUARDED_BY(mutex_);
   // By identity; of devices that are, or were, not simply in service.
   std::map<std::string, StoredDevice> device_records_ ABSL_GUARDED_BY(mutex_);
+  // Whose jobs the faults of each were, by its identity too; of this daemon's time.
+  std::map<std::string, std::set<std::string>> faulty_users_ ABSL_GUARDED_BY(mutex_);
 
   // The last Explain, in order and by id; old where looked_at_changes_ is set.
   std::vector<Explanation> explanations_ ABSL_GUARDED_BY(mutex_);

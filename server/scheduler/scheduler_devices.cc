@@ -12,6 +12,9 @@ namespace {
 
 // Jobs whose workers crashed on a device, with none that succeeded between them, until it is excluded.
 constexpr int kMaxFaults = 2;
+// Likewise where all of them are one user's and others have used devices, too: a worker can crash at will,
+// and nobody's jobs alone are to take a device from everybody so soon.
+constexpr int kMaxFaultsOfOneUser = 4;
 
 }  // namespace
 
@@ -26,15 +29,22 @@ void Scheduler::RestoreDevices(const std::vector<StoredDevice>& records) {
   }
 }
 
-void Scheduler::CountFault(const std::string& device, const std::string& job) {
+void Scheduler::CountFault(const std::string& device, const v1::Job& faulty) {
+  const std::string& job = faulty.name();
   const std::string identity = inventory_->IdentityOf(device);
   StoredDevice& record = device_records_[identity];
   record.name = identity;
   // One that crashes again and again says more of the job.
   if (record.last_faulty_job == job) return;
   record.last_faulty_job = job;
+  std::set<std::string>& users = faulty_users_[identity];
+  // Whose they were before the daemon's start is not known.
+  if (record.faults > 0 && users.empty()) users.insert("");
+  users.insert(faulty.user());
   ++record.faults;
-  if (record.faults >= kMaxFaults && record.state != v1::DEVICE_STATE_EXCLUDED) {
+  const bool is_one_of_several = users.size() == 1 && usage_.usages().size() > 1;
+  if (record.faults >= (is_one_of_several ? kMaxFaultsOfOneUser : kMaxFaults) &&
+      record.state != v1::DEVICE_STATE_EXCLUDED) {
     record.state = v1::DEVICE_STATE_EXCLUDED;
     record.message = absl::StrCat(
         "The workers of ", record.faults, " jobs crashed on it, the last that of \"", job,
@@ -52,6 +62,7 @@ void Scheduler::ForgetFaults(const std::string& device) {
   if (record.faults == 0 || record.state == v1::DEVICE_STATE_EXCLUDED) return;
   record.faults = 0;
   record.last_faulty_job.clear();
+  faulty_users_.erase(record.name);
   PutDevice(device, record);
 }
 
@@ -84,6 +95,7 @@ void Scheduler::SetDeviceState(const std::string& device, v1::DeviceState state,
       if (state == v1::DEVICE_STATE_ACTIVE) {
         record.faults = 0;
         record.last_faulty_job.clear();
+        faulty_users_.erase(identity);
       }
       problem = inventory_->SetState(device, record.state, record.message, record.faults).status();
     }

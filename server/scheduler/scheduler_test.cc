@@ -179,6 +179,34 @@ TEST_F(SchedulerTest, ADeviceOnWhichTwoJobsCrashIsExcluded) {
   EXPECT_THAT(device.state_message(), HasSubstr("the last that of \"jobs/" + second));
 }
 
+// Who else uses the devices is not to lose them to jobs that crash as their user likes.
+TEST_F(SchedulerTest, OneUserOfSeveralExcludesADeviceLaterThanTwo) {
+  OpenAndStart(1);
+  const auto crash = [&](const std::string& user) {
+    const std::string id = NewJob(1, {}, user);
+    starter_.Take();
+    EXPECT_TRUE(jobs_.WorkerLost(id, 1).ok());
+    scheduler_->ReleaseLease(id, 1, /*crashed=*/true);
+    return scheduler_->ListDevices()[0].state();
+  };
+  const auto succeed = [&](const std::string& user) {
+    const std::string id = NewJob(1, {}, user);
+    starter_.Take();
+    Finish(id, 1);
+  };
+  succeed("ann");
+  succeed("bob");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(crash("bob"), v1::DEVICE_STATE_ACTIVE);
+  EXPECT_EQ(scheduler_->ListDevices()[0].faults(), 3);
+  // Another's crash says that it is the device.
+  EXPECT_EQ(crash("ann"), v1::DEVICE_STATE_EXCLUDED);
+  ASSERT_TRUE(SetDeviceState("devices/cpu:0", v1::DEVICE_STATE_ACTIVE).ok());
+  EXPECT_EQ(crash("ann"), v1::DEVICE_STATE_ACTIVE);
+  succeed("ann");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(crash("bob"), v1::DEVICE_STATE_ACTIVE);
+  EXPECT_EQ(crash("bob"), v1::DEVICE_STATE_EXCLUDED);
+}
+
 TEST_F(SchedulerTest, ADeviceOnWhichAJobSucceedsHasNoFaultsAnyMore) {
   OpenAndStart(1);
   const auto crash = [&] {
