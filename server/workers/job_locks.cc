@@ -6,11 +6,17 @@
 #include "engine/base/status_macros.h"
 
 namespace tandem {
+namespace {
+
+// As many as a job may have replicas.
+constexpr int kMostLocks = 1024;
+
+}  // namespace
 
 int CountLocks(const JobFolder& folder) {
   int count = 1;
   std::error_code error;
-  while (std::filesystem::exists(folder.LockPath(count), error)) ++count;
+  while (count < kMostLocks && std::filesystem::exists(folder.LockPath(count), error)) ++count;
   return count;
 }
 

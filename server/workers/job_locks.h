@@ -10,7 +10,8 @@
 namespace tandem {
 
 // The locks in a job's folder: that of the first worker, whether it is there or not, and those of as many
-// others as a run of the job has had.
+// others as a run of the job has had; a worker that was taken over may have made any number of files, of
+// which no more are looked at than a job may have workers.
 int CountLocks(const JobFolder& folder);
 
 // Who holds one of them, the first one first; nothing where all are free: then no worker of the job runs.
