@@ -23,7 +23,7 @@ constexpr int kLastMeasurements = 2;
 constexpr int64_t kBlockBytes = 512;
 
 // No job has as much, nor may any user; and sums of it are numbers still. So much counts what a worker has
-// put where it is not found: in a folder that it has closed, or below more folders than any honest job has.
+// put where it is not found: in a folder that it has closed, or below or after more than any honest job has.
 constexpr int64_t kMostBytes = int64_t{1} << 50;
 constexpr int kMostDepth = 16;
 
@@ -48,6 +48,7 @@ bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
   if (lstat(folder.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
   // One is open at a time, whatever a worker makes there.
   std::vector<std::pair<std::string, int>> folders = {{folder, 0}};
+  int entries = 0;
   while (!folders.empty()) {
     const auto [path, depth] = std::move(folders.back());
     folders.pop_back();
@@ -56,6 +57,11 @@ bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
     if (error == std::errc::permission_denied || error == std::errc::filename_too_long) hide();
     for (; !error && entry != end; entry.increment(error)) {
       const std::string name = entry->path().string();
+      if (++entries > most_entries_) {
+        hide();
+        folders.clear();
+        break;
+      }
       if (lstat(name.c_str(), &info) != 0) {
         if (errno == EACCES || errno == ENAMETOOLONG) hide();
       } else if (S_ISREG(info.st_mode)) {

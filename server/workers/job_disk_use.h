@@ -33,9 +33,10 @@ class JobDiskUse final : public JobObserver {
     bool is_active = false;
   };
 
-  // `jobs_folder` has the jobs' folders, by their ids.
-  explicit JobDiskUse(std::string jobs_folder, absl::Duration interval = absl::Minutes(1))
-      : jobs_folder_(std::move(jobs_folder)), interval_(interval) {}
+  // `jobs_folder` has the jobs' folders, by their ids; no honest job has more than `most_entries` in its own.
+  explicit JobDiskUse(std::string jobs_folder, absl::Duration interval = absl::Minutes(1),
+                      int most_entries = 100'000)
+      : jobs_folder_(std::move(jobs_folder)), interval_(interval), most_entries_(most_entries) {}
   // Stop().
   ~JobDiskUse() override { Stop(); }
 
@@ -94,6 +95,7 @@ class JobDiskUse final : public JobObserver {
 
   const std::string jobs_folder_;
   const absl::Duration interval_;
+  const int most_entries_;
   mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // By job.

@@ -58,7 +58,8 @@ class JobDiskUseTest : public testing::Test {
 
   TemporaryFolder folder_;
   const std::string jobs_folder_ = folder_.path() + "/jobs";
-  JobDiskUse use_{jobs_folder_, absl::Milliseconds(10)};
+  static constexpr int kMostEntries = 500;
+  JobDiskUse use_{jobs_folder_, absl::Milliseconds(10), kMostEntries};
 };
 
 TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
@@ -186,6 +187,20 @@ TEST_F(JobDiskUseTest, FoldersThatAreTooDeepCountAsMoreThanAnyQuota) {
     std::filesystem::permissions(PathOf("hidden", "closed"), std::filesystem::perms::owner_all);
     EXPECT_TRUE(Comes("ann", {{"hidden", "log"}, {"hidden", "closed/file"}}));
   }
+  use_.Stop();
+}
+
+// They take the daemon's memory where they are looked at, and inodes.
+TEST_F(JobDiskUseTest, MoreEntriesThanAnyJobHasCountAsMoreThanAnyQuota) {
+  Write("crowded", "log", 100);
+  // With the log and the folder that they are in there is one too many.
+  for (int i = 0; i < kMostEntries - 1; ++i) {
+    std::filesystem::create_directories(PathOf("crowded", "many/" + std::to_string(i)));
+  }
+  use_.Start([] { return std::vector<JobDiskUse::Owned>{{"crowded", "ann", true}}; });
+  EXPECT_TRUE(ComesToBytes("ann", int64_t{1} << 50));
+  std::filesystem::remove(PathOf("crowded", "many/0"));
+  EXPECT_TRUE(Comes("ann", {{"crowded", "log"}}));
   use_.Stop();
 }
 
