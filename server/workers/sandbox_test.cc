@@ -243,6 +243,8 @@ TEST_F(SandboxTest, LimitsOfResources) {
             }),
             EPERM);
   EXPECT_EQ(InSandbox([] { return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : 1; }), 0);
+  // What it has open the daemon sees.
+  EXPECT_EQ(InSandbox([] { return Result(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)); }), EPERM);
 }
 
 TEST_F(SandboxTest, ModesAreWhatTheySay) {

@@ -143,8 +143,8 @@ TEST_F(SupervisorRestartTest, AWorkerThatNamesAnotherProcessIsFoundAllTheSame) {
   char* const arguments[] = {sleep, time, nullptr};
   pid_t bystander = 0;
   ASSERT_EQ(posix_spawnp(&bystander, "sleep", nullptr, nullptr, arguments, environ), 0);
-  // This process is the next daemon.
-  for (const pid_t named : {bystander, getpid()}) {
+  // This process is the next daemon, and nobody has the number 0.
+  for (const pid_t named : {bystander, getpid(), pid_t{0}}) {
     const std::string id = daemon_->Run("wait");
     ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
     const pid_t pid = daemon_->WorkerPid(id);
@@ -153,6 +153,7 @@ TEST_F(SupervisorRestartTest, AWorkerThatNamesAnotherProcessIsFoundAllTheSame) {
     kill(pid, SIGSTOP);
     std::ofstream(lock, std::ios::in | std::ios::out)
         << absl::StrFormat("attempt=%010d pid=%010d\n", 1, named);
+    std::filesystem::permissions(lock, std::filesystem::perms::none);
     silence_limit_ = absl::Seconds(1);
     Restart();
     EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_FAILED);

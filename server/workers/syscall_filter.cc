@@ -3,6 +3,7 @@
 #include <linux/sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -131,6 +132,8 @@ absl::Status EnterSyscallFilter(WorkerNetwork network) {
     filter.Deny("mknod", {1, SCMP_CMP_MASKED_EQ, S_IFMT, kind});
     filter.Deny("mknodat", {2, SCMP_CMP_MASKED_EQ, S_IFMT, kind});
   }
+  // Then the daemon, which may not be root, could not see what it has open.
+  filter.Deny("prctl", HalfEquals(0, PR_SET_DUMPABLE));
   filter.Deny("ioctl", HalfEquals(1, kPutIntoTerminal));
   filter.Deny("ioctl", HalfEquals(1, kLinuxTerminal));
   DenySockets(network, &filter);

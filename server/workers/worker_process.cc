@@ -164,10 +164,9 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::FindByLock(const s
   pid_t pid = before->pid;
   UniqueFd pidfd;
   if (pid > 0) pidfd = OpenPidfd(pid);
-  // A worker that was taken over may have named any process there, even this one.
-  if (pidfd.valid() && (pid == getpid() || !HasOpen(pid, file))) {
+  // A worker that was taken over may have named any process there, even this one, or none.
+  if (!pidfd.valid() || pid == getpid() || !HasOpen(pid, file)) {
     pid = FindProcessWith(file);
-    spdlog::warn("{} names process {}, which does not have it; process {} does", lock_path, before->pid, pid);
     pidfd = pid > 0 ? OpenPidfd(pid) : UniqueFd();
   }
   // Still held by whoever held it before the pidfd was opened: then the pid was not another process's
@@ -176,6 +175,9 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::FindByLock(const s
   if (!after.has_value()) return absl::NotFoundError(absl::StrCat("nobody holds ", lock_path));
   if (!pidfd.valid() || after->pid != before->pid || after->attempt != before->attempt) {
     return absl::UnavailableError(absl::StrCat("the holder of ", lock_path, " is not known yet"));
+  }
+  if (pid != before->pid) {
+    spdlog::warn("{} names process {}, which does not have it; process {} does", lock_path, before->pid, pid);
   }
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, std::move(pidfd)));
 }
