@@ -170,13 +170,17 @@ absl::StatusOr<CheckpointContents> ReadCheckpoint(Env* env, const std::string& p
   return Unusable(path, contents.status());
 }
 
-absl::Status VerifyCheckpoint(RandomAccessEnv* env, const std::string& path) {
+absl::Status VerifyCheckpoint(RandomAccessEnv* env, const std::string& path,
+                              const std::function<absl::Status()>& go_on) {
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> file,
                           env->OpenRandomAccess(path, RandomAccessEnv::Open::kReadOnly));
   TANDEM_ASSIGN_OR_RETURN(const int64_t size, file->Size());
   const absl::Status status =
-      CheckDigest({.size = size, .read = [&file](int64_t begin, int64_t end, TakeBytes take) {
-                     return ReadInPieces(*file, begin, end, take);
+      CheckDigest({.size = size, .read = [&file, &go_on](int64_t begin, int64_t end, TakeBytes take) {
+                     return ReadInPieces(*file, begin, end, [&](absl::string_view piece) -> absl::Status {
+                       TANDEM_RETURN_IF_ERROR(go_on());
+                       return take(piece);
+                     });
                    }});
   return status.ok() ? status : Unusable(path, status);
 }

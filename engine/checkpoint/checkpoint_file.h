@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_CHECKPOINT_CHECKPOINT_FILE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,9 +31,11 @@ absl::StatusOr<int64_t> WriteCheckpoint(Env* env, const std::string& path, const
 // checkpoint, FAILED_PRECONDITION where it is one of a version that is not known here.
 absl::StatusOr<CheckpointContents> ReadCheckpoint(Env* env, const std::string& path);
 
-// Reads a checkpoint that was just written, piece by piece, and compares its checksum. Errors as
-// ReadCheckpoint's.
-absl::Status VerifyCheckpoint(RandomAccessEnv* env, const std::string& path);
+// Reads a checkpoint piece by piece and compares its checksum. Errors as ReadCheckpoint's, and that of
+// `go_on`, which is asked before each piece.
+absl::Status VerifyCheckpoint(
+    RandomAccessEnv* env, const std::string& path,
+    const std::function<absl::Status()>& go_on = [] { return absl::OkStatus(); });
 
 }  // namespace tandem
 

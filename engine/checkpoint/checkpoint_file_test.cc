@@ -133,6 +133,12 @@ TEST(CheckpointFileTest, IsVerifiedPieceByPiece) {
     tensors.emplace_back(name, Tensor(DType::kFloat32, Shape({700'001})));
   ASSERT_TRUE(WriteCheckpoint(&env, kPath, "{}", tensors).ok());
   EXPECT_TRUE(VerifyCheckpoint(&env, kPath).ok());
+  int pieces = 0;
+  const auto go_on = [&pieces] {
+    return ++pieces < 4 ? absl::OkStatus() : absl::CancelledError("that is enough");
+  };
+  EXPECT_EQ(VerifyCheckpoint(&env, kPath, go_on).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(pieces, 4);
   auto file = env.OpenRandomAccess(kPath, RandomAccessEnv::Open::kExisting);
   ASSERT_TRUE(file.ok()) << file.status();
   ASSERT_TRUE((*file)->WriteAt(*(*file)->Size() - 4 * 700'000, "x").ok());

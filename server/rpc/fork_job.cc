@@ -36,7 +36,9 @@ struct Fork {
 // In the folder of `id`, which was reserved.
 void Make(const RpcContext& context, Fork fork, const std::string& id, Reply<v1::Job> reply) {
   const std::string folder = context.jobs->FolderOf(id);
-  if (absl::Status status = MakeForkedFolder(fork.from, fork.source, folder); !status.ok()) {
+  // Its worker may have been taken over, and the checkpoint have any size.
+  const auto go_on = [&context] { return context.lifecycle->CheckServing(); };
+  if (absl::Status status = MakeForkedFolder(fork.from, fork.source, folder, go_on); !status.ok()) {
     if (RemoveForkedFolder(folder)) context.jobs->Release(id);
     return reply(std::move(status));
   }

@@ -323,6 +323,10 @@ TEST_F(ForkTest, ACheckpointIsReadWholeBeforeAJobGoesOnFromIt) {
     EXPECT_THAT(status.error_details(), HasSubstr("CHECKPOINT_DAMAGED"));
   }
   EXPECT_EQ(CountFolders(), folders);
+  // A question is answered by what it says before its tensors.
+  v1::ForkJobRequest question = ForkOf(source, 30);
+  question.set_validate_only(true);
+  EXPECT_TRUE(Fork(question, &fork).ok());
   ASSERT_TRUE(Fork(ForkOf(source, 20), &fork).ok());
   EXPECT_EQ(fork.forked_from().step(), 20);
 }

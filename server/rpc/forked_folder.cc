@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "engine/base/env.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/random_access_env.h"
@@ -58,6 +59,18 @@ absl::Status WithOthers(const absl::Status& damage, const std::vector<int64_t>& 
       "CHECKPOINT_DAMAGED");
 }
 
+// Of the job's checkpoints whose headers are sound, but this one; the newest first.
+std::vector<int64_t> OtherSteps(const v1::Job& job, int64_t step) {
+  std::vector<int64_t> steps;
+  const absl::StatusOr<std::vector<std::string>> files = ListCheckpointFiles(Env::Real(), job.folder());
+  if (!files.ok()) return steps;
+  for (const std::string& file : *files) {
+    const absl::StatusOr<ForkSource> source = ReadForkSource(absl::StrCat(job.folder(), "/", file));
+    if (source.ok() && source->checkpoint.step() != step) steps.push_back(source->checkpoint.step());
+  }
+  return steps;
+}
+
 // A second name for a file, which is never changed in place; a copy of it where the file system has no such.
 absl::Status LinkFile(const std::string& from, const std::string& to) {
   if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
@@ -85,15 +98,10 @@ absl::StatusOr<ForkSource> FindForkSource(const v1::Job& job, std::optional<int6
   absl::Status damage;
   for (const std::string& file : files) {
     const std::string path = absl::StrCat(job.folder(), "/", file);
-    absl::StatusOr<ForkSource> source = ReadForkSource(path);
+    const absl::StatusOr<ForkSource> source = ReadForkSource(path);
     const absl::StatusOr<int64_t> named = StepOfCheckpointFile(file);
     const int64_t of = source.ok() ? source->checkpoint.step() : named.value_or(-1);
     const bool is_wanted = damage.ok() && (!step.has_value() || of == *step);
-    // All of it: where a tensor was changed, the new job would only fail when its turn comes.
-    if (is_wanted && source.ok()) {
-      if (absl::Status whole = VerifyCheckpoint(RandomAccessEnv::Real(), path); !whole.ok())
-        source = std::move(whole);
-    }
     // Another took its place meanwhile.
     if (absl::IsNotFound(source.status())) continue;
     if (is_wanted) {
@@ -115,7 +123,8 @@ absl::StatusOr<ForkSource> FindForkSource(const v1::Job& job, std::optional<int6
       "CHECKPOINT_NOT_FOUND");
 }
 
-absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, const std::string& folder) {
+absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, const std::string& folder,
+                              const std::function<absl::Status()>& go_on) {
   std::error_code error;
   const std::filesystem::path parent = std::filesystem::path(folder).parent_path();
   std::filesystem::create_directories(parent, error);
@@ -129,6 +138,13 @@ absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, cons
   if (linked.checkpoint.step() != source.checkpoint.step()) {
     return absl::NotFoundError(absl::StrCat(source.path, " was replaced meanwhile; try again"));
   }
+  // All of it: where a tensor was changed, the new job would only fail when its turn comes.
+  const absl::Status whole = VerifyCheckpoint(RandomAccessEnv::Real(), path, go_on);
+  if (absl::IsDataLoss(whole)) {
+    return WithOthers(absl::DataLossError(absl::StrReplaceAll(whole.message(), {{path, source.path}})),
+                      OtherSteps(job, source.checkpoint.step()));
+  }
+  TANDEM_RETURN_IF_ERROR(whole);
   // The other job may have had a better result since.
   if (source.best_step > 0 && job.best().step() == source.best_step) {
     const absl::Status best = LinkFile(job.folder() + kBestModel, folder + kBestModel);

@@ -2,6 +2,7 @@
 #define TANDEM_SERVER_RPC_FORKED_FOLDER_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -25,14 +26,17 @@ struct ForkSource {
   SafetensorsHeader header;
 };
 
-// The newest checkpoint in the job's folder, or the one of `step`. NOT_FOUND, with the steps of those that
-// are there; DATA_LOSS, with those of the others, where its bytes were changed. Reads all of it.
+// The newest checkpoint in the job's folder, or the one of `step`, by what its header says: a worker that was
+// taken over may have given it any size. NOT_FOUND, with the steps of those that are there; DATA_LOSS, with
+// those of the others, where it cannot be used.
 absl::StatusOr<ForkSource> FindForkSource(const v1::Job& job, std::optional<int64_t> step);
 
 // Makes the folder of a fork of `job`, in which the checkpoint stands, and the best model too where it was of
-// the same result; durable on OK. What is there is not the other job's to remove. NOT_FOUND: the checkpoint
-// was removed meanwhile.
-absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, const std::string& folder);
+// the same result; durable on OK. What is there is not the other job's to remove. Reads all of the
+// checkpoint, for as long as `go_on` is OK, whose error it returns otherwise. NOT_FOUND: the checkpoint was
+// removed meanwhile. DATA_LOSS: its bytes were changed; with the steps of the others.
+absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, const std::string& folder,
+                              const std::function<absl::Status()>& go_on);
 
 // Removes it where there is no job of it.
 bool RemoveForkedFolder(const std::string& folder);
