@@ -34,8 +34,11 @@ class DeferredSource : public ResponseSource<Response> {
   // For what may take as long as a user's data is large. `bytes` is what `open` keeps; where too much of the
   // user's waits already, the stream ends with FairPool::Offer's error.
   DeferredSource(FairPool* pool, std::string user, int64_t bytes, Open open)
-      : post_(
-            [pool, user = std::move(user), bytes](Task task) { pool->Offer(user, bytes, std::move(task)); }),
+      : post_([pool, user = std::move(user), bytes](Task task) {
+          pool->Offer(user, bytes, [task = std::move(task)](absl::StatusOr<FairPool::Hold> taken) mutable {
+            task(taken.status());
+          });
+        }),
         state_(std::make_shared<State>(std::move(open))) {}
 
   void Next(Callback callback) override {

@@ -38,37 +38,63 @@ void FairPool::Queue(const std::string& user, const Lane& lane) {
 void FairPool::Post(const std::string& user, absl::AnyInvocable<void()> task) {
   // A task that is dropped goes with the parameter, after the lock: its end may do anything.
   MutexLock lock(&mutex_);
-  if (!stopping_) Add(user, {std::move(task), 0});
+  if (!stopping_) Add(user, std::move(task));
 }
 
-void FairPool::Offer(const std::string& user, int64_t bytes, absl::AnyInvocable<void(absl::Status)> task) {
+void FairPool::Offer(const std::string& user, int64_t bytes, Task task) {
   {
     MutexLock lock(&mutex_);
     if (stopping_) return;
-    if (HasRoom(user, bytes)) {
-      Add(user, {[task = std::move(task)]() mutable { task(absl::OkStatus()); }, bytes});
+    const auto lane = lanes_.find(user);
+    const size_t waiting = lane == lanes_.end() ? 0 : lane->second.tasks.size();
+    if (waiting < static_cast<size_t>(room_.tasks) && ledger_->Take(user, bytes, room_.bytes, 0)) {
+      Add(user,
+          [task = std::move(task), hold = Hold(ledger_, user, bytes)]() mutable { task(std::move(hold)); });
       return;
     }
   }
-  task(WithRetryDelay(
+  task(NoRoom(user));
+}
+
+absl::StatusOr<FairPool::Hold> FairPool::HoldMore(const std::string& user, int64_t bytes) {
+  if (!ledger_->Take(user, bytes, room_.bytes, 1)) return NoRoom(user);
+  return Hold(ledger_, user, bytes);
+}
+
+absl::Status FairPool::NoRoom(const std::string& user) const {
+  return WithRetryDelay(
       WithReason(absl::ResourceExhaustedError(absl::StrCat(
                      "of the calls of \"", user,
-                     "\" that read or write data, so many wait already that no more are taken (at most ",
+                     "\" that read or write data, so many wait already that no more is taken (at most ",
                      room_.tasks, ", with ", room_.bytes >> 20, " MiB in all); try again later")),
                  "TOO_MANY_WAITING_CALLS"),
-      kFullDelay));
+      kFullDelay);
 }
 
-bool FairPool::HasRoom(const std::string& user, int64_t bytes) const {
-  const auto found = lanes_.find(user);
-  if (found == lanes_.end() || found->second.tasks.empty()) return true;
-  const Lane& lane = found->second;
-  return lane.tasks.size() < static_cast<size_t>(room_.tasks) && bytes <= room_.bytes - lane.bytes;
+bool FairPool::Ledger::Take(const std::string& user, int64_t bytes, int64_t most, int others) {
+  MutexLock lock(&mutex_);
+  Held& held = held_[user];
+  if (held.holds > others && bytes > most - held.bytes) return false;
+  ++held.holds;
+  held.bytes += bytes;
+  return true;
 }
 
-void FairPool::Add(const std::string& user, Task task) {
+void FairPool::Ledger::Give(const std::string& user, int64_t bytes) {
+  MutexLock lock(&mutex_);
+  const auto found = held_.find(user);
+  found->second.bytes -= bytes;
+  if (--found->second.holds == 0) held_.erase(found);
+}
+
+void FairPool::Hold::Release() {
+  if (ledger_ == nullptr) return;
+  ledger_->Give(user_, bytes_);
+  ledger_ = nullptr;
+}
+
+void FairPool::Add(const std::string& user, absl::AnyInvocable<void()> task) {
   Lane& lane = lanes_[user];
-  lane.bytes += task.bytes;
   lane.tasks.push_back(std::move(task));
   ++waiting_;
   // Else there is a turn already, or none to be had.
@@ -86,8 +112,7 @@ void FairPool::Run() {
       user = std::move(turns_.front());
       turns_.pop_front();
       Lane& lane = lanes_.find(user)->second;
-      task = std::move(lane.tasks.front().run);
-      lane.bytes -= lane.tasks.front().bytes;
+      task = std::move(lane.tasks.front());
       lane.tasks.pop_front();
       --waiting_;
       ++lane.running;

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
 
 namespace tandem {
@@ -18,10 +21,44 @@ namespace tandem {
 // them, and users take turns, so that no one user's work holds up others. Thread-safe.
 class FairPool {
  public:
-  // What of one user may wait before Offer takes no more.
+  // What of one user may be under way before Offer takes no more.
   struct Room {
+    // That wait for a thread.
     int tasks = 512;
+    // Of all that was taken in and has not ended.
     int64_t bytes = 64 << 20;
+  };
+
+ private:
+  class Ledger;
+
+ public:
+  // Memory of a user's call that counts until this goes, which may be after the pool.
+  class Hold {
+   public:
+    Hold() = default;
+    Hold(Hold&& other) noexcept { Swap(other); }
+    Hold& operator=(Hold&& other) noexcept {
+      Swap(other);
+      return *this;
+    }
+    ~Hold() { Release(); }
+    // Counts no more from now on.
+    void Release();
+
+   private:
+    friend class FairPool;
+    Hold(std::shared_ptr<Ledger> ledger, std::string user, int64_t bytes)
+        : ledger_(std::move(ledger)), user_(std::move(user)), bytes_(bytes) {}
+    void Swap(Hold& other) noexcept {
+      ledger_.swap(other.ledger_);
+      user_.swap(other.user_);
+      std::swap(bytes_, other.bytes_);
+    }
+
+    std::shared_ptr<Ledger> ledger_;
+    std::string user_;
+    int64_t bytes_ = 0;
   };
 
   // At most `most_each` of a user's tasks run at once; others may, meanwhile.
@@ -32,10 +69,16 @@ class FairPool {
   FairPool(const FairPool&) = delete;
   FairPool& operator=(const FairPool&) = delete;
 
-  // A new request of the user's, whose `task` keeps so many bytes until it runs: has it run as Post does,
-  // with OK. Where the user has no room left, calls it before this returns, with RESOURCE_EXHAUSTED and a
-  // retry delay; the first that waits always has room.
-  void Offer(const std::string& user, int64_t bytes, absl::AnyInvocable<void(absl::Status)> task);
+  using Task = absl::AnyInvocable<void(absl::StatusOr<Hold>)>;
+
+  // A new request of the user's that keeps so many bytes: has `task` run as Post does, with the hold on them,
+  // to be kept for as long as they are. Where the user has no room left, calls it before this returns, with
+  // RESOURCE_EXHAUSTED and a retry delay; where nothing else is held there is always room.
+  void Offer(const std::string& user, int64_t bytes, Task task);
+
+  // So many bytes more of a request that has a hold already. RESOURCE_EXHAUSTED as Offer; where no other
+  // request of the user's has one there is always room.
+  absl::StatusOr<Hold> HoldMore(const std::string& user, int64_t bytes);
 
   // Has `task` run on one of the threads, behind the user's others, whatever room there is: for the next step
   // of what was taken in. After Stop, `task` is dropped.
@@ -45,14 +88,24 @@ class FairPool {
   void Stop();
 
  private:
-  struct Task {
-    absl::AnyInvocable<void()> run;
-    int64_t bytes;
+  // What users' calls hold. Thread-safe.
+  class Ledger {
+   public:
+    // Whether there is room, beside `others` holds at most without a limit; then it is taken.
+    bool Take(const std::string& user, int64_t bytes, int64_t most, int others) ABSL_LOCKS_EXCLUDED(mutex_);
+    void Give(const std::string& user, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
+   private:
+    struct Held {
+      int holds = 0;
+      int64_t bytes = 0;
+    };
+    Mutex mutex_;
+    std::map<std::string, Held> held_ ABSL_GUARDED_BY(mutex_);
   };
+
   struct Lane {
-    std::deque<Task> tasks;
-    // Of all that wait.
-    int64_t bytes = 0;
+    std::deque<absl::AnyInvocable<void()>> tasks;
     int running = 0;
   };
 
@@ -60,13 +113,14 @@ class FairPool {
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !turns_.empty() || (stopping_ && waiting_ == 0);
   }
-  bool HasRoom(const std::string& user, int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Add(const std::string& user, Task task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status NoRoom(const std::string& user) const;
+  void Add(const std::string& user, absl::AnyInvocable<void()> task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Gives the user a turn where there is something to do and the user's share is not used up.
   void Queue(const std::string& user, const Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int most_each_;
   const Room room_;
+  const std::shared_ptr<Ledger> ledger_ = std::make_shared<Ledger>();
 
   Mutex mutex_;
   // Of users with tasks that wait or run.

@@ -118,16 +118,17 @@ TEST(FairPoolTest, AUserWithTooMuchThatWaitsIsRefused) {
   begun.WaitForNotification();
   const auto offer = [&](const std::string& user, int64_t bytes) {
     const size_t before = refused.size();
-    pool.Offer(user, bytes, [&](const absl::Status& status) {
-      if (status.ok()) {
+    pool.Offer(user, bytes, [&](absl::StatusOr<FairPool::Hold> hold) {
+      if (hold.ok()) {
+        hold->Release();
         ++runs;
       } else {
-        refused.push_back(status);
+        refused.push_back(hold.status());
       }
     });
     return refused.size() == before;
   };
-  // The first has room whatever it takes.
+  // Where nothing else is held there is room whatever it takes.
   EXPECT_TRUE(offer("ann", 1000));
   EXPECT_FALSE(offer("ann", 1));
   EXPECT_EQ(refused[0].code(), absl::StatusCode::kResourceExhausted);
@@ -147,6 +148,43 @@ TEST(FairPoolTest, AUserWithTooMuchThatWaitsIsRefused) {
   EXPECT_TRUE(offer("bob", 100));
   pool.Stop();
   EXPECT_EQ(runs, 8);
+}
+
+// As what waits for data to be fetched does.
+TEST(FairPoolTest, WhatHasRunHoldsItsMemoryUntilItGivesItBack) {
+  std::vector<FairPool::Hold> holds;
+  {
+    FairPool pool(1, 1, {.tasks = 3, .bytes = 100});
+    const auto offer = [&](const std::string& user, int64_t bytes) {
+      absl::Notification done;
+      absl::Status status;
+      pool.Offer(user, bytes, [&](absl::StatusOr<FairPool::Hold> hold) {
+        status = hold.status();
+        if (hold.ok()) holds.push_back(*std::move(hold));
+        done.Notify();
+      });
+      done.WaitForNotification();
+      return status;
+    };
+    EXPECT_TRUE(offer("ann", 60).ok());
+    EXPECT_EQ(GetReason(offer("ann", 41)), "TOO_MANY_WAITING_CALLS");
+    EXPECT_TRUE(offer("ann", 40).ok());
+    EXPECT_FALSE(offer("ann", 1).ok());
+    EXPECT_FALSE(pool.HoldMore("ann", 1).ok());
+    EXPECT_TRUE(offer("bob", 10).ok());
+    // What is held alone may be held whatever it becomes.
+    absl::StatusOr<FairPool::Hold> more = pool.HoldMore("bob", 1000);
+    EXPECT_TRUE(more.ok());
+    EXPECT_FALSE(offer("bob", 1).ok());
+    more->Release();
+    more->Release();
+    EXPECT_TRUE(offer("bob", 90).ok());
+    holds.front().Release();
+    EXPECT_TRUE(offer("ann", 60).ok());
+    EXPECT_FALSE(offer("ann", 1).ok());
+  }
+  // Those that are left go after the pool.
+  EXPECT_EQ(holds.size(), 5);
 }
 
 }  // namespace

@@ -5,21 +5,27 @@
 #include <string>
 #include <utility>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "google/protobuf/message.h"
 #include "server/rpc/fair_pool.h"
 #include "server/rpc/handlers.h"
 
 namespace tandem::rpc {
 
-// Has `work(reply)` run on a thread of the pool, in the user's turn. Where too much of the user's waits there
-// already, replies so at once (FairPool::Offer). `bytes` is the memory that is kept until then.
+// Has `work(reply)` run on a thread of the pool, in the user's turn. Where too much of the user's is under
+// way already, replies so at once (FairPool::Offer). `bytes` is the memory that is kept until the reply.
 template <typename Response, typename Work>
 void PostFor(FairPool* pool, const std::string& user, int64_t bytes, Reply<Response> reply, Work work) {
-  pool->Offer(user, bytes, [reply = std::move(reply), work = std::move(work)](absl::Status taken) mutable {
-    if (!taken.ok()) return reply(std::move(taken));
-    work(std::move(reply));
-  });
+  pool->Offer(
+      user, bytes,
+      [reply = std::move(reply), work = std::move(work)](absl::StatusOr<FairPool::Hold> taken) mutable {
+        if (!taken.ok()) return reply(taken.status());
+        work([hold = *std::move(taken), reply = std::move(reply)](absl::StatusOr<Response> response) mutable {
+          // Before the client may ask again.
+          hold.Release();
+          reply(std::move(response));
+        });
+      });
 }
 
 // The same on the pool for what users ask for. The request, which lives until its reply, is what is kept.
