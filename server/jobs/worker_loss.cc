@@ -56,6 +56,8 @@ absl::Status LoseWorker(Transaction* transaction, const WorkerLoss& loss,
     return edit.Take(Trigger::kRestart, v1::STATE_REASON_RESTARTING,
                      absl::StrCat(Sentence(loss.message), Again(job)), loss.time);
   }
+  // It may have put a newer file in the place of one, and not come to say so.
+  for (v1::Artifact& artifact : *job.mutable_artifacts()) artifact.clear_sha256();
   switch (job.state()) {
     case v1::JOB_STATE_CANCELLING:
       return edit.Take(Trigger::kWorkerLost, job.reason(), absl::StrCat("Cancelled. ", loss.message),

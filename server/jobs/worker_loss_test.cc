@@ -174,6 +174,26 @@ TEST_F(WorkerLossTest, TheFirstOfSeveralWorkersTellsOfAnother) {
   EXPECT_EQ(jobs_.machine().Get(cancelling)->state(), v1::JOB_STATE_CANCELLED);
 }
 
+// A worker that is killed between the two: then the model would not be the one that the job made.
+TEST_F(WorkerLossTest, FilesOfALostWorkerMayBeNewerThanWhatIsKnownOfThem) {
+  internal::v1::WorkerEvent made = MakeWorkerEvent(2);
+  made.mutable_artifact()->set_name("best.safetensors");
+  made.mutable_artifact()->set_size_bytes(10);
+  made.mutable_artifact()->set_sha256(std::string(64, 'a'));
+  const std::string id = StartingJob(1);
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1), made}).ok());
+  // The next one says it anew.
+  ASSERT_TRUE(Lose(id, 1, v1::STATE_REASON_WORKER_LOST).ok());
+  EXPECT_EQ(jobs_.machine().Get(id)->artifacts(0).sha256(), std::string(64, 'a'));
+  jobs_.clock().Advance(RestartDelay(1));
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  EXPECT_EQ(Lose(id, 2, v1::STATE_REASON_WORKER_LOST)->state(), v1::JOB_STATE_FAILED);
+  const v1::Job job = *jobs_.machine().Get(id);
+  ASSERT_EQ(job.artifacts_size(), 1);
+  EXPECT_EQ(job.artifacts(0).sha256(), "");
+  EXPECT_EQ(job.artifacts(0).size_bytes(), 10);
+}
+
 TEST_F(WorkerLossTest, OneThatWaitsMayBePausedAndCancelled) {
   const std::string paused = StartingJob(3);
   ASSERT_TRUE(Lose(paused, 1, v1::STATE_REASON_WORKER_LOST).ok());

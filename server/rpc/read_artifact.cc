@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -87,13 +89,20 @@ Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const v1::ReadA
             names.empty() ? "it has none yet: they come with the end of the training" : "it has " + names)),
         "ARTIFACT_NOT_FOUND");
   }
-  if (request.offset() > artifact->size_bytes()) {
+  const std::string path = absl::StrCat(job->folder(), "/", artifact->name());
+  v1::Artifact known = *artifact;
+  std::error_code error;
+  // The file may be newer, and then longer: what is cut off would not be missed.
+  if (known.sha256().empty()) {
+    const uintmax_t size = std::filesystem::file_size(path, error);
+    if (!error) known.set_size_bytes(std::max(known.size_bytes(), static_cast<int64_t>(size)));
+  }
+  if (request.offset() > known.size_bytes()) {
     return absl::OutOfRangeError(absl::StrCat("offset ", request.offset(),
                                               " is beyond the end of the artifact, which has ",
-                                              artifact->size_bytes(), " bytes"));
+                                              known.size_bytes(), " bytes"));
   }
-  return std::make_unique<ArtifactPieces>(absl::StrCat(job->folder(), "/", artifact->name()), *artifact,
-                                          request.offset(), context.pool);
+  return std::make_unique<ArtifactPieces>(path, known, request.offset(), context.pool);
 }
 
 }  // namespace
