@@ -9,6 +9,10 @@ namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Beside somebody who removes folders all the time.
+constexpr int kMostLooks = 5;
+
 using LinkOut = absl::StatusOr<std::optional<std::string>>;
 
 // Whoever reads data comes no further there either: it is no more, leads nowhere, or is not to be entered.
@@ -26,6 +30,7 @@ LinkOut Find(const fs::path& folder, const std::function<bool(const fs::path&)>&
   fs::path last = folder;
   // Readers of data cannot go into a folder without permission either; what comes after it they may read.
   fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error);
+  if (error && goes_in) return CannotLook(folder, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     last = entry->path();
     std::error_code problem;
@@ -45,6 +50,10 @@ LinkOut Find(const fs::path& folder, const std::function<bool(const fs::path&)>&
     }
   }
   // The iterator is at its end then: what comes after was not looked at.
+  if (error && IsHarmless(error)) {
+    return absl::UnavailableError(
+        absl::StrCat(last.string(), " changes while it is looked at: ", error.message(), "; try again"));
+  }
   if (error) return CannotLook(last, error);
   return std::nullopt;
 }
@@ -53,7 +62,12 @@ LinkOut Find(const fs::path& folder, const std::function<bool(const fs::path&)>&
 
 absl::StatusOr<std::optional<std::string>> FindLinkOut(
     const fs::path& folder, const std::function<bool(const fs::path&)>& is_allowed) {
-  return Find(folder, is_allowed, /*goes_in=*/true);
+  LinkOut out = Find(folder, is_allowed, /*goes_in=*/true);
+  // A folder in it was removed just as it was to be entered; what is left is looked at from the beginning.
+  for (int again = 0; again < kMostLooks && absl::IsUnavailable(out.status()); ++again) {
+    out = Find(folder, is_allowed, /*goes_in=*/true);
+  }
+  return out;
 }
 
 }  // namespace tandem

@@ -53,5 +53,38 @@ TEST(FolderLinksTest, FoldersThatCannotBeLookedIntoHideNothingElse) {
   EXPECT_EQ(*FindLinkOut(folder, none), folder + "/class/out");
 }
 
+TEST(FolderLinksTest, FoldersThatGoWhileItIsLookedAtAreNoHarm) {
+  const std::string folder = FreshFolder();
+  const std::string allowed = FreshFolder(), outside = FreshFolder();
+  // Whatever the order in which the file system tells them, some folders come after a link.
+  for (int i = 0; i < 32; ++i) {
+    fs::create_directory(folder + "/folder-" + std::to_string(i));
+    fs::create_directory_symlink(allowed, folder + "/link-" + std::to_string(i));
+  }
+  int removals = 0;
+  const auto goes = [&](const fs::path& target) {
+    for (int i = 0; i < 32; ++i) removals += fs::remove(folder + "/folder-" + std::to_string(i)) ? 1 : 0;
+    return target == allowed;
+  };
+  const auto found = FindLinkOut(folder, goes);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(*found, std::nullopt);
+  EXPECT_EQ(removals, 32);
+  // What is left is looked at whole.
+  for (int i = 0; i < 32; ++i) fs::create_directory(folder + "/folder-" + std::to_string(i));
+  fs::create_directory_symlink(outside, folder + "/out");
+  EXPECT_EQ(*FindLinkOut(folder, goes), folder + "/out");
+  // Where they come again each time, it ends all the same.
+  const auto returns = [&](const fs::path&) {
+    for (int i = 0; i < 32; ++i) {
+      const std::string old = folder + "/folder-" + std::to_string(i);
+      if (!fs::remove(old)) fs::create_directory(old);
+    }
+    return true;
+  };
+  const auto never = FindLinkOut(folder, returns);
+  EXPECT_TRUE(never.ok() || absl::IsUnavailable(never.status())) << never.status();
+}
+
 }  // namespace
 }  // namespace tandem
