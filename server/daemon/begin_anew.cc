@@ -20,7 +20,6 @@
 #include "server/store/state_folder.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
-#include "server/workers/worker_lock.h"
 
 namespace tandem {
 namespace {
@@ -58,13 +57,10 @@ absl::Status CheckNoWorkerRuns(const std::string& jobs_folder) {
   for (std::filesystem::directory_iterator entry(jobs_folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const JobFolder folder(entry->path().string());
-    for (int worker = 0; worker < CountLocks(folder); ++worker) {
-      const auto holder = WorkerLock::FindHolder(folder.LockPath(worker));
-      // Whether one runs that cannot be asked after, nobody knows.
-      TANDEM_RETURN_IF_ERROR(holder.status());
-      if (!holder->has_value()) continue;
-      running.push_back(
-          absl::StrCat("process ", (*holder)->pid, " of job ", entry->path().filename().string()));
+    // Whether one runs that cannot be asked after, nobody knows.
+    TANDEM_ASSIGN_OR_RETURN(const RunningWorkers workers, FindRunningWorkers(folder));
+    for (const pid_t pid : workers.pids) {
+      running.push_back(absl::StrCat("process ", pid, " of job ", entry->path().filename().string()));
     }
   }
   if (error && error != std::errc::no_such_file_or_directory) {

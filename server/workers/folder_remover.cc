@@ -49,8 +49,8 @@ void FolderRemover::AddOrphans(JobMachine* jobs, const std::vector<std::string>&
     const absl::StatusOr<bool> was_deleted =
         jobs->WasDeleted(std::filesystem::path(folder).filename().string());
     // A worker that is still there takes its folder with it when it goes.
-    const auto holder = FindHolderOfAny(JobFolder(folder));
-    if (holder.ok() && holder->has_value()) continue;
+    const absl::StatusOr<RunningWorkers> running = FindRunningWorkers(JobFolder(folder));
+    if (running.ok() && !running->pids.empty()) continue;
     if (was_deleted.ok() && *was_deleted) Add(folder);
   }
 }

@@ -1,9 +1,14 @@
 #include "server/workers/job_locks.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "server/workers/worker_lock.h"
+#include "server/workers/worker_record.h"
 
 namespace tandem {
 namespace {
@@ -20,14 +25,69 @@ int CountLocks(const JobFolder& folder) {
   return count;
 }
 
-absl::StatusOr<std::optional<WorkerLock::Holder>> FindHolderOfAny(const JobFolder& folder) {
+absl::StatusOr<RunningWorkers> FindRunningWorkers(const JobFolder& folder) {
+  RunningWorkers running;
+  if (const std::optional<WorkerRecord> record = ReadWorkerRecord(folder.path()); record.has_value()) {
+    running.attempt = record->attempt;
+    for (const WorkerRecord::Process& process : record->processes) {
+      const absl::Status found = WorkerProcess::Find(process).status();
+      if (found.ok()) running.pids.push_back(process.pid);
+      if (!found.ok() && !absl::IsNotFound(found)) return found;
+    }
+    if (record->complete() || !running.pids.empty()) return running;
+  }
   const int count = CountLocks(folder);
   for (int worker = 0; worker < count; ++worker) {
     TANDEM_ASSIGN_OR_RETURN(const std::optional<WorkerLock::Holder> holder,
                             WorkerLock::FindHolder(folder.LockPath(worker)));
-    if (holder.has_value()) return holder;
+    if (!holder.has_value()) continue;
+    if (running.pids.empty()) running.attempt = holder->attempt;
+    running.pids.push_back(holder->pid);
   }
-  return std::nullopt;
+  return running;
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> FindWorkerProcesses(
+    const JobFolder& folder, int attempt, const std::function<bool()>& stopped) {
+  const std::optional<WorkerRecord> record = ReadWorkerRecord(folder.path());
+  const bool is_recorded = record.has_value() && record->attempt == attempt;
+  std::vector<std::unique_ptr<WorkerProcess>> processes(is_recorded ? record->workers : CountLocks(folder));
+  for (size_t i = 0; i < processes.size(); ++i) {
+    if (stopped()) return absl::UnavailableError("the daemon is going");
+    absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
+        is_recorded && i < record->processes.size()
+            ? WorkerProcess::Find(record->processes[i])
+            : WorkerProcess::FindByLock(folder.LockPath(static_cast<int>(i)));
+    if (process.ok()) {
+      processes[i] = *std::move(process);
+    } else if (!absl::IsNotFound(process.status())) {
+      return absl::UnavailableError(process.status().message());
+    }
+  }
+  return processes;
+}
+
+void RemoveStaleRecords(const std::string& jobs_folder,
+                        const std::function<bool(const std::string& job_id)>& is_watched) {
+  std::error_code error;
+  const std::filesystem::path records =
+      std::filesystem::path(WorkerRecordPath(jobs_folder + "/any")).parent_path();
+  std::vector<std::string> folders;
+  for (std::filesystem::directory_iterator entry(records, error), end; !error && entry != end;
+       entry.increment(error)) {
+    // One that was not finished stands beside the record, and goes with it.
+    const std::string job_id = entry->path().stem().string();
+    if (!is_watched(job_id)) folders.push_back(absl::StrCat(jobs_folder, "/", job_id));
+  }
+  for (const std::string& folder : folders) {
+    const std::optional<WorkerRecord> record = ReadWorkerRecord(folder);
+    const bool runs =
+        record.has_value() && std::any_of(record->processes.begin(), record->processes.end(),
+                                          [](const WorkerRecord::Process& process) {
+                                            return !absl::IsNotFound(WorkerProcess::Find(process).status());
+                                          });
+    if (!runs) RemoveWorkerRecord(folder);
+  }
 }
 
 }  // namespace tandem

@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -11,7 +10,6 @@
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
-#include "server/workers/worker_lock.h"
 
 namespace tandem {
 
@@ -21,12 +19,11 @@ std::vector<v1::Job> FindLingeringJobs(const std::string& jobs_folder, JobMachin
   std::filesystem::directory_iterator entry(jobs_folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::string id = entry->path().filename().string();
-    const absl::StatusOr<std::optional<WorkerLock::Holder>> holder =
-        FindHolderOfAny(JobFolder(entry->path().string()));
-    if (!holder.ok() || !holder->has_value()) continue;
+    const absl::StatusOr<RunningWorkers> running = FindRunningWorkers(JobFolder(entry->path().string()));
+    if (!running.ok() || running->pids.empty()) continue;
     absl::StatusOr<v1::Job> job = jobs->Get(id);
     const bool was_preempted = job.ok() && job->state() == v1::JOB_STATE_QUEUED;
-    if (job.ok() && (IsAtRest(job->state()) || was_preempted) && job->attempt() == (*holder)->attempt) {
+    if (job.ok() && (IsAtRest(job->state()) || was_preempted) && job->attempt() == running->attempt) {
       lingering.push_back(*std::move(job));
       // As far as its worker goes.
       if (was_preempted) lingering.back().set_state(v1::JOB_STATE_PAUSED);
@@ -35,7 +32,7 @@ std::vector<v1::Job> FindLingeringJobs(const std::string& jobs_folder, JobMachin
       // Which devices it had is not known any more.
       v1::Job& deleted = lingering.emplace_back();
       deleted.set_name(JobName(id));
-      deleted.set_attempt((*holder)->attempt);
+      deleted.set_attempt(running->attempt);
       deleted.set_folder(entry->path().string());
     }
   }

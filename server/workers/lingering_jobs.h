@@ -10,7 +10,7 @@
 namespace tandem {
 
 // Jobs with folders in `jobs_folder` that have ended, are paused, wait again or were deleted, while a worker
-// of theirs still holds a lock: it hangs, or the daemon was replaced before it was gone. Those that wait
+// of theirs still runs: it hangs, or the daemon was replaced before it was gone. Those that wait
 // again are PAUSED here; of those that were deleted only name, attempt and folder are known, and their state
 // is unspecified.
 std::vector<v1::Job> FindLingeringJobs(const std::string& jobs_folder, JobMachine* jobs);

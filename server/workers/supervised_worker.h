@@ -21,7 +21,7 @@ namespace tandem {
 struct SupervisedWorker {
   enum class Phase {
     kLaunching,  // the monitor is to start its process
-    kResolving,  // its lock is held, and the monitor finds out by whom
+    kResolving,  // it runs, and the monitor finds out as which processes
     kRunning,    // it has a process
     kEnded,      // it has none, or never had
   };
@@ -40,6 +40,8 @@ struct SupervisedWorker {
   // What it must say to be believed (worker_secret.h); empty before its launch, and where it has none.
   std::string secret;
   Phase phase = Phase::kLaunching;
+  // How often it was looked for, in kResolving.
+  int looks = 0;
   // By worker; null where one is gone. Set before kRunning, and then of the monitor's thread alone.
   std::vector<std::unique_ptr<WorkerProcess>> processes;
   std::shared_ptr<WorkerSession> session;

@@ -24,14 +24,15 @@
 #include "server/workers/kept_weights.h"
 #include "server/workers/lingering_jobs.h"
 #include "server/workers/lost_worker.h"
+#include "server/workers/owner_mode.h"
 #include "server/workers/pending_result.h"
 #include "server/workers/settlement.h"
 #include "server/workers/socket_path.h"
 #include "server/workers/spool.h"
 #include "server/workers/supervised_worker.h"
 #include "server/workers/uncompressed_server.h"
-#include "server/workers/worker_lock.h"
 #include "server/workers/worker_protocol.h"
+#include "server/workers/worker_record.h"
 #include "server/workers/worker_secret.h"
 
 namespace tandem {
@@ -42,6 +43,8 @@ using Worker = SupervisedWorker;
 constexpr absl::Duration kRetryInterval = absl::Seconds(1);
 // Between looks at a lock whose holder has not yet written who it is.
 constexpr absl::Duration kResolveInterval = absl::Milliseconds(20);
+// After so many they come at kRetryInterval.
+constexpr int kQuickLooks = 50;
 
 // How long a killed worker of an earlier attempt may take to be gone.
 constexpr absl::Duration kEvictionTime = absl::Seconds(5);
@@ -124,6 +127,10 @@ absl::Status WorkerSupervisor::Begin(const std::vector<v1::Job>& jobs, ReleaseLe
   for (const v1::Job& job : jobs) {
     if (job.state() != v1::JOB_STATE_QUEUED) Adopt(job);
   }
+  RemoveStaleRecords(options_.state_folder + "/jobs", [this](const std::string& job_id) {
+    MutexLock lock(&mutex_);
+    return workers_.contains(job_id);
+  });
   TANDEM_RETURN_IF_ERROR(Listen());
   folders_.Start(jobs_, folders_.ListFolders());
   monitor_ = std::thread([this] {
@@ -269,9 +276,9 @@ void WorkerSupervisor::Adopt(const v1::Job& job) {
   worker->replicas = job.devices_size();
   worker->secret = WorkerSecretOf(worker->folder, worker->attempt);
   worker->lost_message = kEndedUnwatched;
-  const absl::StatusOr<std::optional<WorkerLock::Holder>> holder = FindHolderOfAny(worker->folder);
-  // Where the lock cannot even be tested, the monitor goes on trying: no one may take the devices meanwhile.
-  if (!holder.ok() || (holder->has_value() && (*holder)->attempt == worker->attempt)) {
+  const absl::StatusOr<RunningWorkers> running = FindRunningWorkers(worker->folder);
+  // Where that cannot even be told, the monitor goes on trying: no one may take the devices meanwhile.
+  if (!running.ok() || (!running->pids.empty() && running->attempt == worker->attempt)) {
     spdlog::info("worker adopted job={} attempt={}", worker->job_id, worker->attempt);
     worker->phase = Worker::Phase::kResolving;
   } else if (job.state() == v1::JOB_STATE_STARTING &&
@@ -503,27 +510,19 @@ absl::Time WorkerSupervisor::Attend() {
 }
 
 void WorkerSupervisor::Resolve(const std::shared_ptr<Worker>& worker) {
-  std::vector<std::unique_ptr<WorkerProcess>> processes(CountLocks(worker->folder));
-  bool all_known = true;
-  for (size_t i = 0; i < processes.size(); ++i) {
-    absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
-        WorkerProcess::FindByLock(worker->folder.LockPath(static_cast<int>(i)));
-    if (process.ok()) {
-      processes[i] = *std::move(process);
-    } else if (!absl::IsNotFound(process.status())) {
-      all_known = false;
-    }
-  }
+  absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> processes =
+      FindWorkerProcesses(worker->folder, worker->attempt, [this] { return Stopping(); });
   MutexLock lock(&mutex_);
-  if (!all_known) {
-    worker->attend_at = MonotonicNow() + kResolveInterval;
-  } else if (std::any_of(processes.begin(), processes.end(), IsRunning)) {
+  if (!processes.ok()) {
+    // At first it is about to write who it is. Later it is none of ours, and looking for it takes long.
+    worker->attend_at = MonotonicNow() + (++worker->looks < kQuickLooks ? kResolveInterval : kRetryInterval);
+  } else if (std::any_of(processes->begin(), processes->end(), IsRunning)) {
     // The first one alone can say how training ends.
-    if (!IsRunning(processes[0])) {
+    if (!IsRunning(processes->front())) {
       worker->kill_at = MonotonicNow();
       worker->killed = true;
     }
-    worker->processes = std::move(processes);
+    worker->processes = *std::move(processes);
     worker->phase = Worker::Phase::kRunning;
     worker->attend_at = absl::InfiniteFuture();
     // One that hung while no daemon ran has no connection whose end would say so. Workers could not reach
@@ -583,11 +582,17 @@ void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
       spdlog::error("cannot record the end of a worker, trying again job={} attempt={}: {}", worker->job_id,
                     worker->attempt, settled.ToString());
     }
+    // A worker that was taken over may have closed them.
+    for (const std::string& path : {worker->folder.path(), worker->folder.AttemptFolder(worker->attempt),
+                                    worker->folder.SpoolPath(worker->attempt)}) {
+      RestoreOwnerMode(path);
+    }
     MutexLock lock(&mutex_);
     worker->attend_at = MonotonicNow() + kRetryInterval;
     return;
   }
   unlink(worker->folder.SpoolPath(worker->attempt).c_str());
+  RemoveWorkerRecord(worker->folder.path());
   {
     // Erased before the lease goes: with it, the next attempt may be started.
     MutexLock lock(&mutex_);

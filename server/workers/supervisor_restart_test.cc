@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "server/workers/supervisor.h"
 #include "server/workers/testing/supervisor_fixture.h"
 #include "server/workers/worker_lock.h"
+#include "server/workers/worker_record.h"
 
 namespace tandem {
 namespace {
@@ -137,7 +139,81 @@ TEST_F(SupervisorRestartTest, AWorkerThatHangsWithoutADaemonIsKilledByTheNext) {
   EXPECT_TRUE(IsGone(pid));
 }
 
-// A worker that was taken over can write whom it likes into its lock: the process that has the lock is meant.
+// A worker that was taken over can remove its lock, or free it.
+TEST_F(SupervisorRestartTest, AWorkerWithoutALockIsAdoptedByItsRecord) {
+  const std::string id = daemon_->Run("wait", /*workers=*/2);
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  const pid_t pids[] = {daemon_->WorkerPid(id, 0), daemon_->WorkerPid(id, 1)};
+  const JobFolder folder(daemon_->Get(id).folder());
+  daemon_.reset();
+  for (int worker = 0; worker < 2; ++worker) std::filesystem::remove(folder.LockPath(worker));
+  Restart();
+  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_TRUE(daemon_->released().empty());
+  daemon_->Cancel(id);
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
+  for (const pid_t pid : pids) EXPECT_TRUE(Eventually([pid] { return IsGone(pid); }));
+  EXPECT_FALSE(ReadWorkerRecord(folder.path()).has_value());
+}
+
+// It can also give its lock to others: these are let alone, and the job ends with its own worker.
+TEST_F(SupervisorRestartTest, ALockThatSomebodyElseHoldsIsNoWorker) {
+  const std::string id = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  const pid_t pid = daemon_->WorkerPid(id);
+  const JobFolder folder(daemon_->Get(id).folder());
+  daemon_.reset();
+  kill(pid, SIGKILL);
+  ASSERT_TRUE(Eventually([&] { return IsGone(pid); }));
+  std::string lock = folder.LockPath();
+  char flock[] = "flock", sleep[] = "sleep", time[] = "600";
+  char* const arguments[] = {flock, lock.data(), sleep, time, nullptr};
+  pid_t bystander = 0;
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+  ASSERT_EQ(posix_spawnp(&bystander, "flock", nullptr, &attributes, arguments, environ), 0);
+  posix_spawnattr_destroy(&attributes);
+  const auto is_held = [&] {
+    const auto holder = WorkerLock::FindHolder(lock);
+    return holder.ok() && holder->has_value();
+  };
+  ASSERT_TRUE(Eventually(is_held));
+  // Of a worker that an earlier version started nothing is on record: who holds its lock may be it.
+  const std::optional<WorkerRecord> record = ReadWorkerRecord(folder.path());
+  ASSERT_TRUE(record.has_value());
+  RemoveWorkerRecord(folder.path());
+  silence_limit_ = absl::Milliseconds(100);
+  Restart();
+  absl::SleepFor(absl::Milliseconds(500));
+  EXPECT_TRUE(daemon_->released().empty());
+  EXPECT_EQ(kill(bystander, 0), 0);
+  EXPECT_TRUE(is_held());
+  daemon_.reset();
+  ASSERT_TRUE(WriteWorkerRecord(folder.path(), *record).ok());
+  Restart();
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(kill(bystander, 0), 0);
+  EXPECT_TRUE(is_held());
+  kill(-bystander, SIGKILL);
+  EXPECT_EQ(waitpid(bystander, nullptr, 0), bystander);
+}
+
+TEST_F(SupervisorRestartTest, RecordsOfWorkersThatAreGoneGo) {
+  const std::string id = daemon_->Run("succeed");
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string folder = daemon_->Get(id).folder();
+  EXPECT_FALSE(ReadWorkerRecord(folder).has_value());
+  // As where the daemon had died before that.
+  ASSERT_TRUE(WriteWorkerRecord(folder, {.attempt = 1, .processes = {{1, 1}}}).ok());
+  std::ofstream(WorkerRecordPath(folder) + ".new") << "boot=";
+  Restart();
+  EXPECT_FALSE(std::filesystem::exists(WorkerRecordPath(folder)));
+  EXPECT_FALSE(std::filesystem::exists(WorkerRecordPath(folder) + ".new"));
+}
+
+// A worker that was taken over can write whom it likes into its lock: the process that has the lock is meant,
+// where an earlier version started it and nothing is on record.
 TEST_F(SupervisorRestartTest, AWorkerThatNamesAnotherProcessIsFoundAllTheSame) {
   char sleep[] = "sleep", time[] = "600";
   char* const arguments[] = {sleep, time, nullptr};
@@ -154,6 +230,7 @@ TEST_F(SupervisorRestartTest, AWorkerThatNamesAnotherProcessIsFoundAllTheSame) {
     std::ofstream(lock, std::ios::in | std::ios::out)
         << absl::StrFormat("attempt=%010d pid=%010d\n", 1, named);
     std::filesystem::permissions(lock, std::filesystem::perms::none);
+    RemoveWorkerRecord(std::filesystem::path(lock).parent_path().string());
     silence_limit_ = absl::Seconds(1);
     Restart();
     EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_FAILED);

@@ -374,7 +374,11 @@ TEST_F(SupervisorTest, AnEarlierHolderOfTheLockIsKilledForTheNextAttempt) {
     absl::StatusOr<WorkerLock> lock = WorkerLock::Acquire(JobFolder(job.folder()).LockPath());
     ASSERT_TRUE(lock.ok());
     process = WorkerProcess::Start(
-        {.program = "/bin/sleep", .arguments = {"1000"}, .environment = {}, .log_path = "/dev/null"}, *lock);
+        {.program = "/bin/sh",
+         .arguments = {"-c", "sleep 1000; :", "--launch", JobFolder(job.folder()).LaunchPath(0)},
+         .environment = {},
+         .log_path = "/dev/null"},
+        *lock);
     ASSERT_TRUE(process.ok()) << process.status();
     ASSERT_TRUE(lock->SetHolder({.attempt = 0, .pid = (*process)->pid()}).ok());
   }

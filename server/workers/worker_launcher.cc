@@ -27,6 +27,7 @@
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
+#include "server/workers/worker_record.h"
 
 namespace tandem {
 namespace {
@@ -226,6 +227,9 @@ absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> WorkerLauncher::Laun
   TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(std::filesystem::path(folder.path()).parent_path()));
   TANDEM_ASSIGN_OR_RETURN(internal::v1::WorkerLaunch launch, MakeLaunch(job, devices, secret));
 
+  // That of an earlier attempt goes before a process runs that it does not know.
+  WorkerRecord record = {.attempt = job.attempt(), .workers = workers};
+  TANDEM_RETURN_IF_ERROR(WriteWorkerRecord(folder.path(), record));
   std::vector<std::unique_ptr<WorkerProcess>> processes;
   for (int worker = 0; worker < workers; ++worker) {
     if (workers > 1) launch.mutable_group()->set_worker(worker);
@@ -234,7 +238,13 @@ absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> WorkerLauncher::Laun
       for (const std::unique_ptr<WorkerProcess>& started : processes) started->Kill();
       return process.status();
     }
+    const pid_t pid = (*process)->pid();
     processes.push_back(*std::move(process));
+    record.processes.push_back({.pid = pid, .start = StartOfProcess(pid)});
+    // It runs now; without a record the next daemon knows it by its lock.
+    if (const absl::Status written = WriteWorkerRecord(folder.path(), record); !written.ok()) {
+      spdlog::warn("{} attempt={}: {}", job.name(), job.attempt(), written.ToString());
+    }
   }
   return processes;
 }

@@ -140,7 +140,8 @@ TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
   const WorkerLauncher launcher(std::move(options));
   v1::Job job;
   job.set_name("jobs/a");
-  job.set_folder(folder + "/a");
+  std::filesystem::create_directory(folder + "/jobs");
+  job.set_folder(folder + "/jobs/a");
   job.set_attempt(1);
   job.mutable_spec()->mutable_replicas()->set_workers(2);
   const internal::v1::WorkerLaunch wanted = LaunchOn({"gpu:0", "gpu:1"}, 2);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
+#include "server/workers/owner_mode.h"
 
 namespace tandem {
 namespace {
@@ -21,16 +22,6 @@ absl::Status Lock(int fd, const std::string& path) {
     return absl::FailedPreconditionError(absl::StrCat("another process holds the lock ", path));
   }
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", path));
-}
-
-// Gives a file of this account its mode again; errno is EACCES where it does not.
-bool RestoreMode(const std::string& path) {
-  const UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
-  struct stat file;
-  const bool is_file = fd.valid() && fstat(fd.get(), &file) == 0 && S_ISREG(file.st_mode);
-  if (is_file && chmod(absl::StrCat("/proc/self/fd/", fd.get()).c_str(), 0600) == 0) return true;
-  errno = EACCES;
-  return false;
 }
 
 }  // namespace
@@ -59,7 +50,10 @@ absl::StatusOr<std::optional<WorkerLock::Holder>> WorkerLock::FindHolder(const s
   // The worker could write there: what is no file of its own is none, and it may have closed the file to all.
   constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   UniqueFd fd(open(path.c_str(), kFlags));
-  if (!fd.valid() && errno == EACCES && RestoreMode(path)) fd = UniqueFd(open(path.c_str(), kFlags));
+  if (!fd.valid() && errno == EACCES) {
+    RestoreOwnerMode(path);
+    fd = UniqueFd(open(path.c_str(), kFlags));
+  }
   if (!fd.valid() && (errno == ENOENT || errno == ELOOP || errno == EISDIR || errno == ENXIO)) {
     return std::nullopt;
   }

@@ -10,13 +10,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
 #include "server/workers/exit_codes.h"
 
@@ -34,28 +40,55 @@ int SendSignal(int pidfd, int signal) {
   return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
 }
 
-// Whether the process has the file open.
+bool HasEnded(int pidfd) {
+  pollfd ended = {pidfd, POLLIN, 0};
+  return poll(&ended, 1, 0) != 0;
+}
+
+// Whether one of the process's threads has the file open: each may have open files of its own.
 bool HasOpen(pid_t pid, const struct stat& file) {
   std::error_code error;
-  const std::string folder = absl::StrCat("/proc/", pid, "/fd");
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    struct stat open;
-    if (stat(entry->path().c_str(), &open) == 0 && open.st_dev == file.st_dev && open.st_ino == file.st_ino) {
-      return true;
+  const std::string tasks = absl::StrCat("/proc/", pid, "/task");
+  for (std::filesystem::directory_iterator task(tasks, error), end; !error && task != end;
+       task.increment(error)) {
+    std::error_code closed;
+    for (std::filesystem::directory_iterator entry(task->path() / "fd", closed); !closed && entry != end;
+         entry.increment(closed)) {
+      struct stat open;
+      if (stat(entry->path().c_str(), &open) == 0 && open.st_dev == file.st_dev &&
+          open.st_ino == file.st_ino) {
+        return true;
+      }
     }
   }
   return false;
 }
 
-// A process but this one that has the file open; 0: none.
-pid_t FindProcessWith(const struct stat& file) {
+// Whether the process was started as a worker of the job with this folder: others may have its files open.
+bool IsWorkerOf(pid_t pid, const std::string& job_folder) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/cmdline"));
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::vector<absl::string_view> arguments = absl::StrSplit(text, '\0');
+  const auto launch = std::find(arguments.begin(), arguments.end(), "--launch");
+  const std::string attempts =
+      absl::StrCat("/", std::filesystem::path(job_folder).filename().string(), "/attempt-");
+  return launch != arguments.end() && launch + 1 != arguments.end() &&
+         absl::StrContains(*(launch + 1), attempts);
+}
+
+bool IsHolder(pid_t pid, const std::string& job_folder, const struct stat& lock) {
+  return pid != getpid() && IsWorkerOf(pid, job_folder) && HasOpen(pid, lock);
+}
+
+// 0: none is found.
+pid_t FindWorkerWith(const std::string& job_folder, const struct stat& lock) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
        entry.increment(error)) {
     pid_t pid = 0;
-    if (!absl::SimpleAtoi(entry->path().filename().string(), &pid) || pid == getpid()) continue;
-    if (HasOpen(pid, file)) return pid;
+    if (absl::SimpleAtoi(entry->path().filename().string(), &pid) && IsHolder(pid, job_folder, lock)) {
+      return pid;
+    }
   }
   return 0;
 }
@@ -154,19 +187,33 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(const Comman
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, std::move(pidfd)));
 }
 
+absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Find(const WorkerRecord::Process& process) {
+  UniqueFd pidfd = OpenPidfd(process.pid);
+  if (!pidfd.valid() && errno != ESRCH) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot watch process ", process.pid));
+  }
+  // Of whoever has the number now; while the pidfd shows that it has not ended, it stays that one's.
+  const uint64_t start = StartOfProcess(process.pid);
+  if (!pidfd.valid() || start != process.start || HasEnded(pidfd.get())) {
+    return absl::NotFoundError(absl::StrCat("process ", process.pid, " is gone"));
+  }
+  return std::unique_ptr<WorkerProcess>(new WorkerProcess(process.pid, std::move(pidfd)));
+}
+
 absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::FindByLock(const std::string& lock_path) {
   TANDEM_ASSIGN_OR_RETURN(const std::optional<WorkerLock::Holder> before, WorkerLock::FindHolder(lock_path));
   if (!before.has_value()) return absl::NotFoundError(absl::StrCat("nobody holds ", lock_path));
   struct stat file;
-  if (stat(lock_path.c_str(), &file) != 0) {
+  if (lstat(lock_path.c_str(), &file) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", lock_path));
   }
+  const std::string job_folder = std::filesystem::path(lock_path).parent_path().string();
   pid_t pid = before->pid;
   UniqueFd pidfd;
   if (pid > 0) pidfd = OpenPidfd(pid);
   // A worker that was taken over may have named any process there, even this one, or none.
-  if (!pidfd.valid() || pid == getpid() || !HasOpen(pid, file)) {
-    pid = FindProcessWith(file);
+  if (!pidfd.valid() || !IsHolder(pid, job_folder, file)) {
+    pid = FindWorkerWith(job_folder, file);
     pidfd = pid > 0 ? OpenPidfd(pid) : UniqueFd();
   }
   // Still held by whoever held it before the pidfd was opened: then the pid was not another process's
@@ -177,14 +224,14 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::FindByLock(const s
     return absl::UnavailableError(absl::StrCat("the holder of ", lock_path, " is not known yet"));
   }
   if (pid != before->pid) {
-    spdlog::warn("{} names process {}, which does not have it; process {} does", lock_path, before->pid, pid);
+    spdlog::warn("{} names process {}, which is no worker that has it; process {} is", lock_path, before->pid,
+                 pid);
   }
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, std::move(pidfd)));
 }
 
 void WorkerProcess::SignalGroup(int signal) {
-  pollfd ended = {pidfd_.get(), POLLIN, 0};
-  if (poll(&ended, 1, 0) != 0) return;
+  if (HasEnded(pidfd_.get())) return;
   // Its group has its number, unless someone started it by hand.
   if (getpgid(pid_) != pid_ || kill(-pid_, signal) != 0) SendSignal(pidfd_.get(), signal);
 }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "server/workers/unique_fd.h"
 #include "server/workers/worker_lock.h"
+#include "server/workers/worker_record.h"
 
 namespace tandem {
 
@@ -42,8 +43,12 @@ class WorkerProcess {
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> StartWith(const Command& command,
                                                                   const StandardFiles& files);
 
-  // Finds the process that holds the lock at `lock_path`. NOT_FOUND: nobody holds it. UNAVAILABLE: the holder
-  // has not yet written who it is.
+  // Finds a process that is on record. NOT_FOUND: it is gone.
+  static absl::StatusOr<std::unique_ptr<WorkerProcess>> Find(const WorkerRecord::Process& process);
+
+  // Finds the job's worker that holds the lock, one of the job's folder; for what is not on record.
+  // NOT_FOUND: nobody holds it. UNAVAILABLE: the holder has not yet written who it is, or is no worker of the
+  // job.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> FindByLock(const std::string& lock_path);
 
   pid_t pid() const { return pid_; }

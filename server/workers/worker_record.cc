@@ -1,0 +1,117 @@
+#include "server/workers/worker_record.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "server/workers/unique_fd.h"
+
+namespace tandem {
+namespace {
+
+// Of /proc/PID/stat, after the program's name.
+constexpr size_t kStartField = 19;
+
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// A new one at each start of the machine; empty where it is not known.
+const std::string& BootId() {
+  static const std::string* const id = [] {
+    auto* text = new std::string;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> *text;
+    return text;
+  }();
+  return *id;
+}
+
+// What a copy of the state folder, whose workers are the original's, does not share; empty where it is not
+// there.
+std::string IdentityOf(const std::string& folder) {
+  struct stat entry;
+  if (stat(folder.c_str(), &entry) != 0) return "";
+  return absl::StrCat(entry.st_dev, ":", entry.st_ino);
+}
+
+}  // namespace
+
+std::string WorkerRecordPath(const std::string& job_folder) {
+  const std::filesystem::path folder(job_folder);
+  return (folder.parent_path().parent_path() / "workers" / folder.filename()).string();
+}
+
+absl::Status WriteWorkerRecord(const std::string& job_folder, const WorkerRecord& record) {
+  std::string text = absl::StrCat("boot=", BootId(), " folder=", IdentityOf(job_folder),
+                                  " attempt=", record.attempt, " workers=", record.workers, "\n");
+  for (const WorkerRecord::Process& process : record.processes) {
+    absl::StrAppend(&text, "pid=", process.pid, " start=", process.start, "\n");
+  }
+  const std::string path = WorkerRecordPath(job_folder);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", folder));
+  }
+  const std::string next = path + ".new";
+  const UniqueFd fd(open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", next));
+  const ssize_t written = write(fd.get(), text.data(), text.size());
+  if (written != static_cast<ssize_t>(text.size())) {
+    return absl::ErrnoToStatus(written < 0 ? errno : ENOSPC, absl::StrCat("cannot write ", next));
+  }
+  if (rename(next.c_str(), path.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot replace ", path));
+  }
+  return absl::OkStatus();
+}
+
+std::optional<WorkerRecord> ReadWorkerRecord(const std::string& job_folder) {
+  std::istringstream lines(ReadText(WorkerRecordPath(job_folder)));
+  std::string line;
+  if (!std::getline(lines, line)) return std::nullopt;
+  WorkerRecord record;
+  char boot[64] = {}, folder[64] = {};
+  const int read = std::sscanf(line.c_str(), "boot=%63s folder=%63s attempt=%d workers=%d", boot, folder,
+                               &record.attempt, &record.workers);
+  if (read != 4 || boot != BootId() || folder != IdentityOf(job_folder) || record.workers < 1) {
+    return std::nullopt;
+  }
+  while (std::getline(lines, line)) {
+    WorkerRecord::Process process;
+    unsigned long long start = 0;
+    if (std::sscanf(line.c_str(), "pid=%d start=%llu", &process.pid, &start) != 2 || process.pid <= 0) break;
+    process.start = start;
+    record.processes.push_back(process);
+  }
+  return record;
+}
+
+void RemoveWorkerRecord(const std::string& job_folder) {
+  const std::string path = WorkerRecordPath(job_folder);
+  unlink(path.c_str());
+  unlink((path + ".new").c_str());
+}
+
+uint64_t StartOfProcess(pid_t pid) {
+  const std::string text = ReadText(absl::StrCat("/proc/", pid, "/stat"));
+  // The name is the program's own choice, and may have anything in it.
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 > text.size()) return 0;
+  const std::vector<std::string> fields = absl::StrSplit(text.substr(name_end + 2), ' ');
+  uint64_t start = 0;
+  if (fields.size() <= kStartField || !absl::SimpleAtoi(fields[kStartField], &start)) return 0;
+  return start;
+}
+
+}  // namespace tandem
