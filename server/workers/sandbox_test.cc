@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -182,6 +183,26 @@ TEST_F(SandboxTest, TheKernelIsLeftAlone) {
       {"clock_settime", [] { return syscall(SYS_clock_settime, 0, nullptr); }},
       {"sethostname", [] { return sethostname("a", 1); }},
       {"open_by_handle_at", [] { return syscall(SYS_open_by_handle_at, 0, nullptr, 0); }}};
+  for (const auto& [name, call] : cases) {
+    EXPECT_EQ(InSandbox([&call = call] { return Result(call()); }), EPERM) << name;
+  }
+}
+
+// Of files that it may neither read nor write, too: Landlock leaves that free.
+TEST_F(SandboxTest, ModesAndOwnersStayAsTheyAre) {
+  SKIP_WITHOUT_FILTERS();
+  const std::string path = policy_.write.front();
+  const char* const file = path.c_str();
+  const std::pair<const char*, std::function<long()>> cases[] = {
+      {"chmod", [=] { return chmod(file, 0); }},
+      {"fchmodat", [=] { return fchmodat(AT_FDCWD, file, 0, 0); }},
+      {"fchmodat2", [=] { return syscall(452, AT_FDCWD, file, 0, 0); }},
+      {"chown", [=] { return chown(file, getuid(), getgid()); }},
+      {"lchown", [=] { return lchown(file, getuid(), getgid()); }},
+      {"fchownat", [=] { return fchownat(AT_FDCWD, file, getuid(), getgid(), 0); }},
+      {"setxattr", [=] { return setxattr(file, "user.a", "b", 1, 0); }},
+      {"lsetxattr", [=] { return lsetxattr(file, "user.a", "b", 1, 0); }},
+      {"setxattrat", [=] { return syscall(463, AT_FDCWD, file, 0, "user.a", nullptr, 0); }}};
   for (const auto& [name, call] : cases) {
     EXPECT_EQ(InSandbox([&call = call] { return Result(call()); }), EPERM) << name;
   }
