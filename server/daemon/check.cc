@@ -267,7 +267,8 @@ void CheckListening(const DaemonOptions& options, bool is_running, Checks* check
       checks->Require(subject, CheckListenPolicy(*address, !options.tls_cert.empty(),
                                                  options.insecure_listen_beyond_loopback))) {
     const bool is_its_own = is_running && RunningAddress(options.state_folder) == address->ToString();
-    if (checks->Require(subject, is_its_own ? absl::OkStatus() : RpcServer::CheckAddress(*address))) {
+    if (checks->Require(subject,
+                        is_its_own ? absl::OkStatus() : RpcServer::CheckAddress(*address, "--listen"))) {
       if (options.insecure_listen_beyond_loopback && !address->IsLoopback() && options.tls_cert.empty()) {
         checks->Warn(subject, "without TLS, as was asked for: tokens and data can be read on the way");
       } else {
@@ -280,7 +281,7 @@ void CheckListening(const DaemonOptions& options, bool is_running, Checks* check
   const absl::StatusOr<ListenAddress> metrics_address = ParseListenAddress(options.metrics_listen);
   if (checks->Require(metrics, metrics_address.status()) &&
       checks->Require(metrics, CheckMetricsListenPolicy(*metrics_address, options.metrics_beyond_loopback))) {
-    const absl::Status free = RpcServer::CheckAddress(*metrics_address);
+    const absl::Status free = RpcServer::CheckAddress(*metrics_address, "--metrics-listen");
     // A daemon does not write down where it serves them.
     if (!free.ok() && is_running) {
       checks->Fine(metrics, "taken, by the daemon that runs most likely");

@@ -156,6 +156,26 @@ TEST_F(CheckTest, AddressesThatMustNotBe) {
   EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --listen nowhere: "));
 }
 
+// Each says by which option another one is given.
+TEST_F(CheckTest, APortThatIsTaken) {
+  const int taken = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(taken, any, size), 0);
+  ASSERT_EQ(listen(taken, 1), 0);
+  ASSERT_EQ(getsockname(taken, any, &size), 0);
+  options_.metrics_listen = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  EXPECT_THAT(Wrong(), AllOf(HasSubstr("PROBLEM --metrics-listen"), HasSubstr("the port is in use"),
+                             HasSubstr("Choose another with --metrics-listen")));
+  options_.listen = options_.metrics_listen;
+  options_.metrics_listen.clear();
+  EXPECT_THAT(Wrong(), AllOf(HasSubstr("PROBLEM --listen"), HasSubstr("Choose another with --listen")));
+  close(taken);
+}
+
 TEST_F(CheckTest, FilesThatAreNotAsTheyMustBe) {
   std::filesystem::create_directories(options_.state_folder);
   chmod(options_.state_folder.c_str(), 0700);

@@ -123,8 +123,8 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   daemon->authenticator_ = std::make_shared<const Authenticator>(std::move(token), daemon->tokens_.get());
   TANDEM_ASSIGN_OR_RETURN(auto credentials, daemon->MakeCredentials(options));
   daemon->limits_ = std::make_unique<CallLimits>(daemon->Quotas(options), Clock::Real());
-  TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(address));
-  if (metrics.has_value()) TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(*metrics));
+  TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(address, "--listen"));
+  if (metrics.has_value()) TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(*metrics, "--metrics-listen"));
   TANDEM_RETURN_IF_ERROR(daemon->TakeOverJobs(options));
   TANDEM_RETURN_IF_ERROR(daemon->Serve(options, address, std::move(credentials)));
   TANDEM_RETURN_IF_ERROR(daemon->Monitor(metrics.has_value() ? &*metrics : nullptr));

@@ -54,10 +54,10 @@ void TellHealthChecks(grpc::Server* server, bool serving) {
   }
 }
 
-absl::Status CannotListen(const ListenAddress& address, absl::string_view why) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot listen on ", address.ToString(), ": ", why,
-                   ". Choose another with --listen, or port 0 for any that is free"));
+absl::Status CannotListen(const ListenAddress& address, absl::string_view option, absl::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", address.ToString(), ": ", why,
+                                                    ". Choose another with ", option,
+                                                    ", or port 0 for any that is free"));
 }
 
 absl::string_view ExplainBindError(int error) {
@@ -75,14 +75,14 @@ absl::string_view ExplainBindError(int error) {
 
 }  // namespace
 
-absl::Status RpcServer::CheckAddress(const ListenAddress& address) {
+absl::Status RpcServer::CheckAddress(const ListenAddress& address, absl::string_view option) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
   const int result = getaddrinfo(address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &found);
   if (result != 0)
-    return CannotListen(address, absl::StrCat("the host is not known: ", gai_strerror(result)));
+    return CannotListen(address, option, absl::StrCat("the host is not known: ", gai_strerror(result)));
   int error = EADDRNOTAVAIL;
   for (const addrinfo* one = found; one != nullptr && error != 0; one = one->ai_next) {
     const int fd = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -94,7 +94,7 @@ absl::Status RpcServer::CheckAddress(const ListenAddress& address) {
     close(fd);
   }
   freeaddrinfo(found);
-  return error == 0 ? absl::OkStatus() : CannotListen(address, ExplainBindError(error));
+  return error == 0 ? absl::OkStatus() : CannotListen(address, option, ExplainBindError(error));
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(

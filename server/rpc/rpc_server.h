@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/auth/listen_policy.h"
@@ -33,8 +34,8 @@ class RpcServer {
   static constexpr int kMaxReceiveBytes = 16 << 20;
 
   // Whether Start could listen there now: to be asked before anything is set in motion that a failure would
-  // leave half done. FAILED_PRECONDITION as Start.
-  static absl::Status CheckAddress(const ListenAddress& address);
+  // leave half done. `option` is where another address can be given. FAILED_PRECONDITION as Start.
+  static absl::Status CheckAddress(const ListenAddress& address, absl::string_view option);
 
   // Listens and serves. What `context` points to outlives the server.
   // FAILED_PRECONDITION: the address is in use by another program, is not one of this machine's, may not be
