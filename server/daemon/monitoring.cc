@@ -3,7 +3,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +24,16 @@ constexpr absl::Duration kInterval = absl::Seconds(5);
 // more.
 constexpr absl::Duration kPatience = absl::Seconds(30);
 constexpr char kServes[] = "serves";
+// With less no job starts, even where the database still has room within its own files.
+constexpr uintmax_t kLeastRoom = 1 << 20;
+
+absl::Status CheckRoom(const std::string& state_folder) {
+  std::error_code error;
+  const std::filesystem::space_info disk = std::filesystem::space(state_folder, error);
+  if (error || disk.available >= kLeastRoom) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the disk of ", state_folder, " is full: ", disk.available, " bytes are free"));
+}
 
 }  // namespace
 
@@ -61,12 +74,19 @@ absl::Status Monitoring::Start(Parts parts, const ListenAddress* address) {
   options.on_round = [this](const Health& health) { OnRound(health); };
   health_ = std::make_unique<HealthMonitor>(
       std::move(options),
-      std::vector<HealthMonitor::Part>{
-          {"the store",
-           [store = parts_.store](HealthMonitor::Answer answer) { store->Probe(std::move(answer)); }},
-          {"the scheduler", [scheduler = parts_.scheduler](HealthMonitor::Answer answer) {
-             scheduler->Ping([answer = std::move(answer)] { answer(absl::OkStatus()); });
-           }}});
+      std::vector<HealthMonitor::Part>{{"the store",
+                                        [store = parts_.store](HealthMonitor::Answer answer) {
+                                          store->Probe(std::move(answer));
+                                        }},
+                                       {"the scheduler",
+                                        [scheduler = parts_.scheduler](HealthMonitor::Answer answer) {
+                                          scheduler->Ping(
+                                              [answer = std::move(answer)] { answer(absl::OkStatus()); });
+                                        }},
+                                       {"the state folder",
+                                        [folder = parts_.state_folder](HealthMonitor::Answer answer) {
+                                          answer(CheckRoom(folder));
+                                        }}});
   if (address == nullptr) return absl::OkStatus();
 
   devices_ = std::make_unique<DeviceMetrics>(parts_.devices);

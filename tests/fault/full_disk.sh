@@ -104,6 +104,9 @@ await 60 goes_on "$job" 200 || die "it does not train"
 worker=$(pgrep -f -- "$state/jobs/$job" | head -n 1)
 before=$(step_of "$job")
 fill
+# Though the database has had more, and may have room within its files.
+await 30 ready 503 || die "ready on a full disk"
+expect_text "$disk_words" "$scratch/ready"
 sleep 8
 kill -0 "$worker" 2>/dev/null || die "the worker has ended: $(tail -n 5 "$state/jobs/$job/worker.log")"
 # It answers, whatever it can still write.
