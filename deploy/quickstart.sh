@@ -8,6 +8,10 @@
 # ~/.local/state/tandem-quickstart). A daemon that an earlier run left there is used again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+if (($#)); then
+  echo "quickstart.sh: unknown argument '$1'; see the first lines of this file" >&2
+  exit 2
+fi
 
 prefix=${TANDEM_PREFIX:-$HOME/.local/share/tandem}
 state=${TANDEM_STATE:-$HOME/.local/state/tandem-quickstart}

@@ -133,14 +133,16 @@ int Run(Session& session, const Options& options) {
 void AddEvaluate(CLI::App& app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
-      "evaluate", "Measure a job's model on a data set; by default on the job's own validation");
+      "evaluate", "Measure a job's model on a data set; by default on the job's own validation samples");
   command->add_option("JOB", options->job, "The job's id, or a beginning of it that no other has")
       ->required();
   command
       ->add_option("--dataset", options->dataset,
                    "Samples to measure on: a data set's name, or a file with one as a job has it")
       ->type_name("DATASET");
-  command->add_option("--split", options->split, "training or validation (default: validation)")
+  command
+      ->add_option("--split", options->split,
+                   "training or validation (default: validation, or training where there is no other)")
       ->type_name("SPLIT")
       ->check(CLI::IsMember({"training", "validation"}));
   command
