@@ -22,9 +22,11 @@ constexpr int kLastMeasurements = 2;
 // Of st_blocks, whatever the file system's are.
 constexpr int64_t kBlockBytes = 512;
 
-// No job has as much, nor may any user; and sums of it are numbers still. So much counts what a worker has
-// put where it is not found: in a folder that it has closed, or below or after more than any honest job has.
+// No job has as much, nor may any user. So much counts what a worker has put where it is not found: in a
+// folder that it has closed, or below or after more than any honest job has.
 constexpr int64_t kMostBytes = int64_t{1} << 50;
+// Of a user: with what else counts it is a number still.
+constexpr int64_t kMostTotal = int64_t{1} << 62;
 constexpr int kMostDepth = 16;
 
 // As models and checkpoints do.
@@ -176,7 +178,8 @@ void JobDiskUse::Measure(const std::string& job_id) {
 int64_t JobDiskUse::BytesOf(const std::string& user) const {
   MutexLock lock(&mutex_);
   const auto found = totals_.find(user);
-  return found == totals_.end() ? 0 : found->second.bytes;
+  if (found == totals_.end()) return 0;
+  return static_cast<int64_t>(std::min<absl::int128>(found->second.bytes, kMostTotal));
 }
 
 void JobDiskUse::OnQueued(const v1::Job& job) {

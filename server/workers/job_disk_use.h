@@ -12,6 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/numeric/int128.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/jobs/job_observer.h"
@@ -79,8 +80,8 @@ class JobDiskUse final : public JobObserver {
       int names = 0;
     };
     absl::flat_hash_map<FileId, Weights> weights;
-    // Of all files, each once.
-    int64_t bytes = 0;
+    // Of all files, each once; of any number of jobs and files, each of which may count very much.
+    absl::int128 bytes = 0;
   };
 
   // What a job has; where it has no folder, nothing and false.

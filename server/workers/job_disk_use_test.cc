@@ -204,5 +204,32 @@ TEST_F(JobDiskUseTest, MoreEntriesThanAnyJobHasCountAsMoreThanAnyQuota) {
   use_.Stop();
 }
 
+// As many as make 2^63 together.
+TEST_F(JobDiskUseTest, AnyNumberOfHiddenJobsIsMoreThanAnyQuota) {
+  JobDiskUse use(jobs_folder_, absl::Milliseconds(10), /*most_entries=*/0);
+  std::filesystem::create_directories(PathOf("job", "hidden"));
+  // Each is a name of this one folder, as so many take long to make.
+  std::vector<JobDiskUse::Owned> jobs;
+  for (int i = 0; i < 8192; ++i) {
+    std::string id = "job";
+    for (int bit = 0; bit < 13; ++bit) id += (i >> bit & 1) != 0 ? "/." : "/";
+    jobs.push_back({id, "ann", true});
+  }
+  const auto comes_to = [&use](const std::string& user, int64_t bytes) {
+    for (int i = 0; i < 3000 && use.BytesOf(user) != bytes; ++i) absl::SleepFor(absl::Milliseconds(10));
+    return use.BytesOf(user) == bytes;
+  };
+  use.Start([&jobs] { return jobs; });
+  EXPECT_TRUE(comes_to("ann", int64_t{1} << 62));
+  // Measured in the next round, when all of ann's were.
+  use.OnQueued(Job("job", "bob"));
+  EXPECT_TRUE(comes_to("bob", int64_t{1} << 50));
+  EXPECT_EQ(use.BytesOf("ann"), int64_t{1} << 62);
+  // It was no more than was counted that goes again.
+  std::filesystem::remove(PathOf("job", "hidden"));
+  EXPECT_TRUE(comes_to("ann", 0));
+  use.Stop();
+}
+
 }  // namespace
 }  // namespace tandem
