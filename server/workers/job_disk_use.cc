@@ -28,6 +28,8 @@ constexpr int64_t kMostBytes = int64_t{1} << 50;
 // Of a user: with what else counts it is a number still.
 constexpr int64_t kMostTotal = int64_t{1} << 62;
 constexpr int kMostDepth = 16;
+// Of the paths of folders that are still to be looked into.
+constexpr size_t kMostPathBytes = 4 << 20;
 
 // As models and checkpoints do.
 constexpr char kWeightsEnding[] = ".safetensors";
@@ -50,16 +52,18 @@ bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
   if (lstat(folder.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
   // One is open at a time, whatever a worker makes there.
   std::vector<std::pair<std::string, int>> folders = {{folder, 0}};
+  size_t path_bytes = folder.size();
   int entries = 0;
   while (!folders.empty()) {
     const auto [path, depth] = std::move(folders.back());
     folders.pop_back();
+    path_bytes -= path.size();
     std::error_code error;
     std::filesystem::directory_iterator entry(path, error), end;
     if (error == std::errc::permission_denied || error == std::errc::filename_too_long) hide();
     for (; !error && entry != end; entry.increment(error)) {
       const std::string name = entry->path().string();
-      if (++entries > most_entries_) {
+      if (++entries > most_entries_ || path_bytes > kMostPathBytes) {
         hide();
         folders.clear();
         break;
@@ -70,6 +74,7 @@ bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
         add(name, info);
       } else if (S_ISDIR(info.st_mode) && depth < kMostDepth) {
         folders.emplace_back(name, depth + 1);
+        path_bytes += name.size();
       } else if (S_ISDIR(info.st_mode)) {
         hide();
       }

@@ -204,6 +204,27 @@ TEST_F(JobDiskUseTest, MoreEntriesThanAnyJobHasCountAsMoreThanAnyQuota) {
   use_.Stop();
 }
 
+// Their paths take the daemon's memory, too.
+TEST_F(JobDiskUseTest, ManyFoldersBelowLongNamesCountAsMoreThanAnyQuota) {
+  Write("wide", "log", 100);
+  std::string parent = PathOf("wide", std::string(255, 'a'));
+  while (parent.size() < 3500) parent += "/" + std::string(255, 'a');
+  std::filesystem::create_directories(parent);
+  for (int i = 0; i < 1300; ++i) {
+    std::filesystem::create_directory(parent + "/" + std::to_string(i));
+  }
+  JobDiskUse use(jobs_folder_, absl::Milliseconds(10));
+  use.Start([] { return std::vector<JobDiskUse::Owned>{{"wide", "ann", true}}; });
+  const auto comes_to = [&use](int64_t bytes) {
+    for (int i = 0; i < 1000 && use.BytesOf("ann") != bytes; ++i) absl::SleepFor(absl::Milliseconds(10));
+    return use.BytesOf("ann") == bytes;
+  };
+  EXPECT_TRUE(comes_to(int64_t{1} << 50));
+  for (int i = 0; i < 650; ++i) std::filesystem::remove(parent + "/" + std::to_string(i));
+  EXPECT_TRUE(comes_to(Taken("wide", "log")));
+  use.Stop();
+}
+
 // As many as make 2^63 together.
 TEST_F(JobDiskUseTest, AnyNumberOfHiddenJobsIsMoreThanAnyQuota) {
   JobDiskUse use(jobs_folder_, absl::Milliseconds(10), /*most_entries=*/0);
