@@ -19,6 +19,9 @@ namespace {
 // After a job's end its worker may still write, and its checkpoints be removed.
 constexpr int kLastMeasurements = 2;
 
+// Who deletes jobs does so to have room at once.
+constexpr absl::Duration kRemovalInterval = absl::Seconds(1);
+
 // Of st_blocks, whatever the file system's are.
 constexpr int64_t kBlockBytes = 512;
 
@@ -34,6 +37,11 @@ constexpr size_t kMostPathBytes = 4 << 20;
 // As models and checkpoints do.
 constexpr char kWeightsEnding[] = ".safetensors";
 
+bool IsGone(const std::string& folder) {
+  struct stat info = {};
+  return lstat(folder.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 }  // namespace
 
 bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
@@ -48,8 +56,8 @@ bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
     }
   };
   const std::string folder = absl::StrCat(jobs_folder_, "/", job_id);
+  if (IsGone(folder)) return false;
   struct stat info = {};
-  if (lstat(folder.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
   // One is open at a time, whatever a worker makes there.
   std::vector<std::pair<std::string, int>> folders = {{folder, 0}};
   size_t path_bytes = folder.size();
@@ -105,8 +113,9 @@ void JobDiskUse::Run(const std::function<std::vector<Owned>()>& list) {
     {
       MutexLock lock(&mutex_);
       for (auto& [id, use] : uses_) {
-        if (!use.is_active && use.measurements == 0) continue;
-        if (!use.is_active) --use.measurements;
+        const bool is_watched = use.is_active || use.is_deleted;
+        if (!is_watched && use.measurements == 0) continue;
+        if (!is_watched) --use.measurements;
         due.push_back(id);
       }
     }
@@ -117,9 +126,27 @@ void JobDiskUse::Run(const std::function<std::vector<Owned>()>& list) {
       }
       Measure(id);
     }
+    for (absl::Duration left = interval_; left > absl::ZeroDuration(); left -= kRemovalInterval) {
+      {
+        MutexLock lock(&mutex_);
+        mutex_.AwaitWithTimeout(absl::Condition(&stopping_), std::min(left, kRemovalInterval));
+        if (stopping_) return;
+      }
+      ForgetRemoved();
+    }
+  }
+}
+
+void JobDiskUse::ForgetRemoved() {
+  std::vector<std::string> deleted;
+  {
     MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(absl::Condition(&stopping_), interval_);
-    if (stopping_) return;
+    for (const auto& [id, use] : uses_) {
+      if (use.is_deleted) deleted.push_back(id);
+    }
+  }
+  for (const std::string& id : deleted) {
+    if (IsGone(absl::StrCat(jobs_folder_, "/", id))) Measure(id);
   }
 }
 
@@ -171,7 +198,7 @@ void JobDiskUse::Measure(const std::string& job_id) {
   const bool has_folder = Look(job_id, &files);
   MutexLock lock(&mutex_);
   const auto found = uses_.find(job_id);
-  // It was deleted meanwhile.
+  // It is forgotten, and was deleted.
   if (found == uses_.end()) return;
   Use& use = found->second;
   Uncount(use);
@@ -197,10 +224,11 @@ void JobDiskUse::OnTerminal(const v1::Job& job) { Settle(JobId(job.name())); }
 
 void JobDiskUse::OnDeleted(const v1::Job& job) {
   MutexLock lock(&mutex_);
-  const auto found = uses_.find(JobId(job.name()));
-  if (found == uses_.end()) return;
-  Uncount(found->second);
-  uses_.erase(found);
+  // Known or not: its folder may be there still, and stay.
+  Use& use = uses_[JobId(job.name())];
+  use.user = job.user();
+  use.is_active = false;
+  use.is_deleted = true;
 }
 
 }  // namespace tandem
