@@ -1,32 +1,14 @@
 #include "server/admission/folder_links.h"
 
 #include <gtest/gtest.h>
-#include <linux/capability.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "server/admission/idx_files.h"
+#include "server/store/without_privileges.h"
 
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
-
-// As any user who is not root: what modes forbid, this thread may not do.
-class WithoutPrivileges {
- public:
-  WithoutPrivileges() {
-    EXPECT_EQ(syscall(SYS_capget, &header_, before_), 0);
-    __user_cap_data_struct none[2] = {before_[0], before_[1]};
-    none[0].effective = none[1].effective = 0;
-    EXPECT_EQ(syscall(SYS_capset, &header_, none), 0);
-  }
-  ~WithoutPrivileges() { EXPECT_EQ(syscall(SYS_capset, &header_, before_), 0); }
-
- private:
-  __user_cap_header_struct header_ = {_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct before_[2] = {};
-};
 
 TEST(FolderLinksTest, FoldersThatCannotBeLookedIntoHideNothingElse) {
   const std::string folder = FreshFolder();

@@ -46,6 +46,9 @@ absl::Status LoseWorker(Transaction* transaction, const WorkerLoss& loss,
                         const google::protobuf::Timestamp& now, JobChanges* changes) {
   v1::Job& job = changes->job.job;
   if (!job.has_spec()) TANDEM_RETURN_IF_ERROR(transaction->LoadSpec(&changes->job));
+  // It may have put a newer file in the place of one, and not come to say so. The next one says what is
+  // there, but nobody knows whether there is a next one.
+  for (v1::Artifact& artifact : *job.mutable_artifacts()) artifact.clear_sha256();
   JobEdit edit(transaction, changes);
   if (MayRestart(job, loss.reason)) {
     using google::protobuf::util::TimeUtil;
@@ -56,8 +59,6 @@ absl::Status LoseWorker(Transaction* transaction, const WorkerLoss& loss,
     return edit.Take(Trigger::kRestart, v1::STATE_REASON_RESTARTING,
                      absl::StrCat(Sentence(loss.message), Again(job)), loss.time);
   }
-  // It may have put a newer file in the place of one, and not come to say so.
-  for (v1::Artifact& artifact : *job.mutable_artifacts()) artifact.clear_sha256();
   switch (job.state()) {
     case v1::JOB_STATE_CANCELLING:
       return edit.Take(Trigger::kWorkerLost, job.reason(), absl::StrCat("Cancelled. ", loss.message),

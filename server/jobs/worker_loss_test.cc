@@ -182,11 +182,15 @@ TEST_F(WorkerLossTest, FilesOfALostWorkerMayBeNewerThanWhatIsKnownOfThem) {
   made.mutable_artifact()->set_sha256(std::string(64, 'a'));
   const std::string id = StartingJob(1);
   ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1), made}).ok());
-  // The next one says it anew.
+  // Even where it is to start again: it may be cancelled before.
   ASSERT_TRUE(Lose(id, 1, v1::STATE_REASON_WORKER_LOST).ok());
-  EXPECT_EQ(jobs_.machine().Get(id)->artifacts(0).sha256(), std::string(64, 'a'));
+  EXPECT_EQ(jobs_.machine().Get(id)->artifacts(0).sha256(), "");
   jobs_.clock().Advance(RestartDelay(1));
   ASSERT_TRUE(jobs_.Schedule(id).ok());
+  // The next one says it anew.
+  made.mutable_artifact()->set_sha256(std::string(64, 'b'));
+  ASSERT_TRUE(jobs_.Apply(id, 2, {Started(1), made}).ok());
+  EXPECT_EQ(jobs_.machine().Get(id)->artifacts(0).sha256(), std::string(64, 'b'));
   EXPECT_EQ(Lose(id, 2, v1::STATE_REASON_WORKER_LOST)->state(), v1::JOB_STATE_FAILED);
   const v1::Job job = *jobs_.machine().Get(id);
   ASSERT_EQ(job.artifacts_size(), 1);

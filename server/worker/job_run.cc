@@ -210,6 +210,20 @@ void JobRun::OnStarted(int64_t step) {
   WorkerEvent artifact;
   *artifact.mutable_artifact() = *std::move(spec);
   Send(std::move(artifact));
+  ReportEarlierBest();
+}
+
+void JobRun::ReportEarlierBest() {
+  if (!launch_.spec().training().best_model().keep_weights()) return;
+  // That attempt may have ended before it could say so, and this one may come to no better one. It takes less
+  // than the checkpoint has just taken, which is larger.
+  absl::StatusOr<v1::Artifact> best = DescribeArtifact(
+      launch_.job_folder(), kBestFile, "The parameters with the best result until training went on.");
+  if (absl::IsNotFound(best.status())) return;
+  if (!best.ok()) return OnNotice(best.status().message());
+  WorkerEvent event;
+  *event.mutable_artifact() = *std::move(best);
+  Send(std::move(event));
 }
 
 void JobRun::OnProgress(const v1::Progress& progress) {

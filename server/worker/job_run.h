@@ -57,6 +57,8 @@ class JobRun : private TrainerObserver {
   internal::v1::Finished End(const Trainer& trainer, const absl::Status& trained);
   absl::Status WriteSpec() const;
   absl::Status SaveModel(const Trainer& trainer);
+  // Says what the best model is that an earlier attempt left, where there is one.
+  void ReportEarlierBest();
   std::string PathOf(absl::string_view name) const;
   void Send(internal::v1::WorkerEvent event);
   void NoteFailure(const absl::Status& status);

@@ -145,6 +145,38 @@ TEST_F(JobRunTest, ReportsTrainingAndItsArtifacts) {
   EXPECT_NE(yaml.find("\nname: a-name\n"), std::string::npos) << yaml;
 }
 
+// The attempt before may have ended between the two, and there may be no better one any more.
+TEST_F(JobRunTest, ABestModelThatIsThereIsReportedAtTheStart) {
+  std::ofstream(folder_ + "/best.safetensors") << "abc";
+  const auto start = [this] {
+    events_.clear();
+    ASSERT_TRUE(MakeRun([](FakeTrainer& trainer) {
+                  trainer.observer().OnStarted(7);
+                  return absl::CancelledError();
+                })
+                    ->Run()
+                    .ok());
+  };
+  launch_.mutable_spec()->mutable_training()->mutable_best_model()->set_keep_weights(true);
+  start();
+  ASSERT_EQ(events_.size(), 4);
+  EXPECT_TRUE(events_[0].has_started());
+  EXPECT_EQ(events_[1].artifact().name(), "job.yaml");
+  EXPECT_EQ(events_[2].artifact().name(), "best.safetensors");
+  EXPECT_EQ(events_[2].artifact().size_bytes(), 3);
+  EXPECT_EQ(events_[2].artifact().sha256(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_TRUE(events_[3].has_finished());
+  // What another job left in a fork's folder is none of its own where it keeps none.
+  launch_.mutable_spec()->mutable_training()->mutable_best_model()->set_keep_weights(false);
+  start();
+  EXPECT_EQ(events_.size(), 3);
+  launch_.mutable_spec()->mutable_training()->mutable_best_model()->set_keep_weights(true);
+  std::filesystem::remove(folder_ + "/best.safetensors");
+  start();
+  EXPECT_EQ(events_.size(), 3);
+}
+
 TEST_F(JobRunTest, ReplicasWaitForEachOtherAsLongAsTheDaemonSays) {
   Finish(absl::InternalError(""));
   EXPECT_EQ(watchdog_, absl::Minutes(30));

@@ -8,6 +8,7 @@
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
 #include "server/workers/kept_weights.h"
+#include "server/workers/remove_tree.h"
 
 namespace tandem {
 namespace {
@@ -106,26 +107,10 @@ void FolderRemover::Run() {
   }
 }
 
-void FolderRemover::RemoveContent(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::directory_iterator entry(folder, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (Stopping()) return;
-    const std::filesystem::path& path = entry->path();
-    std::error_code ignored;
-    if (entry->symlink_status(ignored).type() == std::filesystem::file_type::directory)
-      RemoveContent(path.string());
-    // What stays for a reason is told of in the end.
-    std::filesystem::remove(path, ignored);
-  }
-}
-
 void FolderRemover::Remove(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) RemoveContent(path);
-  if (Stopping()) return;
-  std::filesystem::remove_all(path, error);
-  if (error) spdlog::error("cannot remove {}, which no job needs any more: {}", path, error.message());
+  const absl::Status removed = RemoveTree(path, [this] { return Stopping(); });
+  if (removed.ok()) return;
+  spdlog::error("cannot remove {}, which no job needs any more: {}", path, std::string(removed.message()));
 }
 
 void FolderRemover::RemoveKeptWeights() {

@@ -51,9 +51,8 @@ class FolderRemover {
  private:
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !paths_.empty(); }
+  // A file, or a folder, until there is a stop.
   void Remove(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
-  // What is in a folder, until there is a stop.
-  void RemoveContent(const std::string& folder) ABSL_LOCKS_EXCLUDED(mutex_);
   bool Stopping() ABSL_LOCKS_EXCLUDED(mutex_);
   const std::string jobs_folder_;
   Mutex mutex_;

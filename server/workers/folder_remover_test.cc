@@ -1,9 +1,15 @@
 #include "server/workers/folder_remover.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +17,8 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "server/jobs/job_machine_fixture.h"
+#include "server/store/without_privileges.h"
+#include "server/workers/unique_fd.h"
 
 namespace tandem {
 namespace {
@@ -92,6 +100,43 @@ TEST_F(FolderRemoverTest, AStopEndsARemovalThatTheNextGoesOnWith) {
     next.RemoveAll();
   }
   EXPECT_FALSE(std::filesystem::exists(left));
+}
+
+// A worker that was taken over would have its job's files outlive the job.
+TEST_F(FolderRemoverTest, ClosedFoldersAndThoseThatAreTooDeepGoToo) {
+  using std::filesystem::perms;
+  const std::string left = DeletedJob();
+  for (const std::string folder : {"/closed/inner", "/read-only"}) {
+    std::filesystem::create_directories(left + folder);
+    std::ofstream(left + folder + "/file") << "x";
+  }
+  const std::string outside = std::filesystem::path(left).parent_path().string() + "/outside";
+  std::filesystem::create_directories(outside);
+  std::filesystem::permissions(outside, perms::owner_read | perms::owner_exec);
+  std::filesystem::create_directory_symlink(outside, left + "/closed/link");
+  // No path can name the last ones.
+  UniqueFd deep(open(left.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = i == 0 ? ".removed-0" : std::string(200, 'a');
+    ASSERT_EQ(mkdirat(deep.get(), name.c_str(), i == 98 ? 0500 : 0700), 0) << i;
+    deep = UniqueFd(openat(deep.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
+  deep.Reset();
+  for (const auto& [folder, mode] : {std::pair("/closed/inner", perms::none),
+                                     {"/closed", perms::none},
+                                     {"/read-only", perms::owner_read | perms::owner_exec},
+                                     {"", perms::none}}) {
+    std::filesystem::permissions(left + folder, mode);
+  }
+  const WithoutPrivileges without_privileges;
+  std::error_code error;
+  std::filesystem::directory_iterator(left, error);
+  ASSERT_TRUE(error) << "modes do not hold here";
+  FolderRemover folders(std::filesystem::path(left).parent_path().string());
+  folders.Add(left);
+  folders.RemoveAll();
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_EQ(std::filesystem::status(outside).permissions(), perms::owner_read | perms::owner_exec);
 }
 
 }  // namespace

@@ -19,16 +19,28 @@ namespace {
 // After a job's end its worker may still write, and its checkpoints be removed.
 constexpr int kLastMeasurements = 2;
 
+// Who deletes jobs does so to have room at once.
+constexpr absl::Duration kRemovalInterval = absl::Seconds(1);
+
 // Of st_blocks, whatever the file system's are.
 constexpr int64_t kBlockBytes = 512;
 
-// No job has as much, nor may any user; and sums of it are numbers still. So much counts what a worker has
-// put where it is not found: in a folder that it has closed, or below or after more than any honest job has.
+// No job has as much, nor may any user. So much counts what a worker has put where it is not found: in a
+// folder that it has closed, or below or after more than any honest job has.
 constexpr int64_t kMostBytes = int64_t{1} << 50;
+// Of a user: with what else counts it is a number still.
+constexpr int64_t kMostTotal = int64_t{1} << 62;
 constexpr int kMostDepth = 16;
+// Of the paths of folders that are still to be looked into.
+constexpr size_t kMostPathBytes = 4 << 20;
 
 // As models and checkpoints do.
 constexpr char kWeightsEnding[] = ".safetensors";
+
+bool IsGone(const std::string& folder) {
+  struct stat info = {};
+  return lstat(folder.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
 
 }  // namespace
 
@@ -44,20 +56,22 @@ bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
     }
   };
   const std::string folder = absl::StrCat(jobs_folder_, "/", job_id);
+  if (IsGone(folder)) return false;
   struct stat info = {};
-  if (lstat(folder.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
   // One is open at a time, whatever a worker makes there.
   std::vector<std::pair<std::string, int>> folders = {{folder, 0}};
+  size_t path_bytes = folder.size();
   int entries = 0;
   while (!folders.empty()) {
     const auto [path, depth] = std::move(folders.back());
     folders.pop_back();
+    path_bytes -= path.size();
     std::error_code error;
     std::filesystem::directory_iterator entry(path, error), end;
     if (error == std::errc::permission_denied || error == std::errc::filename_too_long) hide();
     for (; !error && entry != end; entry.increment(error)) {
       const std::string name = entry->path().string();
-      if (++entries > most_entries_) {
+      if (++entries > most_entries_ || path_bytes > kMostPathBytes) {
         hide();
         folders.clear();
         break;
@@ -68,6 +82,7 @@ bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
         add(name, info);
       } else if (S_ISDIR(info.st_mode) && depth < kMostDepth) {
         folders.emplace_back(name, depth + 1);
+        path_bytes += name.size();
       } else if (S_ISDIR(info.st_mode)) {
         hide();
       }
@@ -98,8 +113,9 @@ void JobDiskUse::Run(const std::function<std::vector<Owned>()>& list) {
     {
       MutexLock lock(&mutex_);
       for (auto& [id, use] : uses_) {
-        if (!use.is_active && use.measurements == 0) continue;
-        if (!use.is_active) --use.measurements;
+        const bool is_watched = use.is_active || use.is_deleted;
+        if (!is_watched && use.measurements == 0) continue;
+        if (!is_watched) --use.measurements;
         due.push_back(id);
       }
     }
@@ -110,9 +126,27 @@ void JobDiskUse::Run(const std::function<std::vector<Owned>()>& list) {
       }
       Measure(id);
     }
+    for (absl::Duration left = interval_; left > absl::ZeroDuration(); left -= kRemovalInterval) {
+      {
+        MutexLock lock(&mutex_);
+        mutex_.AwaitWithTimeout(absl::Condition(&stopping_), std::min(left, kRemovalInterval));
+        if (stopping_) return;
+      }
+      ForgetRemoved();
+    }
+  }
+}
+
+void JobDiskUse::ForgetRemoved() {
+  std::vector<std::string> deleted;
+  {
     MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(absl::Condition(&stopping_), interval_);
-    if (stopping_) return;
+    for (const auto& [id, use] : uses_) {
+      if (use.is_deleted) deleted.push_back(id);
+    }
+  }
+  for (const std::string& id : deleted) {
+    if (IsGone(absl::StrCat(jobs_folder_, "/", id))) Measure(id);
   }
 }
 
@@ -164,7 +198,7 @@ void JobDiskUse::Measure(const std::string& job_id) {
   const bool has_folder = Look(job_id, &files);
   MutexLock lock(&mutex_);
   const auto found = uses_.find(job_id);
-  // It was deleted meanwhile.
+  // It is forgotten, and was deleted.
   if (found == uses_.end()) return;
   Use& use = found->second;
   Uncount(use);
@@ -176,7 +210,8 @@ void JobDiskUse::Measure(const std::string& job_id) {
 int64_t JobDiskUse::BytesOf(const std::string& user) const {
   MutexLock lock(&mutex_);
   const auto found = totals_.find(user);
-  return found == totals_.end() ? 0 : found->second.bytes;
+  if (found == totals_.end()) return 0;
+  return static_cast<int64_t>(std::min<absl::int128>(found->second.bytes, kMostTotal));
 }
 
 void JobDiskUse::OnQueued(const v1::Job& job) {
@@ -189,10 +224,11 @@ void JobDiskUse::OnTerminal(const v1::Job& job) { Settle(JobId(job.name())); }
 
 void JobDiskUse::OnDeleted(const v1::Job& job) {
   MutexLock lock(&mutex_);
-  const auto found = uses_.find(JobId(job.name()));
-  if (found == uses_.end()) return;
-  Uncount(found->second);
-  uses_.erase(found);
+  // Known or not: its folder may be there still, and stay.
+  Use& use = uses_[JobId(job.name())];
+  use.user = job.user();
+  use.is_active = false;
+  use.is_deleted = true;
 }
 
 }  // namespace tandem

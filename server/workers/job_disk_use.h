@@ -12,6 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/numeric/int128.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/jobs/job_observer.h"
@@ -20,10 +21,10 @@ namespace tandem {
 
 // How much of the disk each user's jobs take: their folders, and the weights that they keep
 // (kept_weights.h). They are measured by a thread of its own: those of jobs that have not ended each minute,
-// others when they have, so that asking costs nothing, and the answer is a minute old at most. A file counts
-// what it takes on the disk: a worker that was taken over can give it any size. A model or a
-// checkpoint of which several jobs have a name (a hard link) counts once for each user who has such a job.
-// Thread-safe.
+// others when they have, so that asking costs nothing, and the answer is a minute old at most. Those of
+// deleted jobs count until they are removed. A file counts what it takes on the disk: a worker that was taken
+// over can give it any size. A model or a checkpoint of which several jobs have a name (a hard link) counts
+// once for each user who has such a job. Thread-safe.
 class JobDiskUse final : public JobObserver {
  public:
   struct Owned {
@@ -66,9 +67,10 @@ class JobDiskUse final : public JobObserver {
   struct Use {
     std::string user;
     Files files;
-    // How often it is still measured; active jobs for ever.
+    // How often it is still measured; active jobs for ever, and deleted ones until their folders are gone.
     int measurements = 1;
     bool is_active = false;
+    bool is_deleted = false;
   };
 
   // What a user's jobs have.
@@ -79,8 +81,8 @@ class JobDiskUse final : public JobObserver {
       int names = 0;
     };
     absl::flat_hash_map<FileId, Weights> weights;
-    // Of all files, each once.
-    int64_t bytes = 0;
+    // Of all files, each once; of any number of jobs and files, each of which may count very much.
+    absl::int128 bytes = 0;
   };
 
   // What a job has; where it has no folder, nothing and false.
@@ -89,6 +91,8 @@ class JobDiskUse final : public JobObserver {
   void Add(const Owned& owned, bool replaces) ABSL_LOCKS_EXCLUDED(mutex_);
   void Settle(const std::string& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void Measure(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of deleted jobs whose folders are gone.
+  void ForgetRemoved() ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds a job's files to those of its user, and the reverse.
   void Count(const Use& use) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Uncount(const Use& use) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -13,6 +13,7 @@
 
 #include "absl/time/clock.h"
 #include "server/store/temporary_folder.h"
+#include "server/store/without_privileges.h"
 #include "server/workers/kept_weights.h"
 
 namespace tandem {
@@ -83,8 +84,18 @@ TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
   use_.OnTerminal(Job("new", "ann"));
   EXPECT_TRUE(Comes("ann", {kOldModel, kSpool, kSecond, kNewModel}));
   EXPECT_EQ(use_.BytesOf("bob"), 0);
+  // Until it is removed, which may fail.
   use_.OnDeleted(Job("old", "ann"));
-  EXPECT_EQ(use_.BytesOf("ann"), Sum({kSecond, kNewModel}));
+  absl::SleepFor(absl::Milliseconds(100));
+  EXPECT_EQ(use_.BytesOf("ann"), Sum({kOldModel, kSpool, kSecond, kNewModel}));
+  std::filesystem::remove_all(jobs_folder_ + "/old");
+  EXPECT_TRUE(Comes("ann", {kSecond, kNewModel}));
+  // Also one that was not known.
+  Write("unknown", "log", 100);
+  use_.OnDeleted(Job("unknown", "ann"));
+  EXPECT_TRUE(Comes("ann", {kSecond, kNewModel, {"unknown", "log"}}));
+  std::filesystem::remove_all(jobs_folder_ + "/unknown");
+  EXPECT_TRUE(Comes("ann", {kSecond, kNewModel}));
   // A symbolic link is not what it leads to.
   use_.OnQueued(Job("other", "bob"));
   Write("other", "file", 10);
@@ -127,12 +138,15 @@ TEST_F(JobDiskUseTest, AFileWithSeveralNamesCountsOnce) {
   std::filesystem::remove_all(jobs_folder_ + "/source");
   EXPECT_EQ(use_.BytesOf("ann"), taken + checkpoint + 2 * log);
   use_.OnDeleted(Job("a", "ann"));
+  std::filesystem::remove_all(jobs_folder_ + "/a");
   EXPECT_TRUE(ComesToBytes("ann", taken + checkpoint + log));
   std::filesystem::remove(KeptWeightsPath(jobs_folder_ + "/b"));
   EXPECT_TRUE(ComesToBytes("ann", checkpoint + log));
-  use_.OnDeleted(Job("fork", "ann"));
-  use_.OnDeleted(Job("b", "ann"));
-  EXPECT_EQ(use_.BytesOf("ann"), 0);
+  for (const std::string job : {"fork", "b"}) {
+    use_.OnDeleted(Job(job, "ann"));
+    std::filesystem::remove_all(jobs_folder_ + "/" + job);
+  }
+  EXPECT_TRUE(ComesToBytes("ann", 0));
   EXPECT_EQ(use_.BytesOf("bob"), taken + Taken("c", "worker.log"));
   use_.Stop();
 }
@@ -167,6 +181,7 @@ TEST_F(JobDiskUseTest, AFileCountsWhatItTakesAndNotWhatItSays) {
 
 // A quota is not got round by hiding, nor does looking take a file descriptor for each folder.
 TEST_F(JobDiskUseTest, FoldersThatAreTooDeepCountAsMoreThanAnyQuota) {
+  const WithoutPrivileges without_privileges;
   std::string deep = "a0";
   for (int i = 1; i < 12; ++i) deep += "/a" + std::to_string(i);
   Write("honest", deep + "/file", 100);
@@ -180,13 +195,15 @@ TEST_F(JobDiskUseTest, FoldersThatAreTooDeepCountAsMoreThanAnyQuota) {
   std::filesystem::remove_all(PathOf("hidden", "a0"));
   EXPECT_TRUE(Comes("ann", {{"hidden", "log"}}));
   // Neither is a folder that is closed.
-  if (geteuid() != 0) {
-    Write("hidden", "closed/file", 100);
-    std::filesystem::permissions(PathOf("hidden", "closed"), std::filesystem::perms::none);
-    EXPECT_TRUE(ComesToBytes("ann", int64_t{1} << 50));
-    std::filesystem::permissions(PathOf("hidden", "closed"), std::filesystem::perms::owner_all);
-    EXPECT_TRUE(Comes("ann", {{"hidden", "log"}, {"hidden", "closed/file"}}));
-  }
+  Write("hidden", "closed/file", 100);
+  std::filesystem::permissions(PathOf("hidden", "closed"), std::filesystem::perms::none);
+  EXPECT_TRUE(ComesToBytes("ann", int64_t{1} << 50));
+  // Nor does it go with the job, but with the folder.
+  use_.OnDeleted(Job("hidden", "ann"));
+  std::filesystem::permissions(PathOf("hidden", "closed"), std::filesystem::perms::owner_all);
+  EXPECT_TRUE(Comes("ann", {{"hidden", "log"}, {"hidden", "closed/file"}}));
+  std::filesystem::remove_all(jobs_folder_ + "/hidden");
+  EXPECT_TRUE(ComesToBytes("ann", 0));
   use_.Stop();
 }
 
@@ -202,6 +219,54 @@ TEST_F(JobDiskUseTest, MoreEntriesThanAnyJobHasCountAsMoreThanAnyQuota) {
   std::filesystem::remove(PathOf("crowded", "many/0"));
   EXPECT_TRUE(Comes("ann", {{"crowded", "log"}}));
   use_.Stop();
+}
+
+// Their paths take the daemon's memory, too.
+TEST_F(JobDiskUseTest, ManyFoldersBelowLongNamesCountAsMoreThanAnyQuota) {
+  Write("wide", "log", 100);
+  std::string parent = PathOf("wide", std::string(255, 'a'));
+  while (parent.size() < 3500) parent += "/" + std::string(255, 'a');
+  std::filesystem::create_directories(parent);
+  for (int i = 0; i < 1300; ++i) {
+    std::filesystem::create_directory(parent + "/" + std::to_string(i));
+  }
+  JobDiskUse use(jobs_folder_, absl::Milliseconds(10));
+  use.Start([] { return std::vector<JobDiskUse::Owned>{{"wide", "ann", true}}; });
+  const auto comes_to = [&use](int64_t bytes) {
+    for (int i = 0; i < 1000 && use.BytesOf("ann") != bytes; ++i) absl::SleepFor(absl::Milliseconds(10));
+    return use.BytesOf("ann") == bytes;
+  };
+  EXPECT_TRUE(comes_to(int64_t{1} << 50));
+  for (int i = 0; i < 650; ++i) std::filesystem::remove(parent + "/" + std::to_string(i));
+  EXPECT_TRUE(comes_to(Taken("wide", "log")));
+  use.Stop();
+}
+
+// As many as make 2^63 together.
+TEST_F(JobDiskUseTest, AnyNumberOfHiddenJobsIsMoreThanAnyQuota) {
+  JobDiskUse use(jobs_folder_, absl::Milliseconds(10), /*most_entries=*/0);
+  std::filesystem::create_directories(PathOf("job", "hidden"));
+  // Each is a name of this one folder, as so many take long to make.
+  std::vector<JobDiskUse::Owned> jobs;
+  for (int i = 0; i < 8192; ++i) {
+    std::string id = "job";
+    for (int bit = 0; bit < 13; ++bit) id += (i >> bit & 1) != 0 ? "/." : "/";
+    jobs.push_back({id, "ann", true});
+  }
+  const auto comes_to = [&use](const std::string& user, int64_t bytes) {
+    for (int i = 0; i < 3000 && use.BytesOf(user) != bytes; ++i) absl::SleepFor(absl::Milliseconds(10));
+    return use.BytesOf(user) == bytes;
+  };
+  use.Start([&jobs] { return jobs; });
+  EXPECT_TRUE(comes_to("ann", int64_t{1} << 62));
+  // Measured in the next round, when all of ann's were.
+  use.OnQueued(Job("job", "bob"));
+  EXPECT_TRUE(comes_to("bob", int64_t{1} << 50));
+  EXPECT_EQ(use.BytesOf("ann"), int64_t{1} << 62);
+  // It was no more than was counted that goes again.
+  std::filesystem::remove(PathOf("job", "hidden"));
+  EXPECT_TRUE(comes_to("ann", 0));
+  use.Stop();
 }
 
 }  // namespace

@@ -1,0 +1,117 @@
+#include "server/workers/remove_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/workers/unique_fd.h"
+
+namespace tandem {
+namespace {
+
+// Each takes a file descriptor. What is deeper is moved up.
+constexpr int kMostDepth = 32;
+
+// Opens a folder, with its mode again where that forbids to look into it or to remove what it has; errno says
+// why it cannot.
+UniqueFd OpenFolder(int parent, const char* name) {
+  const UniqueFd found(openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info;
+  if (!found.valid() || fstat(found.get(), &info) != 0) return UniqueFd();
+  // Where it is another account's, what follows fails.
+  if ((info.st_mode & S_IRWXU) != S_IRWXU) {
+    static_cast<void>(chmod(absl::StrCat("/proc/self/fd/", found.get()).c_str(), S_IRWXU));
+  }
+  return UniqueFd(openat(found.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+class TreeRemoval {
+ public:
+  TreeRemoval(int top, const std::function<bool()>& stops) : top_(top), stops_(stops) {}
+
+  // Goes through what is in the open folder once. Errors are those of the first that stays.
+  absl::Status Empty(int folder, int depth);
+  // So far.
+  int64_t changes() const { return changes_; }
+  bool stopped() const { return stopped_; }
+
+ private:
+  absl::Status Remove(int folder, const char* name, int depth);
+  // Puts a folder that is open into the top one.
+  bool MoveUp(int folder, const char* name);
+
+  const int top_;
+  const std::function<bool()>& stops_;
+  int64_t changes_ = 0;
+  int64_t moves_ = 0;
+  bool stopped_ = false;
+};
+
+absl::Status TreeRemoval::Empty(int folder, int depth) {
+  // Of its own, as the stream closes it.
+  const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(fd < 0 ? nullptr : fdopendir(fd), closedir);
+  if (entries == nullptr) return absl::ErrnoToStatus(errno, "cannot look into a folder");
+  absl::Status status;
+  while (const dirent* const entry = readdir(entries.get())) {
+    const absl::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    stopped_ = stopped_ || stops_();
+    if (stopped_) break;
+    status.Update(Remove(folder, entry->d_name, depth));
+  }
+  return status;
+}
+
+bool TreeRemoval::MoveUp(int folder, const char* name) {
+  // Others may have such names.
+  for (int tries = 0; tries < 1000; ++tries) {
+    if (renameat(folder, name, top_, absl::StrCat(".removed-", moves_++).c_str()) == 0) return true;
+    if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) return false;
+  }
+  return false;
+}
+
+absl::Status TreeRemoval::Remove(int folder, const char* name, int depth) {
+  absl::Status inside;
+  bool gone = unlinkat(folder, name, 0) == 0;
+  if (!gone && errno == EISDIR) {
+    const UniqueFd opened = OpenFolder(folder, name);
+    if (opened.valid() && depth < kMostDepth) inside = Empty(opened.get(), depth + 1);
+    gone = unlinkat(folder, name, AT_REMOVEDIR) == 0;
+    if (!gone && errno == ENOTEMPTY && depth == kMostDepth) gone = MoveUp(folder, name);
+  }
+  if (gone) ++changes_;
+  if (gone || stopped_ || errno == ENOENT) return absl::OkStatus();
+  if (!inside.ok()) return inside;
+  return absl::ErrnoToStatus(errno, absl::StrCat("its entry '", absl::CHexEscape(name), "'"));
+}
+
+}  // namespace
+
+absl::Status RemoveTree(const std::string& path, const std::function<bool()>& stops) {
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
+  if (errno != EISDIR) return absl::ErrnoToStatus(errno, "unlink");
+  const UniqueFd top = OpenFolder(AT_FDCWD, path.c_str());
+  if (!top.valid()) return absl::ErrnoToStatus(errno, "open");
+  TreeRemoval removal(top.get(), stops);
+  absl::Status inside;
+  int64_t before = 0;
+  // Again for what was moved up, and for what a look passed by as others went.
+  do {
+    before = removal.changes();
+    inside = removal.Empty(top.get(), 0);
+    if (removal.stopped() || rmdir(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
+  } while (removal.changes() != before);
+  return inside.ok() ? absl::ErrnoToStatus(errno, "rmdir") : inside;
+}
+
+}  // namespace tandem
