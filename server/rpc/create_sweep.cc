@@ -231,17 +231,7 @@ void Create(std::shared_ptr<Making> making) {
   // A sweep of a few lines may be very many large jobs, and data be waited for.
   size_t bytes = 0;
   for (const SweepJob& job : *jobs) bytes += job.spec.SpaceUsedLong();
-  absl::StatusOr<FairPool::Hold> more =
-      making->context->user_pool->HoldMore(making->caller.user, static_cast<int64_t>(bytes));
-  if (!more.ok()) {
-    making->reply(more.status());
-    return;
-  }
-  making->reply = [more = *std::move(more),
-                   reply = std::move(making->reply)](absl::StatusOr<v1::Sweep> made) mutable {
-    more.Release();
-    reply(std::move(made));
-  };
+  if (!KeepMore(*making->context, making->caller.user, static_cast<int64_t>(bytes), making->reply)) return;
   making->jobs = *std::move(jobs);
   BringData(making);
 }

@@ -5,10 +5,14 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "engine/base/env.h"
+#include "engine/base/error_reason.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/training/training_state.h"
@@ -26,8 +30,11 @@ using ::testing::IsEmpty;
 // Checkpoints of jobs, and jobs that go on from them.
 class ForkTest : public ServiceFixture {
  protected:
+  static constexpr char kTensor[] = "shared/dense_1.weight";
+
   // Has the job's worker write a checkpoint and tell of it.
-  void WriteCheckpointOf(const std::string& job, int64_t sequence, int64_t step) {
+  void WriteCheckpointOf(const std::string& job, int64_t sequence, int64_t step,
+                         const std::string& tensor = kTensor) {
     AppendFile(job, "worker.log", "");
     const std::string file = CheckpointFileName(step);
     TrainingState state;
@@ -36,7 +43,7 @@ class ForkTest : public ServiceFixture {
     state.epoch_shares.resize(1);
     state.summary.set_epochs(step / 10);
     std::vector<NamedTensor> tensors;
-    tensors.emplace_back("shared/dense_1.weight", Tensor::Of<float>(Shape({1}), {static_cast<float>(step)}));
+    tensors.emplace_back(tensor, Tensor::Of<float>(Shape({1}), {static_cast<float>(step)}));
     ASSERT_TRUE(
         tandem::WriteCheckpoint(Env::Real(), absl::StrCat(FolderOf(job), "/", file), ToJson(state), tensors)
             .ok());
@@ -56,15 +63,15 @@ class ForkTest : public ServiceFixture {
   }
 
   // A job that has checkpoints of these steps.
-  std::string JobWith(const std::vector<int64_t>& steps) {
-    v1::CreateJobRequest request = Request("source");
+  std::string JobWith(const std::vector<int64_t>& steps, v1::CreateJobRequest request = Request("source"),
+                      const std::string& tensor = kTensor) {
     request.mutable_spec()->mutable_checkpoints()->set_keep_last(3);
     v1::Job job;
     EXPECT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
     workers_.AwaitStarted(Id(job.name()));
     Report(job.name(), {Started(1)});
     int64_t sequence = 1;
-    for (const int64_t step : steps) WriteCheckpointOf(job.name(), ++sequence, step);
+    for (const int64_t step : steps) WriteCheckpointOf(job.name(), ++sequence, step, tensor);
     return job.name();
   }
 
@@ -337,6 +344,38 @@ TEST_F(ForkTest, AJobThatHasEndedGetsNoCheckpoint) {
   EXPECT_THAT(Fork(ForkOf(source), &fork).error_message(), HasSubstr("has no checkpoint yet"));
   Finish(source, 2, v1::JOB_STATE_FAILED);
   EXPECT_THAT(Fork(ForkOf(source), &fork).error_message(), EndsWith("has no checkpoint"));
+}
+
+// A request of a few bytes names much, and its data may be waited for.
+class LargeForkTest : public ForkTest {
+ protected:
+  LargeForkTest() { room_.bytes = 300'000; }
+
+  // That a fork of this job called "slow" keeps 200,000 bytes until its reply.
+  void ExpectCounts(const std::string& source) {
+    absl::Notification end;
+    admission_.slow = &end;
+    std::thread call([&] {
+      v1::Job fork;
+      const grpc::Status status = Fork(ForkOf(source), &fork);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+    });
+    while (admission_.slow_ones < 1) absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_EQ(GetReason(user_pool_->HoldMore("admin", 100'001).status()), "TOO_MANY_WAITING_CALLS");
+    end.Notify();
+    call.join();
+    EXPECT_TRUE(user_pool_->HoldMore("admin", 300'000).ok());
+  }
+};
+
+TEST_F(LargeForkTest, CountsWithItsSpec) {
+  v1::CreateJobRequest request = Request("slow");
+  request.mutable_spec()->mutable_model()->add_layers()->set_name(std::string(100'000, 'x'));
+  ExpectCounts(JobWith({10}, std::move(request)));
+}
+
+TEST_F(LargeForkTest, CountsWithWhatItsCheckpointHas) {
+  ExpectCounts(JobWith({10}, Request("slow"), "shared/" + std::string(100'000, 'x')));
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ struct ForkSource {
   SafetensorsHeader header;
 };
 
+// The memory that it takes.
+int64_t BytesOf(const ForkSource& source);
+
 // The newest checkpoint in the job's folder, or the one of `step`, by what its header says: a worker that was
 // taken over may have given it any size. NOT_FOUND, with the steps of those that are there; DATA_LOSS, with
 // those of the others, where it cannot be used.
