@@ -33,7 +33,8 @@ size_t PinBytes(const v1::DatasetSpec& spec) {
   constexpr size_t kEach = 8 + 64 + 32;
   size_t bytes = 0;
   v1::DatasetSpec copy = spec;
-  for (const SourcePath& path : PathsOf(&copy)) bytes += IsUrl(*path.path) ? kEach : 0;
+  // A string that grows may double.
+  for (const SourcePath& path : PathsOf(&copy)) bytes += IsUrl(*path.path) ? path.path->size() + kEach : 0;
   return bytes;
 }
 
