@@ -118,26 +118,34 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
   PartialFile file(path);
   if (!file.status().ok()) return file.status();
   client::Sha256 sum;
-  int64_t bytes = 0;
-  const absl::Status status =
-      client.ReadArtifact(job, artifact.name(), 0, observer, [&](absl::string_view data) -> absl::Status {
-        bytes += static_cast<int64_t>(data.size());
-        if (bytes > artifact.size_bytes()) {
-          return absl::DataLossError(absl::StrCat(artifact.name(), " has more bytes than the ",
-                                                  artifact.size_bytes(), " that the job's record says",
-                                                  kNotKept));
+  int64_t bytes = 0, size = artifact.size_bytes();
+  // Where the record has no checksum the file may be newer than what it says, and the daemon knows its size.
+  const bool recorded = !artifact.sha256().empty();
+  const char* const who = recorded ? "the job's record" : "the daemon";
+  const absl::Status status = client.ReadArtifact(
+      job, artifact.name(), 0, observer, [&](const v1::ReadArtifactResponse& piece) -> absl::Status {
+        if (!recorded && piece.offset() == 0) size = piece.size_bytes();
+        if (!recorded && piece.size_bytes() != size) {
+          return absl::DataLossError(absl::StrCat(artifact.name(), " had ", size, " bytes, and now has ",
+                                                  piece.size_bytes(),
+                                                  ": it was written anew meanwhile. Fetch it again."));
         }
-        sum.Update(data);
+        bytes += static_cast<int64_t>(piece.data().size());
+        if (bytes > size) {
+          return absl::DataLossError(absl::StrCat(artifact.name(), " has more bytes than the ", size,
+                                                  " that ", who, " says", kNotKept));
+        }
+        sum.Update(piece.data());
         on_bytes(bytes);
-        return file.Append(data);
+        return file.Append(piece.data());
       });
   if (!status.ok()) return status;
-  if (bytes != artifact.size_bytes()) {
-    return absl::DataLossError(absl::StrCat(artifact.name(), " has ", bytes, " bytes; the job's record says ",
-                                            artifact.size_bytes(), kNotKept));
+  if (bytes != size) {
+    return absl::DataLossError(
+        absl::StrCat(artifact.name(), " has ", bytes, " bytes; ", who, " says ", size, kNotKept));
   }
   const std::string digest = absl::BytesToHexString(sum.Finish());
-  if (!artifact.sha256().empty() && digest != artifact.sha256()) {
+  if (recorded && digest != artifact.sha256()) {
     return absl::DataLossError(absl::StrCat(artifact.name(), " has the SHA-256 ", digest,
                                             "; the job's record says ", artifact.sha256(), kNotKept));
   }

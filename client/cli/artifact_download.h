@@ -18,8 +18,9 @@ bool IsDownloaded(const std::string& path, const v1::Artifact& artifact);
 
 // Writes an artifact of a job to `path`: to a file beside it first ("PATH.part"), which takes its place when
 // size and SHA-256 are right and all is on the disk. Goes on where the stream broke. `on_bytes` hears of the
-// bytes so far. DATA_LOSS: the content is not what the job's record says; UNKNOWN is never returned: errors
-// of files are FAILED_PRECONDITION with the path.
+// bytes so far. DATA_LOSS: the content is not what the job's record says, or where that has no SHA-256, not
+// of the size that the daemon says; UNKNOWN is never returned: errors of files are FAILED_PRECONDITION with
+// the path.
 absl::Status DownloadArtifact(client::Client& client, const std::string& job, const v1::Artifact& artifact,
                               const std::string& path, client::StreamObserver& observer,
                               const std::function<void(int64_t)>& on_bytes);

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/app_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,6 +26,8 @@ class DownloadTest : public AppFixture {
                                    grpc::ServerWriter<v1::ReadArtifactResponse>* writer) -> grpc::Status {
       v1::ReadArtifactResponse piece;
       piece.set_offset(request.offset());
+      piece.set_size_bytes((size_ > 0 ? size_ : static_cast<int64_t>(content_.size())) +
+                           (grows_ ? request.offset() : 0));
       piece.set_data(content_.substr(request.offset(), 6));
       writer->Write(piece);
       ++calls_;
@@ -39,6 +42,9 @@ class DownloadTest : public AppFixture {
 
   std::string content_ = "hello tandem";
   v1::Artifact artifact_;
+  // Of the file, as the daemon says; 0: the content's.
+  int64_t size_ = 0;
+  bool grows_ = false;
   std::atomic<int> calls_ = 0;
 };
 
@@ -85,6 +91,30 @@ TEST_F(DownloadTest, WrongContentIsNotKept) {
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("has more bytes than the 12"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+// Its worker was lost, and may have written it anew since.
+TEST_F(DownloadTest, WithoutAChecksumTheDaemonSaysTheSize) {
+  artifact_.clear_sha256();
+  artifact_.set_size_bytes(12);
+  for (const std::string content : {"hello", "hello tandem and more"}) {
+    content_ = content;
+    EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 0) << terminal_.err();
+    EXPECT_EQ(Read(folder_ + "/model.safetensors"), content);
+    EXPECT_THAT(terminal_.out(), HasSubstr(absl::StrCat("model.safetensors  ", content.size(), " B\n")));
+  }
+  size_ = 6;
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("has more bytes than the 6 that the daemon says"));
+  size_ = 30;
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("has 21 bytes; the daemon says 30"));
+  // Between two pieces.
+  size_ = 0;
+  grows_ = true;
+  EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("had 21 bytes, and now has 27: it was written anew meanwhile"));
+  EXPECT_EQ(Read(folder_ + "/model.safetensors"), content_);
 }
 
 TEST_F(DownloadTest, NamesCannotLeadOutOfTheFolder) {

@@ -498,9 +498,9 @@ absl::Status Client::ReadLog(absl::string_view name, int64_t offset, bool follow
       EndOf(refused), [](const absl::Status& status) { return status.ok(); });
 }
 
-absl::Status Client::ReadArtifact(absl::string_view name, absl::string_view artifact, int64_t offset,
-                                  StreamObserver& observer,
-                                  const std::function<absl::Status(absl::string_view)>& on_data) {
+absl::Status Client::ReadArtifact(
+    absl::string_view name, absl::string_view artifact, int64_t offset, StreamObserver& observer,
+    const std::function<absl::Status(const v1::ReadArtifactResponse&)>& on_piece) {
   v1::ReadArtifactRequest request;
   request.set_name(std::string(name));
   request.set_artifact(std::string(artifact));
@@ -518,7 +518,7 @@ absl::Status Client::ReadArtifact(absl::string_view name, absl::string_view arti
                                                   " instead of ", request.offset()));
         }
         request.set_offset(request.offset() + static_cast<int64_t>(piece.data().size()));
-        return on_data(piece.data());
+        return on_piece(piece);
       },
       EndOf(refused), [](const absl::Status& status) { return status.ok(); });
 }

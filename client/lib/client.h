@@ -147,10 +147,10 @@ class Client {
   absl::Status ReadLog(absl::string_view name, int64_t offset, bool follow, StreamObserver& observer,
                        const std::function<absl::Status(absl::string_view)>& on_data);
 
-  // Gives an artifact's content from an offset on. An error of `on_data` ends it with that error.
+  // Gives an artifact's content from an offset on. An error of `on_piece` ends it with that error.
   absl::Status ReadArtifact(absl::string_view name, absl::string_view artifact, int64_t offset,
                             StreamObserver& observer,
-                            const std::function<absl::Status(absl::string_view)>& on_data);
+                            const std::function<absl::Status(const v1::ReadArtifactResponse&)>& on_piece);
 
   // `request.batch_size` and whatever else is left out is the daemon's default.
   absl::StatusOr<v1::ModelDescription> DescribeModel(const v1::DescribeModelRequest& request);

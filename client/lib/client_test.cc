@@ -433,10 +433,11 @@ TEST(ReadArtifactTest, GoesOnAtTheByteWhereItBroke) {
   std::string received;
   CountingObserver observer;
   const absl::Status status =
-      Connect(daemon.address())->ReadArtifact("jobs/a", "model", 0, observer, [&](absl::string_view data) {
-        absl::StrAppend(&received, data);
-        return absl::OkStatus();
-      });
+      Connect(daemon.address())
+          ->ReadArtifact("jobs/a", "model", 0, observer, [&](const v1::ReadArtifactResponse& piece) {
+            absl::StrAppend(&received, piece.data());
+            return absl::OkStatus();
+          });
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(received, content);
   EXPECT_EQ(observer.lost, 2);

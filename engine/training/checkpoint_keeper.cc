@@ -80,7 +80,8 @@ void CheckpointKeeper::WriteAll() {
 void CheckpointKeeper::Write(Work work) {
   // First, so that no checkpoint speaks of a best model that is not there.
   if (work.purpose.best) {
-    const absl::Status status = options_.save_model(options_.best_path, work.snapshot);
+    const absl::Status status =
+        options_.save_model(options_.best_path, work.snapshot, work.state.summary.best());
     if (options_.observer == nullptr) {
       // Nobody to tell.
     } else if (status.ok()) {

@@ -33,8 +33,9 @@ class CheckpointKeeper {
     v1::Checkpointing checkpoints;
     std::string best_path;
     int replicas = 1;
-    // Writes a model with these variables.
-    std::function<absl::Status(const std::string& path, const Snapshot& snapshot)> save_model;
+    // Writes the model with these variables, which had this result.
+    std::function<absl::Status(const std::string& path, const Snapshot& snapshot, const v1::BestResult& best)>
+        save_model;
     // Outlives it; may be null.
     TrainerObserver* observer = nullptr;
     const Clock* clock = nullptr;

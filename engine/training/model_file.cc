@@ -8,6 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
+#include "google/protobuf/util/message_differencer.h"
 
 namespace tandem {
 namespace {
@@ -19,6 +20,7 @@ constexpr char kNormalization[] = "normalization";
 constexpr char kClassNames[] = "class_names";
 constexpr char kFeatureNames[] = "feature_names";
 constexpr char kImageResize[] = "image_resize";
+constexpr char kBestResult[] = "best_result";
 constexpr std::pair<SampleType, const char*> kSampleTypes[] = {
     {SampleType::kBytes, "bytes"}, {SampleType::kFloats, "floats"}, {SampleType::kTokens, "tokens"}};
 
@@ -64,7 +66,8 @@ std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset) {
 }
 
 absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& spec,
-                        absl::Span<const NamedTensor> tensors, const TrainedOn& trained_on) {
+                        absl::Span<const NamedTensor> tensors, const TrainedOn& trained_on,
+                        const std::optional<v1::BestResult>& best) {
   std::map<std::string, std::string> metadata = {{"framework", kFramework},
                                                  {"format_version", kFormatVersion}};
   TANDEM_RETURN_IF_ERROR(AddJson("job", spec, metadata));
@@ -81,7 +84,15 @@ absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& sp
   TANDEM_RETURN_IF_ERROR(AddNames(kClassNames, trained_on.class_names, metadata));
   TANDEM_RETURN_IF_ERROR(AddNames(kFeatureNames, trained_on.feature_names, metadata));
   if (trained_on.resize.has_value()) metadata[kImageResize] = v1::ImageResize_Name(*trained_on.resize);
+  if (best.has_value()) TANDEM_RETURN_IF_ERROR(AddJson(kBestResult, *best, metadata));
   return WriteSafetensors(env, path, tensors, metadata);
+}
+
+bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::BestResult& best) {
+  const auto found = metadata.find(kBestResult);
+  v1::BestResult read;
+  return found != metadata.end() && google::protobuf::util::JsonStringToMessage(found->second, &read).ok() &&
+         google::protobuf::util::MessageDifferencer::Equals(read, best);
 }
 
 absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>& metadata,

@@ -15,6 +15,7 @@
 #include "engine/data/normalization.h"
 #include "engine/tensor/shape.h"
 #include "tandem/v1/dataset.pb.h"
+#include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"
 
 namespace tandem {
@@ -36,10 +37,15 @@ struct TrainedOn {
 std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset);
 
 // Writes a model as safetensors (temporary file, fsync, rename): `tensors`, and as metadata the job that
-// trained it, and `trained_on`. `spec` has its defaults, and its data set as it was submitted: a model
-// travels, and does not say where the data lay on this machine.
+// trained it, `trained_on`, and where it is kept for it, the result that it had ("best_result", a
+// v1::BestResult as JSON). `spec` has its defaults, and its data set as it was submitted: a model travels,
+// and does not say where the data lay on this machine.
 absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& spec,
-                        absl::Span<const NamedTensor> tensors, const TrainedOn& trained_on);
+                        absl::Span<const NamedTensor> tensors, const TrainedOn& trained_on,
+                        const std::optional<v1::BestResult>& best = std::nullopt);
+
+// Whether the metadata of a model's file says that it was kept for this result.
+bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::BestResult& best);
 
 // What the metadata of the file of a job's model says; `sample` is the shape of the model's samples.
 // DATA_LOSS where that cannot be read.

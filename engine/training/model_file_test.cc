@@ -1,5 +1,6 @@
 #include "engine/training/model_file.h"
 
+#include <cmath>
 #include <map>
 #include <string>
 
@@ -46,6 +47,32 @@ TEST(ModelFileTest, SaysHowSamplesWerePrepared) {
   folder->set_height(2);
   folder->set_resize(v1::IMAGE_RESIZE_CROP);
   EXPECT_EQ(ReadTrainedOn(header->metadata, spec, sample)->resize, v1::IMAGE_RESIZE_CROP);
+}
+
+TEST(ModelFileTest, SaysForWhichResultItWasKept) {
+  const std::string path = ::testing::TempDir() + "/best_model_test.safetensors";
+  v1::BestResult best;
+  best.set_epoch(3);
+  best.set_step(30);
+  best.set_metric("loss");
+  best.set_value(0.1);
+  best.set_validation(true);
+  ASSERT_TRUE(WriteModel(Env::Real(), path, v1::JobSpec(), {}, TrainedOn(), best).ok());
+  absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(path);
+  ASSERT_TRUE(header.ok()) << header.status();
+  EXPECT_TRUE(IsModelOf(header->metadata, best));
+  v1::BestResult other = best;
+  other.set_step(40);
+  EXPECT_FALSE(IsModelOf(header->metadata, other));
+  // One step may be measured twice.
+  other = best;
+  other.set_value(std::nextafter(0.1, 0.0));
+  EXPECT_FALSE(IsModelOf(header->metadata, other));
+  header->metadata["best_result"] = "{";
+  EXPECT_FALSE(IsModelOf(header->metadata, best));
+
+  ASSERT_TRUE(WriteModel(Env::Real(), path, v1::JobSpec(), {}, TrainedOn()).ok());
+  EXPECT_FALSE(IsModelOf(ReadSafetensorsHeader(path)->metadata, v1::BestResult()));
 }
 
 }  // namespace

@@ -13,7 +13,9 @@
 #include "engine/base/faulty_env.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/safetensors_reader.h"
+#include "engine/training/model_file.h"
 #include "engine/training/resume_fixture.h"
+#include "engine/training/training_state.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -304,6 +306,13 @@ TEST(TrainerResumeTest, TheBestModelMayBeTheResult) {
   env.trained = true;
   EXPECT_EQ(*env.ReadFile(kModel), *env.ReadFile(kBest));
   EXPECT_EQ(recorder.best_steps.back(), result.summary.best().step());
+  // By which a fork knows it, who has only what a checkpoint says.
+  const std::vector<std::string> checkpoints = *ListCheckpointFiles(&env, kFolder);
+  ASSERT_FALSE(checkpoints.empty());
+  const auto checkpoint = ReadCheckpoint(&env, absl::StrCat(kFolder, "/", checkpoints[0]));
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_TRUE(IsModelOf(ParseSafetensors(*env.ReadFile(kBest))->metadata,
+                        TrainingStateFromJson(checkpoint->state)->summary.best()));
   double least = recorder.epochs[0].validation().loss();
   for (const v1::EpochSummary& epoch : recorder.epochs) least = std::min(least, epoch.validation().loss());
   EXPECT_EQ(result.summary.best().value(), least);

@@ -151,8 +151,8 @@ void WorkerTrainer::Prepare() {
       .checkpoints = options_.spec.checkpoints(),
       .best_path = options_.best_path,
       .replicas = count(),
-      .save_model = [this](const std::string& path,
-                           const Snapshot& snapshot) { return WriteModelOf(snapshot, path); },
+      .save_model = [this](const std::string& path, const Snapshot& snapshot,
+                           const v1::BestResult& best) { return WriteModelOf(snapshot, path, best); },
       .observer = &observer_,
       .clock = options_.clock,
       .last_step = state_.step});
@@ -554,7 +554,8 @@ absl::StatusOr<Snapshot> WorkerTrainer::TakeSnapshot() const {
   return snapshot;
 }
 
-absl::Status WorkerTrainer::WriteModelOf(const Snapshot& snapshot, const std::string& path) const {
+absl::Status WorkerTrainer::WriteModelOf(const Snapshot& snapshot, const std::string& path,
+                                         const std::optional<v1::BestResult>& best) const {
   TANDEM_ASSIGN_OR_RETURN(
       const std::vector<NamedTensor> tensors,
       ModelTensors(snapshot, options_.spec.training().has_weight_average(), dealt().averaging.Shares()));
@@ -566,7 +567,8 @@ absl::Status WorkerTrainer::WriteModelOf(const Snapshot& snapshot, const std::st
                      .normalization = data_.info.normalization,
                      .class_names = data_.info.class_names,
                      .feature_names = feature_names_,
-                     .resize = ResizeOf(options_.dataset)});
+                     .resize = ResizeOf(options_.dataset)},
+                    best);
 }
 
 absl::Status WorkerTrainer::SaveModel(const std::string& path) const {

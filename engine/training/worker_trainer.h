@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -118,7 +119,8 @@ class WorkerTrainer final : public Trainer {
   absl::Status MeasureLoads(int local, int64_t step);
 
   absl::StatusOr<Snapshot> TakeSnapshot() const;
-  absl::Status WriteModelOf(const Snapshot& snapshot, const std::string& path) const;
+  absl::Status WriteModelOf(const Snapshot& snapshot, const std::string& path,
+                            const std::optional<v1::BestResult>& best = std::nullopt) const;
 
   // Ends the training with the first error that comes here.
   void Fail(const absl::Status& status);

@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_ADMISSION_REMOTE_DATA_H_
 #define TANDEM_SERVER_ADMISSION_REMOTE_DATA_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -19,6 +20,9 @@ bool IsUrl(absl::string_view path);
 
 // Whether a path of the source of `spec` is one. A name is not looked up.
 bool NamesUrls(const v1::DatasetSpec& spec);
+
+// The most memory that RemoteData's pinning of its URLs adds to `spec`.
+size_t PinBytes(const v1::DatasetSpec& spec);
 
 // How far a fetch is.
 struct FetchProgress {

@@ -148,6 +148,8 @@ TEST_F(FetcherTest, PinsWhatItFetches) {
   const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Csv(kTable));
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->csv().train(), absl::StrCat(kTable, "#sha256=", *Sha256Of("a,b\n1,2\n")));
+  EXPECT_LE(spec->SpaceUsedLong(), Csv(kTable).SpaceUsedLong() + PinBytes(Csv(kTable)));
+  EXPECT_EQ(PinBytes(Csv("/data/train.csv")), 0);
   EXPECT_EQ(ReadAll(Local(spec->csv().train())), "a,b\n1,2\n");
   EXPECT_EQ(fs::path(Local(spec->csv().train())).filename(), "table.csv");
   EXPECT_FALSE(fetcher_->LocalPath(spec->csv().train(), PathKind::kFolder).ok());

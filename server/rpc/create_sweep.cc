@@ -1,6 +1,8 @@
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -198,6 +200,26 @@ void BringData(const std::shared_ptr<Making>& making) {
   Finish(making);
 }
 
+// The most memory that the jobs take until they are made.
+int64_t BytesOf(const std::vector<SweepJob>& jobs) {
+  size_t bytes = 0;
+  // By their hashes: those that are alike stand in Making::local once.
+  std::set<size_t> datasets;
+  for (const SweepJob& job : jobs) {
+    bytes += BytesOf(job);
+    if (!job.spec.has_dataset()) continue;
+    const v1::DatasetSpec& dataset = job.spec.dataset();
+    // They get pinned URLs.
+    const size_t pins = PinBytes(dataset);
+    bytes += pins;
+    const std::string key = dataset.SerializeAsString();
+    if (datasets.insert(std::hash<std::string>()(key)).second) {
+      bytes += key.size() + dataset.SpaceUsedLong() + pins;
+    }
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 void Create(std::shared_ptr<Making> making) {
   const v1::CreateSweepRequest& request = *making->request;
   if (!request.request_id().empty() && !request.validate_only()) {
@@ -229,19 +251,7 @@ void Create(std::shared_ptr<Making> making) {
     return;
   }
   // A sweep of a few lines may be very many large jobs, and data be waited for.
-  size_t bytes = 0;
-  for (const SweepJob& job : *jobs) bytes += job.spec.SpaceUsedLong();
-  absl::StatusOr<FairPool::Hold> more =
-      making->context->user_pool->HoldMore(making->caller.user, static_cast<int64_t>(bytes));
-  if (!more.ok()) {
-    making->reply(more.status());
-    return;
-  }
-  making->reply = [more = *std::move(more),
-                   reply = std::move(making->reply)](absl::StatusOr<v1::Sweep> made) mutable {
-    more.Release();
-    reply(std::move(made));
-  };
+  if (!KeepMore(*making->context, making->caller.user, BytesOf(*jobs), making->reply)) return;
   making->jobs = *std::move(jobs);
   BringData(making);
 }

@@ -47,18 +47,26 @@ void FairPool::Offer(const std::string& user, int64_t bytes, Task task) {
     if (stopping_) return;
     const auto lane = lanes_.find(user);
     const size_t waiting = lane == lanes_.end() ? 0 : lane->second.tasks.size();
-    if (waiting < static_cast<size_t>(room_.tasks) && ledger_->Take(user, bytes, room_.bytes, 0)) {
-      Add(user,
-          [task = std::move(task), hold = Hold(ledger_, user, bytes)]() mutable { task(std::move(hold)); });
-      return;
+    if (waiting < static_cast<size_t>(room_.tasks)) {
+      absl::StatusOr<Hold> hold = Take(user, Kind::kRequest, bytes);
+      if (hold.ok()) {
+        Add(user, [task = std::move(task), hold = *std::move(hold)]() mutable { task(std::move(hold)); });
+        return;
+      }
     }
   }
   task(NoRoom(user));
 }
 
 absl::StatusOr<FairPool::Hold> FairPool::HoldMore(const std::string& user, int64_t bytes) {
-  if (!ledger_->Take(user, bytes, room_.bytes, 1)) return NoRoom(user);
-  return Hold(ledger_, user, bytes);
+  return Take(user, Kind::kMore, bytes);
+}
+
+absl::StatusOr<FairPool::Hold> FairPool::Take(const std::string& user, Kind kind, int64_t bytes) {
+  if (bytes <= room_.small) kind = Kind::kSmall;
+  const int64_t most = kind == Kind::kSmall ? room_.small_bytes : room_.bytes;
+  if (!ledger_->Take(user, kind, bytes, most)) return NoRoom(user);
+  return Hold(ledger_, user, kind, bytes);
 }
 
 absl::Status FairPool::NoRoom(const std::string& user) const {
@@ -66,30 +74,31 @@ absl::Status FairPool::NoRoom(const std::string& user) const {
       WithReason(absl::ResourceExhaustedError(absl::StrCat(
                      "of the calls of \"", user,
                      "\" that read or write data, so many wait already that no more is taken (at most ",
-                     room_.tasks, ", with ", room_.bytes >> 20, " MiB in all); try again later")),
+                     room_.tasks, ", with ", room_.bytes >> 20, " MiB in all and ", room_.small_bytes >> 20,
+                     " MiB of small ones); try again later")),
                  "TOO_MANY_WAITING_CALLS"),
       kFullDelay);
 }
 
-bool FairPool::Ledger::Take(const std::string& user, int64_t bytes, int64_t most, int others) {
+bool FairPool::Ledger::Take(const std::string& user, Kind kind, int64_t bytes, int64_t most) {
   MutexLock lock(&mutex_);
-  Held& held = held_[user];
-  if (held.holds > others && bytes > most - held.bytes) return false;
+  Held& held = held_[{user, kind}];
+  if (held.holds > 0 && bytes > most - held.bytes) return false;
   ++held.holds;
   held.bytes += bytes;
   return true;
 }
 
-void FairPool::Ledger::Give(const std::string& user, int64_t bytes) {
+void FairPool::Ledger::Give(const std::string& user, Kind kind, int64_t bytes) {
   MutexLock lock(&mutex_);
-  const auto found = held_.find(user);
+  const auto found = held_.find({user, kind});
   found->second.bytes -= bytes;
   if (--found->second.holds == 0) held_.erase(found);
 }
 
 void FairPool::Hold::Release() {
   if (ledger_ == nullptr) return;
-  ledger_->Give(user_, bytes_);
+  ledger_->Give(user_, kind_, bytes_);
   ledger_ = nullptr;
 }
 

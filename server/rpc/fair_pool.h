@@ -25,12 +25,18 @@ class FairPool {
   struct Room {
     // That wait for a thread.
     int tasks = 512;
-    // Of all that was taken in and has not ended.
+    // Of requests that were taken in and have not ended, and as many again of what they keep beside.
     int64_t bytes = 64 << 20;
+    // What has so many bytes, or fewer, is small, and counts apart from all that is not: whatever a large
+    // sweep holds, its user may still look at a list.
+    int64_t small = 64 << 10;
+    int64_t small_bytes = 32 << 20;
   };
 
  private:
   class Ledger;
+  // What is held counts as one of these.
+  enum class Kind { kSmall, kRequest, kMore };
 
  public:
   // Memory of a user's call that counts until this goes, which may be after the pool.
@@ -48,16 +54,18 @@ class FairPool {
 
    private:
     friend class FairPool;
-    Hold(std::shared_ptr<Ledger> ledger, std::string user, int64_t bytes)
-        : ledger_(std::move(ledger)), user_(std::move(user)), bytes_(bytes) {}
+    Hold(std::shared_ptr<Ledger> ledger, std::string user, Kind kind, int64_t bytes)
+        : ledger_(std::move(ledger)), user_(std::move(user)), kind_(kind), bytes_(bytes) {}
     void Swap(Hold& other) noexcept {
       ledger_.swap(other.ledger_);
       user_.swap(other.user_);
+      std::swap(kind_, other.kind_);
       std::swap(bytes_, other.bytes_);
     }
 
     std::shared_ptr<Ledger> ledger_;
     std::string user_;
+    Kind kind_ = Kind::kSmall;
     int64_t bytes_ = 0;
   };
 
@@ -73,11 +81,13 @@ class FairPool {
 
   // A new request of the user's that keeps so many bytes: has `task` run as Post does, with the hold on them,
   // to be kept for as long as they are. Where the user has no room left, calls it before this returns, with
-  // RESOURCE_EXHAUSTED and a retry delay; where nothing else is held there is always room.
+  // RESOURCE_EXHAUSTED and a retry delay. Where no other request is held that is not small, there is always
+  // room for one.
   void Offer(const std::string& user, int64_t bytes, Task task);
 
-  // So many bytes more of a request that has a hold already. RESOURCE_EXHAUSTED as Offer; where no other
-  // request of the user's has one there is always room.
+  // So many bytes more of a request that has a hold already. RESOURCE_EXHAUSTED as Offer; where no more is
+  // held of the user's requests, but for what is small, there is always room: of two large sweeps one goes
+  // on.
   absl::StatusOr<Hold> HoldMore(const std::string& user, int64_t bytes);
 
   // Has `task` run on one of the threads, behind the user's others, whatever room there is: for the next step
@@ -91,9 +101,9 @@ class FairPool {
   // What users' calls hold. Thread-safe.
   class Ledger {
    public:
-    // Whether there is room, beside `others` holds at most without a limit; then it is taken.
-    bool Take(const std::string& user, int64_t bytes, int64_t most, int others) ABSL_LOCKS_EXCLUDED(mutex_);
-    void Give(const std::string& user, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+    // Whether there is room for it, with `most` bytes of its kind, or it is the only one; then it is taken.
+    bool Take(const std::string& user, Kind kind, int64_t bytes, int64_t most) ABSL_LOCKS_EXCLUDED(mutex_);
+    void Give(const std::string& user, Kind kind, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
    private:
     struct Held {
@@ -101,7 +111,8 @@ class FairPool {
       int64_t bytes = 0;
     };
     Mutex mutex_;
-    std::map<std::string, Held> held_ ABSL_GUARDED_BY(mutex_);
+    // Those that have no holds are not there.
+    std::map<std::pair<std::string, Kind>, Held> held_ ABSL_GUARDED_BY(mutex_);
   };
 
   struct Lane {
@@ -113,6 +124,7 @@ class FairPool {
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !turns_.empty() || (stopping_ && waiting_ == 0);
   }
+  absl::StatusOr<Hold> Take(const std::string& user, Kind kind, int64_t bytes);
   absl::Status NoRoom(const std::string& user) const;
   void Add(const std::string& user, absl::AnyInvocable<void()> task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Gives the user a turn where there is something to do and the user's share is not used up.

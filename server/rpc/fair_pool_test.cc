@@ -19,6 +19,20 @@ namespace {
 
 using ::testing::ElementsAre;
 
+// Has it run, and keeps its hold.
+absl::Status Offer(FairPool& pool, const std::string& user, int64_t bytes,
+                   std::vector<FairPool::Hold>& holds) {
+  absl::Notification done;
+  absl::Status status;
+  pool.Offer(user, bytes, [&](absl::StatusOr<FairPool::Hold> hold) {
+    status = hold.status();
+    if (hold.ok()) holds.push_back(*std::move(hold));
+    done.Notify();
+  });
+  done.WaitForNotification();
+  return status;
+}
+
 TEST(FairPoolTest, OneUserLeavesThreadsToOthers) {
   FairPool pool(3, 2);
   absl::Notification end;
@@ -107,7 +121,7 @@ TEST(FairPoolTest, StopRunsWhatWasPostedBeforeAndDropsTheRest) {
 }
 
 TEST(FairPoolTest, AUserWithTooMuchThatWaitsIsRefused) {
-  FairPool pool(1, 1, {.tasks = 3, .bytes = 100});
+  FairPool pool(1, 1, {.tasks = 3, .bytes = 100, .small = 0});
   absl::Notification begun, begin;
   std::atomic<int> runs = 0;
   std::vector<absl::Status> refused;
@@ -154,37 +168,66 @@ TEST(FairPoolTest, AUserWithTooMuchThatWaitsIsRefused) {
 TEST(FairPoolTest, WhatHasRunHoldsItsMemoryUntilItGivesItBack) {
   std::vector<FairPool::Hold> holds;
   {
-    FairPool pool(1, 1, {.tasks = 3, .bytes = 100});
-    const auto offer = [&](const std::string& user, int64_t bytes) {
-      absl::Notification done;
-      absl::Status status;
-      pool.Offer(user, bytes, [&](absl::StatusOr<FairPool::Hold> hold) {
-        status = hold.status();
-        if (hold.ok()) holds.push_back(*std::move(hold));
-        done.Notify();
-      });
-      done.WaitForNotification();
-      return status;
-    };
-    EXPECT_TRUE(offer("ann", 60).ok());
-    EXPECT_EQ(GetReason(offer("ann", 41)), "TOO_MANY_WAITING_CALLS");
-    EXPECT_TRUE(offer("ann", 40).ok());
-    EXPECT_FALSE(offer("ann", 1).ok());
-    EXPECT_FALSE(pool.HoldMore("ann", 1).ok());
-    EXPECT_TRUE(offer("bob", 10).ok());
-    // What is held alone may be held whatever it becomes.
-    absl::StatusOr<FairPool::Hold> more = pool.HoldMore("bob", 1000);
-    EXPECT_TRUE(more.ok());
-    EXPECT_FALSE(offer("bob", 1).ok());
-    more->Release();
-    more->Release();
-    EXPECT_TRUE(offer("bob", 90).ok());
+    FairPool pool(1, 1, {.tasks = 3, .bytes = 100, .small = 0});
+    EXPECT_TRUE(Offer(pool, "ann", 60, holds).ok());
+    EXPECT_EQ(GetReason(Offer(pool, "ann", 41, holds)), "TOO_MANY_WAITING_CALLS");
+    EXPECT_TRUE(Offer(pool, "ann", 40, holds).ok());
+    EXPECT_FALSE(Offer(pool, "ann", 1, holds).ok());
+    EXPECT_TRUE(Offer(pool, "bob", 10, holds).ok());
     holds.front().Release();
-    EXPECT_TRUE(offer("ann", 60).ok());
-    EXPECT_FALSE(offer("ann", 1).ok());
+    holds.front().Release();
+    EXPECT_TRUE(Offer(pool, "ann", 60, holds).ok());
+    EXPECT_FALSE(Offer(pool, "ann", 1, holds).ok());
   }
   // Those that are left go after the pool.
-  EXPECT_EQ(holds.size(), 5);
+  EXPECT_EQ(holds.size(), 4);
+}
+
+// As two large sweeps do, which came at once.
+TEST(FairPoolTest, OfWhatRequestsBecomeTheFirstMayBeAsLargeAsItIs) {
+  FairPool pool(1, 1, {.tasks = 3, .bytes = 100, .small = 0});
+  std::vector<FairPool::Hold> holds;
+  EXPECT_TRUE(Offer(pool, "ann", 50, holds).ok());
+  EXPECT_TRUE(Offer(pool, "ann", 40, holds).ok());
+  absl::StatusOr<FairPool::Hold> first = pool.HoldMore("ann", 1000);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(GetReason(pool.HoldMore("ann", 1).status()), "TOO_MANY_WAITING_CALLS");
+  EXPECT_TRUE(pool.HoldMore("bob", 1).ok());
+  // Requests have their own room.
+  EXPECT_TRUE(Offer(pool, "ann", 10, holds).ok());
+  EXPECT_FALSE(Offer(pool, "ann", 1, holds).ok());
+  first->Release();
+  first = pool.HoldMore("ann", 60);
+  ASSERT_TRUE(first.ok());
+  EXPECT_FALSE(pool.HoldMore("ann", 41).ok());
+  EXPECT_TRUE(pool.HoldMore("ann", 40).ok());
+}
+
+TEST(FairPoolTest, WhatIsSmallIsLetInWhateverIsHeld) {
+  FairPool pool(1, 1, {.tasks = 3, .bytes = 100, .small = 10, .small_bytes = 30});
+  std::vector<FairPool::Hold> large, small;
+  EXPECT_TRUE(Offer(pool, "ann", 1000, large).ok());
+  absl::StatusOr<FairPool::Hold> more = pool.HoldMore("ann", 1000);
+  ASSERT_TRUE(more.ok());
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(Offer(pool, "ann", 10, small).ok());
+    EXPECT_TRUE(Offer(pool, "ann", 0, small).ok());
+    small.push_back(*pool.HoldMore("ann", 10));
+    EXPECT_FALSE(Offer(pool, "ann", 11, large).ok());
+    EXPECT_FALSE(pool.HoldMore("ann", 11).ok());
+    // They have a limit as well.
+    EXPECT_TRUE(Offer(pool, "ann", 10, small).ok());
+    EXPECT_FALSE(Offer(pool, "ann", 1, small).ok());
+    EXPECT_FALSE(pool.HoldMore("ann", 1).ok());
+    // Each is given back where it was taken.
+    small.clear();
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Offer(pool, "ann", 10, small).ok());
+  large.clear();
+  EXPECT_TRUE(Offer(pool, "ann", 100, large).ok());
+  EXPECT_FALSE(Offer(pool, "ann", 11, large).ok());
+  more->Release();
+  EXPECT_TRUE(pool.HoldMore("ann", 100).ok());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "server/rpc/forked_folder.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
+#include "server/rpc/local_data.h"
 #include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
@@ -109,6 +110,10 @@ void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobReq
   v1::JobSpec spec = request.has_spec() ? request.spec() : from->spec();
   // Versions before fields were refused that they did not know kept them, and trained without.
   spec.DiscardUnknownFields();
+  // A request of a few bytes may name a large job and a large checkpoint, and data be waited for.
+  const int64_t kept = static_cast<int64_t>(from->SpaceUsedLong() + spec.SpaceUsedLong()) + BytesOf(*source) +
+                       LocalDataBytes(context, spec.dataset());
+  if (!KeepMore(context, caller.user, kept, reply)) return;
   AdmitWithData(
       context, caller, spec,
       [&context, &request, from = *std::move(from), source = *std::move(source),

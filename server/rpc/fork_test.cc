@@ -4,13 +4,20 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "engine/base/env.h"
+#include "engine/base/error_reason.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/checkpoint_folder.h"
+#include "engine/checkpoint/safetensors_reader.h"
+#include "engine/training/model_file.h"
 #include "engine/training/training_state.h"
 #include "server/rpc/service_fixture.h"
 
@@ -26,8 +33,11 @@ using ::testing::IsEmpty;
 // Checkpoints of jobs, and jobs that go on from them.
 class ForkTest : public ServiceFixture {
  protected:
+  static constexpr char kTensor[] = "shared/dense_1.weight";
+
   // Has the job's worker write a checkpoint and tell of it.
-  void WriteCheckpointOf(const std::string& job, int64_t sequence, int64_t step) {
+  void WriteCheckpointOf(const std::string& job, int64_t sequence, int64_t step,
+                         const std::string& tensor = kTensor, const v1::BestResult& best = {}) {
     AppendFile(job, "worker.log", "");
     const std::string file = CheckpointFileName(step);
     TrainingState state;
@@ -35,8 +45,9 @@ class ForkTest : public ServiceFixture {
     state.steps_per_epoch = 10;
     state.epoch_shares.resize(1);
     state.summary.set_epochs(step / 10);
+    if (best.step() > 0) *state.summary.mutable_best() = best;
     std::vector<NamedTensor> tensors;
-    tensors.emplace_back("shared/dense_1.weight", Tensor::Of<float>(Shape({1}), {static_cast<float>(step)}));
+    tensors.emplace_back(tensor, Tensor::Of<float>(Shape({1}), {static_cast<float>(step)}));
     ASSERT_TRUE(
         tandem::WriteCheckpoint(Env::Real(), absl::StrCat(FolderOf(job), "/", file), ToJson(state), tensors)
             .ok());
@@ -56,15 +67,15 @@ class ForkTest : public ServiceFixture {
   }
 
   // A job that has checkpoints of these steps.
-  std::string JobWith(const std::vector<int64_t>& steps) {
-    v1::CreateJobRequest request = Request("source");
+  std::string JobWith(const std::vector<int64_t>& steps, v1::CreateJobRequest request = Request("source"),
+                      const std::string& tensor = kTensor) {
     request.mutable_spec()->mutable_checkpoints()->set_keep_last(3);
     v1::Job job;
     EXPECT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
     workers_.AwaitStarted(Id(job.name()));
     Report(job.name(), {Started(1)});
     int64_t sequence = 1;
-    for (const int64_t step : steps) WriteCheckpointOf(job.name(), ++sequence, step);
+    for (const int64_t step : steps) WriteCheckpointOf(job.name(), ++sequence, step, tensor);
     return job.name();
   }
 
@@ -337,6 +348,89 @@ TEST_F(ForkTest, AJobThatHasEndedGetsNoCheckpoint) {
   EXPECT_THAT(Fork(ForkOf(source), &fork).error_message(), HasSubstr("has no checkpoint yet"));
   Finish(source, 2, v1::JOB_STATE_FAILED);
   EXPECT_THAT(Fork(ForkOf(source), &fork).error_message(), EndsWith("has no checkpoint"));
+}
+
+TEST_F(ForkTest, TheBestModelIsThatOfTheCheckpointsBestResult) {
+  const std::string source = JobWith({});
+  const auto result = [](int64_t step, double value) {
+    v1::BestResult best;
+    best.set_epoch(step / 10);
+    best.set_step(step);
+    best.set_metric("loss");
+    best.set_value(value);
+    return best;
+  };
+  // As its worker puts it in its place.
+  const auto write_best = [&](const std::optional<v1::BestResult>& best) {
+    const std::string path = FolderOf(source) + "/best.safetensors";
+    EXPECT_TRUE(WriteModel(Env::Real(), path, v1::JobSpec(), {}, TrainedOn(), best).ok());
+  };
+  const auto report_best = [&](int64_t sequence, const v1::BestResult& best) {
+    internal::v1::WorkerEvent event;
+    event.set_worker_sequence(sequence);
+    *event.mutable_validation()->mutable_best() = best;
+    Report(source, {event});
+  };
+  const auto has_best = [&] {
+    v1::Job fork;
+    const grpc::Status status = Fork(ForkOf(source, 10), &fork);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    const std::string path = FolderOf(fork.name()) + "/best.safetensors";
+    if (!std::filesystem::exists(path)) return false;
+    EXPECT_TRUE(IsModelOf(ReadSafetensorsHeader(path)->metadata, result(10, 0.5)));
+    return true;
+  };
+  WriteCheckpointOf(source, 2, 10, kTensor, result(10, 0.5));
+  EXPECT_FALSE(has_best()) << "there is none";
+  write_best(result(10, 0.5));
+  EXPECT_TRUE(has_best()) << "of which the record does not say yet";
+  report_best(3, result(10, 0.5));
+  EXPECT_TRUE(has_best());
+  write_best(result(20, 0.25));
+  EXPECT_FALSE(has_best()) << "of which the record does not say yet";
+  // With other statistics.
+  write_best(result(10, 0.25));
+  EXPECT_FALSE(has_best());
+  write_best(std::nullopt);
+  EXPECT_FALSE(has_best()) << "a file that does not say it";
+  std::ofstream(FolderOf(source) + "/best.safetensors", std::ios::app) << "x";
+  EXPECT_FALSE(has_best()) << "a file that cannot be read";
+  EXPECT_TRUE(std::filesystem::exists(FolderOf(source) + "/best.safetensors"));
+  write_best(result(10, 0.5));
+  report_best(4, result(20, 0.25));
+  EXPECT_TRUE(has_best()) << "the next one is not in its place yet";
+}
+
+// A request of a few bytes names much, and its data may be waited for.
+class LargeForkTest : public ForkTest {
+ protected:
+  LargeForkTest() { room_.bytes = 300'000; }
+
+  // That a fork of this job called "slow" keeps 200,000 bytes until its reply.
+  void ExpectCounts(const std::string& source) {
+    absl::Notification end;
+    admission_.slow = &end;
+    std::thread call([&] {
+      v1::Job fork;
+      const grpc::Status status = Fork(ForkOf(source), &fork);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+    });
+    while (admission_.slow_ones < 1) absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_EQ(GetReason(user_pool_->HoldMore("admin", 100'001).status()), "TOO_MANY_WAITING_CALLS");
+    end.Notify();
+    call.join();
+    EXPECT_TRUE(user_pool_->HoldMore("admin", 300'000).ok());
+  }
+};
+
+TEST_F(LargeForkTest, CountsWithItsSpec) {
+  v1::CreateJobRequest request = Request("slow");
+  request.mutable_spec()->mutable_model()->add_layers()->set_name(std::string(100'000, 'x'));
+  ExpectCounts(JobWith({10}, std::move(request)));
+}
+
+TEST_F(LargeForkTest, CountsWithWhatItsCheckpointHas) {
+  ExpectCounts(JobWith({10}, Request("slow"), "shared/" + std::string(100'000, 'x')));
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/training/checkpoint_fit.h"
+#include "engine/training/model_file.h"
 #include "server/store/records.h"
 
 namespace tandem::rpc {
@@ -40,12 +41,12 @@ absl::StatusOr<ForkSource> ReadForkSource(const std::string& path) {
   const TrainingState& state = *read;
   struct stat file;
   if (stat(path.c_str(), &file) != 0) return absl::ErrnoToStatus(errno, path);
-  source.best_step = state.summary.has_best() ? state.summary.best().step() : 0;
+  source.best = state.summary.best();
   source.checkpoint.set_step(state.step);
   source.checkpoint.set_epoch(state.summary.epochs());
   source.checkpoint.set_size_bytes(file.st_size);
   source.checkpoint.set_file(CheckpointFileName(state.step));
-  source.checkpoint.set_best(source.best_step == state.step);
+  source.checkpoint.set_best(source.best.step() == state.step);
   return source;
 }
 
@@ -89,7 +90,32 @@ absl::Status LinkFile(const std::string& from, const std::string& to) {
   });
 }
 
+// Nothing is there afterwards but the model of this result: a job that finds none says so and goes on.
+absl::Status LinkBestModel(const std::string& from, const std::string& to, const v1::BestResult& best) {
+  const absl::Status linked = LinkFile(from, to);
+  if (absl::IsNotFound(linked)) return absl::OkStatus();
+  TANDEM_RETURN_IF_ERROR(linked);
+  // What the other job's record says may be older than the file, and newer.
+  const absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(to);
+  if (header.ok() && IsModelOf(header->metadata, best)) return absl::OkStatus();
+  if (unlink(to.c_str()) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot remove ", to));
+}
+
 }  // namespace
+
+int64_t BytesOf(const ForkSource& source) {
+  // What a map takes for each of its entries beside these.
+  constexpr size_t kEach = 32;
+  size_t bytes = source.checkpoint.SpaceUsedLong() + source.best.SpaceUsedLong();
+  for (const auto& entry : source.header.tensors) {
+    bytes += kEach + sizeof(entry) + entry.first.capacity() + entry.second.shape.rank() * sizeof(int64_t);
+  }
+  for (const auto& entry : source.header.metadata) {
+    bytes += kEach + sizeof(entry) + entry.first.capacity() + entry.second.capacity();
+  }
+  return static_cast<int64_t>(bytes);
+}
 
 absl::StatusOr<ForkSource> FindForkSource(const v1::Job& job, std::optional<int64_t> step) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
@@ -138,6 +164,10 @@ absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, cons
   if (linked.checkpoint.step() != source.checkpoint.step()) {
     return absl::NotFoundError(absl::StrCat(source.path, " was replaced meanwhile; try again"));
   }
+  // Before the checkpoint is read, which may take long: the other job may have a better result any time.
+  if (source.best.step() > 0) {
+    TANDEM_RETURN_IF_ERROR(LinkBestModel(job.folder() + kBestModel, folder + kBestModel, source.best));
+  }
   // All of it: where a tensor was changed, the new job would only fail when its turn comes.
   const absl::Status whole = VerifyCheckpoint(RandomAccessEnv::Real(), path, go_on);
   if (absl::IsDataLoss(whole)) {
@@ -145,11 +175,6 @@ absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, cons
                       OtherSteps(job, source.checkpoint.step()));
   }
   TANDEM_RETURN_IF_ERROR(whole);
-  // The other job may have had a better result since.
-  if (source.best_step > 0 && job.best().step() == source.best_step) {
-    const absl::Status best = LinkFile(job.folder() + kBestModel, folder + kBestModel);
-    if (!best.ok() && !absl::IsNotFound(best)) return best;
-  }
   TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(folder));
   return Env::Real()->SyncDirectory(parent.string());
 }

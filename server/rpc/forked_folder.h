@@ -21,20 +21,24 @@ struct ForkSource {
   std::string path;
   // As its file says; with the name that it has in a fork's folder.
   v1::Checkpoint checkpoint;
-  // The step of the best result so far; 0 where there is none.
-  int64_t best_step = 0;
+  // The best result so far; empty where there is none.
+  v1::BestResult best;
   SafetensorsHeader header;
 };
+
+// The memory that it takes.
+int64_t BytesOf(const ForkSource& source);
 
 // The newest checkpoint in the job's folder, or the one of `step`, by what its header says: a worker that was
 // taken over may have given it any size. NOT_FOUND, with the steps of those that are there; DATA_LOSS, with
 // those of the others, where it cannot be used.
 absl::StatusOr<ForkSource> FindForkSource(const v1::Job& job, std::optional<int64_t> step);
 
-// Makes the folder of a fork of `job`, in which the checkpoint stands, and the best model too where it was of
-// the same result; durable on OK. What is there is not the other job's to remove. Reads all of the
-// checkpoint, for as long as `go_on` is OK, whose error it returns otherwise. NOT_FOUND: the checkpoint was
-// removed meanwhile. DATA_LOSS: its bytes were changed; with the steps of the others.
+// Makes the folder of a fork of `job`, in which the checkpoint stands, and the best model too where its file
+// says that it is that of the checkpoint's best result; durable on OK. What is there is not the other job's
+// to remove. Reads all of the checkpoint, for as long as `go_on` is OK, whose error it returns otherwise.
+// NOT_FOUND: the checkpoint was removed meanwhile. DATA_LOSS: its bytes were changed; with the steps of the
+// others.
 absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, const std::string& folder,
                               const std::function<absl::Status()>& go_on);
 

@@ -55,4 +55,11 @@ absl::StatusOr<v1::DatasetSpec> LocalDataNow(const RpcContext& context, const st
   return local;
 }
 
+int64_t LocalDataBytes(const RpcContext& context, const v1::DatasetSpec& spec) {
+  const std::optional<v1::DatasetSpec> urls = WithUrls(context, spec);
+  if (!urls.has_value()) return 0;
+  // As it is, with its URLs, and with these pinned.
+  return static_cast<int64_t>(spec.SpaceUsedLong() + 2 * urls->SpaceUsedLong() + PinBytes(*urls));
+}
+
 }  // namespace tandem::rpc

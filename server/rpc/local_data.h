@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_RPC_LOCAL_DATA_H_
 #define TANDEM_SERVER_RPC_LOCAL_DATA_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/functional/any_invocable.h"
@@ -29,6 +30,9 @@ void WithLocalData(const RpcContext& context, const std::string& user, const v1:
 // the other it may make the daemon ask whatever host is named: it is not for viewers.
 absl::StatusOr<v1::DatasetSpec> LocalDataNow(const RpcContext& context, const std::string& user,
                                              const v1::DatasetSpec& spec, const std::string& field);
+
+// The most memory that WithLocalData keeps until it calls; 0 where it does not wait.
+int64_t LocalDataBytes(const RpcContext& context, const v1::DatasetSpec& spec);
 
 }  // namespace tandem::rpc
 

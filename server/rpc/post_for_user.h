@@ -36,6 +36,22 @@ void PostForUser(const RpcContext& context, const std::string& user, const googl
           std::move(work));
 }
 
+// Counts so many bytes more until `reply`, which is that of a request that was posted so. False: there is no
+// room for them, and it has replied so.
+template <typename Response>
+bool KeepMore(const RpcContext& context, const std::string& user, int64_t bytes, Reply<Response>& reply) {
+  absl::StatusOr<FairPool::Hold> more = context.user_pool->HoldMore(user, bytes);
+  if (!more.ok()) {
+    reply(more.status());
+    return false;
+  }
+  reply = [more = *std::move(more), reply = std::move(reply)](absl::StatusOr<Response> response) mutable {
+    more.Release();
+    reply(std::move(response));
+  };
+  return true;
+}
+
 }  // namespace tandem::rpc
 
 #endif  // TANDEM_SERVER_RPC_POST_FOR_USER_H_

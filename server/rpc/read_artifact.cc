@@ -18,8 +18,9 @@ namespace {
 // Pieces of a file whose size is known.
 class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
  public:
-  ArtifactPieces(std::string path, const v1::Artifact& artifact, int64_t offset, BlockingPool* pool)
-      : state_(std::make_shared<State>(std::move(path), artifact, offset)), pool_(pool) {}
+  ArtifactPieces(std::unique_ptr<FileReader> reader, const v1::Artifact& artifact, int64_t offset,
+                 BlockingPool* pool)
+      : state_(std::make_shared<State>(std::move(reader), artifact, offset)), pool_(pool) {}
 
   void Next(Callback callback) override {
     pool_->Post([state = state_, callback = std::move(callback)]() mutable { callback(state->Read()); });
@@ -29,13 +30,13 @@ class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
 
  private:
   struct State {
-    State(std::string path, const v1::Artifact& artifact, int64_t offset)
-        : reader(std::move(path)), name(artifact.name()), size(artifact.size_bytes()), offset(offset) {}
+    State(std::unique_ptr<FileReader> reader, const v1::Artifact& artifact, int64_t offset)
+        : reader(std::move(reader)), name(artifact.name()), size(artifact.size_bytes()), offset(offset) {}
 
     Result Read() {
       // An empty file, or an offset at the end, still gives one piece, which says the size.
       if (offset >= size && given) return std::nullopt;
-      absl::StatusOr<std::string> piece = reader.Read(offset);
+      absl::StatusOr<std::string> piece = reader->Read(offset);
       if (!piece.ok()) return piece.status();
       if (static_cast<int64_t>(piece->size()) > size - offset) piece->resize(size - offset);
       if (piece->empty() && offset < size) {
@@ -52,7 +53,7 @@ class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
       return response;
     }
 
-    FileReader reader;
+    const std::unique_ptr<FileReader> reader;
     const std::string name;
     const int64_t size;
     int64_t offset;
@@ -91,18 +92,20 @@ Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const v1::ReadA
   }
   const std::string path = absl::StrCat(job->folder(), "/", artifact->name());
   v1::Artifact known = *artifact;
+  auto reader = std::make_unique<FileReader>(path);
+  // The file may be newer, and of any size: that of what is read, whatever takes its place meanwhile.
   std::error_code error;
-  // The file may be newer, and then longer: what is cut off would not be missed.
-  if (known.sha256().empty()) {
-    const uintmax_t size = std::filesystem::file_size(path, error);
-    if (!error) known.set_size_bytes(std::max(known.size_bytes(), static_cast<int64_t>(size)));
+  if (known.sha256().empty() && std::filesystem::exists(path, error)) {
+    const absl::StatusOr<int64_t> size = reader->Size();
+    if (!size.ok()) return size.status();
+    known.set_size_bytes(*size);
   }
   if (request.offset() > known.size_bytes()) {
     return absl::OutOfRangeError(absl::StrCat("offset ", request.offset(),
                                               " is beyond the end of the artifact, which has ",
                                               known.size_bytes(), " bytes"));
   }
-  return std::make_unique<ArtifactPieces>(path, known, request.offset(), context.pool);
+  return std::make_unique<ArtifactPieces>(std::move(reader), known, request.offset(), context.pool);
 }
 
 }  // namespace

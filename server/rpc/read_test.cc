@@ -138,6 +138,7 @@ TEST_F(ReadTest, ReadsArtifacts) {
     event.set_worker_sequence(sequence);
     event.mutable_artifact()->set_name(name);
     event.mutable_artifact()->set_size_bytes(size);
+    event.mutable_artifact()->set_sha256(std::string(64, 'a'));
     return event;
   };
   Report(job, {Started(1), artifact(2, "model.safetensors", content.size()), artifact(3, "cut", 100),
@@ -157,6 +158,30 @@ TEST_F(ReadTest, ReadsArtifacts) {
   EXPECT_EQ(missing.error_code(), StatusCode::NOT_FOUND);
   EXPECT_THAT(missing.error_message(), HasSubstr("model.safetensors"));
   EXPECT_EQ(ReadArtifact(job, "", 0).status.error_code(), StatusCode::INVALID_ARGUMENT);
+}
+
+// Of which no more is known than that they are there: their worker was lost, and may have written them anew.
+TEST_F(ReadTest, ReadsArtifactsWithoutAChecksumAsTheyAre) {
+  const std::string job = Create("a");
+  workers_.AwaitStarted(Id(job));
+  Report(job, {Started(1)});
+  int64_t sequence = 1;
+  for (const std::string name : {"shorter", "longer", "gone"}) {
+    internal::v1::WorkerEvent event;
+    event.set_worker_sequence(++sequence);
+    event.mutable_artifact()->set_name(name);
+    event.mutable_artifact()->set_size_bytes(7);
+    Report(job, {event});
+  }
+  AppendFile(job, "shorter", "short");
+  AppendFile(job, "longer", "rather longer");
+  for (const auto& [name, content] : {std::pair("shorter", "short"), {"longer", "rather longer"}}) {
+    const Outcome outcome = ReadArtifact(job, name, 0);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status.error_message();
+    EXPECT_EQ(outcome.content, content);
+  }
+  EXPECT_EQ(ReadArtifact(job, "shorter", 6).status.error_code(), StatusCode::OUT_OF_RANGE);
+  EXPECT_EQ(ReadArtifact(job, "gone", 0).status.error_code(), StatusCode::DATA_LOSS);
 }
 
 TEST_F(ReadTest, ListsDevicesAndWhoHoldsThem) {

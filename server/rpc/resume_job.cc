@@ -55,6 +55,11 @@ void Resume(const RpcContext& context, const Caller& caller, const std::string& 
     reply(std::move(status));
     return;
   }
+  const bool begins = job->state() == v1::JOB_STATE_PAUSED || job->state() == v1::JOB_STATE_FAILED;
+  // The request names it alone.
+  if (begins && !KeepMore(context, caller.user, LocalDataBytes(context, job->spec().dataset()), reply)) {
+    return;
+  }
   auto resume = [&context, name, id, most,
                  reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
     if (!dataset.ok()) {
@@ -66,7 +71,7 @@ void Resume(const RpcContext& context, const Caller& caller, const std::string& 
       reply(std::move(resumed));
     });
   };
-  if (job->state() == v1::JOB_STATE_PAUSED || job->state() == v1::JOB_STATE_FAILED) {
+  if (begins) {
     if (absl::Status status = CheckInitialWeights(context, *job); !status.ok()) {
       resume(std::move(status));
       return;

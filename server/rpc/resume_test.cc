@@ -1,11 +1,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
+#include "engine/base/error_reason.h"
 #include "server/rpc/service_fixture.h"
 #include "server/workers/kept_weights.h"
 
@@ -110,6 +115,58 @@ TEST_F(ResumeTest, FromACheckpointOfWhichTheDatabaseDoesNotKnow) {
   AppendFile(job, "checkpoint-20.safetensors", "state");
   const grpc::Status resumed = Resume(job);
   EXPECT_TRUE(resumed.ok()) << resumed.error_message();
+}
+
+// Has all data at once, or when it is told.
+class SlowRemote : public RemoteData {
+ public:
+  void Ensure(const v1::DatasetSpec& spec, const std::string&, absl::Duration, Done done) override {
+    if (!slow) return done(spec);
+    waits_ = [spec, done = std::move(done)]() mutable { done(spec); };
+    waiting.Notify();
+  }
+  absl::StatusOr<std::string> LocalPath(const std::string&, PathKind) const override { return "/nowhere"; }
+  void FetchPublicSet(const std::string&, const std::string&, absl::Duration,
+                      absl::AnyInvocable<void(absl::Status)> done) override {
+    done(absl::OkStatus());
+  }
+  void GoOn() { waits_(); }
+
+  std::atomic<bool> slow = false;
+  absl::Notification waiting;
+
+ private:
+  absl::AnyInvocable<void()> waits_;
+};
+
+class SlowDataTest : public ResumeTest {
+ protected:
+  SlowDataTest() {
+    remote_ = &data_;
+    room_.bytes = 300'000;
+  }
+  SlowRemote data_;
+};
+
+TEST_F(SlowDataTest, WhatWaitsForDataCountsWithItsDataSet) {
+  v1::CreateJobRequest request = Request("job");
+  request.mutable_spec()->mutable_dataset()->mutable_csv()->set_train("https://example.com/" +
+                                                                      std::string(80'000, 'x'));
+  v1::Job job;
+  ASSERT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
+  workers_.AwaitStarted(Id(job.name()));
+  Report(job.name(), {Started(1)});
+  Finish(job.name(), 2, v1::JOB_STATE_FAILED);
+  data_.slow = true;
+  std::thread call([&] {
+    const grpc::Status status = Resume(job.name());
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  });
+  data_.waiting.WaitForNotification();
+  EXPECT_EQ(GetReason(user_pool_->HoldMore("admin", 100'000).status()), "TOO_MANY_WAITING_CALLS");
+  data_.GoOn();
+  call.join();
+  EXPECT_TRUE(user_pool_->HoldMore("admin", 300'000).ok());
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ void ServiceFixture::SetUp() {
   ASSERT_TRUE(files.ok()) << files.status();
   files_ = *std::move(files);
   pool_ = std::make_unique<BlockingPool>(2);
-  user_pool_ = std::make_unique<FairPool>(4, 2);
+  user_pool_ = std::make_unique<FairPool>(4, 2, room_);
   whole_set_pool_ = std::make_unique<FairPool>(1, 1);
 
   ModelWorkers::Options models;

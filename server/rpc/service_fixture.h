@@ -99,6 +99,8 @@ class ServiceFixture : public ::testing::Test {
 
   std::unique_ptr<StateFolder> folder_;
   std::unique_ptr<BlockingPool> pool_;
+  // Of it; before SetUp.
+  FairPool::Room room_;
   std::unique_ptr<FairPool> user_pool_;
   std::unique_ptr<FairPool> whole_set_pool_;
   std::unique_ptr<FileWatcher> files_;

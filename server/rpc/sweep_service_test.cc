@@ -1,6 +1,11 @@
 #include <gmock/gmock.h>
 
+#include <string>
+#include <thread>
+
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "server/rpc/service_fixture.h"
 
 namespace tandem {
@@ -151,6 +156,36 @@ TEST_F(SweepServiceTest, ListsPageByPage) {
   request.set_page_token("nonsense");
   EXPECT_EQ(sweep_stub_->ListSweeps(Context().get(), request, &page).error_code(),
             StatusCode::INVALID_ARGUMENT);
+}
+
+class LargeSweepTest : public SweepServiceTest {
+ protected:
+  LargeSweepTest() { room_.bytes = 1'000'000; }
+};
+
+// 200,000 bytes of specs, as many of values, and of data sets as they are looked up and as they become.
+TEST_F(LargeSweepTest, CountsWithAllThatItsJobsKeepUntilTheyAreMade) {
+  v1::CreateSweepRequest request = Grid(1);
+  request.mutable_sweep()->mutable_base()->set_name("slow");
+  v1::SweepGridField& tables = *request.mutable_sweep()->mutable_grid(0);
+  tables.set_field("dataset.csv.train");
+  tables.clear_values();
+  for (int i = 0; i < 10; ++i) {
+    tables.add_values()->set_string_value(absl::StrCat("/", i, std::string(20'000, 'x')));
+  }
+  absl::Notification end;
+  admission_.slow = &end;
+  std::thread call([&] {
+    v1::Sweep sweep;
+    const grpc::Status status = Create(request, &sweep);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  });
+  while (admission_.slow_ones < 1) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_FALSE(user_pool_->HoldMore("admin", 200'000).ok());
+  EXPECT_TRUE(user_pool_->HoldMore("admin", 100'000).ok());
+  end.Notify();
+  call.join();
+  EXPECT_TRUE(user_pool_->HoldMore("admin", 1'000'000).ok());
 }
 
 }  // namespace

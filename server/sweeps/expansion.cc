@@ -228,11 +228,8 @@ absl::StatusOr<std::vector<SweepJob>> ExpandSweep(const v1::Sweep& sweep) {
       continue;
     }
     bytes += job->spec.ByteSizeLong();
-    memory += job->spec.SpaceUsedLong();
-    for (const v1::SweepValue& value : job->values) {
-      bytes += value.ByteSizeLong();
-      memory += value.SpaceUsedLong();
-    }
+    for (const v1::SweepValue& value : job->values) bytes += value.ByteSizeLong();
+    memory += BytesOf(*job);
     if (bytes > kMostSweepBytes || memory > kMostSweepMemory) {
       return WithReason(absl::ResourceExhaustedError(absl::StrCat(
                             "sweep: the specs of its jobs have more than ", kMostSweepBytes >> 20,
@@ -243,6 +240,12 @@ absl::StatusOr<std::vector<SweepJob>> ExpandSweep(const v1::Sweep& sweep) {
   }
   if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SWEEP");
   return jobs;
+}
+
+size_t BytesOf(const SweepJob& job) {
+  size_t bytes = job.spec.SpaceUsedLong();
+  for (const v1::SweepValue& value : job.values) bytes += value.SpaceUsedLong();
+  return bytes;
 }
 
 std::string DescribeValues(const std::vector<v1::SweepValue>& values) {

@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_SWEEPS_EXPANSION_H_
 #define TANDEM_SERVER_SWEEPS_EXPANSION_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ inline constexpr size_t kMostSweepMemory = 256 << 20;
 // sweep's. INVALID_ARGUMENT: with each field at fault, paths beginning with "sweep.". RESOURCE_EXHAUSTED: too
 // many jobs, or too large ones. Whether the specs are right is not looked at.
 absl::StatusOr<std::vector<SweepJob>> ExpandSweep(const v1::Sweep& sweep);
+
+// The memory that a job takes, as kMostSweepMemory counts it.
+size_t BytesOf(const SweepJob& job);
 
 // "training.epochs=3, training.global_batch_size=64".
 std::string DescribeValues(const std::vector<v1::SweepValue>& values);

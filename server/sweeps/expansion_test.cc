@@ -246,6 +246,16 @@ TEST(Expansion, JobsThatTakeTooMuchMemoryAreRefused) {
   EXPECT_TRUE(ExpandSweep(sweep).ok());
 }
 
+TEST(Expansion, AJobsMemoryHoldsItsValues) {
+  v1::Sweep sweep = Parse("");
+  v1::SweepGridField* grid = sweep.add_grid();
+  grid->set_field("dataset.name");
+  grid->add_values()->set_string_value(std::string(10'000, 'x'));
+  const auto jobs = ExpandSweep(sweep);
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_GT(BytesOf(jobs->front()), jobs->front().spec.SpaceUsedLong() + 10'000);
+}
+
 TEST(RandomValues, WideIntegerRangesAreWhole) {
   v1::SweepRandomField field;
   field.mutable_integer()->set_min(-(int64_t{1} << 53));

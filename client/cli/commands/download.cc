@@ -109,12 +109,16 @@ int Run(Session& session, const Options& options) {
   for (size_t i = 0; i < targets.size(); ++i) {
     const v1::Artifact& artifact = (*artifacts)[i];
     const auto& [path, there] = targets[i];
+    int64_t size = artifact.size_bytes();
     if (!there) {
       DownloadLine line(session, artifact);
       StreamNotes observer(session.terminal(),
                            [&](absl::string_view note) { session.terminal().Err(absl::StrCat(note, "\n")); });
-      const absl::Status status = DownloadArtifact(**client, job->name(), artifact, path, observer,
-                                                   [&](int64_t bytes) { line.Update(bytes); });
+      const absl::Status status =
+          DownloadArtifact(**client, job->name(), artifact, path, observer, [&](int64_t bytes) {
+            size = bytes;
+            line.Update(bytes);
+          });
       line.Erase();
       if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kDetached;
       if (!status.ok()) {
@@ -124,7 +128,7 @@ int Run(Session& session, const Options& options) {
     }
     if (!session.structured()) {
       session.terminal().Out(
-          absl::StrCat(path, "  ", FormatBytes(artifact.size_bytes()), there ? "  already there" : "", "\n"));
+          absl::StrCat(path, "  ", FormatBytes(size), there ? "  already there" : "", "\n"));
     }
   }
   if (session.structured()) session.terminal().Out(Structured(session.options.output, Pointers(*artifacts)));
