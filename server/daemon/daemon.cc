@@ -349,6 +349,7 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.quota = Quotas(options);
   context.max_queued_jobs = options.max_queued_jobs;
   context.disk_use = [this](const std::string& user) { return disk_->BytesOf(user); };
+  context.is_removing = [this](const std::string& user) { return disk_->IsRemoving(user); };
   context.limits = limits_.get();
   context.calls = WithAudit(monitoring_.call_hooks(), audit_.get());
   if (!gpus_->gpus().empty()) {

@@ -86,6 +86,12 @@ TEST_F(LimitsTest, TheDisksUse) {
   EXPECT_THAT(refused.error_message(), HasSubstr("\"ann\" take 1.0 MiB"));
   EXPECT_THAT(refused.error_message(), HasSubstr("--user-max-disk"));
   EXPECT_FALSE(SaysWhenToComeAgain(refused)) << "waiting does not help";
+  // Whoever deletes jobs to have room has it in a moment.
+  is_removing_ = true;
+  refused = CreateAs(token, &job);
+  EXPECT_EQ(ReasonOf(refused), "DISK_QUOTA_EXCEEDED");
+  EXPECT_TRUE(SaysWhenToComeAgain(refused)) << refused.error_message();
+  is_removing_ = false;
   // The administrator has no quota.
   EXPECT_TRUE(CreateAs(kToken, &job).ok());
 

@@ -14,6 +14,8 @@ namespace {
 
 // A queue gets shorter as jobs end, which takes as long as they do.
 constexpr absl::Duration kQueueDelay = absl::Seconds(30);
+// A deleted job's folder is gone in a moment, as a rule.
+constexpr absl::Duration kRemovalDelay = absl::Seconds(2);
 
 std::string Mebibytes(int64_t bytes) {
   return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (int64_t{1} << 20));
@@ -27,13 +29,16 @@ absl::Status Check(const RpcContext& context, const std::string& user, absl::Fun
   const int64_t used = context.disk_use(user) + uploaded();
   // What is full takes nothing more.
   if (added > 0 ? added <= most - used : used < most) return absl::OkStatus();
-  return WithReason(
-      absl::ResourceExhaustedError(absl::StrCat(
-          "the jobs and uploads of \"", user, "\" take ", Mebibytes(used), " of the daemon's disk",
-          added > 0 ? absl::StrCat(", and this takes ", Mebibytes(added)) : "", "; ", Mebibytes(most),
-          " are allowed (--user-max-disk, or the token's max_disk_bytes): delete jobs, data sets or "
-          "uploads")),
-      "DISK_QUOTA_EXCEEDED");
+  const bool is_removing = context.is_removing != nullptr && context.is_removing(user);
+  absl::Status full =
+      WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                     "the jobs and uploads of \"", user, "\" take ", Mebibytes(used), " of the daemon's disk",
+                     added > 0 ? absl::StrCat(", and this takes ", Mebibytes(added)) : "", "; ",
+                     Mebibytes(most), " are allowed (--user-max-disk, or the token's max_disk_bytes): ",
+                     is_removing ? "jobs that were deleted are still being removed, try again soon"
+                                 : "delete jobs, data sets or uploads")),
+                 "DISK_QUOTA_EXCEEDED");
+  return is_removing ? WithRetryDelay(std::move(full), kRemovalDelay) : full;
 }
 
 }  // namespace

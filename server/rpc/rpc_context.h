@@ -64,6 +64,8 @@ struct RpcContext {
   int64_t max_queued_jobs = 0;
   // Bytes of the disk that a user's jobs take; must not wait. Null: neither they nor uploads are counted.
   std::function<int64_t(const std::string& user)> disk_use;
+  // Whether some of them are of deleted jobs, and about to go; null: none is.
+  std::function<bool(const std::string& user)> is_removing;
   // Null: all calls are let in.
   CallLimits* limits = nullptr;
 };

@@ -156,6 +156,7 @@ void ServiceFixture::SetUp() {
   context.quota = scheduling.quota;
   context.max_queued_jobs = max_queued_jobs_;
   context.disk_use = [this](const std::string&) -> int64_t { return disk_use_; };
+  context.is_removing = [this](const std::string&) -> bool { return is_removing_; };
   limits_ = std::make_unique<CallLimits>(scheduling.quota, Clock::Real());
   context.limits = limits_.get();
   context.calls.started = [this](absl::string_view method) { NoteCall(absl::StrCat(method, " started")); };

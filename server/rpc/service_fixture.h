@@ -127,6 +127,7 @@ class ServiceFixture : public ::testing::Test {
   int64_t max_queued_jobs_ = 0;
   // Of each user's jobs, whichever there are.
   std::atomic<int64_t> disk_use_ = 0;
+  std::atomic<bool> is_removing_ = false;
   std::unique_ptr<CallLimits> limits_;
   Lifecycle lifecycle_;
   // audit.log in the state folder.

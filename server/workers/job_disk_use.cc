@@ -214,6 +214,13 @@ int64_t JobDiskUse::BytesOf(const std::string& user) const {
   return static_cast<int64_t>(std::min<absl::int128>(found->second.bytes, kMostTotal));
 }
 
+bool JobDiskUse::IsRemoving(const std::string& user) const {
+  MutexLock lock(&mutex_);
+  return std::any_of(uses_.begin(), uses_.end(), [&user](const auto& entry) {
+    return entry.second.is_deleted && entry.second.user == user;
+  });
+}
+
 void JobDiskUse::OnQueued(const v1::Job& job) {
   Add({.job_id = JobId(job.name()), .user = job.user(), .is_active = true}, /*replaces=*/true);
 }

@@ -47,6 +47,8 @@ class JobDiskUse final : public JobObserver {
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t BytesOf(const std::string& user) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether a job that the user deleted still counts, as its folder is not gone yet.
+  bool IsRemoving(const std::string& user) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // JobObserver.
   void OnQueued(const v1::Job& job) override;

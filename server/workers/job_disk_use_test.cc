@@ -88,8 +88,11 @@ TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
   use_.OnDeleted(Job("old", "ann"));
   absl::SleepFor(absl::Milliseconds(100));
   EXPECT_EQ(use_.BytesOf("ann"), Sum({kOldModel, kSpool, kSecond, kNewModel}));
+  EXPECT_TRUE(use_.IsRemoving("ann"));
+  EXPECT_FALSE(use_.IsRemoving("bob"));
   std::filesystem::remove_all(jobs_folder_ + "/old");
   EXPECT_TRUE(Comes("ann", {kSecond, kNewModel}));
+  EXPECT_FALSE(use_.IsRemoving("ann"));
   // Also one that was not known.
   Write("unknown", "log", 100);
   use_.OnDeleted(Job("unknown", "ann"));

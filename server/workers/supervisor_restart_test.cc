@@ -199,6 +199,22 @@ TEST_F(SupervisorRestartTest, ALockThatSomebodyElseHoldsIsNoWorker) {
   EXPECT_EQ(waitpid(bystander, nullptr, 0), bystander);
 }
 
+// An earlier version, to which somebody went back, neither removes nor writes records.
+TEST_F(SupervisorRestartTest, ARecordOfAnEarlierAttemptHidesNoWorker) {
+  const std::string id = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
+  const pid_t pid = daemon_->WorkerPid(id);
+  const std::string folder = daemon_->Get(id).folder();
+  daemon_.reset();
+  ASSERT_TRUE(WriteWorkerRecord(folder, {.attempt = 0, .processes = {{1, 1}}}).ok());
+  Restart();
+  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(daemon_->WorkerPid(id), pid);
+  EXPECT_TRUE(daemon_->released().empty());
+  daemon_->Cancel(id);
+  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
+}
+
 TEST_F(SupervisorRestartTest, RecordsOfWorkersThatAreGoneGo) {
   const std::string id = daemon_->Run("succeed");
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_SUCCEEDED);
@@ -206,7 +222,7 @@ TEST_F(SupervisorRestartTest, RecordsOfWorkersThatAreGoneGo) {
   EXPECT_FALSE(ReadWorkerRecord(folder).has_value());
   // As where the daemon had died before that.
   ASSERT_TRUE(WriteWorkerRecord(folder, {.attempt = 1, .processes = {{1, 1}}}).ok());
-  std::ofstream(WorkerRecordPath(folder) + ".new") << "boot=";
+  std::ofstream(WorkerRecordPath(folder) + ".new") << "system=";
   Restart();
   EXPECT_FALSE(std::filesystem::exists(WorkerRecordPath(folder)));
   EXPECT_FALSE(std::filesystem::exists(WorkerRecordPath(folder) + ".new"));

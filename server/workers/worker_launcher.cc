@@ -240,8 +240,10 @@ absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> WorkerLauncher::Laun
     }
     const pid_t pid = (*process)->pid();
     processes.push_back(*std::move(process));
-    record.processes.push_back({.pid = pid, .start = StartOfProcess(pid)});
-    // It runs now; without a record the next daemon knows it by its lock.
+    const uint64_t start = StartOfProcess(pid);
+    // It runs now; what is not on record the next daemon knows by its lock.
+    if (start == 0 || static_cast<int>(record.processes.size()) != worker) continue;
+    record.processes.push_back({.pid = pid, .start = start});
     if (const absl::Status written = WriteWorkerRecord(folder.path(), record); !written.ok()) {
       spdlog::warn("{} attempt={}: {}", job.name(), job.attempt(), written.ToString());
     }

@@ -189,13 +189,17 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(const Comman
 
 absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Find(const WorkerRecord::Process& process) {
   UniqueFd pidfd = OpenPidfd(process.pid);
-  if (!pidfd.valid() && errno != ESRCH) {
+  // EINVAL and ENOENT, by the kernel: the number is now a thread's, or only a session's.
+  if (!pidfd.valid() && errno != ESRCH && errno != EINVAL && errno != ENOENT) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot watch process ", process.pid));
   }
   // Of whoever has the number now; while the pidfd shows that it has not ended, it stays that one's.
-  const uint64_t start = StartOfProcess(process.pid);
-  if (!pidfd.valid() || start != process.start || HasEnded(pidfd.get())) {
+  const uint64_t start = pidfd.valid() ? StartOfProcess(process.pid) : 0;
+  if (!pidfd.valid() || HasEnded(pidfd.get()) || (start != 0 && start != process.start)) {
     return absl::NotFoundError(absl::StrCat("process ", process.pid, " is gone"));
+  }
+  if (start == 0) {
+    return absl::UnavailableError(absl::StrCat("when process ", process.pid, " began cannot be read"));
   }
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(process.pid, std::move(pidfd)));
 }

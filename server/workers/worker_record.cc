@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -27,12 +28,14 @@ std::string ReadText(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// A new one at each start of the machine; empty where it is not known.
-const std::string& BootId() {
+// Where pids mean what they do here: a start of the machine, and a container; empty where it is not known.
+const std::string& ProcessesOf() {
   static const std::string* const id = [] {
-    auto* text = new std::string;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> *text;
-    return text;
+    std::string boot;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+    std::error_code error;
+    const std::string container = std::filesystem::read_symlink("/proc/self/ns/pid", error).string();
+    return new std::string(boot.empty() || container.empty() ? "" : absl::StrCat(boot, ",", container));
   }();
   return *id;
 }
@@ -53,7 +56,7 @@ std::string WorkerRecordPath(const std::string& job_folder) {
 }
 
 absl::Status WriteWorkerRecord(const std::string& job_folder, const WorkerRecord& record) {
-  std::string text = absl::StrCat("boot=", BootId(), " folder=", IdentityOf(job_folder),
+  std::string text = absl::StrCat("system=", ProcessesOf(), " folder=", IdentityOf(job_folder),
                                   " attempt=", record.attempt, " workers=", record.workers, "\n");
   for (const WorkerRecord::Process& process : record.processes) {
     absl::StrAppend(&text, "pid=", process.pid, " start=", process.start, "\n");
@@ -81,10 +84,10 @@ std::optional<WorkerRecord> ReadWorkerRecord(const std::string& job_folder) {
   std::string line;
   if (!std::getline(lines, line)) return std::nullopt;
   WorkerRecord record;
-  char boot[64] = {}, folder[64] = {};
-  const int read = std::sscanf(line.c_str(), "boot=%63s folder=%63s attempt=%d workers=%d", boot, folder,
+  char system[128] = {}, folder[64] = {};
+  const int read = std::sscanf(line.c_str(), "system=%127s folder=%63s attempt=%d workers=%d", system, folder,
                                &record.attempt, &record.workers);
-  if (read != 4 || boot != BootId() || folder != IdentityOf(job_folder) || record.workers < 1) {
+  if (read != 4 || system != ProcessesOf() || folder != IdentityOf(job_folder) || record.workers < 1) {
     return std::nullopt;
   }
   while (std::getline(lines, line)) {

@@ -38,8 +38,8 @@ std::string WorkerRecordPath(const std::string& job_folder);
 // Replaces the job's record. It need not outlive the machine's start, and is not synced.
 absl::Status WriteWorkerRecord(const std::string& job_folder, const WorkerRecord& record);
 
-// Nothing where there is none that can be read, where the machine was started anew since, and where the
-// folder is a copy.
+// Nothing where there is none that can be read, where the machine was started anew since, in another
+// container, and where the folder is a copy.
 std::optional<WorkerRecord> ReadWorkerRecord(const std::string& job_folder);
 
 // Once none of its processes is left.

@@ -2,13 +2,16 @@
 
 #include <signal.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
+#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "server/workers/worker_process.h"
 
@@ -49,8 +52,8 @@ TEST_F(WorkerRecordTest, OfAnotherStartOfTheMachineIsNone) {
   ASSERT_TRUE(WriteWorkerRecord(folder, {.attempt = 1, .processes = {{1, 1}}}).ok());
   std::ifstream file(WorkerRecordPath(folder));
   std::string text(std::istreambuf_iterator<char>(file), {});
-  ASSERT_EQ(text.substr(0, 5), "boot=");
-  text[5] = text[5] == '0' ? '1' : '0';
+  ASSERT_EQ(text.substr(0, 7), "system=");
+  text[7] = text[7] == '0' ? '1' : '0';
   std::ofstream(WorkerRecordPath(folder)) << text;
   EXPECT_FALSE(ReadWorkerRecord(folder).has_value());
 }
@@ -67,7 +70,7 @@ TEST_F(WorkerRecordTest, OfACopyOfTheStateFolderIsNone) {
 }
 
 TEST_F(WorkerRecordTest, WhatIsNoRecordIsNone) {
-  for (const char* text : {"", "\n", "boot=", "attempt=1 workers=1\n", "\xff\xfe"}) {
+  for (const char* text : {"", "\n", "system=", "attempt=1 workers=1\n", "\xff\xfe"}) {
     const std::string folder = JobFolderOf("c");
     ASSERT_TRUE(WriteWorkerRecord(folder, {}).ok());
     std::ofstream(WorkerRecordPath(folder)) << text;
@@ -94,6 +97,21 @@ TEST_F(WorkerRecordTest, AProcessIsKnownByItsStart) {
   ASSERT_EQ(waitpid(pid, nullptr, 0), pid);
   EXPECT_EQ(WorkerProcess::Find({pid, start}).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(StartOfProcess(pid), 0);
+}
+
+// A number that came round as a thread's, which some kernels refuse otherwise than one that nobody has.
+TEST_F(WorkerRecordTest, AThreadIsNoProcess) {
+  absl::Notification known, seen;
+  pid_t thread_id = 0;
+  std::thread thread([&] {
+    thread_id = static_cast<pid_t>(syscall(SYS_gettid));
+    known.Notify();
+    seen.WaitForNotification();
+  });
+  known.WaitForNotification();
+  EXPECT_EQ(WorkerProcess::Find({thread_id, 1}).status().code(), absl::StatusCode::kNotFound);
+  seen.Notify();
+  thread.join();
 }
 
 }  // namespace
