@@ -26,7 +26,7 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateDat
     reply(**std::move(repeated));
   } else if (absl::Status status = CheckUpload(context, caller, request.upload()); !status.ok()) {
     reply(std::move(status));
-  } else {
+  } else if (KeepMore(context, caller.user, LocalDataBytes(context, request.dataset().spec()), reply)) {
     WithLocalData(context, caller.user, request.dataset().spec(), "dataset.spec", kFetchWait,
                   [&context, &request, user = caller.user,
                    reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> spec) mutable {

@@ -5,6 +5,7 @@
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
+#include "server/rpc/local_data.h"
 #include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
@@ -32,6 +33,8 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateJob
     }
     if (repeated->has_value()) return reply(**std::move(repeated));
   }
+  // The request may name a large data set, and be of a few bytes itself.
+  if (!KeepMore(context, caller.user, LocalDataBytes(context, request.spec().dataset()), reply)) return;
   AdmitWithData(
       context, caller, request.spec(),
       [&context, &request, reply = std::move(reply)](absl::StatusOr<AdmittedRequest> admitted) mutable {

@@ -201,7 +201,7 @@ void BringData(const std::shared_ptr<Making>& making) {
 }
 
 // The most memory that the jobs take until they are made.
-int64_t BytesOf(const std::vector<SweepJob>& jobs) {
+int64_t BytesOf(const RpcContext& context, const std::vector<SweepJob>& jobs) {
   size_t bytes = 0;
   // By their hashes: those that are alike stand in Making::local once.
   std::set<size_t> datasets;
@@ -215,6 +215,8 @@ int64_t BytesOf(const std::vector<SweepJob>& jobs) {
     const std::string key = dataset.SerializeAsString();
     if (datasets.insert(std::hash<std::string>()(key)).second) {
       bytes += key.size() + dataset.SpaceUsedLong() + pins;
+      // A name may be that of a large one.
+      bytes += static_cast<size_t>(LocalDataBytes(context, dataset));
     }
   }
   return static_cast<int64_t>(bytes);
@@ -251,7 +253,8 @@ void Create(std::shared_ptr<Making> making) {
     return;
   }
   // A sweep of a few lines may be very many large jobs, and data be waited for.
-  if (!KeepMore(*making->context, making->caller.user, BytesOf(*jobs), making->reply)) return;
+  if (!KeepMore(*making->context, making->caller.user, BytesOf(*making->context, *jobs), making->reply))
+    return;
   making->jobs = *std::move(jobs);
   BringData(making);
 }

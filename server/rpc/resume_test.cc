@@ -169,5 +169,23 @@ TEST_F(SlowDataTest, WhatWaitsForDataCountsWithItsDataSet) {
   EXPECT_TRUE(user_pool_->HoldMore("admin", 300'000).ok());
 }
 
+// A request counts apart from what it keeps beside.
+TEST_F(SlowDataTest, ANewJobThatWaitsForDataCountsWithItsDataSet) {
+  v1::CreateJobRequest request = Request("job");
+  request.mutable_spec()->mutable_dataset()->mutable_csv()->set_train("https://example.com/" +
+                                                                      std::string(80'000, 'x'));
+  data_.slow = true;
+  std::thread call([&] {
+    v1::Job job;
+    const grpc::Status status = stub_->CreateJob(Context().get(), request, &job);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  });
+  data_.waiting.WaitForNotification();
+  EXPECT_EQ(GetReason(user_pool_->HoldMore("admin", 100'000).status()), "TOO_MANY_WAITING_CALLS");
+  data_.GoOn();
+  call.join();
+  EXPECT_TRUE(user_pool_->HoldMore("admin", 300'000).ok());
+}
+
 }  // namespace
 }  // namespace tandem
