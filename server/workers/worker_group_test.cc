@@ -105,6 +105,8 @@ TEST_F(WorkerGroupTest, TheLastOneOfAGroupThatHangsWithoutADaemonIsKilledByTheNe
   daemon_.reset();
   kill(pids[0], SIGSTOP);
   kill(pids[1], SIGKILL);
+  // The next daemon would see it die, and say so.
+  ASSERT_TRUE(Eventually([&] { return IsGone(pids[1]); }));
   silence_limit_ = absl::Seconds(1);
   Restart();
   ExpectLost(id, "silent for more than 1s");
@@ -117,6 +119,7 @@ TEST_F(WorkerGroupTest, WhatTheFirstOneLeftIsCleared) {
   const pid_t first = daemon_->WorkerPid(id, 0);
   daemon_.reset();
   kill(first, SIGKILL);
+  ASSERT_TRUE(Eventually([&] { return IsGone(first); }));
   Restart();
   ExpectLost(id, "The worker ended while no daemon was running");
 }
