@@ -145,13 +145,24 @@ class SlowDataTest : public ResumeTest {
     remote_ = &data_;
     room_.bytes = 300'000;
   }
+  v1::CreateJobRequest LargeRequest() {
+    v1::CreateJobRequest request = Request("job");
+    request.mutable_spec()->mutable_dataset()->mutable_csv()->set_train("https://example.com/" +
+                                                                        std::string(80'000, 'x'));
+    return request;
+  }
+  void ExpectCountsWhileItWaits(std::thread& call) {
+    data_.waiting.WaitForNotification();
+    EXPECT_EQ(GetReason(user_pool_->HoldMore("admin", 100'000).status()), "TOO_MANY_WAITING_CALLS");
+    data_.GoOn();
+    call.join();
+    EXPECT_TRUE(user_pool_->HoldMore("admin", 300'000).ok());
+  }
   SlowRemote data_;
 };
 
 TEST_F(SlowDataTest, WhatWaitsForDataCountsWithItsDataSet) {
-  v1::CreateJobRequest request = Request("job");
-  request.mutable_spec()->mutable_dataset()->mutable_csv()->set_train("https://example.com/" +
-                                                                      std::string(80'000, 'x'));
+  const v1::CreateJobRequest request = LargeRequest();
   v1::Job job;
   ASSERT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
   workers_.AwaitStarted(Id(job.name()));
@@ -162,29 +173,19 @@ TEST_F(SlowDataTest, WhatWaitsForDataCountsWithItsDataSet) {
     const grpc::Status status = Resume(job.name());
     EXPECT_TRUE(status.ok()) << status.error_message();
   });
-  data_.waiting.WaitForNotification();
-  EXPECT_EQ(GetReason(user_pool_->HoldMore("admin", 100'000).status()), "TOO_MANY_WAITING_CALLS");
-  data_.GoOn();
-  call.join();
-  EXPECT_TRUE(user_pool_->HoldMore("admin", 300'000).ok());
+  ExpectCountsWhileItWaits(call);
 }
 
 // A request counts apart from what it keeps beside.
 TEST_F(SlowDataTest, ANewJobThatWaitsForDataCountsWithItsDataSet) {
-  v1::CreateJobRequest request = Request("job");
-  request.mutable_spec()->mutable_dataset()->mutable_csv()->set_train("https://example.com/" +
-                                                                      std::string(80'000, 'x'));
+  const v1::CreateJobRequest request = LargeRequest();
   data_.slow = true;
   std::thread call([&] {
     v1::Job job;
     const grpc::Status status = stub_->CreateJob(Context().get(), request, &job);
     EXPECT_TRUE(status.ok()) << status.error_message();
   });
-  data_.waiting.WaitForNotification();
-  EXPECT_EQ(GetReason(user_pool_->HoldMore("admin", 100'000).status()), "TOO_MANY_WAITING_CALLS");
-  data_.GoOn();
-  call.join();
-  EXPECT_TRUE(user_pool_->HoldMore("admin", 300'000).ok());
+  ExpectCountsWhileItWaits(call);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@ namespace tandem {
 // Lets this account read and write a file or folder of its own again, that a worker may have closed to it. A
 // symbolic link is not followed. No effect where the path is neither, or is not there.
 void RestoreOwnerMode(const std::string& path);
+// Likewise of what is open, if only by O_PATH.
+void RestoreOwnerMode(int fd);
 
 }  // namespace tandem
 

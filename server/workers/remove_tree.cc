@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "server/workers/owner_mode.h"
 #include "server/workers/unique_fd.h"
 
 namespace tandem {
@@ -24,12 +24,9 @@ constexpr int kMostDepth = 32;
 // why it cannot.
 UniqueFd OpenFolder(int parent, const char* name) {
   const UniqueFd found(openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat info;
-  if (!found.valid() || fstat(found.get(), &info) != 0) return UniqueFd();
+  if (!found.valid()) return UniqueFd();
   // Where it is another account's, what follows fails.
-  if ((info.st_mode & S_IRWXU) != S_IRWXU) {
-    static_cast<void>(chmod(absl::StrCat("/proc/self/fd/", found.get()).c_str(), S_IRWXU));
-  }
+  RestoreOwnerMode(found.get());
   return UniqueFd(openat(found.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 

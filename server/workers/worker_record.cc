@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/jobs/boot_clock.h"
 #include "server/workers/unique_fd.h"
 
 namespace tandem {
@@ -31,8 +32,7 @@ std::string ReadText(const std::string& path) {
 // Where pids mean what they do here: a start of the machine, and a container; empty where it is not known.
 const std::string& ProcessesOf() {
   static const std::string* const id = [] {
-    std::string boot;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+    const std::string boot = BootId();
     std::error_code error;
     const std::string container = std::filesystem::read_symlink("/proc/self/ns/pid", error).string();
     return new std::string(boot.empty() || container.empty() ? "" : absl::StrCat(boot, ",", container));
