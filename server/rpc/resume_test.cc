@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
 #include "engine/base/error_reason.h"
+#include "engine/base/mutex.h"
 #include "server/rpc/service_fixture.h"
 #include "server/workers/kept_weights.h"
 
@@ -122,21 +124,28 @@ class SlowRemote : public RemoteData {
  public:
   void Ensure(const v1::DatasetSpec& spec, const std::string&, absl::Duration, Done done) override {
     if (!slow) return done(spec);
+    MutexLock lock(&mutex_);
     waits_ = [spec, done = std::move(done)]() mutable { done(spec); };
-    waiting.Notify();
   }
   absl::StatusOr<std::string> LocalPath(const std::string&, PathKind) const override { return "/nowhere"; }
   void FetchPublicSet(const std::string&, const std::string&, absl::Duration,
                       absl::AnyInvocable<void(absl::Status)> done) override {
     done(absl::OkStatus());
   }
-  void GoOn() { waits_(); }
+
+  // Until a call waits for data; what it waits for.
+  absl::AnyInvocable<void()> AwaitOne() {
+    MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](absl::AnyInvocable<void()>* waits) { return *waits != nullptr; }, &waits_));
+    return std::move(waits_);
+  }
 
   std::atomic<bool> slow = false;
-  absl::Notification waiting;
 
  private:
-  absl::AnyInvocable<void()> waits_;
+  Mutex mutex_;
+  absl::AnyInvocable<void()> waits_ ABSL_GUARDED_BY(mutex_);
 };
 
 class SlowDataTest : public ResumeTest {
@@ -152,9 +161,9 @@ class SlowDataTest : public ResumeTest {
     return request;
   }
   void ExpectCountsWhileItWaits(std::thread& call) {
-    data_.waiting.WaitForNotification();
+    absl::AnyInvocable<void()> go_on = data_.AwaitOne();
     EXPECT_EQ(GetReason(user_pool_->HoldMore("admin", 100'000).status()), "TOO_MANY_WAITING_CALLS");
-    data_.GoOn();
+    go_on();
     call.join();
     EXPECT_TRUE(user_pool_->HoldMore("admin", 300'000).ok());
   }
