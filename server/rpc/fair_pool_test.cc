@@ -1,6 +1,7 @@
 #include "server/rpc/fair_pool.h"
 
 #include <atomic>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,15 +23,14 @@ using ::testing::ElementsAre;
 // Has it run, and keeps its hold.
 absl::Status Offer(FairPool& pool, const std::string& user, int64_t bytes,
                    std::vector<FairPool::Hold>& holds) {
-  absl::Notification done;
-  absl::Status status;
-  pool.Offer(user, bytes, [&](absl::StatusOr<FairPool::Hold> hold) {
-    status = hold.status();
-    if (hold.ok()) holds.push_back(*std::move(hold));
-    done.Notify();
+  std::promise<absl::StatusOr<FairPool::Hold>> promise;
+  std::future<absl::StatusOr<FairPool::Hold>> answer = promise.get_future();
+  pool.Offer(user, bytes, [promise = std::move(promise)](absl::StatusOr<FairPool::Hold> hold) mutable {
+    promise.set_value(std::move(hold));
   });
-  done.WaitForNotification();
-  return status;
+  absl::StatusOr<FairPool::Hold> hold = answer.get();
+  if (hold.ok()) holds.push_back(*std::move(hold));
+  return hold.status();
 }
 
 TEST(FairPoolTest, OneUserLeavesThreadsToOthers) {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -102,14 +103,14 @@ TEST_F(WorkerRecordTest, AProcessIsKnownByItsStart) {
 // A number that came round as a thread's, which some kernels refuse otherwise than one that nobody has.
 TEST_F(WorkerRecordTest, AThreadIsNoProcess) {
   absl::Notification known, seen;
-  pid_t thread_id = 0;
+  std::atomic<pid_t> thread_id = 0;
   std::thread thread([&] {
     thread_id = static_cast<pid_t>(syscall(SYS_gettid));
     known.Notify();
     seen.WaitForNotification();
   });
   known.WaitForNotification();
-  EXPECT_EQ(WorkerProcess::Find({thread_id, 1}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(WorkerProcess::Find({thread_id.load(), 1}).status().code(), absl::StatusCode::kNotFound);
   seen.Notify();
   thread.join();
 }
