@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/fetch/transport.h"
 
@@ -54,6 +55,12 @@ class FakeTransport : public Transport {
   std::vector<HttpRequest> requests() const {
     MutexLock lock(&mutex_);
     return requests_;
+  }
+  // Whether so many requests came within a minute; waits for them. Those held count.
+  bool AwaitRequests(size_t count) const {
+    MutexLock lock(&mutex_);
+    const auto came = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requests_.size() >= count; };
+    return mutex_.AwaitWithTimeout(absl::Condition(&came), absl::Minutes(1));
   }
   int CountOf(const std::string& url) const {
     MutexLock lock(&mutex_);

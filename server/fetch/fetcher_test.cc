@@ -212,6 +212,7 @@ TEST_F(FetcherTest, SlowServersOfOneUserHoldUpNobodyElse) {
         Ensure(Csv(absl::StrCat("https://slow.example/", i)), absl::ZeroDuration(), "mallory").status();
     EXPECT_EQ(GetReason(slow), kDataBeingFetched);
   }
+  ASSERT_TRUE(web_->AwaitRequests(2)) << "mallory's threads are on their way";
   // What others want waits for no share but their own, even where mallory wants it, too.
   EXPECT_EQ(GetReason(Ensure(Csv(kTable), absl::ZeroDuration(), "mallory").status()), kDataBeingFetched);
   EXPECT_TRUE(Ensure(Csv(kTable), kLong, "ann").ok());
