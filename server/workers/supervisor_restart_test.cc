@@ -95,6 +95,8 @@ TEST_F(SupervisorRestartTest, TheNextDaemonSeesAnAdoptedWorkerDie) {
   pid_t child = 0;
   std::ifstream(daemon_->Get(id).folder() + "/child") >> child;
   Restart();
+  daemon_->WaitForAdoptions();
+  ASSERT_GT(child, 0);
   kill(daemon_->WorkerPid(id), SIGKILL);
   const v1::Job job = daemon_->WaitForEnd(id);
   EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <string>
-#include <system_error>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,17 +20,6 @@ class WorkerGroupTest : public SupervisorFixture {
   // Waits until both of the job's workers are known.
   void WaitForBoth(const std::string& id) {
     ASSERT_TRUE(Eventually([&] { return daemon_->WorkerPid(id, 0) > 0 && daemon_->WorkerPid(id, 1) > 0; }));
-  }
-  // Waits until the daemon watches so many processes: what ends before that, nobody saw running.
-  void WaitUntilWatched(int processes) {
-    ASSERT_TRUE(Eventually([processes] {
-      int watched = 0;
-      std::error_code error;
-      for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) {
-        watched += std::filesystem::read_symlink(file.path(), error) == "anon_inode:[pidfd]" ? 1 : 0;
-      }
-      return watched == processes;
-    }));
   }
 
   // That the job fails for this reason, and that none of its workers is left.
@@ -91,7 +79,7 @@ TEST_F(WorkerGroupTest, TheNextDaemonTakesAllOver) {
   Restart();
   for (int worker = 0; worker < 2; ++worker) EXPECT_EQ(daemon_->WorkerPid(id, worker), before[worker]);
   EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
-  WaitUntilWatched(2);
+  daemon_->WaitForAdoptions();
   kill(before[1], SIGKILL);
   ExpectLost(id, "Worker 1 of 2 (rank 1) ");
 }

@@ -187,6 +187,11 @@ pid_t SupervisingDaemon::WorkerPid(const std::string& id, int worker) {
   return holder.ok() && holder->has_value() ? (*holder)->pid : 0;
 }
 
+// They are seen to before a worker of this daemon's own comes and goes.
+void SupervisingDaemon::WaitForAdoptions() {
+  EXPECT_EQ(WaitForEnd(Run("succeed")).state(), v1::JOB_STATE_SUCCEEDED);
+}
+
 std::vector<std::string> SupervisingDaemon::released() {
   MutexLock lock(&mutex_);
   return released_;

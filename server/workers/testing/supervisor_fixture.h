@@ -54,6 +54,9 @@ class SupervisingDaemon {
   std::vector<std::string> Notices(const std::string& id);
   // Of the job's live worker; 0 where there is none.
   pid_t WorkerPid(const std::string& id, int worker = 0);
+  // Waits until this daemon watches the workers that it found when it began: of what ends before that, nobody
+  // saw that it ran.
+  void WaitForAdoptions();
 
   // "<job>/<attempt>" of the leases that are back, and " crashed" where their workers did.
   std::vector<std::string> released();
