@@ -1,10 +1,13 @@
 #include "server/workers/testing/supervisor_fixture.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +17,7 @@
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
 #include "server/workers/pending_result.h"
+#include "server/workers/unique_fd.h"
 #include "server/workers/worker_lock.h"
 
 namespace tandem {
@@ -33,10 +37,14 @@ bool Eventually(const std::function<bool()>& holds) {
   return true;
 }
 
+// By pidfd, as the daemon sees it: /proc calls a process a zombie while others of its threads are still
+// going.
 bool IsGone(pid_t pid) {
-  std::ifstream stat(absl::StrCat("/proc/", pid, "/stat"));
-  std::string number, name, state;
-  return !(stat >> number >> name >> state) || state == "Z" || state == "X";
+  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  // The latter two: the number is only a thread's or a session's by now.
+  if (!pidfd.valid()) return errno == ESRCH || errno == EINVAL || errno == ENOENT;
+  pollfd ended = {pidfd.get(), POLLIN, 0};
+  return poll(&ended, 1, 0) == 1;
 }
 
 SupervisingDaemon::SupervisingDaemon(const std::string& state_folder, const std::string& worker_program,
