@@ -99,6 +99,7 @@ heading "Style"
 check clang-format bash -c 'git ls-files "*.h" "*.cc" | xargs clang-format --dry-run --Werror'
 check buf-lint tests/lint/buf.sh
 check version tests/lint/version.sh
+check wide-stores tests/lint/wide_stores.py
 
 heading "Build"
 check build bazel build --noshow_progress //...

@@ -33,6 +33,11 @@ class BegunReductions {
     return communicator->Await(begun_[which]);
   }
 
+  // Awaits all that go on. They may be awaited again.
+  absl::Status AwaitAll(Communicator* communicator) {
+    return newest_ > 0 ? communicator->Await(newest_) : absl::OkStatus();
+  }
+
   // After each run, also one that failed: what is left of it has ended, and touches the memory no more.
   void End(Communicator* communicator) {
     if (newest_ > 0) (void)communicator->Await(newest_);

@@ -16,6 +16,7 @@
 #include "engine/backend/thread_communicator.h"
 #include "engine/backend/training_case.h"
 #include "engine/graph/ops/classification.h"
+#include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/linear.h"
 #include "engine/graph/ops/pooling.h"
@@ -164,6 +165,15 @@ TEST_P(DeviceConformance, SpreadsNaN) {
     const ValueId rows = g.Input("rows", {4, 6});
     g.Add(std::make_shared<ReluGradOp>(), {rows, rows});
     g.Add(std::make_shared<LinearOp>(), {rows, g.Variable("weight", {5, 6})});
+    // A ReLU that a backend fuses with the op before it.
+    const ValueId hidden =
+        g.AddHidden(std::make_shared<LinearOp>(),
+                    {rows, g.Variable("hidden_weight", {5, 6}), g.Variable("bias", {5})})[0];
+    g.Add(std::make_shared<ReluOp>(), {hidden});
+    const ValueId image =
+        g.AddHidden(std::make_shared<Conv2dOp>(Conv2dGeometry{.stride = {1, 1}, .padding = {1, 1}}),
+                    {x, g.Variable("filters", {4, 2, 3, 3}), g.Variable("filter_bias", {4})})[0];
+    g.Add(std::make_shared<ReluOp>(), {image});
     const ValueId labels = g.Labels("labels", 4, 6);
     g.Add(std::make_shared<SoftmaxCrossEntropyOp>(), {rows, labels});
     g.Add(std::make_shared<CountCorrectOp>(), {rows, labels});

@@ -41,6 +41,7 @@
 #include "server/worker/environment_launch.h"
 #include "server/worker/event_reporter.h"
 #include "server/worker/gpu_topology.h"
+#include "server/worker/job_devices.h"
 #include "server/worker/job_run.h"
 #include "server/worker/model_run.h"
 #include "server/worker/trainer_options.h"
@@ -68,23 +69,6 @@ constexpr int kModelOomScore = 800;
 constexpr int kTrainingOomScore = 300;
 // What a prediction may take beside its samples and their network: libraries, stacks, the model's file.
 constexpr int64_t kModelMemory = int64_t{4} << 30;
-
-// Opens devices that compute as the job says.
-DeviceFactory DevicesFor(const v1::JobSpec& spec) {
-  DeviceOptions options;
-  options.compute = ComputeTypeOf(spec.training());
-  options.allow_tf32 = spec.training().allow_tf32();
-  options.deterministic = spec.training().deterministic();
-  options.memory_limit_bytes = spec.gpu().memory_limit_bytes();
-  options.workspace_limit_bytes = spec.gpu().workspace_limit_bytes();
-  options.max_threads_per_block = spec.gpu().max_threads_per_block();
-  options.max_blocks = spec.gpu().max_blocks();
-  return [options](const v1::Device& device) {
-    DeviceOptions own = options;
-    own.threads = device.threads();
-    return OpenDevice(device.name(), own);
-  };
-}
 
 // It can only be raised, and it is no harm where it is not.
 void SetOomScore(int score) { std::ofstream("/proc/self/oom_score_adj") << score; }
@@ -426,12 +410,7 @@ int Main(int argc, char** argv) {
   SetCrashReportFile(JobFolder(launch->job_folder()).CrashReportPath(launch->attempt(), worker),
                      absl::StrCat("tandem-worker ", kVersion, ", job ", launch->job_id(), ", attempt ",
                                   launch->attempt(), ", worker ", worker, ", process ", getpid()));
-  if (is_alone) {
-    // As the daemon's workers have it, see CollectiveEnvironment; CUDA looks at it when it is first used.
-    if (HasGpu(*launch) && launch->devices_size() > 1)
-      setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
-    return RunAlone(*launch);
-  }
+  if (is_alone) return RunAlone(*launch);
   SetOomScore(kTrainingOomScore);
   if (!Confine(sandbox, PolicyOf(*launch))) return kWorkerNotConfined;
   if (worker > 0) {

@@ -107,15 +107,10 @@ std::vector<std::string> CollectiveEnvironment(const internal::v1::WorkerLaunch&
     const absl::Duration limit = absl::Seconds(launch.watchdog_seconds());
     environment.push_back(absl::StrCat(kCollectiveTimeLimit, "=", absl::FormatDuration(limit)));
   }
-  const char* asked = std::getenv("TANDEM_NCCL");
-  if (asked == nullptr && std::any_of(workers_of.begin(), workers_of.end(),
-                                      [](const auto& gpu) { return gpu.second.size() > 1; })) {
-    asked = "0";
+  if (std::getenv("TANDEM_NCCL") == nullptr &&
+      std::any_of(workers_of.begin(), workers_of.end(),
+                  [](const auto& gpu) { return gpu.second.size() > 1; })) {
     environment.push_back("TANDEM_NCCL=0");
-  }
-  const bool uses_nccl = asked == nullptr || absl::string_view(asked) != "0";
-  if (uses_nccl && std::getenv("CUDA_MODULE_LOADING") == nullptr) {
-    environment.push_back("CUDA_MODULE_LOADING=EAGER");
   }
   return environment;
 }

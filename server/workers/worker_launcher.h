@@ -85,12 +85,9 @@ std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& device
 
 // What each of a job's workers has in its environment beside that where its replicas may be brought together
 // by NCCL: they are on several GPUs, or in several processes.
-// CUDA_MODULE_LOADING=EAGER, unless the daemon's environment has that variable: CUDA loads a kernel when it
-// is first launched, for which it may have to wait for what the GPU does, and that may be one of NCCL's
-// kernels, which waits for another rank, which loads in turn. For TANDEM_NCCL the daemon's environment
-// counts too; where it says nothing, and workers share a GPU, it is 0: NCCL refuses a GPU that is there
-// twice, and kernels of two processes on one GPU, which wait for each other, would be given it in turns.
-// TANDEM_COLLECTIVE_TIME_LIMIT: WorkerLaunch.watchdog_seconds, for waits of which only a GPU knows.
+// TANDEM_NCCL=0 if workers share a GPU, unless the daemon's environment has TANDEM_NCCL: NCCL refuses a GPU
+// that is there twice, and kernels of two processes on one GPU, which wait for each other, would be given it
+// in turns. TANDEM_COLLECTIVE_TIME_LIMIT: WorkerLaunch.watchdog_seconds, for waits of which only a GPU knows.
 std::vector<std::string> CollectiveEnvironment(const internal::v1::WorkerLaunch& launch);
 
 }  // namespace tandem

@@ -67,41 +67,17 @@ class CollectiveEnvironmentTest : public testing::Test {
 
  private:
   static void Clear() {
-    unsetenv("CUDA_MODULE_LOADING");
     unsetenv("TANDEM_NCCL");
     unsetenv("TANDEM_COLLECTIVE_TIME_LIMIT");
   }
 };
-
-TEST_F(CollectiveEnvironmentTest, KernelsAreLoadedAtOnceWhereNcclMayRun) {
-  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0"}, 1)), IsEmpty());
-  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:0"}, 1)), IsEmpty());
-  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"cpu:0", "cpu:1"}, 2)), IsEmpty());
-  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:1"}, 1)),
-              ElementsAre("CUDA_MODULE_LOADING=EAGER"));
-  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:1"}, 2)),
-              ElementsAre("CUDA_MODULE_LOADING=EAGER"));
-  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:0", "gpu:1", "gpu:1"}, 2)),
-              ElementsAre("CUDA_MODULE_LOADING=EAGER"));
-}
-
-TEST_F(CollectiveEnvironmentTest, WhatTheDaemonsEnvironmentSaysStands) {
-  const internal::v1::WorkerLaunch launch = LaunchOn({"gpu:0", "gpu:1"}, 2);
-  setenv("CUDA_MODULE_LOADING", "LAZY", /*overwrite=*/1);
-  EXPECT_THAT(CollectiveEnvironment(launch), IsEmpty());
-  EXPECT_THAT(WorkerEnvironment({OfKind(v1::DEVICE_KIND_GPU)}, "", {"GPU-a"}),
-              testing::Contains("CUDA_MODULE_LOADING=LAZY"));
-  unsetenv("CUDA_MODULE_LOADING");
-  setenv("TANDEM_NCCL", "0", /*overwrite=*/1);
-  EXPECT_THAT(CollectiveEnvironment(launch), IsEmpty());
-}
 
 TEST_F(CollectiveEnvironmentTest, TheLimitOfCollectivesIsTheLaunchsUnlessTheEnvironmentHasOne) {
   internal::v1::WorkerLaunch launch = LaunchOn({"gpu:0", "gpu:1"}, 2);
   launch.set_watchdog_seconds(90);
   EXPECT_THAT(CollectiveEnvironment(launch), testing::Contains("TANDEM_COLLECTIVE_TIME_LIMIT=1m30s"));
   setenv("TANDEM_COLLECTIVE_TIME_LIMIT", "2m", /*overwrite=*/1);
-  EXPECT_THAT(CollectiveEnvironment(launch), ElementsAre("CUDA_MODULE_LOADING=EAGER"));
+  EXPECT_THAT(CollectiveEnvironment(launch), IsEmpty());
   EXPECT_THAT(WorkerEnvironment({OfKind(v1::DEVICE_KIND_GPU)}, "", {"GPU-a"}),
               testing::Contains("TANDEM_COLLECTIVE_TIME_LIMIT=2m"));
   // Empty is not set; of two, a program would find the first.
@@ -112,12 +88,15 @@ TEST_F(CollectiveEnvironmentTest, TheLimitOfCollectivesIsTheLaunchsUnlessTheEnvi
 }
 
 TEST_F(CollectiveEnvironmentTest, WorkersThatShareAGpuDoWithoutNccl) {
+  for (const auto& [devices, workers] : std::vector<std::pair<std::vector<std::string>, int>>{
+           {{"gpu:0"}, 1}, {{"gpu:0", "gpu:0"}, 1}, {{"cpu:0", "cpu:1"}, 2}, {{"gpu:0", "gpu:1"}, 2}}) {
+    EXPECT_THAT(CollectiveEnvironment(LaunchOn(devices, workers)), IsEmpty());
+  }
   EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:0"}, 2)), ElementsAre("TANDEM_NCCL=0"));
   EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:1", "gpu:0", "gpu:1"}, 2)),
               ElementsAre("TANDEM_NCCL=0"));
   setenv("TANDEM_NCCL", "1", /*overwrite=*/1);
-  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:0"}, 2)),
-              ElementsAre("CUDA_MODULE_LOADING=EAGER"));
+  EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:0"}, 2)), IsEmpty());
 }
 
 std::string ReadAll(const std::string& path) {
@@ -154,8 +133,7 @@ TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
     EXPECT_EQ((*processes)[worker]->Reap().exit_code, 0);
     const JobFolder files(job.folder());
     EXPECT_THAT(ReadAll(files.LogPath(worker)),
-                AllOf(HasSubstr("CUDA_MODULE_LOADING=EAGER\n"),
-                      HasSubstr("TANDEM_COLLECTIVE_TIME_LIMIT=1m30s\n"), Not(HasSubstr("TANDEM_NCCL"))));
+                AllOf(HasSubstr("TANDEM_COLLECTIVE_TIME_LIMIT=1m30s\n"), Not(HasSubstr("TANDEM_NCCL"))));
     EXPECT_THAT(ReadAll(files.LaunchPath(1, worker)), HasSubstr("watchdog_seconds: 90\n"));
   }
   std::filesystem::remove_all(folder);

@@ -19,7 +19,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/lib/job_file.h"
-#include "engine/backends/device_factory.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "engine/data/dataset.h"
@@ -27,6 +26,7 @@
 #include "engine/training/plan.h"
 #include "engine/training/trainer.h"
 #include "nlohmann/json.hpp"
+#include "server/worker/job_devices.h"
 #include "tests/bench/networks.h"
 #include "tests/bench/passive_waits.h"
 
@@ -229,9 +229,7 @@ absl::Status RunBench(const Settings& settings) {
         absl::StrContains(settings.device, ':') ? settings.device : absl::StrCat(settings.device, ":", rank));
     options.devices.back().set_threads(settings.threads);
   }
-  options.device_factory = [compute = ComputeTypeOf(spec.training())](const v1::Device& device) {
-    return OpenDevice(device.name(), {.threads = device.threads(), .compute = compute});
-  };
+  options.device_factory = DevicesFor(spec);
   options.observer = &watch;
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer, Trainer::Create(std::move(options)));
   TANDEM_RETURN_IF_ERROR(trainer->Run());

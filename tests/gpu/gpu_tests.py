@@ -1,39 +1,76 @@
-"""The tests that need a GPU, and the same under compute-sanitizer."""
-import json
-import os
-import tempfile
+"""The tests that need a GPU, and the same tests under compute-sanitizer."""
+import re
 
+# The programs that need a GPU, below tests/ in the bundle, in the order in which they run. Left out are programs that
+# need no GPU, such as cudnn_graph_test and library_errors_test.
+PROGRAMS = {
+    "driver_test": "engine/backends/cuda/driver",
+    "probe_test": "engine/backends/cuda",
+    "residual_test": "engine/backends/cuda",
+    "libraries_test": "engine/backends/cuda/driver",
+    "conformance_test": "engine/backends/cuda",
+    "communicator_test": "engine/backends/cuda",
+    "collective_test": "engine/backends/cuda/driver",
+    "parity_test": "gpu",
+    "float16_test": "gpu",
+    "resident_test": "gpu",
+}
+# Programs that need a GPU but never run here, and why.
+NEVER_RUN = {"fault_test": "it causes a hardware error report, and others may share the machine"}
+BACKENDS = ["gpu", "gpu-bfloat16", "gpu-float16"]
 # Of compute-sanitizer.
-TOOLS = ("memcheck", "racecheck", "initcheck")
+TOOLS = ["memcheck", "racecheck", "initcheck"]
+
+MOST_FAILURES = 15  # Tests whose failure text is kept.
+MOST_TEXT = 500  # Characters of each.
+MARK = re.compile(r"\[ (RUN     |      OK| FAILED | SKIPPED) \] (\S+)")
 
 
-def judge_tests(path):
-    """Counts of GoogleTest's report, and what failed, with the beginning of what was said."""
+def failure_text(lines):
+    """The text from GoogleTest's first failure on, or all text if the test printed no failure."""
+    first = next((i for i, line in enumerate(lines) if line.endswith(": Failure")), 0)
+    return "\n".join(lines[first:])[:MOST_TEXT]
 
-    def judge(step):
-        if not os.path.exists(path):
-            return {"failed": "it left no report" + ("" if step.code is None else f", exit code {step.code}"),
-                    "failing": [line[12:] for line in step.text.splitlines() if line.startswith("[  FAILED  ]")]}
-        with open(path) as f:
-            suites = json.load(f).get("testsuites", [])
-        tests = [test for suite in suites for test in suite.get("testsuite", [])]
-        failing = [f"{test['classname']}.{test['name']}" for test in tests if test.get("failures")]
-        skipped = sum(test.get("result") == "SKIPPED" for test in tests)
-        judged = {"tests": len(tests), "skipped": skipped, "failing": failing,
-                  "failures": {f"{test['classname']}.{test['name']}": [failure["failure"][:500] for failure in
-                                                                       test["failures"][:10]]
-                               for test in tests if test.get("failures")}}
-        if failing:
-            judged["failed"] = f"{len(failing)} of {len(tests)} tests"
-        elif not tests or skipped == len(tests):
-            judged["failed"] = "no test ran"
-        return judged
 
-    return judge
+def judge_tests(step):
+    """Counts the tests in the output of a GoogleTest program. A program that crashes or hangs keeps its counts."""
+    lines = step.text.splitlines()
+    planned = re.search(r"\[==========\] Running (\d+) tests?", step.text)
+    results, running, failures = {}, {}, {}
+    for number, line in enumerate(lines):
+        mark = MARK.search(line)
+        if not mark:
+            continue
+        result, name = mark[1].strip(), mark[2].rstrip(",")
+        if result == "RUN":
+            running[name] = number
+        elif name in running:  # GoogleTest's summary names failed tests again; they no longer run there.
+            first = running.pop(name)
+            if results.get(name) != "FAILED":
+                results[name] = result
+            if result == "FAILED" and len(failures) < MOST_FAILURES:
+                failures[name] = failure_text(lines[first + 1:number])
+    ended = list(results.values())
+    judged = {"tests": len(ended), "passed": ended.count("OK"), "skipped": ended.count("SKIPPED"),
+              "failing": [name for name, result in results.items() if result == "FAILED"]}
+    if planned:
+        judged["planned"] = int(planned[1])
+    if failures:
+        judged["failures"] = failures
+    reasons = [f"{len(judged['failing'])} of {len(ended)} tests"] if judged["failing"] else []
+    if running:
+        judged["running"] = list(running)[-1]
+        reasons.append(f"{judged['running']} did not end")
+        judged["running_text"] = failure_text(lines[running[judged["running"]] + 1:])
+    elif len(ended) == judged["skipped"]:
+        reasons.append("no test ran")
+    if reasons:
+        judged["failed"] = "; ".join(reasons)
+    return judged
 
 
 def suites_of(listing):
-    """What --gtest_list_tests prints: the tests of each suite, by the suite's name."""
+    """Returns the tests of each suite by the suite's name, from the output of --gtest_list_tests."""
     suites = {}
     tests = []
     for line in listing.splitlines():
@@ -45,62 +82,52 @@ def suites_of(listing):
     return {suite: names for suite, names in suites.items() if names}
 
 
-def run_tests(setting, report, part, program, options, limit, name=None, before=(), environment=None, folder=None):
-    with tempfile.TemporaryDirectory() as scratch:
-        path = os.path.join(scratch, "report.json")
-        report.run(part, name or os.path.relpath(program, setting.program("tests")),
-                   [*before, program, f"--gtest_output=json:{path}", *options], limit, environment, folder,
-                   judge_tests(path))
-
-
 def filter_of(setting):
-    return [f"--gtest_filter={setting.args.filter}"] if setting.args.filter else []
-
-
-def gpu_tests(setting):
-    """The tests of the GPU's rooms."""
-    found = []
-    for room in ("tests/engine", "tests/gpu"):
-        for folder, _, files in os.walk(setting.program(room)):
-            found += [os.path.join(folder, name) for name in files if name.endswith("_test")]
-    return sorted(found)
+    return [f"--gtest_filter={setting.filter}"] if setting.filter else []
 
 
 def conformance(setting, report):
-    """The GPU's own tests: backend, kernels and communicator."""
-    tests = gpu_tests(setting)
-    if not tests:
-        report.add("conformance", "tests", "left out", 0, {"why": "the bundle has no tests of GPUs"})
-    for program in tests:
-        # Those of the libraries have a memory of their own for what is chosen, and show it.
-        plans = None if program.endswith("libraries_test") else setting.plans
-        run_tests(setting, report, "conformance", program, filter_of(setting), 900, environment=plans)
+    """The GPU's own tests: driver, libraries, kernels, backend and communicators."""
+    if setting.programs == list(PROGRAMS):
+        for name, why in NEVER_RUN.items():
+            report.add("conformance", name, "left out", 0, {"why": why})
+    for name in setting.programs:
+        program = setting.test_program(report, "conformance", PROGRAMS[name], name)
+        if not program:
+            continue
+        # libraries_test uses a plan file of its own.
+        plans = None if name == "libraries_test" else setting.plans
+        report.run("conformance", name, [program, *filter_of(setting)], setting.limit or 300, plans, judge=judge_tests)
 
 
 def golden(setting, report):
     """Golden cases on the GPU in float32, bfloat16 and float16."""
-    program = setting.program("tests/golden/golden_test")
-    for backend in ("gpu", "gpu-bfloat16", "gpu-float16"):
-        run_tests(setting, report, "golden", program, [f"--backend={backend}", f"--dir={setting.golden_data}"], 900,
-                  backend, environment=setting.plans)
+    for backend in setting.backends:
+        program = setting.test_program(report, "golden", "golden", "golden_test", backend)
+        if program:
+            report.run("golden", backend, [program, f"--backend={backend}", f"--dir={setting.golden_data}"],
+                       setting.limit or 300, setting.plans, judge=judge_tests)
 
 
 def sanitize(setting, report):
     """compute-sanitizer over the backend's conformance tests, a suite at a time."""
-    for program in gpu_tests(setting):
-        if not program.endswith("engine/backends/cuda/conformance_test"):
-            continue
-        found = {}
+    program = setting.test_program(report, "sanitize", PROGRAMS["conformance_test"], "conformance_test")
+    if not program:
+        return
+    found = {}
 
-        def list_suites(step):
-            found.update(suites_of(step.text))
-            return {"suites": len(found)} if found else {"failed": "there are no tests"}
+    def list_suites(step):
+        found.update(suites_of(step.text))
+        return {"suites": len(found)} if found else {"failed": "there are no tests"}
 
-        report.run("sanitize", "suites", [program, "--gtest_list_tests", *filter_of(setting)], 120,
-                   judge=list_suites)
-        for tool in TOOLS:
-            for suite, tests in found.items():
-                chosen = ":".join(f"{suite}.{test}" for test in tests)
-                run_tests(setting, report, "sanitize", program, [f"--gtest_filter={chosen}"], 3600,
-                          name=f"{tool} {suite}", environment=setting.plans,
-                          before=["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", "--print-limit", "40"])
+    report.run("sanitize", "suites", [program, "--gtest_list_tests", *filter_of(setting)], min(setting.limit or 60, 5),
+               judge=list_suites)
+    # The kernels of cuDNN and cuBLASLt run unchecked, and thus at full speed.
+    own = ["--kernel-regex", f"kns={setting.kernels}"] if setting.kernels else []
+    for tool in setting.tools:
+        for suite, tests in found.items():
+            chosen = ":".join(f"{suite}.{test}" for test in tests)
+            report.run("sanitize", f"{tool} {suite}",
+                       [setting.tool("compute-sanitizer"), "--tool", tool, "--error-exitcode", "9", "--print-limit",
+                        "40", *own, program, f"--gtest_filter={chosen}"], setting.limit or 3600, setting.plans,
+                       judge=judge_tests)

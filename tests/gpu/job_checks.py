@@ -84,6 +84,40 @@ def accuracy(setting, report):
                                   for path in sorted(glob.glob(os.path.join(described, name + "-[0-9]*.json")))]))
 
 
+def job(setting, report):
+    """lenet-mnist through the daemon, the sandbox and a worker; if it fails, once more without the sandbox."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**programs_as_built(setting, folder), **setting.plans}
+        if not os.path.isdir(os.path.join(folder, "data", "mnist")):
+            report.add("job", "lenet-mnist", "left out", 0, {"why": "no folder of --data has mnist"})
+            return
+        command = ["bash", os.path.join(HERE, "one_job.sh"), "--epochs", str(setting.epochs)]
+        for change in setting.changes:
+            command += ["--set", change]
+        for name, options in (("lenet-mnist", []), ("lenet-mnist without sandbox", ["--sandbox", "off"])):
+            step = report.run("job", name, command + options, setting.limit or 120, environment,
+                              judge=lambda step: step.json_lines()[-1])
+            if step.code == 0:
+                break
+
+
+def judge_workers(step):
+    judged = step.json_lines()[-1]
+    if any(judged["exit_codes"]):
+        return {**judged, "failed": f"the workers ended with exit codes {judged['exit_codes']}"}
+    if judged["nccl_ranks"] != 2:
+        return {**judged, "failed": f"{judged['nccl_ranks']} of 2 workers joined NCCL"}
+    return judged
+
+
+def workers(setting, report):
+    """Two workers of one job that reduce by NCCL on one GPU."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**programs_as_built(setting, folder), **setting.plans}
+        report.run("workers", "lenet float32", ["bash", os.path.join(HERE, "two_workers.sh")], setting.limit or 120,
+                   environment, judge=judge_workers)
+
+
 def jobs(setting, report):
     """The example jobs through the daemon, on the GPU, beside PyTorch's kept accuracies."""
     with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +135,7 @@ def jobs(setting, report):
                         "epoch_seconds": min(seconds, default=None)}
 
             report.run("jobs", name, examples_command(setting, name, "--only", "tandem", "--record", record,
-                                                      "--gpu"), 400, environment, judge=judge)
+                                                      "--gpu"), setting.limit or 400, environment, judge=judge)
 
         for name in cases(setting, report, "jobs", folder):
             train(name)
@@ -111,7 +145,8 @@ def starts(setting, report):
     """From a job's submission to its first step: cold, and warm."""
     with tempfile.TemporaryDirectory() as folder:
         environment = programs_as_built(setting, folder)
-        report.run("starts", "resnet18 bfloat16", ["bash", os.path.join(HERE, "starts.sh")], 240, environment,
+        report.run("starts", "resnet18 bfloat16", ["bash", os.path.join(HERE, "starts.sh"), "--starts",
+                                                  str(setting.starts)], setting.limit or 240, environment,
                    judge=lambda step: {f"start {line['start']}": line["seconds_to_first_step"]
                                        for line in step.json_lines()})
 

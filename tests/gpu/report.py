@@ -1,4 +1,5 @@
-"""Runs steps, each with a time limit of its own, and keeps report.json, summary.txt and log.txt up to date."""
+"""Runs steps, each with a time limit of its own, and keeps report.json, summary.txt and log.gz up to date."""
+import gzip
 import json
 import os
 import signal
@@ -67,7 +68,8 @@ class Report:
         self.lock = threading.RLock()
         self.steps = []
         self.facts = {"started": time.strftime("%FT%TZ", time.gmtime()), "command": sys.argv}
-        self.log = open(os.path.join(self.folder, "log.txt"), "w")
+        self.log = os.path.join(self.folder, "log.gz")
+        open(self.log, "wb").close()
         self.write()
 
     def run(self, part, name, command, limit, environment=None, folder=None, judge=None):
@@ -101,25 +103,30 @@ class Report:
             output.seek(0)
             text = output.read()
         step = Step(code, seconds, text)
-        details = {}
+        details, reasons = {}, []
         if code is None:
-            details["failed"] = f"ran past its {min(limit, left):.0f} s"
+            reasons.append(f"ran past its {min(limit, left):.0f} s")
         elif code:
-            details["failed"] = f"exit code {code}"
+            reasons.append(f"exit code {code}")
         if judge:
             try:
-                judged = judge(step) or {}
-                details = {**judged, **details, **({"failed": judged["failed"]} if "failed" in judged else {})}
-            except Exception as error:  # Output that is not as expected is a failure of this step alone.
-                details.setdefault("failed", f"its output was not understood: {type(error).__name__}: {error}")
+                details = judge(step) or {}
+                reasons += [details.pop("failed")] if "failed" in details else []
+            except Exception as error:  # Unexpected output is a failure of this step alone.
+                if not reasons:
+                    reasons.append(f"cannot read its output: {type(error).__name__}: {error}")
+        if reasons:
+            details["failed"] = "; ".join(reasons)
         if "failed" in details:
             details["last_words"] = text[-1500:]
         with self.lock:
-            self.log.write(f"\n===== {part}: {name} ({seconds:.1f} s, exit code {code})\n{' '.join(map(str, command))}\n")
             if len(text) > MOST_LOGGED:
                 text = f"{text[:MOST_LOGGED // 4]}\n[...]\n{text[-MOST_LOGGED * 3 // 4:]}"
-            self.log.write(text)
-            self.log.flush()
+            # Each step is a gzip member of its own, so that a kill loses no earlier step.
+            with open(self.log, "ab") as log:
+                log.write(gzip.compress(
+                    f"\n===== {part}: {name} ({seconds:.1f} s, exit code {code})\n{' '.join(map(str, command))}\n{text}"
+                    .encode(errors="replace")))
             self.add(part, name, "failed" if "failed" in details else "ok", seconds, details)
         return step
 
@@ -132,7 +139,7 @@ class Report:
     @staticmethod
     def line(step):
         shown = [f"{key} {value}" for key, value in step.items()
-                 if key not in ("part", "step", "result", "seconds", "last_words", "failed")
+                 if key not in ("part", "step", "result", "seconds", "last_words", "failed", "running", "running_text")
                  and isinstance(value, (int, float, str)) and not isinstance(value, bool) and len(str(value)) < 80]
         failed = [f"FAILED: {step['failed']}"] if "failed" in step else []
         names = step.get("failing", [])

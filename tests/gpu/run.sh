@@ -2,36 +2,45 @@
 # Runs the checks and benchmarks of a GPU, from an unpacked bundle (deploy/bundle) or from the repository with --bundle:
 #
 #   tests/gpu/run.sh [OPTION...] [PART...]
+#   tests/gpu/run.sh [OPTION...] --preset first|second|third
 #
-#   --out DIR          where report.json, summary.txt and log.txt go (default: gpu-report); they are kept up to date, so
-#                      that they also say what was done where this is stopped
-#   --bundle DIR       the unpacked bundle whose programs are run (default: the one that this stands in)
+#   --preset NAME      runs the steps in presets.py, each with its own options and limit. first: checks that the code
+#                      works. second: compares speeds. third: runs compute-sanitizer
+#   --dry-run          runs the emulated counterpart of each test, from bazel-bin of --bundle (default: the repository).
+#                      Steps without a counterpart are left out. The report has the seconds of unpacking and starts
+#   --out DIR          the folder for report.json, summary.txt, log.gz and cuda-plans (default: gpu-report). They are
+#                      written after every step, so that a kill loses only the running step
+#   --bundle PATH      an unpacked bundle, or its archive (default: the bundle that contains this script). An archive is
+#                      unpacked into /tmp/tandem-bundle-*, once
 #   --data DIR         a folder with data sets as subfolders mnist and fashion-mnist (IDX files, plain, .gz or .xz) and
-#                      cifar-10 (binary files, plain or .xz, or their .tar.gz); may be given several times (default:
-#                      /usr/share/datasets). Cases whose data is in none are left out
+#                      cifar-10 (binary files, plain or .xz, or their .tar.gz). Repeatable (default:
+#                      /usr/share/datasets). Cases without data are left out
 #   --golden-data DIR  the golden cases (default: tests/golden/data)
 #   --described DIR    jobs as `tests/accuracy/examples.sh --describe` writes them: accuracy needs no bundle then
-#   --limit SECONDS    begins no step after this time, and ends the one that runs
-#   --step-limit SECONDS  for each step, in place of its own (of sanitize: an hour for a tool and suite)
-#   --networks LIST    of bench, kernels and the peers (default: lenet,resnet18,matlab-cifar)
+#   --plans FILE       the engine choices (TANDEM_CUDA_PLANS) of an earlier run. If FILE exists, the run starts from a
+#                      copy. A run saves its choices in cuda-plans in the --out folder
+#   --limit SECONDS    starts no step after this time, and ends the running step
+#   --step-limit SECONDS  the limit of each step, in place of its own (of sanitize: an hour for each suite)
+#   --networks LIST    of bench, epochs, kernels and the peers (default: lenet,resnet18,matlab-cifar)
 #   --dtypes LIST      likewise: float32, bfloat16, float16 (default: float32,bfloat16)
 #   --no-tf32          float32 without TF32 there, on both sides
 #   --jobs N           of many-jobs (default: 1000)
 #   --filter PATTERN   GoogleTest's, for conformance and sanitize
-#   --bench-option O   given to train_bench; may be given several times
+#   --bench-option O   given to train_bench; repeatable
 #
-# Parts (default: all): probe, conformance, golden, sanitize, bench, kernels, peers, peers-compile, jobs, accuracy, starts,
-# many-jobs; `run.sh --help` says what each is. A part that fails does not stop the others; the exit code is 1 then. Needs
-# python3, and PyTorch for the peers and accuracy; neither Bazel nor a network. NVIDIA's libraries are taken from
+# --networks, --dtypes and --filter override a preset. Parts (default: all): probe, conformance, golden, sanitize,
+# bench, epochs, kernels, peers, peers-compile, job, workers, jobs, accuracy, starts, many-jobs. `run.sh --help`
+# describes each part. A part that fails does not stop the others; the exit code is 1 then. This script needs python3,
+# and PyTorch for the peers and accuracy. It needs neither Bazel nor a network. NVIDIA's libraries are taken from
 # LD_LIBRARY_PATH, python3's packages and the toolkit ($CUDA_HOME or /usr/local/cuda).
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 command -v python3 >/dev/null || {
-  echo "run.sh: python3 is missing" >&2
+  echo "run.sh: cannot start: no python3 in PATH; install it" >&2
   exit 1
 }
 
-# PyTorch has its own ways to its libraries: it is run with what was set before.
+# PyTorch finds its own libraries: it runs with the path from before.
 export PEER_LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 folders=${LD_LIBRARY_PATH:-}
 while read -r folder; do folders+=${folders:+:}$folder; done < <(python3 - <<'END'

@@ -1,5 +1,6 @@
 """Our speed on a GPU beside PyTorch's, and the kernels that the time goes to."""
 import csv
+import os
 import sys
 
 from report import GpuMemory
@@ -33,11 +34,32 @@ def bench_command(setting, network, dtype, steps, warmup, options=()):
 
 def bench(setting, report):
     """Our images per second, on random data and on one GPU: samples in its memory and, as bench-host, in the host's."""
-    for part, options in (("bench", []), ("bench-host", ["--samples=host"])):
+    for samples in setting.samples:
+        part, options = {"gpu": ("bench", []), "host": ("bench-host", ["--samples=host"])}[samples]
         for network in setting.networks:
             for dtype in setting.dtypes:
                 measure(report, part, f"{network} {dtype}",
-                        bench_command(setting, network, dtype, *STEPS[network], options), 120, setting.plans)
+                        bench_command(setting, network, dtype, *STEPS[network], options), setting.limit or 120,
+                        setting.plans)
+
+
+def epochs(setting, report):
+    """Our seconds for an epoch of Fashion-MNIST, with validation, on one GPU."""
+    folder = next((f"{data}/fashion-mnist" for data in setting.data
+                   if os.path.exists(f"{data}/fashion-mnist/train-images-idx3-ubyte.gz")), None)
+    if not folder:
+        report.add("epochs", "all", "left out", 0, {"why": "no folder of --data has fashion-mnist/*.gz"})
+        return
+    for network in [network for network in setting.networks if network != "matlab-cifar"]:  # Its images are larger.
+        for dtype in setting.dtypes:
+            command = [*bench_command(setting, network, dtype, 1, 0), f"--data={folder}", "--epochs=3"]
+
+            def judge(step):
+                line = step.json_lines()[-1]
+                return {"seconds_per_epoch": round(min(line["epoch_seconds"]), 3),
+                        "accuracy": line["test_accuracy"][-1], "figures": line}
+
+            report.run("epochs", f"{network} {dtype}", command, setting.limit or 120, setting.plans, judge=judge)
 
 
 def judge_kernels(step):
@@ -63,10 +85,12 @@ def kernels(setting, report):
     for network in setting.networks:
         for dtype in setting.dtypes:
             command = bench_command(setting, network, dtype, 2, 2)
-            report.run("kernels", f"{network} {dtype} search", command, 120, setting.plans)
+            if setting.search:  # Otherwise, ncu would time the search for engines too.
+                report.run("kernels", f"{network} {dtype} search", command, setting.limit or 120, setting.plans)
             report.run("kernels", f"{network} {dtype}",
-                       ["ncu", "--clock-control", "none", "--graph-profiling", "node", "--csv", "--metrics",
-                        "gpu__time_duration.sum", *command], 240, setting.plans, judge=judge_kernels)
+                       [setting.tool("ncu"), "--clock-control", "none", "--graph-profiling", "node", "--csv",
+                        "--metrics", "gpu__time_duration.sum", *command], setting.limit or 240, setting.plans,
+                       judge=judge_kernels)
 
 
 def compare(report):
@@ -105,9 +129,10 @@ def peer(setting, report, part, variants, limit):
 
 def peers(setting, report):
     """PyTorch on the same networks, without torch.compile."""
-    peer(setting, report, "peers", [("channels-last", ["--channels-last"]), ("channels-first", [])], 90)
+    options = {"channels-last": ["--channels-last"], "channels-first": []}
+    peer(setting, report, "peers", [(layout, options[layout]) for layout in setting.layouts], setting.limit or 90)
 
 
 def peers_compile(setting, report):
     """PyTorch with torch.compile: minutes, for it measures its kernels first."""
-    peer(setting, report, "peers-compile", [("channels-last", ["--channels-last", "--compile"])], 240)
+    peer(setting, report, "peers-compile", [("channels-last", ["--channels-last", "--compile"])], setting.limit or 240)

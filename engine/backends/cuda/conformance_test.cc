@@ -13,19 +13,20 @@ namespace tandem {
 namespace {
 
 DeviceMaker Maker(DType compute, bool limited) {
-  return {
-      .backend = BackendKind::kCuda,
-      .make = [=](int index) -> std::unique_ptr<Device> {
-        auto device = CudaDevice::Open(
-            "gpu:" + std::to_string(index), 0,
-            {.compute = compute, .max_threads_per_block = limited ? 128 : 0, .max_blocks = limited ? 3 : 0});
-        if (device.ok()) return *std::move(device);
-        ADD_FAILURE() << device.status();
-        return nullptr;
-      },
-      .make_reference = [] { return CreateReferenceDevice(); },
-      .tolerance = compute == DType::kFloat32 ? 1e-5 : 2e-2,
-      .host_memory = cuda::IsEmulated()};
+  return {.backend = BackendKind::kCuda,
+          .make = [=](int index) -> std::unique_ptr<Device> {
+            auto device = CudaDevice::Open("gpu:" + std::to_string(index), 0,
+                                           {.compute = compute,
+                                            .deterministic = true,  // The suite compares runs bit for bit.
+                                            .max_threads_per_block = limited ? 128 : 0,
+                                            .max_blocks = limited ? 3 : 0});
+            if (device.ok()) return *std::move(device);
+            ADD_FAILURE() << device.status();
+            return nullptr;
+          },
+          .make_reference = [] { return CreateReferenceDevice(); },
+          .tolerance = compute == DType::kFloat32 ? 1e-5 : 2e-2,
+          .host_memory = cuda::IsEmulated()};
 }
 
 // None where the machine has no GPU, which is said.

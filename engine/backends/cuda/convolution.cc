@@ -1,13 +1,16 @@
 #include "engine/graph/ops/convolution.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/backends/cuda/bias.h"
 #include "engine/backends/cuda/kernels/bias.h"
+#include "engine/backends/cuda/kernels/patches.h"
 #include "engine/backends/cuda/offered.h"
+#include "engine/backends/cuda/product.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem::cuda {
@@ -78,6 +81,98 @@ void EmitConvolution(Lowering& lowering, std::string name, std::shared_ptr<const
                  }});
 }
 
+// Images of fewer channels than a pack has numbers, and kernels of fewer numbers than this, are multiplied as
+// patches: cuDNN pads such images in passes of its own, which take longer than the convolution.
+constexpr int64_t kMostPatchWidth = 64;
+
+// The patches of a convolution that is done by them; nullopt for any other.
+std::optional<PatchSizes> PatchesOf(const Lowering& lowering, const ConvolutionSpec& spec) {
+  constexpr int64_t kPack = 8;
+  const int64_t width = (spec.kernel_h * spec.kernel_w * spec.c + kPack - 1) / kPack * kPack;
+  if (spec.groups != 1 || spec.c >= kPack || width > kMostPatchWidth) return std::nullopt;
+  const PatchSizes sizes = {.n = spec.n,
+                            .h = spec.h,
+                            .w = spec.w,
+                            .c = spec.c,
+                            .out_h = spec.out_h,
+                            .out_w = spec.out_w,
+                            .kernel_h = spec.kernel_h,
+                            .kernel_w = spec.kernel_w,
+                            .stride_h = spec.stride_h,
+                            .stride_w = spec.stride_w,
+                            .pad_h = spec.pad_h,
+                            .pad_w = spec.pad_w,
+                            .dilation_h = spec.dilation_h,
+                            .dilation_w = spec.dilation_w,
+                            .width = width};
+  // Half of the cap is for the product.
+  if (sizes.rows() * width * SizeOf(spec.type) > lowering.workspace_cap() / 2) return std::nullopt;
+  return sizes;
+}
+
+Region EmitPatches(Lowering& lowering, const PatchSizes& sizes, DType type, Region x) {
+  const Region patches = lowering.Scratch(sizes.rows() * sizes.width * SizeOf(type));
+  lowering.Emit(
+      {.name = "conv2d: patches", .reads = {x}, .writes = {patches}, .run = [=](const RunContext& run) {
+         MakePatches(sizes, type, run.At(x), run.At(patches), run.stream);
+         return absl::OkStatus();
+       }});
+  return patches;
+}
+
+// y = patches * weight^T, of weights that are padded as patches are.
+absl::Status LowerForwardByPatches(Lowering& lowering, const Node& node, const ConvolutionSpec& spec,
+                                   const PatchSizes& sizes, const Node* relu) {
+  TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, spec, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, spec, node.inputs[1]));
+  if (relu != nullptr) lowering.Absorb(relu->id);
+  const Region patches = EmitPatches(lowering, sizes, spec.type, x);
+  const Region padded = lowering.Scratch(spec.k * sizes.width * SizeOf(spec.type));
+  const int64_t columns = spec.kernel_h * spec.kernel_w * spec.c;
+  lowering.Emit({.name = "conv2d: pad",
+                 .reads = {weight},
+                 .writes = {padded},
+                 .run = [=, rows = spec.k, width = sizes.width, type = spec.type](const RunContext& run) {
+                   PadRows(rows, columns, width, type, run.At(weight), run.At(padded), run.stream);
+                   return absl::OkStatus();
+                 }});
+  const Region y = lowering.Define(relu != nullptr ? relu->outputs[0] : node.outputs[0],
+                                   FactorLayout(lowering, spec, node.outputs[0]));
+  const GemmSpec product = {.m = sizes.rows(),
+                            .n = spec.k,
+                            .k = sizes.width,
+                            .transpose_b = true,
+                            .type = spec.type,
+                            .result_type = spec.type,
+                            .bias = spec.bias};
+  return EmitProductTo(lowering, relu != nullptr ? "conv2d + relu" : "conv2d", product, patches, padded,
+                       spec.bias ? node.inputs[2] : kNoValue, relu != nullptr, y,
+                       lowering.workspace_cap() / 2);
+}
+
+// The gradient of weights = dy^T * patches.
+absl::Status LowerGradWeightByPatches(Lowering& lowering, const Node& node, const ConvolutionSpec& spec,
+                                      const PatchSizes& sizes) {
+  const auto& op = static_cast<const Conv2dGradWeightOp&>(*node.op);
+  TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, spec, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, spec, node.inputs[1]));
+  const Region patches = EmitPatches(lowering, sizes, spec.type, x);
+  const Region dweight =
+      lowering.Define(node.outputs[0], Layout::ChannelsLast(DType::kFloat32, op.weight_shape));
+  const GemmSpec product = {.m = spec.k,
+                            .n = spec.kernel_h * spec.kernel_w * spec.c,
+                            .k = sizes.rows(),
+                            .transpose_a = true,
+                            .row_b = sizes.width,
+                            .type = spec.type,
+                            .result_type = DType::kFloat32};
+  TANDEM_RETURN_IF_ERROR(EmitProductTo(lowering, "conv2d_grad_weight", product, dy, patches, kNoValue, false,
+                                       dweight, lowering.workspace_cap() / 2));
+  if (!op.has_bias) return absl::OkStatus();
+  return EmitGradBias(lowering, node.inputs[1], {dy, FactorLayout(lowering, spec, node.inputs[1])},
+                      node.outputs[1]);
+}
+
 absl::Status LowerForward(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const bool has_bias = node.inputs.size() == 3;
@@ -86,6 +181,9 @@ absl::Status LowerForward(Lowering& lowering, const Node& node) {
                                 lowering.shape(node.inputs[1]), lowering.shape(node.outputs[0]),
                                 static_cast<const Conv2dOp&>(*node.op).geometry);
   spec.bias = has_bias;
+  if (const std::optional<PatchSizes> patches = PatchesOf(lowering, spec); patches.has_value()) {
+    return LowerForwardByPatches(lowering, node, spec, *patches, relu);
+  }
   spec.relu = relu != nullptr;
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Convolution> convolution,
                           PlanConvolution(lowering, spec));
@@ -145,6 +243,9 @@ absl::Status LowerGradWeight(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const Conv2dGradWeightOp&>(*node.op);
   ConvolutionSpec spec = SpecOf(lowering, ConvolutionKind::kGradWeight, lowering.shape(node.inputs[0]),
                                 op.weight_shape, lowering.shape(node.inputs[1]), op.geometry);
+  if (const std::optional<PatchSizes> patches = PatchesOf(lowering, spec); patches.has_value()) {
+    return LowerGradWeightByPatches(lowering, node, spec, *patches);
+  }
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Convolution> convolution,
                           PlanConvolution(lowering, spec));
   TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, spec, node.inputs[0]));

@@ -20,6 +20,9 @@ constexpr int64_t kAlignment = 256;
 constexpr int64_t kOverlappedBytes = 1 << 16;
 // Runs that are given to the device at a time, at most; a power of two.
 constexpr int64_t kMostTogether = 64;
+// If it costs at most so many bytes more, buffers share no memory, so that no step waits until memory is
+// free.
+constexpr int64_t kUnsharedBytes = int64_t{8} << 20;
 
 int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -58,29 +61,31 @@ std::vector<int> BuffersOf(const std::vector<Region>& regions) {
   return buffers;
 }
 
-absl::StatusOr<ArenaPlan> PlanArenaOf(Lowering& lowering, const std::vector<Place>& outputs) {
+// With `shared`, buffers share memory if they are not in use at the same time.
+absl::StatusOr<ArenaPlan> PlanArenaOf(Lowering& lowering, const std::vector<Place>& outputs, bool shared) {
   std::vector<int64_t> bytes;
+  std::vector<int> kept;  // To the end.
   for (const Buffer& buffer : lowering.buffers()) {
-    bytes.push_back(buffer.source == Buffer::Source::kArena ? Align(buffer.bytes) : -1);
+    const bool is_in_arena = buffer.source == Buffer::Source::kArena;
+    if (is_in_arena && !shared) kept.push_back(static_cast<int>(bytes.size()));
+    bytes.push_back(is_in_arena ? Align(buffer.bytes) : -1);
   }
   std::vector<StepUse> uses;
   for (const Step& step : lowering.steps()) {
     uses.push_back({step.name, BuffersOf(step.reads), BuffersOf(step.writes), step.in_place});
   }
-  std::vector<int> kept;
   for (const Place& output : outputs) kept.push_back(output.region.buffer);
   return PlanArena(bytes, uses, kept);
 }
 
 // What `give` gives the stream, recorded.
-absl::StatusOr<std::unique_ptr<RecordedWork>> RecordOf(Stream stream,
-                                                       absl::FunctionRef<absl::Status()> give) {
+absl::StatusOr<RecordedPart> RecordOf(Stream stream, absl::FunctionRef<absl::Status()> give) {
   absl::Status status = RecordedWork::Begin(stream);
   if (status.ok()) {
     status = give();
-    absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordedWork::End(stream);
-    if (status.ok()) status = work.status();
-    if (status.ok()) return work;
+    absl::StatusOr<RecordedPart> part = RecordedWork::EndPart(stream);
+    if (status.ok()) status = part.status();
+    if (status.ok()) return part;
   }
   (void)CheckLaunches();
   return status;
@@ -119,7 +124,20 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
     outputs_.push_back(output);
   }
   reductions_.Resize(SettleReductions(lowering.steps()));
-  TANDEM_ASSIGN_OR_RETURN(const ArenaPlan plan, PlanArenaOf(lowering, outputs_));
+  TANDEM_ASSIGN_OR_RETURN(ArenaPlan plan, PlanArenaOf(lowering, outputs_, /*shared=*/true));
+  TANDEM_ASSIGN_OR_RETURN(ArenaPlan unshared, PlanArenaOf(lowering, outputs_, /*shared=*/false));
+  if (unshared.bytes - plan.bytes <= kUnsharedBytes) {
+    absl::StatusOr<BudgetedMemory> arena =
+        device_->memory.Allocate(&MemoryGroups::activations, unshared.bytes);
+    if (!arena.ok() && !absl::IsResourceExhausted(arena.status())) return arena.status();
+    if (arena.ok()) {
+      arena_ = *std::move(arena);
+      plan = std::move(unshared);
+    }
+  }
+  if (arena_.bytes() == 0) {
+    TANDEM_ASSIGN_OR_RETURN(arena_, device_->memory.Allocate(&MemoryGroups::activations, plan.bytes));
+  }
   const std::vector<Buffer>& buffers = lowering.buffers();
   input_places_.resize(lowering.graph().inputs().size());
   std::vector<int64_t> offsets(buffers.size(), 0);
@@ -135,7 +153,6 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
       input_bytes_ += Align(buffer.bytes);
     }
   }
-  TANDEM_ASSIGN_OR_RETURN(arena_, device_->memory.Allocate(&MemoryGroups::activations, plan.bytes));
   TANDEM_ASSIGN_OR_RETURN(constants_, device_->memory.Allocate(&MemoryGroups::data, constant_bytes));
   Side& side = sides_.emplace_back();
   TANDEM_ASSIGN_OR_RETURN(side.inputs, device_->memory.Allocate(&MemoryGroups::data, input_bytes_));
@@ -144,6 +161,7 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
 
   std::vector<std::byte> constants(constant_bytes);
   side.buffers.assign(buffers.size(), nullptr);
+  for (const Buffer& buffer : buffers) buffer_bytes_.push_back(buffer.bytes);
   for (size_t i = 0; i < buffers.size(); ++i) {
     const Buffer& buffer = buffers[i];
     switch (buffer.source) {
@@ -182,6 +200,7 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
   may_run_together_ = may_run_together_ && inputs_may_move_;
   const char* asked = std::getenv("TANDEM_CUDA_GRAPHS");
   if (asked != nullptr && std::strcmp(asked, "0") == 0) why_not_recorded_ = "TANDEM_CUDA_GRAPHS is 0";
+  is_serial_ = asked != nullptr && std::strcmp(asked, "serial") == 0;
   return AddSide();
 }
 
@@ -264,14 +283,41 @@ absl::Status CudaExecutable::RunSteps(const RunContext& context, size_t begin, s
   return absl::OkStatus();
 }
 
+std::vector<MemoryRange> CudaExecutable::RangesOf(const RunContext& context,
+                                                  const std::vector<Region>& regions) const {
+  std::vector<MemoryRange> ranges;
+  for (const Region& region : regions) {
+    const std::byte* begin = context.buffers[region.buffer];
+    if (begin == nullptr) continue;  // A buffer that nobody uses.
+    ranges.push_back({begin, begin + buffer_bytes_[region.buffer]});
+  }
+  return ranges;
+}
+
+absl::StatusOr<std::unique_ptr<RecordedWork>> CudaExecutable::RecordSteps(absl::Span<const RunContext> runs,
+                                                                          size_t begin, size_t end) {
+  StepOrder order;
+  std::vector<RecordedPart> parts;
+  std::vector<std::vector<int>> after;
+  for (const RunContext& run : runs) {
+    for (size_t i = begin; i < end; ++i) {
+      TANDEM_ASSIGN_OR_RETURN(RecordedPart part,
+                              RecordOf(run.stream, [&] { return RunSteps(run, i, i + 1); }));
+      parts.push_back(std::move(part));
+      after.push_back(order.Add(RangesOf(run, steps_[i].reads), RangesOf(run, steps_[i].writes)));
+      if (is_serial_ && parts.size() > 1) after.back() = {static_cast<int>(parts.size()) - 2};
+    }
+  }
+  return RecordedWork::Join(parts, after);
+}
+
 void CudaExecutable::Record(const RunContext& context, Side& side) {
   side.is_recorded = true;
   std::vector<std::unique_ptr<RecordedWork>> recorded(segments_.size());
   for (size_t i = 0; i < segments_.size(); ++i) {
     const Segment& segment = segments_[i];
     if (segment.on_host) continue;
-    absl::StatusOr<std::unique_ptr<RecordedWork>> work =
-        RecordOf(context.stream, [&] { return RunSteps(context, segment.begin, segment.end); });
+    absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordSteps({context}, segment.begin, segment.end);
     if (!work.ok()) {
       // It can still be given step by step.
       why_not_recorded_ = std::string(work.status().message());
@@ -305,6 +351,10 @@ absl::Status CudaExecutable::RunProfiled(const RunContext& context) {
 
 absl::Status CudaExecutable::Run(absl::Span<const void* const> inputs, Communicator* communicator) {
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
+  // The first run loads kernels, and a load may wait for all that the process has given to GPUs. So no
+  // reduction, which waits for other ranks, goes on meanwhile: no earlier one, and none of this run.
+  const bool is_first = runs_ == 0;
+  if (is_first) TANDEM_RETURN_IF_ERROR(device_->stream->Synchronize());
   Side& side = sides_[next_side_];
   next_side_ = (next_side_ + 1) % sides_.size();
   TANDEM_RETURN_IF_ERROR(CopyTo(side, inputs));
@@ -325,6 +375,9 @@ absl::Status CudaExecutable::Run(absl::Span<const void* const> inputs, Communica
       const bool is_recorded = !side.segments.empty() && side.segments[i] != nullptr;
       TANDEM_RETURN_IF_ERROR(is_recorded ? side.segments[i]->Launch(context.stream)
                                          : RunSteps(context, segments_[i].begin, segments_[i].end));
+      if (!is_first || !segments_[i].on_host) continue;
+      TANDEM_RETURN_IF_ERROR(reductions_.AwaitAll(communicator));
+      TANDEM_RETURN_IF_ERROR(device_->stream->Synchronize());
     }
   }
   if (side.read != nullptr) TANDEM_RETURN_IF_ERROR(side.read->Record(context.stream));
@@ -348,24 +401,25 @@ absl::Status CudaExecutable::RunTogether(int64_t runs, InputsOfRun inputs_of) {
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
   const Stream stream = device_->stream->get();
   TANDEM_RETURN_IF_ERROR(CopyInputs(runs, inputs_of, row_slots_, rows_.data(), stream).status());
-  const auto run_all = [&]() -> absl::Status {
-    for (int64_t run = 0; run < runs; ++run) {
-      const RunContext context = {.buffers = row_buffers_[run].data(), .stream = stream};
-      TANDEM_RETURN_IF_ERROR(RunSteps(context, 0, steps_.size()));
-    }
-    return absl::OkStatus();
-  };
+  std::vector<RunContext> contexts;
+  for (int64_t run = 0; run < runs; ++run) {
+    contexts.push_back({.buffers = row_buffers_[run].data(), .stream = stream});
+  }
   runs_ += runs;
   newest_ = &row_buffers_[runs - 1];
   std::unique_ptr<RecordedWork>& work = together_[runs];
   if (work == nullptr && why_not_recorded_.empty()) {
-    if (absl::StatusOr<std::unique_ptr<RecordedWork>> recorded = RecordOf(stream, run_all); recorded.ok()) {
+    if (auto recorded = RecordSteps(contexts, 0, steps_.size()); recorded.ok()) {
       work = *std::move(recorded);
     } else {
       why_not_recorded_ = std::string(recorded.status().message());
     }
   }
-  TANDEM_RETURN_IF_ERROR(work != nullptr ? work->Launch(stream) : run_all());
+  if (work != nullptr) {
+    TANDEM_RETURN_IF_ERROR(work->Launch(stream));
+  } else {
+    for (const RunContext& context : contexts) TANDEM_RETURN_IF_ERROR(RunSteps(context, 0, steps_.size()));
+  }
   return CheckLaunches();
 }
 

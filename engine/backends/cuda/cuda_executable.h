@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "engine/backend/executable.h"
 #include "engine/backends/cuda/lowering.h"
+#include "engine/backends/cuda/step_order.h"
 
 namespace tandem::cuda {
 
@@ -85,10 +87,17 @@ class CudaExecutable final : public Executable {
   absl::Status MakeRows();
   absl::Status RunSteps(const RunContext& context, size_t begin, size_t end);
   absl::Status RunProfiled(const RunContext& context);
+  std::vector<MemoryRange> RangesOf(const RunContext& context, const std::vector<Region>& regions) const;
+  // The steps from `begin` to before `end` of each run, as work in which steps wait only for those that share
+  // memory.
+  absl::StatusOr<std::unique_ptr<RecordedWork>> RecordSteps(absl::Span<const RunContext> runs, size_t begin,
+                                                            size_t end);
   void Record(const RunContext& context, Side& side);
 
   const std::shared_ptr<DeviceContext> device_;
   std::vector<Step> steps_;
+  std::vector<int64_t> buffer_bytes_;
+  bool is_serial_ = false;  // Every step waits for the step before it.
   std::vector<Segment> segments_;
   BegunReductions reductions_;
   std::vector<Place> outputs_;

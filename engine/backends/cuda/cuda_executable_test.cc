@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backend/late_communicator.h"
 #include "engine/backend/op_cases.h"
+#include "engine/backend/training_case.h"
 #include "engine/backends/cuda/cuda_device.h"
 #include "engine/backends/cuda/driver/emulated_stream.h"
 #include "engine/backends/reference/reference_device.h"
@@ -149,6 +151,22 @@ TEST(CudaExecutableTest, WhatIsReducedWasWritten) {
   }
 }
 
+// The first run loads kernels, which may wait for all that is going on.
+TEST(CudaExecutableTest, TheFirstRunAwaitsEachReduction) {
+  const CaseGraph graph = TrainingCase(DType::kFloat32, 4, 0.5, 4);
+  const std::unique_ptr<CudaDevice> device = Open();
+  const std::unique_ptr<Variables> variables = device->CreateVariables();
+  const auto compiled = device->Compile(graph.graph(), variables.get());
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  ASSERT_TRUE(WriteVariables(graph, *variables).ok());
+  LateCommunicator communicator(/*is_late=*/true);
+  for (const bool is_first : {true, false}) {
+    const absl::StatusOr<RunResult> result = RunCase(graph, **compiled, *variables, &communicator);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(communicator.most_going_on() == 1, is_first);
+  }
+}
+
 // relu(x weight^T + bias).
 CaseGraph Dense(DType dtype = DType::kFloat32) {
   CaseGraph graph(dtype);
@@ -166,7 +184,7 @@ class LackingBlas final : public cuda::Blas {
   LackingBlas(Lack lack, std::unique_ptr<cuda::Blas> whole) : lack_(lack), whole_(std::move(whole)) {}
 
   absl::StatusOr<std::unique_ptr<cuda::Gemm>> Plan(const cuda::GemmSpec& spec, int64_t cap) override {
-    if (lack_ == Lack::kEpilogues && (spec.bias || spec.relu)) {
+    if (lack_ == Lack::kEpilogues && spec.bias) {
       return absl::UnimplementedError("no algorithm for the epilogue");
     }
     absl::StatusOr<std::unique_ptr<cuda::Gemm>> gemm = whole_->Plan(spec, cap);

@@ -37,7 +37,6 @@ struct GemmSpec {
   double alpha = 1;
   double beta = 0;
   bool bias = false;  // Adds [n], of the result's type, to each row.
-  bool relu = false;  // Of the result.
   // Unlike for unlike problems, one line.
   std::string ToString() const;
 };

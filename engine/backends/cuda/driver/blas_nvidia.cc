@@ -48,10 +48,7 @@ class Problem {
         Set<int32_t>(CUBLASLT_MATMUL_DESC_TRANSA, spec.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N));
     TANDEM_RETURN_IF_ERROR(
         Set<int32_t>(CUBLASLT_MATMUL_DESC_TRANSB, spec.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N));
-    const cublasLtEpilogue_t epilogue = spec.bias && spec.relu ? CUBLASLT_EPILOGUE_RELU_BIAS
-                                        : spec.bias            ? CUBLASLT_EPILOGUE_BIAS
-                                        : spec.relu            ? CUBLASLT_EPILOGUE_RELU
-                                                               : CUBLASLT_EPILOGUE_DEFAULT;
+    const cublasLtEpilogue_t epilogue = spec.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
     TANDEM_RETURN_IF_ERROR(Set<uint32_t>(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
     if (spec.bias) {
       TANDEM_RETURN_IF_ERROR(Set<int32_t>(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, ToCuda(spec.result_type)));

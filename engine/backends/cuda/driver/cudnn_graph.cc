@@ -18,6 +18,7 @@ enum TensorId : int64_t { kX = 1, kWeight, kY, kBias, kProduct, kBiased };
 // Attributes that newer versions no longer want, and take.
 constexpr auto kGraphHandle = static_cast<cudnnBackendAttributeName_t>(800);
 constexpr auto kPlanHandle = static_cast<cudnnBackendAttributeName_t>(400);
+constexpr auto kNanPropagation = static_cast<cudnnBackendAttributeName_t>(2);
 // Those of a GPU that is described, which older headers do not name.
 constexpr auto kGpuDescriptor = static_cast<cudnnBackendDescriptorType_t>(38);
 constexpr auto kGpuJson = static_cast<cudnnBackendAttributeName_t>(2702);
@@ -66,6 +67,36 @@ absl::StatusOr<int64_t> Descriptor::Get(cudnnBackendAttributeName_t name, cudnnB
   return api_->Check(status, absl::StrCat("cudnnBackendGetAttribute of ", static_cast<int>(name)));
 }
 
+EngineFit FitOf(const NumericalNotes& notes, DType type, const LibraryOptions& options) {
+  const bool is_strict = type == DType::kFloat32 && !options.allow_tf32;
+  EngineFit fit = EngineFit::kFits;
+  for (const cudnnBackendNumericalNote_t note : notes) {
+    switch (note) {
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
+        return EngineFit::kRefused;
+      case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+        if (options.deterministic) return EngineFit::kRefused;
+        break;
+      case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
+        if (type == DType::kFloat32) return EngineFit::kRefused;
+        break;
+      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
+      case CUDNN_NUMERICAL_NOTE_FFT:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:
+        if (is_strict) return EngineFit::kRefused;
+        break;
+      case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+        fit = EngineFit::kLastResort;
+        break;
+      default:
+        break;
+    }
+  }
+  return fit;
+}
+
 absl::StatusOr<Descriptor> DescribeGpu(const CudnnApi& api, absl::string_view json) {
   TANDEM_ASSIGN_OR_RETURN(Descriptor gpu, Descriptor::Create(api, kGpuDescriptor));
   TANDEM_RETURN_IF_ERROR(gpu.Set(kGpuJson, CUDNN_TYPE_CHAR, static_cast<int64_t>(json.size()), json.data()));
@@ -103,6 +134,9 @@ absl::StatusOr<Descriptor> ConvolutionGraph::Pointwise(cudnnPointwiseMode_t mode
                           Descriptor::Create(handle_->api, CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
   TANDEM_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode));
   TANDEM_RETURN_IF_ERROR(kind.SetType(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT));
+  // A ReLU that turned NaN into 0 would hide a training that has failed.
+  const cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
+  (void)kind.Set(kNanPropagation, CUDNN_TYPE_NAN_PROPOGATION, 1, &nan);
   TANDEM_RETURN_IF_ERROR(kind.Finalize());
   TANDEM_ASSIGN_OR_RETURN(Descriptor operation,
                           Descriptor::Create(handle_->api, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR));

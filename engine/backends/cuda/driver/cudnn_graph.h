@@ -52,8 +52,23 @@ class Descriptor {
 // A GPU that need not be there, as cuDNN describes one in JSON.
 absl::StatusOr<Descriptor> DescribeGpu(const CudnnApi& api, absl::string_view json);
 
-// What an engine's result may differ by; see CUDNN_NUMERICAL_NOTE_*.
+// How an engine computes, where it may differ from others; see CUDNN_NUMERICAL_NOTE_*.
 using NumericalNotes = std::vector<cudnnBackendNumericalNote_t>;
+
+// Whether a convolution may use an engine.
+enum class EngineFit {
+  kRefused,
+  kLastResort,  // Only if no engine fits: the engine adds up in fewer bits than float32.
+  kFits,
+};
+
+// Judges an engine by its notes, for tensors of `type`:
+// - Every type refuses Winograd's large tiles (6x6, 13x13): their errors exceed the type's rounding.
+// - float32 refuses engines that narrow their inputs. Without `allow_tf32`, float32 also refuses tensor
+// cores, FFT and
+//   all of Winograd's tiles, so that an error is that of adding products in float32.
+// - With `deterministic`, engines that give different bits in different runs are refused.
+EngineFit FitOf(const NumericalNotes& notes, DType type, const LibraryOptions& options);
 
 // A convolution as cuDNN's graphs say it: with as many of bias and ReLU of the spec as asked for.
 class ConvolutionGraph {

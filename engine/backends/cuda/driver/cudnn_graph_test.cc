@@ -46,8 +46,7 @@ class ConvolutionGraphTest : public testing::Test {
     return ConvolutionGraph::Create(handle_, spec, spec.bias, spec.relu, &gpu_);
   }
 
-  // How many of the proposed engines have a plan, use float32's own units where the spec's type is that, and
-  // need at most `cap` bytes; with the first of them found again by its word.
+  // Some proposed engine fits, has a plan, and needs at most `cap` bytes; it is found again by its word.
   void ExpectPlans(const ConvolutionSpec& spec, int64_t cap) {
     SCOPED_TRACE(spec.ToString());
     const auto graph = Graph(spec);
@@ -56,9 +55,7 @@ class ConvolutionGraphTest : public testing::Test {
     ASSERT_TRUE(engines.ok()) << engines.status();
     const std::string* first = nullptr;
     for (const ConvolutionGraph::Engine& engine : *engines) {
-      const bool matrix_units = std::find(engine.notes.begin(), engine.notes.end(),
-                                          CUDNN_NUMERICAL_NOTE_TENSOR_CORE) != engine.notes.end();
-      if (spec.type == DType::kFloat32 && matrix_units) continue;
+      if (FitOf(engine.notes, spec.type, {}) != EngineFit::kFits) continue;
       const absl::StatusOr<Descriptor> plan = (*graph)->PlanFor(engine);
       if (!plan.ok()) continue;
       const absl::StatusOr<int64_t> bytes = ConvolutionGraph::WorkspaceBytes(*plan);
@@ -128,6 +125,38 @@ TEST_F(ConvolutionGraphTest, BiasAndReluAreFused) {
       }
     }
   }
+}
+
+TEST(EngineFitTest, StrictFloat32AddsProductsInFloat32) {
+  for (const auto note : {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_FFT,
+                          CUDNN_NUMERICAL_NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4}) {
+    EXPECT_EQ(FitOf({note}, DType::kFloat32, {}), EngineFit::kRefused) << note;
+    EXPECT_EQ(FitOf({note}, DType::kFloat32, {.allow_tf32 = true}), EngineFit::kFits) << note;
+    EXPECT_EQ(FitOf({note}, DType::kBFloat16, {}), EngineFit::kFits) << note;
+  }
+  EXPECT_EQ(FitOf({CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}, DType::kFloat32, {.allow_tf32 = true}),
+            EngineFit::kRefused);
+  EXPECT_EQ(FitOf({}, DType::kFloat32, {}), EngineFit::kFits);
+}
+
+TEST(EngineFitTest, LargeTilesAndOtherBitsAreRefused) {
+  for (const DType type : {DType::kFloat32, DType::kBFloat16, DType::kFloat16}) {
+    for (const auto note :
+         {CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13}) {
+      EXPECT_EQ(FitOf({note}, type, {.allow_tf32 = true}), EngineFit::kRefused) << note;
+    }
+    EXPECT_EQ(FitOf({CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}, type, {}), EngineFit::kFits);
+    EXPECT_EQ(FitOf({CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}, type, {.deterministic = true}),
+              EngineFit::kRefused);
+  }
+}
+
+TEST(EngineFitTest, SumsInFewerBitsAreTheLastResort) {
+  const NumericalNotes notes = {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION,
+                                CUDNN_NUMERICAL_NOTE_TENSOR_CORE};
+  EXPECT_EQ(FitOf(notes, DType::kFloat16, {}), EngineFit::kLastResort);
+  EXPECT_EQ(FitOf(notes, DType::kBFloat16, {}), EngineFit::kLastResort);
+  EXPECT_EQ(FitOf(notes, DType::kFloat32, {}), EngineFit::kRefused);
 }
 
 TEST_F(ConvolutionGraphTest, WordsOfNoEngineAreRefused) {

@@ -76,6 +76,7 @@ class OlderConvolution final : public Convolution {
   int64_t workspace_bytes() const override { return static_cast<int64_t>(workspace_bytes_); }
   bool adds_bias() const override { return false; }
   bool takes_relu() const override { return false; }
+  std::string algorithm() const override { return absl::StrCat("older algorithm ", algorithm_); }
 
   absl::Status Run(void* x, void* weight, void* y, const void* /*bias*/, void* workspace,
                    Stream stream) const override {

@@ -42,6 +42,8 @@ class Convolution {
   // Whether Run adds the bias, and takes the ReLU, that were asked for: libraries cannot always.
   virtual bool adds_bias() const = 0;
   virtual bool takes_relu() const = 0;
+  // The algorithm's name, for messages.
+  virtual std::string algorithm() const = 0;
   // kForward writes y, kGradInput x, kGradWeight weight, all of it. All memory is 256-byte aligned, and the
   // device's.
   virtual absl::Status Run(void* x, void* weight, void* y, const void* bias, void* workspace,

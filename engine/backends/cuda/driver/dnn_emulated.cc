@@ -1,4 +1,5 @@
 #include <memory>
+#include <string>
 
 #include "engine/backends/cuda/driver/dnn.h"
 #include "engine/backends/cuda/driver/emulated_stream.h"
@@ -16,6 +17,7 @@ class LoopConvolution final : public Convolution {
   int64_t workspace_bytes() const override { return 0; }
   bool adds_bias() const override { return spec_.bias; }
   bool takes_relu() const override { return spec_.relu; }
+  std::string algorithm() const override { return "loops"; }
   absl::Status Run(void* x, void* weight, void* y, const void* bias, void* /*workspace*/,
                    Stream stream) const override {
     Give(stream, [=, spec = spec_] { ConvolveByLoops(spec, x, weight, y, bias); });

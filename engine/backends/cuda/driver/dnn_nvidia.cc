@@ -28,8 +28,8 @@ namespace tandem::cuda {
 namespace {
 
 // At most so many engines are measured, and no more are begun after so long: some are compiled first.
-constexpr int kMostMeasured = 10;
-constexpr double kMostSeconds = 1;
+constexpr int kMostMeasured = 24;
+constexpr double kMostSeconds = 1.5;
 // What another kernel costs, about, that adds the bias afterwards: it reads and writes the result.
 constexpr double kPassSeconds = 2e-6;
 constexpr double kBytesPerSecond = 2.5e12;
@@ -56,6 +56,7 @@ class GraphConvolution final : public Convolution {
   int64_t workspace_bytes() const override { return workspace_bytes_; }
   bool adds_bias() const override { return graph_->with_bias(); }
   bool takes_relu() const override { return graph_->with_relu(); }
+  std::string algorithm() const override { return engine_.word; }
   absl::Status Run(void* x, void* weight, void* y, const void* bias, void* workspace,
                    Stream stream) const override {
     return graph_->Execute(plan_, x, weight, y, bias, workspace, stream);
@@ -75,6 +76,7 @@ class SharedConvolution final : public Convolution {
   int64_t workspace_bytes() const override { return shared_->workspace_bytes(); }
   bool adds_bias() const override { return shared_->adds_bias(); }
   bool takes_relu() const override { return shared_->takes_relu(); }
+  std::string algorithm() const override { return shared_->algorithm(); }
   absl::Status Run(void* x, void* weight, void* y, const void* bias, void* workspace,
                    Stream stream) const override {
     return shared_->Run(x, weight, y, bias, workspace, stream);
@@ -171,29 +173,6 @@ class CudnnDnn final : public Dnn {
     return (*found)->convolution;
   }
 
-  // Whether the engine computes what the options ask for.
-  bool Allows(const ConvolutionSpec& spec, const NumericalNotes& notes) const {
-    for (const cudnnBackendNumericalNote_t note : notes) {
-      switch (note) {
-        case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
-          if (options_.deterministic) return false;
-          break;
-        case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-          if (spec.type == DType::kFloat32 && !options_.allow_tf32) return false;
-          break;
-        case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
-          if (spec.type == DType::kFloat32) return false;
-          break;
-        case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
-        case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
-          return false;
-        default:
-          break;
-      }
-    }
-    return true;
-  }
-
   absl::StatusOr<Chosen> Make(const std::shared_ptr<const ConvolutionGraph>& graph,
                               ConvolutionGraph::Engine engine, int64_t cap) const {
     TANDEM_ASSIGN_OR_RETURN(Descriptor plan, graph->PlanFor(engine));
@@ -237,22 +216,17 @@ class CudnnDnn final : public Dnn {
     return chosen;
   }
 
-  // Of the engines for the graph, the fastest, or with `deterministic` the first that works.
-  absl::StatusOr<Chosen> SearchGraph(const ConvolutionSpec& spec, bool fused, int64_t cap) {
+  // Of the graph's engines of that fit, the fastest, or with `deterministic` the first that works.
+  absl::StatusOr<Chosen> SearchGraph(const ConvolutionSpec& spec, bool fused, EngineFit fit, int64_t cap) {
     TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const ConvolutionGraph> graph, Graph(spec, fused));
     TANDEM_ASSIGN_OR_RETURN(std::vector<ConvolutionGraph::Engine> engines, graph->Propose());
-    // Those that add up in fewer bits than float32 come last.
-    std::stable_partition(engines.begin(), engines.end(), [](const ConvolutionGraph::Engine& engine) {
-      return std::find(engine.notes.begin(), engine.notes.end(),
-                       CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) == engine.notes.end();
-    });
     absl::optional<Tensors> tensors;
     Chosen best;
     absl::Status failed = absl::UnimplementedError("cudnn: no engine keeps to the asked precision");
     int measured = 0;
     const double begin = Now();
     for (ConvolutionGraph::Engine& engine : engines) {
-      if (!Allows(spec, engine.notes)) continue;
+      if (FitOf(engine.notes, spec.type, options_) != fit) continue;
       if (best.convolution != nullptr && (measured >= kMostMeasured || Now() - begin > kMostSeconds)) break;
       absl::StatusOr<Chosen> made = Make(graph, std::move(engine), cap);
       if (!made.ok()) {
@@ -285,14 +259,27 @@ class CudnnDnn final : public Dnn {
   }
 
   absl::StatusOr<Chosen> Search(const ConvolutionSpec& spec, int64_t cap) {
+    absl::StatusOr<Chosen> graph = SearchGraphs(spec, EngineFit::kFits, cap);
+    if (graph.ok() || absl::IsResourceExhausted(graph.status())) return graph;
+    absl::StatusOr<Chosen> older = Older(spec, cap);
+    if (older.ok() || absl::IsResourceExhausted(older.status())) return older;
+    absl::StatusOr<Chosen> last = SearchGraphs(spec, EngineFit::kLastResort, cap);
+    if (last.ok() || absl::IsResourceExhausted(last.status())) return last;
+    return absl::UnimplementedError(absl::StrCat("cudnn has no way for ", spec.ToString(), ": ",
+                                                 graph.status().message(), "; ", older.status().message()));
+  }
+
+  // The faster of the convolution with its bias fused, and of the convolution alone and a pass that adds the
+  // bias.
+  absl::StatusOr<Chosen> SearchGraphs(const ConvolutionSpec& spec, EngineFit fit, int64_t cap) {
     Chosen best;
     // No engine takes a ReLU without a bias.
     if (spec.bias) {
-      absl::StatusOr<Chosen> fused = SearchGraph(spec, true, cap);
+      absl::StatusOr<Chosen> fused = SearchGraph(spec, true, fit, cap);
       if (fused.ok()) best = *std::move(fused);
       if (best.convolution != nullptr && options_.deterministic) return best;
     }
-    absl::StatusOr<Chosen> alone = SearchGraph(spec, false, cap);
+    absl::StatusOr<Chosen> alone = SearchGraph(spec, false, fit, cap);
     if (alone.ok()) {
       if (spec.bias) {
         const int64_t bytes = 2 * spec.n * spec.out_h * spec.out_w * spec.k * SizeOf(spec.type);
@@ -301,11 +288,7 @@ class CudnnDnn final : public Dnn {
       if (best.convolution == nullptr || alone->seconds < best.seconds) best = *std::move(alone);
     }
     if (best.convolution != nullptr) return best;
-    if (absl::IsResourceExhausted(alone.status())) return alone.status();
-    absl::StatusOr<Chosen> older = Older(spec, cap);
-    if (older.ok() || absl::IsResourceExhausted(older.status())) return older;
-    return absl::UnimplementedError(absl::StrCat("cudnn has no way for ", spec.ToString(), ": ",
-                                                 alone.status().message(), "; ", older.status().message()));
+    return alone.status();
   }
 
   const LibraryOptions options_;

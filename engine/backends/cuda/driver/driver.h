@@ -6,14 +6,17 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "engine/backends/cuda/driver/stream.h"
 
 // CUDA's own, so that this header needs none of the toolkit's.
 struct CUevent_st;
 struct CUgraphExec_st;
+struct CUgraph_st;
 
 namespace tandem::cuda {
 
@@ -137,6 +140,23 @@ class Event {
   CUevent_st* const event_;
 };
 
+// What a stream was given between two points, as a part of RecordedWork.
+class RecordedPart {
+ public:
+  RecordedPart() = default;
+  ~RecordedPart();
+  RecordedPart(RecordedPart&& other) noexcept { *this = std::move(other); }
+  RecordedPart& operator=(RecordedPart&& other) noexcept {
+    std::swap(graph_, other.graph_);
+    return *this;
+  }
+
+ private:
+  friend class RecordedWork;
+  explicit RecordedPart(CUgraph_st* graph) : graph_(graph) {}
+  CUgraph_st* graph_ = nullptr;
+};
+
 // What a stream was given between two points, to be given again as a whole: a CUDA graph.
 class RecordedWork {
  public:
@@ -145,6 +165,12 @@ class RecordedWork {
   static absl::Status Begin(Stream stream);
   // Ends the record, also a failed one, which is an error.
   static absl::StatusOr<std::unique_ptr<RecordedWork>> End(Stream stream);
+  // The same, where the record is a part of more.
+  static absl::StatusOr<RecordedPart> EndPart(Stream stream);
+  // The parts as a whole. Part i waits for the parts `after[i]`, all of them smaller than i; parts that do
+  // not wait for each other may run at the same time.
+  static absl::StatusOr<std::unique_ptr<RecordedWork>> Join(absl::Span<const RecordedPart> parts,
+                                                            absl::Span<const std::vector<int>> after);
   ~RecordedWork();
   RecordedWork(const RecordedWork&) = delete;
   RecordedWork& operator=(const RecordedWork&) = delete;

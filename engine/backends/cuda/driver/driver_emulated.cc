@@ -1,8 +1,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -11,6 +14,7 @@
 #include "engine/backends/cuda/driver/driver.h"
 #include "engine/backends/cuda/driver/emulated_stream.h"
 #include "engine/base/mutex.h"
+#include "engine/base/status_macros.h"
 
 // The host in a GPU's place: see driver.h.
 
@@ -21,7 +25,10 @@ struct CUevent_st {
   std::shared_ptr<const tandem::cuda::PendingWork> pending;
 };
 
-// Work that was recorded.
+// Work that was recorded: a part, and a whole.
+struct CUgraph_st {
+  std::vector<CUstream_st::Work> work;
+};
 struct CUgraphExec_st {
   std::vector<CUstream_st::Work> work;
 };
@@ -202,11 +209,42 @@ absl::Status RecordedWork::Begin(Stream stream) {
   is_recording = true;
   return absl::OkStatus();
 }
-absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::End(Stream stream) {
+RecordedPart::~RecordedPart() { delete graph_; }
+
+absl::StatusOr<RecordedPart> RecordedWork::EndPart(Stream stream) {
   if (stream->record == nullptr) return absl::InternalError("no record was begun");
   is_recording = false;
   const auto record = std::exchange(stream->record, nullptr);
-  return std::unique_ptr<RecordedWork>(new RecordedWork(new CUgraphExec_st{std::move(*record)}));
+  return RecordedPart(new CUgraph_st{std::move(*record)});
+}
+
+absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::End(Stream stream) {
+  TANDEM_ASSIGN_OR_RETURN(const RecordedPart part, EndPart(stream));
+  return std::unique_ptr<RecordedWork>(new RecordedWork(new CUgraphExec_st{part.graph_->work}));
+}
+
+// Of the parts that wait for no other, the last comes first, so that a missing wait gives a wrong result.
+absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::Join(absl::Span<const RecordedPart> parts,
+                                                                 absl::Span<const std::vector<int>> after) {
+  std::vector<size_t> waits(parts.size());
+  std::vector<std::vector<int>> then(parts.size());
+  std::set<int, std::greater<>> ready;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    waits[i] = after[i].size();
+    for (const int earlier : after[i]) then[earlier].push_back(static_cast<int>(i));
+    if (waits[i] == 0) ready.insert(static_cast<int>(i));
+  }
+  auto whole = std::make_unique<CUgraphExec_st>();
+  while (!ready.empty()) {
+    const int part = *ready.begin();
+    ready.erase(ready.begin());
+    const std::vector<CUstream_st::Work>& work = parts[part].graph_->work;
+    whole->work.insert(whole->work.end(), work.begin(), work.end());
+    for (const int next : then[part]) {
+      if (--waits[next] == 0) ready.insert(next);
+    }
+  }
+  return std::unique_ptr<RecordedWork>(new RecordedWork(whole.release()));
 }
 RecordedWork::~RecordedWork() { delete graph_; }
 absl::Status RecordedWork::Launch(Stream stream) const {

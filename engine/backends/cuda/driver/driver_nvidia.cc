@@ -201,13 +201,36 @@ absl::Status RecordedWork::Begin(Stream stream) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::End(Stream stream) {
+RecordedPart::~RecordedPart() {
+  if (graph_ != nullptr) cudaGraphDestroy(graph_);
+}
+
+absl::StatusOr<RecordedPart> RecordedWork::EndPart(Stream stream) {
   cudaGraph_t graph = nullptr;
   TANDEM_CUDA(cudaStreamEndCapture(stream, &graph));
+  return RecordedPart(graph);
+}
+
+absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::End(Stream stream) {
+  TANDEM_ASSIGN_OR_RETURN(const RecordedPart part, EndPart(stream));
   cudaGraphExec_t executable = nullptr;
-  const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
-  cudaGraphDestroy(graph);
-  TANDEM_RETURN_IF_ERROR(ToStatus(error, "cudaGraphInstantiate"));
+  TANDEM_CUDA(cudaGraphInstantiate(&executable, part.graph_, 0));
+  return std::unique_ptr<RecordedWork>(new RecordedWork(executable));
+}
+
+absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::Join(absl::Span<const RecordedPart> parts,
+                                                                 absl::Span<const std::vector<int>> after) {
+  RecordedPart whole;
+  TANDEM_CUDA(cudaGraphCreate(&whole.graph_, 0));
+  std::vector<cudaGraphNode_t> nodes(parts.size(), nullptr);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    std::vector<cudaGraphNode_t> waits_for;
+    for (const int earlier : after[i]) waits_for.push_back(nodes[earlier]);
+    TANDEM_CUDA(cudaGraphAddChildGraphNode(&nodes[i], whole.graph_, waits_for.data(), waits_for.size(),
+                                           parts[i].graph_));
+  }
+  cudaGraphExec_t executable = nullptr;
+  TANDEM_CUDA(cudaGraphInstantiate(&executable, whole.graph_, 0));
   return std::unique_ptr<RecordedWork>(new RecordedWork(executable));
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -86,6 +87,47 @@ TEST_F(DriverTest, RecordedWorkIsDoneAtItsLaunches) {
   fill(*from, 'b');
   ASSERT_TRUE((*work)->Launch(stream).ok());
   EXPECT_EQ(read(*to), std::string(kBytes, 'b'));
+}
+
+// Each part copies what the part before it has copied; two chains have no memory in common.
+TEST_F(DriverTest, PartsOfARecordComeAfterThoseThatTheyWaitFor) {
+  constexpr int64_t kBytes = 1 << 20;
+  constexpr int kLinks = 8;
+  const Stream stream = stream_->get();
+  std::vector<DeviceMemory> memory;
+  for (int i = 0; i < 2 * (kLinks + 1); ++i) {
+    absl::StatusOr<DeviceMemory> made = DeviceMemory::Allocate(kBytes);
+    ASSERT_TRUE(made.ok()) << made.status();
+    ASSERT_TRUE(Zero(made->data(), kBytes, stream).ok());
+    memory.push_back(*std::move(made));
+  }
+  for (const int chain : {0, 1}) {
+    const std::string bytes(kBytes, static_cast<char>('a' + chain));
+    ASSERT_TRUE(Copy(memory[chain * (kLinks + 1)].data(), bytes.data(), kBytes, stream).ok());
+  }
+  ASSERT_TRUE(stream_->Synchronize().ok());
+  std::vector<RecordedPart> parts;
+  std::vector<std::vector<int>> after;
+  for (int link = 0; link < kLinks; ++link) {
+    for (const int chain : {0, 1}) {
+      const int from = chain * (kLinks + 1) + link;
+      ASSERT_TRUE(RecordedWork::Begin(stream).ok());
+      EXPECT_TRUE(Copy(memory[from + 1].data(), memory[from].data(), kBytes, stream).ok());
+      absl::StatusOr<RecordedPart> part = RecordedWork::EndPart(stream);
+      ASSERT_TRUE(part.ok()) << part.status();
+      parts.push_back(*std::move(part));
+      after.push_back(link == 0 ? std::vector<int>() : std::vector<int>{2 * (link - 1) + chain});
+    }
+  }
+  const absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordedWork::Join(parts, after);
+  ASSERT_TRUE(work.ok()) << work.status();
+  ASSERT_TRUE((*work)->Launch(stream).ok());
+  for (const int chain : {0, 1}) {
+    std::string bytes(kBytes, ' ');
+    ASSERT_TRUE(Copy(bytes.data(), memory[chain * (kLinks + 1) + kLinks].data(), kBytes, stream).ok());
+    ASSERT_TRUE(stream_->Synchronize().ok());
+    EXPECT_EQ(bytes, std::string(kBytes, static_cast<char>('a' + chain)));
+  }
 }
 
 TEST_F(DriverTest, WhatWaitsOrTakesMemoryEndsARecord) {

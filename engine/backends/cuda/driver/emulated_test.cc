@@ -22,10 +22,10 @@ std::vector<float> Multiply(const GemmSpec& spec, const std::vector<float>& a, c
   return c;
 }
 
-TEST(EmulatedBlasTest, MultipliesWithBiasAndRelu) {
-  const GemmSpec spec = {.m = 2, .n = 2, .k = 3, .bias = true, .relu = true};
+TEST(EmulatedBlasTest, MultipliesWithBias) {
+  const GemmSpec spec = {.m = 2, .n = 2, .k = 3, .bias = true};
   EXPECT_EQ(Multiply(spec, {1, 2, 3, 4, 5, 6}, {1, 0, 0, 1, 1, -4}, {9, 9, 9, 9}, {0.5f, 1}),
-            (std::vector<float>{4.5f, 0, 10.5f, 0}));
+            (std::vector<float>{4.5f, -9, 10.5f, -18}));
 }
 
 TEST(EmulatedBlasTest, TakesTransposesRowsAndScales) {

@@ -196,7 +196,7 @@ TEST_P(GemmTest, ComputesWhatLoopsCompute) {
 
 std::vector<GemmCase> GemmCases() {
   std::vector<GemmSpec> shapes = {
-      {.m = 128, .n = 500, .k = 800, .transpose_b = true, .bias = true, .relu = true},
+      {.m = 128, .n = 500, .k = 800, .transpose_b = true, .bias = true},
       {.m = 128, .n = 10, .k = 500, .transpose_b = true, .bias = true},
       {.m = 128, .n = 500, .k = 10},
       {.m = 10, .n = 500, .k = 128, .transpose_a = true},
@@ -204,7 +204,7 @@ std::vector<GemmCase> GemmCases() {
       {.m = 7, .n = 13, .k = 5},
       {.m = 7, .n = 13, .k = 5, .transpose_a = true, .transpose_b = true, .bias = true},
       {.m = 1, .n = 33, .k = 17, .transpose_b = true},
-      {.m = 33, .n = 1, .k = 17, .relu = true},
+      {.m = 33, .n = 1, .k = 17, .bias = true},
       {.m = 24, .n = 40, .k = 16, .transpose_b = true, .batch = 6},
       {.m = 5, .n = 7, .k = 3, .batch = 4, .alpha = 0.125},
       {.m = 8, .n = 16, .k = 24, .row_a = 32, .row_b = 24, .row_c = 40},
@@ -248,6 +248,7 @@ TEST_P(ConvolutionTest, ComputesWhatLoopsCompute) {
     convolution = (*dnn)->Plan(s, int64_t{32} << 20);
   }
   ASSERT_TRUE(convolution.ok()) << convolution.status();
+  SCOPED_TRACE((*convolution)->algorithm());
   const bool is_forward = s.kind == ConvolutionKind::kForward;
   const bool is_grad_weight = s.kind == ConvolutionKind::kGradWeight;
   s.bias = (*convolution)->adds_bias();
@@ -349,6 +350,55 @@ std::vector<ConvolutionCase> ConvolutionCases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Specs, ConvolutionTest, testing::ValuesIn(ConvolutionCases()));
+
+// How many of the numbers are NaN in one of the two and not in the other.
+int64_t NanDifferences(DType type, const Bytes& actual, const Bytes& expected) {
+  int64_t differences = 0;
+  for (int64_t i = 0; i < static_cast<int64_t>(expected.size()) / SizeOf(type); ++i) {
+    differences += std::isnan(At(type, actual, i)) != std::isnan(At(type, expected, i));
+  }
+  return differences;
+}
+
+// Replaces the number at `place` with NaN, which all bits set are in every type.
+void SetNan(DType type, Bytes& bytes, int64_t place) {
+  std::memset(bytes.data() + place * SizeOf(type), 0xff, SizeOf(type));
+}
+
+// A fused ReLU that turned NaN into 0 would hide a training that has failed.
+class FusedReluTest : public LibrariesTest, public testing::WithParamInterface<DType> {};
+
+TEST_P(FusedReluTest, OfAConvolutionKeepsNan) {
+  ConvolutionSpec s = Geometry(4, 64, 14, 64, 3, 1, 1);
+  s.type = GetParam();
+  s.bias = s.relu = true;
+  const auto dnn = CreateDnn({});
+  ASSERT_TRUE(dnn.ok()) << dnn.status();
+  const auto convolution = (*dnn)->Plan(s, int64_t{32} << 20);
+  ASSERT_TRUE(convolution.ok()) << convolution.status();
+  SCOPED_TRACE((*convolution)->algorithm());
+  if (!(*convolution)->takes_relu()) return;
+  Bytes x = Numbers(s.type, s.n * s.h * s.w * s.c, 1);
+  SetNan(s.type, x, 1000);
+  Bytes weight = Numbers(s.type, s.k * s.kernel_h * s.kernel_w * s.c, 2);
+  Bytes expected(s.n * s.out_h * s.out_w * s.k * SizeOf(s.type));
+  const Bytes bias = Numbers(s.type, s.k, 4);
+  const DeviceMemory device_x = OnDevice(x);
+  const DeviceMemory device_weight = OnDevice(weight);
+  const DeviceMemory device_y = OnDevice(expected);
+  const DeviceMemory device_bias = OnDevice(bias);
+  const DeviceMemory workspace = OnDevice(Bytes((*convolution)->workspace_bytes()));
+  const absl::Status status = (*convolution)
+                                  ->Run(device_x.data(), device_weight.data(), device_y.data(),
+                                        device_bias.data(), workspace.data(), stream_->get());
+  ASSERT_TRUE(status.ok()) << status;
+  ConvolveByLoops(s, x.data(), weight.data(), expected.data(), bias.data());
+  EXPECT_GT(NanDifferences(s.type, Bytes(expected.size()), expected), 0);
+  EXPECT_EQ(NanDifferences(s.type, OnHost(device_y, expected.size()), expected), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, FusedReluTest,
+                         testing::Values(DType::kFloat32, DType::kBFloat16, DType::kFloat16));
 
 // Where nothing may be taken to measure in, what is chosen is a guess, and computes as well.
 TEST_F(LibrariesTest, WithoutRoomAGuessDoes) {

@@ -216,7 +216,7 @@ void MultiplyByLoops(const GemmSpec& s, const void* a_data, const void* b_data, 
         double result = s.alpha * sums[j];
         if (s.beta != 0) result += s.beta * old[j];
         if (s.bias) result += addend[j];
-        sums[j] = s.relu && result < 0 ? 0 : result;
+        sums[j] = result;
       }
       Store(s.result_type, sums.data(), s.n, c_data, first);
     }

@@ -19,8 +19,8 @@ std::string GemmSpec::ToString() const {
                       batch != 1 ? absl::StrCat(" batch ", batch, " apart ", places.stride_a, " ",
                                                 places.stride_b, " ", places.stride_c)
                                  : "",
-                      beta != 0 ? " accumulate" : "", bias ? " bias" : "", relu ? " relu" : "", " ",
-                      tandem::ToString(type), " to ", tandem::ToString(result_type));
+                      beta != 0 ? " accumulate" : "", bias ? " bias" : "", " ", tandem::ToString(type),
+                      " to ", tandem::ToString(result_type));
 }
 
 std::string ConvolutionSpec::ToString() const {

@@ -74,7 +74,7 @@ TEST(SpecsTest, UnlikeProductsHaveUnlikeTexts) {
              Change([](auto& s) { s.stride_b = 1 << 20; }), Change([](auto& s) { s.stride_c = 1 << 20; }),
              Change([](auto& s) { s.type = DType::kBFloat16; }),
              Change([](auto& s) { s.result_type = DType::kBFloat16; }), Change([](auto& s) { s.beta = 1; }),
-             Change([](auto& s) { s.bias = true; }), Change([](auto& s) { s.relu = true; })});
+             Change([](auto& s) { s.bias = true; })});
   // What is left out is dense.
   GemmSpec dense = spec;
   dense.row_a = 800;

@@ -44,7 +44,7 @@ TANDEM_KERNEL BiasLastKernel(int64_t packs, int64_t columns, const T* x, const f
       if (relu && value < 0) value = 0;
       items.items[j] = To<T>(value);
     }
-    reinterpret_cast<Items*>(y)[i] = items;
+    Store(items, reinterpret_cast<Items*>(y) + i);
   }
 }
 

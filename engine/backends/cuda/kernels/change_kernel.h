@@ -45,9 +45,9 @@ __device__ __forceinline__ void ChangePieceBy(const typename Rule::Numbers numbe
 #pragma unroll
       for (int s = 0; s < kStates; ++s) states[s].items[j] = own[s];
     }
-    *reinterpret_cast<Items*>(target + i) = y;
+    Store(y, reinterpret_cast<Items*>(target + i));
 #pragma unroll
-    for (int s = 0; s < kWritten; ++s) *reinterpret_cast<Items*>(at[s] + i) = states[s];
+    for (int s = 0; s < kWritten; ++s) Store(states[s], reinterpret_cast<Items*>(at[s] + i));
   }
   const int64_t rest = packs_end + threadIdx.x;
   if (rest >= range.end) return;

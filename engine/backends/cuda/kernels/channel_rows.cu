@@ -11,7 +11,8 @@ Division DivideSums(const ChannelRows& sizes) {
   WithPackOf(sizes, [&](auto pack) {
     constexpr int kPack = sizeof(pack.items) / sizeof(pack.items[0]);
     division =
-        Divide(sizes.rows, sizes.channels, kPack, Threads(kSumThreads), kSumBlocks * sizes.multiprocessors);
+        Divide(sizes.rows, sizes.channels, kPack, Threads(kSumThreads), kSumBlocks * sizes.multiprocessors,
+               kSumTilePacks);
   });
   return division;
 }

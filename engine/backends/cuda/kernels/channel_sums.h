@@ -23,13 +23,17 @@ struct Division {
 };
 
 inline constexpr int kTilePacks = 32;
+// Of blocks that take sums. The last block of a tile adds up the other blocks' sums, so more tiles make its
+// work shorter.
+inline constexpr int kSumTilePacks = 4;
 inline constexpr int kRowsInFlight = 4;  // That a thread loads before it computes.
 
-// About `blocks` blocks, fewer where they would have nothing to do.
-inline Division Divide(int64_t rows, int64_t channels, int pack, int threads, int blocks) {
+// About `blocks` blocks, fewer where they would have nothing to do, with tiles of at most `tile_packs` packs.
+inline Division Divide(int64_t rows, int64_t channels, int pack, int threads, int blocks,
+                       int tile_packs = kTilePacks) {
   const auto parts = [](int64_t n, int64_t part) { return (n + part - 1) / part; };
   const int64_t packs = channels / pack;
-  const int64_t tiles = parts(packs, kTilePacks);
+  const int64_t tiles = parts(packs, tile_packs);
   Division division;
   division.tile = static_cast<int>(parts(packs, tiles));
   division.rows = threads / division.tile;
@@ -97,7 +101,7 @@ __device__ __forceinline__ Pack<T, kPack> LoadPack(const void* tensor, int64_t f
 }
 template <typename T, int kPack>
 __device__ __forceinline__ void StorePack(const Pack<T, kPack>& pack, void* tensor, int64_t first) {
-  *reinterpret_cast<Pack<T, kPack>*>(static_cast<T*>(tensor) + first) = pack;
+  Store(pack, reinterpret_cast<Pack<T, kPack>*>(static_cast<T*>(tensor) + first));
 }
 
 // Adds up the threads' sums over the block's rows; the sum j of column i is then at [j * kSumThreads + i] of
@@ -231,8 +235,8 @@ TANDEM_KERNEL __launch_bounds__(kSumThreads) SumKernel(int64_t rows, int64_t cha
 template <int kPack, typename Terms, typename Finish>
 void RunSums(const ChannelRows& sizes, const Terms& terms, const SumScratch& scratch, const Finish& finish,
              Stream stream) {
-  const Division whole =
-      Divide(sizes.rows, sizes.channels, kPack, Threads(kSumThreads), kSumBlocks * sizes.multiprocessors);
+  const Division whole = Divide(sizes.rows, sizes.channels, kPack, Threads(kSumThreads),
+                                kSumBlocks * sizes.multiprocessors, kSumTilePacks);
   ForTiles(whole, [&](const Division& division) {
     Launch(SumKernel<kPack, Terms, Finish>, division.grid, Threads(kSumThreads), stream, sizes.rows,
            sizes.channels, division, terms, scratch, finish);
@@ -243,7 +247,7 @@ void RunSums(const ChannelRows& sizes, const Terms& terms, const SumScratch& scr
 template <int kPack, typename Terms>
 void RunPieceSums(const ChannelRows& sizes, int64_t piece, const Terms& terms, float* partials,
                   Stream stream) {
-  Division division = Divide(sizes.rows, sizes.channels, kPack, Threads(kSumThreads), 1);
+  Division division = Divide(sizes.rows, sizes.channels, kPack, Threads(kSumThreads), 1, kSumTilePacks);
   division.piece = piece;
   division.grid.x = static_cast<unsigned>(sizes.rows / piece);
   Launch(SumPiecesKernel<kPack, Terms>, division.grid, Threads(kSumThreads), stream, sizes.rows,

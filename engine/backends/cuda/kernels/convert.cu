@@ -63,7 +63,7 @@ void ConvertInOrder(int64_t elements, const X* x, Y* y, Stream stream) {
       Pack<Y, kPack> result;
 #pragma unroll
       for (int k = 0; k < kPack; ++k) result.items[k] = Cast<X, Y>()(items.items[k]);
-      reinterpret_cast<Pack<Y, kPack>*>(y)[i] = result;
+      Store(result, reinterpret_cast<Pack<Y, kPack>*>(y) + i);
     } else {
       for (int64_t k = i * kPack; k < elements; ++k) y[k] = Cast<X, Y>()(x[k]);
     }
@@ -123,7 +123,7 @@ TANDEM_KERNEL NarrowKernel(NarrowTable table) {
       result.items[j] = To<T>(low.items[j]);
       result.items[kPack / 2 + j] = To<T>(high.items[j]);
     }
-    *reinterpret_cast<Pack<T, kPack>*>(target + i) = result;
+    Store(result, reinterpret_cast<Pack<T, kPack>*>(target + i));
   }
   const int64_t rest = packs_end + threadIdx.x;
   if (rest < end) target[rest] = To<T>(tensor.source[rest]);

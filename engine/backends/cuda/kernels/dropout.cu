@@ -41,7 +41,7 @@ void Run(const DropoutRule& rule, const int64_t* step, const T* x, T* y, Stream 
         result.items[k] =
             To<T>(random.words[k] >= rule.threshold ? ToFloat(items.items[k]) * rule.scale : 0.0f);
       }
-      reinterpret_cast<Pack<T, 4>*>(y)[pack] = result;
+      Store(result, reinterpret_cast<Pack<T, 4>*>(y) + pack);
       return;
     }
 #pragma unroll

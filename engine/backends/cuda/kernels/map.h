@@ -25,7 +25,7 @@ TANDEM_KERNEL MapPairsKernel(int64_t elements, const T* a, const T* b, T* y, Fun
     for (int j = 0; j < kCount; ++j) {
       result.items[j] = To<T>(function(ToFloat(x.items[j]), ToFloat(z.items[j])));
     }
-    reinterpret_cast<Items*>(y)[i] = result;
+    Store(result, reinterpret_cast<Items*>(y) + i);
   }
   const int64_t rest = packs * kCount + first;
   if (rest < elements) y[rest] = To<T>(function(ToFloat(a[rest]), ToFloat(b[rest])));

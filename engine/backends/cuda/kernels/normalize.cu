@@ -27,7 +27,7 @@ void InOrder(const Normalization& how, const X* x, Y* y, Stream stream) {
       const int64_t channel = by_channel ? (i * kPack + k) / inner % channels : 0;
       result.items[k] = To<Y>(pairs[2 * channel] * NumberOf(items.items[k]) + pairs[2 * channel + 1]);
     }
-    reinterpret_cast<Pack<Y, kPack>*>(y)[i] = result;
+    Store(result, reinterpret_cast<Pack<Y, kPack>*>(y) + i);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "engine/backends/cuda/kernels/launch.h"
 #include "engine/tensor/dtype.h"
@@ -90,6 +91,24 @@ template <typename T, int kCount>
 struct alignas(sizeof(T) * kCount) Pack {
   T items[kCount];
 };
+
+// Stores a pack of 8 or 16 bytes by one instruction; nvcc may split a plain assignment into stores of 4
+// bytes.
+template <typename T, int kCount>
+__device__ __forceinline__ void Store(const Pack<T, kCount>& pack, Pack<T, kCount>* place) {
+#ifdef __CUDA_ARCH__
+  if constexpr (sizeof(pack) == sizeof(uint4) || sizeof(pack) == sizeof(uint2)) {
+    using Bits = std::conditional_t<sizeof(pack) == sizeof(uint4), uint4, uint2>;
+    Bits bits;
+    memcpy(&bits, &pack, sizeof(bits));
+    __stwb(reinterpret_cast<Bits*>(place), bits);
+  } else {
+    *place = pack;
+  }
+#else
+  *place = pack;
+#endif
+}
 
 }  // namespace tandem::cuda
 

@@ -62,7 +62,7 @@ template <typename T, int kPack>
 __device__ __forceinline__ void StorePooled(const ImageSizes& out, bool plain, const ImagePlace& at,
                                             const Pack<T, kPack>& items, T* to) {
   if (!plain) {
-    *reinterpret_cast<Pack<T, kPack>*>(to + ElementOf(out, at.outer, at.row, at.column, at.lane)) = items;
+    Store(items, reinterpret_cast<Pack<T, kPack>*>(to + ElementOf(out, at.outer, at.row, at.column, at.lane)));
     return;
   }
 #pragma unroll
@@ -99,7 +99,7 @@ void RunMaxPool(const PoolSizes& s, const T* x, T* y, uint8_t* index, Stream str
         first = false;
       }
     }
-    *reinterpret_cast<Pack<uint8_t, kPack>*>(index + i * kPack) = places;
+    Store(places, reinterpret_cast<Pack<uint8_t, kPack>*>(index + i * kPack));
     StorePooled(out, s.plain_y, at, largest, y);
   });
 }
@@ -129,7 +129,7 @@ void RunMaxPoolGrad(const PoolSizes& s, const uint8_t* index, const T* dy, T* dx
     Pack<T, kPack> result;
 #pragma unroll
     for (int k = 0; k < kPack; ++k) result.items[k] = To<T>(sums[k]);
-    *reinterpret_cast<Pack<T, kPack>*>(dx + i * kPack) = result;
+    Store(result, reinterpret_cast<Pack<T, kPack>*>(dx + i * kPack));
   });
 }
 
@@ -188,7 +188,7 @@ TANDEM_KERNEL MeanOfLanesKernel(Grid grid, int64_t pixels, int lanes, float divi
         sums[k] += of_warps[other][in_warp][k];
       result.items[k] = To<T>(sums[k] / divisor);
     }
-    *reinterpret_cast<Pack<T, kPack>*>(y + static_cast<int64_t>(block.x) * lanes + lane) = result;
+    Store(result, reinterpret_cast<Pack<T, kPack>*>(y + static_cast<int64_t>(block.x) * lanes + lane));
   }
 }
 
@@ -243,7 +243,7 @@ void RunAveragePoolGrad(const PoolSizes& s, const T* dy, T* dx, Stream stream) {
     Pack<T, kPack> result;
 #pragma unroll
     for (int k = 0; k < kPack; ++k) result.items[k] = To<T>(sums[k]);
-    *reinterpret_cast<Pack<T, kPack>*>(dx + i * kPack) = result;
+    Store(result, reinterpret_cast<Pack<T, kPack>*>(dx + i * kPack));
   });
 }
 

@@ -36,7 +36,7 @@ __device__ __forceinline__ void StoreSums(const float* sums, T* to) {
   Pack<T, kPack> result;
 #pragma unroll
   for (int k = 0; k < kPack; ++k) result.items[k] = To<T>(sums[k]);
-  *reinterpret_cast<Pack<T, kPack>*>(to) = result;
+  Store(result, reinterpret_cast<Pack<T, kPack>*>(to));
 }
 
 template <typename T, int kPack>

@@ -26,7 +26,7 @@ __device__ int UnscalePiece(const TensorChange& tensor, PieceRange range, float 
     Pack<float, kCount> y;
 #pragma unroll
     for (int j = 0; j < kCount; ++j) y.items[j] = unscale(x.items[j]);
-    *reinterpret_cast<Pack<float, kCount>*>(target + i) = y;
+    Store(y, reinterpret_cast<Pack<float, kCount>*>(target + i));
   }
   const int64_t rest = packs_end + threadIdx.x;
   if (rest < range.end) target[rest] = unscale(source[rest]);

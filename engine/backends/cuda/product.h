@@ -1,0 +1,25 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_PRODUCT_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_PRODUCT_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "engine/backends/cuda/driver/blas.h"
+#include "engine/backends/cuda/lowering.h"
+
+namespace tandem::cuda {
+
+// Adds the steps of the product `spec` of `a` and `b` to `c`. With `spec.bias`, `bias` [n] is added;
+// otherwise it is kNoValue. With `relu`, the ReLU is taken, in a step of its own: in some of cuBLASLt's
+// kernels, a fused ReLU turns NaN into 0. UNIMPLEMENTED if the library has no algorithm within
+// `workspace_cap` bytes.
+absl::Status EmitProductTo(Lowering& lowering, const std::string& name, GemmSpec spec, Region a, Region b,
+                           ValueId bias, bool relu, Region c, int64_t workspace_cap);
+
+// The same, where `result`, a plain value, is the product.
+absl::Status EmitProduct(Lowering& lowering, const std::string& name, const GemmSpec& spec, Region a,
+                         Region b, ValueId bias, bool relu, ValueId result);
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_PRODUCT_H_

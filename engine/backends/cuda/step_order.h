@@ -1,0 +1,48 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_STEP_ORDER_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_STEP_ORDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace tandem::cuda {
+
+// Memory from `begin` to before `end`.
+struct MemoryRange {
+  const std::byte* begin = nullptr;
+  const std::byte* end = nullptr;
+};
+
+// Finds the steps that a step must wait for, so that the others may run at the same time: a step waits for
+// the earlier steps that write memory that it uses, and for those that read memory that it writes.
+class StepOrder {
+ public:
+  // Adds the next step. Returns the numbers of the steps that it must wait for, ascending; the first step is
+  // number 0. Leaves out a step if another of them waits for it.
+  std::vector<int> Add(absl::Span<const MemoryRange> reads, absl::Span<const MemoryRange> writes);
+
+ private:
+  // The newest use of a piece of memory.
+  struct Use {
+    const std::byte* end = nullptr;
+    int writer = -1;                // -1: none.
+    std::vector<int> readers = {};  // Since that write.
+  };
+  using Uses = std::map<const std::byte*, Use>;  // By the begin; pieces do not overlap.
+
+  // Makes pieces begin and end at the range's bounds, and fill it. Returns its first piece.
+  Uses::iterator Fill(const MemoryRange& range);
+  // Splits the piece that contains `place` in two, unless a piece begins there.
+  void SplitAt(const std::byte* place);
+
+  Uses uses_;
+  // By step: a bit for each earlier step, set if the step waits for it, also by way of others.
+  std::vector<std::vector<uint64_t>> before_;
+};
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_STEP_ORDER_H_

@@ -1,0 +1,40 @@
+#include "server/worker/job_devices.h"
+
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+TEST(JobDevicesTest, DevicesComputeAsTheJobSays) {
+  v1::JobSpec spec;
+  EXPECT_EQ(DeviceOptionsOf(spec).compute, DType::kFloat32);
+  EXPECT_FALSE(DeviceOptionsOf(spec).allow_tf32);
+  EXPECT_FALSE(DeviceOptionsOf(spec).deterministic);
+  spec.mutable_training()->set_precision(v1::PRECISION_BFLOAT16);
+  spec.mutable_training()->set_allow_tf32(true);
+  spec.mutable_training()->set_deterministic(true);
+  spec.mutable_gpu()->set_memory_limit_bytes(1);
+  spec.mutable_gpu()->set_workspace_limit_bytes(2);
+  spec.mutable_gpu()->set_max_threads_per_block(3);
+  spec.mutable_gpu()->set_max_blocks(4);
+  const DeviceOptions options = DeviceOptionsOf(spec);
+  EXPECT_EQ(options.compute, DType::kBFloat16);
+  EXPECT_TRUE(options.allow_tf32);
+  EXPECT_TRUE(options.deterministic);
+  EXPECT_EQ(options.memory_limit_bytes, 1);
+  EXPECT_EQ(options.workspace_limit_bytes, 2);
+  EXPECT_EQ(options.max_threads_per_block, 3);
+  EXPECT_EQ(options.max_blocks, 4);
+}
+
+TEST(JobDevicesTest, OpensADevice) {
+  v1::Device device;
+  device.set_name("devices/cpu:0");
+  device.set_threads(1);
+  const auto opened = DevicesFor(v1::JobSpec())(device);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ((*opened)->name(), "cpu:0");
+}
+
+}  // namespace
+}  // namespace tandem

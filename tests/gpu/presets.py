@@ -1,0 +1,49 @@
+"""The steps of `run.sh --preset`, in order. An entry is a part, its limit for each step in seconds, and its options.
+
+An option replaces the attribute of the same name in checks.Setting. The command line overrides an option.
+"""
+
+ALL = ["resnet18", "lenet", "matlab-cifar"]
+OWN_KERNELS = ":".join(f"{kind}/DeviceConformance.{test}/*" for kind in ("Float32", "BFloat16") for test in
+                       ("ComputesWhatTheOracleComputes", "TrainsLikeTheOracle", "SeveralRunsAreAsManySingleOnes"))
+
+PRESETS = {
+    # Does the code work on this GPU, and how fast is it?
+    "first": [
+        ("probe", 25, {"quick": True}),
+        ("conformance", 10, {"programs": ["driver_test"]}),
+        ("conformance", 15, {"programs": ["probe_test", "residual_test"]}),
+        ("bench", 25, {"networks": ["resnet18"], "dtypes": ["bfloat16"], "samples": ["gpu"]}),
+        ("bench", 15, {"networks": ["lenet"], "dtypes": ["bfloat16"], "samples": ["gpu"]}),
+        ("conformance", 45, {"programs": ["libraries_test"]}),
+        ("conformance", 55, {"programs": ["conformance_test"], "filter": "Float32/*:BFloat16/*"}),
+        ("conformance", 15, {"programs": ["communicator_test", "collective_test"]}),
+        ("golden", 40, {"backends": ["gpu-bfloat16"]}),
+        ("job", 25, {"epochs": 1, "changes": ["replicas.count=1"]}),
+        ("workers", 20, {}),
+        # These steps run only if time is left.
+        ("kernels", 40, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"], "search": False}),
+        ("sanitize", 40, {"tools": ["memcheck"], "filter": OWN_KERNELS, "kernels": "tandem"}),
+        ("bench", 14, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
+    ],
+    # How fast is it beside PyTorch?
+    "second": [
+        ("bench", 15, {"networks": ALL, "dtypes": ["bfloat16"], "samples": ["gpu"]}),
+        ("bench", 14, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
+        ("job", 15, {"epochs": 10}),
+        ("peers", 25, {"networks": ALL, "dtypes": ["bfloat16", "float32"], "layouts": ["channels-last"]}),
+        ("kernels", 40, {"networks": ["resnet18"], "dtypes": ["bfloat16"], "search": False}),
+        ("epochs", 8, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"]}),
+        ("peers-compile", 60, {"networks": ["resnet18"], "dtypes": ["bfloat16"]}),
+        ("peers-compile", 25, {"networks": ["lenet"], "dtypes": ["bfloat16"]}),
+        # These steps run only if time is left.
+        ("starts", 25, {"starts": 2}),
+        ("golden", 40, {"backends": ["gpu", "gpu-float16"]}),
+        ("conformance", 20, {"programs": ["parity_test", "float16_test", "resident_test"]}),
+    ],
+    # Do our own kernels touch wrong memory, or race?
+    "third": [
+        ("sanitize", 60, {"tools": ["memcheck"], "filter": OWN_KERNELS, "kernels": "tandem"}),
+        ("sanitize", 50, {"tools": ["racecheck"], "filter": OWN_KERNELS, "kernels": "tandem"}),
+    ],
+}
