@@ -41,6 +41,13 @@ PRESETS = {
         ("golden", 40, {"backends": ["gpu", "gpu-float16"]}),
         ("conformance", 20, {"programs": ["parity_test", "float16_test", "resident_test"]}),
     ],
+    # Is a change of the backend right, and what does it gain?
+    "again": [
+        ("conformance", 55, {"programs": ["conformance_test"], "filter": "Float32/*:BFloat16/*"}),
+        ("bench", 20, {"networks": ALL, "dtypes": ["bfloat16"], "samples": ["gpu"]}),
+        ("bench", 20, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
+        ("kernels", 40, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"], "search": False}),
+    ],
     # Do our own kernels touch wrong memory, or race?
     "third": [
         ("sanitize", 60, {"tools": ["memcheck"], "filter": OWN_KERNELS, "kernels": "tandem"}),

@@ -25,7 +25,7 @@ struct Division {
 inline constexpr int kTilePacks = 32;
 // Of blocks that take sums. The last block of a tile adds up the other blocks' sums, so more tiles make its
 // work shorter.
-inline constexpr int kSumTilePacks = 4;
+inline constexpr int kSumTilePacks = 8;
 inline constexpr int kRowsInFlight = 4;  // That a thread loads before it computes.
 
 // About `blocks` blocks, fewer where they would have nothing to do, with tiles of at most `tile_packs` packs.

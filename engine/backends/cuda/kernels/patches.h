@@ -21,8 +21,13 @@ struct PatchSizes {
   int64_t rows() const { return n * out_h * out_w; }
 };
 
+// Images, patches and positions have less than 2^31 elements.
 // Writes the patches of x to `patches`, [rows, width], both of `type`: float32, bfloat16 or float16.
 void MakePatches(const PatchSizes& sizes, DType type, const void* x, void* patches, Stream stream);
+
+// The reverse: writes to each element of x the sum of the elements of `patches` that MakePatches copies from
+// it.
+void FoldPatches(const PatchSizes& sizes, DType type, const void* patches, void* x, Stream stream);
 
 // Copies rows of `columns` elements of `type` to rows of `width` elements, the rest of which is 0.
 void PadRows(int64_t rows, int64_t columns, int64_t width, DType type, const void* x, void* y, Stream stream);
