@@ -54,6 +54,7 @@ class Setting:
         self.epochs = 1
         self.changes = []
         self.starts = 3
+        self.compile_mode = "max-autotune"
 
     def having(self, limit, options):
         """Returns a copy with a preset's options. The command line overrides them."""

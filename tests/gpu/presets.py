@@ -33,9 +33,8 @@ PRESETS = {
         ("job", 15, {"epochs": 10}),
         ("peers", 25, {"networks": ALL, "dtypes": ["bfloat16", "float32"], "layouts": ["channels-last"]}),
         ("kernels", 40, {"networks": ["resnet18"], "dtypes": ["bfloat16"], "search": False}),
-        ("epochs", 8, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"]}),
-        ("peers-compile", 60, {"networks": ["resnet18"], "dtypes": ["bfloat16"]}),
-        ("peers-compile", 25, {"networks": ["lenet"], "dtypes": ["bfloat16"]}),
+        ("epochs", 15, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"]}),
+        ("peers-compile", 120, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"]}),
         # These steps run only if time is left.
         ("starts", 25, {"starts": 2}),
         ("golden", 40, {"backends": ["gpu", "gpu-float16"]}),
@@ -47,6 +46,17 @@ PRESETS = {
         ("bench", 20, {"networks": ALL, "dtypes": ["bfloat16"], "samples": ["gpu"]}),
         ("bench", 20, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
         ("kernels", 40, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"], "search": False}),
+    ],
+    # How fast is it beside compiled PyTorch? max-autotune takes longer than a GPU may be lent.
+    "compiled": [
+        ("bench", 20, {"networks": ALL, "dtypes": ["bfloat16"], "samples": ["gpu"]}),
+        ("conformance", 40, {"programs": ["conformance_test"], "filter": "Float32/*:BFloat16/*"}),
+        ("epochs", 20, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"]}),
+        ("peers-compile", 100, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"],
+                                "compile_mode": "reduce-overhead"}),
+        ("starts", 30, {"starts": 2}),
+        ("bench", 25, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
+        ("kernels", 40, {"networks": ["lenet", "resnet18"], "dtypes": ["bfloat16"], "search": False}),
     ],
     # Do our own kernels touch wrong memory, or race?
     "third": [

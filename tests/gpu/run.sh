@@ -2,7 +2,7 @@
 # Runs the checks and benchmarks of a GPU, from an unpacked bundle (deploy/bundle) or from the repository with --bundle:
 #
 #   tests/gpu/run.sh [OPTION...] [PART...]
-#   tests/gpu/run.sh [OPTION...] --preset first|second|again|third
+#   tests/gpu/run.sh [OPTION...] --preset first|second|again|compiled|third
 #
 #   --preset NAME      runs the steps in presets.py, each with its own options and limit. first: checks that the code
 #                      works. second: compares speeds. third: runs compute-sanitizer

@@ -135,4 +135,5 @@ def peers(setting, report):
 
 def peers_compile(setting, report):
     """PyTorch with torch.compile: minutes, for it measures its kernels first."""
-    peer(setting, report, "peers-compile", [("channels-last", ["--channels-last", "--compile"])], setting.limit or 240)
+    options = ["--channels-last", "--compile", "--compile-mode", setting.compile_mode]
+    peer(setting, report, "peers-compile", [(f"channels-last {setting.compile_mode}", options)], setting.limit or 240)
