@@ -31,6 +31,11 @@ class Program {
   // Of an input that the graph has, with another value.
   void Set(const std::string& name, const Tensor& value);
   absl::Status Run(Communicator* communicator = nullptr);
+  // The communicator that Run takes in place of the host's; null if Run takes the host's. It must not outlive
+  // the host's.
+  std::unique_ptr<Communicator> WrapCommunicator(Communicator* host) {
+    return device_->WrapCommunicator(host);
+  }
 
   // A value that was marked as an output.
   absl::StatusOr<Tensor> Output(ValueId value) const;

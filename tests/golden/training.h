@@ -28,6 +28,11 @@ class GoldenTraining {
   // the replicas, which count by `shares`: all replicas call this together.
   absl::Status Average(absl::Span<const double> shares, bool state, Communicator* communicator);
 
+  // See Program.
+  std::unique_ptr<Communicator> WrapCommunicator(Communicator* host) {
+    return program_.WrapCommunicator(host);
+  }
+
   // Of the newest step.
   absl::StatusOr<double> Loss() const;
   absl::StatusOr<Tensor> Logits() const { return program_.Output(logits_); }

@@ -113,14 +113,16 @@ absl::StatusOr<std::vector<std::unique_ptr<GoldenTraining>>> MakeReplicas(const 
 
 // Calls `train` for each replica on a thread of its own; where one fails, the others are not left waiting.
 // Returns the first failure.
-absl::Status OnEachReplica(size_t replicas,
+absl::Status OnEachReplica(const std::vector<std::unique_ptr<GoldenTraining>>& trainings,
                            const std::function<absl::Status(size_t rank, Communicator&)>& train) {
+  const size_t replicas = trainings.size();
   const auto communicators = CreateLocalGroup(static_cast<int>(replicas));
   std::vector<absl::Status> statuses(replicas);
   std::vector<std::thread> threads;
   for (size_t r = 0; r < replicas; ++r) {
     threads.emplace_back([&, r] {
-      statuses[r] = train(r, *communicators[r]);
+      const std::unique_ptr<Communicator> wrapped = trainings[r]->WrapCommunicator(communicators[r].get());
+      statuses[r] = train(r, wrapped != nullptr ? *wrapped : *communicators[r]);
       if (!statuses[r].ok()) communicators[r]->Abort(statuses[r]);
     });
   }
@@ -149,7 +151,7 @@ absl::Status RunGradientAveraging(const GoldenCase& golden, const GoldenBackend&
   }
   TANDEM_ASSIGN_OR_RETURN(const auto trainings, MakeReplicas(golden, backend, shares));
   std::vector<ReplicaResult> results(replicas);
-  TANDEM_RETURN_IF_ERROR(OnEachReplica(replicas, [&](size_t r, Communicator& communicator) {
+  TANDEM_RETURN_IF_ERROR(OnEachReplica(trainings, [&](size_t r, Communicator& communicator) {
     results[r] = TrainReplica(*trainings[r], communicator);
     return results[r].status;
   }));
@@ -230,7 +232,7 @@ absl::Status RunParameterAveraging(const GoldenCase& golden, const GoldenBackend
       !golden.NamesAfter(absl::StrCat("after", static_cast<int64_t>(points[0]), ".momentum.")).empty();
   std::vector<std::vector<double>> losses(replicas);
   Mutex mutex;  // Of the report.
-  TANDEM_RETURN_IF_ERROR(OnEachReplica(replicas, [&](size_t r, Communicator& communicator) -> absl::Status {
+  TANDEM_RETURN_IF_ERROR(OnEachReplica(trainings, [&](size_t r, Communicator& communicator) -> absl::Status {
     for (int64_t step = 0; step < steps; ++step) {
       TANDEM_RETURN_IF_ERROR(trainings[r]->RunStep(step));
       TANDEM_ASSIGN_OR_RETURN(losses[r].emplace_back(), trainings[r]->Loss());

@@ -9,7 +9,6 @@
 #include "engine/backends/cuda/bias.h"
 #include "engine/backends/cuda/kernels/bias.h"
 #include "engine/backends/cuda/kernels/patches.h"
-#include "engine/backends/cuda/kernels/small_convolution.h"
 #include "engine/backends/cuda/offered.h"
 #include "engine/backends/cuda/product.h"
 #include "engine/base/status_macros.h"
@@ -82,33 +81,6 @@ void EmitConvolution(Lowering& lowering, std::string name, std::shared_ptr<const
                  }});
 }
 
-PatchSizes PatchSizesOf(const ConvolutionSpec& spec) {
-  return {.n = spec.n,
-          .h = spec.h,
-          .w = spec.w,
-          .c = spec.c,
-          .out_h = spec.out_h,
-          .out_w = spec.out_w,
-          .kernel_h = spec.kernel_h,
-          .kernel_w = spec.kernel_w,
-          .stride_h = spec.stride_h,
-          .stride_w = spec.stride_w,
-          .pad_h = spec.pad_h,
-          .pad_w = spec.pad_w,
-          .dilation_h = spec.dilation_h,
-          .dilation_w = spec.dilation_w};
-}
-
-// Our own kernels for few taps; nullopt for any other convolution.
-std::optional<SmallConvolution> SmallOf(const Lowering& lowering, const ConvolutionSpec& spec) {
-  const SmallConvolution small = {.sizes = PatchSizesOf(spec),
-                                  .filters = spec.k,
-                                  .type = spec.type,
-                                  .multiprocessors = lowering.device().properties.multiprocessors};
-  if (spec.groups != 1 || !IsSmall(small)) return std::nullopt;
-  return small;
-}
-
 // Convolutions are multiplied as patches if their channels do not fill packs of 8: cuDNN pads such images in
 // passes of its own, which take longer than the convolution. Wider patches than this are left to cuDNN.
 constexpr int64_t kMostPatchWidth = 512;
@@ -117,70 +89,27 @@ constexpr int64_t kMostPatchWidth = 512;
 std::optional<PatchSizes> PatchesOf(const Lowering& lowering, const ConvolutionSpec& spec) {
   constexpr int64_t kPack = 8;
   constexpr int64_t kMostElements = int64_t{1} << 31;
-  PatchSizes sizes = PatchSizesOf(spec);
-  sizes.width = (spec.kernel_h * spec.kernel_w * spec.c + kPack - 1) / kPack * kPack;
-  if (spec.groups != 1 || spec.c % kPack == 0 || sizes.width > kMostPatchWidth) return std::nullopt;
+  const int64_t width = (spec.kernel_h * spec.kernel_w * spec.c + kPack - 1) / kPack * kPack;
+  if (spec.groups != 1 || spec.c % kPack == 0 || width > kMostPatchWidth) return std::nullopt;
+  const PatchSizes sizes = {.n = spec.n,
+                            .h = spec.h,
+                            .w = spec.w,
+                            .c = spec.c,
+                            .out_h = spec.out_h,
+                            .out_w = spec.out_w,
+                            .kernel_h = spec.kernel_h,
+                            .kernel_w = spec.kernel_w,
+                            .stride_h = spec.stride_h,
+                            .stride_w = spec.stride_w,
+                            .pad_h = spec.pad_h,
+                            .pad_w = spec.pad_w,
+                            .dilation_h = spec.dilation_h,
+                            .dilation_w = spec.dilation_w,
+                            .width = width};
   // Half of the cap is for the product.
   if (sizes.rows() * sizes.width * SizeOf(spec.type) > lowering.workspace_cap() / 2) return std::nullopt;
   if (spec.n * spec.h * spec.w * spec.c >= kMostElements) return std::nullopt;
   return sizes;
-}
-
-// The bias and the ReLU are added on the way.
-absl::Status LowerForwardSmall(Lowering& lowering, const Node& node, const ConvolutionSpec& spec,
-                               const SmallConvolution& small, const Node* relu) {
-  TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, spec, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, spec, node.inputs[1]));
-  std::vector<Region> reads = {x, weight};
-  Region bias = x;
-  if (spec.bias) {
-    TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(node.inputs[2]));
-    reads.push_back(bias);
-  }
-  const bool with_relu = relu != nullptr;
-  if (with_relu) lowering.Absorb(relu->id);
-  const Region y = lowering.Define(with_relu ? relu->outputs[0] : node.outputs[0],
-                                   FactorLayout(lowering, spec, node.outputs[0]));
-  lowering.Emit({.name = with_relu ? "conv2d small + relu" : "conv2d small",
-                 .reads = std::move(reads),
-                 .writes = {y},
-                 .run = [=, has_bias = spec.bias](const RunContext& run) {
-                   ConvolveSmall(small, run.At(x), run.At(weight),
-                                 has_bias ? run.At<const float>(bias) : nullptr, with_relu, run.At(y),
-                                 run.stream);
-                   return absl::OkStatus();
-                 }});
-  return absl::OkStatus();
-}
-
-absl::Status LowerGradWeightSmall(Lowering& lowering, const Node& node, const ConvolutionSpec& spec,
-                                  const SmallConvolution& small) {
-  const auto& op = static_cast<const Conv2dGradWeightOp&>(*node.op);
-  TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, spec, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, spec, node.inputs[1]));
-  const int64_t pieces = GradWeightPieces(small);
-  const ChannelSizes sums = {.outer = pieces, .channels = op.weight_shape.elements()};
-  const Region partials = lowering.Scratch(sums.elements() * SizeOf(DType::kFloat32));
-  const Region dweight =
-      lowering.Define(node.outputs[0], Layout::ChannelsLast(DType::kFloat32, op.weight_shape));
-  std::vector<Region> writes = {dweight, partials};
-  Region workspace = partials;
-  if (const int64_t bytes = SumChannelsBytes(sums, false); bytes > 0) {
-    workspace = lowering.Scratch(bytes);
-    writes.push_back(workspace);
-  }
-  lowering.Emit({.name = "conv2d_grad_weight small",
-                 .reads = {x, dy},
-                 .writes = std::move(writes),
-                 .run = [=](const RunContext& run) {
-                   GradWeightSmall(small, run.At(x), run.At(dy), run.At<float>(partials), run.stream);
-                   SumChannels(sums, false, DType::kFloat32, run.At(partials), run.At<float>(workspace),
-                               run.At<float>(dweight), run.stream);
-                   return absl::OkStatus();
-                 }});
-  if (!op.has_bias) return absl::OkStatus();
-  return EmitGradBias(lowering, node.inputs[1], {dy, FactorLayout(lowering, spec, node.inputs[1])},
-                      node.outputs[1]);
 }
 
 Region EmitPatches(Lowering& lowering, const PatchSizes& sizes, DType type, Region x) {
@@ -256,9 +185,6 @@ absl::Status LowerForward(Lowering& lowering, const Node& node) {
                                 lowering.shape(node.inputs[1]), lowering.shape(node.outputs[0]),
                                 static_cast<const Conv2dOp&>(*node.op).geometry);
   spec.bias = has_bias;
-  if (const std::optional<SmallConvolution> small = SmallOf(lowering, spec); small.has_value()) {
-    return LowerForwardSmall(lowering, node, spec, *small, relu);
-  }
   if (const std::optional<PatchSizes> patches = PatchesOf(lowering, spec); patches.has_value()) {
     return LowerForwardByPatches(lowering, node, spec, *patches, relu);
   }
@@ -324,9 +250,6 @@ absl::Status LowerGradWeight(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const Conv2dGradWeightOp&>(*node.op);
   ConvolutionSpec spec = SpecOf(lowering, ConvolutionKind::kGradWeight, lowering.shape(node.inputs[0]),
                                 op.weight_shape, lowering.shape(node.inputs[1]), op.geometry);
-  if (const std::optional<SmallConvolution> small = SmallOf(lowering, spec); small.has_value()) {
-    return LowerGradWeightSmall(lowering, node, spec, *small);
-  }
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Convolution> convolution,
                           PlanConvolution(lowering, spec));
   TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, spec, node.inputs[0]));
