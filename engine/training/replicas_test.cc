@@ -120,6 +120,30 @@ TEST(ReplicasTest, NorWithSynchronizedBatchNormalization) {
   ExpectSameLosses(NarrowResnet(/*width=*/4, /*side=*/16), "reference", 1e-8);
 }
 
+// Samples of class 1 weigh nothing, and those of the others not alike.
+v1::JobSpec Weighted(v1::JobSpec spec) {
+  *spec.mutable_training()->mutable_loss() =
+      Parse<v1::Loss>("softmax_cross_entropy { class_weights: [1, 1, 3, 0.25] ignore_index: 1 }");
+  return spec;
+}
+
+TEST(ReplicasTest, NorInAWeightedLoss) {
+  ExpectSameLosses(Weighted(SmallLenet(1)), "reference", 1e-8);
+  ExpectSameLosses(Weighted(NarrowResnet()), "reference", 1e-8);
+}
+
+TEST(ReplicasTest, NorDoPartsShowInAWeightedLoss) {
+  v1::JobSpec spec = Weighted(SmallLenet(1));
+  const std::vector<double> expected = LossesOf(spec, "reference");
+  for (const int replicas : {1, 3}) {
+    spec.mutable_replicas()->set_count(replicas);
+    for (const int64_t parts : {2, 3, 8}) {
+      spec.mutable_training()->set_accumulation_steps(parts);
+      ExpectNear(LossesOf(spec, "reference"), expected, 1e-9);
+    }
+  }
+}
+
 TEST(ReplicasTest, SynchronizedBatchNormalizationOnTheCpu) {
   // Rounding shows later.
   v1::JobSpec spec = NarrowResnet();

@@ -63,6 +63,8 @@ inline int64_t StepOfPart(int64_t step, size_t part, size_t parts) {
 
 // Where the gradients of a batch's parts are added up: "gradient_sum/<parameter>", zero between steps.
 inline constexpr char kGradientSumPrefix[] = "gradient_sum/";
+// The sum of the weights of the batch's earlier parts: [], zero between steps. Of weighted losses alone.
+inline constexpr char kLossWeightSum[] = "loss_weight_sum";
 // Where the moving average of a parameter is kept, as the optimizer's state: "ema/<parameter>".
 inline constexpr char kAveragePrefix[] = "ema/";
 
@@ -84,9 +86,10 @@ inline constexpr char kSkippedMeter[] = "meter/skipped_steps";
 // the others reduce something, and update. Where the loss is scaled, gradients are brought back to their size
 // when they are those of the whole batch, and where they are not finite no parameter, state of the optimizer
 // or moving average changes: all replicas that reduce together find the same.
-// An early part: the same up to the gradients, which are added up; the last part reduces the sum. `spec` has
-// its defaults and was checked against `data`. INVALID_ARGUMENT with fields relative to the JobSpec where a
-// tensor would be too large.
+// The gradient is that of the mean loss of the whole batch. With weights, the mean is divided by the weights
+// of all the batch's samples, whichever replica and part they are in. An early part: the same up to the
+// gradients, which are added up; the last part reduces the sum. `spec` has its defaults and was checked
+// against `data`. INVALID_ARGUMENT with fields relative to the JobSpec where a tensor would be too large.
 absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const DatasetInfo& data,
                                              const StepShape& shape);
 

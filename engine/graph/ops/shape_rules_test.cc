@@ -248,6 +248,10 @@ TEST(ShapeRules, Elementwise) {
   ExpectTypes(ReluGradOp(), {F32({2, 3}), F32({2, 3})}, {F32({2, 3})});
   ExpectTypes(AddOp(), {F64({}), F64({})}, {F64({})});
   ExpectTypes(ScaleOp(2), {F64({4})}, {F64({4})});
+  ExpectTypes(DivideOp(2), {F32({4, 3}), F32({})}, {F32({4, 3})});
+  ExpectRefused(DivideOp(2), {F32({4, 3}), F32({3})});
+  ExpectRefused(DivideOp(2), {F32({4, 3}), F64({})});
+  ExpectRefused(DivideOp(std::numeric_limits<double>::infinity()), {F32({4}), F32({})});
   ExpectTypes(ReshapeOp({3, 4}), {U8({2, 6})}, {U8({3, 4})});
   ExpectRefused(ReluOp(), {I32({2, 3})});
   ExpectRefused(AddOp(), {F32({2, 3}), F32({3, 2})});
