@@ -44,7 +44,7 @@ absl::Status PopulationStatistics::Add(int64_t batch_samples, int64_t step, Inpu
   const std::vector<Part>& parts = shares_.at(batch_samples);
   int64_t first = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const int64_t step_of_part = StepOfPart(step, i, parts.size());
+    const int64_t step_of_part = StepOfPart(step, i, parts.size(), first);
     std::vector<const void*> inputs;
     if (parts[i].samples > 0) inputs = inputs_of(first);
     inputs.push_back(&step_of_part);

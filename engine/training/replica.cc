@@ -321,13 +321,15 @@ absl::Status Replica::RunStep(int64_t step) {
   if (batch.samples == 0) return parts[0].executable->Run({&learning_rate, &step}, &communicator_);
   const auto* input = static_cast<const std::byte*>(batch.input);
   const auto* target = static_cast<const std::byte*>(batch.target);
+  int64_t first = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const int64_t step_of_part = StepOfPart(step, i, parts.size());
+    const int64_t step_of_part = StepOfPart(step, i, parts.size(), first);
     std::vector<const void*> inputs = InputsOf(*train_data(), input, target);
     inputs.insert(inputs.end(), {&learning_rate, &step_of_part});
     TANDEM_RETURN_IF_ERROR(parts[i].executable->Run(inputs, &communicator_));
     input += parts[i].samples * train_data()->sample_bytes();
     target += parts[i].samples * train_data()->target_bytes();
+    first += parts[i].samples;
   }
   return absl::OkStatus();
 }

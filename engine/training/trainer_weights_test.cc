@@ -100,14 +100,31 @@ TEST(TrainerWeightsTest, ABatchInPartsIsTheSameBatch) {
   }
 }
 
-// Each part draws numbers of its own: what is dropped differs from that of a whole batch, and no more.
-TEST(TrainerWeightsTest, PartsDropOutDifferentElements) {
-  const std::string dropout = "layers { dropout { rate: 0.5 } }";
-  const Result one = Train(SmallJob(1, "epochs: 1 accumulation_steps: 4", dropout), "cpu");
-  const Result again = Train(SmallJob(1, "epochs: 1 accumulation_steps: 4", dropout), "cpu");
-  const Result whole = Train(SmallJob(1, "epochs: 1", dropout), "cpu");
-  EXPECT_EQ(one.recorder.losses, again.recorder.losses);
-  EXPECT_NE(one.recorder.losses, whole.recorder.losses);
+// What a sample is changed by, mixed with and loses follows from its place in the batch, or in the data.
+TEST(TrainerWeightsTest, PartsDrawWhatTheWholeBatchDraws) {
+  v1::JobSpec spec = SmallJob(1, "epochs: 2", "layers { dropout { rate: 0.5 } }");
+  for (const char* augmentation : {"", "crop { padding: 2 }", "mixup {}", "cutmix {}"}) {
+    spec.mutable_dataset()->clear_augmentation();
+    if (*augmentation != '\0') {
+      ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(augmentation,
+                                                                spec.mutable_dataset()->add_augmentation()));
+    }
+    spec.mutable_training()->clear_accumulation_steps();
+    spec.mutable_replicas()->set_count(1);
+    const Result whole = Train(spec, "reference");
+    for (const int replicas : {1, 2, 3}) {
+      // Parts of one size, and of different sizes.
+      for (const int parts : {2, 8 / 3, 8 / replicas}) {
+        if (parts > 8 / replicas) continue;
+        SCOPED_TRACE(absl::StrCat(augmentation, " ", replicas, " ", parts));
+        spec.mutable_replicas()->set_count(replicas);
+        spec.mutable_training()->set_accumulation_steps(parts);
+        ExpectNear(Train(spec, "reference").recorder.losses, whole.recorder.losses, 1e-9);
+        const std::vector<double> losses = Train(spec, "cpu").recorder.losses;
+        EXPECT_NEAR(losses[0], whole.recorder.losses[0], 1e-4);
+      }
+    }
+  }
 }
 
 TEST(TrainerWeightsTest, TheMovingAverageOfTheWeightsIsTheModel) {

@@ -168,9 +168,17 @@ TEST(ShapeRules, Dropout) {
   ExpectRefused(DropoutOp(0.5, 1, 0), {F32({2, 3}), I32({})});
   const DropoutOp op(0.5, 1, 4);
   const uint64_t words = op.WordsOf(3, 2).Next64();
+  EXPECT_EQ(RandomStream(1, RandomPurpose::kDropout, 3, 6).Next64(), words);
   EXPECT_EQ(DropoutOp(0.5, 1, 0).WordsOf(3, 6).Next64(), words);
   EXPECT_NE(op.WordsOf(4, 2).Next64(), words);
-  EXPECT_NE(op.WordsOf(3 + (int64_t{1} << 40), 2).Next64(), words);
+  // The step input may say that the samples come 2 places later.
+  EXPECT_EQ(op.WordsOf(DropoutOp::StepInput(3, 2), 0).Next64(), words);
+  EXPECT_NE(op.WordsOf(DropoutOp::StepInput(3, 2), 2).Next64(), words);
+  // By the largest step, and by the last of so many samples as a batch can have.
+  constexpr int64_t kLastStep = (int64_t{1} << DropoutOp::kStepBits) - 1;
+  constexpr int64_t kLastSample = (int64_t{1} << 28) - 1;
+  EXPECT_EQ(DropoutOp(0.5, 1, 0).WordsOf(DropoutOp::StepInput(kLastStep, kLastSample), 1).Next64(),
+            RandomStream(1, RandomPurpose::kDropout, kLastStep, kLastSample + 1).Next64());
 }
 
 TEST(ShapeRules, Upsampling) {
