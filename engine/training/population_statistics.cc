@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/training/snapshot.h"
 
 namespace tandem {
 
@@ -87,6 +88,9 @@ absl::Status PopulationStatistics::Write(absl::Span<const std::vector<double>> s
     Tensor mean(DType::kFloat64, statistic.shape);
     for (double& number : mean.data<double>()) number = total[at++] / total[0];
     TANDEM_RETURN_IF_ERROR(variables_.Write(statistic.name, mean));
+    // They are those of the averaged weights, so they are the average, too.
+    const std::string average = AverageName(statistic.name);
+    if (variables_.kind(average).ok()) TANDEM_RETURN_IF_ERROR(variables_.Write(average, mean));
   }
   return absl::OkStatus();
 }

@@ -204,11 +204,13 @@ absl::Status Replica::InitializeParameters() {
     for (double& number : value.data<double>()) number = statistic.initial;
     TANDEM_RETURN_IF_ERROR(variables_->Write(statistic.name, value));
   }
-  for (const Parameter& parameter : parameters_) {
-    if (!variables_->kind(AverageName(parameter.name)).ok()) continue;
-    TANDEM_ASSIGN_OR_RETURN(const Tensor value, variables_->Read(parameter.name));
-    TANDEM_RETURN_IF_ERROR(variables_->Write(AverageName(parameter.name), value));
-  }
+  const auto begin_average = [this](const std::string& name) -> absl::Status {
+    if (!HasAverage(name)) return absl::OkStatus();
+    TANDEM_ASSIGN_OR_RETURN(const Tensor value, variables_->Read(name));
+    return variables_->Write(AverageName(name), value);
+  };
+  for (const Parameter& parameter : parameters_) TANDEM_RETURN_IF_ERROR(begin_average(parameter.name));
+  for (const Statistic& statistic : statistics_) TANDEM_RETURN_IF_ERROR(begin_average(statistic.name));
   return InitializeLossScale();
 }
 
@@ -297,6 +299,7 @@ absl::Status Replica::Average(int64_t step) {
   }
   for (const Statistic& statistic : statistics_) {
     if (!statistic.frozen) names.insert(statistic.name);
+    if (HasAverage(statistic.name)) names.insert(AverageName(statistic.name));
   }
   for (const std::string& name : variables_->names()) {
     TANDEM_ASSIGN_OR_RETURN(const VariableKind kind, variables_->kind(name));
@@ -376,9 +379,7 @@ absl::Status Replica::Replace(const std::string& name, const std::string& by, bo
 absl::Status Replica::ReplaceParameters(int64_t steps, std::vector<NamedTensor>* own) {
   const bool are_alike = replicas_ == 1 || context_.dealt->averaging.AlikeAfter(steps).parameters;
   for (const Parameter& parameter : parameters_) {
-    const std::string average = AverageName(parameter.name);
-    TANDEM_RETURN_IF_ERROR(
-        Replace(parameter.name, variables_->kind(average).ok() ? average : parameter.name, are_alike, own));
+    TANDEM_RETURN_IF_ERROR(Replace(parameter.name, ExportedBy(parameter.name), are_alike, own));
   }
   return absl::OkStatus();
 }
@@ -393,7 +394,7 @@ absl::StatusOr<Measurement> Replica::Validate(int64_t steps, const std::function
   TANDEM_RETURN_IF_ERROR(ReplaceParameters(steps, &own));
   const bool are_alike = replicas_ == 1 || context_.dealt->averaging.AlikeAfter(steps).statistics;
   for (const Statistic& statistic : statistics_) {
-    TANDEM_RETURN_IF_ERROR(Replace(statistic.name, statistic.name, are_alike, &own));
+    TANDEM_RETURN_IF_ERROR(Replace(statistic.name, ExportedBy(statistic.name), are_alike, &own));
   }
   absl::StatusOr<Measurement> measurement = RunValidation(cancelled);
   TANDEM_RETURN_IF_ERROR(PutBack(own));
@@ -468,6 +469,10 @@ absl::StatusOr<ReplicaVariables> Replica::ReadVariables(const Alike& alike) cons
   if (rank_ == 0 || !alike.statistics) {
     for (const Statistic& statistic : statistics_) {
       TANDEM_RETURN_IF_ERROR(copy(statistic.name, copies.statistics));
+    }
+    for (const Statistic& statistic : statistics_) {
+      if (!HasAverage(statistic.name)) continue;
+      TANDEM_RETURN_IF_ERROR(copy(AverageName(statistic.name), copies.statistics));
     }
   }
   if (rank_ == 0 || !alike.parameters) {

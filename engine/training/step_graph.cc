@@ -428,17 +428,24 @@ absl::StatusOr<Backward> AddIdleBackward(const v1::JobSpec& spec, const DatasetI
   return backward;
 }
 
-absl::Status AddAverages(const v1::WeightAverage& spec, absl::Span<const ValueId> parameters, ValueId apply,
-                         Graph& graph) {
+// The moving averages of what a step has changed: `parameters`, and the statistics of layers that are
+// trained.
+absl::Status AddAverages(const v1::WeightAverage& spec, absl::Span<const ValueId> parameters,
+                         const std::vector<Statistic>& statistics, const Backward& backward, Graph& graph) {
+  const auto add = [&](ValueId averaged, VariableKind kind) {
+    const std::string name = absl::StrCat(kAveragePrefix, graph.value(averaged).name);
+    const DType dtype = graph.value(averaged).dtype;
+    const Shape shape = graph.value(averaged).shape;
+    const ValueId average = graph.AddVariable(name, kind, dtype, shape);
+    std::vector<ValueId> inputs = {average, averaged, backward.steps};
+    if (backward.apply != kNoValue) inputs.push_back(backward.apply);
+    return graph.AddNode(std::make_shared<MovingAverageOp>(spec.decay()), std::move(inputs)).status();
+  };
   for (const ValueId parameter : parameters) {
-    const std::string name = absl::StrCat(kAveragePrefix, graph.value(parameter).name);
-    const DType dtype = graph.value(parameter).dtype;
-    const Shape shape = graph.value(parameter).shape;
-    const ValueId average = graph.AddVariable(name, VariableKind::kOptimizerState, dtype, shape);
-    std::vector<ValueId> inputs = {average, parameter};
-    if (apply != kNoValue) inputs.push_back(apply);
-    TANDEM_RETURN_IF_ERROR(
-        graph.AddNode(std::make_shared<MovingAverageOp>(spec.decay()), std::move(inputs)).status());
+    TANDEM_RETURN_IF_ERROR(add(parameter, VariableKind::kOptimizerState));
+  }
+  for (const Statistic& statistic : statistics) {
+    if (!statistic.frozen) TANDEM_RETURN_IF_ERROR(add(statistic.value, VariableKind::kStatistic));
   }
   return absl::OkStatus();
 }
@@ -504,7 +511,8 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
   }
   if (backward.sums.has_value()) TANDEM_RETURN_IF_ERROR(backward.sums->Clear());
   if (spec.training().has_weight_average()) {
-    TANDEM_RETURN_IF_ERROR(AddAverages(spec.training().weight_average(), targets, backward.apply, graph));
+    TANDEM_RETURN_IF_ERROR(
+        AddAverages(spec.training().weight_average(), targets, step.statistics, backward, graph));
   }
   return step;
 }

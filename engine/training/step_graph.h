@@ -67,7 +67,8 @@ inline int64_t StepOfPart(int64_t step, size_t part, size_t parts, int64_t first
 inline constexpr char kGradientSumPrefix[] = "gradient_sum/";
 // The sum of the weights of the batch's earlier parts: [], zero between steps. Of weighted losses alone.
 inline constexpr char kLossWeightSum[] = "loss_weight_sum";
-// Where the moving average of a parameter is kept, as the optimizer's state: "ema/<parameter>".
+// Where moving averages are kept: "ema/<parameter>", as the optimizer's state, and "ema/<statistic>", as a
+// replica's own statistic.
 inline constexpr char kAveragePrefix[] = "ema/";
 
 // Where the loss is scaled (PRECISION_FLOAT16), in the optimizer's state: the scale, and the good steps since

@@ -358,8 +358,10 @@ TEST(ShapeRules, AnUpdateMayBeToldWhetherItCounts) {
   EXPECT_LT(SgdOp(0, 0, false, 0).ApplyInput(4), 0);
   inputs.back() = F32({});
   ExpectRefused(SgdOp(0, 0, false, 0), inputs);
-  ExpectTypes(MovingAverageOp(0.5), {F32({3}), F32({3}), F64({})}, {});
-  ExpectRefused(MovingAverageOp(0.5), {F32({3}), F32({3}), F32({})});
+  ExpectTypes(MovingAverageOp(0.5), {F32({3}), F32({3}), I64({})}, {});
+  ExpectTypes(MovingAverageOp(0.5), {F32({3}), F32({3}), I64({}), F64({})}, {});
+  ExpectRefused(MovingAverageOp(0.5), {F32({3}), F32({3}), I64({}), F32({})});
+  ExpectRefused(MovingAverageOp(0.5), {F32({3}), F32({3}), F64({})});
 }
 
 TEST(ShapeRules, GatherRows) {
