@@ -21,6 +21,15 @@ namespace {
 // Of validation, which comes as often as it does.
 constexpr int64_t kAnyNumberOfSteps = std::numeric_limits<int64_t>::max();
 
+// What a parameter begins with, if nobody gives it weights.
+Tensor InitialValueOf(const Parameter& parameter, uint64_t seed) {
+  Tensor value = Initialize(parameter.initializer, parameter.shape, parameter.fans, seed, parameter.name);
+  if (parameter.zero_row == Parameter::kNoRow) return value;
+  const int64_t bytes = value.bytes() / parameter.shape[0];
+  std::memset(static_cast<std::byte*>(value.raw_data()) + parameter.zero_row * bytes, 0, bytes);
+  return value;
+}
+
 }  // namespace
 
 Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, Communicator* communicator)
@@ -187,10 +196,8 @@ absl::Status Replica::InitializeParameters() {
     if (rank_ == 0) {
       const Tensor* const weight = given(parameter.name);
       TANDEM_RETURN_IF_ERROR(variables_->Write(
-          parameter.name, weight != nullptr
-                              ? *weight
-                              : Initialize(parameter.initializer, parameter.shape, parameter.fans,
-                                           context_.spec->training().seed(), parameter.name)));
+          parameter.name,
+          weight != nullptr ? *weight : InitialValueOf(parameter, context_.spec->training().seed())));
     }
     TANDEM_ASSIGN_OR_RETURN(const BufferView view, variables_->View(parameter.name));
     TANDEM_RETURN_IF_ERROR(communicator_.Broadcast(view, 0));

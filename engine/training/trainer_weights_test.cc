@@ -159,6 +159,37 @@ TEST(TrainerWeightsTest, ValidationIsThatOfTheAverage) {
   ExpectNear(same.recorder.validation, plain.recorder.validation, 1e-6);
 }
 
+// PyTorch's Embedding zeroes the row of padding_idx, and gives it no gradient.
+TEST(TrainerWeightsTest, TheVectorOfThePaddingTokenIsZero) {
+  v1::JobSpec spec;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+    dataset { synthetic { shape: [6] vocabulary: 5 train_samples: 24 } }
+    model {
+      input { shape: [6] }
+      layers { embedding { vocabulary_size: 5 dimension: 3 padding_token: 2 } }
+      layers { dense { units: 5 per_position: true } }
+    }
+    training {
+      loss { softmax_cross_entropy {} }
+      optimizer { adamw { learning_rate: 0.01 } }
+      global_batch_size: 8
+      epochs: 2
+      seed: 7
+    })",
+                                                            &spec));
+  for (const int replicas : {1, 2}) {
+    spec.mutable_replicas()->set_count(replicas);
+    const Result result = Train(spec, "cpu");
+    const Tensor* const weight = result.model.Find("embedding_1.weight");
+    ASSERT_NE(weight, nullptr);
+    for (int64_t row = 0; row < 5; ++row) {
+      for (int64_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(weight->data<float>()[3 * row + i] == 0, row == 2) << row << " " << i;
+      }
+    }
+  }
+}
+
 TEST(TrainerWeightsTest, OptionsAreChecked) {
   for (const auto& [training, field] :
        {std::pair("epochs: 1 accumulation_steps: 5", "training.accumulation_steps"),
