@@ -75,7 +75,7 @@ std::string FormatAge(absl::Duration duration) {
 }
 
 std::string FormatMeasure(double value) {
-  if (std::isnan(value)) return "nan";
+  if (std::isnan(value)) return "-";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   const double size = std::abs(value);
   if (size != 0 && (size < 0.001 || size >= 1e6)) return absl::StrFormat("%.3e", value);

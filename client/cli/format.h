@@ -21,8 +21,8 @@ std::string FormatClock(absl::Duration duration);
 std::string FormatElapsed(absl::Duration duration);
 // "5 s", "3 min", "2 h", "4 d": how long ago, in one unit.
 std::string FormatAge(absl::Duration duration);
-// A loss or a metric: four places, in powers of ten where these would say little, "nan" and "inf" by their
-// names.
+// A loss or a metric: four places, in powers of ten where these would say little, "inf" by its name. "-" for
+// a number that is none.
 std::string FormatMeasure(double value);
 // A rate such as images a second: 12,345 or 87.5 or 0.123.
 std::string FormatRate(double value);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -69,7 +70,7 @@ class Curves {
   };
 
   void AddTo(Curve& curve, double x, const v1::Evaluation& evaluation) {
-    curve.loss.push_back({x, evaluation.loss()});
+    if (!std::isnan(evaluation.loss())) curve.loss.push_back({x, evaluation.loss()});
     if (metric_.empty()) metric_ = MainMetric(evaluation);
     const auto found = evaluation.metrics().find(metric_);
     if (found != evaluation.metrics().end()) curve.metric.push_back({x, found->second});

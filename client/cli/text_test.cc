@@ -41,7 +41,7 @@ TEST(FormatTest, Measures) {
   EXPECT_EQ(FormatMeasure(0), "0.0000");
   EXPECT_EQ(FormatMeasure(0.00012), "1.200e-04");
   EXPECT_EQ(FormatMeasure(12345.678), "12345.7");
-  EXPECT_EQ(FormatMeasure(std::nan("")), "nan");
+  EXPECT_EQ(FormatMeasure(std::nan("")), "-");
   EXPECT_EQ(FormatMeasure(-INFINITY), "-inf");
   EXPECT_EQ(FormatRate(12345.6), "12,346");
   EXPECT_EQ(FormatRate(87.54), "87.5");

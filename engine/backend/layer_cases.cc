@@ -71,11 +71,12 @@ OpCase Concatenation(int axis, const std::vector<Shape>& shapes) {
 }
 
 // The same element is dropped at any place in the batch and in the gradient.
-OpCase Dropping(Shape shape, double rate, int64_t first_sample) {
-  return {absl::StrCat("dropout ", shape.ToString(), " ", rate, " from sample ", first_sample),
+OpCase Dropping(Shape shape, double rate, int64_t first_sample, int64_t step_input = 7) {
+  return {absl::StrCat("dropout ", shape.ToString(), " ", rate, " from sample ", first_sample, " step input ",
+                       step_input),
           [=](CaseGraph& g) {
             const ValueId x = g.Input("x", shape, 1, 2);
-            const ValueId step = g.Number<int64_t>("step", 7);
+            const ValueId step = g.Number<int64_t>("step", step_input);
             const auto op = std::make_shared<DropoutOp>(rate, 0x123456789abcdefu, first_sample);
             g.Add(op, {x, step});
             const ValueId hidden = g.AddHidden(std::make_shared<ScaleOp>(1), {x})[0];
@@ -234,6 +235,7 @@ std::vector<OpCase> LayerCases() {
       Dropping({19, 6}, 0.1, 3),
       Dropping({2, 1}, 0, 0),
       Dropping({1, 1000}, 0.999, 1000000),
+      Dropping({5, 6, 3, 3}, 0.5, 2, DropoutOp::StepInput(7, 11)),
       Resizing("nearest, 2x", {2, 3, 4, 5}, {.size = {8, 10}, .scale_h = 2, .scale_w = 2}),
       Resizing("nearest, to a size", {1, 2, 5, 7}, {.size = {13, 4}}),
       Resizing("nearest, 3x and 1.7x", {2, 1, 3, 7}, {.size = {9, 11}, .scale_h = 3, .scale_w = 1.7}),

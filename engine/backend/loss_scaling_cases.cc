@@ -112,7 +112,7 @@ OpCase Step(std::shared_ptr<const UpdateOp> op, double constant, bool clips) {
             }
             g.Add(std::make_shared<MovingAverageOp>(0.9),
                   {g.Variable("average", shapes[1], -1, 1, VariableKind::kOptimizerState), parameters[1],
-                   outputs[0]});
+                   outputs[1], outputs[0]});
           }};
 }
 

@@ -197,6 +197,18 @@ OpCase Reduction(const std::vector<Shape>& shapes, double scale) {
           }};
 }
 
+// Of a tensor, of a variable and of a constant.
+OpCase Division(double divisor) {
+  return {absl::StrCat("divide by ", divisor), [=](CaseGraph& g) {
+            const ValueId by =
+                g.AddHidden(std::make_shared<ScaleOp>(divisor), {g.graph().AddConstant(1, g.dtype(), {})})[0];
+            const auto divide = [&](ValueId x) { g.Add(std::make_shared<DivideOp>(0.75), {x, by}); };
+            divide(g.AddHidden(std::make_shared<ScaleOp>(3), {g.Input("x", {2, 5, 3, 3})})[0]);
+            divide(g.Variable("sum", {7, 33}, -1, 1, VariableKind::kMeter));
+            divide(g.graph().AddConstant(2, g.dtype(), {}));
+          }};
+}
+
 OpCase Descent(const std::string& name, Shape shape, int64_t step, SgdOp op) {
   return {absl::StrCat("sgd ", name, " step ", step), [=](CaseGraph& g) {
             std::vector<ValueId> inputs = {g.Variable("parameter", shape), g.Input("grad", shape),
@@ -331,6 +343,7 @@ std::vector<OpCase> MakeOpCases() {
   for (OpCase& scaling_case : LossScalingCases()) cases.push_back(std::move(scaling_case));
   for (OpCase& sequence_case : SequenceCases()) cases.push_back(std::move(sequence_case));
   cases.push_back(AnyOutput());
+  for (const double divisor : {0.0, 3.5}) cases.push_back(Division(divisor));
   return cases;
 }
 

@@ -57,6 +57,7 @@ constexpr Row kTable[] = {
     {"count_labels", kByReference | kByCpu | kByCuda},
     {"count_sides", kByReference | kByCpu | kByCuda},
     {"crop2d", kByReference | kByCpu | kByCuda},
+    {"divide", kByReference | kByCpu | kByCuda},
     {"dropout", kByReference | kByCpu | kByCuda},
     {"erase_images", kByReference | kByCuda},
     {"flip_images", kByReference | kByCuda},

@@ -118,10 +118,11 @@ OpCase ManyChanges() {
                     {sums[i], g.Input(absl::StrCat("second grad", i), shapes[i])});
             }
             g.Add(std::make_shared<ScaleOp>(1), {sums[1]});
+            const ValueId step = g.Number("step", int64_t{100});
             for (size_t i = 0; i < shapes.size(); ++i) {
               g.Add(std::make_shared<MovingAverageOp>(0.9),
                     {g.Variable(absl::StrCat("average", i), shapes[i], -1, 1, VariableKind::kOptimizerState),
-                     sums[i]});
+                     sums[i], step});
             }
             for (size_t i = 0; i < shapes.size(); ++i) {
               g.Add(std::make_shared<AccumulateGradientOp>(1, true),
@@ -131,13 +132,14 @@ OpCase ManyChanges() {
 }
 
 // After a step, as training has it.
-OpCase Averaging(Shape shape) {
-  return {"moving_average", [=](CaseGraph& g) {
+OpCase Averaging(Shape shape, int64_t taken) {
+  return {absl::StrCat("moving_average after step ", taken), [=](CaseGraph& g) {
             const ValueId parameter = g.Variable("parameter", shape);
+            const ValueId step = g.Number("step", taken);
             g.Add(std::make_shared<SgdOp>(0, 0, false, 0),
-                  {parameter, g.Input("grad", shape), g.Number("rate", 0.5), g.Number("step", int64_t{0})});
+                  {parameter, g.Input("grad", shape), g.Number("rate", 0.5), step});
             g.Add(std::make_shared<MovingAverageOp>(0.9),
-                  {g.Variable("average", shape, -1, 1, VariableKind::kOptimizerState), parameter});
+                  {g.Variable("average", shape, -1, 1, VariableKind::kOptimizerState), parameter, step});
           }};
 }
 
@@ -210,7 +212,8 @@ std::vector<OpCase> OptimizerCases() {
     network(LambOp({.weight_decay = 0.1}), LambOp({}));
     network(RmspropOp({}), LionOp({}));
   }
-  cases.push_back(Averaging({3, 5}));
+  // The decay grows, and has grown.
+  for (const int64_t taken : {0, 5, 1000}) cases.push_back(Averaging({3, 5}, taken));
   cases.push_back(Accumulation({17}));
   cases.push_back(ManyChanges());
   using Mode = ClipGradientsOp::Mode;

@@ -54,6 +54,7 @@ class EmbeddingLayerKind final : public OneInputLayerKind {
     const ValueId weight = AddParameter(context, layer.name(), "weight",
                                         Shape({embedding.vocabulary_size(), embedding.dimension()}),
                                         embedding.weight_initializer(), fans);
+    if (embedding.has_padding_token()) context.parameters.back().zero_row = embedding.padding_token();
     const int64_t padding =
         embedding.has_padding_token() ? embedding.padding_token() : GatherRowsOp::kNoPadding;
     return context.graph.Add(std::make_shared<GatherRowsOp>(padding), {weight, input});

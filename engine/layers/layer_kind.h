@@ -29,6 +29,10 @@ struct Parameter {
   v1::Initializer initializer;
   Fans fans;
   bool frozen = false;  // Of a layer that is not trained.
+  // The row that is zero at first, whatever the initializer; kNoRow: none is.
+  int64_t zero_row = kNoRow;
+
+  static constexpr int64_t kNoRow = -1;
 };
 
 // A running statistic of a network, a replica's own: not learned by gradients, but part of the model.

@@ -275,12 +275,16 @@ std::string OutputFault(const v1::Loss& loss, const Target& target, const Shape&
   return absl::StrCat("gives ", output.ToString(), ", but the loss needs ", wanted.ToString(), ": ", why);
 }
 
-absl::StatusOr<LossValues> AddLoss(const v1::Loss& loss, ValueId output, ValueId target, Graph& graph) {
+absl::StatusOr<LossValues> AddLoss(const v1::Loss& loss, ValueId output, ValueId target, Graph& graph,
+                                   LossReduction reduction) {
   TANDEM_RETURN_IF_ERROR(CheckLoss(loss));
   LossValues values;
   const bool numbers = IsFloatingPoint(graph.value(target).dtype);
   if (std::optional<ClassLossSettings> settings = ClassSettings(loss); settings.has_value()) {
     const bool weighted = !settings->weights.empty() || settings->ignore_index.has_value();
+    // The weights of a hinge loss and of mixed classes do not divide.
+    const bool weights_divide = weighted && !numbers && !loss.has_hinge();
+    settings->sum = weights_divide && reduction == LossReduction::kSumIfWeighted;
     const bool plain = loss.has_softmax_cross_entropy() && !weighted && settings->label_smoothing == 0;
     std::shared_ptr<const Op> op;
     if (plain && !numbers) {
@@ -291,7 +295,7 @@ absl::StatusOr<LossValues> AddLoss(const v1::Loss& loss, ValueId output, ValueId
     TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
                             graph.AddNode(std::move(op), {output, target}));
     values.loss = outputs[0];
-    if (weighted && !numbers && !loss.has_hinge()) {
+    if (weights_divide) {
       values.sum = outputs[1];
       values.weight = outputs[2];
     }

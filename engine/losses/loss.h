@@ -1,6 +1,7 @@
 #ifndef TANDEM_ENGINE_LOSSES_LOSS_H_
 #define TANDEM_ENGINE_LOSSES_LOSS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -26,9 +27,15 @@ absl::Status CheckLossTarget(const v1::Loss& loss, const Target& target);
 // "gives [10], but ..."; empty where it does.
 std::string OutputFault(const v1::Loss& loss, const Target& target, const Shape& output);
 
+// The number of a batch that `LossValues::loss` is.
+enum class LossReduction : uint8_t {
+  kMean,           // The mean, by the weights if samples have weights.
+  kSumIfWeighted,  // The sum of the weighted losses if the mean would be weighted; otherwise the mean.
+};
+
 // A loss in a graph, of a batch: scalars.
 struct LossValues {
-  ValueId loss = kNoValue;  // The mean over the batch, which is what is minimised.
+  ValueId loss = kNoValue;  // Differentiable, as the LossReduction says.
   // Where the mean is weighted, what it is the quotient of: the sum of the weighted losses, and of the
   // weights. Otherwise kNoValue, and every sample, or position of one, weighs the same.
   ValueId sum = kNoValue;
@@ -37,7 +44,8 @@ struct LossValues {
 
 // Appends the loss of `output`, a batch, against `target`: int32 [batch], classes; int32 [batch, length],
 // tokens; or numbers of the output's shape. INVALID_ARGUMENT where they do not fit.
-absl::StatusOr<LossValues> AddLoss(const v1::Loss& loss, ValueId output, ValueId target, Graph& graph);
+absl::StatusOr<LossValues> AddLoss(const v1::Loss& loss, ValueId output, ValueId target, Graph& graph,
+                                   LossReduction reduction = LossReduction::kMean);
 
 }  // namespace tandem
 

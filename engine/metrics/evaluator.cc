@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "engine/metrics/area_under_curve.h"
@@ -42,10 +43,15 @@ int64_t LargestOf(absl::Span<const double> outputs) {
 
 double Quotient(double a, double b) { return b == 0 ? 0 : a / b; }
 
-double Mean(const std::vector<double>& numbers) {
+// Sets the metric to the mean of `numbers`; there is none of no numbers.
+void SetMean(const std::string& name, const std::vector<double>& numbers, v1::Evaluation* evaluation) {
   double sum = 0;
   for (const double number : numbers) sum += number;
-  return Quotient(sum, static_cast<double>(numbers.size()));
+  if (numbers.empty()) {
+    evaluation->mutable_metrics()->erase(name);
+  } else {
+    (*evaluation->mutable_metrics())[name] = sum / static_cast<double>(numbers.size());
+  }
 }
 
 }  // namespace
@@ -197,19 +203,23 @@ void Evaluator::Fill(v1::Evaluation* evaluation) const {
   const bool counted = !sides_ || score_columns_ == 1;
   for (int64_t c = 0; c < (counted ? classes_ : 0); ++c) {
     const auto right = static_cast<double>(right_[c]);
-    precisions.push_back(Quotient(right, static_cast<double>(given_[c])));
-    recalls.push_back(Quotient(right, static_cast<double>(own_[c])));
-    f1s.push_back(Quotient(2 * right, static_cast<double>(given_[c] + own_[c])));
     v1::ClassMeasures* measures = report->add_classes();
     measures->set_samples(own_[c]);
-    measures->set_precision(precisions.back());
-    measures->set_recall(recalls.back());
-    measures->set_f1(f1s.back());
+    measures->set_precision(Quotient(right, static_cast<double>(given_[c])));
+    measures->set_recall(Quotient(right, static_cast<double>(own_[c])));
+    measures->set_f1(Quotient(2 * right, static_cast<double>(given_[c] + own_[c])));
+    // A class that is ignored, or that no sample has and none was given, says nothing of the network.
+    if (ignore_index_ == c || given_[c] + own_[c] == 0) continue;
+    precisions.push_back(measures->precision());
+    recalls.push_back(measures->recall());
+    f1s.push_back(measures->f1());
   }
-  auto& metrics = *evaluation->mutable_metrics();
-  if (asked(v1::METRIC_PRECISION)) metrics[MetricName(v1::METRIC_PRECISION, training_)] = Mean(precisions);
-  if (asked(v1::METRIC_RECALL)) metrics[MetricName(v1::METRIC_RECALL, training_)] = Mean(recalls);
-  if (asked(v1::METRIC_F1)) metrics[MetricName(v1::METRIC_F1, training_)] = Mean(f1s);
+  const auto set_mean = [&](v1::Metric metric, const std::vector<double>& numbers) {
+    if (asked(metric)) SetMean(MetricName(metric, training_), numbers, evaluation);
+  };
+  set_mean(v1::METRIC_PRECISION, precisions);
+  set_mean(v1::METRIC_RECALL, recalls);
+  set_mean(v1::METRIC_F1, f1s);
   if (asked(v1::METRIC_CONFUSION_MATRIX)) {
     report->mutable_confusion_matrix()->set_classes(classes_);
     for (const int64_t count : matrix_) report->mutable_confusion_matrix()->add_counts(count);
@@ -224,7 +234,7 @@ void Evaluator::Fill(v1::Evaluation* evaluation) const {
     areas.push_back(*area);
     if (counted) report->mutable_classes(static_cast<int>(i))->set_auc(*area);
   }
-  metrics[MetricName(v1::METRIC_AUC, training_)] = areas.empty() ? 0.5 : Mean(areas);
+  set_mean(v1::METRIC_AUC, areas);
 }
 
 }  // namespace tandem

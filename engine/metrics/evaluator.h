@@ -40,7 +40,8 @@ class Evaluator {
   std::vector<double> ToNumbers() const;
   void FromNumbers(absl::Span<const double> numbers);
 
-  // Sets the metrics that are asked for, by their names, and `classification`.
+  // Sets the metrics that are asked for, by their names, and `classification`. Means are over the classes
+  // that are not ignored and that a sample has or was given. A mean of no classes is left out.
   void Fill(v1::Evaluation* evaluation) const;
 
  private:

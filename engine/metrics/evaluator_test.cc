@@ -124,9 +124,47 @@ TEST(EvaluatorTest, LeavesOutWhatIsIgnored) {
   evaluator.Add(Tensor::Of<float>({3, 2}, {1, 0, 0, 1, 1, 0}), labels.data());
   v1::Evaluation evaluation;
   evaluator.Fill(&evaluation);
-  EXPECT_EQ(evaluation.metrics().at("recall"), 0.5);
+  EXPECT_EQ(evaluation.metrics().at("recall"), 1);
   EXPECT_EQ(evaluation.classification().confusion_matrix().counts(0), 1);
   EXPECT_EQ(evaluation.classification().confusion_matrix().counts(3), 0);
+}
+
+// scikit-learn's macro averages, by hand: it leaves out labels that neither samples nor answers have.
+TEST(EvaluatorTest, MeansLeaveOutClassesThatAreNotThere) {
+  const v1::Training training = FromText<v1::Training>(
+      "loss { softmax_cross_entropy { ignore_index: 3 } } metrics: [METRIC_PRECISION, METRIC_RECALL, "
+      "METRIC_F1]");
+  const Target target = {TargetKind::kClass, Shape(), 4};
+  const auto evaluate = [&](const std::vector<int32_t>& labels, const std::vector<int32_t>& answers) {
+    Evaluator evaluator(training, target);
+    std::vector<float> outputs(4 * answers.size(), 0);
+    for (size_t i = 0; i < answers.size(); ++i) outputs[4 * i + answers[i]] = 1;
+    evaluator.Add(Tensor::Of<float>({static_cast<int64_t>(answers.size()), 4}, outputs), labels.data());
+    v1::Evaluation evaluation;
+    evaluator.Fill(&evaluation);
+    return evaluation;
+  };
+  // A perfect network. No sample is of class 2, and class 3 is ignored.
+  v1::Evaluation evaluation = evaluate({0, 1, 3, 1}, {0, 1, 2, 1});
+  for (const char* name : {"precision", "recall", "f1"}) EXPECT_EQ(evaluation.metrics().at(name), 1) << name;
+  EXPECT_EQ(evaluation.classification().classes_size(), 4);
+  // Class 2 is given to a sample of class 0: it counts, and what is given the ignored class is wrong.
+  evaluation = evaluate({0, 0, 0, 1}, {0, 2, 3, 1});
+  EXPECT_DOUBLE_EQ(evaluation.metrics().at("precision"), (1.0 + 1 + 0) / 3);
+  EXPECT_DOUBLE_EQ(evaluation.metrics().at("recall"), (1.0 / 3 + 1 + 0) / 3);
+  EXPECT_DOUBLE_EQ(evaluation.metrics().at("f1"), (2.0 / 4 + 1 + 0) / 3);
+  // Nothing counts.
+  EXPECT_TRUE(evaluate({3, 3}, {0, 1}).metrics().empty());
+}
+
+TEST(EvaluatorTest, ThereIsNoAreaOfOneSort) {
+  Evaluator evaluator(FromText<v1::Training>("loss { softmax_cross_entropy {} } metrics: METRIC_AUC"),
+                      {TargetKind::kClass, Shape(), 2});
+  const std::vector<int32_t> labels = {1, 1};
+  evaluator.Add(Tensor::Of<float>({2, 2}, {1, 0, 0, 1}), labels.data());
+  v1::Evaluation evaluation;
+  evaluator.Fill(&evaluation);
+  EXPECT_TRUE(evaluation.metrics().empty());
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "engine/metrics/meter.h"
 
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -124,17 +126,26 @@ absl::Status AddToMeter(const v1::Training& training, const MeteredValues& value
   return graph.AddNode(std::make_shared<AccumulateOp>(std::move(weights)), std::move(inputs)).status();
 }
 
+bool HasLoss(absl::Span<const double> sums) { return sums.size() > kLossWeight && sums[kLossWeight] != 0; }
+
 void ReadMeter(const v1::Training& training, absl::Span<const double> sums, v1::Evaluation* evaluation) {
   const std::vector<v1::Metric> metrics = MeteredMetrics(training);
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   const auto mean = [&sums](size_t place, size_t count) {
-    return count < sums.size() && place < sums.size() && sums[count] != 0 ? sums[place] / sums[count] : 0.0;
+    return count < sums.size() && place < sums.size() && sums[count] != 0 ? sums[place] / sums[count] : kNone;
   };
   evaluation->set_loss(mean(kLoss, kLossWeight));
   for (size_t i = 0; i < metrics.size(); ++i) {
     double value = mean(kFirstMetric + i, kCounted);
     if (metrics[i] == v1::METRIC_RMSE) value = std::sqrt(value);
     if (metrics[i] == v1::METRIC_PERPLEXITY) value = std::exp(evaluation->loss());
-    (*evaluation->mutable_metrics())[MetricName(metrics[i], training)] = value;
+    const bool counts = kCounted < sums.size() && sums[kCounted] != 0;
+    const std::string name = MetricName(metrics[i], training);
+    if (counts) {
+      (*evaluation->mutable_metrics())[name] = value;
+    } else {
+      evaluation->mutable_metrics()->erase(name);
+    }
   }
 }
 

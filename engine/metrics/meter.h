@@ -31,7 +31,10 @@ Shape MeterShape(const v1::Training& training);
 absl::Status AddToMeter(const v1::Training& training, const MeteredValues& values, ValueId meter,
                         Graph& graph);
 
-// What a meter's sums say: the loss, and each metered metric by its name. 0 where nothing was counted.
+// Whether a meter's sums have a loss: whether any sample that was measured weighs something.
+bool HasLoss(absl::Span<const double> sums);
+// Sets the loss and each metered metric, by its name, to what a meter's sums say. Without a loss, it is not a
+// number. If no sample counts, as when all labels are ignored, there are no metrics.
 void ReadMeter(const v1::Training& training, absl::Span<const double> sums, v1::Evaluation* evaluation);
 
 }  // namespace tandem

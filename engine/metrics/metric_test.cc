@@ -84,9 +84,17 @@ TEST(MetricTest, ReadsMeters) {
       "loss { softmax_cross_entropy { ignore_index: 0 } } metrics: [METRIC_ACCURACY, METRIC_PERPLEXITY, "
       "METRIC_F1]");
   EXPECT_EQ(MeterShape(language), Shape({5}));
+  EXPECT_FALSE(HasLoss({0, 0, 0, 0, 0}));
+  EXPECT_FALSE(HasLoss({}));
+  EXPECT_TRUE(HasLoss({0, 1, 0, 0, 0}));
+  evaluation.Clear();
   ReadMeter(language, {0, 0, 0, 0, 0}, &evaluation);
-  EXPECT_EQ(evaluation.loss(), 0);
-  EXPECT_EQ(evaluation.metrics().at("accuracy"), 0);
+  EXPECT_TRUE(std::isnan(evaluation.loss()));
+  EXPECT_TRUE(evaluation.metrics().empty());
+  // Classes that weigh nothing are counted.
+  ReadMeter(language, {0, 0, 4, 3, 0}, &evaluation);
+  EXPECT_TRUE(std::isnan(evaluation.loss()));
+  EXPECT_EQ(evaluation.metrics().at("accuracy"), 0.75);
   ReadMeter(language, {3, 2, 4, 1, 0}, &evaluation);
   EXPECT_EQ(evaluation.metrics().at("accuracy"), 0.25);
   EXPECT_EQ(evaluation.metrics().at("perplexity"), std::exp(1.5));

@@ -70,8 +70,9 @@ absl::Status CheckCheckpointFits(const v1::JobSpec& job, const DatasetInfo& data
   for (const ValueId id : step.graph.variables()) {
     const Value& value = step.graph.value(id);
     if (value.variable_kind == VariableKind::kMeter || IsOfLossScaling(value.name)) continue;
-    std::vector<std::string>& faults =
-        value.variable_kind == VariableKind::kOptimizerState ? of_optimizer : of_model;
+    const bool is_kept =
+        value.variable_kind == VariableKind::kOptimizerState || absl::StartsWith(value.name, kAveragePrefix);
+    std::vector<std::string>& faults = is_kept ? of_optimizer : of_model;
     const auto found = there.find(value.name);
     if (found == there.end()) {
       faults.push_back(absl::StrCat("it has no ", value.name));

@@ -1,6 +1,7 @@
 #ifndef TANDEM_ENGINE_TRAINING_EARLY_STOPPING_H_
 #define TANDEM_ENGINE_TRAINING_EARLY_STOPPING_H_
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,8 @@ class EarlyStopping {
   // `spec` has its defaults; without patience and target it never stops.
   explicit EarlyStopping(const v1::EarlyStopping& spec);
 
+  // Whether an evaluation has the measure that is watched.
+  bool Measures(const v1::Evaluation& evaluation) const { return !std::isnan(measure_.Of(evaluation)); }
   // A measurement after `step` steps. Says whether training ends with it: reason UNSPECIFIED where it does
   // not.
   TrainingOutcome Observe(const v1::Evaluation& evaluation, int64_t step);

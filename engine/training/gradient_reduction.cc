@@ -43,4 +43,12 @@ absl::Status GradientReduction::Add(size_t parameter, ValueId gradient) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<ValueId> AddTotal(ValueId value, int replicas, Graph* graph) {
+  if (replicas == 1) return value;
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::vector<ValueId> totals,
+      graph->AddNode(std::make_shared<AllReduceOp>(1, CountAllReduces(*graph), 1), {value}));
+  return totals[0];
+}
+
 }  // namespace tandem

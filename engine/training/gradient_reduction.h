@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/graph/graph.h"
 #include "tandem/v1/job.pb.h"
@@ -48,6 +49,10 @@ class GradientReduction {
   std::vector<ValueId> gradients_;  // By parameter; kNoValue for those that are not there yet.
   std::vector<ValueId> reduced_;
 };
+
+// Returns the sum of `value`, a scalar, over `replicas` replicas that reduce together. With one replica, that
+// is `value`.
+absl::StatusOr<ValueId> AddTotal(ValueId value, int replicas, Graph* graph);
 
 }  // namespace tandem
 

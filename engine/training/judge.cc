@@ -1,5 +1,7 @@
 #include "engine/training/judge.h"
 
+#include <cmath>
+
 #include "engine/metrics/metric.h"
 
 namespace tandem {
@@ -23,7 +25,8 @@ Judge::Judge(const v1::Training& training, LearningRate* learning_rate)
 
 void Judge::Compare(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps) {
   const double value = best_measure_.Of(evaluation);
-  improved_ = !best_.has_value() || best_measure_.IsBetter(value, best_->value());
+  // What is no number is no result.
+  improved_ = !std::isnan(value) && (!best_.has_value() || best_measure_.IsBetter(value, best_->value()));
   if (improved_) {
     best_.emplace();
     best_->set_epoch(epoch);
@@ -36,8 +39,9 @@ void Judge::Compare(const v1::Evaluation& evaluation, bool validation, int64_t e
 
 void Judge::Measure(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps) {
   Compare(evaluation, validation, epoch, steps);
-  if (learning_rate_->watches()) for_plateau_ = plateau_measure_.Of(evaluation);
-  end_ = early_stopping_.Observe(evaluation, steps);
+  const double for_plateau = plateau_measure_.Of(evaluation);
+  if (learning_rate_->watches() && !std::isnan(for_plateau)) for_plateau_ = for_plateau;
+  if (early_stopping_.Measures(evaluation)) end_ = early_stopping_.Observe(evaluation, steps);
 }
 
 void Judge::EndEpoch(int64_t steps) {

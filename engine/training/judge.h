@@ -21,7 +21,7 @@ class Judge {
   Judge(const v1::Training& training, LearningRate* learning_rate);
 
   // A measurement that counts, after `steps` steps, in epoch `epoch`: a validation, or, where there is none,
-  // the training of an epoch.
+  // the training of an epoch. A measure that is missing, or is not a number, decides nothing.
   void Measure(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps);
   // The validation of the finished network, where it is not the one that ended its training: it may be the
   // best, and decides nothing else.
@@ -31,7 +31,7 @@ class Judge {
   // An epoch has ended, after its measurements.
   void EndEpoch(int64_t steps);
 
-  // The best so far; null before the first measurement.
+  // The best so far; null before the first measurement that is a number.
   const v1::BestResult* best() const { return best_.has_value() ? &*best_ : nullptr; }
   // Whether the newest measurement is the best.
   bool improved() const { return improved_; }

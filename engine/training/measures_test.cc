@@ -18,8 +18,11 @@
 namespace tandem {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // 45 samples of 4 classes in batches of 8, and 27 for validation. The rate is too low for any weight to
 // change.
@@ -132,6 +135,41 @@ TEST(MeasuresTest, PerplexityFollowsTheLoss) {
       Train(Job("loss { softmax_cross_entropy {} } metrics: METRIC_PERPLEXITY", 3), "cpu");
   ASSERT_TRUE(epoch.ok()) << epoch.status();
   EXPECT_EQ(epoch->validation().metrics().at("perplexity"), std::exp(epoch->validation().loss()));
+}
+
+// One validation sample. Its class is ignored in one of these jobs: then nothing was measured.
+TEST(MeasuresTest, AValidationThatIgnoresAllLabelsIsNoResult) {
+  int without_result = 0;
+  for (int ignored = 0; ignored < 4; ++ignored) {
+    SCOPED_TRACE(ignored);
+    v1::JobSpec spec = Job(absl::StrCat("loss { softmax_cross_entropy { ignore_index: ", ignored,
+                                        " } } metrics: [METRIC_ACCURACY, METRIC_F1] best_model {} "
+                                        "early_stopping { patience: 1 }"),
+                           2);
+    spec.mutable_training()->set_epochs(3);
+    spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(1);
+    TrainingRecorder recorder;
+    const absl::Status status = Train(spec, "cpu", &recorder);
+    ASSERT_TRUE(status.ok()) << status;
+    const v1::Evaluation& validation = recorder.epochs.back().validation();
+    EXPECT_EQ(validation.samples(), 1);
+    if (!std::isnan(validation.loss())) {
+      EXPECT_GT(validation.loss(), 0);
+      EXPECT_EQ(validation.metrics().size(), 2);
+      EXPECT_EQ(recorder.epochs.back().best().value(), recorder.epochs[0].validation().loss());
+      EXPECT_THAT(recorder.notices, Not(Contains(HasSubstr("no result"))));
+      continue;
+    }
+    ++without_result;
+    EXPECT_TRUE(validation.metrics().empty());
+    // It is not the best, and does not count as a measurement that has not improved.
+    ASSERT_EQ(recorder.epochs.size(), 3);
+    for (const v1::EpochSummary& epoch : recorder.epochs) EXPECT_FALSE(epoch.has_best());
+    EXPECT_THAT(recorder.notices, Contains(HasSubstr("cannot measure the validation loss after step 6: all 1 "
+                                                     "samples are ignored or weigh nothing; it counts as no "
+                                                     "result")));
+  }
+  EXPECT_EQ(without_result, 1);
 }
 
 // The fields that a job is refused for, on data with classes.

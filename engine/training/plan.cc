@@ -237,7 +237,8 @@ absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& 
     }
     batch_bytes = std::max(batch_bytes, share_bytes);
     // What takes the largest share may refuse the smallest, as batch normalisation does a single sample.
-    for (const int64_t share : shares) {
+    // Loads that are measured later are taken only if no replica refuses its share by them.
+    for (const int64_t share : DealSamples(batch, LoadsOf(spec.replicas()))) {
       if (share > 0) whole.samples = std::min(whole.samples, share);
     }
     if (whole.samples != shares[0]) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/training/snapshot.h"
 
 namespace tandem {
 
@@ -44,7 +45,7 @@ absl::Status PopulationStatistics::Add(int64_t batch_samples, int64_t step, Inpu
   const std::vector<Part>& parts = shares_.at(batch_samples);
   int64_t first = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const int64_t step_of_part = StepOfPart(step, i, parts.size());
+    const int64_t step_of_part = StepOfPart(step, i, parts.size(), first);
     std::vector<const void*> inputs;
     if (parts[i].samples > 0) inputs = inputs_of(first);
     inputs.push_back(&step_of_part);
@@ -87,6 +88,9 @@ absl::Status PopulationStatistics::Write(absl::Span<const std::vector<double>> s
     Tensor mean(DType::kFloat64, statistic.shape);
     for (double& number : mean.data<double>()) number = total[at++] / total[0];
     TANDEM_RETURN_IF_ERROR(variables_.Write(statistic.name, mean));
+    // They are those of the averaged weights, so they are the average, too.
+    const std::string average = AverageName(statistic.name);
+    if (variables_.kind(average).ok()) TANDEM_RETURN_IF_ERROR(variables_.Write(average, mean));
   }
   return absl::OkStatus();
 }

@@ -21,6 +21,15 @@ namespace {
 // Of validation, which comes as often as it does.
 constexpr int64_t kAnyNumberOfSteps = std::numeric_limits<int64_t>::max();
 
+// What a parameter begins with, if nobody gives it weights.
+Tensor InitialValueOf(const Parameter& parameter, uint64_t seed) {
+  Tensor value = Initialize(parameter.initializer, parameter.shape, parameter.fans, seed, parameter.name);
+  if (parameter.zero_row == Parameter::kNoRow) return value;
+  const int64_t bytes = value.bytes() / parameter.shape[0];
+  std::memset(static_cast<std::byte*>(value.raw_data()) + parameter.zero_row * bytes, 0, bytes);
+  return value;
+}
+
 }  // namespace
 
 Replica::Replica(const ReplicaContext& context, std::unique_ptr<Device> device, Communicator* communicator)
@@ -187,10 +196,8 @@ absl::Status Replica::InitializeParameters() {
     if (rank_ == 0) {
       const Tensor* const weight = given(parameter.name);
       TANDEM_RETURN_IF_ERROR(variables_->Write(
-          parameter.name, weight != nullptr
-                              ? *weight
-                              : Initialize(parameter.initializer, parameter.shape, parameter.fans,
-                                           context_.spec->training().seed(), parameter.name)));
+          parameter.name,
+          weight != nullptr ? *weight : InitialValueOf(parameter, context_.spec->training().seed())));
     }
     TANDEM_ASSIGN_OR_RETURN(const BufferView view, variables_->View(parameter.name));
     TANDEM_RETURN_IF_ERROR(communicator_.Broadcast(view, 0));
@@ -204,11 +211,13 @@ absl::Status Replica::InitializeParameters() {
     for (double& number : value.data<double>()) number = statistic.initial;
     TANDEM_RETURN_IF_ERROR(variables_->Write(statistic.name, value));
   }
-  for (const Parameter& parameter : parameters_) {
-    if (!variables_->kind(AverageName(parameter.name)).ok()) continue;
-    TANDEM_ASSIGN_OR_RETURN(const Tensor value, variables_->Read(parameter.name));
-    TANDEM_RETURN_IF_ERROR(variables_->Write(AverageName(parameter.name), value));
-  }
+  const auto begin_average = [this](const std::string& name) -> absl::Status {
+    if (!HasAverage(name)) return absl::OkStatus();
+    TANDEM_ASSIGN_OR_RETURN(const Tensor value, variables_->Read(name));
+    return variables_->Write(AverageName(name), value);
+  };
+  for (const Parameter& parameter : parameters_) TANDEM_RETURN_IF_ERROR(begin_average(parameter.name));
+  for (const Statistic& statistic : statistics_) TANDEM_RETURN_IF_ERROR(begin_average(statistic.name));
   return InitializeLossScale();
 }
 
@@ -297,6 +306,7 @@ absl::Status Replica::Average(int64_t step) {
   }
   for (const Statistic& statistic : statistics_) {
     if (!statistic.frozen) names.insert(statistic.name);
+    if (HasAverage(statistic.name)) names.insert(AverageName(statistic.name));
   }
   for (const std::string& name : variables_->names()) {
     TANDEM_ASSIGN_OR_RETURN(const VariableKind kind, variables_->kind(name));
@@ -321,13 +331,15 @@ absl::Status Replica::RunStep(int64_t step) {
   if (batch.samples == 0) return parts[0].executable->Run({&learning_rate, &step}, &communicator_);
   const auto* input = static_cast<const std::byte*>(batch.input);
   const auto* target = static_cast<const std::byte*>(batch.target);
+  int64_t first = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const int64_t step_of_part = StepOfPart(step, i, parts.size());
+    const int64_t step_of_part = StepOfPart(step, i, parts.size(), first);
     std::vector<const void*> inputs = InputsOf(*train_data(), input, target);
     inputs.insert(inputs.end(), {&learning_rate, &step_of_part});
     TANDEM_RETURN_IF_ERROR(parts[i].executable->Run(inputs, &communicator_));
     input += parts[i].samples * train_data()->sample_bytes();
     target += parts[i].samples * train_data()->target_bytes();
+    first += parts[i].samples;
   }
   return absl::OkStatus();
 }
@@ -374,9 +386,7 @@ absl::Status Replica::Replace(const std::string& name, const std::string& by, bo
 absl::Status Replica::ReplaceParameters(int64_t steps, std::vector<NamedTensor>* own) {
   const bool are_alike = replicas_ == 1 || context_.dealt->averaging.AlikeAfter(steps).parameters;
   for (const Parameter& parameter : parameters_) {
-    const std::string average = AverageName(parameter.name);
-    TANDEM_RETURN_IF_ERROR(
-        Replace(parameter.name, variables_->kind(average).ok() ? average : parameter.name, are_alike, own));
+    TANDEM_RETURN_IF_ERROR(Replace(parameter.name, ExportedBy(parameter.name), are_alike, own));
   }
   return absl::OkStatus();
 }
@@ -391,7 +401,7 @@ absl::StatusOr<Measurement> Replica::Validate(int64_t steps, const std::function
   TANDEM_RETURN_IF_ERROR(ReplaceParameters(steps, &own));
   const bool are_alike = replicas_ == 1 || context_.dealt->averaging.AlikeAfter(steps).statistics;
   for (const Statistic& statistic : statistics_) {
-    TANDEM_RETURN_IF_ERROR(Replace(statistic.name, statistic.name, are_alike, &own));
+    TANDEM_RETURN_IF_ERROR(Replace(statistic.name, ExportedBy(statistic.name), are_alike, &own));
   }
   absl::StatusOr<Measurement> measurement = RunValidation(cancelled);
   TANDEM_RETURN_IF_ERROR(PutBack(own));
@@ -466,6 +476,10 @@ absl::StatusOr<ReplicaVariables> Replica::ReadVariables(const Alike& alike) cons
   if (rank_ == 0 || !alike.statistics) {
     for (const Statistic& statistic : statistics_) {
       TANDEM_RETURN_IF_ERROR(copy(statistic.name, copies.statistics));
+    }
+    for (const Statistic& statistic : statistics_) {
+      if (!HasAverage(statistic.name)) continue;
+      TANDEM_RETURN_IF_ERROR(copy(AverageName(statistic.name), copies.statistics));
     }
   }
   if (rank_ == 0 || !alike.parameters) {

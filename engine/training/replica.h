@@ -139,6 +139,12 @@ class Replica {
   // `name`, whose value is appended to `own` where it changes.
   absl::Status Replace(const std::string& name, const std::string& by, bool is_alike,
                        std::vector<NamedTensor>* own);
+  // Whether a parameter or a statistic has a moving average.
+  bool HasAverage(const std::string& name) const { return variables_->kind(AverageName(name)).ok(); }
+  // The variable that a model has under a parameter's or a statistic's name.
+  std::string ExportedBy(const std::string& name) const {
+    return HasAverage(name) ? AverageName(name) : name;
+  }
   // The same for all parameters, by what is exported after `steps` steps: means, and moving averages.
   absl::Status ReplaceParameters(int64_t steps, std::vector<NamedTensor>* own);
   absl::Status PutBack(const std::vector<NamedTensor>& own);

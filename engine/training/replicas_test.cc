@@ -17,6 +17,7 @@
 #include "engine/base/faulty_env.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/layers/model_template.h"
+#include "engine/training/plan.h"
 #include "engine/training/resume_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -118,6 +119,30 @@ TEST(ReplicasTest, NorInAWholeLenet) { ExpectSameLosses(WholeLenet(), "reference
 TEST(ReplicasTest, NorWithSynchronizedBatchNormalization) {
   ExpectSameLosses(NarrowResnet(), "reference", 1e-8);
   ExpectSameLosses(NarrowResnet(/*width=*/4, /*side=*/16), "reference", 1e-8);
+}
+
+// Samples of class 1 weigh nothing, and those of the others not alike.
+v1::JobSpec Weighted(v1::JobSpec spec) {
+  *spec.mutable_training()->mutable_loss() =
+      Parse<v1::Loss>("softmax_cross_entropy { class_weights: [1, 1, 3, 0.25] ignore_index: 1 }");
+  return spec;
+}
+
+TEST(ReplicasTest, NorInAWeightedLoss) {
+  ExpectSameLosses(Weighted(SmallLenet(1)), "reference", 1e-8);
+  ExpectSameLosses(Weighted(NarrowResnet()), "reference", 1e-8);
+}
+
+TEST(ReplicasTest, NorDoPartsShowInAWeightedLoss) {
+  v1::JobSpec spec = Weighted(SmallLenet(1));
+  const std::vector<double> expected = LossesOf(spec, "reference");
+  for (const int replicas : {1, 3}) {
+    spec.mutable_replicas()->set_count(replicas);
+    for (const int64_t parts : {2, 3, 8}) {
+      spec.mutable_training()->set_accumulation_steps(parts);
+      ExpectNear(LossesOf(spec, "reference"), expected, 1e-9);
+    }
+  }
 }
 
 TEST(ReplicasTest, SynchronizedBatchNormalizationOnTheCpu) {
@@ -521,6 +546,29 @@ TEST(ReplicasTest, LoadsAreThoseOfDevicesThatReturnBeforeTheyAreDone) {
   EXPECT_GT(recorder.loads[0].replicas(0).samples_per_second(), 5);
   EXPECT_EQ(recorder.loads[0].replicas(1).load(), 1);
   EXPECT_LT(recorder.loads[0].replicas(0).load(), 0.7);
+}
+
+// A fourth of a batch is one sample, whose values have no variance.
+TEST(ReplicasTest, MeasuredLoadsLeaveNoReplicaASampleThatBatchNormRefuses) {
+  v1::JobSpec spec = SmallLenet(2);
+  spec.mutable_dataset()->mutable_synthetic()->set_train_samples(64);
+  *spec.mutable_model()->add_layers() = Parse<v1::Layer>("batch_norm {}");
+  spec.mutable_training()->set_global_batch_size(4);
+  spec.mutable_training()->set_epochs(2);
+  spec.mutable_replicas()->set_auto_worker_load(true);
+  const DatasetInfo data = {
+      .shape = Shape({1, 12, 12}), .classes = 4, .train_samples = 64, .validation_samples = 27};
+  const absl::StatusOr<JobPlan> plan = PlanJob(spec, data);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  TrainingRecorder recorder;
+  const absl::Status status = TrainLate(spec, /*fails_at=*/0, &recorder);
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_THAT(recorder.loads, SizeIs(1));
+  EXPECT_GT(recorder.loads[0].replicas(1).samples_per_second(),
+            2 * recorder.loads[0].replicas(0).samples_per_second());
+  for (const v1::ReplicaLoad& replica : recorder.loads[0].replicas()) EXPECT_EQ(replica.load(), 1);
+  EXPECT_THAT(recorder.notices, Contains(HasSubstr("all replicas keep equal shares")));
+  EXPECT_EQ(recorder.epochs.back().replicas(0).samples(), 32);
 }
 
 // What a device has been given may be with the memory of others: the end of a job waits for all of them.

@@ -96,7 +96,7 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, const AfterStep& aft
   progress.set_learning_rate(learning_rate_->Rate(steps - 1));
   progress.set_averagings(averaging_->Averagings(steps));
   progress.set_loss_scale(LossScaleOf(training_.measurements));
-  if (!std::isfinite(progress.training().loss())) {
+  if (HasLoss(total.sums) && !std::isfinite(progress.training().loss())) {
     return absl::OutOfRangeError(
         absl::StrCat("the training loss is ", progress.training().loss(), " at step ", steps,
                      // Between reports nobody looks.
@@ -124,13 +124,23 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, const AfterStep& aft
   if (!after.ends_epoch) return absl::OkStatus();
 
   v1::EpochSummary epoch = TakeEpoch(steps);
-  if (!validates_) judge_.Measure(epoch.training(), /*validation=*/false, epoch.epoch(), steps);
+  if (!validates_) {
+    TellOfNoResult(epoch.training(), "training", steps);
+    judge_.Measure(epoch.training(), /*validation=*/false, epoch.epoch(), steps);
+  }
   if (after.validate) {
     trained_epoch_ = std::move(epoch);
   } else {
     FinishEpoch(std::move(epoch));
   }
   return absl::OkStatus();
+}
+
+void Reporter::TellOfNoResult(const v1::Evaluation& evaluation, absl::string_view what, int64_t steps) {
+  if (!std::isnan(evaluation.loss()) || observer_ == nullptr) return;
+  observer_->OnNotice(absl::StrCat("cannot measure the ", what, " loss after step ", steps, ": all ",
+                                   evaluation.samples(),
+                                   " samples are ignored or weigh nothing; it counts as no result"));
 }
 
 v1::EpochSummary Reporter::TakeEpoch(int64_t steps) {
@@ -165,16 +175,18 @@ absl::Status Reporter::AddValidation(int rank, int64_t steps, const AfterStep& a
                                      Measurement measurement) {
   MutexLock lock(&mutex_);
   if (!validation_.Add(rank, std::move(measurement))) return absl::OkStatus();
-  const v1::Evaluation validation = Evaluate(TotalOf(validation_.measurements));
+  const Measurement total = TotalOf(validation_.measurements);
+  const v1::Evaluation validation = Evaluate(total);
   const absl::Duration now = clock_->Elapsed();
   const double seconds = absl::ToDoubleSeconds(now - report_time_);
   report_time_ = now;
   const int64_t epoch = length_.EpochOf(steps);
-  if (!std::isfinite(validation.loss())) {
+  if (HasLoss(total.sums) && !std::isfinite(validation.loss())) {
     return absl::OutOfRangeError(absl::StrCat("the validation loss is ", validation.loss(), " after step ",
                                               steps, ", in epoch ", epoch,
                                               "; lower the learning rate or look at the data"));
   }
+  TellOfNoResult(validation, "validation", steps);
   if (after.is_finished) ended_by_ = summary_.validation();
   *summary_.mutable_validation() = validation;
   summary_.set_validation_seconds(summary_.validation_seconds() + seconds);
@@ -194,7 +206,7 @@ absl::Status Reporter::AddValidation(int rank, int64_t steps, const AfterStep& a
   result.set_step(steps);
   *result.mutable_validation() = validation;
   result.set_validation_seconds(seconds);
-  *result.mutable_best() = *judge_.best();
+  if (judge_.best() != nullptr) *result.mutable_best() = *judge_.best();
   if (observer_ != nullptr) observer_->OnValidation(result);
   report_time_ = clock_->Elapsed();
   return absl::OkStatus();

@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
 #include "engine/base/mutex.h"
@@ -84,6 +85,9 @@ class Reporter {
   };
 
   v1::Evaluation Evaluate(const Measurement& measurement) const;
+  // Tells of a measurement to which no sample counts. `what` is "training" or "validation".
+  void TellOfNoResult(const v1::Evaluation& evaluation, absl::string_view what, int64_t steps)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The epoch in progress as it is now; begins the next.
   v1::EpochSummary TakeEpoch(int64_t steps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Tells of an epoch, after its validation where it has one.

@@ -100,6 +100,17 @@ TEST(SequenceTrainingTest, LearnsOnTheOracleWhateverTheReplicas) {
   }
 }
 
+// The tokens of a batch's parts and replicas weigh differently.
+TEST(SequenceTrainingTest, IgnoredTokensCountForNothingWhateverTheReplicasAndParts) {
+  v1::JobSpec spec = RecurrentNetwork();
+  spec.mutable_training()->mutable_loss()->mutable_softmax_cross_entropy()->set_ignore_index(3);
+  const LossRecorder one = Train(spec, "reference", 1);
+  ExpectNear(one.losses, Train(spec, "reference", 3).losses, 20, 1e-8);
+  spec.mutable_training()->set_accumulation_steps(2);
+  ExpectNear(one.losses, Train(spec, "reference", 1).losses, 20, 1e-8);
+  ExpectNear(one.losses, Train(spec, "reference", 2).losses, 20, 1e-8);
+}
+
 TEST(SequenceTrainingTest, TheCpuComputesWhatTheOracleComputes) {
   for (const v1::JobSpec& spec : {Gpt(), RecurrentNetwork()}) {
     const LossRecorder oracle = Train(spec, "reference", 1);

@@ -108,8 +108,14 @@ absl::StatusOr<std::vector<NamedTensor>> ModelTensors(const Snapshot& snapshot, 
       add(name, &ReplicaVariables::parameters, i);
     }
   }
+  std::map<std::string, size_t> statistics;
+  for (size_t i = 0; i < first.statistics.size(); ++i) statistics[first.statistics[i].first] = i;
   for (size_t i = 0; i < first.statistics.size(); ++i) {
-    add(first.statistics[i].first, &ReplicaVariables::statistics, i);
+    const std::string& name = first.statistics[i].first;
+    if (absl::StartsWith(name, kAveragePrefix)) continue;
+    // Nor has a statistic of a layer that is not trained.
+    const auto average = averaged ? statistics.find(AverageName(name)) : statistics.end();
+    add(name, &ReplicaVariables::statistics, average != statistics.end() ? average->second : i);
   }
   return tensors;
 }
@@ -124,6 +130,6 @@ absl::Status CheckFinite(const ReplicaVariables& variables, int64_t steps) {
   return absl::OkStatus();
 }
 
-std::string AverageName(const std::string& parameter) { return absl::StrCat(kAveragePrefix, parameter); }
+std::string AverageName(const std::string& variable) { return absl::StrCat(kAveragePrefix, variable); }
 
 }  // namespace tandem

@@ -18,7 +18,7 @@ struct ReplicaVariables {
   // Of each of these: where all replicas have it alike only the first replica says it.
   std::vector<NamedTensor> parameters;
   std::vector<NamedTensor> optimizer_state;
-  std::vector<NamedTensor> statistics;
+  std::vector<NamedTensor> statistics;  // Then their moving averages, where there are any.
 };
 
 // All replicas, by rank, as they are between two steps.
@@ -35,16 +35,16 @@ std::map<std::string, Tensor> AverageCheckpoint(std::map<std::string, Tensor> ch
 std::map<std::string, const Tensor*> TensorsOfReplica(const std::map<std::string, Tensor>& checkpoint,
                                                       int rank);
 
-// As a model has them, float32: the parameters, or with `averaged` their moving averages under the same
-// names, then the statistics; means with `shares` where replicas have their own.
+// As a model has them, float32: the parameters, then the statistics; with `averaged` the moving averages of
+// both under the same names. Means with `shares` where replicas have their own.
 absl::StatusOr<std::vector<NamedTensor>> ModelTensors(const Snapshot& snapshot, bool averaged,
                                                       absl::Span<const double> shares);
 
 // OUT_OF_RANGE, naming the parameter, where one is infinite or not a number after `steps` steps.
 absl::Status CheckFinite(const ReplicaVariables& variables, int64_t steps);
 
-// The variable in which the moving average of a parameter is kept.
-std::string AverageName(const std::string& parameter);
+// The variable in which the moving average of a parameter or a statistic is kept.
+std::string AverageName(const std::string& variable);
 
 }  // namespace tandem
 

@@ -14,6 +14,7 @@
 #include "engine/graph/ops/accumulate_gradient.h"
 #include "engine/graph/ops/all_reduce.h"
 #include "engine/graph/ops/batch_norm_sync.h"
+#include "engine/graph/ops/elementwise.h"
 #include "engine/graph/ops/moving_average.h"
 #include "engine/graph/ops/normalize.h"
 #include "engine/graph/ops/unscale_gradients.h"
@@ -111,13 +112,17 @@ absl::StatusOr<Network> AddNormalizedNetwork(const v1::JobSpec& spec, const Data
 struct Forward {
   Network network;
   ValueId loss = kNoValue;
+  // The weights' sum over the graph's samples, if the loss is a sum of weighted losses; otherwise kNoValue.
+  ValueId loss_weight = kNoValue;
+  int64_t loss_rows = 0;  // The samples of the graph, or the positions in them.
   // Inputs of training.
   ValueId learning_rate = kNoValue;
   ValueId step = kNoValue;
 };
 
 absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& data, bool training,
-                                   const StepShape& shape, Graph& graph) {
+                                   const StepShape& shape, Graph& graph,
+                                   LossReduction reduction = LossReduction::kMean) {
   TANDEM_ASSIGN_OR_RETURN(const ResidentBatch batch, AddBatch(spec, data, training, shape, graph));
   Forward forward;
   if (training) {
@@ -126,9 +131,12 @@ absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& d
   }
   TANDEM_ASSIGN_OR_RETURN(forward.network,
                           AddNormalizedNetwork(spec, data, batch.samples, forward.step, shape, graph));
-  TANDEM_ASSIGN_OR_RETURN(const LossValues loss,
-                          AddLoss(spec.training().loss(), forward.network.output, batch.targets, graph));
+  TANDEM_ASSIGN_OR_RETURN(const LossValues loss, AddLoss(spec.training().loss(), forward.network.output,
+                                                         batch.targets, graph, reduction));
   forward.loss = loss.loss;
+  if (reduction == LossReduction::kSumIfWeighted) forward.loss_weight = loss.weight;
+  const Value& target = graph.value(batch.targets);
+  forward.loss_rows = target.dtype == DType::kInt32 ? target.shape.elements() : shape.samples;
   const MeteredValues metered = {.output = forward.network.output,
                                  .target = batch.targets,
                                  .loss = loss.loss,
@@ -154,25 +162,21 @@ std::vector<ValueId> LearningParameters(const v1::JobSpec& spec, StepGraph& step
 // Adds up the gradients of a batch's parts in variables.
 class GradientSums {
  public:
-  // `part` is this part's share of the replica's samples.
-  GradientSums(double part, DType dtype, Graph* graph) : part_(part), dtype_(dtype), graph_(graph) {}
+  // A gradient counts by `factor`.
+  GradientSums(double factor, Graph* graph) : factor_(factor), graph_(graph) {}
 
   // Adds a gradient to the sum of its parameter, and returns the sum.
   absl::StatusOr<ValueId> Add(ValueId parameter, ValueId gradient) {
-    const std::string name = absl::StrCat(kGradientSumPrefix, graph_->value(parameter).name);
-    const Shape shape = graph_->value(parameter).shape;
-    const ValueId sum = graph_->AddVariable(name, VariableKind::kMeter, dtype_, shape);
-    TANDEM_RETURN_IF_ERROR(
-        graph_->AddNode(std::make_shared<AccumulateGradientOp>(part_, /*overwrite=*/false), {sum, gradient})
-            .status());
-    sums_.push_back(sum);
-    return sum;
+    return AddTo(absl::StrCat(kGradientSumPrefix, graph_->value(parameter).name), factor_, gradient);
   }
+  // Adds the weights of a part's samples to their sum, and returns the sum.
+  absl::StatusOr<ValueId> AddWeight(ValueId weight) { return AddTo(kLossWeightSum, 1, weight); }
 
   // Sets them to zero for the next step.
   absl::Status Clear() {
     for (const ValueId sum : sums_) {
-      const ValueId zero = graph_->AddConstant(0, dtype_, Shape(graph_->value(sum).shape));
+      const Value& value = graph_->value(sum);
+      const ValueId zero = graph_->AddConstant(0, value.dtype, Shape(value.shape));
       TANDEM_RETURN_IF_ERROR(
           graph_->AddNode(std::make_shared<AccumulateGradientOp>(1, /*overwrite=*/true), {sum, zero})
               .status());
@@ -181,8 +185,18 @@ class GradientSums {
   }
 
  private:
-  const double part_;
-  const DType dtype_;
+  absl::StatusOr<ValueId> AddTo(absl::string_view name, double factor, ValueId term) {
+    const DType dtype = graph_->value(term).dtype;
+    const ValueId sum =
+        graph_->AddVariable(name, VariableKind::kMeter, dtype, Shape(graph_->value(term).shape));
+    TANDEM_RETURN_IF_ERROR(
+        graph_->AddNode(std::make_shared<AccumulateGradientOp>(factor, /*overwrite=*/false), {sum, term})
+            .status());
+    sums_.push_back(sum);
+    return sum;
+  }
+
+  const double factor_;
   Graph* const graph_;
   std::vector<ValueId> sums_;
 };
@@ -237,48 +251,111 @@ bool NormalizesTogether(const Graph& graph) {
                      [](const Node& node) { return node.op->kind() == "batch_norm_sync"; });
 }
 
+// The factors of a graph's gradients.
+struct GradientScale {
+  // The gradient of the loss begins with this value; kNoValue means 1.
+  ValueId start = kNoValue;
+  // Each replica's gradients are multiplied by this number when they are reduced.
+  double share = 1;
+  // Of a weighted loss whose parts are added up: gradients are multiplied by `rows` and divided by `weight`,
+  // which is the sum over the whole batch. kNoValue: nothing is left to divide by.
+  ValueId weight = kNoValue;
+  double rows = 1;
+};
+
+// For a weighted loss that is a sum. Its gradient is divided by the weights of the whole batch, over all
+// replicas and parts. So one replica, several and several parts minimise the same mean.
+absl::StatusOr<GradientScale> AddWeightedScale(const v1::JobSpec& spec, const StepShape& shape,
+                                               const Forward& forward, absl::optional<GradientSums>& sums,
+                                               Graph& graph) {
+  const DType dtype = graph.value(forward.loss).dtype;
+  const ValueId one =
+      ScalesLoss(spec) ? AddLossScale(shape.dtype, graph) : graph.AddConstant(1, dtype, Shape());
+  GradientScale scale;
+  ValueId weight = forward.loss_weight;
+  if (sums.has_value()) {
+    // The weights of later parts are not known yet: the sums are divided when all parts are there. Until then
+    // gradients have about the size of a mean's.
+    scale.rows = static_cast<double>(forward.loss_rows / shape.samples * shape.batch_samples);
+    TANDEM_ASSIGN_OR_RETURN(scale.start, graph.Add(std::make_shared<ScaleOp>(1 / scale.rows), {one}));
+    TANDEM_ASSIGN_OR_RETURN(weight, sums->AddWeight(weight));
+    if (shape.is_early) return scale;
+  }
+  TANDEM_ASSIGN_OR_RETURN(weight, AddTotal(weight, shape.replicas, &graph));
+  if (sums.has_value()) {
+    scale.weight = weight;
+    return scale;
+  }
+  // The backward pass of synchronised batch norm weights by shares itself, so its gradients lack the share.
+  if (NormalizesTogether(graph)) {
+    scale.share = static_cast<double>(shape.samples) / static_cast<double>(shape.batch_samples);
+  }
+  TANDEM_ASSIGN_OR_RETURN(scale.start, graph.Add(std::make_shared<DivideOp>(1 / scale.share), {one, weight}));
+  return scale;
+}
+
+// For a loss that is the mean over the graph's samples.
+GradientScale AddMeanScale(const v1::JobSpec& spec, const StepShape& shape, int64_t share_samples,
+                           ValueId loss, Graph& graph) {
+  GradientScale scale;
+  if (shape.replicas > 1) {
+    scale.share = static_cast<double>(share_samples) / static_cast<double>(shape.batch_samples);
+  }
+  if (ScalesLoss(spec)) {
+    scale.start = AddLossScale(shape.dtype, graph);
+  } else if (scale.share != 1 && !NormalizesTogether(graph)) {
+    // Gradients begin as the replica's share, which saves a pass over all of them before they are reduced.
+    scale.start = graph.AddConstant(scale.share, graph.value(loss).dtype, Shape());
+    scale.share = 1;
+  }
+  return scale;
+}
+
 // For a replica with samples.
 absl::StatusOr<Backward> AddBackward(const v1::JobSpec& spec, const DatasetInfo& data, const StepShape& shape,
                                      StepGraph& step) {
   Graph& graph = step.graph;
   const int64_t share_samples = shape.share_samples > 0 ? shape.share_samples : shape.samples;
+  const bool is_part = shape.samples < share_samples;
   Backward backward;
-  if (shape.samples < share_samples) {
-    backward.sums.emplace(static_cast<double>(shape.samples) / static_cast<double>(share_samples),
-                          shape.dtype, &graph);
+  TANDEM_ASSIGN_OR_RETURN(
+      Forward forward,
+      AddForward(spec, data, /*training=*/true, shape, graph,
+                 is_part || shape.replicas > 1 ? LossReduction::kSumIfWeighted : LossReduction::kMean));
+  const bool is_weighted = forward.loss_weight != kNoValue;
+  if (is_part) {
+    backward.sums.emplace(
+        is_weighted ? 1 : static_cast<double>(shape.samples) / static_cast<double>(share_samples), &graph);
   }
-  TANDEM_ASSIGN_OR_RETURN(Forward forward, AddForward(spec, data, /*training=*/true, shape, graph));
   backward.learning_rate = forward.learning_rate;
   backward.steps = forward.step;
   step.parameters = std::move(forward.network.parameters);
   step.statistics = std::move(forward.network.statistics);
   backward.targets = LearningParameters(spec, step);
-  double share = 1;
-  if (shape.replicas > 1) {
-    share = static_cast<double>(share_samples) / static_cast<double>(shape.batch_samples);
-  }
-  ValueId scale = kNoValue;
-  if (ScalesLoss(spec)) {
-    scale = AddLossScale(shape.dtype, graph);
-  } else if (share != 1 && !NormalizesTogether(graph)) {
-    // Gradients begin as the replica's share, which saves a pass over all of them before they are reduced.
-    scale = graph.AddConstant(share, graph.value(forward.loss).dtype, Shape());
-    share = 1;
+  GradientScale scale;
+  if (is_weighted) {
+    TANDEM_ASSIGN_OR_RETURN(scale, AddWeightedScale(spec, shape, forward, backward.sums, graph));
+  } else {
+    scale = AddMeanScale(spec, shape, share_samples, forward.loss, graph);
   }
   absl::optional<GradientReduction> reduction;
   if (shape.replicas > 1 && !shape.is_early) {
-    reduction.emplace(&graph, share, backward.targets, spec.replicas().all_reduce());
+    reduction.emplace(&graph, scale.share, backward.targets, spec.replicas().all_reduce());
   }
   std::vector<ValueId> summed(backward.targets.size(), kNoValue);
   const auto take = [&](size_t i, ValueId gradient) -> absl::Status {
     if (backward.sums.has_value()) {
       TANDEM_ASSIGN_OR_RETURN(gradient, backward.sums->Add(backward.targets[i], gradient));
+      if (scale.weight != kNoValue) {
+        TANDEM_ASSIGN_OR_RETURN(gradient,
+                                graph.Add(std::make_shared<DivideOp>(scale.rows), {gradient, scale.weight}));
+      }
       summed[i] = gradient;
     }
     return reduction.has_value() ? reduction->Add(i, gradient) : absl::OkStatus();
   };
   TANDEM_ASSIGN_OR_RETURN(backward.gradients,
-                          AppendGradients(graph, forward.loss, backward.targets, take, scale));
+                          AppendGradients(graph, forward.loss, backward.targets, take, scale.start));
   if (backward.sums.has_value()) backward.gradients = summed;
   if (reduction.has_value()) backward.gradients = reduction->reduced();
   return backward;
@@ -351,17 +428,24 @@ absl::StatusOr<Backward> AddIdleBackward(const v1::JobSpec& spec, const DatasetI
   return backward;
 }
 
-absl::Status AddAverages(const v1::WeightAverage& spec, absl::Span<const ValueId> parameters, ValueId apply,
-                         Graph& graph) {
+// The moving averages of what a step has changed: `parameters`, and the statistics of layers that are
+// trained.
+absl::Status AddAverages(const v1::WeightAverage& spec, absl::Span<const ValueId> parameters,
+                         const std::vector<Statistic>& statistics, const Backward& backward, Graph& graph) {
+  const auto add = [&](ValueId averaged, VariableKind kind) {
+    const std::string name = absl::StrCat(kAveragePrefix, graph.value(averaged).name);
+    const DType dtype = graph.value(averaged).dtype;
+    const Shape shape = graph.value(averaged).shape;
+    const ValueId average = graph.AddVariable(name, kind, dtype, shape);
+    std::vector<ValueId> inputs = {average, averaged, backward.steps};
+    if (backward.apply != kNoValue) inputs.push_back(backward.apply);
+    return graph.AddNode(std::make_shared<MovingAverageOp>(spec.decay()), std::move(inputs)).status();
+  };
   for (const ValueId parameter : parameters) {
-    const std::string name = absl::StrCat(kAveragePrefix, graph.value(parameter).name);
-    const DType dtype = graph.value(parameter).dtype;
-    const Shape shape = graph.value(parameter).shape;
-    const ValueId average = graph.AddVariable(name, VariableKind::kOptimizerState, dtype, shape);
-    std::vector<ValueId> inputs = {average, parameter};
-    if (apply != kNoValue) inputs.push_back(apply);
-    TANDEM_RETURN_IF_ERROR(
-        graph.AddNode(std::make_shared<MovingAverageOp>(spec.decay()), std::move(inputs)).status());
+    TANDEM_RETURN_IF_ERROR(add(parameter, VariableKind::kOptimizerState));
+  }
+  for (const Statistic& statistic : statistics) {
+    if (!statistic.frozen) TANDEM_RETURN_IF_ERROR(add(statistic.value, VariableKind::kStatistic));
   }
   return absl::OkStatus();
 }
@@ -427,7 +511,8 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
   }
   if (backward.sums.has_value()) TANDEM_RETURN_IF_ERROR(backward.sums->Clear());
   if (spec.training().has_weight_average()) {
-    TANDEM_RETURN_IF_ERROR(AddAverages(spec.training().weight_average(), targets, backward.apply, graph));
+    TANDEM_RETURN_IF_ERROR(
+        AddAverages(spec.training().weight_average(), targets, step.statistics, backward, graph));
   }
   return step;
 }

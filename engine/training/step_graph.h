@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/data/dataset.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/dropout.h"
 #include "engine/layers/layer_kind.h"
 #include "engine/tensor/dtype.h"
 #include "tandem/v1/job.pb.h"
@@ -18,7 +19,7 @@ namespace tandem {
 
 // Inputs of step graphs, in this order: samples and targets, [samples, ...], of the types that DatasetInfo
 // says, which a graph of no samples does not have, or, in their place, what resident_data.h says; then, for
-// training, float64 [] and int64 [], the steps taken before.
+// training, float64 [] and int64 [], the steps taken before (see StepOfPart).
 inline constexpr char kSamplesInput[] = "input";
 inline constexpr char kTargetInput[] = "target";
 inline constexpr char kLearningRateInput[] = "learning_rate";
@@ -55,15 +56,19 @@ struct StepShape {
 // The parts in which a replica computes its share of a batch, `whole`, in their order: at most `count`, of
 // nearly equal sizes. Early parts of one size are equal: one graph serves them all.
 std::vector<StepShape> PartsOf(const StepShape& whole, int64_t count);
-// What is given as the steps taken before to the part `part` of `parts`: `step` for the last; numbers beyond
-// all steps for the others, so that their random numbers are not the same.
-inline int64_t StepOfPart(int64_t step, size_t part, size_t parts) {
-  return part + 1 < parts ? step + static_cast<int64_t>(part + 1) * (int64_t{1} << 40) : step;
+// The step input of the part `part` of `parts`, before which the share has `first` samples. The graph of the
+// last part knows its place. One graph may serve several of the others, so their input says the place: random
+// numbers of a sample depend on its place in the whole batch, whatever the parts are.
+inline int64_t StepOfPart(int64_t step, size_t part, size_t parts, int64_t first) {
+  return part + 1 < parts ? DropoutOp::StepInput(step, first) : step;
 }
 
 // Where the gradients of a batch's parts are added up: "gradient_sum/<parameter>", zero between steps.
 inline constexpr char kGradientSumPrefix[] = "gradient_sum/";
-// Where the moving average of a parameter is kept, as the optimizer's state: "ema/<parameter>".
+// The sum of the weights of the batch's earlier parts: [], zero between steps. Of weighted losses alone.
+inline constexpr char kLossWeightSum[] = "loss_weight_sum";
+// Where moving averages are kept: "ema/<parameter>", as the optimizer's state, and "ema/<statistic>", as a
+// replica's own statistic.
 inline constexpr char kAveragePrefix[] = "ema/";
 
 // Where the loss is scaled (PRECISION_FLOAT16), in the optimizer's state: the scale, and the good steps since
@@ -84,9 +89,10 @@ inline constexpr char kSkippedMeter[] = "meter/skipped_steps";
 // the others reduce something, and update. Where the loss is scaled, gradients are brought back to their size
 // when they are those of the whole batch, and where they are not finite no parameter, state of the optimizer
 // or moving average changes: all replicas that reduce together find the same.
-// An early part: the same up to the gradients, which are added up; the last part reduces the sum. `spec` has
-// its defaults and was checked against `data`. INVALID_ARGUMENT with fields relative to the JobSpec where a
-// tensor would be too large.
+// The gradient is that of the mean loss of the whole batch. With weights, the mean is divided by the weights
+// of all the batch's samples, whichever replica and part they are in. An early part: the same up to the
+// gradients, which are added up; the last part reduces the sum. `spec` has its defaults and was checked
+// against `data`. INVALID_ARGUMENT with fields relative to the JobSpec where a tensor would be too large.
 absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const DatasetInfo& data,
                                              const StepShape& shape);
 

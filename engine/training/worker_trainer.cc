@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/file_pieces.h"
 #include "engine/base/memory_error.h"
 #include "engine/base/random_access_env.h"
@@ -14,6 +17,7 @@
 #include "engine/collectives/local/local_group.h"
 #include "engine/data/augment/augmenter.h"
 #include "engine/data/formats/csv_table.h"
+#include "engine/data/sampler.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/gathering.h"
 #include "engine/training/initial_weights.h"
@@ -23,6 +27,7 @@
 #include "engine/training/plan.h"
 #include "engine/training/replica_spec.h"
 #include "engine/training/signal_line.h"
+#include "engine/training/step_graph.h"
 
 namespace tandem {
 namespace {
@@ -105,7 +110,7 @@ void WorkerTrainer::Prepare() {
   for (const v1::Device& device : options_.devices) devices.push_back(device.name());
   std::vector<double> loads = LoadsOf(options_.spec.replicas());
   if (options_.spec.replicas().auto_worker_load()) {
-    if (state_.loads.size() == loads.size()) {
+    if (state_.loads.size() == loads.size() && CheckLoads(state_.loads).ok()) {
       loads = state_.loads;
     } else if (count() > 1) {
       load_meter_ = std::make_unique<LoadMeter>(devices, state_.step);
@@ -517,6 +522,28 @@ absl::Status WorkerTrainer::Keep(int local, int64_t steps, CheckpointKeeper::Pur
   return absl::OkStatus();
 }
 
+absl::Status WorkerTrainer::CheckLoads(const std::vector<double>& loads) const {
+  const v1::Training& training = options_.spec.training();
+  const bool alone = options_.spec.replicas().has_parameter_averaging();
+  const Sampler sampler({.samples = data_.info.train_samples,
+                         .batch = training.global_batch_size(),
+                         .loads = loads,
+                         .drop_last = training.drop_last()});
+  std::set<std::pair<int64_t, int64_t>> seen;  // Samples of the batch and of the share.
+  for (const int64_t step : {int64_t{0}, sampler.steps_per_epoch() - 1}) {
+    for (int rank = 0; rank < static_cast<int>(loads.size()); ++rank) {
+      const StepShape whole = {.samples = sampler.ShareSamples(step, rank),
+                               .batch_samples = sampler.BatchSamples(step),
+                               .replicas = alone ? 1 : static_cast<int>(loads.size())};
+      if (whole.samples == 0 || !seen.insert({whole.batch_samples, whole.samples}).second) continue;
+      for (const StepShape& part : PartsOf(whole, training.accumulation_steps())) {
+        TANDEM_RETURN_IF_ERROR(BuildTrainingGraph(options_.spec, data_.info, part).status());
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WorkerTrainer::MeasureLoads(int local, int64_t step) {
   Communicator& communicator = *communicators_[local];
   const std::optional<double> speed = load_meter_->Measure(step, replicas_[local]->speed());
@@ -527,9 +554,16 @@ absl::Status WorkerTrainer::MeasureLoads(int local, int64_t step) {
   if (local == 0) {
     std::vector<double> speeds;
     for (const std::vector<double>& of_rank : measured) speeds.push_back(of_rank[0]);
-    const v1::WorkerLoads loads = load_meter_->Loads(speeds, step + 1, dealt().train->BatchSamples(0));
+    v1::WorkerLoads loads = load_meter_->Loads(speeds, step + 1, dealt().train->BatchSamples(0));
     std::vector<double> values;
     for (const v1::ReplicaLoad& replica : loads.replicas()) values.push_back(replica.load());
+    if (const absl::Status fits = CheckLoads(values); !fits.ok()) {
+      observer_.OnNotice(absl::StrCat("cannot deal samples by the measured loads ",
+                                      absl::StrJoin(values, ", "), ": ", fits.message(),
+                                      "; all replicas keep equal shares"));
+      values.assign(values.size(), 1.0);
+      for (v1::ReplicaLoad& replica : *loads.mutable_replicas()) replica.set_load(1);
+    }
     reporter_->SetLoads(values);
     Deal(std::move(values));
     observer_.OnWorkerLoads(loads);
@@ -575,7 +609,9 @@ absl::Status WorkerTrainer::SaveModel(const std::string& path) const {
   if (options_.group.worker != 0) {
     return absl::FailedPreconditionError("the first of several workers has the model");
   }
-  if (options_.spec.training().best_model().export_best() && !options_.best_path.empty()) {
+  // Without any result, the last model is the only one.
+  if (options_.spec.training().best_model().export_best() && !options_.best_path.empty() &&
+      reporter_ != nullptr && reporter_->Summary().has_best()) {
     return CopyFileAtomically(options_.env, options_.best_path, path);
   }
   TANDEM_ASSIGN_OR_RETURN(const Snapshot snapshot, TakeSnapshot());

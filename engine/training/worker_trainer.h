@@ -107,6 +107,9 @@ class WorkerTrainer final : public Trainer {
     return reporter_->Improved() && options_.spec.training().best_model().keep_weights() &&
            !options_.best_path.empty();
   }
+  // OK if each replica can train on its shares of a whole batch and of an epoch's last, dealt by `loads`.
+  // INVALID_ARGUMENT if one cannot, as batch_norm cannot train on one sample.
+  absl::Status CheckLoads(const std::vector<double>& loads) const;
   // Gives what a replica keeps to be written. That it is finite is seen before: no later step's loss would
   // say that the last update was too large.
   absl::Status Keep(int local, int64_t steps, CheckpointKeeper::Purpose purpose);

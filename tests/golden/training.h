@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -15,12 +16,18 @@ namespace tandem {
 // The training steps of one replica of a network or data_parallel case.
 class GoldenTraining {
  public:
-  // `share` scales the replica's gradients, which are then summed over the replicas. `x` and `y` hold a batch
-  // a step.
+  // How the gradients of the replicas, which are summed, are scaled.
+  struct Scale {
+    // The replica's gradients are multiplied by this share.
+    double share = 1;
+    // The case's loss has weights, and is divided by their sum over so many replicas. 0: `share` is used.
+    int weighted_replicas = 0;
+  };
+  // `x` and `y` hold a batch a step.
   static absl::StatusOr<std::unique_ptr<GoldenTraining>> Create(const GoldenCase& golden,
                                                                 std::unique_ptr<Device> device,
-                                                                const GoldenTraining* like, double share,
-                                                                Tensor x, Tensor y);
+                                                                const GoldenTraining* like,
+                                                                const Scale& scale, Tensor x, Tensor y);
 
   int64_t steps() const { return x_.shape()[0]; }
   absl::Status RunStep(int64_t step, Communicator* communicator = nullptr);
@@ -51,7 +58,10 @@ class GoldenTraining {
 
  private:
   GoldenTraining(std::unique_ptr<Device> device, const GoldenTraining* like, Tensor x, Tensor y);
-  absl::Status Build(const GoldenCase& golden, double share);
+  absl::Status Build(const GoldenCase& golden, const Scale& scale);
+  // Appends the loss, `loss_`. Returns the value to differentiate, and what its gradient begins with.
+  absl::StatusOr<std::pair<ValueId, ValueId>> BuildLoss(const GoldenCase& golden, const Scale& scale,
+                                                        ValueId target);
 
   const Tensor x_;
   const Tensor y_;

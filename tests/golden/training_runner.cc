@@ -95,18 +95,18 @@ absl::Status CheckSettings(const GoldenCase& golden, const std::set<std::string>
   return absl::OkStatus();
 }
 
-// One training for each replica; `shares` scale their gradients.
-absl::StatusOr<std::vector<std::unique_ptr<GoldenTraining>>> MakeReplicas(const GoldenCase& golden,
-                                                                          const GoldenBackend& backend,
-                                                                          const std::vector<double>& shares) {
+// One training for each replica.
+absl::StatusOr<std::vector<std::unique_ptr<GoldenTraining>>> MakeReplicas(
+    const GoldenCase& golden, const GoldenBackend& backend,
+    const std::vector<GoldenTraining::Scale>& scales) {
   std::vector<std::unique_ptr<GoldenTraining>> trainings;
-  for (size_t r = 0; r < shares.size(); ++r) {
+  for (size_t r = 0; r < scales.size(); ++r) {
     TANDEM_ASSIGN_OR_RETURN(Tensor x, golden.Get(absl::StrCat("replica", r, ".x")));
     TANDEM_ASSIGN_OR_RETURN(Tensor y, golden.Get(absl::StrCat("replica", r, ".y")));
     TANDEM_ASSIGN_OR_RETURN(
         trainings.emplace_back(),
         GoldenTraining::Create(golden, backend.make(static_cast<int>(r)),
-                               r == 0 ? nullptr : trainings[0].get(), shares[r], std::move(x), std::move(y)));
+                               r == 0 ? nullptr : trainings[0].get(), scales[r], std::move(x), std::move(y)));
   }
   return trainings;
 }
@@ -139,17 +139,24 @@ absl::Status CompareLosses(const GoldenCase& golden, size_t rank, const std::vec
   return absl::OkStatus();
 }
 
-absl::Status RunGradientAveraging(const GoldenCase& golden, const GoldenBackend& backend,
-                                  GoldenReport& report) {
-  TANDEM_RETURN_IF_ERROR(CheckSettings(
-      golden, {"type", "replicas", "batch_sizes", "shares", "steps", "loss", "optimizer", "layers"}));
+// Reduces gradients at every step. `weighted`: by the weights of all replicas' samples, else by `shares`.
+absl::Status RunGradients(const GoldenCase& golden, const GoldenBackend& backend, bool weighted,
+                          GoldenReport& report) {
+  std::set<std::string> known = {"type", "replicas", "batch_sizes", "steps", "loss", "optimizer", "layers"};
+  if (!weighted) known.insert("shares");
+  TANDEM_RETURN_IF_ERROR(CheckSettings(golden, known));
   Attributes attributes(golden.attrs);
-  const std::vector<double> shares = attributes.Numbers("shares");
+  const std::vector<double> shares = attributes.Numbers(weighted ? "batch_sizes" : "shares");
   const int replicas = static_cast<int>(shares.size());
   if (replicas == 0 || attributes.Whole("replicas", replicas) != replicas) {
     return absl::InvalidArgumentError("the case has not as many shares as replicas");
   }
-  TANDEM_ASSIGN_OR_RETURN(const auto trainings, MakeReplicas(golden, backend, shares));
+  std::vector<GoldenTraining::Scale> scales;
+  for (const double share : shares) {
+    scales.push_back(weighted ? GoldenTraining::Scale{.weighted_replicas = replicas}
+                              : GoldenTraining::Scale{.share = share});
+  }
+  TANDEM_ASSIGN_OR_RETURN(const auto trainings, MakeReplicas(golden, backend, scales));
   std::vector<ReplicaResult> results(replicas);
   TANDEM_RETURN_IF_ERROR(OnEachReplica(trainings, [&](size_t r, Communicator& communicator) {
     results[r] = TrainReplica(*trainings[r], communicator);
@@ -210,7 +217,7 @@ absl::Status RunParameterAveraging(const GoldenCase& golden, const GoldenBackend
     return absl::InvalidArgumentError("the case has not as many batch sizes as replicas");
   }
   TANDEM_ASSIGN_OR_RETURN(const auto trainings,
-                          MakeReplicas(golden, backend, std::vector<double>(replicas, 1.0)));
+                          MakeReplicas(golden, backend, std::vector<GoldenTraining::Scale>(replicas)));
   const int64_t steps = trainings[0]->steps();
   v1::Replicas spec;
   v1::ParameterAveraging& averaging = *spec.mutable_parameter_averaging();
@@ -257,7 +264,7 @@ absl::Status RunNetworkCase(const GoldenCase& golden, const GoldenBackend& backe
   TANDEM_ASSIGN_OR_RETURN(Tensor y, golden.Get("y"));
   TANDEM_ASSIGN_OR_RETURN(
       const std::unique_ptr<GoldenTraining> training,
-      GoldenTraining::Create(golden, backend.make(0), nullptr, 1, std::move(x), std::move(y)));
+      GoldenTraining::Create(golden, backend.make(0), nullptr, {}, std::move(x), std::move(y)));
   std::vector<double> losses;
   for (int64_t step = 0; step < training->steps(); ++step) {
     TANDEM_RETURN_IF_ERROR(training->RunStep(step));
@@ -296,7 +303,8 @@ absl::Status RunNetworkCase(const GoldenCase& golden, const GoldenBackend& backe
 absl::Status RunDataParallelCase(const GoldenCase& golden, const GoldenBackend& backend,
                                  GoldenReport& report) {
   const std::string type = golden.attrs.value("type", "");
-  if (type == "gradient_averaging") return RunGradientAveraging(golden, backend, report);
+  if (type == "gradient_averaging") return RunGradients(golden, backend, /*weighted=*/false, report);
+  if (type == "weighted_gradients") return RunGradients(golden, backend, /*weighted=*/true, report);
   if (type == "parameter_averaging") return RunParameterAveraging(golden, backend, report);
   return absl::UnimplementedError(absl::StrCat(type, " is not offered yet"));
 }

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -28,6 +29,10 @@ struct Options {
 
 // "loss 0.3012, accuracy 0.8912 over 10,000 samples".
 std::string Describe(const v1::Evaluation& evaluation) {
+  if (std::isnan(evaluation.loss()) && evaluation.metrics().empty()) {
+    return absl::StrCat("no result: none of ", FormatCount(evaluation.samples()),
+                        " samples counts; the job's loss ignores their labels\n");
+  }
   std::string text = absl::StrCat("loss ", FormatMeasure(evaluation.loss()));
   const std::map<std::string, double> metrics(evaluation.metrics().begin(), evaluation.metrics().end());
   for (const auto& [name, value] : metrics) absl::StrAppend(&text, ", ", name, " ", FormatMeasure(value));

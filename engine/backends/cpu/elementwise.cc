@@ -115,6 +115,31 @@ absl::Status LowerScale(Lowering& lowering, const Node& node) {
                             int64_t end) { kernels.scale(x, factor, y, begin, end); });
 }
 
+absl::Status LowerDivide(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region divisor, lowering.GetPlain(node.inputs[1]));
+  const Region x = home.region;
+  const Region y = lowering.Define(node.outputs[0], home.layout);
+  const int64_t elements = home.layout.elements();
+  const auto factor = static_cast<float>(static_cast<const DivideOp&>(*node.op).factor);
+  lowering.Emit({.name = "divide",
+                 .reads = {x, divisor},
+                 .writes = {y},
+                 .in_place = {{0, 0}},
+                 .run = [=](const RunContext& run) {
+                   const float by = *run.At<const float>(divisor);
+                   run.team->For(elements, [&](int64_t begin, int64_t end) {
+                     const float* from = run.At<const float>(x);
+                     float* to = run.At<float>(y);
+                     const float scale = by == 0 ? 0 : factor / by;
+                     for (int64_t i = begin; i < end; ++i) to[i] = by == 0 ? 0 : scale * from[i];
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
 absl::Status LowerReshape(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
   const Shape& from = lowering.shape(node.inputs[0]);

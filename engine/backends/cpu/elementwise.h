@@ -11,6 +11,7 @@ absl::Status LowerReluGrad(Lowering& lowering, const Node& node);
 absl::Status LowerAdd(Lowering& lowering, const Node& node);
 absl::Status LowerMultiply(Lowering& lowering, const Node& node);
 absl::Status LowerScale(Lowering& lowering, const Node& node);
+absl::Status LowerDivide(Lowering& lowering, const Node& node);
 
 absl::Status LowerReshape(Lowering& lowering, const Node& node);
 absl::Status LowerNormalize(Lowering& lowering, const Node& node);

@@ -70,6 +70,7 @@ Lower FindLower(absl::string_view kind) {
       {"count_labels", LowerCountLabels},
       {"count_sides", LowerCountSides},
       {"crop2d", LowerCrop},
+      {"divide", LowerDivide},
       {"dropout", LowerDropout},
       {"gather_rows", LowerGatherRows},
       {"gather_rows_grad", LowerGatherRowsGrad},

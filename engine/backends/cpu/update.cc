@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/accumulate_gradient.h"
@@ -55,9 +57,10 @@ absl::Status LowerAllReduce(Lowering& lowering, const Node& node) {
 
 namespace {
 
-// Adds a loop that changes input 0, a variable, by input 1, which takes its layout. `loop(y, x, begin, end)`.
+// Adds a loop that changes input 0, a variable, by input 1, which takes its layout. The loop reads `numbers`
+// too. `loop(run, y, x, begin, end)`.
 template <typename Loop>
-absl::Status LowerChange(Lowering& lowering, const Node& node, Loop loop) {
+absl::Status LowerChange(Lowering& lowering, const Node& node, std::vector<Region> numbers, Loop loop) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   // The variable takes the layout of what it follows: of the parameter, or of the gradient's parameter.
   TANDEM_ASSIGN_OR_RETURN(const Place source, lowering.Home(node.inputs[1]));
@@ -66,12 +69,13 @@ absl::Status LowerChange(Lowering& lowering, const Node& node, Loop loop) {
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[1], home.layout));
   const Region y = home.region;
   const int64_t elements = home.layout.elements();
+  numbers.insert(numbers.end(), {y, x});
   lowering.Emit({.name = std::string(node.op->kind()),
-                 .reads = {y, x},
+                 .reads = std::move(numbers),
                  .writes = {y},
                  .run = [=](const RunContext& run) {
                    run.team->For(elements, [&](int64_t begin, int64_t end) {
-                     loop(run.At<float>(y), run.At<const float>(x), begin, end);
+                     loop(run, run.At<float>(y), run.At<const float>(x), begin, end);
                    });
                    return absl::OkStatus();
                  }});
@@ -83,9 +87,9 @@ absl::Status LowerChange(Lowering& lowering, const Node& node, Loop loop) {
 
 absl::Status LowerAccumulateGradient(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const AccumulateGradientOp&>(*node.op);
-  return LowerChange(lowering, node,
+  return LowerChange(lowering, node, {},
                      [scale = static_cast<float>(op.scale), overwrite = op.overwrite](
-                         float* sum, const float* grad, int64_t begin, int64_t end) {
+                         const RunContext&, float* sum, const float* grad, int64_t begin, int64_t end) {
                        if (overwrite) {
                          for (int64_t i = begin; i < end; ++i) sum[i] = scale * grad[i];
                        } else {
@@ -95,12 +99,14 @@ absl::Status LowerAccumulateGradient(Lowering& lowering, const Node& node) {
 }
 
 absl::Status LowerMovingAverage(Lowering& lowering, const Node& node) {
-  const auto fresh = static_cast<float>(1 - static_cast<const MovingAverageOp&>(*node.op).decay);
-  return LowerChange(lowering, node,
-                     [fresh](float* average, const float* parameter, int64_t begin, int64_t end) {
-                       for (int64_t i = begin; i < end; ++i)
-                         average[i] += fresh * (parameter[i] - average[i]);
-                     });
+  TANDEM_ASSIGN_OR_RETURN(const Region step, lowering.GetPlain(node.inputs[MovingAverageOp::kStepInput]));
+  return LowerChange(
+      lowering, node, {step},
+      [step, op = static_cast<const MovingAverageOp&>(*node.op)](
+          const RunContext& run, float* average, const float* value, int64_t begin, int64_t end) {
+        const auto fresh = static_cast<float>(1 - op.DecayAfter(*run.At<const int64_t>(step)));
+        for (int64_t i = begin; i < end; ++i) average[i] += fresh * (value[i] - average[i]);
+      });
 }
 
 }  // namespace tandem::cpu

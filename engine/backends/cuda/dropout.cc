@@ -18,6 +18,7 @@ absl::Status LowerDropout(Lowering& lowering, const Node& node) {
                             .seed = op.seed,
                             .purpose = static_cast<uint8_t>(RandomPurpose::kDropout),
                             .first_sample = op.first_sample,
+                            .step_bits = DropoutOp::kStepBits,
                             .threshold = op.threshold(),
                             .scale = static_cast<float>(op.scale())};
   const DType type = home.layout.dtype();

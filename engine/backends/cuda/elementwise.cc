@@ -55,6 +55,25 @@ absl::Status LowerScale(Lowering& lowering, const Node& node) {
   return absl::OkStatus();
 }
 
+absl::Status LowerDivide(Lowering& lowering, const Node& node) {
+  TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Region divisor, lowering.GetPlain(node.inputs[1]));
+  const Region x = home.region;
+  const Region y = lowering.Define(node.outputs[0], home.layout);
+  lowering.Emit({.name = "divide",
+                 .reads = {x, divisor},
+                 .writes = {y},
+                 .in_place = {{0, 0}},
+                 .run = [=, layout = home.layout,
+                         factor = static_cast<const DivideOp&>(*node.op).factor](const RunContext& run) {
+                   DivideByNumber(layout.elements(), layout.dtype(), run.At(x), static_cast<float>(factor),
+                                  run.At<const float>(divisor), run.At(y), run.stream);
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
 absl::Status LowerReshape(Lowering& lowering, const Node& node) {
   const ValueId from = node.inputs[0];
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(from));
@@ -111,9 +130,9 @@ absl::Status LowerPairs(Lowering& lowering, const Node& node, const PairsKernel&
 
 absl::Span<const Offered> ElementwiseOps() {
   static constexpr Offered kOps[] = {
-      {"add", LowerAdd},         {"multiply", LowerMultiply},
-      {"relu", LowerRelu},       {"relu_grad", LowerReluGrad},
-      {"reshape", LowerReshape}, {"scale", LowerScale},
+      {"add", LowerAdd},     {"divide", LowerDivide},      {"multiply", LowerMultiply},
+      {"relu", LowerRelu},   {"relu_grad", LowerReluGrad}, {"reshape", LowerReshape},
+      {"scale", LowerScale},
   };
   return kOps;
 }

@@ -52,12 +52,17 @@ absl::Status LowerAllReduce(Lowering& lowering, const Node& node) {
   return absl::OkStatus();
 }
 
-ValueId ThirdInput(const Node& node) { return node.inputs.size() > 2 ? node.inputs[2] : kNoValue; }
+// Of a moving_average.
+ValueId ApplyOfAverage(const Node& node) {
+  constexpr int kApply = MovingAverageOp::kApplyInput;
+  return node.inputs.size() > kApply ? node.inputs[kApply] : kNoValue;
+}
 
-// Changes input 0, a variable, by input 1, and so for the nodes `together`, where input 2, if there is one,
-// does not say otherwise. `launch(table, stream)`.
+// Changes input 0, a variable, by input 1, and so for the nodes `together`, where `apply_id`, if there is
+// one, does not say otherwise. The launch reads `numbers` too. `launch(table, run)`.
 template <typename Launch>
-absl::Status LowerChanges(Lowering& lowering, const std::vector<const Node*>& together, Launch launch) {
+absl::Status LowerChanges(Lowering& lowering, const std::vector<const Node*>& together, ValueId apply_id,
+                          std::vector<Region> numbers, Launch launch) {
   TensorChanges changes;
   for (const Node* node : together) {
     TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, *node, node->inputs[0]));
@@ -69,11 +74,11 @@ absl::Status LowerChanges(Lowering& lowering, const std::vector<const Node*>& to
     TANDEM_ASSIGN_OR_RETURN(change.source, ChangeSourceOf(lowering, node->inputs[1], home.layout));
     changes.Add(std::move(change));
   }
-  Step step = {.name = std::string(together[0]->op->kind())};
-  TANDEM_ASSIGN_OR_RETURN(const ApplyFlag apply, ApplyFlag::Of(lowering, ThirdInput(*together[0]), step));
+  Step step = {.name = std::string(together[0]->op->kind()), .reads = std::move(numbers)};
+  TANDEM_ASSIGN_OR_RETURN(const ApplyFlag apply, ApplyFlag::Of(lowering, apply_id, step));
   const auto bound = std::move(changes).Bind(step);
   step.run = [=](const RunContext& run) {
-    launch(apply.On(bound->table, run), run.stream);
+    launch(apply.On(bound->table, run), run);
     return absl::OkStatus();
   };
   lowering.Emit(std::move(step));
@@ -88,26 +93,29 @@ absl::Status LowerAccumulateGradient(Lowering& lowering, const Node& node) {
     const auto& own = static_cast<const AccumulateGradientOp&>(*other.op);
     return own.scale == op.scale && own.overwrite == op.overwrite;
   };
-  return LowerChanges(lowering, TakeTogether(lowering, node, alike),
+  return LowerChanges(lowering, TakeTogether(lowering, node, alike), kNoValue, {},
                       [scale = static_cast<float>(op.scale), overwrite = op.overwrite](
-                          const ChangeTable& table, Stream stream) {
+                          const ChangeTable& table, const RunContext& run) {
                         if (overwrite) {
-                          ScaleTensors(table, scale, stream);
+                          ScaleTensors(table, scale, run.stream);
                         } else {
-                          AddTensors(table, scale, stream);
+                          AddTensors(table, scale, run.stream);
                         }
                       });
 }
 
 absl::Status LowerMovingAverage(Lowering& lowering, const Node& node) {
+  constexpr int kStep = MovingAverageOp::kStepInput;
   const double decay = static_cast<const MovingAverageOp&>(*node.op).decay;
   const auto alike = [&](const Node& other) {
-    return other.op->kind() == node.op->kind() && ThirdInput(other) == ThirdInput(node) &&
+    return other.op->kind() == node.op->kind() && ApplyOfAverage(other) == ApplyOfAverage(node) &&
+           other.inputs[kStep] == node.inputs[kStep] &&
            static_cast<const MovingAverageOp&>(*other.op).decay == decay;
   };
-  return LowerChanges(lowering, TakeTogether(lowering, node, alike),
-                      [fresh = static_cast<float>(1 - decay)](const ChangeTable& table, Stream stream) {
-                        AverageTensors(table, fresh, stream);
+  TANDEM_ASSIGN_OR_RETURN(const Region step, lowering.GetPlain(node.inputs[kStep]));
+  return LowerChanges(lowering, TakeTogether(lowering, node, alike), ApplyOfAverage(node), {step},
+                      [decay, step](const ChangeTable& table, const RunContext& run) {
+                        AverageTensors(table, decay, run.At<const int64_t>(step), run.stream);
                       });
 }
 

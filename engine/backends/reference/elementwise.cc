@@ -45,6 +45,15 @@ absl::Status Scale(const KernelCall& call) {
   return absl::OkStatus();
 }
 
+absl::Status Divide(const KernelCall& call) {
+  const absl::Span<const double> x = Numbers(call.inputs[0]);
+  const double divisor = Numbers(call.inputs[1])[0];
+  const double factor = divisor == 0 ? 0 : call.op<DivideOp>().factor / divisor;
+  const absl::Span<double> y = Numbers(call.outputs[0]);
+  for (size_t i = 0; i < y.size(); ++i) y[i] = divisor == 0 ? 0 : factor * x[i];
+  return absl::OkStatus();
+}
+
 absl::Status Reshape(const KernelCall& call) {
   std::memcpy(call.outputs[0]->raw_data(), call.inputs[0]->raw_data(), call.outputs[0]->bytes());
   return absl::OkStatus();

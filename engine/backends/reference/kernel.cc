@@ -58,6 +58,7 @@ constexpr Entry kKernels[] = {
     {"count_labels", CountLabels},
     {"count_sides", CountSides},
     {"crop2d", Crop2d},
+    {"divide", Divide},
     {"dropout", Dropout},
     {"erase_images", EraseImages},
     {"flip_images", FlipImages},

@@ -104,6 +104,7 @@ absl::Status ActivationGrad(const KernelCall& call);
 absl::Status ChannelBias(const KernelCall& call);
 absl::Status ChannelBiasGrad(const KernelCall& call);
 absl::Status Concat(const KernelCall& call);
+absl::Status Divide(const KernelCall& call);
 absl::Status Dropout(const KernelCall& call);
 absl::Status GroupNorm(const KernelCall& call);
 absl::Status GroupNormGrad(const KernelCall& call);

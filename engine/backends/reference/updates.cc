@@ -24,8 +24,10 @@ absl::Status AccumulateGradient(const KernelCall& call) {
 }
 
 absl::Status MovingAverage(const KernelCall& call) {
-  if (call.inputs.size() > 2 && Numbers(call.inputs[2])[0] == 0) return absl::OkStatus();
-  const double decay = call.op<MovingAverageOp>().decay;
+  constexpr int kApply = MovingAverageOp::kApplyInput;
+  if (call.inputs.size() > kApply && Numbers(call.inputs[kApply])[0] == 0) return absl::OkStatus();
+  const int64_t step = call.inputs[MovingAverageOp::kStepInput]->data<int64_t>()[0];
+  const double decay = call.op<MovingAverageOp>().DecayAfter(step);
   const absl::Span<double> average = Numbers(call.inputs[0]);
   const absl::Span<const double> parameter = Numbers(call.inputs[1]);
   for (size_t i = 0; i < average.size(); ++i) average[i] += (1 - decay) * (parameter[i] - average[i]);

@@ -28,13 +28,18 @@ class DropoutOp final : public Op {
   std::vector<std::pair<int, int>> InPlace() const override { return {{0, 0}}; }
   OpCost Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const override;
 
-  // The words of a sample. A step beyond the 40 bits that a sequence has for it, as of a part of a batch, has
-  // another seed.
+  // Bits of the step input that are the step, from the lowest. The bits above are a number of samples, which
+  // is added to first_sample. So one graph serves several parts of a batch. 28 bits are left, enough for any
+  // batch.
+  static constexpr int kStepBits = 35;
+  // The step input for a graph whose samples come `samples` places behind first_sample.
+  static constexpr int64_t StepInput(int64_t step, int64_t samples) { return step + (samples << kStepBits); }
+
+  // The words of a sample, by the step input.
   RandomStream WordsOf(int64_t step, int64_t sample) const {
     const uint64_t whole = static_cast<uint64_t>(step);
-    const uint64_t own_seed = seed + (whole >> 40) * 0x9E3779B97F4A7C15u;
-    return RandomStream(own_seed, RandomPurpose::kDropout, whole & ((uint64_t{1} << 40) - 1),
-                        static_cast<uint64_t>(first_sample + sample));
+    return RandomStream(seed, RandomPurpose::kDropout, whole & ((uint64_t{1} << kStepBits) - 1),
+                        static_cast<uint64_t>(first_sample + sample) + (whole >> kStepBits));
   }
   // The least word of an element that stays.
   uint64_t threshold() const;

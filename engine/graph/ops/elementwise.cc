@@ -1,5 +1,6 @@
 #include "engine/graph/ops/elementwise.h"
 
+#include <cmath>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -79,6 +80,16 @@ absl::StatusOr<std::vector<ValueId>> ScaleOp::Gradient(Graph& graph, const Node&
   TANDEM_ASSIGN_OR_RETURN(const ValueId grad,
                           graph.Add(std::make_shared<ScaleOp>(factor), {grad_outputs[0]}));
   return std::vector<ValueId>{grad};
+}
+
+std::string DivideOp::attributes() const { return absl::StrCat("factor=", factor); }
+
+absl::StatusOr<std::vector<TensorType>> DivideOp::Infer(absl::Span<const TensorType> inputs) const {
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
+  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 1));
+  if (inputs[1].shape != Shape()) return InputError(*this, inputs, "the divisor must be a scalar");
+  if (!std::isfinite(factor)) return InputError(*this, inputs, absl::StrCat("factor is ", factor));
+  return std::vector<TensorType>{inputs[0]};
 }
 
 }  // namespace tandem

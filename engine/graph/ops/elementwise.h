@@ -65,6 +65,19 @@ class ScaleOp final : public Op {
   double factor;
 };
 
+// divide(x, divisor []) -> factor x / divisor, element by element; 0 if the divisor is 0. Both inputs have
+// one floating-point type. Not differentiable.
+class DivideOp final : public Op {
+ public:
+  explicit DivideOp(double factor) : factor(factor) {}
+  absl::string_view kind() const override { return "divide"; }
+  std::string attributes() const override;
+  absl::StatusOr<std::vector<TensorType>> Infer(absl::Span<const TensorType> inputs) const override;
+  std::vector<std::pair<int, int>> InPlace() const override { return {{0, 0}}; }
+
+  double factor;  // Finite.
+};
+
 }  // namespace tandem
 
 #endif  // TANDEM_ENGINE_GRAPH_OPS_ELEMENTWISE_H_

@@ -9,12 +9,15 @@ namespace tandem {
 std::string MovingAverageOp::attributes() const { return absl::StrCat("decay=", decay); }
 
 absl::StatusOr<std::vector<TensorType>> MovingAverageOp::Infer(absl::Span<const TensorType> inputs) const {
-  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 3));
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 3, 4));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 1));
   if (inputs[0].shape != inputs[1].shape) {
-    return InputError(*this, inputs, "the average must have the parameter's shape");
+    return InputError(*this, inputs, "the average must have the value's shape");
   }
-  if (inputs.size() == 3 && inputs[2] != TensorType{DType::kFloat64, Shape()}) {
+  if (inputs[kStepInput] != TensorType{DType::kInt64, Shape()}) {
+    return InputError(*this, inputs, "the step must be int64[]");
+  }
+  if (inputs.size() > kApplyInput && inputs[kApplyInput] != TensorType{DType::kFloat64, Shape()}) {
     return InputError(*this, inputs, "apply must be float64[]");
   }
   if (!(decay >= 0 && decay < 1)) {

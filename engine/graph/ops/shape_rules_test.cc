@@ -168,9 +168,17 @@ TEST(ShapeRules, Dropout) {
   ExpectRefused(DropoutOp(0.5, 1, 0), {F32({2, 3}), I32({})});
   const DropoutOp op(0.5, 1, 4);
   const uint64_t words = op.WordsOf(3, 2).Next64();
+  EXPECT_EQ(RandomStream(1, RandomPurpose::kDropout, 3, 6).Next64(), words);
   EXPECT_EQ(DropoutOp(0.5, 1, 0).WordsOf(3, 6).Next64(), words);
   EXPECT_NE(op.WordsOf(4, 2).Next64(), words);
-  EXPECT_NE(op.WordsOf(3 + (int64_t{1} << 40), 2).Next64(), words);
+  // The step input may say that the samples come 2 places later.
+  EXPECT_EQ(op.WordsOf(DropoutOp::StepInput(3, 2), 0).Next64(), words);
+  EXPECT_NE(op.WordsOf(DropoutOp::StepInput(3, 2), 2).Next64(), words);
+  // By the largest step, and by the last of so many samples as a batch can have.
+  constexpr int64_t kLastStep = (int64_t{1} << DropoutOp::kStepBits) - 1;
+  constexpr int64_t kLastSample = (int64_t{1} << 28) - 1;
+  EXPECT_EQ(DropoutOp(0.5, 1, 0).WordsOf(DropoutOp::StepInput(kLastStep, kLastSample), 1).Next64(),
+            RandomStream(1, RandomPurpose::kDropout, kLastStep, kLastSample + 1).Next64());
 }
 
 TEST(ShapeRules, Upsampling) {
@@ -248,6 +256,10 @@ TEST(ShapeRules, Elementwise) {
   ExpectTypes(ReluGradOp(), {F32({2, 3}), F32({2, 3})}, {F32({2, 3})});
   ExpectTypes(AddOp(), {F64({}), F64({})}, {F64({})});
   ExpectTypes(ScaleOp(2), {F64({4})}, {F64({4})});
+  ExpectTypes(DivideOp(2), {F32({4, 3}), F32({})}, {F32({4, 3})});
+  ExpectRefused(DivideOp(2), {F32({4, 3}), F32({3})});
+  ExpectRefused(DivideOp(2), {F32({4, 3}), F64({})});
+  ExpectRefused(DivideOp(std::numeric_limits<double>::infinity()), {F32({4}), F32({})});
   ExpectTypes(ReshapeOp({3, 4}), {U8({2, 6})}, {U8({3, 4})});
   ExpectRefused(ReluOp(), {I32({2, 3})});
   ExpectRefused(AddOp(), {F32({2, 3}), F32({3, 2})});
@@ -346,8 +358,10 @@ TEST(ShapeRules, AnUpdateMayBeToldWhetherItCounts) {
   EXPECT_LT(SgdOp(0, 0, false, 0).ApplyInput(4), 0);
   inputs.back() = F32({});
   ExpectRefused(SgdOp(0, 0, false, 0), inputs);
-  ExpectTypes(MovingAverageOp(0.5), {F32({3}), F32({3}), F64({})}, {});
-  ExpectRefused(MovingAverageOp(0.5), {F32({3}), F32({3}), F32({})});
+  ExpectTypes(MovingAverageOp(0.5), {F32({3}), F32({3}), I64({})}, {});
+  ExpectTypes(MovingAverageOp(0.5), {F32({3}), F32({3}), I64({}), F64({})}, {});
+  ExpectRefused(MovingAverageOp(0.5), {F32({3}), F32({3}), I64({}), F32({})});
+  ExpectRefused(MovingAverageOp(0.5), {F32({3}), F32({3}), F64({})});
 }
 
 TEST(ShapeRules, GatherRows) {

@@ -10,9 +10,8 @@ namespace {
 __device__ __forceinline__ RandomWords WordsOf(const DropoutRule& rule, int64_t step, int64_t sample,
                                                int64_t block) {
   const auto whole = static_cast<uint64_t>(step);
-  // As DropoutOp::WordsOf: a step beyond the 40 bits that a sequence has for it has another seed.
-  return RandomBlock(rule.seed + (whole >> 40) * 0x9E3779B97F4A7C15u, rule.purpose,
-                     whole & ((uint64_t{1} << 40) - 1), static_cast<uint64_t>(rule.first_sample + sample),
+  return RandomBlock(rule.seed, rule.purpose, whole & ((uint64_t{1} << rule.step_bits) - 1),
+                     static_cast<uint64_t>(rule.first_sample + sample) + (whole >> rule.step_bits),
                      static_cast<uint64_t>(block));
 }
 

@@ -16,6 +16,7 @@ struct DropoutRule {
   uint64_t seed = 0;
   uint8_t purpose = 0;
   int64_t first_sample = 0;
+  int step_bits = 0;       // Those of the step; the bits above are added to first_sample.
   uint64_t threshold = 0;  // The least word of an element that stays.
   float scale = 1;
 };

@@ -23,6 +23,13 @@ struct Scale {
   float factor;
   __device__ __forceinline__ float operator()(float a, float) const { return factor * a; }
 };
+struct DivideBy {
+  float factor;
+  const float* divisor;
+  __device__ __forceinline__ float operator()(float a, float) const {
+    return *divisor == 0 ? 0.0f : factor / *divisor * a;
+  }
+};
 
 template <typename T>
 void RunTyped(Elementwise what, int64_t elements, const void* a, const void* b, float factor, void* y,
@@ -46,6 +53,13 @@ void RunTyped(Elementwise what, int64_t elements, const void* a, const void* b, 
 void RunElementwise(Elementwise what, int64_t elements, DType type, const void* a, const void* b,
                     float factor, void* y, Stream stream) {
   WithNumber(type, [&](auto number) { RunTyped<decltype(number)>(what, elements, a, b, factor, y, stream); });
+}
+
+void DivideByNumber(int64_t elements, DType type, const void* x, float factor, const float* divisor, void* y,
+                    Stream stream) {
+  WithNumber(type, [&](auto number) {
+    MapPairs<decltype(number)>(elements, x, x, y, DivideBy{factor, divisor}, stream);
+  });
 }
 
 void ScaleNumber(const double* x, double factor, double* y, Stream stream) {

@@ -19,6 +19,10 @@ enum class Elementwise : uint8_t {
 void RunElementwise(Elementwise what, int64_t elements, DType type, const void* a, const void* b,
                     float factor, void* y, Stream stream);
 
+// y[i] = factor * x[i] / *divisor, of `type`; 0 if the divisor is 0. y may be x.
+void DivideByNumber(int64_t elements, DType type, const void* x, float factor, const float* divisor, void* y,
+                    Stream stream);
+
 // *y = factor * *x.
 void ScaleNumber(const double* x, double factor, double* y, Stream stream);
 

@@ -21,7 +21,17 @@ struct ScaleRule : OneNumberRule {
 struct AddRule : OneNumberRule {
   __device__ __forceinline__ static void Change(float scale, float& y, float x, float*) { y += scale * x; }
 };
-struct AverageRule : OneNumberRule {
+struct AverageRule {
+  static constexpr int kStates = 0;
+  static constexpr bool kChangesStates = false;
+  using Numbers = float;
+  double decay;
+  const int64_t* step;
+  __device__ Numbers At(const double*, int) const {
+    const auto taken = static_cast<double>(*step);
+    const double most = (1 + taken) / (10 + taken);
+    return static_cast<float>(1 - (decay < most ? decay : most));
+  }
   __device__ __forceinline__ static void Change(float fresh, float& y, float x, float*) {
     y += fresh * (x - y);
   }
@@ -81,8 +91,8 @@ void AddTensors(const ChangeTable& table, float scale, Stream stream) {
   Change(AddRule{{scale}}, table, stream);
 }
 
-void AverageTensors(const ChangeTable& table, float fresh, Stream stream) {
-  Change(AverageRule{{fresh}}, table, stream);
+void AverageTensors(const ChangeTable& table, double decay, const int64_t* step, Stream stream) {
+  Change(AverageRule{decay, step}, table, stream);
 }
 
 void ClampTensors(const ChangeTable& table, float limit, Stream stream) {

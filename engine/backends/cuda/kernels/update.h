@@ -14,8 +14,8 @@ namespace tandem::cuda {
 void ScaleTensors(const ChangeTable& table, float scale, Stream stream);
 // y += scale x.
 void AddTensors(const ChangeTable& table, float scale, Stream stream);
-// y += fresh (x - y).
-void AverageTensors(const ChangeTable& table, float fresh, Stream stream);
+// y += (1 - d) (x - y), where d is min(decay, (1 + step) / (10 + step)). `step` is on the device.
+void AverageTensors(const ChangeTable& table, double decay, const int64_t* step, Stream stream);
 // y = x, brought into [-limit, limit].
 void ClampTensors(const ChangeTable& table, float limit, Stream stream);
 // y = x min(1, limit / (n + epsilon)), where n is the 2-norm of all x. `scratch` is memory of
