@@ -113,7 +113,7 @@ Findings CheckAnswer(Session& session, const client::DaemonAnswer& answer) {
                "install the same version of both; a daemon that is replaced leaves its jobs running");
   }
   if (!answer.clock_lead.has_value()) {
-    AddNote(&findings, "clock", "the daemon is too old to tell the time");
+    AddNote(&findings, "clock", "the answer does not tell the daemon's time");
   } else if (absl::AbsDuration(*answer.clock_lead) > kMostClockLead + answer.round_trip / 2) {
     AddProblem(
         &findings, "clock",

@@ -85,6 +85,8 @@ TEST_F(TokensCommandTest, CreateSendsRoleExpiryAndLimits) {
   EXPECT_EQ(asked_.max_queued_jobs(), 7);
   EXPECT_EQ(RunCommand({"tokens", "create", "vic", "--expires", "90m"}, terminal_), 0);
   EXPECT_EQ(asked_.expire_time().seconds(), Now() + 90 * 60);
+  EXPECT_EQ(RunCommand({"tokens", "create", "zoe", "--admin"}, terminal_), 0);
+  EXPECT_EQ(asked_.role(), v1::TOKEN_ROLE_ADMIN);
 }
 
 TEST_F(TokensCommandTest, WrongOptionsAreRefusedBeforeAnyCall) {
@@ -96,6 +98,7 @@ TEST_F(TokensCommandTest, WrongOptionsAreRefusedBeforeAnyCall) {
     EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--role", wrong}, terminal_), 2) << wrong;
     EXPECT_THAT(terminal_.err(), HasSubstr(std::string("want viewer, submitter or admin, got `") + wrong));
   }
+  EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--role", "viewer", "--admin"}, terminal_), 2);
   EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--max-disk", "0"}, terminal_), 2);
   EXPECT_EQ(asked_.user(), "");
 }

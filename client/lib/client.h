@@ -43,8 +43,8 @@ struct DaemonAnswer {
   v1::Daemon daemon;
   // From the question to the answer, the connection's being made included.
   absl::Duration round_trip;
-  // How far the daemon's clock is before this machine's, within half of round_trip; none: the daemon is too
-  // old to tell the time.
+  // How far the daemon's clock is before this machine's, within half of round_trip. None if the answer does
+  // not tell the daemon's time.
   absl::optional<absl::Duration> clock_lead;
 };
 

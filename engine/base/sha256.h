@@ -33,8 +33,8 @@ class Sha256 {
 absl::StatusOr<std::string> Sha256Of(absl::string_view bytes);
 // That of a file's content, read piece by piece. Errors name the path.
 absl::StatusOr<std::string> Sha256OfFile(const std::string& path);
-// That a model's file has the SHA-256 that its job's record says; OK where `expected` is empty, as of old
-// records. DATA_LOSS: it has another; the message says what can be done. Other errors are those of reading.
+// That a model's file has the SHA-256 that its job's record says; OK where `expected` is empty: it is
+// not known. DATA_LOSS: it has another; the message says what can be done. Other errors are those of reading.
 absl::Status CheckModelSha256(const std::string& path, absl::string_view expected);
 
 }  // namespace tandem

@@ -41,7 +41,7 @@ TEST(Sha256Test, ChecksModels) {
        {path, std::string(kOfAbc).substr(0, 12), other.substr(0, 12), std::string("good copy")}) {
     EXPECT_NE(damaged.message().find(part), absl::string_view::npos) << part << " in " << damaged;
   }
-  // An old record has none.
+  // It is not known.
   EXPECT_TRUE(CheckModelSha256(path, "").ok());
   EXPECT_EQ(CheckModelSha256(path + "_not", kOfAbc).code(), absl::StatusCode::kNotFound);
 }

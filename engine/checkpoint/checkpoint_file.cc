@@ -21,8 +21,6 @@ constexpr char kFormatKey[] = "format";
 constexpr char kFormat[] = "tandem-checkpoint";
 constexpr char kVersionKey[] = "version";
 constexpr char kVersion[] = "2";
-// Without checksums of tensors.
-constexpr char kFirstVersion[] = "1";
 constexpr char kStateKey[] = "state";
 // JSON: the SHA-256 of each tensor's bytes, by its name.
 constexpr char kTensorsKey[] = "tensors";
@@ -119,10 +117,10 @@ absl::StatusOr<CheckpointContents> Parse(absl::string_view bytes) {
                                       }}));
   TANDEM_ASSIGN_OR_RETURN(SafetensorsContents file, ParseSafetensors(bytes));
   const std::string& version = file.metadata[kVersionKey];
-  if (file.metadata[kFormatKey] != kFormat || (version != kVersion && version != kFirstVersion)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "it is \"", file.metadata[kFormatKey], "\" of version \"", version, "\"; this program reads \"",
-        kFormat, "\" of versions ", kFirstVersion, " and ", kVersion));
+  if (file.metadata[kFormatKey] != kFormat || version != kVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("it is \"", file.metadata[kFormatKey], "\" of version \"", version,
+                     "\"; this program reads \"", kFormat, "\" of version ", kVersion));
   }
   return CheckpointContents{.state = std::move(file.metadata[kStateKey]), .tensors = std::move(file.tensors)};
 }

@@ -23,7 +23,6 @@ constexpr char kTemporary[] = ".tmp";
 std::string CheckpointFileName(int64_t step) { return absl::StrCat(kPrefix, step, kEnding); }
 
 absl::StatusOr<int64_t> StepOfCheckpointFile(absl::string_view name) {
-  if (name == kUnnumberedCheckpoint) return -1;
   absl::string_view digits = name;
   int64_t step = 0;
   if (absl::ConsumePrefix(&digits, kPrefix) && absl::ConsumeSuffix(&digits, kEnding) &&

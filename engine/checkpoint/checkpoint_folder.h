@@ -12,14 +12,10 @@
 
 namespace tandem {
 
-// How versions that kept one checkpoint alone named it.
-inline constexpr char kUnnumberedCheckpoint[] = "checkpoint.safetensors";
-
 // "checkpoint-120.safetensors".
 std::string CheckpointFileName(int64_t step);
 
-// The step that a file's name says; -1 for kUnnumberedCheckpoint, which says none and is older than those
-// that do. NOT_FOUND: it is no checkpoint's name.
+// The step that a file's name says. NOT_FOUND: it is no checkpoint's name.
 absl::StatusOr<int64_t> StepOfCheckpointFile(absl::string_view name);
 
 // The names of the checkpoints in a folder, as their names say, the newest first; none where there is no such

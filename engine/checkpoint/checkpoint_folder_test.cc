@@ -19,12 +19,11 @@ TEST(CheckpointFolderTest, FilesAreNamedByTheirStep) {
   EXPECT_EQ(CheckpointFileName(120), "checkpoint-120.safetensors");
   EXPECT_EQ(*StepOfCheckpointFile("checkpoint-120.safetensors"), 120);
   EXPECT_EQ(*StepOfCheckpointFile("checkpoint-0.safetensors"), 0);
-  EXPECT_EQ(*StepOfCheckpointFile("checkpoint.safetensors"), -1);
   for (const char* name :
-       {"checkpoint-.safetensors", "checkpoint--1.safetensors", "checkpoint-007.safetensors",
-        "checkpoint- 7.safetensors", "checkpoint-+7.safetensors", "checkpoint-1e3.safetensors",
-        "checkpoint-99999999999999999999.safetensors", "checkpoint-7.safetensors.tmp",
-        "checkpoint-7.safetensors.damaged", "model.safetensors", ""}) {
+       {"checkpoint.safetensors", "checkpoint-.safetensors", "checkpoint--1.safetensors",
+        "checkpoint-007.safetensors", "checkpoint- 7.safetensors", "checkpoint-+7.safetensors",
+        "checkpoint-1e3.safetensors", "checkpoint-99999999999999999999.safetensors",
+        "checkpoint-7.safetensors.tmp", "checkpoint-7.safetensors.damaged", "model.safetensors", ""}) {
     EXPECT_FALSE(StepOfCheckpointFile(name).ok()) << name;
   }
 }
@@ -42,9 +41,9 @@ TEST(CheckpointFolderTest, ThoseThatAreThereNewestFirst) {
           "model.safetensors", "model.safetensors.tmp"}) {
       ASSERT_TRUE(env->CreateFile(folder + "/" + name).ok());
     }
-    EXPECT_THAT(*ListCheckpointFiles(env, folder),
-                ElementsAre("checkpoint-100.safetensors", "checkpoint-20.safetensors",
-                            "checkpoint-9.safetensors", "checkpoint.safetensors"));
+    EXPECT_THAT(
+        *ListCheckpointFiles(env, folder),
+        ElementsAre("checkpoint-100.safetensors", "checkpoint-20.safetensors", "checkpoint-9.safetensors"));
     RemoveUnfinishedCheckpoints(env, folder);
     EXPECT_FALSE(env->ReadFile(folder + "/checkpoint-200.safetensors.tmp").ok());
     EXPECT_TRUE(env->ReadFile(folder + "/model.safetensors.tmp").ok());

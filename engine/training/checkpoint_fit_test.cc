@@ -122,9 +122,6 @@ TEST(CheckpointFitTest, WhatIsLeftFollowsFromTheEpochsThatWereTrained) {
   EXPECT_EQ(NothingLeft(spec, 48, 16), "");
   // Of smaller ones.
   EXPECT_THAT(NothingLeft(spec, 8, 2), HasSubstr("has 4 epochs"));
-  // Older checkpoints do not say.
-  EXPECT_EQ(NothingLeft(spec, 31, 0), "");
-  EXPECT_THAT(NothingLeft(spec, 48, 0), HasSubstr("nothing is left"));
   spec = SmallJob(1, "steps: 48");
   EXPECT_EQ(NothingLeft(spec, 47, 16), "");
   EXPECT_THAT(NothingLeft(spec, 48, 16), HasSubstr("training.steps: is 48"));

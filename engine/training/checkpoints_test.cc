@@ -158,21 +158,6 @@ TEST(CheckpointsTest, TheOneBeforeStandsUntilTheNewOneWasReadBack) {
   EXPECT_THAT(Standing(&env), ElementsAre(8));
 }
 
-TEST(CheckpointsTest, OneOfAVersionThatKeptOneAlone) {
-  const v1::JobSpec spec = SmallJob(1);
-  const Whole whole(spec, "cpu");
-  FaultyEnv env;
-  Recorder recorder;
-  TrainWithFiles(spec, "cpu", &env, &recorder, [](Trainer& trainer, int64_t step) {
-    if (step == 12) trainer.Cancel();
-  });
-  ASSERT_TRUE(env.RenameFile(CheckpointPath(8), absl::StrCat(kFolder, "/", kUnnumberedCheckpoint)).ok());
-  ASSERT_TRUE(TrainWithFiles(spec, "cpu", &env, &recorder).status.ok());
-  EXPECT_EQ(recorder.started, 8);
-  EXPECT_EQ(*env.ReadFile(kModel), whole.model);
-  EXPECT_THAT(Standing(&env), ElementsAre(32));
-}
-
 TEST(CheckpointsTest, OneThatHasEndedGoesOnWithMoreEpochs) {
   FaultyEnv env;
   Recorder recorder;

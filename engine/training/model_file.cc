@@ -96,22 +96,20 @@ bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::Bes
 }
 
 absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>& metadata,
-                                        const v1::JobSpec& spec, const Shape& sample) {
+                                        const Shape& sample) {
   TrainedOn trained_on;
-  if (const auto found = metadata.find(kSamples); found != metadata.end()) {
-    const auto* const type =
-        std::find_if(std::begin(kSampleTypes), std::end(kSampleTypes),
-                     [&found](const auto& candidate) { return found->second == candidate.second; });
-    if (type == std::end(kSampleTypes)) return absl::DataLossError("its type of samples is not known");
-    trained_on.sample_type = type->first;
-  }
-  // The job's own, for a file that does not say it.
-  v1::Normalization normalization = spec.dataset().normalization();
-  if (const auto found = metadata.find(kNormalization); found != metadata.end()) {
-    normalization.Clear();
-    if (!google::protobuf::util::JsonStringToMessage(found->second, &normalization).ok()) {
-      return absl::DataLossError("its normalization cannot be read");
-    }
+  const auto samples = metadata.find(kSamples);
+  const auto* const type =
+      std::find_if(std::begin(kSampleTypes), std::end(kSampleTypes), [&](const auto& candidate) {
+        return samples != metadata.end() && samples->second == candidate.second;
+      });
+  if (type == std::end(kSampleTypes)) return absl::DataLossError("its type of samples is not known");
+  trained_on.sample_type = type->first;
+  const auto normalized = metadata.find(kNormalization);
+  v1::Normalization normalization;
+  if (normalized == metadata.end() ||
+      !google::protobuf::util::JsonStringToMessage(normalized->second, &normalization).ok()) {
+    return absl::DataLossError("its normalization cannot be read");
   }
   if (trained_on.sample_type != SampleType::kTokens) {
     absl::StatusOr<ResolvedNormalization> resolved =
@@ -121,8 +119,6 @@ absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>
   }
   TANDEM_ASSIGN_OR_RETURN(trained_on.class_names, NamesIn(metadata, kClassNames, "classes"));
   TANDEM_ASSIGN_OR_RETURN(trained_on.feature_names, NamesIn(metadata, kFeatureNames, "columns"));
-  // The job's own, for a file that does not say it.
-  trained_on.resize = ResizeOf(spec.dataset());
   if (const auto found = metadata.find(kImageResize); found != metadata.end()) {
     v1::ImageResize resize;
     if (!v1::ImageResize_Parse(found->second, &resize)) {

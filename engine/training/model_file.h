@@ -50,7 +50,7 @@ bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::Bes
 // What the metadata of the file of a job's model says; `sample` is the shape of the model's samples.
 // DATA_LOSS where that cannot be read.
 absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>& metadata,
-                                        const v1::JobSpec& spec, const Shape& sample);
+                                        const Shape& sample);
 
 }  // namespace tandem
 

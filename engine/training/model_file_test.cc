@@ -29,7 +29,7 @@ TEST(ModelFileTest, SaysHowSamplesWerePrepared) {
   absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(path);
   ASSERT_TRUE(header.ok()) << header.status();
   const Shape sample({1, 2, 2});
-  const absl::StatusOr<TrainedOn> read = ReadTrainedOn(header->metadata, spec, sample);
+  const absl::StatusOr<TrainedOn> read = ReadTrainedOn(header->metadata, sample);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->sample_type, SampleType::kBytes);
   EXPECT_EQ(read->normalization.scale, 0.5);
@@ -38,15 +38,23 @@ TEST(ModelFileTest, SaysHowSamplesWerePrepared) {
   EXPECT_EQ(read->resize, v1::IMAGE_RESIZE_PAD);
 
   header->metadata[kResize] = "IMAGE_RESIZE_FOLD";
-  EXPECT_TRUE(absl::IsDataLoss(ReadTrainedOn(header->metadata, spec, sample).status()));
-  // A file from before goes by the job.
+  EXPECT_TRUE(absl::IsDataLoss(ReadTrainedOn(header->metadata, sample).status()));
+  // It says none where images are as they were.
   header->metadata.erase(kResize);
-  EXPECT_EQ(ReadTrainedOn(header->metadata, spec, sample)->resize, std::nullopt);
-  v1::ImageFolderSource* folder = spec.mutable_dataset()->mutable_image_folder();
-  EXPECT_EQ(ReadTrainedOn(header->metadata, spec, sample)->resize, std::nullopt);
-  folder->set_height(2);
-  folder->set_resize(v1::IMAGE_RESIZE_CROP);
-  EXPECT_EQ(ReadTrainedOn(header->metadata, spec, sample)->resize, v1::IMAGE_RESIZE_CROP);
+  EXPECT_EQ(ReadTrainedOn(header->metadata, sample)->resize, std::nullopt);
+  for (const char* key : {"normalization", "samples"}) {
+    header->metadata.erase(key);
+    EXPECT_TRUE(absl::IsDataLoss(ReadTrainedOn(header->metadata, sample).status())) << key;
+  }
+}
+
+TEST(ModelFileTest, ImagesAreResizedWhereTheDataSetSaysTheirSize) {
+  v1::DatasetSpec dataset;
+  EXPECT_EQ(ResizeOf(dataset), std::nullopt);
+  dataset.mutable_image_folder()->set_resize(v1::IMAGE_RESIZE_CROP);
+  EXPECT_EQ(ResizeOf(dataset), std::nullopt);
+  dataset.mutable_image_folder()->set_height(2);
+  EXPECT_EQ(ResizeOf(dataset), v1::IMAGE_RESIZE_CROP);
 }
 
 TEST(ModelFileTest, SaysForWhichResultItWasKept) {

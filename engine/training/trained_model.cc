@@ -19,7 +19,7 @@ absl::StatusOr<TrainedModel> ReadTrainedModel(const v1::JobSpec& spec, const std
   TANDEM_ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadSafetensorsHeader(path));
   const Shape sample(std::vector<int64_t>(model.spec.model().input().shape().begin(),
                                           model.spec.model().input().shape().end()));
-  absl::StatusOr<TrainedOn> trained_on = ReadTrainedOn(header.metadata, model.spec, sample);
+  absl::StatusOr<TrainedOn> trained_on = ReadTrainedOn(header.metadata, sample);
   if (!trained_on.ok()) {
     return absl::Status(trained_on.status().code(), absl::StrCat(path, ": ", trained_on.status().message()));
   }

@@ -94,10 +94,7 @@ absl::StatusOr<Measurement> ToMeasurement(const json& value) {
   measurement.samples = reader.Int("samples");
   measurement.data_wait_seconds = reader.Double("data_wait_seconds");
   measurement.reduce_seconds = reader.Double("reduce_seconds");
-  // Older checkpoints have none.
-  if (value.is_object() && value.contains("skipped_steps")) {
-    measurement.skipped_steps = reader.Int("skipped_steps");
-  }
+  measurement.skipped_steps = reader.Int("skipped_steps");
   TANDEM_RETURN_IF_ERROR(reader.status());
   return measurement;
 }
@@ -130,6 +127,7 @@ std::string ToJson(const TrainingState& state) {
   json shares = json::array();
   for (const Measurement& share : state.epoch_shares) shares.push_back(FromMeasurement(share));
   json text = {{"step", state.step},
+               {"steps_per_epoch", state.steps_per_epoch},
                {"end", {{"reason", v1::StateReason_Name(state.end.reason)}, {"message", state.end.message}}},
                {"epoch", {{"replicas", std::move(shares)}, {"seconds", state.epoch_seconds}}},
                {"loads", state.loads},
@@ -140,7 +138,6 @@ std::string ToJson(const TrainingState& state) {
                  {"best_step", state.early_stopping.best_step},
                  {"without_improvement", state.early_stopping.without_improvement}}},
                {"plateau_measure", FromOptional(state.plateau_measure)}};
-  if (state.steps_per_epoch > 0) text["steps_per_epoch"] = state.steps_per_epoch;
   if (state.epoch_shift != 0) text["epoch_shift"] = state.epoch_shift;
   if (state.population_statistics) text["population_statistics"] = true;
   if (state.ended_by.has_value()) text["ended_by"] = FromMessage(*state.ended_by);
@@ -162,11 +159,8 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
   state.samples = reader.Int("samples");
   state.plateau_measure = reader.Optional("plateau_measure");
 
-  // Older checkpoints have none.
-  if (parsed.is_object() && parsed.contains("steps_per_epoch")) {
-    state.steps_per_epoch = reader.Int("steps_per_epoch");
-    if (state.steps_per_epoch < 1 || state.steps_per_epoch > kMostSteps) reader.Fail("steps_per_epoch");
-  }
+  state.steps_per_epoch = reader.Int("steps_per_epoch");
+  if (state.steps_per_epoch < 1 || state.steps_per_epoch > kMostSteps) reader.Fail("steps_per_epoch");
   if (parsed.is_object() && parsed.contains("epoch_shift")) {
     state.epoch_shift = reader.Int("epoch_shift");
     if (state.epoch_shift < -state.step || state.epoch_shift > kMostShift) {
@@ -184,10 +178,7 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
     TANDEM_ASSIGN_OR_RETURN(state.epoch_shares.emplace_back(), ToMeasurement(share));
   }
 
-  // Checkpoints of before there were any have none.
-  if (parsed.is_object() && parsed.contains("loads")) {
-    for (const json& load : parsed["loads"]) state.loads.push_back(reader.AsDouble("loads", load));
-  }
+  for (const json& load : reader.Get("loads")) state.loads.push_back(reader.AsDouble("loads", load));
 
   if (parsed.is_object() && parsed.contains("population_statistics")) {
     const json& given = parsed["population_statistics"];

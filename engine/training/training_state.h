@@ -19,7 +19,7 @@ namespace tandem {
 // the order of the samples follow from the seed and the step alone, so the step stands for them.
 struct TrainingState {
   int64_t step = 0;  // Steps taken.
-  // What epochs were counted by, as in TrainingLength. 0 steps: an older checkpoint does not say.
+  // What epochs were counted by, as in TrainingLength. 0 steps before a training begins.
   int64_t steps_per_epoch = 0;
   int64_t epoch_shift = 0;
   // How it has ended, where it has: no step follows. A pause is no end.

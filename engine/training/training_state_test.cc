@@ -69,7 +69,9 @@ TEST(TrainingStateTest, EveryNumberComesBackAsItWas) {
 }
 
 TEST(TrainingStateTest, WithoutAPlateauThereIsNone) {
-  const absl::StatusOr<TrainingState> read = TrainingStateFromJson(ToJson(TrainingState()));
+  TrainingState state;
+  state.steps_per_epoch = 16;
+  const absl::StatusOr<TrainingState> read = TrainingStateFromJson(ToJson(state));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_FALSE(read->plateau.has_value());
   EXPECT_FALSE(read->plateau_measure.has_value());
@@ -80,7 +82,7 @@ TEST(TrainingStateTest, WithoutAPlateauThereIsNone) {
 TEST(TrainingStateTest, EpochsGoOnWhateverTheirSteps) {
   TrainingState state;
   state.step = 48;
-  EXPECT_EQ(EpochShift(state, 4), 0);  // It does not say.
+  EXPECT_EQ(EpochShift(state, 4), 0);  // No training had begun.
   state.steps_per_epoch = 16;
   EXPECT_EQ(EpochShift(state, 16), 0);
   EXPECT_EQ(state.step + EpochShift(state, 4), 12);

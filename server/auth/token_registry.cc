@@ -33,12 +33,6 @@ absl::Time ExpiryOf(const v1::Token& token) {
          absl::Nanoseconds(token.expire_time().nanos());
 }
 
-v1::TokenRole RoleOf(const v1::Token& token) {
-  if (token.role() != v1::TOKEN_ROLE_UNSPECIFIED) return token.role();
-  // Those from before there were roles, too.
-  return token.admin() ? v1::TOKEN_ROLE_ADMIN : v1::TOKEN_ROLE_SUBMITTER;
-}
-
 bool IsTime(const google::protobuf::Timestamp& time) {
   return time.seconds() >= TimeUtil::kTimestampMinSeconds &&
          time.seconds() <= TimeUtil::kTimestampMaxSeconds && time.nanos() >= 0 &&
@@ -48,10 +42,6 @@ bool IsTime(const google::protobuf::Timestamp& time) {
 void CheckRoleAndExpiry(const v1::Token& wanted, absl::Time now, FieldViolations* violations) {
   if (!v1::TokenRole_IsValid(wanted.role())) {
     violations->Add("token.role", absl::StrCat("is ", static_cast<int>(wanted.role()), ", which is no role"));
-  } else if (wanted.admin() && RoleOf(wanted) != v1::TOKEN_ROLE_ADMIN) {
-    violations->Add("token.role",
-                    absl::StrCat("is ", v1::TokenRole_Name(wanted.role()),
-                                 ", while admin is set, which is TOKEN_ROLE_ADMIN; give one of them"));
   }
   if (!wanted.has_expire_time()) return;
   if (!IsTime(wanted.expire_time())) {
@@ -108,11 +98,7 @@ absl::Status TokenRegistry::Load() {
 }
 
 void TokenRegistry::Add(const StoredToken& token) {
-  Known& known = tokens_[token.token.user()];
-  known = {token, ++last_number_, ExpiryOf(token.token)};
-  // Both say the same, whoever wrote it.
-  known.stored.token.set_role(RoleOf(token.token));
-  known.stored.token.set_admin(known.stored.token.role() == v1::TOKEN_ROLE_ADMIN);
+  tokens_[token.token.user()] = {token, ++last_number_, ExpiryOf(token.token)};
   users_[token.hash] = token.token.user();
 }
 
@@ -127,8 +113,7 @@ void TokenRegistry::Create(const v1::Token& wanted, Done<Made> done) {
   v1::Token& token = made.token;
   token.set_name(absl::StrCat("tokens/", wanted.user()));
   token.set_user(wanted.user());
-  token.set_role(RoleOf(wanted));
-  token.set_admin(token.role() == v1::TOKEN_ROLE_ADMIN);
+  token.set_role(wanted.role() == v1::TOKEN_ROLE_UNSPECIFIED ? v1::TOKEN_ROLE_SUBMITTER : wanted.role());
   if (wanted.has_expire_time()) *token.mutable_expire_time() = wanted.expire_time();
   if (wanted.has_max_devices()) token.set_max_devices(wanted.max_devices());
   if (wanted.has_max_queued_jobs()) token.set_max_queued_jobs(wanted.max_queued_jobs());

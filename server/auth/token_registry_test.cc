@@ -60,32 +60,23 @@ class TokenRegistryTest : public ::testing::Test {
   std::unique_ptr<TokenRegistry> tokens_;
 };
 
-TEST_F(TokenRegistryTest, RolesHaveADefaultAndMeanWhatAdminMeans) {
+TEST_F(TokenRegistryTest, RolesHaveADefault) {
   const Made plain = Create(For("ann"));
   ASSERT_TRUE(plain.ok()) << plain.status();
   EXPECT_EQ(plain->token.role(), v1::TOKEN_ROLE_SUBMITTER);
-  EXPECT_FALSE(plain->token.admin());
   EXPECT_FALSE(tokens_->Identify(plain->secret)->is_admin());
 
   const Made by_role = Create(For("zoe", v1::TOKEN_ROLE_ADMIN));
   ASSERT_TRUE(by_role.ok());
-  EXPECT_TRUE(by_role->token.admin());
   EXPECT_TRUE(tokens_->Identify(by_role->secret)->is_admin());
-
-  v1::Token admin = For("max");
-  admin.set_admin(true);
-  EXPECT_EQ(Create(admin)->token.role(), v1::TOKEN_ROLE_ADMIN);
 
   EXPECT_EQ(tokens_->Identify(Create(For("vic", v1::TOKEN_ROLE_VIEWER))->secret)->role,
             v1::TOKEN_ROLE_VIEWER);
   EXPECT_EQ(tokens_->Identify("nobody's").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(TokenRegistryTest, ContradictionsAndWrongLimitsAreNamed) {
-  v1::Token wrong = For("ann", v1::TOKEN_ROLE_VIEWER);
-  wrong.set_admin(true);
-  EXPECT_THAT(std::string(Create(wrong).status().message()), HasSubstr("token.role"));
-  wrong = For("ann", static_cast<v1::TokenRole>(77));
+TEST_F(TokenRegistryTest, WrongRolesTimesAndLimitsAreNamed) {
+  v1::Token wrong = For("ann", static_cast<v1::TokenRole>(77));
   EXPECT_THAT(std::string(Create(wrong).status().message()), HasSubstr("is 77, which is no role"));
   wrong = Expiring("ann", absl::ZeroDuration());
   EXPECT_THAT(std::string(Create(wrong).status().message()), HasSubstr("not in the future"));
@@ -153,21 +144,6 @@ TEST_F(TokenRegistryTest, EverythingIsThereAfterARestart) {
   EXPECT_EQ(tokens_->Identify(made->secret)->role, v1::TOKEN_ROLE_VIEWER);
   clock_.Advance(absl::Hours(2));
   EXPECT_EQ(GetReason(tokens_->Identify(made->secret).status()), "TOKEN_EXPIRED");
-}
-
-TEST_F(TokenRegistryTest, TokensFromBeforeThereWereRolesKeepWhatTheyAllowed) {
-  for (const bool admin : {false, true}) {
-    StoredToken old;
-    old.token.set_user(admin ? "zoe" : "ann");
-    old.token.set_admin(admin);
-    old.hash = admin ? std::string(64, 'a') : std::string(64, 'b');
-    Awaited<absl::Status> written;
-    store_->Write([old](Transaction& transaction) { return transaction.InsertToken(old); }, written.Done());
-    ASSERT_TRUE(written.Get().ok());
-  }
-  Open();
-  EXPECT_EQ(tokens_->Find("ann")->role(), v1::TOKEN_ROLE_SUBMITTER);
-  EXPECT_EQ(tokens_->Find("zoe")->role(), v1::TOKEN_ROLE_ADMIN);
 }
 
 }  // namespace

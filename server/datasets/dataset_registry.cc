@@ -93,7 +93,6 @@ DatasetRegistry::DatasetRegistry(Store* store, Uploads* uploads, const DatasetCa
 void DatasetRegistry::Restore(std::vector<StoredDataset> datasets) {
   MutexLock lock(&mutex_);
   for (StoredDataset& dataset : datasets) {
-    dataset.request = DigestOfStored(dataset.request);
     std::string id = DatasetId(dataset.dataset.name());
     datasets_.insert_or_assign(std::move(id), std::move(dataset));
   }

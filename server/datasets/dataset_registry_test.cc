@@ -274,10 +274,7 @@ TEST_F(DatasetRegistryTest, LooksForUsersOfASetWithoutAllSpecsInMemory) {
           StoredJob job;
           job.job.set_name(JobName(absl::StrCat("job-", i)));
           job.job.set_state(v1::JOB_STATE_QUEUED);
-          // As versions kept it that refused no unknown fields.
-          v1::JobSpec* const spec = job.job.mutable_spec();
-          spec->GetReflection()->MutableUnknownFields(spec)->AddLengthDelimited(99999,
-                                                                                std::string(1 << 20, 'x'));
+          job.job.mutable_spec()->set_name(std::string(1 << 20, 'x'));
           return transaction.InsertJob(&job, "", {});
         },
         done.Done());
@@ -327,20 +324,6 @@ TEST_F(DatasetRegistryTest, KeepsOfARequestNoMoreThanADigest) {
   request.set_dataset_id("large");
   request.mutable_dataset()->set_problem(std::string(2 << 20, 'x'));
   EXPECT_EQ(GetReason(Create(request).status()), "SPEC_TOO_LARGE");
-}
-
-TEST_F(DatasetRegistryTest, RepetitionsOfAnEarlierVersionsRequestsAreKnown) {
-  v1::CreateDatasetRequest request = Request("own", "own.csv");
-  request.set_request_id("r1");
-  WriteFile(data_ + "/own.csv", "a,b\n1,2\n");
-  ASSERT_TRUE(Create(request).ok());
-  std::vector<StoredDataset> stored = *store_->Datasets();
-  // As it was kept then, whole.
-  stored[0].request = request.SerializeAsString();
-  registry_->Restore(stored);
-  EXPECT_TRUE((*registry_->FindRepeated(request, "ann")).has_value());
-  request.mutable_dataset()->set_description("other");
-  EXPECT_EQ(registry_->FindRepeated(request, "ann").status().code(), absl::StatusCode::kAlreadyExists);
 }
 
 TEST_F(DatasetRegistryTest, SaysAllThatIsWrong) {

@@ -7,12 +7,9 @@
 
 namespace tandem {
 
-// By what a repetition of a request is recognised: a byte 0, with which no message begins, and the SHA-256 of
-// what counts of it. Empty where that cannot be made.
+// By what a repetition of a request is recognised: the SHA-256 of what counts of it. Empty where that cannot
+// be made.
 std::string DigestOf(const v1::CreateDatasetRequest& request);
-
-// The same of what a store has, which is such a digest or, of earlier versions, the whole request.
-std::string DigestOfStored(const std::string& stored);
 
 }  // namespace tandem
 

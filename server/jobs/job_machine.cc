@@ -251,7 +251,7 @@ std::optional<int64_t> NewestCheckpoint(const std::string& folder) {
   if (!files.ok()) return std::nullopt;
   if (files->empty()) return 0;
   const absl::StatusOr<int64_t> step = StepOfCheckpointFile(files->front());
-  return step.value_or(-1) < 0 ? std::nullopt : std::optional<int64_t>(*step);
+  return step.ok() ? std::optional<int64_t>(*step) : std::nullopt;
 }
 
 // From where a job that is resumed goes on. What its record knows of may be gone.

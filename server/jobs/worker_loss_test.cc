@@ -229,11 +229,6 @@ TEST_F(WorkerLossTest, CheckpointsThatAreKeptAreKnown) {
   const std::string one = StartingJob(3);
   ASSERT_TRUE(jobs_.Apply(one, 1, {Started(1), CheckpointOf(2, 10), CheckpointOf(3, 20)}).ok());
   EXPECT_THAT(Kept(one), ElementsAre(20));
-  // Workers of versions that kept one alone give no file.
-  internal::v1::WorkerEvent unnamed = CheckpointOf(4, 30);
-  unnamed.mutable_checkpoint()->clear_file();
-  ASSERT_TRUE(jobs_.Apply(one, 1, {unnamed}).ok());
-  EXPECT_THAT(Kept(one), ElementsAre(30));
   EXPECT_TRUE(absl::IsNotFound(jobs_.machine().Checkpoints("none").status()));
 }
 

@@ -131,15 +131,15 @@ TEST_F(DatasetServiceTest, SetsAndUploadsAreTheirOwners) {
 }
 
 TEST_F(DatasetServiceTest, ASetWithoutAnOwnerIsTheAdministrators) {
-  StoredDataset old;
-  old.dataset.set_name("datasets/old");
-  registry_->Restore({old});
+  StoredDataset unowned;
+  unowned.dataset.set_name("datasets/unowned");
+  registry_->Restore({unowned});
   v1::CreateTokenRequest token;
   token.mutable_token()->set_user("ann");
   v1::CreateTokenResponse ann;
   ASSERT_TRUE(daemon_stub_->CreateToken(Context().get(), token, &ann).ok());
   v1::DeleteDatasetRequest removal;
-  removal.set_name("old");
+  removal.set_name("unowned");
   google::protobuf::Empty empty;
   const grpc::Status refused = dataset_stub_->DeleteDataset(Context(ann.secret()).get(), removal, &empty);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);

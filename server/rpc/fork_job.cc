@@ -108,8 +108,6 @@ void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobReq
       FindForkSource(*from, request.has_step() ? std::optional<int64_t>(request.step()) : std::nullopt);
   if (!source.ok()) return reply(source.status());
   v1::JobSpec spec = request.has_spec() ? request.spec() : from->spec();
-  // Versions before fields were refused that they did not know kept them, and trained without.
-  spec.DiscardUnknownFields();
   // A request of a few bytes may name a large job and a large checkpoint, and data be waited for.
   const int64_t kept = static_cast<int64_t>(from->SpaceUsedLong() + spec.SpaceUsedLong()) + BytesOf(*source) +
                        LocalDataBytes(context, spec.dataset());

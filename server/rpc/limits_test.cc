@@ -21,6 +21,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "server/rpc/service_fixture.h"
+#include "server/workers/kept_weights.h"
 
 namespace tandem {
 namespace {
@@ -318,9 +319,9 @@ TEST_F(QueueLimitTest, AJobWhoseWeightsAreGoneIsNotResumed) {
   EXPECT_THAT(refused.error_message(), HasSubstr(source));
   EXPECT_EQ(jobs_->Get(Id(next))->state(), v1::JOB_STATE_PAUSED);
   // It has kept them from an earlier run.
-  const std::string folder = jobs_->Get(Id(next))->folder();
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder + "/initial-weights.safetensors") << "weights";
+  const std::string kept = KeptWeightsPath(jobs_->FolderOf(Id(next)));
+  std::filesystem::create_directories(std::filesystem::path(kept).parent_path());
+  std::ofstream(kept) << "weights";
   const grpc::Status resumed = stub_->ResumeJob(Context().get(), resume, &job);
   EXPECT_TRUE(resumed.ok()) << resumed.error_message();
 }

@@ -18,11 +18,8 @@ absl::StatusOr<v1::ListCheckpointsResponse> List(const RpcContext& context, cons
   if (!job.ok()) return ExplainJobError(job.status(), name);
   absl::StatusOr<std::vector<v1::Checkpoint>> known = context.jobs->Checkpoints(id);
   if (!known.ok()) return ExplainJobError(known.status(), name);
-  // Versions that kept one alone noted it with the job.
-  if (known->empty() && job->has_last_checkpoint()) known->push_back(job->last_checkpoint());
   v1::ListCheckpointsResponse response;
   for (v1::Checkpoint& checkpoint : *known) {
-    if (checkpoint.file().empty()) checkpoint.set_file(kUnnumberedCheckpoint);
     struct stat file;
     const bool is_name = StepOfCheckpointFile(checkpoint.file()).ok();
     if (!is_name || stat(absl::StrCat(job->folder(), "/", checkpoint.file()).c_str(), &file) != 0) continue;

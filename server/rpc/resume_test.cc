@@ -75,13 +75,6 @@ TEST_F(ResumeTest, WithTheWeightsThatItKeeps) {
   EXPECT_TRUE(resumed.ok()) << resumed.error_message();
 }
 
-TEST_F(ResumeTest, WithThoseThatAnEarlierVersionKept) {
-  const std::string job = FailedJob(/*checkpoint=*/false);
-  AppendFile(job, "initial-weights.safetensors", "weights");
-  const grpc::Status resumed = Resume(job);
-  EXPECT_TRUE(resumed.ok()) << resumed.error_message();
-}
-
 // As its worker goes by it: a restored database may know of checkpoints that are gone.
 TEST_F(ResumeTest, NotFromACheckpointThatIsGone) {
   const std::string job = FailedJob(/*checkpoint=*/true);

@@ -15,7 +15,7 @@ class SharingTest : public ServiceFixture {
   v1::CreateTokenRequest TokenFor(const std::string& user, bool admin = false) {
     v1::CreateTokenRequest request;
     request.mutable_token()->set_user(user);
-    request.mutable_token()->set_admin(admin);
+    if (admin) request.mutable_token()->set_role(v1::TOKEN_ROLE_ADMIN);
     return request;
   }
   // The secret of a new token.

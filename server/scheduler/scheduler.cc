@@ -107,8 +107,6 @@ v1::JobSpec Scheduler::TrimmedSpec(const v1::JobSpec& spec) {
   if (spec.has_max_restarts()) trimmed.set_max_restarts(spec.max_restarts());
   if (spec.has_time_limit_seconds()) trimmed.set_time_limit_seconds(spec.time_limit_seconds());
   if (spec.has_device_share()) trimmed.set_device_share(spec.device_share());
-  // Versions before admission refused them kept what they did not know.
-  trimmed.DiscardUnknownFields();
   return trimmed;
 }
 

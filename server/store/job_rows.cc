@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "server/store/scheduling_records.h"
 
 namespace tandem {
 
@@ -12,8 +11,6 @@ absl::StatusOr<StoredJob> ReadJobRow(const Connection& connection, Query* query,
   row.last_worker_sequence = query->GetInt(1);
   TANDEM_RETURN_IF_ERROR(ParseStored(query->GetBlob(2), "job", &row.job));
   row.job.set_folder(absl::StrCat(connection.jobs_folder(), "/", JobId(row.job.name())));
-  // Jobs of versions that knew no users.
-  if (row.job.user().empty()) row.job.set_user(kAdminUser);
   if (with_spec) TANDEM_RETURN_IF_ERROR(ParseStored(query->GetBlob(3), "spec", row.job.mutable_spec()));
   return row;
 }

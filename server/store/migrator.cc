@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "server/store/connection.h"
 
 namespace tandem {
 namespace {

@@ -3,9 +3,10 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "server/store/connection.h"
 
 namespace tandem {
+
+class Connection;
 
 // One step of the schema, from the folder migrations/.
 struct Migration {

@@ -18,7 +18,6 @@
 #include "server/store/connection.h"
 #include "server/store/database_check.h"
 #include "server/store/job_rows.h"
-#include "server/store/migrator.h"
 #include "server/store/records.h"
 #include "server/store/transaction.h"
 
@@ -44,10 +43,12 @@ bool Exists(const std::string& path) {
 
 std::string FolderOf(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
 
-absl::Status NewerVersion(const std::string& path, int64_t version) {
+// FAILED_PRECONDITION: a newer program wrote the database.
+absl::Status CheckNotNewer(const std::string& path, int64_t version, absl::Span<const Migration> migrations) {
+  if (version <= static_cast<int64_t>(migrations.size())) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       path, " was written by a newer version of tandemd (schema ", version, "; this one knows up to ",
-      Migrations().size(), "): start that version, or use another state folder"));
+      migrations.size(), "): start that version, or use another state folder"));
 }
 
 absl::Status BringUpAttempts(Connection* connection, const NewestAttempt& newest_attempt) {
@@ -72,10 +73,11 @@ absl::Status BringUpAttempts(Connection* connection, const NewestAttempt& newest
 }
 
 // See RestoreDatabase.
-absl::Status MakeReady(const std::string& path, const NewestAttempt& newest_attempt) {
+absl::Status MakeReady(const std::string& path, const NewestAttempt& newest_attempt,
+                       absl::Span<const Migration> migrations) {
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
                           Connection::Open(path, Connection::Access::kReadWrite));
-  TANDEM_RETURN_IF_ERROR(Migrate(connection.get(), Migrations()));
+  TANDEM_RETURN_IF_ERROR(Migrate(connection.get(), migrations));
   TANDEM_RETURN_IF_ERROR(connection->Execute("BEGIN IMMEDIATE"));
   TANDEM_RETURN_IF_ERROR(BringUpAttempts(connection.get(), newest_attempt));
   TANDEM_RETURN_IF_ERROR(connection->Execute("DELETE FROM deleted_jobs"));
@@ -94,7 +96,7 @@ absl::Status CopyDurably(const std::string& from, const std::string& to) {
 
 // A copy of the backup that is whole, ready and durable.
 absl::Status MakeCopy(const std::string& backup_path, const std::string& copy,
-                      const NewestAttempt& newest_attempt) {
+                      const NewestAttempt& newest_attempt, absl::Span<const Migration> migrations) {
   TANDEM_RETURN_IF_ERROR(CopyDurably(backup_path, copy));
   const absl::StatusOr<int64_t> version = CheckDatabase(copy, CheckDepth::kWhole);
   if (absl::IsDataLoss(version.status())) {
@@ -103,9 +105,9 @@ absl::Status MakeCopy(const std::string& backup_path, const std::string& copy,
                      absl::StrReplaceAll(version.status().message(), {{copy, "its copy"}})));
   }
   TANDEM_RETURN_IF_ERROR(version.status());
-  if (*version > static_cast<int64_t>(Migrations().size())) return NewerVersion(backup_path, *version);
+  TANDEM_RETURN_IF_ERROR(CheckNotNewer(backup_path, *version, migrations));
   if (*version == 0) return absl::DataLossError(absl::StrCat(backup_path, " is no database of tandemd"));
-  TANDEM_RETURN_IF_ERROR(MakeReady(copy, newest_attempt));
+  TANDEM_RETURN_IF_ERROR(MakeReady(copy, newest_attempt, migrations));
   TANDEM_ASSIGN_OR_RETURN(const auto file,
                           RandomAccessEnv::Real()->OpenRandomAccess(copy, RandomAccessEnv::Open::kExisting));
   return file->Sync();
@@ -166,7 +168,8 @@ absl::StatusOr<bool> IsDatabaseThere(const std::string& path) {
 }
 
 absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, const Restoration& wanted,
-                                            const NewestAttempt& newest_attempt, const Clock* clock) {
+                                            const NewestAttempt& newest_attempt, const Clock* clock,
+                                            absl::Span<const Migration> migrations) {
   const std::string& backup_path = wanted.backup_path;
   RandomAccessEnv* const env = RandomAccessEnv::Real();
   // Before anything is changed.
@@ -178,7 +181,7 @@ absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, co
     for (const char* const side : {"", kLog, kLogIndex}) env->RemoveFile(restoring + side).IgnoreError();
   };
   remove();
-  if (absl::Status made = MakeCopy(backup_path, restoring, newest_attempt); !made.ok()) {
+  if (absl::Status made = MakeCopy(backup_path, restoring, newest_attempt, migrations); !made.ok()) {
     remove();
     return made;
   }
@@ -213,7 +216,8 @@ absl::Status NoteTold(const std::string& database_path) {
 
 absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& database_path, Backups* backups,
                                                            const NewestAttempt& newest_attempt,
-                                                           const std::string& remains, const Clock* clock) {
+                                                           const std::string& remains, const Clock* clock,
+                                                           absl::Span<const Migration> migrations) {
   std::optional<Restoration> restored;
   TANDEM_RETURN_IF_ERROR(LastRestoration(database_path).status());
   if (Exists(database_path + kRestored)) {
@@ -256,7 +260,8 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
       wanted.backup_path = backup.path();
       wanted.backup_time = absl::FromUnixSeconds(backup.create_time().seconds());
       wanted.damage = damage;
-      TANDEM_ASSIGN_OR_RETURN(restored, RestoreDatabase(database_path, wanted, newest_attempt, clock));
+      TANDEM_ASSIGN_OR_RETURN(restored,
+                              RestoreDatabase(database_path, wanted, newest_attempt, clock, migrations));
       // Just made ready.
       return restored;
     }
@@ -267,12 +272,12 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
   }
   TANDEM_RETURN_IF_ERROR(version.status());
   if (is_suspect) Env::Real()->RemoveFile(database_path + kSuspect).IgnoreError();
-  if (*version > static_cast<int64_t>(Migrations().size())) return NewerVersion(database_path, *version);
-  if (*version > 0 && *version < static_cast<int64_t>(Migrations().size())) {
+  TANDEM_RETURN_IF_ERROR(CheckNotNewer(database_path, *version, migrations));
+  if (*version > 0 && *version < static_cast<int64_t>(migrations.size())) {
     const absl::StatusOr<v1::Backup> made = backups->CreateBeforeMigration(*version);
     if (!made.ok()) {
       return absl::Status(made.status().code(),
-                          absl::StrCat("before the database is brought up to version ", Migrations().size(),
+                          absl::StrCat("before the database is brought up to version ", migrations.size(),
                                        ": ", made.status().message()));
     }
   }

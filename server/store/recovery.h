@@ -8,8 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "engine/base/clock.h"
 #include "server/store/backups.h"
+#include "server/store/migrator.h"
 #include "server/store/restoration_mark.h"
 
 namespace tandem {
@@ -27,9 +29,10 @@ absl::StatusOr<bool> IsDatabaseThere(const std::string& path);
 // of changes go on far behind those that were ever given. A daemon that dies meanwhile is no harm:
 // PrepareDatabase goes on. What was done is LastRestoration's from then on. Nobody has the database open.
 // DATA_LOSS: the backup is damaged. FAILED_PRECONDITION: it is of a newer version. Others: as
-// LastRestoration. The database is untouched then.
+// LastRestoration. The database is untouched then. Tests give other `migrations` than this program's.
 absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, const Restoration& wanted,
-                                            const NewestAttempt& newest_attempt, const Clock* clock);
+                                            const NewestAttempt& newest_attempt, const Clock* clock,
+                                            absl::Span<const Migration> migrations = Migrations());
 
 // To be called before Store::Open, with nobody else at the database. Goes on with a restoration that was cut
 // off; reads the database, and where it is damaged restores the newest backup that is whole; has a backup
@@ -39,9 +42,9 @@ absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, co
 // DATA_LOSS: it is damaged, and there is no whole backup; nothing was changed. FAILED_PRECONDITION: it was
 // written by a newer version, or is missing and something remains. Others: as LastRestoration; as
 // Backups::Create, where a migration would go on without one.
-absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& database_path, Backups* backups,
-                                                           const NewestAttempt& newest_attempt,
-                                                           const std::string& remains, const Clock* clock);
+absl::StatusOr<std::optional<Restoration>> PrepareDatabase(
+    const std::string& database_path, Backups* backups, const NewestAttempt& newest_attempt,
+    const std::string& remains, const Clock* clock, absl::Span<const Migration> migrations = Migrations());
 
 // The newest restoration of the database, by whomever, that was carried out; nothing: there was none. Where
 // its mark cannot be read the error names the file, and says how it is mended: what is from before a

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
 #include "gtest/gtest.h"
@@ -32,9 +33,11 @@ class RecoveryFixture : public testing::Test {
 
   std::string Path() const { return folder_.path() + "/tandem.db"; }
 
-  absl::StatusOr<std::optional<Restoration>> Prepare(const std::string& remains = "") {
+  absl::StatusOr<std::optional<Restoration>> Prepare(const std::string& remains = "",
+                                                     absl::Span<const Migration> migrations = Migrations()) {
     return PrepareDatabase(
-        Path(), &backups_, [this](const std::string& id) { return attempts_[id]; }, remains, &clock_);
+        Path(), &backups_, [this](const std::string& id) { return attempts_[id]; }, remains, &clock_,
+        migrations);
   }
   // Prepares and opens; expects both to work.
   std::unique_ptr<Store> Open() {

@@ -227,25 +227,62 @@ TEST_F(RecoveryTest, AnotherRestorationFirstFinishesTheOneThatWasCutOff) {
   EXPECT_TRUE(Open()->GetJob("a").ok());
 }
 
-TEST_F(RecoveryTest, ABackupIsMadeBeforeTheSchemaIsBroughtUp) {
-  {
-    AddJob(*Open(), "a");
-    const auto connection = Connection::Open(Path(), Connection::Access::kReadWrite);
-    // As the version before would have left it, as far as anybody can see.
-    ASSERT_TRUE((*connection)->Execute("PRAGMA user_version = 1").ok());
-  }
-  const auto prepared = Prepare();
+// This program's schema, and steps that a later one could add to it.
+std::vector<Migration> WithSteps(const std::vector<Migration>& next) {
+  std::vector<Migration> migrations(Migrations().begin(), Migrations().end());
+  migrations.insert(migrations.end(), next.begin(), next.end());
+  return migrations;
+}
+
+// What a later program does to a database of this one, and the way back.
+TEST_F(RecoveryTest, TheSchemaIsBroughtUpAfterABackupWhichIsTheWayBack) {
+  const int64_t version = static_cast<int64_t>(Migrations().size());
+  const std::vector<Migration> later =
+      WithSteps({{"next.sql", "ALTER TABLE jobs ADD COLUMN extra INTEGER NOT NULL DEFAULT 8;"}});
+  const auto query = [](const std::string& path, const std::string& sql) {
+    const auto connection = Connection::Open(path, Connection::Access::kReadWrite);
+    return (*connection)->QueryInt(sql).value();
+  };
+  const auto none = [](const std::string&) { return 0; };
+  { AddJob(*Open(), "a"); }
+  const auto prepared = Prepare("", later);
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   EXPECT_FALSE(prepared->has_value());
   const auto made = backups_.List();
   ASSERT_EQ(made->size(), 1);
   EXPECT_TRUE((*made)[0].automatic());
-  const auto copy = Connection::Open((*made)[0].path(), Connection::Access::kReadWrite);
-  EXPECT_EQ((*copy)->QueryInt("PRAGMA user_version").value(), 1);
+  EXPECT_EQ(query((*made)[0].path(), "PRAGMA user_version"), version);
+  {
+    const auto store = Store::Open(Path(), {.migrations = later});
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_TRUE((*store)->GetJob("a").ok());
+  }
+  EXPECT_EQ(query(Path(), "PRAGMA user_version"), version + 1);
+  EXPECT_EQ(query(Path(), "SELECT extra FROM jobs"), 8);
+
+  // This program refuses it and changes nothing.
+  const std::string bytes = *Env::Real()->ReadFile(Path());
+  for (const absl::Status& refused : {Prepare().status(), Store::Open(Path()).status()}) {
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("newer version of tandemd"));
+  }
+  EXPECT_EQ(*Env::Real()->ReadFile(Path()), bytes);
+
+  // With the backup it goes on.
+  Restoration wanted;
+  wanted.backup_path = (*made)[0].path();
+  ASSERT_TRUE(RestoreDatabase(Path(), wanted, none, &clock_).ok());
+  EXPECT_TRUE(Open()->GetJob("a").ok());
+  EXPECT_EQ(query(Path(), "PRAGMA user_version"), version);
+  // The later program brings up what it restores, too.
+  ASSERT_TRUE(RestoreDatabase(Path(), wanted, none, &clock_, later).ok());
+  EXPECT_EQ(query(Path(), "SELECT extra FROM jobs"), 8);
 }
 
 // A service manager starts a daemon whose migration fails again and again.
 TEST_F(RecoveryTest, AMigrationThatFailsHasOneBackupAndPushesNoOtherOut) {
+  const std::vector<Migration> second = WithSteps({{"second.sql", "CREATE TABLE second (x INTEGER);"}});
+  const std::vector<Migration> third = WithSteps({second.back(), {"third.sql", "CREATE NONSENSE;"}});
   std::vector<std::string> daily;
   {
     const auto store = Open();
@@ -255,17 +292,12 @@ TEST_F(RecoveryTest, AMigrationThatFailsHasOneBackupAndPushesNoOtherOut) {
       clock_.Advance(absl::Hours(24));
     }
   }
-  const auto set_version = [&](int version) {
-    const auto connection = Connection::Open(Path(), Connection::Access::kReadWrite);
-    // Whose tables are there already, so that the next step fails.
-    ASSERT_TRUE((*connection)->Execute(absl::StrCat("PRAGMA user_version = ", version)).ok());
-  };
   const auto fail = [&] {
-    const auto prepared = Prepare();
+    const auto prepared = Prepare("", third);
     ASSERT_TRUE(prepared.ok()) << prepared.status();
-    const auto store = Store::Open(Path());
+    const auto store = Store::Open(Path(), {.migrations = third});
     ASSERT_FALSE(store.ok());
-    EXPECT_THAT(std::string(store.status().message()), HasSubstr("migration"));
+    EXPECT_THAT(std::string(store.status().message()), HasSubstr("migration third.sql"));
   };
   std::vector<std::string> made;
   const auto others = [&] {
@@ -276,7 +308,6 @@ TEST_F(RecoveryTest, AMigrationThatFailsHasOneBackupAndPushesNoOtherOut) {
     }
     return found;
   };
-  set_version(1);
   for (int i = 0; i < 10; ++i) {
     ASSERT_NO_FATAL_FAILURE(fail());
     clock_.Advance(absl::Seconds(1));
@@ -303,7 +334,7 @@ TEST_F(RecoveryTest, AMigrationThatFailsHasOneBackupAndPushesNoOtherOut) {
   made = others();
   // Each version has its own.
   clock_.Advance(absl::Seconds(1));
-  set_version(2);
+  ASSERT_TRUE(Store::Open(Path(), {.migrations = second}).ok());
   ASSERT_NO_FATAL_FAILURE(fail());
   EXPECT_EQ(others().size(), 2);
   EXPECT_TRUE(std::filesystem::exists(made[0]));

@@ -8,7 +8,7 @@
 namespace tandem {
 
 // ALREADY_EXISTS (REQUEST_ID_USED) where the request id was `owner`'s, and `user` is another one: to be asked
-// before anything else is compared, as other errors name what was made. An empty owner is anybody.
+// before anything else is compared, as other errors name what was made.
 absl::Status CheckRequestOwner(const std::string& request_id, const std::string& owner,
                                const std::string& user);
 

@@ -34,7 +34,7 @@ bool Parse(absl::string_view content, Restoration* restoration) {
   const bool has_backup_time = values.contains("backup_time");
   return (!has_backup_time || ReadTime(values["backup_time"], &restoration->backup_time)) &&
          ReadTime(values["time"], &restoration->time) &&
-         // What earlier versions made of marks that they could not read.
+         // No restoration was at such a time, and after it nothing would ever be removed.
          restoration->time != absl::InfiniteFuture();
 }
 

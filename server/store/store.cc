@@ -10,7 +10,6 @@
 #include "server/store/group_writer.h"
 #include "server/store/job_list.h"
 #include "server/store/job_rows.h"
-#include "server/store/migrator.h"
 #include "server/store/reader_pool.h"
 #include "server/store/reserved_room.h"
 
@@ -42,7 +41,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& database_p
                           Connection::Open(database_path, Connection::Access::kMake, options.vfs));
   TANDEM_RETURN_IF_ERROR(
       connection->Execute(absl::StrCat("PRAGMA wal_autocheckpoint = ", options.checkpoint_pages)));
-  TANDEM_RETURN_IF_ERROR(Migrate(connection.get(), Migrations()));
+  TANDEM_RETURN_IF_ERROR(Migrate(connection.get(), options.migrations));
   GroupWriter::Watch watch;
   watch.on_damage = options.on_damage;
   watch.on_lost = options.on_lost;
@@ -189,10 +188,7 @@ absl::StatusOr<std::vector<StoredDataset>> Store::Datasets() {
       "list data sets", [&](Connection* connection) -> absl::StatusOr<std::vector<StoredDataset>> {
         std::vector<StoredDataset> datasets;
         Query query(connection,
-                    // Earlier versions kept whole requests, of any size; what is too long to be one that is
-                    // accepted is like none.
-                    "SELECT record, coalesce(upload, ''), coalesce(request_id, ''), "
-                    "CASE WHEN length(request) <= 2097152 THEN request ELSE x'' END "
+                    "SELECT record, coalesce(upload, ''), coalesce(request_id, ''), coalesce(request, x'') "
                     "FROM datasets ORDER BY number");
         while (query.Next()) {
           StoredDataset& dataset = datasets.emplace_back();

@@ -15,6 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "server/store/migrator.h"
 #include "server/store/records.h"
 #include "server/store/scheduling_records.h"
 #include "server/store/transaction.h"
@@ -43,9 +45,11 @@ class Store {
     std::function<bool(const absl::Status& status, Connection* connection)> on_lost = nullptr;
     // After so many pages the write-ahead log is carried over into the database.
     int checkpoint_pages = 1000;
+    // The steps of the schema. Tests give others.
+    absl::Span<const Migration> migrations = Migrations();
   };
 
-  // Opens the database file, making it or bringing its schema to this program's version, in one transaction.
+  // Opens the database file, making it or bringing its schema to the newest version, in one transaction.
   // FAILED_PRECONDITION: it was written by a newer version, or another process holds it. DATA_LOSS: it is
   // corrupt.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& database_path,

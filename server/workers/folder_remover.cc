@@ -31,7 +31,6 @@ void FolderRemover::Add(const std::string& folder) {
 void FolderRemover::AddKeptWeights(const std::string& folder) {
   MutexLock lock(&mutex_);
   kept_.push_back(KeptWeightsPath(folder));
-  kept_.push_back(JobFolder(folder).InitialWeightsPath());
 }
 
 std::vector<std::string> FolderRemover::ListFolders() const {

@@ -17,8 +17,6 @@ namespace tandem {
 //   worker-N.lock, worker-N.log   likewise of worker N, from 1, where several train the job together
 //   job.yaml, model.safetensors, best.safetensors
 //                                 what it made (artifacts)
-//   initial-weights.safetensors   where earlier versions kept another job's model that it begins with (see
-//                                 kept_weights.h)
 //   checkpoint-N.safetensors      its checkpoints, of step N (engine/checkpoint/FORMAT.md)
 //   attempt-N/launch.textproto    what run N of the worker was started with (WorkerLaunch)
 //   attempt-N/launch-N.textproto  likewise of the other workers
@@ -38,7 +36,6 @@ class JobFolder {
   std::string RendezvousFolder(int attempt) const {
     return absl::StrCat(AttemptFolder(attempt), "/rendezvous");
   }
-  std::string InitialWeightsPath() const { return path_ + "/initial-weights.safetensors"; }
   std::string CrashReportPath(int attempt, int worker = 0) const {
     return absl::StrCat(path_, "/crash-attempt-", attempt, Of(worker), ".txt");
   }

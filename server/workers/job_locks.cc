@@ -35,15 +35,13 @@ absl::StatusOr<RunningWorkers> FindRunningWorkers(const JobFolder& folder) {
       if (found.ok()) running.pids.push_back(process.pid);
       if (!found.ok() && !absl::IsNotFound(found)) return found;
     }
-    if (!running.pids.empty()) return running;
+    if (!running.pids.empty() || record->complete()) return running;
   }
-  // Those of a later attempt were started by an earlier version, after which this one came again.
-  const int on_record = record.has_value() && record->complete() ? record->attempt : -1;
   const int count = CountLocks(folder);
   for (int worker = 0; worker < count; ++worker) {
     TANDEM_ASSIGN_OR_RETURN(const std::optional<WorkerLock::Holder> holder,
                             WorkerLock::FindHolder(folder.LockPath(worker)));
-    if (!holder.has_value() || holder->attempt <= on_record) continue;
+    if (!holder.has_value()) continue;
     if (running.pids.empty()) running.attempt = holder->attempt;
     running.pids.push_back(holder->pid);
   }

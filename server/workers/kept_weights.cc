@@ -11,7 +11,6 @@
 #include "engine/base/status_macros.h"
 #include "server/jobs/transitions.h"
 #include "server/store/records.h"
-#include "server/workers/job_folder.h"
 
 namespace tandem {
 namespace {
@@ -46,11 +45,10 @@ std::string JobOfKeptWeights(const std::string& path) {
 }
 
 std::optional<std::string> FindKeptWeights(const std::string& job_folder) {
-  for (std::string path : {KeptWeightsPath(job_folder), JobFolder(job_folder).InitialWeightsPath()}) {
-    // A symbolic link is none of ours, and would lead a worker's right to read elsewhere.
-    if (IsRegularFile(path)) return path;
-  }
-  return std::nullopt;
+  std::string path = KeptWeightsPath(job_folder);
+  // A symbolic link is none of ours, and would lead a worker's right to read elsewhere.
+  if (!IsRegularFile(path)) return std::nullopt;
+  return path;
 }
 
 absl::Status KeepWeights(const std::string& model, const std::string& job_folder, const LinkFunction& link) {

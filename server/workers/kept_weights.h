@@ -24,8 +24,7 @@ std::string KeptWeightsPath(const std::string& job_folder);
 // The id of the job whose weights have this path; empty where it is none of KeptWeightsPath.
 std::string JobOfKeptWeights(const std::string& path);
 
-// The file that the job with this folder keeps, which earlier versions had in that folder; nothing where it
-// keeps none.
+// The file that the job with this folder keeps; nothing where it keeps none.
 std::optional<std::string> FindKeptWeights(const std::string& job_folder);
 
 // link(2), or a test's.

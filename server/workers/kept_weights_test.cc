@@ -49,16 +49,11 @@ TEST_F(KeptWeightsTest, LieBesideTheJobsFolders) {
   EXPECT_EQ(folder.st_mode & 0777, 0700);
 }
 
-TEST_F(KeptWeightsTest, ThoseOfEarlierVersionsAreReadWhereTheyAre) {
-  const std::string earlier = job_ + "/initial-weights.safetensors";
-  std::filesystem::create_hard_link(model_, earlier);
-  EXPECT_EQ(FindKeptWeights(job_), earlier);
-}
-
 TEST_F(KeptWeightsTest, NothingButFilesIsKept) {
-  // As a worker that was taken over could leave them in its folder.
-  std::filesystem::create_symlink("/", job_ + "/initial-weights.safetensors");
+  std::filesystem::create_directory(KeptWeightsFolder(folder_.path() + "/jobs"));
+  std::filesystem::create_symlink(model_, KeptWeightsPath(job_));
   EXPECT_EQ(FindKeptWeights(job_), std::nullopt);
+  std::filesystem::remove(KeptWeightsPath(job_));
   std::filesystem::remove(model_);
   for (const bool is_link : {false, true}) {
     if (is_link) {

@@ -32,7 +32,7 @@ bool IsCrash(const WorkerProcess::End& end) {
 
 std::string DescribeForeignProtocol(int32_t protocol) {
   return absl::StrCat("The worker was of another version of Tandem than the daemon: it speaks protocol ",
-                      protocol, ", and the daemon ", kOldestWorkerProtocol, " to ", kWorkerProtocol, ".");
+                      protocol, ", and the daemon ", kWorkerProtocol, ".");
 }
 
 void NoteEnd(SupervisedWorker& worker, int index, const WorkerProcess::End& end, bool killed) {

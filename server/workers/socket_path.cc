@@ -47,13 +47,13 @@ absl::Status MakePrivateFolder(const std::string& path) {
 std::string ShortPrefix() { return absl::StrCat("/tmp/tandem-", geteuid(), "-"); }
 
 // The folder that an earlier start noted down, or "". A note for another state folder came with a copy of
-// that, whose daemon may run; earlier versions did not say for which theirs were.
+// that, whose daemon may run.
 std::string NotedFolder(const std::string& note, const std::string& state_folder) {
   std::ifstream file(note);
   std::string folder, of;
   std::getline(file, folder);
   std::getline(file, of);
-  if (!of.empty() && of != Fingerprint(state_folder)) return "";
+  if (of != Fingerprint(state_folder)) return "";
   const std::string prefix = ShortPrefix();
   const bool is_one = absl::StartsWith(folder, prefix) && folder.size() <= prefix.size() + 16 &&
                       !absl::StrContains(folder.substr(prefix.size()), "/");

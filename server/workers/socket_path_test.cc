@@ -93,8 +93,18 @@ TEST_F(SocketPathTest, ACopyOfTheStateFolderHasAFolderOfItsOwn) {
 }
 
 TEST_F(SocketPathTest, ANoteThatNamesAnythingElseIsNotFollowed) {
+  const std::string first = FolderOf(long_);
+  ASSERT_TRUE(fs::remove(first));
+  std::ofstream(first) << "taken";
+  const std::string noted = FolderOf(long_);
+  std::ifstream file(long_ + "/socket-folder");
+  std::string line, state_folder;
+  std::getline(file, line);
+  std::getline(file, state_folder);
+  ASSERT_EQ(line, noted);
+  for (const std::string& one : {first, noted}) fs::remove(one);
   for (const std::string& note : {scratch_, std::string("/tmp/tandem-/../x"), std::string()}) {
-    std::ofstream(long_ + "/socket-folder") << note << "\n";
+    std::ofstream(long_ + "/socket-folder") << note << "\n" << state_folder << "\n";
     const std::string folder = FolderOf(long_);
     EXPECT_TRUE(absl::StartsWith(folder, "/tmp/tandem-" + std::to_string(geteuid()) + "-")) << folder;
     fs::remove(folder);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,7 @@ struct SupervisedWorker {
   std::vector<v1::Device> devices;
   absl::Time launch_until = absl::InfiniteFuture();
 
-  // What it must say to be believed (worker_secret.h); empty before its launch, and where it has none.
+  // What it must say to be believed (worker_secret.h); empty before its launch, and where it is not known.
   std::string secret;
   Phase phase = Phase::kLaunching;
   // How often it was looked for, in kResolving.
@@ -54,7 +55,7 @@ struct SupervisedWorker {
   absl::Time terminate_at = absl::InfiniteFuture();
   absl::Time kill_at = absl::InfiniteFuture();
   // The protocol that it speaks, where this daemon does not, and told it to go.
-  int32_t foreign_protocol = 0;
+  std::optional<int32_t> foreign_protocol;
   // The supervisor killed it.
   bool killed = false;
   // When the monitor has to do something: launch, resolve, or settle once more.

@@ -323,22 +323,20 @@ absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
           absl::StrCat("attempt ", hello.attempt(), " is not the one at work on job ", job_id));
     }
     Worker& worker = *found->second;
-    const bool is_started = worker.phase != Worker::Phase::kLaunching || !worker.secret.empty();
-    if (!is_started || !IsWorkerSecret(hello.secret(), worker.secret)) {
+    if (!IsWorkerSecret(hello.secret(), worker.secret)) {
       // Whoever it is, the job and its worker go on.
       spdlog::warn("dismissed what passes for a worker job={} attempt={} pid={}", worker.job_id,
                    worker.attempt, hello.pid());
       return absl::FailedPreconditionError(absl::StrCat("it does not know the secret of attempt ",
                                                         hello.attempt(), " of job ", hello.job_id()));
     }
-    const int32_t protocol = std::max(hello.protocol(), 1);
-    if (protocol < kOldestWorkerProtocol || protocol > kWorkerProtocol) {
-      worker.foreign_protocol = protocol;
+    if (hello.protocol() != kWorkerProtocol) {
+      worker.foreign_protocol = hello.protocol();
       worker.terminate_at = std::min(worker.terminate_at, MonotonicNow() + options_.exit_grace);
       spdlog::warn("worker dismissed, as it is of another version job={} attempt={} pid={} protocol={}",
-                   hello.job_id(), hello.attempt(), hello.pid(), protocol);
+                   hello.job_id(), hello.attempt(), hello.pid(), hello.protocol());
       Wake();
-      return absl::FailedPreconditionError(DescribeForeignProtocol(protocol));
+      return absl::FailedPreconditionError(DescribeForeignProtocol(hello.protocol()));
     }
     spdlog::info("worker connected job={} attempt={} pid={}", worker.job_id, worker.attempt, hello.pid());
     former = std::exchange(worker.session, session);
@@ -537,7 +535,7 @@ void WorkerSupervisor::Resolve(const std::shared_ptr<Worker>& worker) {
 void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int index) {
   std::unique_ptr<WorkerProcess> process;
   bool killed;
-  int32_t foreign_protocol;
+  std::optional<int32_t> foreign_protocol;
   {
     MutexLock lock(&mutex_);
     process = std::move(worker->processes[index]);
@@ -548,7 +546,7 @@ void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int ind
   spdlog::info("worker ended job={} attempt={} pid={}: it {}", worker->job_id, worker->attempt,
                process->pid(), DescribeEnd(end));
   NoteEnd(*worker, index, end, killed);
-  if (foreign_protocol != 0) worker->lost_message = DescribeForeignProtocol(foreign_protocol);
+  if (foreign_protocol.has_value()) worker->lost_message = DescribeForeignProtocol(*foreign_protocol);
   std::shared_ptr<WorkerSession> session;
   {
     MutexLock lock(&mutex_);

@@ -46,47 +46,53 @@ TEST_F(SupervisorRestartTest, TheNextDaemonAdoptsARunningWorker) {
   EXPECT_TRUE(IsGone(pid));
 }
 
-TEST_F(SupervisorRestartTest, AWorkerOfThePreviousVersionIsAdopted) {
-  // It does not say which.
-  const std::string id = daemon_->Run("protocol 0");
-  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
-  const pid_t pid = daemon_->WorkerPid(id);
+// As a package installs a new version while jobs train: other files under the same names.
+TEST_F(SupervisorRestartTest, ANewProgramTakesOverTheWorkersOfTheOldOne) {
+  const std::string original = worker_program_;
+  const auto install = [&] {
+    const std::string next = state_folder_ + "/worker.new";
+    std::filesystem::copy_file(original, next);
+    std::filesystem::rename(next, worker_program_);
+  };
+  const auto program_of = [](pid_t pid) {
+    return std::filesystem::read_symlink(absl::StrCat("/proc/", pid, "/exe")).string();
+  };
+  worker_program_ = state_folder_ + "/worker";
+  install();
   Restart();
-  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
-  EXPECT_EQ(daemon_->WorkerPid(id), pid);
-  daemon_->Cancel(id);
-  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
-}
-
-TEST_F(SupervisorRestartTest, AWorkerThatWasStartedWithoutASecretIsAdopted) {
   const std::string id = daemon_->Run("wait");
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
   const pid_t pid = daemon_->WorkerPid(id);
-  // What an earlier version had written.
-  const std::string path = JobFolder(daemon_->Get(id).folder()).LaunchPath(1);
-  std::ifstream launch(path);
-  std::string text(std::istreambuf_iterator<char>(launch), {});
-  const size_t at = text.find("secret: \"");
-  ASSERT_NE(at, std::string::npos);
-  text.erase(at, text.find('\n', at) + 1 - at);
-  std::ofstream(path) << text;
+  daemon_.reset();
+  install();
   Restart();
-  // It has all the time that it needs to hear of it.
-  daemon_->Pause(id);
-  const v1::Job job = daemon_->WaitForEnd(id);
-  EXPECT_EQ(job.state(), v1::JOB_STATE_PAUSED);
-  EXPECT_EQ(job.message(), "as the test wants it");
-  EXPECT_TRUE(IsGone(pid));
+  EXPECT_EQ(program_of(pid), std::filesystem::canonical(worker_program_).string() + " (deleted)");
+  EXPECT_EQ(daemon_->WorkerPid(id), pid);
+  // The next job gets the new program.
+  const std::string next = daemon_->Run("wait");
+  ASSERT_TRUE(daemon_->WaitForState(next, v1::JOB_STATE_RUNNING));
+  EXPECT_EQ(program_of(daemon_->WorkerPid(next)), std::filesystem::canonical(worker_program_).string());
+  // Both hear the daemon.
+  for (const std::string& job : {id, next}) {
+    daemon_->Pause(job);
+    const v1::Job paused = daemon_->WaitForEnd(job);
+    EXPECT_EQ(paused.state(), v1::JOB_STATE_PAUSED);
+    EXPECT_EQ(paused.message(), "as the test wants it");
+    EXPECT_EQ(paused.attempt(), 1);
+  }
 }
 
 TEST_F(SupervisorRestartTest, AWorkerOfAVersionThatIsNotSpokenIsEnded) {
-  const std::string id = daemon_->Run("protocol 99");
-  const v1::Job job = daemon_->WaitForEnd(id);
-  // As any that is lost: started again from its checkpoint, where the job allows it.
-  EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
-  EXPECT_NE(job.message().find("another version of Tandem"), std::string::npos) << job.message();
-  EXPECT_NE(job.message().find("protocol 99"), std::string::npos) << job.message();
-  EXPECT_EQ(daemon_->WorkerPid(id), 0);
+  // The first says none.
+  for (const char* protocol : {"protocol 0", "protocol 99"}) {
+    const std::string id = daemon_->Run(protocol);
+    const v1::Job job = daemon_->WaitForEnd(id);
+    // As any that is lost: started again from its checkpoint, where the job allows it.
+    EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
+    EXPECT_NE(job.message().find("another version of Tandem"), std::string::npos) << job.message();
+    EXPECT_NE(job.message().find(protocol), std::string::npos) << job.message();
+    EXPECT_EQ(daemon_->WorkerPid(id), 0);
+  }
 }
 
 TEST_F(SupervisorRestartTest, TheNextDaemonSeesAnAdoptedWorkerDie) {
@@ -181,7 +187,7 @@ TEST_F(SupervisorRestartTest, ALockThatSomebodyElseHoldsIsNoWorker) {
     return holder.ok() && holder->has_value();
   };
   ASSERT_TRUE(Eventually(is_held));
-  // Of a worker that an earlier version started nothing is on record: who holds its lock may be it.
+  // A record may be lost. Then whoever holds the lock may be the worker.
   const std::optional<WorkerRecord> record = ReadWorkerRecord(folder.path());
   ASSERT_TRUE(record.has_value());
   RemoveWorkerRecord(folder.path());
@@ -201,22 +207,6 @@ TEST_F(SupervisorRestartTest, ALockThatSomebodyElseHoldsIsNoWorker) {
   EXPECT_EQ(waitpid(bystander, nullptr, 0), bystander);
 }
 
-// An earlier version, to which somebody went back, neither removes nor writes records.
-TEST_F(SupervisorRestartTest, ARecordOfAnEarlierAttemptHidesNoWorker) {
-  const std::string id = daemon_->Run("wait");
-  ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
-  const pid_t pid = daemon_->WorkerPid(id);
-  const std::string folder = daemon_->Get(id).folder();
-  daemon_.reset();
-  ASSERT_TRUE(WriteWorkerRecord(folder, {.attempt = 0, .processes = {{1, 1}}}).ok());
-  Restart();
-  EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
-  EXPECT_EQ(daemon_->WorkerPid(id), pid);
-  EXPECT_TRUE(daemon_->released().empty());
-  daemon_->Cancel(id);
-  EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
-}
-
 TEST_F(SupervisorRestartTest, RecordsOfWorkersThatAreGoneGo) {
   const std::string id = daemon_->Run("succeed");
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_SUCCEEDED);
@@ -230,8 +220,8 @@ TEST_F(SupervisorRestartTest, RecordsOfWorkersThatAreGoneGo) {
   EXPECT_FALSE(std::filesystem::exists(WorkerRecordPath(folder) + ".new"));
 }
 
-// A worker that was taken over can write whom it likes into its lock: the process that has the lock is meant,
-// where an earlier version started it and nothing is on record.
+// A worker that was taken over can write whom it likes into its lock. Where its record is lost, the process
+// that has the lock is meant.
 TEST_F(SupervisorRestartTest, AWorkerThatNamesAnotherProcessIsFoundAllTheSame) {
   char sleep[] = "sleep", time[] = "600";
   char* const arguments[] = {sleep, time, nullptr};

@@ -7,14 +7,10 @@
 
 namespace tandem {
 
-// What daemon and workers speak (proto/tandem/internal/v1/worker.proto), by versions, since a daemon takes
-// over workers that an earlier one started:
-//   1  as of workers that do not say
-//   2  they say it; what the daemon lost since it had acknowledged it is sent again
+// The version of the protocol between daemon and worker (proto/tandem/internal/v1/worker.proto). A daemon
+// takes over workers that another program started. It ends workers that say another version, and their jobs
+// start again from their checkpoints.
 inline constexpr int32_t kWorkerProtocol = 2;
-// Workers of an older one are ended, and their jobs start again from their checkpoints. So are those of a
-// newer one than kWorkerProtocol, which a daemon finds that was put back to an earlier version.
-inline constexpr int32_t kOldestWorkerProtocol = 1;
 
 // A worker that has no daemon looks for one again after so long, at the latest.
 inline constexpr absl::Duration kReconnectInterval = absl::Seconds(1);

@@ -15,12 +15,11 @@ namespace tandem {
 // A new one: 32 random bytes in hexadecimal digits. INTERNAL: the system gives none.
 absl::StatusOr<std::string> MakeWorkerSecret();
 
-// That of a run which an earlier daemon may have started. Empty: it was started without one, as workers of
-// versions before there were any; or not at all. Where what it was started with cannot be read, one that
-// nobody knows.
+// The secret of a run that an earlier daemon may have started, as its launch file says. Empty if the run was
+// not started, or if the file cannot be read.
 std::string WorkerSecretOf(const JobFolder& folder, int attempt);
 
-// Whether the worker that shows `shown` is the one with `secret`; any is where that is empty. The time that
+// Whether the worker that shows `shown` is the one with `secret`; none is where that is empty. The time that
 // it takes tells nothing of it.
 bool IsWorkerSecret(absl::string_view shown, absl::string_view secret);
 

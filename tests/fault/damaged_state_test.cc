@@ -1,6 +1,5 @@
 // A daemon whose database is damaged while jobs train: it is put aside for the newest backup, what was lost
-// is told, folders stay, and jobs go on. Backups by the command line, a restoration by hand, and versions
-// that do not fit.
+// is told, folders stay, and jobs go on. Backups by the command line, and a restoration by hand.
 
 #include <chrono>
 #include <filesystem>

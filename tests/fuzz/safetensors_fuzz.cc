@@ -41,7 +41,9 @@ std::string Checkpoint(const std::string& state) {
 }  // namespace
 
 std::vector<std::string> Seeds() {
-  const std::string state = ToJson(TrainingState());
+  TrainingState training;
+  training.steps_per_epoch = 16;
+  const std::string state = ToJson(training);
   const std::string checkpoint = Checkpoint(state);
   return {absl::StrCat("f", checkpoint), absl::StrCat("c", checkpoint), absl::StrCat("s", state)};
 }

@@ -23,7 +23,6 @@ namespace {
 
 struct CreateOptions {
   std::string user;
-  bool admin = false;
   v1::TokenRole role = v1::TOKEN_ROLE_UNSPECIFIED;
   // Empty: standard output.
   std::string to;
@@ -48,7 +47,7 @@ std::string RoleOf(const v1::Token& token) {
   for (const auto& [name, role] : Roles()) {
     if (role == token.role()) return name;
   }
-  return token.admin() ? "admin" : "submitter";
+  return absl::StrCat("role ", static_cast<int>(token.role()));
 }
 
 // "30d", "2w" or a duration such as "12h".
@@ -129,7 +128,6 @@ int Create(Session& session, const CreateOptions& options) {
   if (!client.ok()) return session.Fail(client.status());
   v1::Token token;
   token.set_user(options.user);
-  token.set_admin(options.admin);
   token.set_role(options.role);
   if (options.expires > absl::ZeroDuration()) {
     const absl::Time expiry = session.terminal().Now() + options.expires;
@@ -239,14 +237,18 @@ void AddTokens(CLI::App& app, Session& session, int& exit_code) {
   auto options = std::make_shared<CreateOptions>();
   create->add_option("USER", options->user, "Whom it is for; jobs submitted with it are this user's")
       ->required();
-  create->add_flag("--admin", options->admin,
-                   "It allows everything, as the daemon's own token does: --role admin");
+  CLI::Option* const role =
+      create
+          ->add_option_function<std::string>(
+              "--role", [options](const std::string& text) { options->role = ParseRole(text); },
+              "viewer: look at everything and change nothing. submitter, the default: also send jobs, and "
+              "change one's own. admin: everything")
+          ->type_name("ROLE");
   create
-      ->add_option_function<std::string>(
-          "--role", [options](const std::string& text) { options->role = ParseRole(text); },
-          "viewer: look at everything and change nothing. submitter, the default: also send jobs, and "
-          "change one's own. admin: everything")
-      ->type_name("ROLE");
+      ->add_flag_callback(
+          "--admin", [options] { options->role = v1::TOKEN_ROLE_ADMIN; },
+          "It allows everything, as the daemon's own token does: --role admin")
+      ->excludes(role);
   create
       ->add_option("--to", options->to,
                    "Write the token to this new file, which its owner alone may read, rather than print it")
