@@ -38,15 +38,29 @@ skip() {
   skipped=$((skipped + 1))
   skips+=("$1")
 }
-heading() { printf '\n== %s\n' "$*"; }
+
+# Each part of this script, with the seconds that it took.
+parts=()
+part=
+part_start=0
+end_part() {
+  if [[ -n $part ]]; then parts+=("$(printf '%6d s  %s' $((SECONDS - part_start)) "$part")"); fi
+}
+heading() {
+  end_part
+  part=$*
+  part_start=$SECONDS
+  printf '\n== %s\n' "$part"
+}
 
 # check NAME COMMAND...: one test that is a command; exit code 77 is a skip, and its last line of output the reason.
 check() {
-  local name=$1 log code
+  local name=$1 log code start=$SECONDS
   shift
   log=$(mktemp)
   "$@" 2>&1 | tee "$log"
   code=${PIPESTATUS[0]}
+  echo "$name: $((SECONDS - start)) s"
   case "$code" in
     0) pass ;;
     77) skip "$name: $(tail -n 1 "$log")" ;;
@@ -122,11 +136,7 @@ for script in tests/integration/*.sh tests/fault/*.sh tests/accuracy/*.sh tests/
 done
 
 heading "Thread-safety analysis (clang)"
-# By name: with another output base, //... would walk into the links that the builds above left.
-check clang bazel --output_base="$HOME/.cache/tandem/clang" build --config=clang --keep_going --noshow_progress \
-  --experimental_convenience_symlinks=ignore \
-  //client/... //engine/... //proto/... //server/... //tests/...
-bazel --output_base="$HOME/.cache/tandem/clang" shutdown
+check clang tests/lint/thread_safety.sh
 
 if ((sanitize)); then
   # The first two do not get in each other's way, and each build is a long one.
@@ -138,6 +148,7 @@ if ((sanitize)); then
 fi
 
 heading "Result"
+printf '%s\n' "${parts[@]}"
 if ((${#skips[@]})); then printf 'skipped: %s\n' "${skips[@]}"; fi
 if ((${#failures[@]})); then printf 'failed: %s\n' "${failures[@]}"; fi
 echo "$passed passed, $failed failed, $skipped skipped"

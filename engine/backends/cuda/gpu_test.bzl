@@ -1,6 +1,7 @@
 """Tests of what runs on GPUs."""
 
 load("@local_cuda//:defs.bzl", "CUDA_AVAILABLE")
+load("//third_party/precompiled:cc.bzl", "cc_library", "cc_test")
 
 def gpu_test(
         name,
@@ -23,16 +24,23 @@ def gpu_test(
       gpu_deps: the driver and kernels of GPUs.
       emulated_deps: the same of the emulation.
     """
-    native.cc_test(
+    cases = name + "_cases"
+    cc_library(
+        name = cases,
+        testonly = True,
+        srcs = srcs,
+        deps = deps,
+        # Nothing names a test case.
+        alwayslink = True,
+    )
+    cc_test(
         name = emulated or "emulated_" + name,
         size = emulated_size or size,
-        srcs = srcs,
-        deps = deps + emulated_deps,
+        deps = [":" + cases] + emulated_deps,
     )
     if CUDA_AVAILABLE:
-        native.cc_test(
+        cc_test(
             name = name,
             size = size,
-            srcs = srcs,
-            deps = deps + gpu_deps,
+            deps = [":" + cases] + gpu_deps,
         )

@@ -1,13 +1,17 @@
 """Kernels, compiled by nvcc for GPUs and by the host's compiler for the emulation."""
 
 load("@local_cuda//:defs.bzl", "CUDA_AVAILABLE", "NVCC")
+load("//third_party/precompiled:cc.bzl", "cc_library")
 
-# Ampere, Hopper, and what the driver can make newer chips' code of.
-_TARGETS = [
+# A release has code for Ampere and Hopper, and PTX for newer GPUs.
+_RELEASE_TARGETS = " ".join([
     "-gencode=arch=compute_80,code=sm_80",
     "-gencode=arch=compute_90,code=sm_90",
     "-gencode=arch=compute_90,code=compute_90",
-]
+])
+
+# Other builds compile once: code for Hopper, and PTX from which the driver makes code for every other GPU since Ampere.
+_TARGETS = "-gencode=arch=compute_80,code=[sm_90,compute_80]"
 
 def cuda_kernels(name, srcs, hdrs, deps):
     """Makes the library `name` of nvcc's objects (empty without a toolkit) and `<name>_emulated`.
@@ -36,11 +40,15 @@ def cuda_kernels(name, srcs, hdrs, deps):
                     "//engine/tensor:type_headers",
                 ],
                 outs = [stem + ".pic.o"],
-                cmd = "%s -c $(location %s) -o $@ -std=c++20 -O3 --extended-lambda %s -I. " % (NVCC, src, " ".join(_TARGETS)) +
-                      "-Xcompiler=-fPIC,-Wall,-Wno-unknown-pragmas -Werror=all-warnings",
+                cmd = "%s -c $(location %s) -o $@ -std=c++20 -O3 --extended-lambda -I. " % (NVCC, src) +
+                      "-Xcompiler=-fPIC,-Wall,-Wno-unknown-pragmas -Werror=all-warnings " +
+                      select({
+                          "//:release": _RELEASE_TARGETS,
+                          "//conditions:default": _TARGETS,
+                      }),
             )
             objects.append(stem + ".pic.o")
-    native.cc_library(
+    cc_library(
         name = name + "_emulated",
         srcs = emulated + ["emulator.cc"],
         hdrs = hdrs + [
@@ -51,7 +59,7 @@ def cuda_kernels(name, srcs, hdrs, deps):
         textual_hdrs = srcs,
         deps = deps + ["//engine/backends/cuda/driver:emulated_stream"],
     )
-    native.cc_library(
+    cc_library(
         name = name,
         srcs = objects,
         hdrs = hdrs,
