@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # A compiler for the thread-safety analysis: clang++ that checks a source and writes an empty object file.
 #
-# Precompiled headers are compiled as usual. .bazelrc's --config=clang and deploy/test.sh use it.
+# Precompiled headers are compiled as usual. tests/lint/thread_safety.sh uses it.
+#
+# clang finds its headers from the path of its program, and Bazel gives no PATH to each action: so the path is absolute.
 set -euo pipefail
 
 arguments=()
@@ -21,10 +23,10 @@ for argument in "$@"; do
 done
 
 if ((precompiles)); then
-  exec clang++ "${arguments[@]}" -fpch-instantiate-templates
+  exec /usr/bin/clang++ "${arguments[@]}" -fpch-instantiate-templates
 elif ((checks)); then
-  clang++ "${arguments[@]}" -fsyntax-only
+  /usr/bin/clang++ "${arguments[@]}" -fsyntax-only
   : >"$object"
 else
-  exec clang++ "${arguments[@]}"
+  exec /usr/bin/clang++ "${arguments[@]}"
 fi
