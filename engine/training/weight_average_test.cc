@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/backends/device_factory.h"
+#include "engine/checkpoint/safetensors_reader.h"
 #include "engine/training/plan.h"
 #include "engine/training/resume_fixture.h"
 #include "engine/training/snapshot.h"
