@@ -5,7 +5,8 @@
 #   tests/gpu/run.sh [OPTION...] --preset first|second|again|compiled|third
 #
 #   --preset NAME      runs the steps in presets.py, each with its own options and limit. first: checks that the code
-#                      works. second: compares speeds. third: runs compute-sanitizer
+#                      works. second: compares speeds with PyTorch. again: checks and times a change of the backend.
+#                      compiled: compares with compiled PyTorch. third: runs compute-sanitizer
 #   --dry-run          runs the emulated counterpart of each test, from bazel-bin of --bundle (default: the repository).
 #                      Steps without a counterpart are left out. The report has the seconds of unpacking and starts
 #   --out DIR          the folder for report.json, summary.txt, log.gz and cuda-plans (default: gpu-report). They are

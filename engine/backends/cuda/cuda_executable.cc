@@ -20,9 +20,6 @@ constexpr int64_t kAlignment = 256;
 constexpr int64_t kOverlappedBytes = 1 << 16;
 // Runs that are given to the device at a time, at most; a power of two.
 constexpr int64_t kMostTogether = 64;
-// If it costs at most so many bytes more, buffers share no memory, so that no step waits until memory is
-// free.
-constexpr int64_t kUnsharedBytes = int64_t{8} << 20;
 
 int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -126,7 +123,8 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
   reductions_.Resize(SettleReductions(lowering.steps()));
   TANDEM_ASSIGN_OR_RETURN(ArenaPlan plan, PlanArenaOf(lowering, outputs_, /*shared=*/true));
   TANDEM_ASSIGN_OR_RETURN(ArenaPlan unshared, PlanArenaOf(lowering, outputs_, /*shared=*/false));
-  if (unshared.bytes - plan.bytes <= kUnsharedBytes) {
+  // If there is room, buffers share no memory, so that no step waits until memory is free.
+  if (unshared.bytes <= lowering.arena_cap()) {
     absl::StatusOr<BudgetedMemory> arena =
         device_->memory.Allocate(&MemoryGroups::activations, unshared.bytes);
     if (!arena.ok() && !absl::IsResourceExhausted(arena.status())) return arena.status();
@@ -200,7 +198,6 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
   may_run_together_ = may_run_together_ && inputs_may_move_;
   const char* asked = std::getenv("TANDEM_CUDA_GRAPHS");
   if (asked != nullptr && std::strcmp(asked, "0") == 0) why_not_recorded_ = "TANDEM_CUDA_GRAPHS is 0";
-  is_serial_ = asked != nullptr && std::strcmp(asked, "serial") == 0;
   return AddSide();
 }
 
@@ -305,7 +302,6 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> CudaExecutable::RecordSteps(absl::
                               RecordOf(run.stream, [&] { return RunSteps(run, i, i + 1); }));
       parts.push_back(std::move(part));
       after.push_back(order.Add(RangesOf(run, steps_[i].reads), RangesOf(run, steps_[i].writes)));
-      if (is_serial_ && parts.size() > 1) after.back() = {static_cast<int>(parts.size()) - 2};
     }
   }
   return RecordedWork::Join(parts, after);

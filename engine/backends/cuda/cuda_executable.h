@@ -88,7 +88,7 @@ class CudaExecutable final : public Executable {
   absl::Status RunSteps(const RunContext& context, size_t begin, size_t end);
   absl::Status RunProfiled(const RunContext& context);
   std::vector<MemoryRange> RangesOf(const RunContext& context, const std::vector<Region>& regions) const;
-  // The steps from `begin` to before `end` of each run, as work in which steps wait only for those that share
+  // Records the steps from `begin` to before `end` of each run. A step waits only for steps that use the same
   // memory.
   absl::StatusOr<std::unique_ptr<RecordedWork>> RecordSteps(absl::Span<const RunContext> runs, size_t begin,
                                                             size_t end);
@@ -97,7 +97,6 @@ class CudaExecutable final : public Executable {
   const std::shared_ptr<DeviceContext> device_;
   std::vector<Step> steps_;
   std::vector<int64_t> buffer_bytes_;
-  bool is_serial_ = false;  // Every step waits for the step before it.
   std::vector<Segment> segments_;
   BegunReductions reductions_;
   std::vector<Place> outputs_;

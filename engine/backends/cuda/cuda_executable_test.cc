@@ -127,6 +127,28 @@ class Twin final : public Communicator {
   std::vector<std::vector<float>> seen;
 };
 
+// 40 numbers of `elements` each, made one from the other.
+CaseGraph Chain(int64_t elements) {
+  CaseGraph graph(DType::kFloat32);
+  ValueId x = graph.Input("x", {elements});
+  for (int i = 0; i < 39; ++i) x = graph.AddHidden(std::make_shared<ScaleOp>(2), {x})[0];
+  graph.Add(std::make_shared<ScaleOp>(2), {x});
+  return graph;
+}
+
+// Without room beside the plan, memory is used again; with room, each buffer has its own.
+TEST(CudaExecutableTest, BuffersShareMemoryOnlyForWantOfRoom) {
+  for (const auto& [elements, shares] : {std::pair(1 << 10, false), std::pair(1 << 20, true)}) {
+    const CaseGraph graph = Chain(elements);
+    const std::unique_ptr<CudaDevice> device = Open();
+    const std::unique_ptr<Variables> variables = device->CreateVariables();
+    const auto compiled = device->Compile(graph.graph(), variables.get());
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    const int64_t of_all = int64_t{40} * elements * static_cast<int64_t>(sizeof(float));
+    EXPECT_EQ((*compiled)->bytes() < of_all, shares) << (*compiled)->bytes();
+  }
+}
+
 // A reduction takes a bucket as a whole, with what lies between its tensors.
 TEST(CudaExecutableTest, WhatIsReducedWasWritten) {
   CaseGraph graph(DType::kFloat32);

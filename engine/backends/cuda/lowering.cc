@@ -21,8 +21,8 @@ int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kA
 
 // Of graphs that share variables there are a few: of whole batches, of the last one, for validation. A power
 // of two, so that what is remembered of one network serves its likes.
-int64_t WorkspaceCapOf(const Graph& graph, const CudaOptions& options) {
-  const int64_t bytes = kWorkspaceCapBytes / 4 + WorkspaceShareBytes(PlanMemory(graph).arena_bytes);
+int64_t WorkspaceCapOf(int64_t planned_bytes, const CudaOptions& options) {
+  const int64_t bytes = kWorkspaceCapBytes / 4 + WorkspaceShareBytes(planned_bytes);
   int64_t cap = 1;
   while (cap <= bytes / 2) cap *= 2;
   return std::min(
@@ -35,7 +35,8 @@ Lowering::Lowering(const Graph& graph, CudaVariables* variables, DeviceContext* 
     : graph_(graph),
       variables_(variables),
       device_(device),
-      workspace_cap_(WorkspaceCapOf(graph, device->options)),
+      planned_bytes_(PlanMemory(graph).arena_bytes),
+      workspace_cap_(WorkspaceCapOf(planned_bytes_, device->options)),
       readers_(graph.values().size()),
       is_output_(graph.values().size(), false),
       absorbed_(graph.nodes().size(), false),

@@ -105,6 +105,8 @@ class Lowering {
   DType compute() const { return device_->options.compute; }
   // Bytes that a step's algorithm may use beside its tensors: see engine/backend/workspace.h.
   int64_t workspace_cap() const { return workspace_cap_; }
+  // The most bytes of an arena that keeps that promise: the planned tensors, and the workspace.
+  int64_t arena_cap() const { return planned_bytes_ + workspace_cap_; }
   const Graph& graph() const { return graph_; }
   const Value& value(ValueId id) const { return graph_.value(id); }
   const Shape& shape(ValueId id) const { return graph_.value(id).shape; }
@@ -179,6 +181,7 @@ class Lowering {
   const Graph& graph_;
   CudaVariables* const variables_;
   DeviceContext* const device_;
+  const int64_t planned_bytes_;
   const int64_t workspace_cap_;
   std::vector<std::vector<NodeId>> readers_;           // By value.
   std::vector<bool> is_output_;                        // By value.

@@ -16,8 +16,8 @@ struct MemoryRange {
   const std::byte* end = nullptr;
 };
 
-// Finds the steps that a step must wait for, so that the others may run at the same time: a step waits for
-// the earlier steps that write memory that it uses, and for those that read memory that it writes.
+// Finds the earlier steps that a step must wait for; all other steps may run at the same time. A step waits
+// for an earlier step if both use the same memory and one of them writes it.
 class StepOrder {
  public:
   // Adds the next step. Returns the numbers of the steps that it must wait for, ascending; the first step is

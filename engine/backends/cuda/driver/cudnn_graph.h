@@ -64,9 +64,9 @@ enum class EngineFit {
 
 // Judges an engine by its notes, for tensors of `type`:
 // - Every type refuses Winograd's large tiles (6x6, 13x13): their errors exceed the type's rounding.
-// - float32 refuses engines that narrow their inputs. Without `allow_tf32`, float32 also refuses tensor
-// cores, FFT and
-//   all of Winograd's tiles, so that an error is that of adding products in float32.
+// - float32 refuses engines that narrow their inputs.
+// - float32 without `allow_tf32` also refuses tensor cores, FFT and all of Winograd's tiles. The remaining
+//   engines add products in float32.
 // - With `deterministic`, engines that give different bits in different runs are refused.
 EngineFit FitOf(const NumericalNotes& notes, DType type, const LibraryOptions& options);
 

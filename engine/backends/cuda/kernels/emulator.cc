@@ -8,8 +8,8 @@
 
 #include "absl/types/optional.h"
 
-// Stores the registers of the running stack, and its pointer in *from; then goes on where the stack `to` was
-// left. swapcontext() does the same with two system calls, which took four fifths of the time of a test.
+// Stores the running stack's registers on it and its pointer in *from, then resumes the stack `to`.
+// swapcontext() makes two system calls for this, which took four fifths of the time of a test.
 extern "C" void TandemSwitchStack(void** from, void* to) __attribute__((visibility("hidden")));
 
 asm(R"(
