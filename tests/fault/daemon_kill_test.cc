@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -143,6 +144,13 @@ TEST_F(DaemonKillTest, NoEventIsLostOrDoubled) {
     ASSERT_NE(job, "");
     Watcher watcher(daemon_, job);
     const std::unique_ptr<CliRun> follower = cli_.Start({"watch", job, "-o", "json"});
+    // A command that has not reached the daemon yet may give up, and a job whose worker is about to start
+    // gets a second attempt. AcceptedJobsTrainOnce kills the daemon that early.
+    const absl::Time deadline = absl::Now() + kPatience;
+    while (!absl::StrContains(follower->Out(), "\"progress\"") && absl::Now() < deadline) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    ASSERT_TRUE(absl::StrContains(follower->Out(), "\"progress\"")) << follower->Err();
     while (KillsOfAllJobs() < rounds_ && KillOnce(watcher)) {
     }
     CheckJob(watcher, *follower, job);
