@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/session.h"
 #include "client/cli/version.h"
@@ -146,7 +147,7 @@ void AddGlobalOptions(CLI::App& app, RawOptions& raw, Session& session) {
 }
 
 void AddCommands(CLI::App& app, Session& session, int& exit_code) {
-  using Adder = void (*)(CLI::App&, Session&, int&);
+  using Adder = void (*)(Command, Session&, int&);
   const std::vector<std::pair<const char*, std::vector<Adder>>> groups = {
       {"Jobs",
        {AddInit, AddValidate, AddSubmit, AddSweep, AddWatch, AddList, AddQueue, AddDescribe, AddLogs,
@@ -157,7 +158,7 @@ void AddCommands(CLI::App& app, Session& session, int& exit_code) {
   };
   for (const auto& [group, adders] : groups) {
     for (const Adder add : adders) {
-      add(app, session, exit_code);
+      add(Command(&app), session, exit_code);
       CLI::App* command = app.get_subcommands(nullptr).back();
       if (command->get_group() == "Subcommands") command->group(group);
       command->fallthrough();

@@ -1,6 +1,5 @@
 #include "client/cli/dataset_options.h"
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <system_error>
 
@@ -11,37 +10,34 @@
 
 namespace tandem::cli {
 
-void DatasetOptions::AddTo(CLI::App* command) {
-  command->add_option(
+void DatasetOptions::AddTo(Command command) {
+  command.AddOption(
       "FILE", file,
       "YAML or JSON file with the data set, as a job has it under `dataset` (`-` is standard "
       "input); or the data itself: a table (.csv), text (.txt), or a folder of images, which may "
       "have the subfolders train and validation");
-  command->add_option("--csv", csv, "A table: the training file")->type_name("FILE");
+  command.AddOption("--csv", csv, "A table: the training file").ValueName("FILE");
   command
-      ->add_option("--image-folder", image_folder,
-                   "JPEG and PNG images, a subfolder a class: the training folder")
-      ->type_name("DIR");
-  command->add_option("--npy", npy, "NumPy arrays: training inputs and targets")
-      ->type_name("FILE")
-      ->expected(2);
-  command->add_option("--text", text, "Text for a language model: the training file")->type_name("FILE");
-  command->add_option("--idx", idx, "IDX files, as MNIST has: training images and labels")
-      ->type_name("FILE")
-      ->expected(2);
-  command->add_option("--cifar", cifar, "CIFAR's archive, or a folder of its binary files")
-      ->type_name("FILE");
+      .AddOption("--image-folder", image_folder,
+                 "JPEG and PNG images, a subfolder a class: the training folder")
+      .ValueName("DIR");
+  command.AddOption("--npy", npy, "NumPy arrays: training inputs and targets").ValueName("FILE").Values(2, 2);
+  command.AddOption("--text", text, "Text for a language model: the training file").ValueName("FILE");
+  command.AddOption("--idx", idx, "IDX files, as MNIST has: training images and labels")
+      .ValueName("FILE")
+      .Values(2, 2);
+  command.AddOption("--cifar", cifar, "CIFAR's archive, or a folder of its binary files").ValueName("FILE");
   command
-      ->add_option("--validation", validation,
-                   "The validation file or folder; of --npy and --idx, both files (default: none)")
-      ->type_name("FILE")
-      ->expected(1, 2);
+      .AddOption("--validation", validation,
+                 "The validation file or folder; of --npy and --idx, both files (default: none)")
+      .ValueName("FILE")
+      .Values(1, 2);
   command
-      ->add_option("--set", overrides,
-                   "Set a field: PATH=VALUE, such as csv.target_columns=price, text.sequence_length=64 or "
-                   "validation_split.fraction=0.1")
-      ->type_name("PATH=VALUE")
-      ->allow_extra_args(false);
+      .AddOption("--set", overrides,
+                 "Set a field: PATH=VALUE, such as csv.target_columns=price, text.sequence_length=64 or "
+                 "validation_split.fraction=0.1")
+      .ValueName("PATH=VALUE")
+      .OneValueEach();
 }
 
 DatasetOptions::FileKind DatasetOptions::KindOfFile() const {

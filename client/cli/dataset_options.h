@@ -5,17 +5,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/cli/command.h"
 #include "tandem/v1/dataset.pb.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace tandem::cli {
 
 // A data set as it is described on a command line: by a file, or by a format's option and --validation, and
-// by
-// --set for whatever else it has.
+// by --set for whatever else it has.
 struct DatasetOptions {
   std::string file;
   std::string csv;
@@ -28,7 +24,7 @@ struct DatasetOptions {
   std::vector<std::string> overrides;
 
   // Adds the options to a command; `this` outlives it.
-  void AddTo(CLI::App* command);
+  void AddTo(Command command);
 
   // The data set. INVALID_ARGUMENT: none or two are given, --validation does not go with the format, or as
   // ReadDatasetFile and ApplyOverride.

@@ -1,42 +1,64 @@
 """The C++ rules of all rooms: Bazel's own, with a precompiled header before each source."""
 
-# Rooms that know no messages. All others use the precompiled header of the messages.
-_WITHOUT_MESSAGES = [
-    "engine/backend",
-    "engine/backends",
-    "engine/base",
-    "engine/checkpoint",
-    "engine/collectives",
-    "engine/graph",
-    "engine/tensor",
-    "tests/bench/cpu",
-    "tests/rooms",
-]
+# The smallest precompiled header that serves a room. All other rooms use "messages".
+_HEADERS = {
+    "engine/backend": "base",
+    "engine/backends": "base",
+    "engine/base": "base",
+    "engine/checkpoint": "base",
+    "engine/collectives": "base",
+    "engine/graph": "base",
+    "engine/tensor": "base",
+    "tests/bench/cpu": "base",
+    "tests/rooms": "base",
+    "client/cli": "services",
+    "server/daemon": "services",
+    "server/rpc": "services",
+    "tests/fault": "services",
+    "tests/integration": "services",
+}
 
-# Tests are compiled faster, not run faster.
-TEST_COPTS = ["-O0"]
+# The engine computes: only there do faster programs repay a slower compilation.
+_COMPUTING = ["engine", "tests/bench"]
+
+# Tests are compiled faster, not run faster. A release and a debug build use their own flags for all other sources.
+COPTS = {
+    "test": ["-O0"],
+    "computing": [],
+    "other": select({
+        "//:debug": [],
+        "//:release": [],
+        "//conditions:default": ["-O1"],
+    }),
+}
 
 def _is_within(package, folder):
     return package == folder or package.startswith(folder + "/")
 
 def _with_header(kwargs, precompiled, is_test):
-    """Adds the precompiled header to the rule's attributes.
+    """Adds the optimization and the precompiled header of the package to the rule's attributes.
 
     Args:
       kwargs: the attributes.
       precompiled: False if the rule has flags that differ from the header's.
       is_test: whether the sources are a test's.
     """
-    if not precompiled:
-        return kwargs
     package = native.package_name()
-    name = "base" if any([_is_within(package, room) for room in _WITHOUT_MESSAGES]) else "messages"
-    copts = []
+    kind = "other"
     if is_test:
-        name += "_test"
-        copts = TEST_COPTS
+        kind = "test"
+    elif any([_is_within(package, room) for room in _COMPUTING]):
+        kind = "computing"
     result = dict(kwargs)
-    result["copts"] = copts + kwargs.get("copts", []) + select({
+    result["copts"] = COPTS[kind] + kwargs.get("copts", [])
+    if not precompiled:
+        return result
+    header = "messages"
+    for room, name in _HEADERS.items():
+        if _is_within(package, room):
+            header = name
+    name = "%s_%s" % (header, kind)
+    result["copts"] += select({
         "//third_party/precompiled:off": [],
         "//conditions:default": [
             # A header that does not fit the flags is an error, not a slow build.

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -52,19 +51,15 @@ int List(Session& session) {
 
 }  // namespace
 
-void AddBackup(CLI::App& app, Session& session, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
+void AddBackup(Command app, Session& session, int& exit_code) {
+  const Command command = app.AddCommand(
       "backup", "Copy the daemon's database while it works, and print the copy's path; list the copies");
-  command->require_subcommand(0, 1);
-  command->callback([command, &session, &exit_code] {
-    if (command->get_subcommands().empty()) exit_code = Create(session);
-  });
-  command->add_subcommand("create", "Make one, as without a word")->callback([&session, &exit_code] {
+  command.Action([&session, &exit_code] { exit_code = Create(session); });
+  command.AddCommand("create", "Make one, as without a word").Action([&session, &exit_code] {
     exit_code = Create(session);
   });
-  command
-      ->add_subcommand("list", "List them, the newest first; `tandemd --restore-backup ID` brings one back")
-      ->callback([&session, &exit_code] { exit_code = List(session); });
+  command.AddCommand("list", "List them, the newest first; `tandemd --restore-backup ID` brings one back")
+      .Action([&session, &exit_code] { exit_code = List(session); });
 }
 
 }  // namespace tandem::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -35,27 +34,27 @@ int Run(Session& session, const std::vector<std::string>& references, Request re
   return code;
 }
 
-void Add(CLI::App& app, const char* name, const char* description, Request request, Session& session,
+void Add(Command app, const char* name, const char* description, Request request, Session& session,
          int& exit_code) {
   auto references = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand(name, description);
-  command->add_option("JOB", *references, "Ids of jobs or their beginnings")->required();
-  command->callback(
+  const Command command = app.AddCommand(name, description);
+  command.AddOption("JOB", *references, "Ids of jobs or their beginnings").Required();
+  command.Action(
       [references, request, &session, &exit_code] { exit_code = Run(session, *references, request); });
 }
 
 }  // namespace
 
-void AddCancel(CLI::App& app, Session& session, int& exit_code) {
+void AddCancel(Command app, Session& session, int& exit_code) {
   Add(app, "cancel", "Ask jobs to stop", &client::Client::CancelJob, session, exit_code);
 }
 
-void AddPause(CLI::App& app, Session& session, int& exit_code) {
+void AddPause(Command app, Session& session, int& exit_code) {
   Add(app, "pause", "Ask jobs to write a checkpoint and to stop for now", &client::Client::PauseJob, session,
       exit_code);
 }
 
-void AddResume(CLI::App& app, Session& session, int& exit_code) {
+void AddResume(Command app, Session& session, int& exit_code) {
   Add(app, "resume", "Let paused or failed jobs go on from their last checkpoints",
       &client::Client::ResumeJob, session, exit_code);
 }

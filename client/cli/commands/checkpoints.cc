@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -37,12 +36,12 @@ int Run(Session& session, const std::string& reference) {
 
 }  // namespace
 
-void AddCheckpoints(CLI::App& app, Session& session, int& exit_code) {
+void AddCheckpoints(Command app, Session& session, int& exit_code) {
   auto reference = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("checkpoints", "List the checkpoints of a job that are kept, the newest first");
-  command->add_option("JOB", *reference, "Its id or the beginning of it")->required();
-  command->callback([reference, &session, &exit_code] { exit_code = Run(session, *reference); });
+  const Command command =
+      app.AddCommand("checkpoints", "List the checkpoints of a job that are kept, the newest first");
+  command.AddOption("JOB", *reference, "Its id or the beginning of it").Required();
+  command.Action([reference, &session, &exit_code] { exit_code = Run(session, *reference); });
 }
 
 }  // namespace tandem::cli

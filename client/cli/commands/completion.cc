@@ -1,7 +1,5 @@
 #include "client/cli/completion.h"
 
-#include <CLI/CLI.hpp>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/cli/commands/commands.h"
@@ -47,30 +45,28 @@ int ListSweeps(Session& session) {
 
 }  // namespace
 
-void AddCompletion(CLI::App& app, Session& session, int& exit_code) {
-  CLI::App* ids = app.add_subcommand("__jobs", "");
-  ids->group("");
-  ids->fallthrough();
-  ids->callback([&session, &exit_code] { exit_code = ListIds(session); });
-  CLI::App* datasets = app.add_subcommand("__datasets", "");
-  datasets->group("");
-  datasets->fallthrough();
-  datasets->callback([&session, &exit_code] { exit_code = ListDatasets(session); });
-  CLI::App* sweeps = app.add_subcommand("__sweeps", "");
-  sweeps->group("");
-  sweeps->fallthrough();
-  sweeps->callback([&session, &exit_code] { exit_code = ListSweeps(session); });
+void AddCompletion(Command app, Session& session, int& exit_code) {
+  const Command ids = app.AddCommand("__jobs", "");
+  ids.Hide();
+  ids.TakeGlobalOptions();
+  ids.Action([&session, &exit_code] { exit_code = ListIds(session); });
+  const Command datasets = app.AddCommand("__datasets", "");
+  datasets.Hide();
+  datasets.TakeGlobalOptions();
+  datasets.Action([&session, &exit_code] { exit_code = ListDatasets(session); });
+  const Command sweeps = app.AddCommand("__sweeps", "");
+  sweeps.Hide();
+  sweeps.TakeGlobalOptions();
+  sweeps.Action([&session, &exit_code] { exit_code = ListSweeps(session); });
 
   auto shell = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand(
+  const Command command = app.AddCommand(
       "completion", "Print a script that completes commands: source <(tandem completion bash)");
-  command->add_option("SHELL", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  command->callback([shell, &app, &session, &exit_code] {
-    session.terminal().Out(*shell == "bash"  ? BashCompletion(app)
-                           : *shell == "zsh" ? ZshCompletion(app)
-                                             : FishCompletion(app));
+  command.AddOption("SHELL", *shell, "bash, zsh or fish").Required().OneOf({"bash", "zsh", "fish"});
+  command.Action([shell, app, &session, &exit_code] {
+    session.terminal().Out(*shell == "bash"  ? BashCompletion(app.app())
+                           : *shell == "zsh" ? ZshCompletion(app.app())
+                                             : FishCompletion(app.app()));
     exit_code = kSucceeded;
   });
 }

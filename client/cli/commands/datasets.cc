@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -127,25 +126,22 @@ std::string DatasetId(const v1::Dataset& dataset) {
   return dataset.name().substr(dataset.name().find('/') + 1);
 }
 
-void AddDatasets(CLI::App& app, Session& session, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("datasets", "List the data sets that jobs can name; add, show or remove one");
-  command->require_subcommand(0, 1);
-  command->callback([command, &session, &exit_code] {
-    if (command->get_subcommands().empty()) exit_code = List(session);
-  });
-  command->add_subcommand("list", "List them, as without a word")->callback([&session, &exit_code] {
+void AddDatasets(Command app, Session& session, int& exit_code) {
+  const Command command =
+      app.AddCommand("datasets", "List the data sets that jobs can name; add, show or remove one");
+  command.Action([&session, &exit_code] { exit_code = List(session); });
+  command.AddCommand("list", "List them, as without a word").Action([&session, &exit_code] {
     exit_code = List(session);
   });
-  AddDatasetsFetch(*command, session, exit_code);
-  CLI::App* show = command->add_subcommand(
-      "show", "Read a data set whole and show its classes, counts, mean and deviation");
+  AddDatasetsFetch(command, session, exit_code);
+  const Command show =
+      command.AddCommand("show", "Read a data set whole and show its classes, counts, mean and deviation");
   auto name = std::make_shared<std::string>();
-  show->add_option("SET", *name, "The data set's name")->required();
-  show->callback([name, &session, &exit_code] { exit_code = Show(session, *name); });
-  AddDatasetsAdd(*command, session, exit_code);
-  AddDatasetsRemove(*command, session, exit_code);
-  AddDatasetsUploads(*command, session, exit_code);
+  show.AddOption("SET", *name, "The data set's name").Required();
+  show.Action([name, &session, &exit_code] { exit_code = Show(session, *name); });
+  AddDatasetsAdd(command, session, exit_code);
+  AddDatasetsRemove(command, session, exit_code);
+  AddDatasetsUploads(command, session, exit_code);
 }
 
 }  // namespace tandem::cli

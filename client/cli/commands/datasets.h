@@ -3,19 +3,16 @@
 
 #include <string>
 
+#include "client/cli/command.h"
 #include "client/cli/session.h"
 #include "tandem/v1/dataset.pb.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace tandem::cli {
 
 // The commands under `tandem datasets`, as those of commands.h; `datasets` is that command.
-void AddDatasetsAdd(CLI::App& datasets, Session& session, int& exit_code);
-void AddDatasetsRemove(CLI::App& datasets, Session& session, int& exit_code);
-void AddDatasetsUploads(CLI::App& datasets, Session& session, int& exit_code);
+void AddDatasetsAdd(Command datasets, Session& session, int& exit_code);
+void AddDatasetsRemove(Command datasets, Session& session, int& exit_code);
+void AddDatasetsUploads(Command datasets, Session& session, int& exit_code);
 
 // "datasets/flowers" as "flowers".
 std::string DatasetId(const v1::Dataset& dataset);

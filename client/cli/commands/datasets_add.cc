@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -255,24 +254,24 @@ int Run(Session& session, const Options& options) {
 
 }  // namespace
 
-void AddDatasetsAdd(CLI::App& datasets, Session& session, int& exit_code) {
+void AddDatasetsAdd(Command datasets, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = datasets.add_subcommand("add", "Keep a data set under a name, for jobs to use");
-  command->footer(kExamples);
-  command->add_option("NAME", options->name, "What jobs are to call it: small letters, digits, hyphens")
-      ->required();
+  const Command command = datasets.AddCommand("add", "Keep a data set under a name, for jobs to use");
+  command.Footer(kExamples);
+  command.AddOption("NAME", options->name, "What jobs are to call it: small letters, digits, hyphens")
+      .Required();
   options->data.AddTo(command);
-  command->add_option("--description", options->description, "One sentence about it")->type_name("TEXT");
-  CLI::Option* upload =
-      command->add_flag("--upload", options->upload,
-                        "Send the files from this machine; otherwise the daemon reads them in its "
-                        "data folders. A break is no loss: the same command goes on");
-  command->add_flag("--check", options->check, "Only check whether it could be added")->excludes(upload);
+  command.AddOption("--description", options->description, "One sentence about it").ValueName("TEXT");
+  const Option upload =
+      command.AddFlag("--upload", options->upload,
+                      "Send the files from this machine; otherwise the daemon reads them in its "
+                      "data folders. A break is no loss: the same command goes on");
+  command.AddFlag("--check", options->check, "Only check whether it could be added").Excludes(upload);
   command
-      ->add_flag("--known", options->known,
-                 "NAME is a public set, such as mnist, which the daemon downloads: as tandem datasets fetch")
-      ->excludes(upload);
-  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+      .AddFlag("--known", options->known,
+               "NAME is a public set, such as mnist, which the daemon downloads: as tandem datasets fetch")
+      .Excludes(upload);
+  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
 }  // namespace tandem::cli

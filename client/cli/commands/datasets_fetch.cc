@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -29,12 +28,12 @@ int FetchKnownDataset(Session& session, const std::string& name) {
   return dataset->state() == v1::DATASET_STATE_FETCHING ? kDetached : kSucceeded;
 }
 
-void AddDatasetsFetch(CLI::App& datasets, Session& session, int& exit_code) {
-  CLI::App* command = datasets.add_subcommand(
+void AddDatasetsFetch(Command datasets, Session& session, int& exit_code) {
+  const Command command = datasets.AddCommand(
       "fetch", "Have the daemon download a public data set (mnist, fashion-mnist, cifar-10, cifar-100)");
   auto name = std::make_shared<std::string>();
-  command->add_option("NAME", *name, "The data set")->required();
-  command->callback([name, &session, &exit_code] { exit_code = FetchKnownDataset(session, *name); });
+  command.AddOption("NAME", *name, "The data set").Required();
+  command.Action([name, &session, &exit_code] { exit_code = FetchKnownDataset(session, *name); });
 }
 
 }  // namespace tandem::cli

@@ -3,16 +3,13 @@
 
 #include <string>
 
+#include "client/cli/command.h"
 #include "client/cli/session.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace tandem::cli {
 
 // `tandem datasets fetch`, as the commands of commands.h; `datasets` is the command above it.
-void AddDatasetsFetch(CLI::App& datasets, Session& session, int& exit_code);
+void AddDatasetsFetch(Command datasets, Session& session, int& exit_code);
 
 // Has the daemon bring a public set, waits for it, says so, and gives the exit code.
 int FetchKnownDataset(Session& session, const std::string& name);

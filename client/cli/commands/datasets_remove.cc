@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,14 +39,14 @@ int Run(Session& session, const Options& options) {
 
 }  // namespace
 
-void AddDatasetsRemove(CLI::App& datasets, Session& session, int& exit_code) {
+void AddDatasetsRemove(Command datasets, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = datasets.add_subcommand(
+  const Command command = datasets.AddCommand(
       "remove", "Forget data sets that were added, and remove the files that were uploaded for them");
-  command->alias("rm")->alias("delete");
-  command->add_option("SET", options->names, "The data sets' names")->required();
-  command->add_flag("--missing-ok", options->missing_ok, "A name that there is not is no error");
-  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  command.Alias("rm").Alias("delete");
+  command.AddOption("SET", options->names, "The data sets' names").Required();
+  command.AddFlag("--missing-ok", options->missing_ok, "A name that there is not is no error");
+  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
 }  // namespace tandem::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,13 +58,13 @@ int Run(Session& session, const std::vector<std::string>& removed) {
 
 }  // namespace
 
-void AddDatasetsUploads(CLI::App& datasets, Session& session, int& exit_code) {
+void AddDatasetsUploads(Command datasets, Session& session, int& exit_code) {
   auto removed = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = datasets.add_subcommand("uploads",
+  const Command command = datasets.AddCommand("uploads",
                                               "List uploads that no data set was made of, or remove some "
                                               "(--remove); they go on, or expire after some days");
-  command->add_option("--remove", *removed, "Remove these, with what came of them")->type_name("UPLOAD");
-  command->callback([removed, &session, &exit_code] { exit_code = Run(session, *removed); });
+  command.AddOption("--remove", *removed, "Remove these, with what came of them").ValueName("UPLOAD");
+  command.Action([removed, &session, &exit_code] { exit_code = Run(session, *removed); });
 }
 
 }  // namespace tandem::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -30,11 +29,11 @@ int Run(Session& session, const std::vector<std::string>& references) {
 
 }  // namespace
 
-void AddDelete(CLI::App& app, Session& session, int& exit_code) {
+void AddDelete(Command app, Session& session, int& exit_code) {
   auto references = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand("delete", "Remove jobs that have ended, with their logs and files");
-  command->add_option("JOB", *references, "Ids of jobs or their beginnings")->required();
-  command->callback([references, &session, &exit_code] { exit_code = Run(session, *references); });
+  const Command command = app.AddCommand("delete", "Remove jobs that have ended, with their logs and files");
+  command.AddOption("JOB", *references, "Ids of jobs or their beginnings").Required();
+  command.Action([references, &session, &exit_code] { exit_code = Run(session, *references); });
 }
 
 }  // namespace tandem::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -170,43 +169,46 @@ int Run(Session& session, const std::string& reference) {
 
 }  // namespace
 
-void AddDescribe(CLI::App& app, Session& session, int& exit_code) {
+void AddDescribe(Command app, Session& session, int& exit_code) {
   auto reference = std::make_shared<std::string>();
   auto model = std::make_shared<DescribedModel>();
-  CLI::App* command = app.add_subcommand(
+  const Command command = app.AddCommand(
       "describe", "Show all about a job; -o yaml gives its job file, which can be submitted again");
-  CLI::Option* job =
-      command->add_option("JOB", *reference, "The job's id, or a beginning of it that no other has");
-  CLI::Option* network =
+  const Option job =
+      command.AddOption("JOB", *reference, "The job's id, or a beginning of it that no other has");
+  const Option network =
       command
-          ->add_option(
-              "--model", model->source,
-              absl::StrCat("Show a network layer by layer instead: that of a job file, of a job, or a "
-                           "template (",
-                           absl::StrJoin(ModelTemplateNames(), ", "), ")"))
-          ->type_name("MODEL")
-          ->excludes(job);
+          .AddOption("--model", model->source,
+                     absl::StrCat("Show a network layer by layer instead: that of a job file, of a job, or a "
+                                  "template (",
+                                  absl::StrJoin(ModelTemplateNames(), ", "), ")"))
+          .ValueName("MODEL")
+          .Excludes(job);
   command
-      ->add_option(
-          "--dataset", model->dataset,
-          "With --model: the data set to fit a template to, by name or as a file; by default the job "
-          "file's, else what the template was made for")
-      ->type_name("DATASET")
-      ->needs(network);
-  command->add_option("--set", model->overrides, "With --model: change a field, as for submit")
-      ->type_name("PATH=VALUE")
-      ->allow_extra_args(false)
-      ->needs(network);
+      .AddOption("--dataset", model->dataset,
+                 "With --model: the data set to fit a template to, by name or as a file; by default the job "
+                 "file's, else what the template was made for")
+      .ValueName("DATASET")
+      .Needs(network);
+  command.AddOption("--set", model->overrides, "With --model: change a field, as for submit")
+      .ValueName("PATH=VALUE")
+      .OneValueEach()
+      .Needs(network);
   command
-      ->add_option("--batch-size", model->batch_size,
-                   "With --model: samples of the batch whose memory is shown; by default the job's, else 1")
-      ->type_name("N")
-      ->check(CLI::Range(1, 65536))
-      ->needs(network);
-  command->callback([reference, model, &session, &exit_code] {
-    if (reference->empty() && model->source.empty()) throw CLI::RequiredError("JOB or --model");
-    exit_code = model->source.empty() ? Run(session, *reference) : DescribeModel(session, *model);
-  });
+      .AddOption("--batch-size", model->batch_size,
+                 "With --model: samples of the batch whose memory is shown; by default the job's, else 1")
+      .ValueName("N")
+      .Range(1, 65536)
+      .Needs(network);
+  command.Action(
+      [reference, model, &session, &exit_code] {
+        exit_code = model->source.empty() ? Run(session, *reference) : DescribeModel(session, *model);
+      },
+      [reference, model] {
+        return reference->empty() && model->source.empty()
+                   ? absl::InvalidArgumentError("JOB or --model is required")
+                   : absl::OkStatus();
+      });
 }
 
 }  // namespace tandem::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -237,50 +236,47 @@ int RunChange(Session& session, const Change& change, const Request& request) {
   return code;
 }
 
-void AddChange(CLI::App& app, const char* name, const char* description, bool has_reason, Request request,
+void AddChange(Command app, const char* name, const char* description, bool has_reason, Request request,
                Session& session, int& exit_code) {
   auto change = std::make_shared<Change>();
-  CLI::App* command = app.add_subcommand(name, description);
-  command->add_option("DEVICE", change->devices, "Devices, such as cpu:0")->required();
+  const Command command = app.AddCommand(name, description);
+  command.AddOption("DEVICE", change->devices, "Devices, such as cpu:0").Required();
   if (has_reason) {
-    command->add_option("--reason", change->reason, "Why, for whoever looks")->type_name("TEXT");
+    command.AddOption("--reason", change->reason, "Why, for whoever looks").ValueName("TEXT");
   }
-  command->callback([change, request = std::move(request), &session, &exit_code] {
+  command.Action([change, request = std::move(request), &session, &exit_code] {
     exit_code = RunChange(session, *change, request);
   });
 }
 
 }  // namespace
 
-void AddDevices(CLI::App& app, Session& session, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
+void AddDevices(Command app, Session& session, int& exit_code) {
+  const Command command = app.AddCommand(
       "devices", "List the daemon's devices and who holds them; take them out of service and back");
-  command->require_subcommand(0, 1);
-  command->callback([command, &session, &exit_code] {
-    if (command->get_subcommands().empty()) exit_code = Run(session);
-  });
-  command->add_subcommand("list", "List them, as without a word")->callback([&session, &exit_code] {
+  command.Action([&session, &exit_code] { exit_code = Run(session); });
+  command.AddCommand("list", "List them, as without a word").Action([&session, &exit_code] {
     exit_code = Run(session);
   });
   auto names = std::make_shared<std::vector<std::string>>();
-  CLI::App* show = command->add_subcommand(
+  const Command show = command.AddCommand(
       "show", "Show all that is known of devices: state, memory, and of GPUs their health and connections");
-  show->add_option("DEVICE", *names, "Devices, such as gpu:0")->required();
-  show->callback([names, &session, &exit_code] { exit_code = Show(session, *names); });
+  show.AddOption("DEVICE", *names, "Devices, such as gpu:0").Required();
+  show.Action([names, &session, &exit_code] { exit_code = Show(session, *names); });
   AddChange(
-      *command, "drain", "Let devices take no new jobs for now; those on them go on", /*has_reason=*/true,
+      command, "drain", "Let devices take no new jobs for now; those on them go on", /*has_reason=*/true,
       [](client::Client& client, const std::string& device, const Change& change) {
         return client.DrainDevice(device, change.reason);
       },
       session, exit_code);
   AddChange(
-      *command, "resume", "Let drained or excluded devices take jobs again", /*has_reason=*/false,
+      command, "resume", "Let drained or excluded devices take jobs again", /*has_reason=*/false,
       [](client::Client& client, const std::string& device, const Change&) {
         return client.ResumeDevice(device);
       },
       session, exit_code);
   AddChange(
-      *command, "exclude", "Take devices out of service: no new jobs, and none is accepted that needs them",
+      command, "exclude", "Take devices out of service: no new jobs, and none is accepted that needs them",
       /*has_reason=*/true,
       [](client::Client& client, const std::string& device, const Change& change) {
         return client.ExcludeDevice(device, change.reason);

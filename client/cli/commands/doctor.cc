@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -132,13 +131,13 @@ int Run(Session& session, bool as_json) {
 
 }  // namespace
 
-void AddDoctor(CLI::App& app, Session& session, int& exit_code) {
+void AddDoctor(Command app, Session& session, int& exit_code) {
   auto as_json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand(
+  const Command command = app.AddCommand(
       "doctor", "Check all that usually goes wrong, from the connection to the disk, and say what mends it");
-  command->add_flag("--json", *as_json, "Print JSON, as --output json does");
-  command->footer("Exit codes: 0 nothing is to be mended, 1 something is.");
-  command->callback([as_json, &session, &exit_code] { exit_code = Run(session, *as_json); });
+  command.AddFlag("--json", *as_json, "Print JSON, as --output json does");
+  command.Footer("Exit codes: 0 nothing is to be mended, 1 something is.");
+  command.Action([as_json, &session, &exit_code] { exit_code = Run(session, *as_json); });
 }
 
 }  // namespace tandem::cli

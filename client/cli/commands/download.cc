@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -137,15 +136,15 @@ int Run(Session& session, const Options& options) {
 
 }  // namespace
 
-void AddDownload(CLI::App& app, Session& session, int& exit_code) {
+void AddDownload(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("download", "Fetch the trained model and the other files of a job");
-  command->add_option("JOB", options->job, "The job's id or its beginning")->required();
-  command->add_option("ARTIFACT", options->artifacts, "Which files; without any: all");
-  command->add_option("--to", options->folder, "Where to (default: a folder named by the job's id)")
-      ->type_name("DIR");
-  command->add_flag("--force", options->force, "Replace files of the same names that are not the job's");
-  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  const Command command = app.AddCommand("download", "Fetch the trained model and the other files of a job");
+  command.AddOption("JOB", options->job, "The job's id or its beginning").Required();
+  command.AddOption("ARTIFACT", options->artifacts, "Which files; without any: all");
+  command.AddOption("--to", options->folder, "Where to (default: a folder named by the job's id)")
+      .ValueName("DIR");
+  command.AddFlag("--force", options->force, "Replace files of the same names that are not the job's");
+  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
 }  // namespace tandem::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <map>
 
@@ -135,36 +134,33 @@ int Run(Session& session, const Options& options) {
 
 }  // namespace
 
-void AddEvaluate(CLI::App& app, Session& session, int& exit_code) {
+void AddEvaluate(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  const Command command = app.AddCommand(
       "evaluate", "Measure a job's model on a data set; by default on the job's own validation samples");
-  command->add_option("JOB", options->job, "The job's id, or a beginning of it that no other has")
-      ->required();
+  command.AddOption("JOB", options->job, "The job's id, or a beginning of it that no other has").Required();
   command
-      ->add_option("--dataset", options->dataset,
-                   "Samples to measure on: a data set's name, or a file with one as a job has it")
-      ->type_name("DATASET");
+      .AddOption("--dataset", options->dataset,
+                 "Samples to measure on: a data set's name, or a file with one as a job has it")
+      .ValueName("DATASET");
   command
-      ->add_option("--split", options->split,
-                   "training or validation (default: validation, or training where there is no other)")
-      ->type_name("SPLIT")
-      ->check(CLI::IsMember({"training", "validation"}));
+      .AddOption("--split", options->split,
+                 "training or validation (default: validation, or training where there is no other)")
+      .ValueName("SPLIT")
+      .OneOf({"training", "validation"});
   command
-      ->add_option(
+      .AddOption(
           "--metric", options->metrics,
           "What to measure besides the loss, in place of the job's metrics; may be given several times")
-      ->type_name("METRIC")
-      ->allow_extra_args(false);
+      .ValueName("METRIC")
+      .OneValueEach();
+  command.AddOption("--artifact", options->artifact, "Which of the job's models (default: model.safetensors)")
+      .ValueName("NAME");
   command
-      ->add_option("--artifact", options->artifact, "Which of the job's models (default: model.safetensors)")
-      ->type_name("NAME");
-  command
-      ->add_option("--batch-size", options->batch_size,
-                   "Samples at once (default: as in the job's validation)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 65536));
-  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+      .AddOption("--batch-size", options->batch_size, "Samples at once (default: as in the job's validation)")
+      .ValueName("N")
+      .Range(1, 65536);
+  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
 }  // namespace tandem::cli

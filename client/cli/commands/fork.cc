@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -7,7 +6,6 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/job_source.h"
 #include "client/cli/request_id.h"
-#include "client/cli/whole_number.h"
 
 namespace tandem::cli {
 namespace {
@@ -69,27 +67,26 @@ int Run(Session& session, const Options& options) {
 
 }  // namespace
 
-void AddFork(CLI::App& app, Session& session, int& exit_code) {
+void AddFork(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  const Command command = app.AddCommand(
       "fork", "Submit a job that goes on from a checkpoint of another one, which stays as it is");
-  command->add_option("JOB", options->job, "Id of the other job or the beginning of it")->required();
-  command->add_option("--from-checkpoint", options->step, "Of this step; default: the newest")
-      ->type_name("STEP")
-      ->check(WholeNumber(0));
+  command.AddOption("JOB", options->job, "Id of the other job or the beginning of it").Required();
+  command.AddOption("--from-checkpoint", options->step, "Of this step; default: the newest")
+      .ValueName("STEP")
+      .AtLeast(0);
   command
-      ->add_option(
+      .AddOption(
           "--set", options->source.overrides,
           "Change a field: PATH=VALUE, such as training.epochs=20; the network and the optimizer must stay")
-      ->type_name("PATH=VALUE")
-      ->allow_extra_args(false);
-  command->add_flag("-f,--follow", options->follow,
-                    "Look on until the job ends; the exit code is then the job's");
-  command->add_flag("--check", options->check, "Only check whether it could be");
-  command
-      ->add_option("--request-id", options->request_id, "Repeating a fork with the same id changes nothing")
-      ->type_name("ID");
-  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+      .ValueName("PATH=VALUE")
+      .OneValueEach();
+  command.AddFlag("-f,--follow", options->follow,
+                  "Look on until the job ends; the exit code is then the job's");
+  command.AddFlag("--check", options->check, "Only check whether it could be");
+  command.AddOption("--request-id", options->request_id, "Repeating a fork with the same id changes nothing")
+      .ValueName("ID");
+  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
 }  // namespace tandem::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -32,11 +31,11 @@ int Run(Session& session, const std::string& name) {
 
 }  // namespace
 
-void AddInit(CLI::App& app, Session& session, int& exit_code) {
+void AddInit(Command app, Session& session, int& exit_code) {
   auto name = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("init", "Print a commented job file to start from");
-  command->add_option("TEMPLATE", *name, "Which; without one: list them");
-  command->callback([name, &session, &exit_code] { exit_code = Run(session, *name); });
+  const Command command = app.AddCommand("init", "Print a commented job file to start from");
+  command.AddOption("TEMPLATE", *name, "Which; without one: list them");
+  command.Action([name, &session, &exit_code] { exit_code = Run(session, *name); });
 }
 
 }  // namespace tandem::cli

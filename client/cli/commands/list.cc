@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -130,21 +129,21 @@ int Run(Session& session, const Options& options) {
 
 }  // namespace
 
-void AddList(CLI::App& app, Session& session, int& exit_code) {
+void AddList(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("list", "List jobs, the newest first");
-  command->add_option("--state", options->states, "Only jobs in these states, such as running,queued")
-      ->type_name("STATE")
-      ->allow_extra_args(false);
-  command->add_option("--limit", options->limit, "At most so many; 0: all")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(CLI::Range(0, 1'000'000));
-  command->add_flag("--all", options->all, "All jobs, however many");
-  command->add_option("--order", options->order, "create_time or name, perhaps followed by \" desc\"")
-      ->type_name("ORDER")
-      ->check(CLI::IsMember({"create_time", "create_time desc", "name", "name desc"}));
-  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  const Command command = app.AddCommand("list", "List jobs, the newest first");
+  command.AddOption("--state", options->states, "Only jobs in these states, such as running,queued")
+      .ValueName("STATE")
+      .OneValueEach();
+  command.AddOption("--limit", options->limit, "At most so many; 0: all")
+      .ShowDefault()
+      .ValueName("N")
+      .Range(0, 1'000'000);
+  command.AddFlag("--all", options->all, "All jobs, however many");
+  command.AddOption("--order", options->order, "create_time or name, perhaps followed by \" desc\"")
+      .ValueName("ORDER")
+      .OneOf({"create_time", "create_time desc", "name", "name desc"});
+  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
 }  // namespace tandem::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -33,12 +32,12 @@ int Run(Session& session, const Options& options) {
 
 }  // namespace
 
-void AddLogs(CLI::App& app, Session& session, int& exit_code) {
+void AddLogs(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("logs", "Print what a job's worker wrote to its log");
-  command->add_option("JOB", options->job, "The job's id or its beginning")->required();
-  command->add_flag("-f,--follow", options->follow, "Go on until the job ends");
-  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  const Command command = app.AddCommand("logs", "Print what a job's worker wrote to its log");
+  command.AddOption("JOB", options->job, "The job's id or its beginning").Required();
+  command.AddFlag("-f,--follow", options->follow, "Go on until the job ends");
+  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
 }  // namespace tandem::cli

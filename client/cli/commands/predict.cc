@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
 
@@ -155,28 +154,26 @@ int Run(Session& session, const Options& options) {
 
 }  // namespace
 
-void AddPredict(CLI::App& app, Session& session, int& exit_code) {
+void AddPredict(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("predict", "Ask a job's model about images (PNG, JPEG), NPY or CSV files");
-  command->add_option("JOB", options->job, "The job's id, or a beginning of it that no other has")
-      ->required();
+  const Command command =
+      app.AddCommand("predict", "Ask a job's model about images (PNG, JPEG), NPY or CSV files");
+  command.AddOption("JOB", options->job, "The job's id, or a beginning of it that no other has").Required();
   command
-      ->add_option(
+      .AddOption(
           "INPUT", options->inputs,
           "PNG or JPEG image; NPY file of one sample or, with a dimension more, of many; CSV table of one "
           "sample a row")
-      ->required();
+      .Required();
   command
-      ->add_option("-k,--top-k", options->top_k,
-                   "How many of the likeliest classes to show; 0: none, but the whole output (default: 5)")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1000));
-  command->add_flag("--outputs", options->outputs, "Show the network's whole output too");
-  command
-      ->add_option("--artifact", options->artifact, "Which of the job's models (default: model.safetensors)")
-      ->type_name("NAME");
-  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+      .AddOption("-k,--top-k", options->top_k,
+                 "How many of the likeliest classes to show; 0: none, but the whole output (default: 5)")
+      .ValueName("N")
+      .Range(0, 1000);
+  command.AddFlag("--outputs", options->outputs, "Show the network's whole output too");
+  command.AddOption("--artifact", options->artifact, "Which of the job's models (default: model.safetensors)")
+      .ValueName("NAME");
+  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
 }  // namespace tandem::cli

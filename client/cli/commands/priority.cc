@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -27,16 +26,16 @@ int Run(Session& session, const Options& options) {
 
 }  // namespace
 
-void AddPriority(CLI::App& app, Session& session, int& exit_code) {
+void AddPriority(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("priority", "Change the priority of a job that has not ended");
-  command->add_option("JOB", options->job, "Id of a job or its beginning")->required();
+  const Command command = app.AddCommand("priority", "Change the priority of a job that has not ended");
+  command.AddOption("JOB", options->job, "Id of a job or its beginning").Required();
   command
-      ->add_option("PRIORITY", options->priority,
-                   "From -100 to 100; jobs of a higher one go first. Above 0 for administrators alone")
-      ->required()
-      ->check(CLI::Range(-100, 100));
-  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+      .AddOption("PRIORITY", options->priority,
+                 "From -100 to 100; jobs of a higher one go first. Above 0 for administrators alone")
+      .Required()
+      .Range(-100, 100);
+  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
 }  // namespace tandem::cli

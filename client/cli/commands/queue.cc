@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -95,17 +94,17 @@ int Run(Session& session, const Options& options) {
 
 }  // namespace
 
-void AddQueue(CLI::App& app, Session& session, int& exit_code) {
+void AddQueue(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("queue", "List the jobs that wait, the next first: why, and when each may start");
-  command->add_option("--limit", options->limit, "At most so many")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(CLI::Range(1, 10'000));
-  command->add_flag("--users", options->users,
-                    "List users instead: device time used lately, devices, queued jobs");
-  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  const Command command =
+      app.AddCommand("queue", "List the jobs that wait, the next first: why, and when each may start");
+  command.AddOption("--limit", options->limit, "At most so many")
+      .ShowDefault()
+      .ValueName("N")
+      .Range(1, 10'000);
+  command.AddFlag("--users", options->users,
+                  "List users instead: device time used lately, devices, queued jobs");
+  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
 }  // namespace tandem::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -28,11 +27,11 @@ int Run(Session& session, bool cancel_jobs) {
 
 }  // namespace
 
-void AddShutdown(CLI::App& app, Session& session, int& exit_code) {
+void AddShutdown(Command app, Session& session, int& exit_code) {
   auto cancel_jobs = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("shutdown", "Stop the daemon; running jobs train on");
-  command->add_flag("--cancel-jobs", *cancel_jobs, "Cancel all jobs first and wait until they have ended");
-  command->callback([cancel_jobs, &session, &exit_code] { exit_code = Run(session, *cancel_jobs); });
+  const Command command = app.AddCommand("shutdown", "Stop the daemon; running jobs train on");
+  command.AddFlag("--cancel-jobs", *cancel_jobs, "Cancel all jobs first and wait until they have ended");
+  command.Action([cancel_jobs, &session, &exit_code] { exit_code = Run(session, *cancel_jobs); });
 }
 
 }  // namespace tandem::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -50,26 +49,24 @@ int Run(Session& session, const Options& options) {
 
 }  // namespace
 
-void AddSubmit(CLI::App& app, Session& session, int& exit_code) {
+void AddSubmit(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("submit", "Send a job to the daemon");
+  const Command command = app.AddCommand("submit", "Send a job to the daemon");
+  command.AddOption("FILE", options->source.file, "Job file: YAML, JSON or text proto; `-` is standard input")
+      .Required();
+  command.AddFlag("-f,--follow", options->follow,
+                  "Look on until the job ends; the exit code is then the job's");
+  command.AddFlag("--plot", options->plot, "Follow with curves of loss and accuracy");
   command
-      ->add_option("FILE", options->source.file, "Job file: YAML, JSON or text proto; `-` is standard input")
-      ->required();
-  command->add_flag("-f,--follow", options->follow,
-                    "Look on until the job ends; the exit code is then the job's");
-  command->add_flag("--plot", options->plot, "Follow with curves of loss and accuracy");
+      .AddOption("--set", options->source.overrides,
+                 "Change a field: PATH=VALUE, such as training.epochs=1 or model.layers[0].conv2d.filters=8")
+      .ValueName("PATH=VALUE")
+      .OneValueEach();
   command
-      ->add_option(
-          "--set", options->source.overrides,
-          "Change a field: PATH=VALUE, such as training.epochs=1 or model.layers[0].conv2d.filters=8")
-      ->type_name("PATH=VALUE")
-      ->allow_extra_args(false);
-  command
-      ->add_option("--request-id", options->request_id,
-                   "Repeating a submission with the same id changes nothing")
-      ->type_name("ID");
-  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+      .AddOption("--request-id", options->request_id,
+                 "Repeating a submission with the same id changes nothing")
+      .ValueName("ID");
+  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
 }  // namespace tandem::cli

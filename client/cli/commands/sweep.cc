@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -274,81 +273,76 @@ int Change(Session& session, const std::vector<std::string>& references, bool re
   return code;
 }
 
-void AddMany(CLI::App& app, const char* name, const char* description, bool removes, Session& session,
+void AddMany(Command app, const char* name, const char* description, bool removes, Session& session,
              int& exit_code) {
   auto references = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand(name, description);
-  command->add_option("SWEEP", *references, "Ids of sweeps or their beginnings")->required();
-  command->callback(
+  const Command command = app.AddCommand(name, description);
+  command.AddOption("SWEEP", *references, "Ids of sweeps or their beginnings").Required();
+  command.Action(
       [references, removes, &session, &exit_code] { exit_code = Change(session, *references, removes); });
 }
 
 }  // namespace
 
-void AddSweep(CLI::App& app, Session& session, int& exit_code) {
+void AddSweep(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  const Command command = app.AddCommand(
       "sweep",
       "Train a job with many values of some of its fields, and find the best; or show, list, cancel sweeps");
-  command->require_subcommand(0, 1);
-  command->add_option("FILE", options->file,
-                      "Sweep file (its job under `base:`), or a job file and what varies in it as options");
+  command.AddOption("FILE", options->file,
+                    "Sweep file (its job under `base:`), or a job file and what varies in it as options");
   command
-      ->add_option("--grid", options->grid,
-                   "Values of a field, each with every value of the other fields: "
-                   "training.optimizer.adam.learning_rate=0.1,0.01")
-      ->type_name("PATH=VALUES")
-      ->allow_extra_args(false);
+      .AddOption("--grid", options->grid,
+                 "Values of a field, each with every value of the other fields: "
+                 "training.optimizer.adam.learning_rate=0.1,0.01")
+      .ValueName("PATH=VALUES")
+      .OneValueEach();
   command
-      ->add_option(
+      .AddOption(
           "--random", options->random,
           "A field whose value is drawn: PATH=uniform(MIN,MAX), log_uniform(MIN,MAX), integer(MIN,MAX) or "
           "choice(A,B,...); with --samples")
-      ->type_name("PATH=DISTRIBUTION")
-      ->allow_extra_args(false);
-  command->add_option("--samples", options->samples, "Jobs to draw")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000));
-  command->add_option("--seed", options->seed, "Starts the random sequence (default: 0)")->type_name("N");
+      .ValueName("PATH=DISTRIBUTION")
+      .OneValueEach();
+  command.AddOption("--samples", options->samples, "Jobs to draw").ValueName("N").Range(1, 1000);
+  command.AddOption("--seed", options->seed, "Starts the random sequence (default: 0)").ValueName("N");
   command
-      ->add_option("--max-running", options->max_running,
-                   "Jobs that may hold devices at a time (default: any)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000));
+      .AddOption("--max-running", options->max_running, "Jobs that may hold devices at a time (default: any)")
+      .ValueName("N")
+      .Range(1, 1000);
   command
-      ->add_option("--objective", options->objective,
-                   "What makes a job the best: loss or a metric (default: that of best_model)")
-      ->type_name("METRIC");
-  command->add_option("--name", options->name, "The sweep's name (default: the job's)")->type_name("NAME");
-  command->add_option("--set", options->overrides, "Change a field of the job: PATH=VALUE")
-      ->type_name("PATH=VALUE")
-      ->allow_extra_args(false);
-  command->add_flag("-w,--wait", options->wait, "Wait until all jobs have ended, and show what came of them");
-  command->add_flag("--check", options->check, "Have all jobs checked and listed, and submit none");
+      .AddOption("--objective", options->objective,
+                 "What makes a job the best: loss or a metric (default: that of best_model)")
+      .ValueName("METRIC");
+  command.AddOption("--name", options->name, "The sweep's name (default: the job's)").ValueName("NAME");
+  command.AddOption("--set", options->overrides, "Change a field of the job: PATH=VALUE")
+      .ValueName("PATH=VALUE")
+      .OneValueEach();
+  command.AddFlag("-w,--wait", options->wait, "Wait until all jobs have ended, and show what came of them");
+  command.AddFlag("--check", options->check, "Have all jobs checked and listed, and submit none");
   command
-      ->add_option("--request-id", options->request_id,
-                   "Repeating a submission with the same id changes nothing")
-      ->type_name("ID");
+      .AddOption("--request-id", options->request_id,
+                 "Repeating a submission with the same id changes nothing")
+      .ValueName("ID");
   auto limit = std::make_shared<int>(20);
-  command->callback([command, options, limit, &session, &exit_code] {
-    if (!command->get_subcommands().empty()) return;
+  command.Action([options, limit, &session, &exit_code] {
     exit_code = options->file.empty() ? List(session, *limit) : Create(session, *options);
   });
 
-  CLI::App* show =
-      command->add_subcommand("show", "Show a sweep's jobs, their values and results; * is the best");
+  const Command show =
+      command.AddCommand("show", "Show a sweep's jobs, their values and results; * is the best");
   auto reference = std::make_shared<std::string>();
-  show->add_option("SWEEP", *reference, "The sweep's id or its beginning")->required();
-  show->callback([reference, &session, &exit_code] { exit_code = ShowOne(session, *reference); });
-  CLI::App* list = command->add_subcommand("list", "List sweeps, the newest first, as without a word");
-  list->add_option("--limit", *limit, "At most so many; 0: all")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(CLI::Range(0, 1'000'000));
-  list->callback([limit, &session, &exit_code] { exit_code = List(session, *limit); });
-  AddMany(*command, "cancel", "Cancel all jobs of sweeps that have not ended", /*removes=*/false, session,
+  show.AddOption("SWEEP", *reference, "The sweep's id or its beginning").Required();
+  show.Action([reference, &session, &exit_code] { exit_code = ShowOne(session, *reference); });
+  const Command list = command.AddCommand("list", "List sweeps, the newest first, as without a word");
+  list.AddOption("--limit", *limit, "At most so many; 0: all")
+      .ShowDefault()
+      .ValueName("N")
+      .Range(0, 1'000'000);
+  list.Action([limit, &session, &exit_code] { exit_code = List(session, *limit); });
+  AddMany(command, "cancel", "Cancel all jobs of sweeps that have not ended", /*removes=*/false, session,
           exit_code);
-  AddMany(*command, "delete", "Remove sweeps whose jobs have all ended, with their jobs' logs and files",
+  AddMany(command, "delete", "Remove sweeps whose jobs have all ended, with their jobs' logs and files",
           /*removes=*/true, session, exit_code);
 }
 

@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -16,7 +15,6 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
 #include "client/cli/table.h"
-#include "client/cli/whole_number.h"
 
 namespace tandem::cli {
 namespace {
@@ -51,7 +49,7 @@ std::string RoleOf(const v1::Token& token) {
 }
 
 // "30d", "2w" or a duration such as "12h".
-absl::Duration ParseExpiry(const std::string& text) {
+absl::StatusOr<absl::Duration> ParseExpiry(const std::string& text) {
   constexpr absl::Duration kLongest = absl::Hours(24 * 36500);
   absl::Duration expiry = absl::ZeroDuration();
   int64_t count = 0;
@@ -63,16 +61,16 @@ absl::Duration ParseExpiry(const std::string& text) {
     expiry = absl::ZeroDuration();
   }
   if (expiry <= absl::ZeroDuration() || expiry > kLongest) {
-    throw CLI::ValidationError("--expires",
-                               "want a time such as 30d, 2w or 12h, of at most 36500d, got `" + text + "`");
+    return absl::InvalidArgumentError(
+        absl::StrCat("want a time such as 30d, 2w or 12h, of at most 36500d, got `", text, "`"));
   }
   return expiry;
 }
 
-v1::TokenRole ParseRole(const std::string& text) {
+absl::StatusOr<v1::TokenRole> ParseRole(const std::string& text) {
   const auto found = Roles().find(text);
   if (found != Roles().end()) return found->second;
-  throw CLI::ValidationError("--role", "want viewer, submitter or admin, got `" + text + "`");
+  return absl::InvalidArgumentError(absl::StrCat("want viewer, submitter or admin, got `", text, "`"));
 }
 
 std::string Expiry(const v1::Token& token, absl::Time now) {
@@ -224,64 +222,69 @@ int Revoke(Session& session, const std::vector<std::string>& users) {
 
 }  // namespace
 
-void AddTokens(CLI::App& app, Session& session, int& exit_code) {
-  CLI::App* command = app.add_subcommand("tokens", "List the users' tokens; make and revoke them");
-  command->require_subcommand(0, 1);
-  command->callback([command, &session, &exit_code] {
-    if (command->get_subcommands().empty()) exit_code = List(session);
-  });
-  command->add_subcommand("list", "List them, as without a word")->callback([&session, &exit_code] {
+void AddTokens(Command app, Session& session, int& exit_code) {
+  const Command command = app.AddCommand("tokens", "List the users' tokens; make and revoke them");
+  command.Action([&session, &exit_code] { exit_code = List(session); });
+  command.AddCommand("list", "List them, as without a word").Action([&session, &exit_code] {
     exit_code = List(session);
   });
-  CLI::App* create = command->add_subcommand("create", "Make a token for a user and print it, this once");
+  const Command create = command.AddCommand("create", "Make a token for a user and print it, this once");
   auto options = std::make_shared<CreateOptions>();
-  create->add_option("USER", options->user, "Whom it is for; jobs submitted with it are this user's")
-      ->required();
-  CLI::Option* const role =
+  create.AddOption("USER", options->user, "Whom it is for; jobs submitted with it are this user's")
+      .Required();
+  const Option role =
       create
-          ->add_option_function<std::string>(
-              "--role", [options](const std::string& text) { options->role = ParseRole(text); },
+          .AddOption(
+              "--role",
+              [options](const std::string& text) {
+                const absl::StatusOr<v1::TokenRole> role = ParseRole(text);
+                if (role.ok()) options->role = *role;
+                return role.status();
+              },
               "viewer: look at everything and change nothing. submitter, the default: also send jobs, and "
               "change one's own. admin: everything")
-          ->type_name("ROLE");
+          .ValueName("ROLE");
   create
-      ->add_flag_callback(
+      .AddFlag(
           "--admin", [options] { options->role = v1::TOKEN_ROLE_ADMIN; },
           "It allows everything, as the daemon's own token does: --role admin")
-      ->excludes(role);
+      .Excludes(role);
   create
-      ->add_option("--to", options->to,
-                   "Write the token to this new file, which its owner alone may read, rather than print it")
-      ->type_name("FILE");
+      .AddOption("--to", options->to,
+                 "Write the token to this new file, which its owner alone may read, rather than print it")
+      .ValueName("FILE");
   create
-      ->add_option_function<std::string>(
-          "--expires", [options](const std::string& text) { options->expires = ParseExpiry(text); },
+      .AddOption(
+          "--expires",
+          [options](const std::string& text) {
+            const absl::StatusOr<absl::Duration> expires = ParseExpiry(text);
+            if (expires.ok()) options->expires = *expires;
+            return expires.status();
+          },
           "After this time it lets nobody in, such as 30d, 2w or 12h. Default: never")
-      ->type_name("TIME");
-  create->add_option("--max-devices", options->max_devices, "Devices that the user's jobs may hold at a time")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000));
+      .ValueName("TIME");
+  create.AddOption("--max-devices", options->max_devices, "Devices that the user's jobs may hold at a time")
+      .ValueName("N")
+      .Range(1, 1'000'000);
+  create.AddOption("--max-queued-jobs", options->max_queued_jobs, "Jobs of the user that may wait at a time")
+      .ValueName("N")
+      .Range(1, 1'000'000);
   create
-      ->add_option("--max-queued-jobs", options->max_queued_jobs, "Jobs of the user that may wait at a time")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000));
+      .AddOption("--max-disk", options->max_disk_bytes,
+                 "Disk that the user's jobs and uploads may take up together, such as 50GiB")
+      .ValueName("SIZE")
+      .Size()
+      .AtLeast(1);
   create
-      ->add_option("--max-disk", options->max_disk_bytes,
-                   "Disk that the user's jobs and uploads may take up together, such as 50GiB")
-      ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(WholeNumber(1));
-  create
-      ->add_option("--max-streams", options->max_streams,
-                   "Watches, logs, uploads and the like that the user may have open at a time")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000));
-  create->callback([options, &session, &exit_code] { exit_code = Create(session, *options); });
-  CLI::App* revoke =
-      command->add_subcommand("revoke", "Make users' tokens useless, at once; their jobs stay");
+      .AddOption("--max-streams", options->max_streams,
+                 "Watches, logs, uploads and the like that the user may have open at a time")
+      .ValueName("N")
+      .Range(1, 1'000'000);
+  create.Action([options, &session, &exit_code] { exit_code = Create(session, *options); });
+  const Command revoke = command.AddCommand("revoke", "Make users' tokens useless, at once; their jobs stay");
   auto users = std::make_shared<std::vector<std::string>>();
-  revoke->add_option("USER", *users, "Whose")->required();
-  revoke->callback([users, &session, &exit_code] { exit_code = Revoke(session, *users); });
+  revoke.AddOption("USER", *users, "Whose").Required();
+  revoke.Action([users, &session, &exit_code] { exit_code = Revoke(session, *users); });
 }
 
 }  // namespace tandem::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -29,14 +28,14 @@ int Run(Session& session, const JobSource& source) {
 
 }  // namespace
 
-void AddValidate(CLI::App& app, Session& session, int& exit_code) {
+void AddValidate(Command app, Session& session, int& exit_code) {
   auto source = std::make_shared<JobSource>();
-  CLI::App* command = app.add_subcommand("validate", "Check a job file without submitting it");
-  command->add_option("FILE", source->file, "Job file; `-` is standard input")->required();
-  command->add_option("--set", source->overrides, "Change a field, as for submit")
-      ->type_name("PATH=VALUE")
-      ->allow_extra_args(false);
-  command->callback([source, &session, &exit_code] { exit_code = Run(session, *source); });
+  const Command command = app.AddCommand("validate", "Check a job file without submitting it");
+  command.AddOption("FILE", source->file, "Job file; `-` is standard input").Required();
+  command.AddOption("--set", source->overrides, "Change a field, as for submit")
+      .ValueName("PATH=VALUE")
+      .OneValueEach();
+  command.Action([source, &session, &exit_code] { exit_code = Run(session, *source); });
 }
 
 }  // namespace tandem::cli

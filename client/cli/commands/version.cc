@@ -1,7 +1,5 @@
 #include "client/cli/version.h"
 
-#include <CLI/CLI.hpp>
-
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
 
@@ -29,9 +27,9 @@ int Run(Session& session) {
 
 }  // namespace
 
-void AddVersion(CLI::App& app, Session& session, int& exit_code) {
-  CLI::App* command = app.add_subcommand("version", "Print the versions of this command and of the daemon");
-  command->callback([&session, &exit_code] { exit_code = Run(session); });
+void AddVersion(Command app, Session& session, int& exit_code) {
+  const Command command = app.AddCommand("version", "Print the versions of this command and of the daemon");
+  command.Action([&session, &exit_code] { exit_code = Run(session); });
 }
 
 }  // namespace tandem::cli

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -7,7 +6,6 @@
 #include "client/cli/job_ending.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/stream_notes.h"
-#include "client/cli/whole_number.h"
 #include "client/lib/enum_names.h"
 
 namespace tandem::cli {
@@ -65,20 +63,19 @@ int Run(Session& session, const Options& options) {
 
 }  // namespace
 
-void AddWatch(CLI::App& app, Session& session, int& exit_code) {
+void AddWatch(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  const Command command = app.AddCommand(
       "watch",
       "Look on at a job until it ends, or at the changes of state of all jobs; Ctrl-C leaves them running");
-  command->add_option("JOB", options->job, "The job's id or its beginning; without one: all jobs");
-  command->add_flag("--plot", options->plot, "Draw curves of loss and accuracy");
+  command.AddOption("JOB", options->job, "The job's id or its beginning; without one: all jobs");
+  command.AddFlag("--plot", options->plot, "Draw curves of loss and accuracy");
   command
-      ->add_option(
-          "--after", options->after,
-          "Only events after this sequence number; without a job, changes after this cursor (0: all)")
-      ->type_name("N")
-      ->check(WholeNumber(0));
-  command->callback([options, &session, &exit_code] { exit_code = Run(session, *options); });
+      .AddOption("--after", options->after,
+                 "Only events after this sequence number; without a job, changes after this cursor (0: all)")
+      .ValueName("N")
+      .AtLeast(0);
+  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
 }
 
 }  // namespace tandem::cli

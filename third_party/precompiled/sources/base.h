@@ -1,4 +1,5 @@
-// Headers that most sources include. A header here costs each source a little, so rare headers are not listed.
+// Headers that most sources include. A header here costs each source a little, so rare headers are not
+// listed.
 
 #include <algorithm>
 #include <array>
