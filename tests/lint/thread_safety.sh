@@ -9,7 +9,10 @@ cd "$(dirname "$0")/../.."
 precompiled=on
 if ((${TANDEM_WHOLE:-0})); then precompiled=off; fi
 base=$HOME/.cache/tandem/clang
-compiler=$PWD/tests/lint/syntax_compiler.sh
+# Bazel's cache knows a compiler by its path: the copy has the same path for every clone.
+compiler=$HOME/.cache/tandem/syntax_compiler.$(sha256sum tests/lint/syntax_compiler.sh | head -c 16).sh
+mkdir -p "${compiler%/*}"
+install -m 755 tests/lint/syntax_compiler.sh "$compiler"
 
 # The folders are named: with another output base, //... would walk into the links that other builds left.
 code=0
