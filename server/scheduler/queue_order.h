@@ -1,8 +1,8 @@
 #ifndef TANDEM_SERVER_SCHEDULER_QUEUE_ORDER_H_
 #define TANDEM_SERVER_SCHEDULER_QUEUE_ORDER_H_
 
+#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -13,18 +13,27 @@
 
 namespace tandem {
 
+// Whether a waiting job could start if devices were free.
+enum class Readiness {
+  kReady,
+  // Its user's quota has no room for it now: the user's jobs behind it wait, too.
+  kHeldByQuota,
+  // Something else holds it back; others may go before it.
+  kHeldBack,
+};
+
 // Goes through a snapshot's queue, the next to start first: by priority, then users with fewer
 // device-seconds, then age. What a user's jobs before a job are expected to take counts as that user's, so
 // that users take turns; so does what is left of those that run.
 //
-// The job of a group that has waited longest of those that could run counts with the priority that its wait
-// has raised it to: see JobQueue.
+// A group's first job that is ready counts with the priority that the group's wait raises it to: see
+// JobQueue.
 //
-// A step costs the logarithm of how many groups of jobs there are. The snapshot and `can_run`, which says
-// whether a job could start if devices were free, outlive this.
+// A step costs the logarithm of how many groups of jobs there are. The snapshot and `readiness` outlive this.
 class QueueOrder {
  public:
-  QueueOrder(const Snapshot& snapshot, absl::FunctionRef<bool(const WaitingJob&)> can_run);
+  using ReadinessOf = absl::FunctionRef<Readiness(const WaitingJob&)>;
+  QueueOrder(const Snapshot& snapshot, ReadinessOf readiness);
 
   // Null behind the last.
   const WaitingJob* Next();
@@ -32,19 +41,21 @@ class QueueOrder {
   int level() const { return last_.level; }
 
   // What the job that Next gave last is expected to take counts as its user's: it is to start before those
-  // that follow. Not for a job that could not run.
+  // that follow. Not for a job that is not ready.
   void Charge();
-  // Charge for a job that starts. Whether it had waited longest, of those of its group that could run and
-  // were not started before.
+  // Charge for a job that starts. Returns whether it was its group's first that was ready.
   bool Start();
+  // The groups with a job that is ready and was not started.
+  std::set<JobQueue::GroupKey> Waiting() const;
 
  private:
+  using JobIterator = JobQueue::Jobs::const_iterator;
   struct GroupState {
+    const JobQueue::GroupKey* key = nullptr;
     const JobQueue::Group* group = nullptr;
-    // The one that is raised, if any is.
-    JobQueue::Jobs::const_iterator raised;
-    // The one that has waited longest of those that were not started.
-    JobQueue::Jobs::const_iterator longest;
+    // The first that was ready when this was made; the jobs' end if none was.
+    JobIterator first;
+    bool is_raised = false;
     double* user_seconds = nullptr;
   };
   // A group's next job, or its raised one.
@@ -53,7 +64,7 @@ class QueueOrder {
     // The user's when this was put in place; it may have grown since.
     double device_seconds = 0;
     GroupState* state = nullptr;
-    JobQueue::Jobs::const_iterator job;
+    JobIterator job;
     bool is_raised = false;
   };
   // Whether `a` goes behind `b`.
@@ -61,9 +72,11 @@ class QueueOrder {
   // Moves on where the job is the raised one; whether there is any.
   static bool SkipRaised(Head* head);
   void Push(Head head);
+  // From `job` on, the first that is ready and was not started; the end if none is, or one before it waits
+  // for its user's quota.
+  JobIterator FindReady(const JobQueue::Group& group, JobIterator job) const;
 
-  const Snapshot& snapshot_;
-  const absl::FunctionRef<bool(const WaitingJob&)> can_run_;
+  const ReadinessOf readiness_;
   // Stable addresses: filled before the first Next.
   absl::flat_hash_map<std::string, double> seconds_;
   std::vector<GroupState> states_;
@@ -72,7 +85,7 @@ class QueueOrder {
   Head last_;
 };
 
-// Device-seconds that a job is expected to take. Where nobody knows how long it takes, an hour is assumed.
+// Device-seconds that a job is expected to take. If nobody knows how long it takes, an hour is assumed.
 double ExpectedDeviceSeconds(int devices, double share, absl::Duration run_time);
 
 }  // namespace tandem

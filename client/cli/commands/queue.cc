@@ -4,6 +4,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
 #include "client/cli/job_reference.h"
+#include "client/cli/start_time.h"
 #include "client/cli/table.h"
 #include "client/lib/enum_names.h"
 
@@ -15,13 +16,6 @@ struct Options {
   bool users = false;
 };
 
-// "now", "in 5 min", or "-" where nobody knows.
-std::string Start(const v1::Waiting& waiting, absl::Time now) {
-  if (!waiting.has_estimated_start_time()) return "-";
-  const absl::Duration wait = FromProto(waiting.estimated_start_time()) - now;
-  return wait < absl::Seconds(1) ? "now" : absl::StrCat("in ", FormatAge(wait));
-}
-
 std::string Priority(const v1::QueuedJob& job) {
   return job.raised_by() > 0 ? absl::StrCat(job.priority(), "+", job.raised_by())
                              : absl::StrCat(job.priority());
@@ -32,8 +26,8 @@ std::string AtMost(int used, int most) {
 }
 
 std::string JobsTable(Session& session, const v1::ListQueueResponse& queue) {
-  std::vector<Table::Column> columns = {{"#", true},       {"JOB"},         {"USER"},  {"PRIORITY", true},
-                                        {"DEVICES", true}, {"START", true}, {"REASON"}};
+  std::vector<Table::Column> columns = {{"#", true},       {"JOB"},   {"USER"},  {"PRIORITY", true},
+                                        {"DEVICES", true}, {"START"}, {"REASON"}};
   if (session.wide()) columns.insert(columns.end(), {{"TAKES", true}, {"AGE", true}, {"MESSAGE"}});
   Table table(columns);
   const absl::Time now = session.terminal().Now();
@@ -44,12 +38,13 @@ std::string JobsTable(Session& session, const v1::ListQueueResponse& queue) {
         job.user(),
         Priority(job),
         absl::StrCat(job.devices()),
-        Start(job.waiting(), now),
+        FormatStart(job.waiting(), now),
         session.wide() ? client::ShortEnumName(job.waiting().reason()) : job.waiting().message()};
     if (session.wide()) {
-      row.insert(row.end(),
-                 {job.expected_seconds() > 0 ? FormatElapsed(absl::Seconds(job.expected_seconds())) : "-",
-                  FormatAge(now - FromProto(job.create_time())), job.waiting().message()});
+      row.insert(row.end(), {job.expected_seconds() > 0
+                                 ? absl::StrCat("~", FormatElapsed(absl::Seconds(job.expected_seconds())))
+                                 : "-",
+                             FormatAge(now - FromProto(job.create_time())), job.waiting().message()});
     }
     table.AddRow(std::move(row));
   }
@@ -97,8 +92,9 @@ int Run(Session& session, const Options& options) {
 
 void AddQueue(CLI::App& app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("queue", "List the jobs that wait, the next first: why, and when each may start");
+  CLI::App* command = app.add_subcommand(
+      "queue",
+      "List the jobs that wait, the next first: why, about when each starts, and when at the latest");
   command->add_option("--limit", options->limit, "At most so many")
       ->capture_default_str()
       ->type_name("N")
