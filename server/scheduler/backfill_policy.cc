@@ -92,7 +92,7 @@ Decision BackfillPolicy::Decide(const Snapshot& snapshot) const {
       placement.job_id = job->id;
       for (const int device : devices) placement.devices.push_back(snapshot.devices[device].name);
       limits.Add(*job);
-      placement.was_first = order.Start();
+      placement.was_longest = order.Start();
       continue;
     }
     order.Charge();

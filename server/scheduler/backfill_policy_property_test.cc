@@ -88,7 +88,7 @@ class World {
     job.id = absl::StrCat("job-", submitted_++);
     job.user = absl::StrCat("user-", Below(3));
     job.priority = Below(5) - 2;
-    job.create_time = now_;
+    job.create_time = job.waits_since = now_;
     job.gang.device_kind = static_cast<v1::DeviceKind>(Below(3));
     job.gang.devices = 1 + Below(4);
     job.gang.replicas = job.gang.devices + Below(2);
@@ -189,7 +189,7 @@ class World {
       const absl::Status acquired =
           inventory_.Acquire(job.id, {placement.devices, job.share, job.gang.memory_bytes()});
       ASSERT_TRUE(acquired.ok()) << acquired;
-      ASSERT_TRUE(queue_.Start(job.id, placement.was_first));
+      ASSERT_TRUE(queue_.Start(job.id, now_, placement.was_longest));
     }
     queue_.NoteWaiting(decision.waiting, now_);
     std::map<std::string, int> held;

@@ -12,6 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 constexpr int64_t kGiB = 1 << 30;
 
@@ -37,6 +38,7 @@ class BackfillPolicyTest : public testing::Test {
     job.id = id;
     job.user = "ann";
     job.create_time = snapshot_.now - absl::Minutes(10) + absl::Seconds(queue_.size());
+    job.waits_since = job.create_time;
     job.gang.device_kind = v1::DEVICE_KIND_CPU;
     job.gang.devices = job.gang.replicas = devices;
     job.gang.replica_memory_bytes = kGiB;
@@ -174,9 +176,25 @@ TEST_F(BackfillPolicyTest, WaitingRaisesTheFirstOfAUsersPriority) {
   EXPECT_THAT(Order(), ElementsAre("low", "usual", "low2"));
   EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, 2);
   EXPECT_EQ(policy_.Explain(snapshot_)[2].raised_by, 0);
-  // Its start ends the raise.
-  ASSERT_TRUE(queue_.Start("low", /*was_first=*/true));
-  EXPECT_THAT(Order(), ElementsAre("usual", "low2"));
+  // Its start takes one level back.
+  ASSERT_TRUE(queue_.Start("low", snapshot_.now, /*was_longest=*/true));
+  EXPECT_THAT(Order(), ElementsAre("low2", "usual"));
+  EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, 1);
+}
+
+// A job that ran meanwhile is before others of its age, and has waited for less than they.
+TEST_F(BackfillPolicyTest, WaitingRaisesTheJobThatHasWaitedLongest) {
+  AddDevices(1);
+  Hold("x", {0});
+  WaitingJob ran = Job("ran");
+  ran.create_time -= absl::Hours(1);
+  ran.waits_since = snapshot_.now;
+  Wait(ran);
+  Wait(Job("waited"));
+  queue_.RestoreWait({"ann", 0}, snapshot_.now - absl::Hours(7));
+  EXPECT_THAT(Order(), ElementsAre("waited", "ran"));
+  queue_.NoteWaiting({}, snapshot_.now);
+  EXPECT_THAT(Order(), ElementsAre("ran", "waited"));
 }
 
 TEST_F(BackfillPolicyTest, ADecisionSaysWhichGroupsWait) {
@@ -192,16 +210,17 @@ TEST_F(BackfillPolicyTest, ADecisionSaysWhichGroupsWait) {
   const Decision decision = policy_.Decide(snapshot_);
   ASSERT_EQ(decision.placements.size(), 2);
   EXPECT_EQ(decision.placements[0].job_id, "older");
-  EXPECT_TRUE(decision.placements[0].was_first);
+  EXPECT_TRUE(decision.placements[0].was_longest);
   EXPECT_EQ(decision.placements[1].job_id, "young");
-  EXPECT_TRUE(decision.placements[1].was_first);
-  EXPECT_THAT(decision.waiting, ElementsAre(JobQueue::GroupKey("ann", 0)));
+  EXPECT_TRUE(decision.placements[1].was_longest);
+  EXPECT_THAT(decision.waiting, ElementsAre(Pair(JobQueue::GroupKey("ann", 0),
+                                                 snapshot_.now - absl::Minutes(10) + absl::Seconds(1))));
   snapshot_.users["bob"].device_seconds = 1e6;
   const Decision again = policy_.Decide(snapshot_);
   ASSERT_EQ(again.placements.size(), 2);
   EXPECT_EQ(again.placements[1].job_id, "old");
-  EXPECT_FALSE(again.placements[1].was_first);
-  EXPECT_THAT(again.waiting, ElementsAre(JobQueue::GroupKey("bob", 0)));
+  EXPECT_FALSE(again.placements[1].was_longest);
+  EXPECT_THAT(again.waiting, ElementsAre(Pair(JobQueue::GroupKey("bob", 0), young.waits_since)));
 }
 
 // The age of a job that waits for what is not there is nobody's, and what it would take is not its user's.

@@ -11,6 +11,7 @@ bool JobQueue::Add(WaitingJob job) {
   const auto group = groups_.try_emplace({job.user, job.priority}).first;
   const std::string id = job.id;
   const Key key = {job.create_time, added_++};
+  group->second.by_wait.insert({job.waits_since, key});
   index_[id] = {group, group->second.jobs.try_emplace(key, std::move(job)).first};
   return true;
 }
@@ -29,25 +30,30 @@ bool JobQueue::Remove(const std::string& id) {
   const auto found = index_.find(id);
   if (found == index_.end()) return false;
   const Place place = found->second;
-  place.group->second.jobs.erase(place.job);
-  if (place.group->second.jobs.empty()) groups_.erase(place.group);
+  Group& group = place.group->second;
+  group.by_wait.erase({place.job->second.waits_since, place.job->first});
+  group.jobs.erase(place.job);
+  if (group.jobs.empty()) groups_.erase(place.group);
   index_.erase(found);
   return true;
 }
 
-bool JobQueue::Start(const std::string& id, bool was_first) {
+bool JobQueue::Start(const std::string& id, absl::Time now, bool was_longest) {
   const auto place = index_.find(id);
   if (place == index_.end()) return false;
-  if (was_first) place->second.group->second.waits_since = absl::InfiniteFuture();
+  absl::Time& waits_since = place->second.group->second.waits_since;
+  if (was_longest) waits_since = std::min(now, waits_since + ageing_interval_);
   return Remove(id);
 }
 
-void JobQueue::NoteWaiting(const std::set<GroupKey>& waiting, absl::Time now) {
+void JobQueue::NoteWaiting(const std::map<GroupKey, absl::Time>& waiting, absl::Time now) {
   for (auto& [key, group] : groups_) {
-    if (waiting.count(key) == 0) {
+    if (const auto longest = waiting.find(key); longest == waiting.end()) {
       group.waits_since = absl::InfiniteFuture();
     } else if (group.waits_since == absl::InfiniteFuture()) {
       group.waits_since = now;
+    } else {
+      group.waits_since = std::max(group.waits_since, longest->second);
     }
   }
 }

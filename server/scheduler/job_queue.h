@@ -21,6 +21,8 @@ struct WaitingJob {
   int priority = 0;
   // Orders a user's jobs of one priority.
   absl::Time create_time;
+  // When it became QUEUED, or got its priority.
+  absl::Time waits_since;
   GangRequest gang;
   // The part of each device that it takes; below 1 it shares them.
   double share = 1;
@@ -43,9 +45,10 @@ struct WaitingJob {
 
 // The waiting jobs, each user's of a priority (a group) in the order of their age. Not thread-safe.
 //
-// A group goes up a level of priority for each `ageing_interval` in which one of its jobs could run and the
-// first of these did not start. The level raises that first job alone, and its start ends the raise. So no
-// group waits for ever, a long queue gains nothing over a short one, and a group that starts a job in each
+// A group goes up a level of priority for each `ageing_interval` in which one of its jobs could run. The
+// level raises one job alone: of those that could run, the job that has waited longest, and by no more than
+// it has waited itself. Its start takes one level back. So a group that others go before gets a start an
+// interval in the end, a long queue gains nothing over a short one, and a group that starts a job in each
 // interval is never raised.
 class JobQueue {
  public:
@@ -56,7 +59,9 @@ class JobQueue {
   using Jobs = std::map<Key, WaitingJob>;
   struct Group {
     Jobs jobs;
-    // When its wait began; InfiniteFuture if none of its jobs could run at the last decision.
+    // The jobs, those that have waited longest first.
+    std::set<std::pair<absl::Time, Key>> by_wait;
+    // From when on its wait counts; InfiniteFuture if none of its jobs could run at the last decision.
     absl::Time waits_since = absl::InfiniteFuture();
   };
   // A user and a priority.
@@ -72,17 +77,17 @@ class JobQueue {
   const WaitingJob* Find(const std::string& id) const;
   // False if it holds no job of this id.
   bool Remove(const std::string& id);
-  // Remove for a job that starts. `was_first`: it was the first job of its group that could run, and the
-  // group's wait ends.
-  bool Start(const std::string& id, bool was_first);
+  // Remove for a job that starts. `was_longest`: of the jobs of its group that could run, it had waited
+  // longest, and takes a level back.
+  bool Start(const std::string& id, absl::Time now, bool was_longest);
 
-  // The groups that still had a job that could run after a decision: their waits go on, or begin now. The
-  // waits of all others end.
-  void NoteWaiting(const std::set<GroupKey>& waiting, absl::Time now);
+  // The groups that still had a job that could run after a decision, and since when the longest of them
+  // waits: the waits of these groups go on, or begin now. The waits of all others end.
+  void NoteWaiting(const std::map<GroupKey, absl::Time>& waiting, absl::Time now);
   // The group's wait began at that time, before this queue was made. No effect if it has no jobs.
   void RestoreWait(const GroupKey& group, absl::Time since);
 
-  // Levels by which its wait raises the group's first job that could run.
+  // Levels by which its wait raises the group's job that has waited longest of those that could run.
   int RaisedBy(const Group& group, absl::Time now) const;
   // When RaisedBy next grows for a group; InfiniteFuture if no group waits.
   absl::Time NextRaise(absl::Time now) const;

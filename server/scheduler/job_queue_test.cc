@@ -1,6 +1,5 @@
 #include "server/scheduler/job_queue.h"
 
-#include <set>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -20,13 +19,11 @@ class JobQueueTest : public testing::Test {
     WaitingJob job;
     job.id = id;
     job.user = "ann";
-    job.create_time = created;
+    job.create_time = job.waits_since = created;
     ASSERT_TRUE(queue_.Add(std::move(job)));
   }
-  // After a decision.
-  void NoteWaiting(bool waits, absl::Time now) {
-    queue_.NoteWaiting(waits ? std::set<JobQueue::GroupKey>{kGroup} : std::set<JobQueue::GroupKey>(), now);
-  }
+  // After a decision; `since`: of the group's job that waits longest.
+  void NoteWaiting(absl::Time now, absl::Time since = kBegin) { queue_.NoteWaiting({{kGroup, since}}, now); }
   int RaisedBy(absl::Time now) { return queue_.RaisedBy(queue_.groups().at(kGroup), now); }
 
   const JobQueue::GroupKey kGroup = {"ann", 0};
@@ -50,8 +47,8 @@ TEST_F(JobQueueTest, AGroupsJobsAreInTheOrderOfTheirAge) {
 TEST_F(JobQueueTest, AGroupGoesUpALevelInEachInterval) {
   Add("a");
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(5)), 0);  // No decision yet.
-  NoteWaiting(true, kBegin);
-  NoteWaiting(true, kBegin + absl::Minutes(30));
+  NoteWaiting(kBegin);
+  NoteWaiting(kBegin + absl::Minutes(30));
   EXPECT_EQ(RaisedBy(kBegin + absl::Minutes(59)), 0);
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(1)), 1);
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2.5)), 2);
@@ -60,28 +57,42 @@ TEST_F(JobQueueTest, AGroupGoesUpALevelInEachInterval) {
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(100'000)), 1000);
 }
 
-TEST_F(JobQueueTest, TheStartOfTheFirstEndsTheWait) {
-  Add("a");
-  Add("b");
-  Add("c");
-  NoteWaiting(true, kBegin);
+TEST_F(JobQueueTest, TheStartOfTheFirstTakesALevelBack) {
+  for (const char* id : {"a", "b", "c", "d"}) Add(id);
+  NoteWaiting(kBegin);
   // It has gone before the first.
-  ASSERT_TRUE(queue_.Start("b", /*was_first=*/false));
-  NoteWaiting(true, kBegin + absl::Hours(2));
-  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(3)), 3);
-  ASSERT_TRUE(queue_.Start("a", /*was_first=*/true));
-  NoteWaiting(true, kBegin + absl::Hours(3));
-  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(3.5)), 0);
-  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(4)), 1);
-  EXPECT_FALSE(queue_.Start("a", /*was_first=*/true));
+  ASSERT_TRUE(queue_.Start("b", kBegin + absl::Hours(2), /*was_longest=*/false));
+  NoteWaiting(kBegin + absl::Hours(2));
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2.5)), 2);
+  ASSERT_TRUE(queue_.Start("a", kBegin + absl::Hours(2.5), /*was_longest=*/true));
+  NoteWaiting(kBegin + absl::Hours(2.5));
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2.5)), 1);
+  // A group that is served as often as that gains nothing.
+  ASSERT_TRUE(queue_.Start("c", kBegin + absl::Hours(2.5), /*was_longest=*/true));
+  ASSERT_TRUE(queue_.Start("d", kBegin + absl::Hours(2.5), /*was_longest=*/true));
+  Add("e");
+  NoteWaiting(kBegin + absl::Hours(2.5));
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(3)), 0);
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(3.5)), 1);
+  EXPECT_FALSE(queue_.Start("a", kBegin + absl::Hours(4), /*was_longest=*/true));
+}
+
+TEST_F(JobQueueTest, AJobIsNoOlderForItsGroup) {
+  Add("old");
+  Add("young", kBegin + absl::Hours(5));
+  NoteWaiting(kBegin);
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(6)), 6);
+  ASSERT_TRUE(queue_.Remove("old"));
+  NoteWaiting(kBegin + absl::Hours(6), kBegin + absl::Hours(5));
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(6)), 1);
 }
 
 TEST_F(JobQueueTest, TimeInWhichNoJobCouldRunIsNoWait) {
   Add("a");
-  NoteWaiting(true, kBegin);
-  NoteWaiting(false, kBegin + absl::Hours(2));
+  NoteWaiting(kBegin);
+  queue_.NoteWaiting({}, kBegin + absl::Hours(2));
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(9)), 0);
-  NoteWaiting(true, kBegin + absl::Hours(9));
+  NoteWaiting(kBegin + absl::Hours(9));
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(10)), 1);
   // The next jobs of the group wait anew.
   ASSERT_TRUE(queue_.Remove("a"));
@@ -94,7 +105,7 @@ TEST_F(JobQueueTest, AWaitBeforeTheQueueWasMadeCounts) {
   Add("a");
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2)), 0);
   queue_.RestoreWait(kGroup, kBegin);
-  NoteWaiting(true, kBegin + absl::Hours(1));
+  NoteWaiting(kBegin + absl::Hours(1));
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2)), 2);
 }
 
@@ -102,7 +113,7 @@ TEST_F(JobQueueTest, KnowsWhenAGroupIsRaisedNext) {
   EXPECT_EQ(queue_.NextRaise(kBegin), absl::InfiniteFuture());
   Add("a");
   EXPECT_EQ(queue_.NextRaise(kBegin), absl::InfiniteFuture());
-  NoteWaiting(true, kBegin);
+  NoteWaiting(kBegin);
   EXPECT_EQ(queue_.NextRaise(kBegin - absl::Hours(3)), kBegin + absl::Hours(1));
   EXPECT_EQ(queue_.NextRaise(kBegin), kBegin + absl::Hours(1));
   EXPECT_EQ(queue_.NextRaise(kBegin + absl::Hours(1)), kBegin + absl::Hours(2));

@@ -2,7 +2,7 @@
 #define TANDEM_SERVER_SCHEDULER_PLACEMENT_POLICY_H_
 
 #include <cstdint>
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -69,7 +69,7 @@ struct Placement {
   std::string job_id;
   std::vector<std::string> devices;
   // For JobQueue::Start.
-  bool was_first = false;
+  bool was_longest = false;
 };
 
 // A waiting job that devices are kept for.
@@ -90,7 +90,7 @@ struct Decision {
   // could.
   std::vector<Reservation> reservations;
   // For JobQueue::NoteWaiting.
-  std::set<JobQueue::GroupKey> waiting;
+  std::map<JobQueue::GroupKey, absl::Time> waiting;
 };
 
 // A waiting job, for people.

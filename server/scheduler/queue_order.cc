@@ -29,15 +29,15 @@ QueueOrder::QueueOrder(const Snapshot& snapshot, ReadinessOf readiness) : readin
     GroupState& state = states_.emplace_back();
     state.key = &key;
     state.group = &group;
-    state.first = FindReady(group, group.jobs.begin());
+    state.longest = FindLongest(group);
     state.user_seconds = &seconds_.find(key.first)->second;
     Head head;
     head.state = &state;
     head.device_seconds = *state.user_seconds;
     const int raised_by = queue.RaisedBy(group, snapshot.now);
-    if (raised_by > 0 && state.first != group.jobs.end()) {
+    if (raised_by > 0 && state.longest != group.jobs.end()) {
       state.is_raised = head.is_raised = true;
-      head.job = state.first;
+      head.job = state.longest;
       head.level = key.second + raised_by;
       heads_.push_back(head);
       head.is_raised = false;
@@ -57,7 +57,7 @@ bool QueueOrder::IsBehind(const Head& a, const Head& b) {
 
 bool QueueOrder::SkipRaised(Head* head) {
   const GroupState& state = *head->state;
-  if (state.is_raised && head->job == state.first) ++head->job;
+  if (state.is_raised && head->job == state.longest) ++head->job;
   return head->job != state.group->jobs.end();
 }
 
@@ -95,19 +95,21 @@ void QueueOrder::Charge() {
 bool QueueOrder::Start() {
   Charge();
   started_.insert(&last_.job->second);
-  return last_.job == last_.state->first;
+  return last_.job == last_.state->longest;
 }
 
-std::set<JobQueue::GroupKey> QueueOrder::Waiting() const {
-  std::set<JobQueue::GroupKey> waiting;
+std::map<JobQueue::GroupKey, absl::Time> QueueOrder::Waiting() const {
+  std::map<JobQueue::GroupKey, absl::Time> waiting;
   for (const GroupState& state : states_) {
-    if (FindReady(*state.group, state.first) != state.group->jobs.end()) waiting.insert(*state.key);
+    const JobIterator longest = FindLongest(*state.group);
+    if (longest != state.group->jobs.end()) waiting[*state.key] = longest->second.waits_since;
   }
   return waiting;
 }
 
-QueueOrder::JobIterator QueueOrder::FindReady(const JobQueue::Group& group, JobIterator job) const {
-  for (; job != group.jobs.end(); ++job) {
+QueueOrder::JobIterator QueueOrder::FindLongest(const JobQueue::Group& group) const {
+  for (const auto& [since, key] : group.by_wait) {
+    const JobIterator job = group.jobs.find(key);
     if (started_.contains(&job->second)) continue;
     const Readiness readiness = readiness_(job->second);
     if (readiness == Readiness::kReady) return job;

@@ -1,7 +1,7 @@
 #ifndef TANDEM_SERVER_SCHEDULER_QUEUE_ORDER_H_
 #define TANDEM_SERVER_SCHEDULER_QUEUE_ORDER_H_
 
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,8 +26,8 @@ enum class Readiness {
 // device-seconds, then age. What a user's jobs before a job are expected to take counts as that user's, so
 // that users take turns; so does what is left of those that run.
 //
-// A group's first job that is ready counts with the priority that the group's wait raises it to: see
-// JobQueue.
+// Of a group's jobs that are ready, the job that has waited longest counts with the priority that the group's
+// wait raises it to: see JobQueue.
 //
 // A step costs the logarithm of how many groups of jobs there are. The snapshot and `readiness` outlive this.
 class QueueOrder {
@@ -43,18 +43,20 @@ class QueueOrder {
   // What the job that Next gave last is expected to take counts as its user's: it is to start before those
   // that follow. Not for a job that is not ready.
   void Charge();
-  // Charge for a job that starts. Returns whether it was its group's first that was ready.
+  // Charge for a job that starts. Returns whether, of its group's jobs that were ready, it had waited
+  // longest.
   bool Start();
-  // The groups with a job that is ready and was not started.
-  std::set<JobQueue::GroupKey> Waiting() const;
+  // The groups with a job that is ready and was not started, and since when the longest of them waits.
+  std::map<JobQueue::GroupKey, absl::Time> Waiting() const;
 
  private:
   using JobIterator = JobQueue::Jobs::const_iterator;
   struct GroupState {
     const JobQueue::GroupKey* key = nullptr;
     const JobQueue::Group* group = nullptr;
-    // The first that was ready when this was made; the jobs' end if none was.
-    JobIterator first;
+    // Of the jobs that were ready when this was made, the one that has waited longest; the jobs' end if none
+    // was.
+    JobIterator longest;
     bool is_raised = false;
     double* user_seconds = nullptr;
   };
@@ -72,9 +74,9 @@ class QueueOrder {
   // Moves on where the job is the raised one; whether there is any.
   static bool SkipRaised(Head* head);
   void Push(Head head);
-  // From `job` on, the first that is ready and was not started; the end if none is, or one before it waits
-  // for its user's quota.
-  JobIterator FindReady(const JobQueue::Group& group, JobIterator job) const;
+  // Of the jobs that are ready and were not started, the one that has waited longest; the jobs' end if there
+  // is none, or one that has waited longer waits for its user's quota.
+  JobIterator FindLongest(const JobQueue::Group& group) const;
 
   const ReadinessOf readiness_;
   // Stable addresses: filled before the first Next.

@@ -116,7 +116,7 @@ absl::Status Scheduler::Restore(const std::vector<v1::Job>& jobs) {
   for (const v1::Job& job : jobs) {
     if (job.state() == v1::JOB_STATE_QUEUED) {
       MutexLock lock(&mutex_);
-      Enqueue(job);
+      Enqueue(job, std::min(clock_->Now(), std::max(TimeOf(job.create_time()), TimeOf(job.lease_time()))));
       continue;
     }
     if (const absl::Status status = RestoreLease(job); !status.ok()) {
@@ -235,7 +235,7 @@ void Scheduler::OnQuotasChanged() {
 
 void Scheduler::OnQueued(const v1::Job& job) {
   MutexLock lock(&mutex_);
-  Enqueue(job);
+  Enqueue(job, clock_->Now());
 }
 
 void Scheduler::OnEnding(const v1::Job& job) {
@@ -266,12 +266,16 @@ void Scheduler::OnPriorityChanged(const v1::Job& job) {
   if (const WaitingJob* waiting = queue_.Find(id); waiting != nullptr) {
     WaitingJob changed = *waiting;
     changed.priority = job.priority();
+    changed.waits_since = clock_->Now();
     queue_.Remove(id);
     queue_.Add(std::move(changed));
   }
   if (const auto found = holders_.find(id); found != holders_.end()) {
     found->second.job.set_priority(job.priority());
-    if (found->second.starting.has_value()) found->second.starting->priority = job.priority();
+    if (found->second.starting.has_value()) {
+      found->second.starting->priority = job.priority();
+      found->second.starting->waits_since = clock_->Now();
+    }
   }
   Changed();
 }
@@ -282,8 +286,9 @@ void Scheduler::OnProgress(const v1::Job& job) {
   if (found != holders_.end()) *found->second.job.mutable_progress() = job.progress();
 }
 
-void Scheduler::Enqueue(const v1::Job& job) {
+void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {
   WaitingJob waiting = WaitingJobOf(job);
+  waiting.waits_since = waits_since;
   waiting.expected_run_time = estimate_.Remaining(job, absl::ZeroDuration());
   const auto holder = holders_.find(waiting.id);
   waiting.is_held_up = holder != holders_.end();
@@ -424,7 +429,7 @@ void Scheduler::Place(Orders* orders) {
     orders->schedules.push_back({placement.job_id, DevicesOfRanks(waiting->gang, placement.devices)});
     holders_[placement.job_id] = std::move(holder);
     ++unanswered_;
-    queue_.Start(placement.job_id, placement.was_first);
+    queue_.Start(placement.job_id, snapshot.now, placement.was_longest);
   }
   queue_.NoteWaiting(decision.waiting, snapshot.now);
   next_raise_ = clock_->Elapsed() + (queue_.NextRaise(snapshot.now) - snapshot.now);

@@ -164,7 +164,8 @@ class Scheduler : public JobObserver, public WaitingSource {
   void Preempted(const std::string& id, const absl::Status& status);
 
   void OnEnding(const v1::Job& job);
-  void Enqueue(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `waits_since`: see WaitingJob.
+  void Enqueue(const v1::Job& job, absl::Time waits_since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Tells the queue since when its groups wait: since the last start of a job that has not ended, else since
   // the creation of the oldest job. That may be too long ago, which raises a group once at most.
   void RestoreWaits(const std::vector<v1::Job>& jobs);

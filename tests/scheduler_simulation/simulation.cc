@@ -73,6 +73,8 @@ class Simulator {
   struct JobRun {
     absl::Time create_time;
     absl::Time waits_since;
+    // All of its waits that have ended.
+    absl::Duration waited;
     // What it still has to do.
     absl::Duration left;
   };
@@ -122,6 +124,7 @@ class Simulator {
     waiting.user = UserName(job.user);
     waiting.priority = job.priority;
     waiting.create_time = run.create_time;
+    waiting.waits_since = now_;
     waiting.gang.device_kind = v1::DEVICE_KIND_GPU;
     waiting.gang.devices = waiting.gang.replicas = job.devices;
     const absl::Duration done = job.run_time - run.left;
@@ -208,7 +211,7 @@ class Simulator {
     holding.preemptible = job.preemptible;
     for (const std::string& device : placement.devices) holding.devices.push_back(positions_.at(device));
     holding.lease_time = now_;
-    const JobRun& run = runs_[job.number];
+    JobRun& run = runs_[job.number];
     const WaitingJob& waiting = *queue_.Find(placement.job_id);
     holding.expected_end = now_ + waiting.expected_run_time;
     holding.latest_end = now_ + waiting.longest_run_time;
@@ -217,6 +220,12 @@ class Simulator {
     ends_.emplace(now_ + run.left, placement.job_id);
     busy_ += job.devices;
     const absl::Duration wait = now_ - run.waits_since;
+    run.waited += wait;
+    if (placement.was_longest) {
+      const JobQueue::Group& group = queue_.groups().at({waiting.user, waiting.priority});
+      score_.raised_too_much +=
+          queue_.RaisedBy(group, now_) > absl::FDivDuration(run.waited, kAgeingInterval);
+    }
     score_.longest_wait = std::max(score_.longest_wait, wait);
     score_.mean_wait += wait;
     ++score_.started;
@@ -228,7 +237,7 @@ class Simulator {
       score_.late += now_ > promised->second;
       promised_.erase(promised);
     }
-    Require(queue_.Start(placement.job_id, placement.was_first), "a job started that does not wait");
+    Require(queue_.Start(placement.job_id, now_, placement.was_longest), "a job started that does not wait");
     --waiting_[job.user];
   }
 
@@ -237,7 +246,8 @@ class Simulator {
   RaisedJobs FindRaised() const {
     RaisedJobs raised;
     for (const auto& [key, group] : queue_.groups()) {
-      raised[&group] = {&group.jobs.begin()->second, key.second + queue_.RaisedBy(group, now_)};
+      const WaitingJob& longest = group.jobs.at(group.by_wait.begin()->second);
+      raised[&group] = {&longest, key.second + queue_.RaisedBy(group, now_)};
     }
     return raised;
   }

@@ -32,6 +32,8 @@ struct Score {
   int passed_reserved = 0;
   int passed_by_age = 0;
   int inversions = 0;
+  // Jobs that started raised by more levels than they had waited ageing intervals, all their waits together.
+  int raised_too_much = 0;
   // Jobs that started later than a reservation of theirs said.
   int late = 0;
   // The furthest that a user's device-seconds were from the mean of all users', as a part of that mean, over

@@ -39,13 +39,14 @@ void Print(const char* name, const Score& score) {
       "%-22s furthest from the fair share %.1f %% (all users waited for %.1f h); longest queue %d\n"
       "%-22s %d decisions: median %.1f us, 99th percentile %.1f us, longest %.1f us of processor time; "
       "99th percentile of the %d with the longest queues %.1f us\n"
-      "%-22s %d preemptions\n",
+      "%-22s %d preemptions; %d starts raised by more than the job's own wait\n",
       name, Hours(score.makespan), Hours(score.longest_wait), Hours(score.mean_wait),
       Hours(score.mean_urgent_wait), 100 * score.utilisation_while_waiting, "", score.passed_reserved,
       score.passed_by_age, score.inversions, score.late, "", 100 * score.worst_share, Hours(score.contended),
       score.longest_queue, "", score.decisions, absl::ToDoubleMicroseconds(score.decision_median),
       absl::ToDoubleMicroseconds(score.decision_p99), absl::ToDoubleMicroseconds(score.decision_longest),
-      score.long_queue_decisions, absl::ToDoubleMicroseconds(score.long_queue_p99), "", score.preemptions);
+      score.long_queue_decisions, absl::ToDoubleMicroseconds(score.long_queue_p99), "", score.preemptions,
+      score.raised_too_much);
 }
 
 // Jobs that came after the job of this number and started before it; those without a time limit alone, if
@@ -118,6 +119,8 @@ TEST(SimulationTest, WithPreemption) {
   EXPECT_EQ(with.started, kJobs + with.preemptions - with.preempted_ends);
   EXPECT_EQ(with.ended, kJobs);
   EXPECT_EQ(with.inversions, 0);
+  // Who has run for hours and makes room has not waited for hours.
+  EXPECT_EQ(with.raised_too_much, 0);
   EXPECT_LT(with.mean_urgent_wait, without.mean_urgent_wait);
 }
 
