@@ -21,7 +21,7 @@ std::string Sentence(const std::string& message) {
 
 std::string Again(const v1::Job& job) {
   const int seconds = static_cast<int>(absl::ToInt64Seconds(RestartDelay(job.restarts())));
-  return absl::StrCat(" It starts again in ", seconds, " s, ",
+  return absl::StrCat(" It starts again in ", seconds, " s or later, ",
                       job.has_last_checkpoint()
                           ? absl::StrCat("from its checkpoint of step ", job.last_checkpoint().step())
                           : "from the beginning, as it has no checkpoint",

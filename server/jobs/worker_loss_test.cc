@@ -72,7 +72,7 @@ TEST_F(WorkerLossTest, GoesOnAsOftenAsItMay) {
   EXPECT_EQ(job.state(), v1::JOB_STATE_QUEUED);
   EXPECT_EQ(job.reason(), v1::STATE_REASON_RESTARTING);
   EXPECT_EQ(job.message(),
-            "It is gone. It starts again in 1 s, from its checkpoint of step 40: restart 1 of 2.");
+            "It is gone. It starts again in 1 s or later, from its checkpoint of step 40: restart 1 of 2.");
   EXPECT_EQ(job.restarts(), 1);
   EXPECT_EQ(DelayOf(job), absl::Seconds(1));
   EXPECT_TRUE(job.devices().empty());
@@ -154,7 +154,8 @@ TEST_F(WorkerLossTest, TheFirstOfSeveralWorkersTellsOfAnother) {
   const v1::Job job = *jobs_.machine().Get(id);
   EXPECT_EQ(job.state(), v1::JOB_STATE_QUEUED);
   EXPECT_EQ(job.restarts(), 1);
-  EXPECT_THAT(job.message(), HasSubstr("rank 1 is gone. It starts again in 1 s, from the beginning"));
+  EXPECT_THAT(job.message(),
+              HasSubstr("rank 1 is gone. It starts again in 1 s or later, from the beginning"));
   EXPECT_FALSE(job.has_summary());
   // Its process may ask where it stands; that it ends is nothing new.
   const auto position = jobs_.Apply(id, 1, {});

@@ -54,9 +54,10 @@ int CountAll(const Snapshot& snapshot, v1::DeviceKind kind, const WaitingJob& jo
       }));
 }
 
-// Whether it could start if devices were free.
-bool CanRun(const WaitingJob& job, const UsageLimits& limits, DevicePlan& plan) {
-  return !job.is_held_up && !job.is_delayed && limits.Allow(job) && plan.FitOf(job) == DevicePlan::Fit::kFits;
+Readiness ReadinessOf(const WaitingJob& job, const UsageLimits& limits, DevicePlan& plan) {
+  if (job.is_held_up || job.is_delayed || !limits.SweepAllows(job)) return Readiness::kHeldBack;
+  if (!limits.QuotaCouldAllow(job) || plan.FitOf(job) != DevicePlan::Fit::kFits) return Readiness::kHeldBack;
+  return limits.QuotaAllows(job) ? Readiness::kReady : Readiness::kHeldByQuota;
 }
 
 }  // namespace
@@ -66,22 +67,26 @@ Decision BackfillPolicy::Decide(const Snapshot& snapshot) const {
   if (snapshot.queue->empty()) return decision;
   DevicePlan plan(snapshot);
   UsageLimits limits(snapshot);
-  const auto can_run = [&](const WaitingJob& job) { return CanRun(job, limits, plan); };
-  QueueOrder order(snapshot, can_run);
+  const auto readiness = [&](const WaitingJob& job) { return ReadinessOf(job, limits, plan); };
+  QueueOrder order(snapshot, readiness);
   int reservations = 0;
   int looked_at = 0;
   // The level of the first job that is passed over without a reservation.
   int bar = INT_MIN;
   while (const WaitingJob* job = order.Next()) {
     const bool may_preempt = job->priority > plan.lowest_preemptible();
-    if (!plan.HasRoom() && !may_preempt) {
-      // Levels fall, and no priority is above its level.
-      if (order.level() <= plan.lowest_preemptible() || ++looked_at >= options_.most_backfilled) break;
-      if (can_run(*job)) order.Charge();
+    const bool may_start = plan.HasRoom() || may_preempt;
+    // Levels fall, and no priority is above its level.
+    if (!may_start && (order.level() <= plan.lowest_preemptible() || ++looked_at >= options_.most_backfilled))
+      break;
+    if (order.level() < bar) break;
+    const Readiness is = readiness(*job);
+    if (is == Readiness::kHeldByQuota) limits.KeepQuota(*job);
+    if (is != Readiness::kReady) continue;
+    if (!may_start) {
+      order.Charge();
       continue;
     }
-    if (order.level() < bar) break;
-    if (!can_run(*job)) continue;
     if (const std::vector<int> devices = plan.Start(*job); !devices.empty()) {
       Placement& placement = decision.placements.emplace_back();
       placement.job_id = job->id;
@@ -103,6 +108,7 @@ Decision BackfillPolicy::Decide(const Snapshot& snapshot) const {
       if (++looked_at >= options_.most_backfilled) break;
     }
   }
+  decision.waiting = order.Waiting();
   return decision;
 }
 
@@ -114,9 +120,10 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
   absl::flat_hash_set<absl::string_view> placed;
   for (const Placement& placement : decision.placements) placed.insert(placement.job_id);
   DevicePlan plan(snapshot);
+  DevicePlan forecast(snapshot, DevicePlan::Times::kExpected);
   UsageLimits limits(snapshot);
-  const auto can_run = [&](const WaitingJob& job) { return CanRun(job, limits, plan); };
-  QueueOrder order(snapshot, can_run);
+  const auto readiness = [&](const WaitingJob& job) { return ReadinessOf(job, limits, plan); };
+  QueueOrder order(snapshot, readiness);
   // The first that waits for devices.
   std::string first;
   while (const WaitingJob* job = order.Next()) {
@@ -148,7 +155,7 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
     if (job->is_delayed) {
       const double seconds = std::max(0.0, absl::ToDoubleSeconds(job->restart_time - snapshot.now));
       because(v1::Waiting::REASON_RESTART_DELAY,
-              absl::StrFormat("Its worker was lost; it starts again in %.0f s, restart %d of %d.",
+              absl::StrFormat("Its worker was lost; it starts again in %.0f s or later, restart %d of %d.",
                               std::ceil(seconds), job->restarts, job->max_restarts));
       *waiting.mutable_estimated_start_time() = ToTimestamp(std::max(job->restart_time, snapshot.now));
       continue;
@@ -158,9 +165,14 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
       continue;
     }
     if (!limits.QuotaAllows(*job)) {
+      const std::string kept_for = limits.QuotaKeptFor(job->user);
       because(v1::Waiting::REASON_QUOTA,
-              absl::StrCat("\"", job->user, "\" holds ", limits.Held(job->user), " of at most ",
-                           limits.MaxDevices(job->user), " devices, and it needs ", job->gang.devices, "."));
+              kept_for.empty() ? absl::StrCat("\"", job->user, "\" holds ", limits.Held(job->user),
+                                              " of at most ", limits.MaxDevices(job->user),
+                                              " devices, and it needs ", job->gang.devices, ".")
+                               : absl::StrCat("The quota of \"", job->user, "\" is kept for \"jobs/",
+                                              kept_for, "\", which goes first."));
+      if (readiness(*job) == Readiness::kHeldByQuota) limits.KeepQuota(*job);
       continue;
     }
     if (!limits.SweepAllows(*job)) {
@@ -171,10 +183,12 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
     }
     const int room = plan.CountRoom(*job);
     const int suitable = plan.CountSuitable(*job);
-    absl::Time start = snapshot.now;
+    // When it probably starts, and when at the latest.
+    absl::Time expected = snapshot.now;
+    absl::Time latest = absl::InfiniteFuture();
     std::vector<std::string> preempted;
     if (placed.contains(job->id)) {
-      plan.Start(*job);
+      forecast.Take(plan.Start(*job), *job);
       limits.Add(*job);
       order.Start();
       because(v1::Waiting::REASON_STARTING, "It is about to start.");
@@ -183,6 +197,7 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
       because(v1::Waiting::REASON_PREEMPTING,
               "Jobs of lower priority write their checkpoints to make room for it.");
       explanation.is_to_act = !preempted.empty() && !decision.preemptions.empty();
+      forecast.Reserve(*job);
     } else {
       if (first.empty()) {
         because(v1::Waiting::REASON_DEVICES_BUSY,
@@ -191,10 +206,15 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
         because(v1::Waiting::REASON_BEHIND_OTHERS,
                 absl::StrCat("Number ", position, " in the queue; \"jobs/", first, "\" goes first."));
       }
-      start = plan.Reserve(*job);
+      expected = forecast.Reserve(*job);
+      latest = plan.Reserve(*job);
       if (first.empty()) first = job->id;
     }
-    if (start != absl::InfiniteFuture()) *waiting.mutable_estimated_start_time() = ToTimestamp(start);
+    if (expected != absl::InfiniteFuture())
+      *waiting.mutable_estimated_start_time() = ToTimestamp(std::min(expected, latest));
+    // The jobs that it waits for should be gone already: that says nothing.
+    if (latest != absl::InfiniteFuture() && latest > snapshot.now)
+      *waiting.mutable_latest_start_time() = ToTimestamp(latest);
   }
   return explanations;
 }

@@ -7,15 +7,19 @@
 
 namespace tandem {
 
-// Jobs start in the order of QueueOrder, all of a gang's devices at once. One for which too few devices are
-// free gets a reservation: the devices that are expected to be free for it first, from then on. Those behind
-// it may start before it where they are expected to end before any reservation on their devices begins (EASY
-// backfill: Lifka, "The ANL/IBM SP Scheduling System", 1995, with more than one reservation).
+// Jobs start in the order of QueueOrder, all of a gang's devices at once. A job with too few free devices
+// gets a reservation: the devices that time limits free for it first, from then on. A job behind it may start
+// before it only if its time limit ends it before any reservation on its devices begins (EASY backfill:
+// Lifka, "The ANL/IBM SP Scheduling System", 1995, with more than one reservation). Estimates of run times
+// decide nothing. So the first job that waits starts when the jobs end that held its devices when it became
+// first; no job without a time limit starts on these devices before it.
 //
-// The first `reservations` of the jobs that must wait get one. Behind them a job starts only if none of a
-// higher level is passed over without one, and only the next `most_backfilled` are looked at. A job may also
-// have preemptible jobs of lower priority give up their devices. Those over their user's quota or their
-// sweep's limit wait, and are no hindrance.
+// The first `reservations` of the jobs that must wait get a reservation. Behind them a job starts only if it
+// passes none of a higher level without a reservation, and only the next `most_backfilled` are looked at. A
+// job may also have preemptible jobs of lower priority give up their devices.
+//
+// A job over its sweep's limit waits, and hinders no other. A job over its user's quota keeps what is left
+// of the quota from the user's jobs behind it, and hinders no other user.
 class BackfillPolicy : public PlacementPolicy {
  public:
   struct Options {

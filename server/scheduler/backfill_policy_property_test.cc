@@ -88,7 +88,7 @@ class World {
     job.id = absl::StrCat("job-", submitted_++);
     job.user = absl::StrCat("user-", Below(3));
     job.priority = Below(5) - 2;
-    job.create_time = now_;
+    job.create_time = job.waits_since = now_;
     job.gang.device_kind = static_cast<v1::DeviceKind>(Below(3));
     job.gang.devices = 1 + Below(4);
     job.gang.replicas = job.gang.devices + Below(2);
@@ -103,7 +103,8 @@ class World {
       job.gang.replicas = std::max(job.gang.replicas, job.gang.devices);
     }
     if (Below(2) == 0) job.share = 0.25 * (1 + Below(4));
-    job.run_time = Below(4) == 0 ? absl::InfiniteDuration() : absl::Seconds(1 + Below(500));
+    job.longest_run_time = Below(4) == 0 ? absl::InfiniteDuration() : absl::Seconds(1 + Below(500));
+    if (Below(4) > 0) job.expected_run_time = absl::Seconds(Below(500));
     ASSERT_TRUE(queue_.Add(job));
     waiting_[job.id] = job;
   }
@@ -182,13 +183,15 @@ class World {
       holding.share = job.share;
       holding.memory_bytes = job.gang.memory_bytes();
       holding.lease_time = now_;
-      holding.expected_end = now_ + job.run_time;
+      holding.expected_end = now_ + job.expected_run_time;
+      holding.latest_end = now_ + job.longest_run_time;
       // What does not fit beside what is there is refused.
       const absl::Status acquired =
           inventory_.Acquire(job.id, {placement.devices, job.share, job.gang.memory_bytes()});
       ASSERT_TRUE(acquired.ok()) << acquired;
       ASSERT_TRUE(queue_.Start(job.id, now_, placement.was_longest));
     }
+    queue_.NoteWaiting(decision.waiting, now_);
     std::map<std::string, int> held;
     for (const auto& [id, job] : holding_) held[job.user] += static_cast<int>(job.devices.size());
     for (const auto& [user, most] : quotas_) EXPECT_LE(held[user], most) << user;

@@ -12,6 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 constexpr int64_t kGiB = 1 << 30;
 
@@ -30,21 +31,35 @@ class BackfillPolicyTest : public testing::Test {
     }
   }
 
-  // A job that needs CPU devices and takes an hour; each is a second younger than the one before.
+  // A job that needs CPU devices and takes an hour, which is its time limit, too; each is a second younger
+  // than the one before.
   WaitingJob Job(const std::string& id, int devices = 1) {
     WaitingJob job;
     job.id = id;
     job.user = "ann";
     job.create_time = snapshot_.now - absl::Minutes(10) + absl::Seconds(queue_.size());
+    job.waits_since = job.create_time;
     job.gang.device_kind = v1::DEVICE_KIND_CPU;
     job.gang.devices = job.gang.replicas = devices;
     job.gang.replica_memory_bytes = kGiB;
-    job.run_time = absl::Hours(1);
+    job.expected_run_time = job.longest_run_time = absl::Hours(1);
+    return job;
+  }
+  // The same, but that its time limit is another one.
+  WaitingJob LimitedJob(const std::string& id, absl::Duration limit) {
+    WaitingJob job = Job(id);
+    job.longest_run_time = limit;
+    return job;
+  }
+  // The same without a time limit, of which it is thought that it ends at once.
+  WaitingJob UnlimitedJob(const std::string& id) {
+    WaitingJob job = LimitedJob(id, absl::InfiniteDuration());
+    job.expected_run_time = absl::ZeroDuration();
     return job;
   }
   void Wait(WaitingJob job) { ASSERT_TRUE(queue_.Add(std::move(job))); }
 
-  // A job on devices by their positions, for another `rest`.
+  // A job on devices by their positions, for another `rest`, by its time limit, too.
   HoldingJob& Hold(const std::string& id, std::vector<int> devices, absl::Duration rest = absl::Hours(1)) {
     HoldingJob& job = snapshot_.holding.emplace_back();
     job.id = id;
@@ -52,7 +67,7 @@ class BackfillPolicyTest : public testing::Test {
     job.devices = std::move(devices);
     job.memory_bytes = kGiB;
     job.lease_time = snapshot_.now - absl::Minutes(1);
-    job.expected_end = snapshot_.now + rest;
+    job.expected_end = job.latest_end = snapshot_.now + rest;
     return job;
   }
 
@@ -78,11 +93,16 @@ class BackfillPolicyTest : public testing::Test {
     ADD_FAILURE() << id << " is not explained";
     return {};
   }
-  // Until its estimated start; negative where there is none.
+  // Until its estimated start, and its latest one; infinite if there is none.
   absl::Duration StartsIn(const std::string& id) {
     const v1::Waiting waiting = WaitingOf(id);
-    if (!waiting.has_estimated_start_time()) return -absl::Hours(1);
+    if (!waiting.has_estimated_start_time()) return absl::InfiniteDuration();
     return absl::FromUnixSeconds(waiting.estimated_start_time().seconds()) - snapshot_.now;
+  }
+  absl::Duration StartsWithin(const std::string& id) {
+    const v1::Waiting waiting = WaitingOf(id);
+    if (!waiting.has_latest_start_time()) return absl::InfiniteDuration();
+    return absl::FromUnixSeconds(waiting.latest_start_time().seconds()) - snapshot_.now;
   }
 
   JobQueue queue_{absl::Hours(6)};
@@ -146,57 +166,72 @@ TEST_F(BackfillPolicyTest, UsersTakeTurns) {
 TEST_F(BackfillPolicyTest, WaitingRaisesTheFirstOfAUsersPriority) {
   AddDevices(1);
   Hold("x", {0});
-  WaitingJob job = Job("low");
-  job.priority = -1;
-  job.create_time = snapshot_.now - absl::Hours(13);
-  Wait(job);
-  job = Job("low2");
-  job.priority = -1;
-  job.create_time = snapshot_.now - absl::Hours(13);
-  Wait(job);
+  for (const char* id : {"low", "low2"}) {
+    WaitingJob job = Job(id);
+    job.priority = -1;
+    Wait(job);
+  }
   Wait(Job("usual"));
+  queue_.RestoreWait({"ann", -1}, snapshot_.now - absl::Hours(13));
   EXPECT_THAT(Order(), ElementsAre("low", "usual", "low2"));
   EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, 2);
+  EXPECT_EQ(policy_.Explain(snapshot_)[2].raised_by, 0);
   // Its start takes one level back.
   ASSERT_TRUE(queue_.Start("low", snapshot_.now, /*was_longest=*/true));
   EXPECT_THAT(Order(), ElementsAre("low2", "usual"));
   EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, 1);
 }
 
-TEST_F(BackfillPolicyTest, EachStartOfADecisionTakesALevelBack) {
+// A job that ran meanwhile is before others of its age, and has waited for less than they.
+TEST_F(BackfillPolicyTest, WaitingRaisesTheJobThatHasWaitedLongest) {
+  AddDevices(1);
+  Hold("x", {0});
+  WaitingJob ran = Job("ran");
+  ran.create_time -= absl::Hours(1);
+  ran.waits_since = snapshot_.now;
+  Wait(ran);
+  Wait(Job("waited"));
+  queue_.RestoreWait({"ann", 0}, snapshot_.now - absl::Hours(7));
+  EXPECT_THAT(Order(), ElementsAre("waited", "ran"));
+  queue_.NoteWaiting({}, snapshot_.now);
+  EXPECT_THAT(Order(), ElementsAre("ran", "waited"));
+}
+
+TEST_F(BackfillPolicyTest, ADecisionSaysWhichGroupsWait) {
   AddDevices(2);
-  for (const char* id : {"old", "older"}) {
-    WaitingJob job = Job(id);
-    job.create_time = snapshot_.now - absl::Hours(id == std::string("old") ? 30 : 36);
-    Wait(job);
-  }
+  Wait(Job("older"));
+  Wait(Job("old"));
   WaitingJob young = Job("young");
   young.user = "bob";
   Wait(young);
+  WaitingJob never = Job("never", 7);
+  never.user = "carl";
+  Wait(never);
   const Decision decision = policy_.Decide(snapshot_);
   ASSERT_EQ(decision.placements.size(), 2);
   EXPECT_EQ(decision.placements[0].job_id, "older");
   EXPECT_TRUE(decision.placements[0].was_longest);
   EXPECT_EQ(decision.placements[1].job_id, "young");
+  EXPECT_TRUE(decision.placements[1].was_longest);
+  EXPECT_THAT(decision.waiting, ElementsAre(Pair(JobQueue::GroupKey("ann", 0),
+                                                 snapshot_.now - absl::Minutes(10) + absl::Seconds(1))));
   snapshot_.users["bob"].device_seconds = 1e6;
   const Decision again = policy_.Decide(snapshot_);
   ASSERT_EQ(again.placements.size(), 2);
   EXPECT_EQ(again.placements[1].job_id, "old");
-  EXPECT_TRUE(again.placements[1].was_longest);
+  EXPECT_FALSE(again.placements[1].was_longest);
+  EXPECT_THAT(again.waiting, ElementsAre(Pair(JobQueue::GroupKey("bob", 0), young.waits_since)));
 }
 
 // The age of a job that waits for what is not there is nobody's, and what it would take is not its user's.
 TEST_F(BackfillPolicyTest, JobsThatCannotRunNeitherRaiseNorDelayTheirUsersOthers) {
   AddDevices(1);
   for (int i = 0; i < 3; ++i) {
-    WaitingJob job = Job(absl::StrCat("never", i), 7);
-    job.create_time = snapshot_.now - absl::Hours(20);
-    Wait(job);
+    Wait(Job(absl::StrCat("never", i), 7));
   }
-  WaitingJob old = Job("old");
-  old.create_time = snapshot_.now - absl::Hours(13);
-  Wait(old);
+  Wait(Job("old"));
   Wait(Job("mine"));
+  queue_.RestoreWait({"ann", 0}, snapshot_.now - absl::Hours(13));
   WaitingJob other = Job("other");
   other.user = "bob";
   other.priority = 1;
@@ -206,6 +241,7 @@ TEST_F(BackfillPolicyTest, JobsThatCannotRunNeitherRaiseNorDelayTheirUsersOthers
   EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, 2);
   ASSERT_TRUE(queue_.Remove("old"));
   ASSERT_TRUE(queue_.Remove("other"));
+  queue_.NoteWaiting({}, snapshot_.now);
   other.priority = 0;
   other.create_time = snapshot_.now;
   Wait(other);
@@ -229,35 +265,16 @@ TEST_F(BackfillPolicyTest, WhatIsNotToStartIsNotSaidToStart) {
   EXPECT_EQ(policy.Explain(snapshot_).back().waiting.reason(), v1::Waiting::REASON_BEHIND_OTHERS);
 }
 
-TEST_F(BackfillPolicyTest, EachStartTakesALevelBack) {
-  AddDevices(1);
-  Hold("x", {0});
-  for (int i = 0; i < 10; ++i) {
-    WaitingJob job = Job(absl::StrCat("old", i));
-    job.create_time = snapshot_.now - absl::Hours(36);
-    Wait(job);
-  }
-  for (int i = 0; i < 9; ++i) {
-    EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, std::max(0, 6 - i)) << i;
-    ASSERT_TRUE(queue_.Start(absl::StrCat("old", i), snapshot_.now, /*was_longest=*/true));
-  }
-}
-
 TEST_F(BackfillPolicyTest, ASmallJobPassesOnlyIfItDelaysNone) {
   AddDevices(3);
   Hold("x", {0}, absl::Hours(2));
   Wait(Job("gang", 3));
-  WaitingJob job = Job("long");
-  job.run_time = absl::Hours(3);
-  Wait(job);
-  job = Job("unknown");
-  job.run_time = absl::InfiniteDuration();
-  Wait(job);
-  job = Job("short");
-  job.run_time = absl::Hours(2);
-  Wait(job);
+  Wait(LimitedJob("long", absl::Hours(3)));
+  Wait(UnlimitedJob("unlimited"));
+  Wait(LimitedJob("short", absl::Hours(2)));
   EXPECT_THAT(Placed(), ElementsAre("short: cpu:1"));
   EXPECT_EQ(StartsIn("gang"), absl::Hours(2));
+  EXPECT_EQ(StartsWithin("gang"), absl::Hours(2));
   EXPECT_EQ(WaitingOf("gang").reason(), v1::Waiting::REASON_DEVICES_BUSY);
   EXPECT_THAT(WaitingOf("gang").message(),
               HasSubstr("Needs 3 CPU devices with 1.00 GiB of memory each; 2 of 3 free."));
@@ -266,13 +283,70 @@ TEST_F(BackfillPolicyTest, ASmallJobPassesOnlyIfItDelaysNone) {
   EXPECT_EQ(StartsIn("long"), absl::Hours(3));
 }
 
-TEST_F(BackfillPolicyTest, NothingPassesAGangThatWaitsForWhatNobodyKnows) {
+// However long it is thought to take.
+TEST_F(BackfillPolicyTest, NothingPassesAGangThatWaitsForAJobWithoutALimit) {
   AddDevices(2);
-  Hold("x", {0}).expected_end = absl::InfiniteFuture();
+  Hold("x", {0}).latest_end = absl::InfiniteFuture();
   Wait(Job("gang", 2));
-  Wait(Job("small"));
+  Wait(LimitedJob("small", absl::Seconds(1)));
   EXPECT_THAT(Placed(), IsEmpty());
-  EXPECT_FALSE(WaitingOf("gang").has_estimated_start_time());
+  EXPECT_EQ(StartsIn("gang"), absl::Hours(1));
+  EXPECT_EQ(StartsWithin("gang"), absl::InfiniteDuration());
+  snapshot_.holding[0].expected_end = absl::InfiniteFuture();
+  EXPECT_THAT(Placed(), IsEmpty());
+  EXPECT_EQ(StartsIn("gang"), absl::InfiniteDuration());
+}
+
+// The reservation does not slide along with the time that the job takes too long.
+TEST_F(BackfillPolicyTest, NothingPassesAGangThatShouldHaveItsDevices) {
+  AddDevices(2);
+  Hold("x", {0}, -absl::Seconds(1));
+  Wait(Job("gang", 2));
+  Wait(LimitedJob("small", absl::Milliseconds(1)));
+  EXPECT_THAT(Placed(), IsEmpty());
+  // Nobody knows any more when it starts.
+  EXPECT_EQ(StartsIn("gang"), absl::InfiniteDuration());
+  EXPECT_EQ(StartsWithin("gang"), absl::InfiniteDuration());
+  snapshot_.holding[0].ending = true;
+  EXPECT_THAT(Placed(), IsEmpty());
+  EXPECT_EQ(StartsIn("gang"), absl::ZeroDuration());
+}
+
+TEST_F(BackfillPolicyTest, AGangKeepsFreeDevicesBeforeThoseThatAreAboutToBeFree) {
+  AddDevices(3);
+  Hold("x", {0}).ending = true;
+  Hold("y", {1}, -absl::Seconds(1));
+  Wait(Job("gang", 2));
+  Wait(LimitedJob("small", absl::Seconds(1)));
+  EXPECT_THAT(Placed(), IsEmpty());
+}
+
+TEST_F(BackfillPolicyTest, TimeLimitsGiveTheLatestStartAndEstimatesTheLikelyOne) {
+  AddDevices(2);
+  Hold("x", {0}, absl::Hours(10)).expected_end = snapshot_.now + absl::Minutes(30);
+  Hold("y", {1}, absl::Hours(2)).expected_end = snapshot_.now + absl::Hours(1);
+  Wait(LimitedJob("first", absl::Hours(8)));
+  Wait(Job("second"));
+  EXPECT_EQ(StartsIn("first"), absl::Minutes(30));
+  EXPECT_EQ(StartsWithin("first"), absl::Hours(2));
+  EXPECT_EQ(StartsIn("second"), absl::Hours(1));
+  EXPECT_EQ(StartsWithin("second"), absl::Hours(10));
+}
+
+// Jobs that share the device come without end.
+TEST_F(BackfillPolicyTest, JobsThatShareADeviceDoNotPassAJobThatWantsItAlone) {
+  AddDevices(1);
+  HoldingJob& held = Hold("x", {0});
+  held.share = 0.5;
+  held.latest_end = absl::InfiniteFuture();
+  WaitingJob half = UnlimitedJob("half");
+  half.share = 0.5;
+  Wait(half);
+  EXPECT_THAT(Placed(), ElementsAre("half: cpu:0"));
+  WaitingJob alone = Job("alone");
+  alone.create_time -= absl::Hours(1);
+  Wait(alone);
+  EXPECT_THAT(Placed(), IsEmpty());
 }
 
 TEST_F(BackfillPolicyTest, BehindTheReservationsNothingPassesAHigherPriority) {
@@ -360,6 +434,29 @@ TEST_F(BackfillPolicyTest, QuotasHoldUpNobodyElse) {
   EXPECT_THAT(Placed(), ElementsAre("a: cpu:0 cpu:1", "other: cpu:2"));
   EXPECT_EQ(WaitingOf("b").reason(), v1::Waiting::REASON_QUOTA);
   EXPECT_THAT(WaitingOf("b").message(), HasSubstr("\"ann\" holds 2 of at most 2 devices, and it needs 1."));
+  EXPECT_THAT(policy_.Decide(snapshot_).waiting, IsEmpty());
+}
+
+TEST_F(BackfillPolicyTest, AUsersSmallJobsDoNotPassAGangThatWaitsForTheQuota) {
+  AddDevices(4);
+  snapshot_.users["ann"].max_devices = 2;
+  Hold("x", {0}).user = "ann";
+  Wait(Job("never", 3));
+  Wait(Job("gang", 2));
+  Wait(Job("small"));
+  WaitingJob other = Job("other");
+  other.user = "carl";
+  Wait(other);
+  EXPECT_THAT(Placed(), ElementsAre("other: cpu:1"));
+  EXPECT_THAT(WaitingOf("gang").message(),
+              HasSubstr("\"ann\" holds 1 of at most 2 devices, and it needs 2."));
+  EXPECT_EQ(WaitingOf("small").reason(), v1::Waiting::REASON_QUOTA);
+  EXPECT_EQ(WaitingOf("small").message(),
+            "The quota of \"ann\" is kept for \"jobs/gang\", which goes first.");
+  // The wait for a quota of one's own raises nobody.
+  queue_.RestoreWait({"ann", 0}, snapshot_.now - absl::Hours(13));
+  EXPECT_THAT(Placed(), ElementsAre("other: cpu:1"));
+  EXPECT_THAT(policy_.Decide(snapshot_).waiting, IsEmpty());
 }
 
 TEST_F(BackfillPolicyTest, DevicesOutOfServiceGetNothing) {

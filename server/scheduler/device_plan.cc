@@ -11,25 +11,21 @@ namespace {
 
 // Parts of a device are sums of decimal fractions.
 constexpr double kShareTolerance = 1e-9;
-// A job that should have ended, or is ending, is expected to be gone after that.
-constexpr absl::Duration kSoon = absl::Seconds(1);
 
 }  // namespace
 
-DevicePlan::DevicePlan(const Snapshot& snapshot)
-    : snapshot_(snapshot), devices_(snapshot.devices.size()), lowest_preemptible_(INT_MAX) {
+DevicePlan::DevicePlan(const Snapshot& snapshot, Times times)
+    : snapshot_(snapshot), times_(times), devices_(snapshot.devices.size()), lowest_preemptible_(INT_MAX) {
   for (size_t i = 0; i < devices_.size(); ++i) {
     devices_[i].slot = &snapshot.devices[i];
     devices_[i].free_memory_bytes = snapshot.devices[i].memory_bytes;
-    devices_[i].available_at = snapshot.now;
   }
   ending_.resize(snapshot.holding.size());
   for (size_t i = 0; i < snapshot.holding.size(); ++i) {
     const HoldingJob& job = snapshot.holding[i];
     ending_[i] = job.ending;
     if (job.preemptible && !job.ending) lowest_preemptible_ = std::min(lowest_preemptible_, job.priority);
-    const absl::Time end =
-        job.ending ? snapshot.now + kSoon : std::max(job.expected_end, snapshot.now + kSoon);
+    const absl::Time end = EndOf(job);
     for (const int position : job.devices) {
       Device& device = devices_[position];
       device.holders.push_back(static_cast<int>(i));
@@ -40,6 +36,18 @@ DevicePlan::DevicePlan(const Snapshot& snapshot)
     }
   }
   UpdateRoomy();
+}
+
+absl::Time DevicePlan::EndOf(const HoldingJob& job) const {
+  // At any moment: its devices come behind those that are free.
+  if (job.ending) return job.lease_time;
+  if (times_ == Times::kLatest) return job.latest_end;
+  // An estimate that has proved wrong says nothing more.
+  return job.expected_end > snapshot_.now ? job.expected_end : absl::InfiniteFuture();
+}
+
+absl::Duration DevicePlan::RunTimeOf(const WaitingJob& job) const {
+  return times_ == Times::kLatest ? job.longest_run_time : job.expected_run_time;
 }
 
 void DevicePlan::UpdateRoomy() {
@@ -105,22 +113,24 @@ void DevicePlan::FindCandidates(const WaitingJob& job) {
   }
 }
 
-void DevicePlan::Take(int position, const WaitingJob& job) {
-  Device& device = devices_[position];
-  device.is_taken = true;
-  device.free_share -= job.share;
-  device.free_memory_bytes -= job.gang.memory_bytes();
-  device.is_shareable = device.is_shareable && job.share < 1;
-  const absl::Time end = snapshot_.now + job.run_time;
-  // What is reserved stays where it is: the job ends before.
-  device.available_at = std::max(device.available_at, end);
+void DevicePlan::Take(const std::vector<int>& devices, const WaitingJob& job) {
+  for (const int position : devices) {
+    Device& device = devices_[position];
+    device.is_taken = true;
+    device.free_share -= job.share;
+    device.free_memory_bytes -= job.gang.memory_bytes();
+    device.is_shareable = device.is_shareable && job.share < 1;
+    // What is reserved stays where it is: the job ends before.
+    device.available_at = std::max(device.available_at, snapshot_.now + RunTimeOf(job));
+  }
+  UpdateRoomy();
 }
 
 std::vector<int> DevicePlan::Start(const WaitingJob& job) {
   if (static_cast<int>(roomy_.size()) < job.gang.devices) return {};
-  const absl::Time end = snapshot_.now + job.run_time;
+  const absl::Time end = snapshot_.now + RunTimeOf(job);
   const auto can_take = [&](const Device& device) {
-    // A job of which nobody knows how long it takes delays whatever is reserved.
+    // A job without a time limit could delay whatever is reserved.
     return HasRoomFor(device, job) &&
            (device.reserved_at == absl::InfiniteFuture() || end <= device.reserved_at);
   };
@@ -144,8 +154,7 @@ std::vector<int> DevicePlan::Start(const WaitingJob& job) {
   }
   if (static_cast<int>(chosen.size()) < job.gang.devices) return {};
   chosen.resize(job.gang.devices);
-  for (const int i : chosen) Take(i, job);
-  UpdateRoomy();
+  Take(chosen, job);
   return chosen;
 }
 
@@ -163,11 +172,11 @@ absl::Time DevicePlan::Reserve(const WaitingJob& job) {
   for (const int i : candidates_) start = std::max(start, devices_[i].available_at);
   for (const int i : candidates_) {
     Device& device = devices_[i];
-    // Where nobody knows when the others become free, what is free is kept: the job would wait for ever
+    // If nobody knows when the others become free, the free ones are kept: the job would wait for ever
     // otherwise.
     device.reserved_at =
         std::min(device.reserved_at, start == absl::InfiniteFuture() ? snapshot_.now : start);
-    device.available_at = start + job.run_time;
+    device.available_at = start + RunTimeOf(job);
   }
   UpdateRoomy();
   return start;
@@ -252,7 +261,7 @@ bool DevicePlan::Preempt(const WaitingJob& job, std::vector<std::string>* preemp
       preemptions->push_back(snapshot_.holding[holder].id);
     }
     device.reserved_at = snapshot_.now;
-    device.available_at = snapshot_.now + kSoon + job.run_time;
+    device.available_at = snapshot_.now + RunTimeOf(job);
   }
   UpdateRoomy();
   return true;

@@ -11,15 +11,21 @@
 
 namespace tandem {
 
-// A snapshot's devices, now and as they are expected to become free, while a decision is made: jobs are
-// started, or get a reservation, one after the other.
+// A snapshot's devices, now and as they become free, while a decision is made: jobs are started, or get a
+// reservation, one after the other.
 //
-// A reservation takes its devices whole from when all of them are expected to be free; what is planned behind
-// it follows it. A job may start on a device that is reserved if it is expected to end before that. Not
-// thread-safe; the snapshot outlives it.
+// A reservation takes its devices whole from the time when all of them are free; what is planned behind it
+// follows it. A job may start on a reserved device only if its time limit ends it before the reservation.
+// If nobody knows when a reservation begins, or it should have begun, nothing starts on its devices. So the
+// jobs that start never move a reservation to a later time. Not thread-safe; the snapshot outlives it.
 class DevicePlan {
  public:
-  explicit DevicePlan(const Snapshot& snapshot);
+  // The times at which jobs are taken to end.
+  enum class Times {
+    kLatest,    // by their time limits: for decisions
+    kExpected,  // as estimated: a forecast for people
+  };
+  explicit DevicePlan(const Snapshot& snapshot, Times times = Times::kLatest);
 
   // Whether the job could run.
   enum class Fit {
@@ -29,12 +35,13 @@ class DevicePlan {
   };
   Fit FitOf(const WaitingJob& job);
 
-  // Takes devices for the job now and returns them, as positions; empty where too few have room or it would
+  // Takes devices for the job now and returns them, as positions; empty if too few have room or the job could
   // delay a reservation. For a job that FitOf says fits.
   std::vector<int> Start(const WaitingJob& job);
+  // Takes these devices, which have room, for the job now.
+  void Take(const std::vector<int>& devices, const WaitingJob& job);
 
-  // Reserves devices for the job and returns from when; InfiniteFuture where nobody knows. For a job that
-  // fits.
+  // Reserves devices for the job and returns from when; InfiniteFuture if nobody knows. For a job that fits.
   absl::Time Reserve(const WaitingJob& job);
 
   // Has jobs of lower priority that allow it make room for this one, and reserves their devices, where that
@@ -62,8 +69,9 @@ class DevicePlan {
     bool is_shareable = true;
     // Something was started on it.
     bool is_taken = false;
-    // When it is free of what is on it and planned for it.
-    absl::Time available_at;
+    // When it is free of what is on it and planned for it. In the past: it is free, or should be. Time alone
+    // changes neither this nor which of two devices is free first.
+    absl::Time available_at = absl::InfinitePast();
     // When the first reservation begins.
     absl::Time reserved_at = absl::InfiniteFuture();
   };
@@ -83,10 +91,12 @@ class DevicePlan {
   };
   // Finds them, of those that the job may have end; false where that is not enough.
   bool FindVictims(const WaitingJob& job, Option* option) const;
-  void Take(int device, const WaitingJob& job);
+  absl::Time EndOf(const HoldingJob& job) const;
+  absl::Duration RunTimeOf(const WaitingJob& job) const;
   void UpdateRoomy();
 
   const Snapshot& snapshot_;
+  const Times times_;
   std::vector<Device> devices_;
   // Positions of devices on which something could start.
   std::vector<int> roomy_;

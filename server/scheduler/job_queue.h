@@ -9,27 +9,28 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "server/scheduler/gang_request.h"
 
 namespace tandem {
 
-// A job that waits, as far as its placing goes.
+// A waiting job, as far as its placing needs it.
 struct WaitingJob {
   std::string id;
   std::string user;
   int priority = 0;
-  // Its place among its user's jobs of its priority.
+  // Orders a user's jobs of one priority.
   absl::Time create_time;
-  // When it became QUEUED, or got its priority: its wait counts from then, and never from before create_time.
-  absl::Time waits_since = absl::InfinitePast();
+  // When it became QUEUED, or got its priority.
+  absl::Time waits_since;
   GangRequest gang;
   // The part of each device that it takes; below 1 it shares them.
   double share = 1;
-  // How long it is expected to hold its devices; infinite where nobody knows.
-  absl::Duration run_time = absl::InfiniteDuration();
-  // "sweeps/<id>" of its sweep, and how many of that may hold devices at a time (0: any number).
+  // How long it probably holds its devices; infinite if unknown. A guess: no start depends on it.
+  absl::Duration expected_run_time = absl::InfiniteDuration();
+  // How long it holds its devices at most, by its time limit; infinite without a limit.
+  absl::Duration longest_run_time = absl::InfiniteDuration();
+  // "sweeps/<id>" of its sweep, and how many jobs of the sweep may hold devices at a time (0: any number).
   std::string sweep;
   int sweep_max_running = 0;
   // The process of its last attempt still holds devices.
@@ -40,68 +41,55 @@ struct WaitingJob {
   absl::Time restart_time = absl::InfinitePast();
   int restarts = 0;
   int max_restarts = 0;
-  // Of JobQueue: for how long its line had been held back when it came.
-  absl::Duration held_back_before;
 };
 
-// The jobs that wait, each user's of a priority in the order of their age. Not thread-safe.
+// The waiting jobs, each user's of a priority (a group) in the order of their age. Not thread-safe.
 //
-// Nothing starves: of such a group, the job that has waited longest of those that could run goes up a level
-// of priority for each `ageing_interval`. Its start takes one interval of the group's wait back, so that a
-// group that others go before gets a start an interval in the end; one that is served as often as that is
-// never raised, however many wait in it. Time in which a job ran, was paused, or was held back by its user's
-// quota or its sweep's limit is no wait.
+// A group goes up a level of priority for each `ageing_interval` in which one of its jobs could run. The
+// level raises one job alone: of those that could run, the job that has waited longest, and by no more than
+// it has waited itself. Its start takes one level back. So a group that others go before gets a start an
+// interval in the end, a long queue gains nothing over a short one, and a group that starts a job in each
+// interval is never raised.
 class JobQueue {
  public:
   explicit JobQueue(absl::Duration ageing_interval = absl::Hours(1)) : ageing_interval_(ageing_interval) {}
 
   using Key = std::pair<absl::Time, int64_t>;
-  // Oldest first; of those of one moment, in the order of Add.
+  // Oldest first; those of one moment in the order of Add.
   using Jobs = std::map<Key, WaitingJob>;
-  // Jobs of a group that the same limits hold back: those of a sweep, or of none, that need as many devices.
-  struct Line {
-    // By waits_since.
-    std::set<std::pair<absl::Time, Key>> by_wait;
-    // From when on it is held back; InfiniteFuture where it is not. For how long it was before that.
-    absl::Time held_back_since = absl::InfiniteFuture();
-    absl::Duration held_back;
-  };
-  // By devices and sweep.
-  using Lines = std::map<std::pair<int, std::string>, Line>;
-  // A user's jobs of one priority.
   struct Group {
     Jobs jobs;
-    Lines lines;
-    // From when on its wait counts, where its jobs have waited for longer than that.
-    absl::Time waits_since = absl::InfinitePast();
+    // The jobs, those that have waited longest first.
+    std::set<std::pair<absl::Time, Key>> by_wait;
+    // From when on its wait counts; InfiniteFuture if none of its jobs could run at the last decision.
+    absl::Time waits_since = absl::InfiniteFuture();
   };
-  // By user and priority. Those without jobs are kept for waits_since.
-  using Groups = std::map<std::pair<std::string, int>, Group>;
+  // A user and a priority.
+  using GroupKey = std::pair<std::string, int>;
+  // Those with jobs.
+  using Groups = std::map<GroupKey, Group>;
 
-  // False where there is one of this id already; then nothing is changed.
+  // False if it holds a job of this id already; then nothing changes.
   bool Add(WaitingJob job);
-  // Null where there is none of this id. Only is_held_up, is_delayed and run_time may be changed through it.
+  // Null if it holds no job of this id. Only is_held_up, is_delayed and the run times may be changed through
+  // the pointer.
   WaitingJob* Find(const std::string& id);
   const WaitingJob* Find(const std::string& id) const;
-  // False where there is none of this id.
+  // False if it holds no job of this id.
   bool Remove(const std::string& id);
-  // Remove for a job that starts now. `was_longest`: of those of its group that could run, it had waited
-  // longest.
+  // Remove for a job that starts. `was_longest`: of the jobs of its group that could run, it had waited
+  // longest, and takes a level back.
   bool Start(const std::string& id, absl::Time now, bool was_longest);
 
-  // A job of the group started at that time, before this queue was made: its wait counts from then.
-  void NoteStart(const std::string& user, int priority, absl::Time time);
-  // Which jobs their user's quota and their sweep's limit allow from now on; those that they do not do not
-  // wait. The answer is the same for all jobs of a line.
-  void NoteLimits(absl::FunctionRef<bool(const WaitingJob&)> allow, absl::Time now);
+  // The groups that still had a job that could run after a decision, and since when the longest of them
+  // waits: the waits of these groups go on, or begin now. The waits of all others end.
+  void NoteWaiting(const std::map<GroupKey, absl::Time>& waiting, absl::Time now);
+  // The group's wait began at that time, before this queue was made. No effect if it has no jobs.
+  void RestoreWait(const GroupKey& group, absl::Time since);
 
-  // The job of the group that has waited longest of those that could run and are not held back; the end of
-  // its jobs where there is none.
-  Jobs::const_iterator LongestWaiting(const Group& group, absl::FunctionRef<bool(const WaitingJob&)> can_run,
-                                      absl::Time now) const;
-  // Levels by which the job is raised above its priority where it is the longest waiting of its group.
-  int RaisedBy(const Group& group, const WaitingJob& job, absl::Time now) const;
-  // When RaisedBy will next be more for a job than it is; InfiniteFuture where none waits.
+  // Levels by which its wait raises the group's job that has waited longest of those that could run.
+  int RaisedBy(const Group& group, absl::Time now) const;
+  // When RaisedBy next grows for a group; InfiniteFuture if no group waits.
   absl::Time NextRaise(absl::Time now) const;
 
   const Groups& groups() const { return groups_; }
@@ -111,12 +99,8 @@ class JobQueue {
  private:
   struct Place {
     Groups::iterator group;
-    Lines::iterator line;
     Jobs::iterator job;
   };
-
-  // From when on the job's wait counts.
-  absl::Time WaitsSince(const Group& group, const Line& line, const WaitingJob& job, absl::Time now) const;
 
   const absl::Duration ageing_interval_;
   Groups groups_;

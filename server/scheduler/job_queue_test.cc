@@ -2,83 +2,119 @@
 
 #include <string>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
 namespace {
+
+using ::testing::ElementsAre;
 
 const absl::Time kBegin = absl::FromUnixSeconds(1'700'000'000);
 
 // An ageing interval of an hour, and jobs of one user and priority.
 class JobQueueTest : public testing::Test {
  protected:
-  void Add(const std::string& id, absl::Time created, absl::Time since, const std::string& sweep = "") {
+  void Add(const std::string& id, absl::Time created = kBegin) {
     WaitingJob job;
     job.id = id;
     job.user = "ann";
-    job.create_time = created;
-    job.waits_since = since;
-    job.sweep = sweep;
+    job.create_time = job.waits_since = created;
     ASSERT_TRUE(queue_.Add(std::move(job)));
   }
+  // After a decision; `since`: of the group's job that waits longest.
+  void NoteWaiting(absl::Time now, absl::Time since = kBegin) { queue_.NoteWaiting({{kGroup, since}}, now); }
+  int RaisedBy(absl::Time now) { return queue_.RaisedBy(queue_.groups().at(kGroup), now); }
 
-  // "id level" of the job that is raised.
-  std::string Raised(absl::Time now) {
-    const JobQueue::Group& group = queue_.groups().begin()->second;
-    const auto job = queue_.LongestWaiting(
-        group, [](const WaitingJob&) { return true; }, now);
-    if (job == group.jobs.end()) return "none";
-    return job->second.id + " " + std::to_string(queue_.RaisedBy(group, job->second, now));
-  }
-  void HoldBack(const std::string& sweep, absl::Time now) {
-    queue_.NoteLimits([&](const WaitingJob& job) { return job.sweep != sweep; }, now);
-  }
-
+  const JobQueue::GroupKey kGroup = {"ann", 0};
   JobQueue queue_;
 };
 
-TEST_F(JobQueueTest, OnlyTheWaitOfTheJobCounts) {
-  Add("ran", kBegin, kBegin + absl::Hours(10));
-  EXPECT_EQ(Raised(kBegin + absl::Hours(10)), "ran 0");
-  EXPECT_EQ(Raised(kBegin + absl::Hours(12.5)), "ran 2");
-  // Older, though it came later, and the one that has waited.
-  Add("waited", kBegin + absl::Hours(5), kBegin + absl::Hours(5));
-  EXPECT_EQ(queue_.groups().begin()->second.jobs.begin()->second.id, "ran");
-  EXPECT_EQ(Raised(kBegin + absl::Hours(10)), "waited 5");
-  ASSERT_TRUE(queue_.Start("waited", kBegin + absl::Hours(10), /*was_longest=*/true));
-  EXPECT_EQ(Raised(kBegin + absl::Hours(12.5)), "ran 2");
+TEST_F(JobQueueTest, AGroupsJobsAreInTheOrderOfTheirAge) {
+  Add("young", kBegin + absl::Hours(1));
+  Add("old");
+  Add("also old");
+  EXPECT_FALSE(queue_.Add(*queue_.Find("old")));
+  std::vector<std::string> order;
+  for (const auto& [key, job] : queue_.groups().at(kGroup).jobs) order.push_back(job.id);
+  EXPECT_THAT(order, ElementsAre("old", "also old", "young"));
+  ASSERT_TRUE(queue_.Remove("old"));
+  EXPECT_FALSE(queue_.Remove("old"));
+  EXPECT_EQ(queue_.Find("old"), nullptr);
+  EXPECT_EQ(queue_.size(), 2);
 }
 
-TEST_F(JobQueueTest, AWaitBeginsNoSoonerThanTheJob) {
-  Add("new", kBegin, kBegin - absl::Hours(10));
-  EXPECT_EQ(Raised(kBegin + absl::Hours(1)), "new 1");
+TEST_F(JobQueueTest, AGroupGoesUpALevelInEachInterval) {
+  Add("a");
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(5)), 0);  // No decision yet.
+  NoteWaiting(kBegin);
+  NoteWaiting(kBegin + absl::Minutes(30));
+  EXPECT_EQ(RaisedBy(kBegin + absl::Minutes(59)), 0);
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(1)), 1);
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2.5)), 2);
+  // A clock that is set back lowers nobody.
+  EXPECT_EQ(RaisedBy(kBegin - absl::Hours(5)), 0);
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(100'000)), 1000);
 }
 
-TEST_F(JobQueueTest, TimeUnderALimitOfItsOwnIsNoWait) {
-  Add("child", kBegin, kBegin, "sweeps/s");
-  Add("child2", kBegin, kBegin, "sweeps/s");
-  EXPECT_EQ(Raised(kBegin + absl::Hours(2)), "child 2");
-  HoldBack("sweeps/s", kBegin + absl::Hours(2));
-  EXPECT_EQ(Raised(kBegin + absl::Hours(9)), "none");
-  Add("late", kBegin + absl::Hours(7), kBegin + absl::Hours(7), "sweeps/s");
-  HoldBack("", kBegin + absl::Hours(12));
-  EXPECT_EQ(Raised(kBegin + absl::Hours(12)), "child 2");
-  EXPECT_EQ(Raised(kBegin + absl::Hours(13)), "child 3");
-  ASSERT_TRUE(queue_.Remove("child"));
-  ASSERT_TRUE(queue_.Remove("child2"));
-  // It was held back for all of its time.
-  EXPECT_EQ(Raised(kBegin + absl::Hours(14)), "late 2");
+TEST_F(JobQueueTest, TheStartOfTheFirstTakesALevelBack) {
+  for (const char* id : {"a", "b", "c", "d"}) Add(id);
+  NoteWaiting(kBegin);
+  // It has gone before the first.
+  ASSERT_TRUE(queue_.Start("b", kBegin + absl::Hours(2), /*was_longest=*/false));
+  NoteWaiting(kBegin + absl::Hours(2));
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2.5)), 2);
+  ASSERT_TRUE(queue_.Start("a", kBegin + absl::Hours(2.5), /*was_longest=*/true));
+  NoteWaiting(kBegin + absl::Hours(2.5));
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2.5)), 1);
+  // A group that is served as often as that gains nothing.
+  ASSERT_TRUE(queue_.Start("c", kBegin + absl::Hours(2.5), /*was_longest=*/true));
+  ASSERT_TRUE(queue_.Start("d", kBegin + absl::Hours(2.5), /*was_longest=*/true));
+  Add("e");
+  NoteWaiting(kBegin + absl::Hours(2.5));
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(3)), 0);
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(3.5)), 1);
+  EXPECT_FALSE(queue_.Start("a", kBegin + absl::Hours(4), /*was_longest=*/true));
 }
 
-TEST_F(JobQueueTest, AStartBeforeTheQueueWasMadeCounts) {
-  queue_.NoteStart("ann", 0, kBegin + absl::Hours(10));
-  Add("old", kBegin, kBegin);
-  EXPECT_EQ(Raised(kBegin + absl::Hours(12)), "old 2");
+TEST_F(JobQueueTest, AJobIsNoOlderForItsGroup) {
+  Add("old");
+  Add("young", kBegin + absl::Hours(5));
+  NoteWaiting(kBegin);
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(6)), 6);
+  ASSERT_TRUE(queue_.Remove("old"));
+  NoteWaiting(kBegin + absl::Hours(6), kBegin + absl::Hours(5));
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(6)), 1);
 }
 
-TEST_F(JobQueueTest, KnowsWhenAJobIsRaisedNext) {
+TEST_F(JobQueueTest, TimeInWhichNoJobCouldRunIsNoWait) {
+  Add("a");
+  NoteWaiting(kBegin);
+  queue_.NoteWaiting({}, kBegin + absl::Hours(2));
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(9)), 0);
+  NoteWaiting(kBegin + absl::Hours(9));
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(10)), 1);
+  // The next jobs of the group wait anew.
+  ASSERT_TRUE(queue_.Remove("a"));
+  Add("b");
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(10)), 0);
+}
+
+TEST_F(JobQueueTest, AWaitBeforeTheQueueWasMadeCounts) {
+  queue_.RestoreWait(kGroup, kBegin);  // It has no jobs.
+  Add("a");
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2)), 0);
+  queue_.RestoreWait(kGroup, kBegin);
+  NoteWaiting(kBegin + absl::Hours(1));
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2)), 2);
+}
+
+TEST_F(JobQueueTest, KnowsWhenAGroupIsRaisedNext) {
   EXPECT_EQ(queue_.NextRaise(kBegin), absl::InfiniteFuture());
-  Add("a", kBegin, kBegin);
+  Add("a");
+  EXPECT_EQ(queue_.NextRaise(kBegin), absl::InfiniteFuture());
+  NoteWaiting(kBegin);
+  EXPECT_EQ(queue_.NextRaise(kBegin - absl::Hours(3)), kBegin + absl::Hours(1));
   EXPECT_EQ(queue_.NextRaise(kBegin), kBegin + absl::Hours(1));
   EXPECT_EQ(queue_.NextRaise(kBegin + absl::Hours(1)), kBegin + absl::Hours(2));
   EXPECT_EQ(queue_.NextRaise(kBegin + absl::Hours(1.5)), kBegin + absl::Hours(2));

@@ -39,8 +39,10 @@ struct HoldingJob {
   double share = 1;
   int64_t memory_bytes = 0;
   absl::Time lease_time;
-  // When it is expected to give them back; InfiniteFuture where nobody knows.
+  // When it probably returns them; InfiniteFuture if unknown. A guess: no start depends on it.
   absl::Time expected_end = absl::InfiniteFuture();
+  // When its time limit ends it; InfiniteFuture without a limit.
+  absl::Time latest_end = absl::InfiniteFuture();
 };
 
 // A user's part.
@@ -70,10 +72,11 @@ struct Placement {
   bool was_longest = false;
 };
 
-// A job that waits, and from when devices are kept for it.
+// A waiting job that devices are kept for.
 struct Reservation {
   std::string job_id;
-  // InfiniteFuture where nobody knows.
+  // When it starts at the latest, by the time limits of the jobs that hold its devices; InfiniteFuture if a
+  // job without a limit holds a device.
   absl::Time start;
 };
 
@@ -86,6 +89,8 @@ struct Decision {
   // Jobs that nothing else that starts may delay, in order. None where no device has room: then nothing
   // could.
   std::vector<Reservation> reservations;
+  // For JobQueue::NoteWaiting.
+  std::map<JobQueue::GroupKey, absl::Time> waiting;
 };
 
 // A waiting job, for people.

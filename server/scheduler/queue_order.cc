@@ -14,8 +14,7 @@ double ExpectedDeviceSeconds(int devices, double share, absl::Duration run_time)
   return devices * share * std::max(0.0, absl::ToDoubleSeconds(run_time));
 }
 
-QueueOrder::QueueOrder(const Snapshot& snapshot, absl::FunctionRef<bool(const WaitingJob&)> can_run)
-    : snapshot_(snapshot), can_run_(can_run) {
+QueueOrder::QueueOrder(const Snapshot& snapshot, ReadinessOf readiness) : readiness_(readiness) {
   const JobQueue& queue = *snapshot.queue;
   seconds_.reserve(snapshot.users.size() + queue.groups().size() + snapshot.holding.size());
   for (const auto& [user, share] : snapshot.users) seconds_[user] = share.device_seconds;
@@ -24,29 +23,24 @@ QueueOrder::QueueOrder(const Snapshot& snapshot, absl::FunctionRef<bool(const Wa
     seconds_[job.user] += ExpectedDeviceSeconds(static_cast<int>(job.devices.size()), job.share,
                                                 job.expected_end - snapshot.now);
   }
-  for (const auto& [key, group] : queue.groups()) {
-    if (!group.jobs.empty()) seconds_.try_emplace(key.first);
-  }
+  for (const auto& [key, group] : queue.groups()) seconds_.try_emplace(key.first);
   states_.reserve(queue.groups().size());
   for (const auto& [key, group] : queue.groups()) {
-    if (group.jobs.empty()) continue;
     GroupState& state = states_.emplace_back();
+    state.key = &key;
     state.group = &group;
-    state.longest = queue.LongestWaiting(group, can_run, snapshot.now);
-    state.raised = group.jobs.end();
+    state.longest = FindLongest(group);
     state.user_seconds = &seconds_.find(key.first)->second;
     Head head;
     head.state = &state;
     head.device_seconds = *state.user_seconds;
-    if (state.longest != group.jobs.end()) {
-      const int raised_by = queue.RaisedBy(group, state.longest->second, snapshot.now);
-      if (raised_by > 0) {
-        state.raised = head.job = state.longest;
-        head.is_raised = true;
-        head.level = key.second + raised_by;
-        heads_.push_back(head);
-        head.is_raised = false;
-      }
+    const int raised_by = queue.RaisedBy(group, snapshot.now);
+    if (raised_by > 0 && state.longest != group.jobs.end()) {
+      state.is_raised = head.is_raised = true;
+      head.job = state.longest;
+      head.level = key.second + raised_by;
+      heads_.push_back(head);
+      head.is_raised = false;
     }
     head.level = key.second;
     head.job = group.jobs.begin();
@@ -62,9 +56,9 @@ bool QueueOrder::IsBehind(const Head& a, const Head& b) {
 }
 
 bool QueueOrder::SkipRaised(Head* head) {
-  const auto end = head->state->group->jobs.end();
-  if (head->job != end && head->job == head->state->raised) ++head->job;
-  return head->job != end;
+  const GroupState& state = *head->state;
+  if (state.is_raised && head->job == state.longest) ++head->job;
+  return head->job != state.group->jobs.end();
 }
 
 void QueueOrder::Push(Head head) {
@@ -95,17 +89,33 @@ const WaitingJob* QueueOrder::Next() {
 
 void QueueOrder::Charge() {
   const WaitingJob& job = last_.job->second;
-  *last_.state->user_seconds += ExpectedDeviceSeconds(job.gang.devices, job.share, job.run_time);
+  *last_.state->user_seconds += ExpectedDeviceSeconds(job.gang.devices, job.share, job.expected_run_time);
 }
 
 bool QueueOrder::Start() {
   Charge();
   started_.insert(&last_.job->second);
-  GroupState& state = *last_.state;
-  if (last_.job != state.longest) return false;
-  const auto can_run = [this](const WaitingJob& job) { return !started_.contains(&job) && can_run_(job); };
-  state.longest = snapshot_.queue->LongestWaiting(*state.group, can_run, snapshot_.now);
-  return true;
+  return last_.job == last_.state->longest;
+}
+
+std::map<JobQueue::GroupKey, absl::Time> QueueOrder::Waiting() const {
+  std::map<JobQueue::GroupKey, absl::Time> waiting;
+  for (const GroupState& state : states_) {
+    const JobIterator longest = FindLongest(*state.group);
+    if (longest != state.group->jobs.end()) waiting[*state.key] = longest->second.waits_since;
+  }
+  return waiting;
+}
+
+QueueOrder::JobIterator QueueOrder::FindLongest(const JobQueue::Group& group) const {
+  for (const auto& [since, key] : group.by_wait) {
+    const JobIterator job = group.jobs.find(key);
+    if (started_.contains(&job->second)) continue;
+    const Readiness readiness = readiness_(job->second);
+    if (readiness == Readiness::kReady) return job;
+    if (readiness == Readiness::kHeldByQuota) break;
+  }
+  return group.jobs.end();
 }
 
 }  // namespace tandem

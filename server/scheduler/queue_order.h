@@ -1,8 +1,8 @@
 #ifndef TANDEM_SERVER_SCHEDULER_QUEUE_ORDER_H_
 #define TANDEM_SERVER_SCHEDULER_QUEUE_ORDER_H_
 
+#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -13,18 +13,27 @@
 
 namespace tandem {
 
+// Whether a waiting job could start if devices were free.
+enum class Readiness {
+  kReady,
+  // Its user's quota has no room for it now: the user's jobs behind it wait, too.
+  kHeldByQuota,
+  // Something else holds it back; others may go before it.
+  kHeldBack,
+};
+
 // Goes through a snapshot's queue, the next to start first: by priority, then users with fewer
 // device-seconds, then age. What a user's jobs before a job are expected to take counts as that user's, so
 // that users take turns; so does what is left of those that run.
 //
-// The job of a group that has waited longest of those that could run counts with the priority that its wait
-// has raised it to: see JobQueue.
+// Of a group's jobs that are ready, the job that has waited longest counts with the priority that the group's
+// wait raises it to: see JobQueue.
 //
-// A step costs the logarithm of how many groups of jobs there are. The snapshot and `can_run`, which says
-// whether a job could start if devices were free, outlive this.
+// A step costs the logarithm of how many groups of jobs there are. The snapshot and `readiness` outlive this.
 class QueueOrder {
  public:
-  QueueOrder(const Snapshot& snapshot, absl::FunctionRef<bool(const WaitingJob&)> can_run);
+  using ReadinessOf = absl::FunctionRef<Readiness(const WaitingJob&)>;
+  QueueOrder(const Snapshot& snapshot, ReadinessOf readiness);
 
   // Null behind the last.
   const WaitingJob* Next();
@@ -32,19 +41,23 @@ class QueueOrder {
   int level() const { return last_.level; }
 
   // What the job that Next gave last is expected to take counts as its user's: it is to start before those
-  // that follow. Not for a job that could not run.
+  // that follow. Not for a job that is not ready.
   void Charge();
-  // Charge for a job that starts. Whether it had waited longest, of those of its group that could run and
-  // were not started before.
+  // Charge for a job that starts. Returns whether, of its group's jobs that were ready, it had waited
+  // longest.
   bool Start();
+  // The groups with a job that is ready and was not started, and since when the longest of them waits.
+  std::map<JobQueue::GroupKey, absl::Time> Waiting() const;
 
  private:
+  using JobIterator = JobQueue::Jobs::const_iterator;
   struct GroupState {
+    const JobQueue::GroupKey* key = nullptr;
     const JobQueue::Group* group = nullptr;
-    // The one that is raised, if any is.
-    JobQueue::Jobs::const_iterator raised;
-    // The one that has waited longest of those that were not started.
-    JobQueue::Jobs::const_iterator longest;
+    // Of the jobs that were ready when this was made, the one that has waited longest; the jobs' end if none
+    // was.
+    JobIterator longest;
+    bool is_raised = false;
     double* user_seconds = nullptr;
   };
   // A group's next job, or its raised one.
@@ -53,7 +66,7 @@ class QueueOrder {
     // The user's when this was put in place; it may have grown since.
     double device_seconds = 0;
     GroupState* state = nullptr;
-    JobQueue::Jobs::const_iterator job;
+    JobIterator job;
     bool is_raised = false;
   };
   // Whether `a` goes behind `b`.
@@ -61,9 +74,11 @@ class QueueOrder {
   // Moves on where the job is the raised one; whether there is any.
   static bool SkipRaised(Head* head);
   void Push(Head head);
+  // Of the jobs that are ready and were not started, the one that has waited longest; the jobs' end if there
+  // is none, or one that has waited longer waits for its user's quota.
+  JobIterator FindLongest(const JobQueue::Group& group) const;
 
-  const Snapshot& snapshot_;
-  const absl::FunctionRef<bool(const WaitingJob&)> can_run_;
+  const ReadinessOf readiness_;
   // Stable addresses: filled before the first Next.
   absl::flat_hash_map<std::string, double> seconds_;
   std::vector<GroupState> states_;
@@ -72,7 +87,7 @@ class QueueOrder {
   Head last_;
 };
 
-// Device-seconds that a job is expected to take. Where nobody knows how long it takes, an hour is assumed.
+// Device-seconds that a job is expected to take. If nobody knows how long it takes, an hour is assumed.
 double ExpectedDeviceSeconds(int devices, double share, absl::Duration run_time);
 
 }  // namespace tandem

@@ -22,6 +22,11 @@ int64_t OwnSteps(const v1::Job& job) { return job.progress().step() - job.forked
 
 }  // namespace
 
+absl::Duration LongestRemaining(const v1::Job& job, absl::Duration held) {
+  if (!job.spec().has_time_limit_seconds()) return absl::InfiniteDuration();
+  return absl::Seconds(std::max(0.0, job.spec().time_limit_seconds() - HeldSeconds(job, held)));
+}
+
 double RunTimeEstimate::OperationsPerSecond(v1::DeviceKind kind) const {
   const auto learned = learned_.find(kind);
   if (learned != learned_.end()) return learned->second;
@@ -36,20 +41,18 @@ double RunTimeEstimate::OperationsPerSecond(v1::DeviceKind kind) const {
 }
 
 absl::Duration RunTimeEstimate::Remaining(const v1::Job& job, absl::Duration held) const {
+  const absl::Duration longest = LongestRemaining(job, held);
   const double seconds = HeldSeconds(job, held);
-  if (job.spec().has_time_limit_seconds()) {
-    return absl::Seconds(std::max(0.0, job.spec().time_limit_seconds() - seconds));
-  }
   const v1::Progress& progress = job.progress();
   if (OwnSteps(job) > 0 && seconds > 0 && progress.steps() >= progress.step()) {
-    return absl::Seconds(seconds / static_cast<double>(OwnSteps(job)) *
-                         static_cast<double>(progress.steps() - progress.step()));
+    return std::min(longest, absl::Seconds(seconds / static_cast<double>(OwnSteps(job)) *
+                                           static_cast<double>(progress.steps() - progress.step())));
   }
-  if (!(job.planned_operations() > 0)) return absl::InfiniteDuration();
+  if (!(job.planned_operations() > 0)) return longest;
   const double devices = std::max(1, job.spec().replicas().count());
   const double whole =
       job.planned_operations() / (devices * OperationsPerSecond(job.spec().replicas().device_kind()));
-  return std::max(absl::ZeroDuration(), absl::Seconds(whole) - held);
+  return std::min(longest, std::max(absl::ZeroDuration(), absl::Seconds(whole) - held));
 }
 
 void RunTimeEstimate::Learn(const v1::Job& job, absl::Duration held) {

@@ -8,13 +8,17 @@
 
 namespace tandem {
 
-// How long jobs hold their devices: what is left of the time limit, else what follows from the measured
-// speed, else from the planned operations and what one device of the kind does in a second, which is learned
-// from the jobs that were. Not thread-safe.
+// How much longer the job may hold devices by its time limit; infinite without a limit, not negative. `held`
+// is for how long it has held them in its present attempt; zero while it waits.
+absl::Duration LongestRemaining(const v1::Job& job, absl::Duration held);
+
+// How long jobs probably hold their devices. Follows from a job's measured speed; before it has one, from its
+// planned operations and the operations that one device of the kind does in a second, learned from the jobs
+// before. A mean: half of all jobs take longer, some many times as long. Not thread-safe.
 class RunTimeEstimate {
  public:
-  // How much longer the job is expected to hold devices. `held` is for how long it has held them in its
-  // present attempt; zero where it waits. Not negative; infinite where nothing is known of it.
+  // How much longer the job probably holds devices; `held` as above. Not negative, at most LongestRemaining;
+  // infinite if nothing is known of the job.
   absl::Duration Remaining(const v1::Job& job, absl::Duration held) const;
 
   // Learns from a job that ends, or pauses, after `held`.

@@ -13,17 +13,28 @@ v1::Job MakeJob(double operations, int replicas = 1) {
   return job;
 }
 
-TEST(RunTimeEstimateTest, TheTimeLimitCountsFirst) {
+TEST(RunTimeEstimateTest, TheTimeLimitIsTheMost) {
   const RunTimeEstimate estimate;
   v1::Job job = MakeJob(1e15);
+  EXPECT_EQ(LongestRemaining(job, absl::ZeroDuration()), absl::InfiniteDuration());
   job.mutable_spec()->set_time_limit_seconds(100);
   job.set_run_seconds(30);
-  EXPECT_EQ(estimate.Remaining(job, absl::ZeroDuration()), absl::Seconds(70));
-  EXPECT_EQ(estimate.Remaining(job, absl::Seconds(50)), absl::Seconds(20));
-  EXPECT_EQ(estimate.Remaining(job, absl::Seconds(90)), absl::ZeroDuration());
+  for (const auto& [held, left] : {std::pair(0, 70), std::pair(50, 20), std::pair(90, 0)}) {
+    EXPECT_EQ(LongestRemaining(job, absl::Seconds(held)), absl::Seconds(left));
+    EXPECT_EQ(estimate.Remaining(job, absl::Seconds(held)), absl::Seconds(left));
+  }
+  // Most jobs end before.
+  job.mutable_progress()->set_step(100);
+  job.mutable_progress()->set_steps(110);
+  EXPECT_EQ(estimate.Remaining(job, absl::Seconds(20)), absl::Seconds(5));
+  EXPECT_EQ(LongestRemaining(job, absl::Seconds(20)), absl::Seconds(50));
+  // Nothing else is known of it.
+  job = MakeJob(0);
+  job.mutable_spec()->set_time_limit_seconds(100);
+  EXPECT_EQ(estimate.Remaining(job, absl::Seconds(10)), absl::Seconds(90));
 }
 
-TEST(RunTimeEstimateTest, ThenTheMeasuredSpeed) {
+TEST(RunTimeEstimateTest, TheMeasuredSpeedCountsFirst) {
   const RunTimeEstimate estimate;
   v1::Job job = MakeJob(1e15);
   job.mutable_progress()->set_step(100);

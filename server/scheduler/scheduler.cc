@@ -12,7 +12,6 @@
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/scheduler/device_plan.h"
-#include "server/scheduler/usage_limits.h"
 #include "server/store/records.h"
 
 namespace tandem {
@@ -22,11 +21,6 @@ using google::protobuf::util::TimeUtil;
 
 // How soon a job is tried again that the store could not make STARTING.
 constexpr absl::Duration kRetryAfter = absl::Seconds(1);
-// How old a decision is when the progress of a job that runs makes another one worth while.
-constexpr absl::Duration kDecisionAge = absl::Seconds(1);
-// Of how many jobs that have started a daemon's start asks when it was, and how many events at a time.
-constexpr int kStartsRead = 1000;
-constexpr int kEventsRead = 32;
 
 // However the clock may have jumped while the daemon was away: no job waits longer to be started again.
 constexpr absl::Duration kLongestDelay = absl::Seconds(300);
@@ -64,15 +58,10 @@ WaitingJob WaitingJobOf(const v1::Job& job) {
   waiting.create_time = TimeOf(job.create_time());
   waiting.gang = GangRequestOf(job);
   waiting.share = ShareOf(job);
+  waiting.longest_run_time = LongestRemaining(job, absl::ZeroDuration());
   waiting.sweep = job.sweep();
   waiting.sweep_max_running = job.sweep_max_running();
   return waiting;
-}
-
-// When it has run for as long as it may, where it has had its devices since then.
-absl::Duration LimitAt(const v1::Job& job, absl::Duration leased_at) {
-  if (!job.spec().has_time_limit_seconds()) return absl::InfiniteDuration();
-  return leased_at + absl::Seconds(std::max(0.0, job.spec().time_limit_seconds() - job.run_seconds()));
 }
 
 // Each name once, in the order of their first mention.
@@ -126,9 +115,8 @@ absl::Status Scheduler::Restore(const std::vector<v1::Job>& jobs) {
   absl::StatusCode code = absl::StatusCode::kOk;
   for (const v1::Job& job : jobs) {
     if (job.state() == v1::JOB_STATE_QUEUED) {
-      const absl::Time waits_since = WaitsSince(job);
       MutexLock lock(&mutex_);
-      Enqueue(job, waits_since);
+      Enqueue(job, std::min(clock_->Now(), std::max(TimeOf(job.create_time()), TimeOf(job.lease_time()))));
       continue;
     }
     if (const absl::Status status = RestoreLease(job); !status.ok()) {
@@ -136,43 +124,24 @@ absl::Status Scheduler::Restore(const std::vector<v1::Job>& jobs) {
       problems.emplace_back(status.message());
     }
   }
-  if (const absl::Status status = RestoreStarts(jobs); !status.ok()) {
-    code = status.code();
-    problems.emplace_back(status.message());
-  }
+  RestoreWaits(jobs);
   return absl::Status(code, absl::StrJoin(problems, "; "));
 }
 
-absl::Time Scheduler::WaitsSince(const v1::Job& job) const {
-  // Little follows the event that is looked for.
-  for (int64_t last = job.last_sequence(); last > 0; last -= kEventsRead) {
-    const absl::StatusOr<EventPage> page = store_->ReadEvents(
-        JobId(job.name()), std::max<int64_t>(0, last - kEventsRead), std::min<int64_t>(last, kEventsRead));
-    if (!page.ok() || page->events.empty()) break;
-    for (auto event = page->events.rbegin(); event != page->events.rend(); ++event) {
-      if (event->has_priority_change() || event->state_change().to() == v1::JOB_STATE_QUEUED) {
-        return TimeOf(event->time());
-      }
-    }
-  }
-  // Its log cannot be read: it waits anew.
-  return clock_->Now();
-}
-
-absl::Status Scheduler::RestoreStarts(const std::vector<v1::Job>& jobs) {
-  JobQuery query;
-  query.states = {v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED, v1::JOB_STATE_CANCELLED};
-  query.page_size = kStartsRead;
-  TANDEM_ASSIGN_OR_RETURN(const JobPage ended, store_->ListJobs(query));
+void Scheduler::RestoreWaits(const std::vector<v1::Job>& jobs) {
   MutexLock lock(&mutex_);
-  for (const auto* list : {&jobs, &ended.jobs}) {
-    for (const v1::Job& job : *list) {
-      if (job.has_lease_time()) {
-        queue_.NoteStart(job.user(), job.priority(), std::min(TimeOf(job.lease_time()), clock_->Now()));
-      }
+  std::map<JobQueue::GroupKey, absl::Time> waits;
+  for (const v1::Job& job : jobs) {
+    if (job.state() != v1::JOB_STATE_QUEUED) continue;
+    const auto wait = waits.try_emplace({job.user(), job.priority()}, clock_->Now()).first;
+    wait->second = std::min(wait->second, TimeOf(job.create_time()));
+  }
+  for (const v1::Job& job : jobs) {
+    if (const auto wait = waits.find({job.user(), job.priority()}); wait != waits.end()) {
+      wait->second = std::max(wait->second, std::min(TimeOf(job.lease_time()), clock_->Now()));
     }
   }
-  return absl::OkStatus();
+  for (const auto& [group, since] : waits) queue_.RestoreWait(group, since);
 }
 
 absl::Status Scheduler::RestoreLease(const v1::Job& job) {
@@ -197,7 +166,7 @@ absl::Status Scheduler::RestoreLease(const v1::Job& job) {
   holder.lease_time = job.has_lease_time() ? TimeOf(job.lease_time()) : clock_->Now();
   // What the clock was set by while no daemon ran nobody knows.
   holder.leased_at = clock_->Elapsed() - std::max(absl::ZeroDuration(), clock_->Now() - holder.lease_time);
-  holder.limit_at = LimitAt(job, holder.leased_at);
+  holder.limit_at = holder.leased_at + LongestRemaining(job, absl::ZeroDuration());
   holder.ending = job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING;
   {
     MutexLock lock(&mutex_);
@@ -314,16 +283,13 @@ void Scheduler::OnPriorityChanged(const v1::Job& job) {
 void Scheduler::OnProgress(const v1::Job& job) {
   MutexLock lock(&mutex_);
   const auto found = holders_.find(JobId(job.name()));
-  if (found == holders_.end()) return;
-  *found->second.job.mutable_progress() = job.progress();
-  // When it is expected to end may be another time now, and so what may go before what is reserved.
-  if (!queue_.empty() && clock_->Elapsed() - decided_at_ >= kDecisionAge) Changed();
+  if (found != holders_.end()) *found->second.job.mutable_progress() = job.progress();
 }
 
 void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {
   WaitingJob waiting = WaitingJobOf(job);
   waiting.waits_since = waits_since;
-  waiting.run_time = estimate_.Remaining(job, absl::ZeroDuration());
+  waiting.expected_run_time = estimate_.Remaining(job, absl::ZeroDuration());
   const auto holder = holders_.find(waiting.id);
   waiting.is_held_up = holder != holders_.end();
   if (waiting.is_held_up) {
@@ -412,9 +378,7 @@ Snapshot Scheduler::TakeSnapshot() const {
     }
     return share->second;
   };
-  for (const auto& [key, group] : queue_.groups()) {
-    if (!group.jobs.empty()) user(key.first);
-  }
+  for (const auto& [key, group] : queue_.groups()) user(key.first);
   for (const auto& [id, holder] : holders_) {
     HoldingJob& job = snapshot.holding.emplace_back();
     job.id = id;
@@ -427,7 +391,13 @@ Snapshot Scheduler::TakeSnapshot() const {
     job.memory_bytes = holder.lease.memory_bytes;
     job.lease_time = holder.lease_time;
     const absl::Duration held = clock_->Elapsed() - holder.leased_at;
-    job.expected_end = snapshot.now + estimate_.Remaining(holder.job, held);
+    if (holder.starting.has_value()) {
+      job.expected_end = snapshot.now + holder.starting->expected_run_time;
+      job.latest_end = snapshot.now + holder.starting->longest_run_time;
+    } else {
+      job.expected_end = snapshot.now + estimate_.Remaining(holder.job, held);
+      job.latest_end = snapshot.now + LongestRemaining(holder.job, held);
+    }
     for (const std::string& device : holder.lease.devices) job.devices.push_back(positions[device]);
     user(job.user).device_seconds +=
         absl::ToDoubleSeconds(held) * job.share * static_cast<double>(job.devices.size());
@@ -437,9 +407,6 @@ Snapshot Scheduler::TakeSnapshot() const {
 
 void Scheduler::Place(Orders* orders) {
   const Snapshot snapshot = TakeSnapshot();
-  UsageLimits limits(snapshot);
-  const auto allow = [&limits](const WaitingJob& job) { return limits.Allow(job); };
-  queue_.NoteLimits(allow, snapshot.now);
   const Decision decision = policy_->Decide(snapshot);
   looked_at_changes_ = true;
   for (const Placement& placement : decision.placements) {
@@ -462,12 +429,10 @@ void Scheduler::Place(Orders* orders) {
     orders->schedules.push_back({placement.job_id, DevicesOfRanks(waiting->gang, placement.devices)});
     holders_[placement.job_id] = std::move(holder);
     ++unanswered_;
-    limits.Add(*waiting);
     queue_.Start(placement.job_id, snapshot.now, placement.was_longest);
   }
-  queue_.NoteLimits(allow, snapshot.now);
-  decided_at_ = clock_->Elapsed();
-  next_raise_ = decided_at_ + (queue_.NextRaise(snapshot.now) - snapshot.now);
+  queue_.NoteWaiting(decision.waiting, snapshot.now);
+  next_raise_ = clock_->Elapsed() + (queue_.NextRaise(snapshot.now) - snapshot.now);
   for (const std::string& id : decision.preemptions) {
     const auto holder = holders_.find(id);
     if (holder == holders_.end() || holder->second.ending) continue;
@@ -521,7 +486,7 @@ void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
       holder.ending = false;
       holder.lease_time = TimeOf(job->lease_time());
       holder.leased_at = clock_->Elapsed();
-      holder.limit_at = LimitAt(*job, holder.leased_at);
+      holder.limit_at = holder.leased_at + LongestRemaining(*job, absl::ZeroDuration());
       // It can be preempted now, for a job that has come meanwhile.
       if (job->spec().preemptible() && !queue_.empty()) Changed();
     }

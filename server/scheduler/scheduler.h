@@ -32,9 +32,9 @@
 namespace tandem {
 
 // Starts queued jobs when their devices are free, has others make room for them, and ends those whose time is
-// up. Wakes when a job is queued, starts, ends, gets on or changes, when a lease returns, when devices
-// change, at time limits, when a job that lost its worker has waited, and when waiting raises a job; never
-// polls. Thread-safe.
+// up. Wakes when a job is queued, starts, ends or changes, when a lease returns, when devices change, at time
+// limits, when a job that lost its worker has waited, and when waiting raises a job; never polls.
+// Thread-safe.
 //
 // A lease is taken before the job becomes STARTING and is given back by ReleaseLease alone, when the worker's
 // process is gone: the end of the job does not free its devices.
@@ -166,10 +166,9 @@ class Scheduler : public JobObserver, public WaitingSource {
   void OnEnding(const v1::Job& job);
   // `waits_since`: see WaitingJob.
   void Enqueue(const v1::Job& job, absl::Time waits_since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // When a queued job became so, or got its priority, by its log.
-  absl::Time WaitsSince(const v1::Job& job) const;
-  // Tells the queue when jobs of each user and priority started last.
-  absl::Status RestoreStarts(const std::vector<v1::Job>& jobs);
+  // Tells the queue since when its groups wait: since the last start of a job that has not ended, else since
+  // the creation of the oldest job. That may be too long ago, which raises a group once at most.
+  void RestoreWaits(const std::vector<v1::Job>& jobs);
   Snapshot TakeSnapshot() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Brings explanations_ up to date.
   void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -224,9 +223,7 @@ class Scheduler : public JobObserver, public WaitingSource {
   std::vector<absl::AnyInvocable<void()>> pings_ ABSL_GUARDED_BY(mutex_);
   // Questions to JobMachine without an answer yet.
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
-  // When the policy was asked last, and when it is to be asked because waiting raises a job.
-  // By Clock::Elapsed(), both.
-  absl::Duration decided_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  // When the policy is to be asked because waiting raises a job, by Clock::Elapsed().
   absl::Duration next_raise_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
   // Something happened that the policy has not seen.
   bool wake_ ABSL_GUARDED_BY(mutex_) = false;

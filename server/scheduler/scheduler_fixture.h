@@ -150,6 +150,13 @@ class SchedulerTest : public testing::Test {
     scheduler_->Ping([] {});
   }
 
+  // Waits for a decision on all that has happened.
+  void AwaitDecision() {
+    Awaited<absl::Status> decided;
+    scheduler_->Ping([done = decided.Done()]() mutable { done(absl::OkStatus()); });
+    EXPECT_TRUE(decided.Get().ok());
+  }
+
   // Waits until the scheduler has said this of a waiting job.
   void WaitFor(const std::string& id, v1::Waiting::Reason reason, int position) {
     const absl::Time deadline = absl::Now() + absl::Minutes(1);
@@ -177,9 +184,12 @@ class SchedulerTest : public testing::Test {
     return done.Get().status();
   }
 
-  // The worker of the attempt trains and ends, and then its process does.
-  void Finish(const std::string& id, int32_t attempt) {
-    EXPECT_TRUE(jobs_.Apply(id, attempt, {Started(1), Finished(2, v1::JOB_STATE_SUCCEEDED)}).ok());
+  // The worker of the attempt trains and ends, and then its process does. `sequence`: of its next event.
+  void Finish(const std::string& id, int32_t attempt, int64_t sequence = 1) {
+    if (sequence == 1) {
+      EXPECT_TRUE(jobs_.Apply(id, attempt, {Started(sequence++)}).ok());
+    }
+    EXPECT_TRUE(jobs_.Apply(id, attempt, {Finished(sequence, v1::JOB_STATE_SUCCEEDED)}).ok());
     scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
   }
 

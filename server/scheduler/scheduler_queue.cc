@@ -87,8 +87,8 @@ v1::ListQueueResponse Scheduler::ListQueue(int most) {
     job.set_priority(waiting->priority);
     job.set_raised_by(explanation.raised_by);
     job.set_devices(waiting->gang.devices);
-    if (waiting->run_time != absl::InfiniteDuration()) {
-      job.set_expected_seconds(absl::ToDoubleSeconds(waiting->run_time));
+    if (waiting->expected_run_time != absl::InfiniteDuration()) {
+      job.set_expected_seconds(absl::ToDoubleSeconds(waiting->expected_run_time));
     }
     *job.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(waiting->create_time));
     *job.mutable_waiting() = explanation.waiting;

@@ -67,6 +67,7 @@ TEST_F(SchedulerTest, TimeInWhichAJobRanIsNoWait) {
   EXPECT_EQ(JobId(starter_.Take().job.name()), high);
   WaitFor(low, v1::Waiting::REASON_DEVICES_BUSY, 1);
   EXPECT_EQ(RaisedBy(low), 0);
+  AwaitDecision();
   jobs_.clock().Advance(absl::Hours(2));
   EXPECT_EQ(RaisedBy(low), 2);
 }
@@ -76,12 +77,14 @@ TEST_F(SchedulerTest, TimeInWhichAJobWasPausedOrOfAnotherPriorityIsNoWait) {
   const std::string running = NewJob(1);
   starter_.Take();
   const std::string id = NewJob(1, {}, "bob");
+  AwaitDecision();
   jobs_.clock().Advance(absl::Hours(3));
   EXPECT_EQ(RaisedBy(id), 3);
   ASSERT_TRUE(jobs_.Pause(id).ok());
   jobs_.clock().Advance(absl::Hours(100));
   ASSERT_TRUE(jobs_.Resume(id).ok());
   EXPECT_EQ(RaisedBy(id), 0);
+  AwaitDecision();
   jobs_.clock().Advance(absl::Hours(5));
   EXPECT_EQ(RaisedBy(id), 5);
   ASSERT_TRUE(jobs_.SetPriority(id, -1).ok());
@@ -94,24 +97,25 @@ TEST_F(SchedulerTest, ANewDaemonKnowsHowLongJobsHaveWaited) {
   starter_.Take();
   const std::string next = NewJob(1);
   const std::string third = NewJob(1);
-  const std::string resumed = NewJob(1, {}, "bob");
-  const std::string changed = NewJob(1, {}, "carl");
-  ASSERT_TRUE(jobs_.Pause(resumed).ok());
   jobs_.clock().Advance(absl::Hours(4));
-  ASSERT_TRUE(jobs_.Resume(resumed).ok());
-  ASSERT_TRUE(jobs_.SetPriority(changed, 1).ok());
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(jobs_.AddNotice(changed, "waits").ok());
+  const std::string other = NewJob(1, {}, "bob");
   jobs_.clock().Advance(absl::Hours(2));
   Reopen(1);
   EXPECT_EQ(RaisedBy(next), 6);
-  EXPECT_EQ(RaisedBy(resumed), 2);
-  EXPECT_EQ(RaisedBy(changed), 2);
-  // What was started since counts, too: a queue that is served has no age.
+  EXPECT_EQ(RaisedBy(other), 2);
+  // The start of a job that has not ended is known, too.
   Finish(running, 1);
   EXPECT_EQ(JobId(starter_.Take().job.name()), next);
   jobs_.clock().Advance(absl::Hours(3));
   Reopen(1);
   EXPECT_EQ(RaisedBy(third), 3);
+  EXPECT_EQ(RaisedBy(other), 5);
+  // A clock that was set back makes nobody wait longer.
+  jobs_.clock().Advance(-absl::Hours(100));
+  Reopen(1);
+  AwaitDecision();
+  jobs_.clock().Advance(absl::Hours(1));
+  EXPECT_EQ(RaisedBy(third), 1);
 }
 
 TEST_F(SchedulerTest, TimeOverTheQuotaIsNoWait) {
@@ -126,6 +130,7 @@ TEST_F(SchedulerTest, TimeOverTheQuotaIsNoWait) {
   urgent.set_priority(1);
   const std::string blocker = NewJob(1, urgent, "carl");
   starter_.Take();
+  AwaitDecision();
   jobs_.clock().Advance(absl::Hours(5));
   const std::string other = NewJob(1, urgent, "dora");
   WaitFor(other, v1::Waiting::REASON_DEVICES_BUSY, 1);
@@ -176,29 +181,8 @@ TEST_F(SchedulerTest, AJobThatIsJustStartingCanBePreemptedSoonAfter) {
   WaitForState(low, v1::JOB_STATE_PREEMPTING);
 }
 
-// A gang waits for a device and keeps another one, which a short job may use until then.
-TEST_F(SchedulerTest, WhatIsSaidToStartStartsThoughOnlyTimeHasPassed) {
-  OpenAndStart(2);
-  const std::string running = NewJob(1);
-  starter_.Take();
-  internal::v1::WorkerEvent half = MakeWorkerEvent(2);
-  half.mutable_progress()->set_step(50);
-  half.mutable_progress()->set_steps(100);
-  jobs_.clock().Advance(absl::Hours(1));
-  ASSERT_TRUE(jobs_.Apply(running, 1, {Started(1), half}).ok());
-  const std::string gang = NewJob(2);
-  WaitFor(gang, v1::Waiting::REASON_DEVICES_BUSY, 1);
-  v1::JobSpec spec;
-  spec.set_time_limit_seconds(90 * 60);
-  const std::string brief = NewJob(1, spec);
-  WaitFor(brief, v1::Waiting::REASON_BEHIND_OTHERS, 2);
-  // The other one is slower than it seemed.
-  jobs_.clock().Advance(absl::Hours(1) - absl::Minutes(1));
-  scheduler_->ListQueue(10);
-  EXPECT_EQ(JobId(starter_.Take().job.name()), brief);
-}
-
-TEST_F(SchedulerTest, ProgressLetsAJobStartThatFitsNow) {
+// A gang waits for a device and keeps another one. How long a job is thought to take is no promise.
+TEST_F(SchedulerTest, ProgressLetsNoJobPassAGang) {
   OpenAndStart(2);
   const std::string running = NewJob(1);
   starter_.Take();
@@ -211,13 +195,37 @@ TEST_F(SchedulerTest, ProgressLetsAJobStartThatFitsNow) {
   jobs_.clock().Advance(absl::Hours(1));
   ASSERT_TRUE(jobs_.Apply(running, 1, {Started(1), progress(2, 50)}).ok());
   const std::string gang = NewJob(2);
-  v1::JobSpec spec;
-  spec.set_time_limit_seconds(90 * 60);
-  const std::string brief = NewJob(1, spec);
+  v1::JobSpec limited;
+  limited.set_time_limit_seconds(1);
+  const std::string brief = NewJob(1, limited);
   WaitFor(brief, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  const v1::Waiting waiting = jobs_.machine().Get(gang)->waiting();
+  EXPECT_EQ(waiting.estimated_start_time().seconds(),
+            absl::ToUnixSeconds(jobs_.clock().Now() + absl::Hours(1)));
+  EXPECT_FALSE(waiting.has_latest_start_time());
   jobs_.clock().Advance(absl::Hours(1));
   ASSERT_TRUE(jobs_.Apply(running, 1, {progress(3, 51)}).ok());
+  AwaitDecision();
+  EXPECT_TRUE(starter_.IsEmpty());
+  Finish(running, 1, /*sequence=*/4);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), gang);
+}
+
+TEST_F(SchedulerTest, ATimeLimitLetsAJobPassAGangWhoseStartIsKnown) {
+  OpenAndStart(2);
+  v1::JobSpec limited;
+  limited.set_time_limit_seconds(3600);
+  NewJob(1, limited);
+  starter_.Take();
+  const std::string gang = NewJob(2);
+  limited.set_time_limit_seconds(4000);
+  const std::string lasting = NewJob(1, limited);
+  limited.set_time_limit_seconds(3000);
+  const std::string brief = NewJob(1, limited);
   EXPECT_EQ(JobId(starter_.Take().job.name()), brief);
+  WaitFor(lasting, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  EXPECT_EQ(jobs_.machine().Get(gang)->waiting().latest_start_time().seconds(),
+            absl::ToUnixSeconds(jobs_.clock().Now() + absl::Hours(1)));
 }
 
 // The gang keeps a device for which the other one's wait makes it go first, and nothing else happens then.
@@ -232,10 +240,30 @@ TEST_F(SchedulerTest, WaitingAloneLetsAJobStartThatItRaises) {
   WaitFor(gang, v1::Waiting::REASON_DEVICES_BUSY, 1);
   const std::string small = NewJob(1);
   WaitFor(small, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  AwaitDecision();
   jobs_.clock().Advance(absl::Milliseconds(100));
   ASSERT_TRUE(jobs_.SetPriority(gang, 1).ok());
   EXPECT_EQ(RaisedBy(small), 0);
   jobs_.clock().Advance(absl::Milliseconds(100));
+  EXPECT_EQ(JobId(starter_.Take().job.name()), small);
+}
+
+// Likewise, but that no alarm has woken the scheduler yet.
+TEST_F(SchedulerTest, WhatIsSaidToStartStartsThoughOnlyTimeHasPassed) {
+  OpenAndStart(2);
+  NewJob(1, {}, "bob");
+  starter_.Take();
+  v1::JobSpec urgent;
+  urgent.set_priority(5);
+  const std::string gang = NewJob(2, urgent, "bob");
+  const std::string small = NewJob(1);
+  AwaitDecision();
+  jobs_.clock().Advance(absl::Minutes(30));
+  ASSERT_TRUE(jobs_.SetPriority(gang, 1).ok());
+  WaitFor(small, v1::Waiting::REASON_BEHIND_OTHERS, 2);
+  AwaitDecision();
+  jobs_.clock().Advance(absl::Minutes(30));
+  scheduler_->ListQueue(10);
   EXPECT_EQ(JobId(starter_.Take().job.name()), small);
 }
 
@@ -308,7 +336,8 @@ TEST_F(SchedulerTest, AJobThatLostItsWorkerStartsAgainWhenItHasWaited) {
   const std::string id = LostJob();
   WaitFor(id, v1::Waiting::REASON_RESTART_DELAY, 1);
   const v1::Job waiting = *jobs_.machine().Get(id);
-  EXPECT_EQ(waiting.waiting().message(), "Its worker was lost; it starts again in 1 s, restart 1 of 3.");
+  EXPECT_EQ(waiting.waiting().message(),
+            "Its worker was lost; it starts again in 1 s or later, restart 1 of 3.");
   EXPECT_EQ(waiting.waiting().estimated_start_time().seconds(), waiting.restart_time().seconds());
   const std::string other = NewJob(1);
   EXPECT_EQ(JobId(starter_.Take().job.name()), other);

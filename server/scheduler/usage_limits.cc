@@ -28,7 +28,18 @@ int UsageLimits::Running(const std::string& sweep) const { return ValueOf(runnin
 
 bool UsageLimits::QuotaAllows(const WaitingJob& job) const {
   const int most = MaxDevices(job.user);
-  return most == 0 || Held(job.user) + job.gang.devices <= most;
+  if (most == 0) return true;
+  return !kept_.contains(job.user) && Held(job.user) + job.gang.devices <= most;
+}
+
+bool UsageLimits::QuotaCouldAllow(const WaitingJob& job) const {
+  const int most = MaxDevices(job.user);
+  return most == 0 || job.gang.devices <= most;
+}
+
+std::string UsageLimits::QuotaKeptFor(const std::string& user) const {
+  const auto kept = kept_.find(user);
+  return kept == kept_.end() ? "" : kept->second;
 }
 
 bool UsageLimits::SweepAllows(const WaitingJob& job) const {

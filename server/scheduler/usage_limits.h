@@ -8,7 +8,7 @@
 
 namespace tandem {
 
-// What users' quotas and sweeps' limits leave, while jobs are started. Not thread-safe; the snapshot outlives
+// The rest of users' quotas and sweeps' limits while jobs are started. Not thread-safe; the snapshot outlives
 // it.
 class UsageLimits {
  public:
@@ -20,10 +20,17 @@ class UsageLimits {
   // Jobs of the sweep that hold devices.
   int Running(const std::string& sweep) const;
 
+  // Whether the user's quota has room for the job, and is not kept for another job.
   bool QuotaAllows(const WaitingJob& job) const;
+  // Whether the quota would have room if the user held nothing.
+  bool QuotaCouldAllow(const WaitingJob& job) const;
   bool SweepAllows(const WaitingJob& job) const;
-  // Both.
-  bool Allow(const WaitingJob& job) const { return QuotaAllows(job) && SweepAllows(job); }
+
+  // Keeps what is left of the user's quota for the job: the user's jobs behind it start after it. No effect
+  // if the quota is kept for another job already.
+  void KeepQuota(const WaitingJob& job) { kept_.try_emplace(job.user, job.id); }
+  // The job that the user's quota is kept for; empty if there is none.
+  std::string QuotaKeptFor(const std::string& user) const;
 
   // The job starts.
   void Add(const WaitingJob& job);
@@ -32,6 +39,8 @@ class UsageLimits {
   const Snapshot& snapshot_;
   absl::flat_hash_map<std::string, int> held_;
   absl::flat_hash_map<std::string, int> running_;
+  // Jobs by user.
+  absl::flat_hash_map<std::string, std::string> kept_;
 };
 
 }  // namespace tandem

@@ -36,8 +36,6 @@ void Require(bool holds, absl::string_view what) {
 
 std::string UserName(int user) { return absl::StrCat("user-", user); }
 
-constexpr absl::Duration kAgeingInterval = absl::Hours(1);
-
 class Simulator {
  public:
   Simulator(const std::vector<TraceJob>& trace, int devices, const PlacementPolicy& policy)
@@ -50,24 +48,23 @@ class Simulator {
     held_.resize(users_);
     waiting_.resize(users_);
     runs_.resize(trace.size());
+    score_.starts.resize(trace.size(), absl::InfiniteDuration());
     for (const TraceJob& job : trace) runs_[job.number].left = job.run_time;
   }
 
   Score Run() {
-    const absl::Time begin = absl::FromUnixSeconds(1'700'000'000);
-    now_ = begin;
     size_t next = 0;
     while (next < trace_.size() || !ends_.empty()) {
       absl::Time time = absl::InfiniteFuture();
-      if (next < trace_.size()) time = begin + trace_[next].arrival;
+      if (next < trace_.size()) time = begin_ + trace_[next].arrival;
       if (!ends_.empty()) time = std::min(time, ends_.begin()->first);
       Pass(time);
       while (!ends_.empty() && ends_.begin()->first == now_) End();
-      while (next < trace_.size() && begin + trace_[next].arrival == now_) Arrive(trace_[next++]);
+      while (next < trace_.size() && begin_ + trace_[next].arrival == now_) Arrive(trace_[next++]);
       Decide();
     }
     Require(queue_.empty(), absl::StrCat(queue_.size(), " jobs never started"));
-    Finish(begin);
+    Finish();
     return score_;
   }
 
@@ -130,7 +127,9 @@ class Simulator {
     waiting.waits_since = now_;
     waiting.gang.device_kind = v1::DEVICE_KIND_GPU;
     waiting.gang.devices = waiting.gang.replicas = job.devices;
-    waiting.run_time = job.limit - (job.run_time - run.left);
+    const absl::Duration done = job.run_time - run.left;
+    waiting.longest_run_time = job.limit - done;
+    waiting.expected_run_time = std::max(absl::ZeroDuration(), job.estimate - done);
     Require(queue_.Add(std::move(waiting)), "a job came twice");
     ++waiting_[job.user];
     score_.longest_queue = std::max(score_.longest_queue, static_cast<int>(queue_.size()));
@@ -191,9 +190,12 @@ class Simulator {
     const Decision decision = policy_.Decide(snapshot);
     times_.push_back({queue_.size(), ThreadTime() - before});
     CountInversions(decision);
-    for (const Reservation& reservation : decision.reservations)
-      promised_.try_emplace(reservation.job_id, reservation.start);
+    for (const Reservation& reservation : decision.reservations) {
+      absl::Time& promised = promised_.try_emplace(reservation.job_id, reservation.start).first->second;
+      promised = std::min(promised, reservation.start);
+    }
     for (const Placement& placement : decision.placements) Start(placement);
+    queue_.NoteWaiting(decision.waiting, now_);
     for (const std::string& id : decision.preemptions) Preempt(id);
   }
 
@@ -210,11 +212,20 @@ class Simulator {
     for (const std::string& device : placement.devices) holding.devices.push_back(positions_.at(device));
     holding.lease_time = now_;
     JobRun& run = runs_[job.number];
-    holding.expected_end = now_ + (job.limit - (job.run_time - run.left));
+    const WaitingJob& waiting = *queue_.Find(placement.job_id);
+    holding.expected_end = now_ + waiting.expected_run_time;
+    holding.latest_end = now_ + waiting.longest_run_time;
+    absl::Duration& start = score_.starts[job.number];
+    start = std::min(start, now_ - begin_);
     ends_.emplace(now_ + run.left, placement.job_id);
     busy_ += job.devices;
     const absl::Duration wait = now_ - run.waits_since;
     run.waited += wait;
+    if (placement.was_longest) {
+      const JobQueue::Group& group = queue_.groups().at({waiting.user, waiting.priority});
+      score_.raised_too_much +=
+          queue_.RaisedBy(group, now_) > absl::FDivDuration(run.waited, kAgeingInterval);
+    }
     score_.longest_wait = std::max(score_.longest_wait, wait);
     score_.mean_wait += wait;
     ++score_.started;
@@ -222,21 +233,12 @@ class Simulator {
       score_.mean_urgent_wait += wait;
       ++urgent_started_;
     }
-    CheckRaise(job, run);
-    if (const auto promised = promised_.find(placement.job_id);
-        promised != promised_.end() && now_ > promised->second) {
-      ++score_.late;
+    if (const auto promised = promised_.find(placement.job_id); promised != promised_.end()) {
+      score_.late += now_ > promised->second;
+      promised_.erase(promised);
     }
     Require(queue_.Start(placement.job_id, now_, placement.was_longest), "a job started that does not wait");
     --waiting_[job.user];
-  }
-
-  // Before it is taken out of the queue.
-  void CheckRaise(const TraceJob& job, const JobRun& run) {
-    const WaitingJob& waiting = *queue_.Find(absl::StrCat("job-", job.number));
-    const JobQueue::Group& group = queue_.groups().at({waiting.user, waiting.priority});
-    const double levels = absl::FDivDuration(run.waited, kAgeingInterval);
-    score_.raised_too_much += queue_.RaisedBy(group, waiting, now_) > levels;
   }
 
   // By group: the job that its wait raises, and its priority with that, as the policy's description says.
@@ -244,10 +246,8 @@ class Simulator {
   RaisedJobs FindRaised() const {
     RaisedJobs raised;
     for (const auto& [key, group] : queue_.groups()) {
-      const auto longest = queue_.LongestWaiting(
-          group, [](const WaitingJob&) { return true; }, now_);
-      if (longest == group.jobs.end()) continue;
-      raised[&group] = {&longest->second, key.second + queue_.RaisedBy(group, longest->second, now_)};
+      const WaitingJob& longest = group.jobs.at(group.by_wait.begin()->second);
+      raised[&group] = {&longest, key.second + queue_.RaisedBy(group, now_)};
     }
     return raised;
   }
@@ -289,8 +289,8 @@ class Simulator {
     }
   }
 
-  void Finish(absl::Time begin) {
-    score_.makespan = now_ - begin - trace_.front().arrival;
+  void Finish() {
+    score_.makespan = now_ - begin_ - trace_.front().arrival;
     score_.mean_wait /= std::max(1, score_.started);
     score_.utilisation_while_waiting =
         waiting_seconds_ == 0 ? 1 : held_while_waiting_ / (waiting_seconds_ * slots_.size());
@@ -327,7 +327,8 @@ class Simulator {
   std::map<std::string, HoldingJob> holding_;
   std::set<std::pair<absl::Time, std::string>> ends_;
   absl::flat_hash_map<std::string, absl::Time> promised_;
-  absl::Time now_;
+  const absl::Time begin_ = absl::FromUnixSeconds(1'700'000'000);
+  absl::Time now_ = begin_;
   int users_ = 0;
   int busy_ = 0;
   // By user: jobs that wait, and device-seconds held while all users had some.

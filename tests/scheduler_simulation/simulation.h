@@ -11,6 +11,8 @@ namespace tandem {
 
 // How a policy did on a trace.
 struct Score {
+  // By number: when each job started first, since the beginning.
+  std::vector<absl::Duration> starts;
   int started = 0;
   int ended = 0;
   // Jobs that were told to make room for others; how many of them ended before they had to wait again.
@@ -32,7 +34,7 @@ struct Score {
   int inversions = 0;
   // Jobs that started raised by more levels than they had waited ageing intervals, all their waits together.
   int raised_too_much = 0;
-  // Jobs that started later than the first reservation that they got said.
+  // Jobs that started later than a reservation of theirs said.
   int late = 0;
   // The furthest that a user's device-seconds were from the mean of all users', as a part of that mean, over
   // the time in which jobs of all users waited; and how long that was.
@@ -48,6 +50,9 @@ struct Score {
   int long_queue_decisions = 0;
   int longest_queue = 0;
 };
+
+// After this, a group that waits goes up a level: see JobQueue.
+inline constexpr absl::Duration kAgeingInterval = absl::Hours(1);
 
 // How long a job that is told to make room takes to write its checkpoint and to go.
 inline constexpr absl::Duration kTimeToMakeRoom = absl::Seconds(30);

@@ -49,6 +49,45 @@ void Print(const char* name, const Score& score) {
       score.raised_too_much);
 }
 
+// Jobs that came after the job of this number and started before it; those without a time limit alone, if
+// asked for.
+int Overtakes(const std::vector<TraceJob>& trace, const Score& score, int number, bool unlimited) {
+  int overtakes = 0;
+  for (const TraceJob& job : trace) {
+    if (unlimited && job.limit != absl::InfiniteDuration()) continue;
+    overtakes += job.number > number && score.starts[job.number] < score.starts[number];
+  }
+  return overtakes;
+}
+
+// Small jobs that come without end: one each `every` from the second second on, until `last`.
+struct Stream {
+  absl::Duration every;
+  absl::Duration last;
+  absl::Duration run_time;
+};
+constexpr int kFirstJobs = 4;
+constexpr int kGang = kFirstJobs;
+// For a machine of four devices: four jobs of one device that end one after the other, a gang that needs all
+// devices, and the stream. All are of one user and priority and have no time limit.
+std::vector<TraceJob> MakeGangTrace(const Stream& stream) {
+  std::vector<TraceJob> trace;
+  const auto add = [&trace](absl::Duration arrival, int devices, absl::Duration run_time) {
+    TraceJob& job = trace.emplace_back();
+    job.number = static_cast<int>(trace.size()) - 1;
+    job.arrival = arrival;
+    job.devices = devices;
+    job.run_time = run_time;
+    job.limit = absl::InfiniteDuration();
+    job.estimate = run_time;
+  };
+  for (int i = 0; i < kFirstJobs; ++i) add(absl::ZeroDuration(), 1, (i + 1) * absl::Seconds(5));
+  add(absl::Seconds(1), 4, absl::Seconds(10));
+  for (absl::Duration arrival = absl::Seconds(2); arrival < stream.last; arrival += stream.every)
+    add(arrival, 1, stream.run_time);
+  return trace;
+}
+
 TEST(SimulationTest, TheTraceIsTheSameEverywhere) {
   EXPECT_EQ(Checksum(MakeTrace(kSeed, kJobs, kUsers)), 3973069341794293537u);
 }
@@ -106,6 +145,96 @@ TEST(SimulationTest, AllAtOnce) {
   if (RunsWhole() && !kIsSanitized) {
     EXPECT_LT(backfill.long_queue_p99, absl::Milliseconds(1));
   }
+}
+
+// Most jobs have no time limit, and estimates are wrong. Nothing that a job was told is taken back, and its
+// wait has a bound: as if those before it ran one after the other.
+TEST(SimulationTest, WithoutTimeLimits) {
+  const std::vector<TraceJob> trace = MakeUnlimitedTrace(kSeed, kJobs / 5);
+  const Score score = Simulate(trace, kDevices, BackfillPolicy());
+  Print("without time limits", score);
+  EXPECT_EQ(score.ended, kJobs / 5);
+  EXPECT_EQ(score.late, 0);
+  int limited_overtakes = 0;
+  for (const TraceJob& job : trace) {
+    EXPECT_EQ(Overtakes(trace, score, job.number, /*unlimited=*/true), 0) << job.number;
+    limited_overtakes += Overtakes(trace, score, job.number, /*unlimited=*/false);
+    absl::Duration bound;
+    for (const TraceJob& before : trace) {
+      if (before.number >= job.number) break;
+      if (score.starts[before.number] + before.run_time <= job.arrival) continue;
+      bound += before.limit == absl::InfiniteDuration() ? before.run_time : before.limit;
+    }
+    EXPECT_LE(score.starts[job.number] - job.arrival, bound) << job.number;
+  }
+  // A time limit lets jobs use devices that are kept for others.
+  EXPECT_GT(limited_overtakes, 0);
+}
+
+// Five small jobs come each second, twice as many as the devices run.
+TEST(SimulationTest, EndlessArrivalsDoNotPassAGang) {
+  const Stream stream = {absl::Milliseconds(200), absl::Minutes(5), absl::Milliseconds(1700)};
+  for (const int gang_priority : {0, 50}) {
+    // What the scheduler expects the jobs to take, as a part of what they take.
+    for (const double expected : {0.01, 1.0, 100.0}) {
+      SCOPED_TRACE(testing::Message() << "priority " << gang_priority << ", expected " << expected);
+      std::vector<TraceJob> trace = MakeGangTrace(stream);
+      trace[kGang].priority = gang_priority;
+      for (TraceJob& job : trace) job.estimate = job.run_time * expected;
+      const Score score = Simulate(trace, /*devices=*/4, BackfillPolicy());
+      EXPECT_EQ(Overtakes(trace, score, kGang, /*unlimited=*/false), 0);
+      // The end of the last of the first jobs.
+      EXPECT_EQ(score.starts[kGang], absl::Seconds(20));
+    }
+  }
+}
+
+// The first jobs' time limits say until when small jobs that have limits may run before the gang.
+TEST(SimulationTest, EndlessArrivalsWithLimitsDelayNoReservation) {
+  const Stream stream = {absl::Milliseconds(200), absl::Minutes(5), absl::Milliseconds(1700)};
+  std::vector<TraceJob> trace = MakeGangTrace(stream);
+  for (TraceJob& job : trace) {
+    // Every other small job has none.
+    if (job.number > kGang && job.number % 2 == 1) continue;
+    job.limit = 2 * job.run_time;
+    job.estimate = job.run_time / 100;
+  }
+  const Score score = Simulate(trace, /*devices=*/4, BackfillPolicy());
+  EXPECT_EQ(Overtakes(trace, score, kGang, /*unlimited=*/true), 0);
+  EXPECT_GT(Overtakes(trace, score, kGang, /*unlimited=*/false), 0);
+  EXPECT_EQ(score.late, 0);
+  EXPECT_LE(score.starts[kGang], absl::Seconds(40));
+}
+
+// A gang of lower priority starts when its wait has raised it above those that keep coming: a level for each
+// ageing interval, and then the longest run time of one of them.
+TEST(SimulationTest, EndlessArrivalsOfHigherPriorityEndAWait) {
+  constexpr int kLevels = 3;
+  const Stream stream = {absl::Seconds(2), absl::Hours(5), absl::Seconds(10)};
+  std::vector<TraceJob> trace = MakeGangTrace(stream);
+  trace[kGang].priority = -kLevels;
+  const Score score = Simulate(trace, /*devices=*/4, BackfillPolicy());
+  const absl::Duration wait = score.starts[kGang] - trace[kGang].arrival;
+  EXPECT_GE(wait, kLevels * kAgeingInterval);
+  EXPECT_LE(wait, (kLevels + 1) * kAgeingInterval + stream.run_time);
+}
+
+// Two other users have had less of the devices, and so go first at the same priority. But for an hour nobody
+// could start: then one job of each goes before the gang, and the gang before all others.
+TEST(SimulationTest, EndlessArrivalsOfOtherUsersPassAGangOnceEach) {
+  const Stream stream = {absl::Seconds(2), absl::Hours(2), absl::Seconds(10)};
+  std::vector<TraceJob> trace = MakeGangTrace(stream);
+  for (TraceJob& job : trace) {
+    if (job.number < kFirstJobs) {
+      // The gang's user has held all devices for an hour.
+      job.run_time += absl::Hours(1);
+    } else if (job.number > kGang) {
+      job.user = 1 + job.number % 2;
+    }
+  }
+  const Score score = Simulate(trace, /*devices=*/4, BackfillPolicy());
+  EXPECT_LE(Overtakes(trace, score, kGang, /*unlimited=*/false), 2);
+  EXPECT_LE(score.starts[kGang], trace[kFirstJobs - 1].run_time + stream.run_time);
 }
 
 }  // namespace

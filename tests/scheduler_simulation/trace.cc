@@ -58,6 +58,7 @@ std::vector<TraceJob> MakeTrace(uint64_t seed, int jobs, int users) {
     const int64_t seconds = std::max<int64_t>(10, DrawLogNormal(&random, 600));
     job.run_time = absl::Seconds(seconds);
     job.limit = absl::Seconds(seconds + seconds * random.Below(200) / 100 + 1);
+    job.estimate = job.limit;
   }
   return trace;
 }
@@ -65,6 +66,19 @@ std::vector<TraceJob> MakeTrace(uint64_t seed, int jobs, int users) {
 std::vector<TraceJob> MakePreemptibleTrace(uint64_t seed, int jobs, int users) {
   std::vector<TraceJob> trace = MakeTrace(seed, jobs, users);
   for (TraceJob& job : trace) job.preemptible = job.priority <= 0 && job.number % 2 == 0;
+  return trace;
+}
+
+std::vector<TraceJob> MakeUnlimitedTrace(uint64_t seed, int jobs) {
+  std::vector<TraceJob> trace = MakeTrace(seed, jobs, /*users=*/1);
+  Random random(seed);
+  for (TraceJob& job : trace) {
+    job.priority = 0;
+    if (job.number % 3 != 0) job.limit = absl::InfiniteDuration();
+    const int64_t exponent = random.Below(9) - 4;
+    job.estimate = exponent < 0 ? job.run_time / (1 << -exponent) : job.run_time * (1 << exponent);
+    job.estimate = std::min(job.estimate, job.limit);
+  }
   return trace;
 }
 

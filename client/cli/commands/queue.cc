@@ -3,6 +3,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
 #include "client/cli/job_reference.h"
+#include "client/cli/start_time.h"
 #include "client/cli/table.h"
 #include "client/lib/enum_names.h"
 
@@ -14,13 +15,6 @@ struct Options {
   bool users = false;
 };
 
-// "now", "in 5 min", or "-" where nobody knows.
-std::string Start(const v1::Waiting& waiting, absl::Time now) {
-  if (!waiting.has_estimated_start_time()) return "-";
-  const absl::Duration wait = FromProto(waiting.estimated_start_time()) - now;
-  return wait < absl::Seconds(1) ? "now" : absl::StrCat("in ", FormatAge(wait));
-}
-
 std::string Priority(const v1::QueuedJob& job) {
   return job.raised_by() > 0 ? absl::StrCat(job.priority(), "+", job.raised_by())
                              : absl::StrCat(job.priority());
@@ -31,8 +25,8 @@ std::string AtMost(int used, int most) {
 }
 
 std::string JobsTable(Session& session, const v1::ListQueueResponse& queue) {
-  std::vector<Table::Column> columns = {{"#", true},       {"JOB"},         {"USER"},  {"PRIORITY", true},
-                                        {"DEVICES", true}, {"START", true}, {"REASON"}};
+  std::vector<Table::Column> columns = {{"#", true},       {"JOB"},   {"USER"},  {"PRIORITY", true},
+                                        {"DEVICES", true}, {"START"}, {"REASON"}};
   if (session.wide()) columns.insert(columns.end(), {{"TAKES", true}, {"AGE", true}, {"MESSAGE"}});
   Table table(columns);
   const absl::Time now = session.terminal().Now();
@@ -43,12 +37,13 @@ std::string JobsTable(Session& session, const v1::ListQueueResponse& queue) {
         job.user(),
         Priority(job),
         absl::StrCat(job.devices()),
-        Start(job.waiting(), now),
+        FormatStart(job.waiting(), now),
         session.wide() ? client::ShortEnumName(job.waiting().reason()) : job.waiting().message()};
     if (session.wide()) {
-      row.insert(row.end(),
-                 {job.expected_seconds() > 0 ? FormatElapsed(absl::Seconds(job.expected_seconds())) : "-",
-                  FormatAge(now - FromProto(job.create_time())), job.waiting().message()});
+      row.insert(row.end(), {job.expected_seconds() > 0
+                                 ? absl::StrCat("~", FormatElapsed(absl::Seconds(job.expected_seconds())))
+                                 : "-",
+                             FormatAge(now - FromProto(job.create_time())), job.waiting().message()});
     }
     table.AddRow(std::move(row));
   }
@@ -96,8 +91,9 @@ int Run(Session& session, const Options& options) {
 
 void AddQueue(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<Options>();
-  const Command command =
-      app.AddCommand("queue", "List the jobs that wait, the next first: why, and when each may start");
+  const Command command = app.AddCommand(
+      "queue",
+      "List the jobs that wait, the next first: why, about when each starts, and when at the latest");
   command.AddOption("--limit", options->limit, "At most so many")
       .ShowDefault()
       .ValueName("N")
