@@ -41,12 +41,22 @@ struct Part {
 absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest& request,
                               const v1::JobSpec& spec) {
   Part part;
-  absl::StatusOr<OpenedDataset> opened = OpenDataset(request.dataset);
+  const DataNames names = NamesOf(model.trained_on);
+  absl::StatusOr<OpenedDataset> opened = OpenDataset(request.dataset, &names);
   if (!opened.ok()) return AtDataset(opened.status());
   part.data = *std::move(opened);
   DatasetInfo& info = part.data.info;
   info.normalization = model.trained_on.normalization;
   info.mixes_classes = false;
+  // Samples of some classes alone have labels below the model's.
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Shape> outputs, CheckModel(spec.model()));
+  const Shape& output = outputs.back();
+  if (info.target_type == TargetType::kClass && info.class_names.empty() && output.rank() == 1) {
+    info.classes = std::max(info.classes, output[0]);
+  }
+  for (const std::string& notice : info.notices) {
+    if (request.on_notice) request.on_notice(notice);
+  }
   const Shape input(
       std::vector<int64_t>(spec.model().input().shape().begin(), spec.model().input().shape().end()));
   if (info.shape != input) {

@@ -19,6 +19,7 @@ constexpr char kSamples[] = "samples";
 constexpr char kNormalization[] = "normalization";
 constexpr char kClassNames[] = "class_names";
 constexpr char kFeatureNames[] = "feature_names";
+constexpr char kTargetNames[] = "target_names";
 constexpr char kImageResize[] = "image_resize";
 constexpr char kBestResult[] = "best_result";
 constexpr std::pair<SampleType, const char*> kSampleTypes[] = {
@@ -60,6 +61,12 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const std::map<std::string, std
 
 }  // namespace
 
+DataNames NamesOf(const TrainedOn& trained_on) {
+  return {.features = trained_on.feature_names,
+          .targets = trained_on.target_names,
+          .classes = trained_on.class_names};
+}
+
 std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset) {
   if (dataset.image_folder().height() == 0) return std::nullopt;
   return dataset.image_folder().resize();
@@ -83,6 +90,7 @@ absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& sp
   TANDEM_RETURN_IF_ERROR(AddJson(kNormalization, normalization, metadata));
   TANDEM_RETURN_IF_ERROR(AddNames(kClassNames, trained_on.class_names, metadata));
   TANDEM_RETURN_IF_ERROR(AddNames(kFeatureNames, trained_on.feature_names, metadata));
+  TANDEM_RETURN_IF_ERROR(AddNames(kTargetNames, trained_on.target_names, metadata));
   if (trained_on.resize.has_value()) metadata[kImageResize] = v1::ImageResize_Name(*trained_on.resize);
   if (best.has_value()) TANDEM_RETURN_IF_ERROR(AddJson(kBestResult, *best, metadata));
   return WriteSafetensors(env, path, tensors, metadata);
@@ -119,6 +127,7 @@ absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>
   }
   TANDEM_ASSIGN_OR_RETURN(trained_on.class_names, NamesIn(metadata, kClassNames, "classes"));
   TANDEM_ASSIGN_OR_RETURN(trained_on.feature_names, NamesIn(metadata, kFeatureNames, "columns"));
+  TANDEM_ASSIGN_OR_RETURN(trained_on.target_names, NamesIn(metadata, kTargetNames, "target columns"));
   if (const auto found = metadata.find(kImageResize); found != metadata.end()) {
     v1::ImageResize resize;
     if (!v1::ImageResize_Parse(found->second, &resize)) {

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "engine/base/env.h"
 #include "engine/checkpoint/safetensors_writer.h"
+#include "engine/data/data_names.h"
 #include "engine/data/dataset.h"
 #include "engine/data/normalization.h"
 #include "engine/tensor/shape.h"
@@ -22,7 +23,7 @@ namespace tandem {
 
 // What a model file says of the samples that the model was trained on, so that others can be prepared
 // alike: by its metadata "samples" ("bytes", "floats" or "tokens"), "normalization" (a v1::Normalization as
-// JSON), "class_names" and "feature_names" (lists as JSON) and "image_resize" (the name of a
+// JSON), "class_names", "feature_names" and "target_names" (lists as JSON) and "image_resize" (the name of a
 // v1::ImageResize).
 struct TrainedOn {
   SampleType sample_type = SampleType::kBytes;
@@ -30,8 +31,13 @@ struct TrainedOn {
   std::vector<std::string> class_names;  // In the order of the labels; may be empty.
   // Of the columns of a table, in the order of the sample's numbers; may be empty.
   std::vector<std::string> feature_names = {};
+  // The same of the target's numbers.
+  std::vector<std::string> target_names = {};
   std::optional<v1::ImageResize> resize = std::nullopt;  // Of images that were brought to one size.
 };
+
+// The names by which other data are matched to the model.
+DataNames NamesOf(const TrainedOn& trained_on);
 
 // How a data set, which has its source, brings images to one size; nothing where it does not.
 std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset);

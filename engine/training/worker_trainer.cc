@@ -16,7 +16,6 @@
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/collectives/local/local_group.h"
 #include "engine/data/augment/augmenter.h"
-#include "engine/data/formats/csv_table.h"
 #include "engine/data/sampler.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/gathering.h"
@@ -67,11 +66,6 @@ absl::Status WorkerTrainer::OpenData() {
   absl::StatusOr<OpenedDataset> opened = OpenDataset(options_.dataset);
   if (!opened.ok()) return absl::DataLossError(opened.status().message());
   data_ = *std::move(opened);
-  if (options_.dataset.has_csv()) {
-    absl::StatusOr<std::vector<std::string>> names = CsvFeatureNames(options_.dataset.csv());
-    if (!names.ok()) return absl::DataLossError(names.status().message());
-    feature_names_ = *std::move(names);
-  }
   // The job for itself was checked when the trainer was made.
   const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
   if (!plan.ok()) return absl::DataLossError(plan.status().message());
@@ -600,7 +594,8 @@ absl::Status WorkerTrainer::WriteModelOf(const Snapshot& snapshot, const std::st
                     {.sample_type = data_.info.sample_type,
                      .normalization = data_.info.normalization,
                      .class_names = data_.info.class_names,
-                     .feature_names = feature_names_,
+                     .feature_names = data_.info.feature_names,
+                     .target_names = data_.info.target_names,
                      .resize = ResizeOf(options_.dataset)},
                     best);
 }

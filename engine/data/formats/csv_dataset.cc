@@ -61,13 +61,22 @@ absl::StatusOr<float> Number(const CsvTable& table, int64_t row, size_t column, 
 // What is gathered of the training table's targets before it is known what they are.
 class TrainingTargets {
  public:
-  // `classes`: as the source says, or 0. `named`: whether they may turn out to be names of classes.
-  TrainingTargets(int64_t classes, bool named) : classes_(classes), keeps_names_(named) {}
+  // `classes`: as the source says, or 0. `named`: whether they may turn out to be names of classes. `known`:
+  // the model's names, which outlive this.
+  TrainingTargets(int64_t classes, bool named, const std::vector<std::string>& known)
+      : classes_(classes), keeps_names_(named), known_(known.begin(), known.end()) {}
 
   void Add(const CsvTable& table, int64_t row, size_t column, absl::string_view text) {
     text = absl::StripAsciiWhitespace(text);
     if (double number = 0; !ParseCsvNumber(text, &number)) {
       if (value_status_.ok()) value_status_ = Number(table, row, column, text, "").status();
+    }
+    if (known_.contains(text)) {
+      knows_any_ = true;
+    } else if (known_status_.ok() && !known_.empty()) {
+      known_status_ = absl::InvalidArgumentError(absl::StrCat(
+          CsvPlace(table, row, column), " is ", QuotedCell(text),
+          ", a class that the model does not know; leave such rows out, or correct what is misspelt"));
     }
     if (number_status_.ok()) {
       const absl::StatusOr<int32_t> number = ClassNumber(table, row, column, text, classes_);
@@ -86,6 +95,10 @@ class TrainingTargets {
   const absl::Status& value_status() const { return value_status_; }
   // Likewise of classes that are numbers.
   const absl::Status& number_status() const { return number_status_; }
+  // Whether the model knows all of them by their names; the first that it does not know. OK without a model.
+  const absl::Status& known_status() const { return known_status_; }
+  // Whether it knows one of them.
+  bool knows_any() const { return knows_any_; }
   int64_t classes() const { return classes_ > 0 ? classes_ : int64_t{1} + largest_; }
   // In their order.
   absl::StatusOr<std::vector<std::string>> Names(const CsvTable& table) const {
@@ -104,6 +117,9 @@ class TrainingTargets {
   bool keeps_names_;
   absl::flat_hash_set<std::string> names_;
   size_t names_bytes_ = 0;
+  const absl::flat_hash_set<absl::string_view> known_;
+  bool knows_any_ = false;
+  absl::Status known_status_;
   int32_t largest_ = 0;
   absl::Status value_status_;
   absl::Status number_status_;
@@ -129,8 +145,9 @@ class TargetReader {
     if (!numbers_.empty()) {
       const auto found = numbers_.find(text);
       if (found == numbers_.end()) {
-        return absl::InvalidArgumentError(absl::StrCat(CsvPlace(table, row, column), " is ", QuotedCell(text),
-                                                       ", a class that the training table does not have"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            CsvPlace(table, row, column), " is ", QuotedCell(text), ", a class that the training table",
+            " does not have; the classes are ", ListNames(info_.class_names)));
       }
       Append(found->second, bytes);
       return absl::OkStatus();
@@ -163,9 +180,23 @@ struct Tables {
   CsvTable validation;
 };
 
-absl::Status SetClasses(const v1::CsvSource& source, const TrainingTargets& targets, Tables& tables) {
+absl::Status SetClasses(const v1::CsvSource& source, const DataNames& model, const TrainingTargets& targets,
+                        Tables& tables) {
   DatasetInfo& info = tables.info;
   FieldViolations violations;
+  if (!model.classes.empty() && targets.known_status().ok()) {
+    info.class_names = model.classes;
+    info.classes = static_cast<int64_t>(model.classes.size());
+    info.labels_follow_names = true;
+    return absl::OkStatus();
+  }
+  // Numbers are labels of a model whose names were given beside numbers.
+  const bool by_number = targets.number_status().ok() && !targets.knows_any();
+  if (!model.classes.empty() && !by_number && !model.takes_other_outputs) {
+    violations.Add("csv.train", absl::StrCat(targets.known_status().message(), "; the model knows ",
+                                             ListNames(model.classes)));
+    return violations.ToStatus();
+  }
   if (targets.all_numbers()) {
     info.classes = targets.classes();
     violations.AddAll("csv.train", targets.number_status());
@@ -175,6 +206,7 @@ absl::Status SetClasses(const v1::CsvSource& source, const TrainingTargets& targ
   violations.AddAll("csv.train", names.status());
   if (!names.ok()) return violations.ToStatus();
   info.class_names = *std::move(names);
+  info.labels_follow_names = true;
   info.classes = static_cast<int64_t>(info.class_names.size());
   if (source.classes() > 0 && source.classes() != info.classes) {
     violations.Add("csv.classes", absl::StrCat("is ", source.classes(), ", but the training table has ",
@@ -194,6 +226,25 @@ absl::Status SetValues(const v1::CsvSource& source, const TrainingTargets& targe
   }
   violations.AddAll("csv.train", targets.value_status());
   return violations.ToStatus();
+}
+
+// What columns are called, and how they were matched to the model's.
+void SetColumns(const DataNames& model, Tables& tables) {
+  const CsvTable& train = tables.train;
+  DatasetInfo& info = tables.info;
+  info.feature_names = CsvColumnNames(train, train.features);
+  info.target_names = CsvColumnNames(train, train.targets);
+  if (!train.header && !model.features.empty()) {
+    info.notices.push_back(absl::StrCat(train.path,
+                                        " names no columns, so that they are matched to the model's by "
+                                        "position: the features are taken for ",
+                                        ListNames(model.features), "."));
+    info.feature_names = model.features;
+  }
+  if (!info.target_names.empty() && !model.targets.empty() && info.target_names != model.targets) {
+    info.notices.push_back(absl::StrCat("The target is the column ", ListNames(info.target_names),
+                                        ", in place of the model's ", ListNames(model.targets), "."));
+  }
 }
 
 absl::Status CheckSource(const v1::CsvSource& source) {
@@ -222,13 +273,14 @@ absl::Status OfField(const char* field, const absl::Status& status) {
 }
 
 // Reads all, and holds a row of it at a time.
-absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source) {
+absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source, const DataNames& model) {
   TANDEM_RETURN_IF_ERROR(CheckSource(source));
   Tables tables;
   const bool one_target = source.target_columns_size() <= 1;
-  TrainingTargets targets(source.classes(), one_target && source.targets() != v1::TARGET_KIND_VALUES);
+  TrainingTargets targets(source.classes(), one_target && source.targets() != v1::TARGET_KIND_VALUES,
+                          model.classes);
   absl::StatusOr<CsvTable> train =
-      ReadCsvTable(source, source.train(), nullptr,
+      ReadCsvTable(source, source.train(), model,
                    [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
                      for (const size_t column : table.targets)
                        targets.Add(table, row, column, fields[column]);
@@ -240,23 +292,28 @@ absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source) {
   DatasetInfo& info = tables.info;
   info.shape = Shape({static_cast<int64_t>(tables.train.features.size())});
   info.sample_type = SampleType::kFloats;
+  // Text of one's own may be numbers, too.
+  const bool names_classes =
+      !model.classes.empty() && (targets.known_status().ok() || !model.takes_other_outputs);
   const bool classes = source.targets() == v1::TARGET_KIND_CLASS ||
                        (source.targets() == v1::TARGET_KIND_UNSPECIFIED && tables.train.targets.size() == 1 &&
-                        !targets.all_numbers());
-  TANDEM_RETURN_IF_ERROR(classes ? SetClasses(source, targets, tables) : SetValues(source, targets, tables));
+                        (!targets.all_numbers() || names_classes));
+  TANDEM_RETURN_IF_ERROR(classes ? SetClasses(source, model, targets, tables)
+                                 : SetValues(source, targets, tables));
+  SetColumns(model, tables);
 
   if (!source.validation().empty()) {
     const TargetReader reader(info);
     std::vector<uint8_t> ignored;
-    absl::StatusOr<CsvTable> validation =
-        ReadCsvTable(source, source.validation(), &tables.train,
-                     [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
-                       ignored.clear();
-                       for (const size_t column : table.targets) {
-                         TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &ignored));
-                       }
-                       return CheckFeatures(table, row, fields);
-                     });
+    absl::StatusOr<CsvTable> validation = ReadCsvTableLike(
+        source, source.validation(), tables.train,
+        [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
+          ignored.clear();
+          for (const size_t column : table.targets) {
+            TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &ignored));
+          }
+          return CheckFeatures(table, row, fields);
+        });
     TANDEM_RETURN_IF_ERROR(OfField("csv.validation", validation.status()));
     tables.validation = *std::move(validation);
   }
@@ -279,17 +336,17 @@ absl::StatusOr<std::unique_ptr<const Dataset>> LoadTable(const v1::CsvSource& so
   const TargetReader reader(info);
   TANDEM_ASSIGN_OR_RETURN(
       const CsvTable table,
-      ReadCsvTable(source, known.path, &known,
-                   [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
-                     for (const size_t column : table.features) {
-                       TANDEM_ASSIGN_OR_RETURN(const float value, Feature(table, row, column, fields));
-                       Append(value, &features);
-                     }
-                     for (const size_t column : table.targets) {
-                       TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &targets));
-                     }
-                     return absl::OkStatus();
-                   }));
+      ReadCsvTableLike(source, known.path, known,
+                       [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
+                         for (const size_t column : table.features) {
+                           TANDEM_ASSIGN_OR_RETURN(const float value, Feature(table, row, column, fields));
+                           Append(value, &features);
+                         }
+                         for (const size_t column : table.targets) {
+                           TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &targets));
+                         }
+                         return absl::OkStatus();
+                       }));
   if (table.rows != known.rows) {
     return absl::InvalidArgumentError(absl::StrCat(table.path, " changed while it was read"));
   }
@@ -298,13 +355,13 @@ absl::StatusOr<std::unique_ptr<const Dataset>> LoadTable(const v1::CsvSource& so
 
 }  // namespace
 
-absl::StatusOr<DatasetInfo> DescribeCsv(const v1::CsvSource& source) {
-  TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(source));
+absl::StatusOr<DatasetInfo> DescribeCsv(const v1::CsvSource& source, const DataNames& model) {
+  TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(source, model));
   return std::move(tables.info);
 }
 
-absl::StatusOr<OpenedDataset> OpenCsv(const v1::CsvSource& source) {
-  TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(source));
+absl::StatusOr<OpenedDataset> OpenCsv(const v1::CsvSource& source, const DataNames& model) {
+  TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(source, model));
   OpenedDataset opened;
   auto train = LoadTable(source, tables.train, tables.info);
   TANDEM_RETURN_IF_ERROR(OfField("csv.train", train.status()));
