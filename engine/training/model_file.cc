@@ -103,6 +103,20 @@ bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::Bes
          google::protobuf::util::MessageDifferencer::Equals(read, best);
 }
 
+absl::StatusOr<DataNames> NamesInModel(const std::map<std::string, std::string>& metadata) {
+  DataNames names;
+  const auto framework = metadata.find("framework");
+  if (framework == metadata.end() || framework->second != kFramework || !metadata.contains(kSamples)) {
+    names.matches_inputs = false;
+    names.matches_outputs = false;
+    return names;
+  }
+  TANDEM_ASSIGN_OR_RETURN(names.classes, NamesIn(metadata, kClassNames, "classes"));
+  TANDEM_ASSIGN_OR_RETURN(names.features, NamesIn(metadata, kFeatureNames, "columns"));
+  TANDEM_ASSIGN_OR_RETURN(names.targets, NamesIn(metadata, kTargetNames, "target columns"));
+  return names;
+}
+
 absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>& metadata,
                                         const Shape& sample) {
   TrainedOn trained_on;

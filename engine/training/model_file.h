@@ -53,6 +53,10 @@ absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& sp
 // Whether the metadata of a model's file says that it was kept for this result.
 bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::BestResult& best);
 
+// The names by which the model of a file knows its data: all that its metadata has. Nothing is matched if the
+// file is not of a job's model.
+absl::StatusOr<DataNames> NamesInModel(const std::map<std::string, std::string>& metadata);
+
 // What the metadata of the file of a job's model says; `sample` is the shape of the model's samples.
 // DATA_LOSS where that cannot be read.
 absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>& metadata,

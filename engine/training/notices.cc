@@ -1,6 +1,7 @@
 #include "engine/training/notices.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/training/resident_data.h"
 
 namespace tandem {
@@ -20,6 +21,13 @@ std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double fir
   if (!schedule.linear_scaling() || replicas == 1) return "";
   return absl::StrCat("the schedule's rates are multiplied by ", replicas,
                       ", the number of replicas; the first step's is ", first_rate);
+}
+
+std::string ChangedDataNotice(int64_t step, const std::vector<std::string>& fields) {
+  if (fields.empty()) return "";
+  return absl::StrCat("The data changed since the checkpoint of step ", step,
+                      " was written: ", absl::StrJoin(fields, ", "), fields.size() == 1 ? " has" : " have",
+                      " another content.");
 }
 
 std::string EpochsNotice(const TrainingState& begin, const TrainingLength& length) {

@@ -36,6 +36,16 @@ json FromMeasurement(const Measurement& measurement) {
           {"skipped_steps", measurement.skipped_steps}};
 }
 
+// The strings of a list; none, and false, where it is no such list.
+bool ToStrings(const json& list, std::vector<std::string>* strings) {
+  if (!list.is_array()) return false;
+  for (const json& one : list) {
+    if (!one.is_string()) return false;
+    strings->push_back(one.get<std::string>());
+  }
+  return true;
+}
+
 // Reads members of an object, and remembers the first that is not there or not as it should be.
 class ObjectReader {
  public:
@@ -147,6 +157,12 @@ std::string ToJson(const TrainingState& state) {
                        {"bad_epochs", state.plateau->bad_epochs},
                        {"cooldown_left", state.plateau->cooldown_left}};
   }
+  if (state.names.has_value()) {
+    text["names"] = {{"features", state.names->features},
+                     {"targets", state.names->targets},
+                     {"classes", state.names->classes}};
+  }
+  if (!state.data.empty()) text["data"] = state.data;
   return text.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -204,6 +220,23 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
     state.plateau->bad_epochs = plateau.Int("bad_epochs");
     state.plateau->cooldown_left = plateau.Int("cooldown_left");
     TANDEM_RETURN_IF_ERROR(plateau.status());
+  }
+  // Older checkpoints have none of the two.
+  if (parsed.is_object() && parsed.contains("names")) {
+    ObjectReader names(parsed["names"]);
+    state.names.emplace();
+    if (!ToStrings(names.Get("features"), &state.names->features) ||
+        !ToStrings(names.Get("targets"), &state.names->targets) ||
+        !ToStrings(names.Get("classes"), &state.names->classes)) {
+      reader.Fail("names");
+    }
+  }
+  if (parsed.is_object() && parsed.contains("data")) {
+    if (!parsed["data"].is_object()) reader.Fail("data");
+    for (const auto& [field, digest] : parsed["data"].items()) {
+      if (!digest.is_string()) reader.Fail("data");
+      if (digest.is_string()) state.data[field] = digest.get<std::string>();
+    }
   }
   const json& summary = reader.Get("summary");
   if (!google::protobuf::util::JsonStringToMessage(summary.dump(), &state.summary).ok())

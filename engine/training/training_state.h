@@ -2,12 +2,14 @@
 #define TANDEM_ENGINE_TRAINING_TRAINING_STATE_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/data/data_names.h"
 #include "engine/schedules/plateau.h"
 #include "engine/training/early_stopping.h"
 #include "engine/training/measurement.h"
@@ -41,6 +43,12 @@ struct TrainingState {
   // The newest measurement that the plateau has not seen.
   std::optional<double> plateau_measure;
   std::optional<Plateau::State> plateau;  // None where the schedule watches nothing.
+
+  // The names by which the model knows its data, to which data are matched when training goes on. None: an
+  // older checkpoint does not say.
+  std::optional<DataNames> names;
+  // What the data's files held: a DataDigest; empty where it is not known.
+  std::map<std::string, std::string> data;
 };
 
 // TrainingLength::epoch_shift of a training that goes on from `state` with so many steps an epoch: epochs

@@ -31,6 +31,8 @@ TrainingState Sample() {
   state.early_stopping = {.best = 0.1 + 0.2, .best_step = 3, .without_improvement = 2};
   state.plateau_measure = -std::numeric_limits<double>::infinity();
   state.plateau = Plateau::State{.rate = 1.0 / 3, .best = std::nullopt, .bad_epochs = 1, .cooldown_left = 4};
+  state.names = DataNames{.features = {"a", "b\"\n"}, .targets = {"gr\xC3\xB6"}, .classes = {"cat"}};
+  state.data = {{"csv.train", "ba78"}};
   return state;
 }
 
@@ -64,6 +66,11 @@ TEST(TrainingStateTest, EveryNumberComesBackAsItWas) {
   EXPECT_FALSE(read->plateau->best.has_value());
   EXPECT_EQ(read->plateau->bad_epochs, 1);
   EXPECT_EQ(read->plateau->cooldown_left, 4);
+  ASSERT_TRUE(read->names.has_value());
+  EXPECT_EQ(read->names->features, state.names->features);
+  EXPECT_EQ(read->names->targets, state.names->targets);
+  EXPECT_EQ(read->names->classes, state.names->classes);
+  EXPECT_EQ(read->data, state.data);
   // A second time gives the same text.
   EXPECT_EQ(ToJson(*read), ToJson(state));
 }
@@ -77,6 +84,7 @@ TEST(TrainingStateTest, WithoutAPlateauThereIsNone) {
   EXPECT_FALSE(read->plateau_measure.has_value());
   EXPECT_FALSE(read->population_statistics);
   EXPECT_FALSE(read->ended_by.has_value());
+  EXPECT_FALSE(read->names.has_value());
 }
 
 TEST(TrainingStateTest, EpochsGoOnWhateverTheirSteps) {

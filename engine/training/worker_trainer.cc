@@ -27,6 +27,7 @@
 #include "engine/training/replica_spec.h"
 #include "engine/training/signal_line.h"
 #include "engine/training/step_graph.h"
+#include "engine/training/trained_model.h"
 
 namespace tandem {
 namespace {
@@ -62,10 +63,28 @@ absl::Status WorkerTrainer::Connect() {
   return failed() ? failure() : absl::OkStatus();
 }
 
+absl::StatusOr<std::optional<DataNames>> WorkerTrainer::NamesOfModel() const {
+  if (resumed_.has_value()) return state_.names;
+  if (!options_.spec.has_initial_weights()) return std::optional<DataNames>();
+  absl::StatusOr<DataNames> names = NamesOfInitialWeights(options_.spec, options_.initial_weights_path);
+  if (!names.ok()) return absl::DataLossError(names.status().message());
+  return std::optional<DataNames>(*std::move(names));
+}
+
 absl::Status WorkerTrainer::OpenData() {
-  absl::StatusOr<OpenedDataset> opened = OpenDataset(options_.dataset);
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<DataNames> names, NamesOfModel());
+  absl::StatusOr<OpenedDataset> opened = OpenDataset(options_.dataset, names.has_value() ? &*names : nullptr);
   if (!opened.ok()) return absl::DataLossError(opened.status().message());
   data_ = *std::move(opened);
+  for (const std::string& notice : data_.info.notices) observer_.OnNotice(notice);
+  if (options_.group.worker == 0 && !options_.checkpoint_folder.empty() &&
+      !options_.spec.checkpoints().off()) {
+    absl::StatusOr<DataDigest> digest = DigestData(options_.dataset);
+    if (!digest.ok()) return absl::DataLossError(digest.status().message());
+    data_digest_ = *std::move(digest);
+    const std::string notice = ChangedDataNotice(state_.step, ChangedFields(state_.data, data_digest_));
+    if (!notice.empty()) observer_.OnNotice(notice);
+  }
   // The job for itself was checked when the trainer was made.
   const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
   if (!plan.ok()) return absl::DataLossError(plan.status().message());
@@ -174,8 +193,8 @@ absl::Status WorkerTrainer::Begin() {
   // First, so that workers hear of each other's ends from then on.
   TANDEM_RETURN_IF_ERROR(Connect());
   const absl::Status opened = CatchNoMemory([this]() -> absl::Status {
-    TANDEM_RETURN_IF_ERROR(OpenData());
     TANDEM_RETURN_IF_ERROR(Resume());
+    TANDEM_RETURN_IF_ERROR(OpenData());
     return OpenWeights();
   });
   if (opened.ok() || !spread()) return opened;
@@ -502,6 +521,10 @@ absl::Status WorkerTrainer::Keep(int local, int64_t steps, CheckpointKeeper::Pur
   if (keeper_ == nullptr) return absl::OkStatus();
   const auto state = [this] {
     TrainingState state = reporter_->State();
+    const DatasetInfo& info = data_.info;
+    state.names =
+        DataNames{.features = info.feature_names, .targets = info.target_names, .classes = info.class_names};
+    state.data = data_digest_;
     // Loads that are still to be measured are none.
     if (load_meter_ == nullptr || all_dealt_.size() > 1) state.loads = dealt().loads;
     MutexLock lock(&mutex_);

@@ -112,6 +112,43 @@ TEST_F(AdmissionTest, ACheckpointFitsAndLeavesSomethingToTrain) {
   EXPECT_EQ(GetReason(admission_.CheckCheckpoint(*job, checkpoint)), "INVALID_SPEC");
 }
 
+// A job on the table "animals.csv".
+class AnimalsTest : public AdmissionTest {
+ protected:
+  v1::JobSpec Animals(const std::string& table) const {
+    std::ofstream(data_ + "/animals.csv") << table;
+    v1::JobSpec spec = Good();
+    spec.mutable_dataset()->Clear();
+    spec.mutable_dataset()->mutable_csv()->set_train("animals.csv");
+    spec.mutable_model()->mutable_input()->clear_shape();
+    spec.mutable_model()->mutable_input()->add_shape(2);
+    spec.mutable_model()->clear_layers();
+    spec.mutable_model()->add_layers()->mutable_dense()->set_units(3);
+    spec.mutable_training()->set_global_batch_size(2);
+    spec.mutable_replicas()->set_count(1);
+    return spec;
+  }
+};
+
+TEST_F(AnimalsTest, DataOfAForkAreMatchedToItsModel) {
+  const DataNames names = {.features = {"a", "b"}, .targets = {"kind"}, .classes = {"bird", "cat", "dog"}};
+  // Two of three classes, and columns in another order.
+  const v1::JobSpec part = Animals("kind,b,a,more\ncat,1,2,?\ndog,3,4,?\n");
+  const absl::StatusOr<AdmittedJob> admitted = admission_.AdmitMatched(part, names);
+  EXPECT_TRUE(admitted.ok()) << admitted.status();
+  EXPECT_FALSE(admission_.Admit(part).ok()) << "by itself it has two classes";
+
+  const auto fault = [&](const std::string& table) {
+    const std::vector<FieldViolation> found =
+        GetFieldViolations(admission_.AdmitMatched(Animals(table), names).status());
+    return found.empty() ? "" : absl::StrCat(found[0].field, ": ", found[0].description);
+  };
+  EXPECT_THAT(fault("a,b,kind\n1,2,cat\n3,4,elk\n"),
+              AllOf(HasSubstr("spec.dataset.csv.train: "), HasSubstr("row 3, column 'kind' is 'elk'")));
+  EXPECT_THAT(fault("a,c,kind\n1,2,cat\n3,4,dog\n"),
+              AllOf(HasSubstr("spec.dataset.csv.feature_columns: "), HasSubstr("has no column 'b'")));
+}
+
 TEST_F(AdmissionTest, TakesAGoodJobAndFillsInDefaults) {
   const absl::StatusOr<AdmittedJob> job = admission_.Admit(Good());
   ASSERT_TRUE(job.ok()) << job.status();

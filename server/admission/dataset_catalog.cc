@@ -338,7 +338,16 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ResolvePaths(v1::DatasetSpec spe
   return spec;
 }
 
-absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved) const {
+absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved,
+                                                     const DataNames* model) const {
+  if (model != nullptr) {
+    absl::StatusOr<DatasetInfo> info = absl::UnknownError("");
+    TANDEM_RETURN_IF_ERROR(CatchNoMemory([&] {
+      info = DescribeDataset(resolved, model);
+      return absl::OkStatus();
+    }));
+    return info;
+  }
   const std::string key = resolved.SerializeAsString();
   const std::string files = Fingerprint(resolved);
   {
@@ -356,7 +365,10 @@ absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& reso
   if (!info.ok() && !absl::IsInvalidArgument(info.status())) return info;
   size_t bytes = key.size() + files.size() + info.status().message().size();
   if (info.ok()) {
-    for (const std::string& name : info->class_names) bytes += sizeof(name) + name.size();
+    for (const std::vector<std::string>* names :
+         {&info->class_names, &info->feature_names, &info->target_names, &info->notices}) {
+      for (const std::string& name : *names) bytes += sizeof(name) + name.size();
+    }
   }
   MutexLock lock(&mutex_);
   if (described_.size() >= kMaxDescribed || described_bytes_ + bytes > kMaxDescribedBytes) {
