@@ -64,6 +64,11 @@ struct DatasetInfo {
   // them.
   std::vector<std::string> feature_names = {};
   std::vector<std::string> target_names = {};
+  // How many columns the table has, and the positions of its features.
+  int64_t table_columns = 0;
+  std::vector<int64_t> feature_positions = {};
+  // Of data with one class: what may have gone wrong, and the mend.
+  std::string one_class_mend = {};
   // Sentences about what a person may not expect.
   std::vector<std::string> notices = {};
 

@@ -23,9 +23,17 @@ namespace tandem {
 
 // What a model file says of the samples that the model was trained on, so that others can be prepared
 // alike: by its metadata "samples" ("bytes", "floats" or "tokens"), "normalization" (a v1::Normalization as
-// JSON), "class_names", "feature_names" and "target_names" (lists as JSON) and "image_resize" (the name of a
-// v1::ImageResize).
+// JSON), "class_names", "feature_names" and "target_names" (lists as JSON), "image_resize" (the name of a
+// v1::ImageResize), and of a table "delimiter", "table_columns" and "feature_positions" (numbers, separated
+// by commas).
 struct TrainedOn {
+  // How the training table was read.
+  struct Table {
+    char delimiter = ',';
+    int64_t columns = 0;
+    std::vector<int64_t> feature_positions = {};  // From 0, in the order of the sample's numbers.
+  };
+
   SampleType sample_type = SampleType::kBytes;
   ResolvedNormalization normalization;
   std::vector<std::string> class_names;  // In the order of the labels; may be empty.
@@ -34,6 +42,7 @@ struct TrainedOn {
   // The same of the target's numbers.
   std::vector<std::string> target_names = {};
   std::optional<v1::ImageResize> resize = std::nullopt;  // Of images that were brought to one size.
+  std::optional<Table> table = std::nullopt;
 };
 
 // The names by which other data are matched to the model.

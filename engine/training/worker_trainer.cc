@@ -16,6 +16,7 @@
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/collectives/local/local_group.h"
 #include "engine/data/augment/augmenter.h"
+#include "engine/data/formats/csv_table.h"
 #include "engine/data/sampler.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/gathering.h"
@@ -612,6 +613,13 @@ absl::Status WorkerTrainer::WriteModelOf(const Snapshot& snapshot, const std::st
       ModelTensors(snapshot, options_.spec.training().has_weight_average(), dealt().averaging.Shares()));
   v1::JobSpec spec = options_.spec;
   *spec.mutable_dataset() = submitted_dataset_;
+  std::optional<TrainedOn::Table> table;
+  if (options_.dataset.has_csv()) {
+    TANDEM_ASSIGN_OR_RETURN(const char delimiter, CsvDelimiter(options_.dataset.csv()));
+    table = TrainedOn::Table{.delimiter = delimiter,
+                             .columns = data_.info.table_columns,
+                             .feature_positions = data_.info.feature_positions};
+  }
   SettleLoads(dealt().loads, spec.mutable_replicas());
   return WriteModel(options_.env, path, spec, tensors,
                     {.sample_type = data_.info.sample_type,
@@ -619,7 +627,8 @@ absl::Status WorkerTrainer::WriteModelOf(const Snapshot& snapshot, const std::st
                      .class_names = data_.info.class_names,
                      .feature_names = data_.info.feature_names,
                      .target_names = data_.info.target_names,
-                     .resize = ResizeOf(options_.dataset)},
+                     .resize = ResizeOf(options_.dataset),
+                     .table = std::move(table)},
                     best);
 }
 

@@ -234,6 +234,8 @@ void SetColumns(const DataNames& model, Tables& tables) {
   DatasetInfo& info = tables.info;
   info.feature_names = CsvColumnNames(train, train.features);
   info.target_names = CsvColumnNames(train, train.targets);
+  info.table_columns = static_cast<int64_t>(train.names.size());
+  info.feature_positions.assign(train.features.begin(), train.features.end());
   if (!train.header && !model.features.empty()) {
     info.notices.push_back(absl::StrCat(train.path,
                                         " names no columns, so that they are matched to the model's by "
