@@ -27,6 +27,13 @@ std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double fir
 std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, bool planned,
                        const std::string& no_memory);
 
+// Of a network of convolutions whose samples look like [height, width, channels].
+std::string LayoutNotice(const v1::Model& model);
+
+// Of training samples that are all of one class, of those that dataset.train_limit leaves: `counts` are by
+// class.
+std::string OneClassNotice(const v1::DatasetSpec& dataset, const std::vector<int64_t>& counts);
+
 // Of data whose files' contents at these fields changed since the checkpoint of `step`.
 std::string ChangedDataNotice(int64_t step, const std::vector<std::string>& fields);
 

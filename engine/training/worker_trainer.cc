@@ -18,6 +18,7 @@
 #include "engine/data/augment/augmenter.h"
 #include "engine/data/formats/csv_table.h"
 #include "engine/data/sampler.h"
+#include "engine/data/statistics.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/gathering.h"
 #include "engine/training/initial_weights.h"
@@ -78,6 +79,13 @@ absl::Status WorkerTrainer::OpenData() {
   if (!opened.ok()) return absl::DataLossError(opened.status().message());
   data_ = *std::move(opened);
   for (const std::string& notice : data_.info.notices) observer_.OnNotice(notice);
+  if (const std::string notice = LayoutNotice(options_.spec.model()); !notice.empty()) {
+    observer_.OnNotice(notice);
+  }
+  if (options_.dataset.train_limit() > 0) {
+    const std::string notice = OneClassNotice(options_.dataset, CountClasses(*data_.train, data_.info));
+    if (!notice.empty()) observer_.OnNotice(notice);
+  }
   if (options_.group.worker == 0 && !options_.checkpoint_folder.empty() &&
       !options_.spec.checkpoints().off()) {
     absl::StatusOr<DataDigest> digest = DigestData(options_.dataset);

@@ -137,7 +137,7 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
   // Without data nobody knows whether the network's output fits it.
   const std::string output = absl::StrCat("model.layers[", job.spec.model().layers_size() - 1, "]");
   for (const FieldViolation& violation : found) {
-    if (!data.ok() && violation.field == output) continue;
+    if (!data.ok() && (violation.field == output || violation.field == "dataset")) continue;
     violations.Add(absl::StrCat("spec.", violation.field), violation.description);
   }
   if (violations.empty() && job.spec.has_initial_weights()) {

@@ -149,6 +149,17 @@ TEST_F(AnimalsTest, DataOfAForkAreMatchedToItsModel) {
               AllOf(HasSubstr("spec.dataset.csv.feature_columns: "), HasSubstr("has no column 'b'")));
 }
 
+TEST_F(AnimalsTest, OneClassIsRefusedOnce) {
+  v1::JobSpec spec = Animals("a,b,kind\n1,2,cat\n3,4,cat\n");
+  spec.mutable_model()->mutable_layers(0)->mutable_dense()->set_units(1);
+  const std::vector<FieldViolation> found = GetFieldViolations(Refused(spec));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].field, "spec.dataset");
+  EXPECT_THAT(found[0].description,
+              HasSubstr("has one class, 'cat', so that there is nothing to learn; the column "
+                        "'kind' is alike in all 2 rows"));
+}
+
 TEST_F(AdmissionTest, TakesAGoodJobAndFillsInDefaults) {
   const absl::StatusOr<AdmittedJob> job = admission_.Admit(Good());
   ASSERT_TRUE(job.ok()) << job.status();

@@ -58,6 +58,16 @@ absl::StatusOr<float> Number(const CsvTable& table, int64_t row, size_t column, 
       "; it must be a finite number (at most 3.4e38)", advice));
 }
 
+absl::Status EmptyTarget(const CsvTable& table, int64_t row, size_t column) {
+  const bool is_unnamed = table.names[column].empty() && column + 1 == table.names.size();
+  return absl::InvalidArgumentError(absl::StrCat(
+      CsvPlace(table, row, column), " is empty, but it is a target; ",
+      is_unnamed
+          ? "the first row ends with a delimiter, so that the last column has no name: remove the delimiter "
+            "at the end of each row, or name the target in csv.target_columns"
+          : "fill it in, or remove the row"));
+}
+
 // What is gathered of the training table's targets before it is known what they are.
 class TrainingTargets {
  public:
@@ -68,9 +78,14 @@ class TrainingTargets {
 
   void Add(const CsvTable& table, int64_t row, size_t column, absl::string_view text) {
     text = absl::StripAsciiWhitespace(text);
-    if (double number = 0; !ParseCsvNumber(text, &number)) {
-      if (value_status_.ok()) value_status_ = Number(table, row, column, text, "").status();
+    if (text.empty()) {
+      if (empty_status_.ok()) empty_status_ = EmptyTarget(table, row, column);
+      return;
     }
+    double number = 0;
+    Seen& seen = ParseCsvNumber(text, &number) ? numbers_ : texts_;
+    if (seen.count++ == 0) seen.place = absl::StrCat(CsvPlace(table, row, column), " is ", QuotedCell(text));
+    if (&seen == &texts_ && value_status_.ok()) value_status_ = Number(table, row, column, text, "").status();
     if (known_.contains(text)) {
       knows_any_ = true;
     } else if (known_status_.ok() && !known_.empty()) {
@@ -90,6 +105,20 @@ class TrainingTargets {
     names_ = {};
   }
 
+  // That none is empty.
+  const absl::Status& empty_status() const { return empty_status_; }
+  bool are_mixed() const { return numbers_.count > 0 && texts_.count > 0; }
+  // That numbers do not stand beside text: the first of the fewer.
+  absl::Status mixed_status() const {
+    if (!are_mixed()) return absl::OkStatus();
+    const bool is_text = texts_.count <= numbers_.count;
+    const Seen& fewer = is_text ? texts_ : numbers_;
+    const Seen& others = is_text ? numbers_ : texts_;
+    return absl::InvalidArgumentError(absl::StrCat(
+        fewer.place, is_text ? ", which is no number" : ", which is a number", ", but the column holds ",
+        is_text ? "numbers" : "text", " in ", others.count, others.count == 1 ? " other row" : " other rows",
+        "; correct it, or give csv.targets: TARGET_KIND_CLASS if the column names classes"));
+  }
   bool all_numbers() const { return value_status_.ok(); }
   // Whether all are values; the first that is none.
   const absl::Status& value_status() const { return value_status_; }
@@ -121,6 +150,14 @@ class TrainingTargets {
   bool knows_any_ = false;
   absl::Status known_status_;
   int32_t largest_ = 0;
+  // Targets of a kind: how many, and the first.
+  struct Seen {
+    int64_t count = 0;
+    std::string place;
+  };
+  Seen numbers_;
+  Seen texts_;
+  absl::Status empty_status_;
   absl::Status value_status_;
   absl::Status number_status_;
 };
@@ -137,6 +174,7 @@ class TargetReader {
   absl::Status Read(const CsvTable& table, int64_t row, size_t column, absl::string_view text,
                     std::vector<uint8_t>* bytes) const {
     text = absl::StripAsciiWhitespace(text);
+    if (text.empty()) return EmptyTarget(table, row, column);
     if (info_.target_type == TargetType::kValues) {
       TANDEM_ASSIGN_OR_RETURN(const float value, Number(table, row, column, text, ""));
       Append(value, bytes);
@@ -207,6 +245,10 @@ absl::Status SetClasses(const v1::CsvSource& source, const DataNames& model, con
   if (!names.ok()) return violations.ToStatus();
   info.class_names = *std::move(names);
   info.labels_follow_names = true;
+  if (targets.are_mixed()) {
+    info.notices.push_back(absl::StrCat("Each different text of the target is a class, numbers too: ",
+                                        targets.mixed_status().message(), "."));
+  }
   info.classes = static_cast<int64_t>(info.class_names.size());
   if (source.classes() > 0 && source.classes() != info.classes) {
     violations.Add("csv.classes", absl::StrCat("is ", source.classes(), ", but the training table has ",
@@ -229,13 +271,32 @@ absl::Status SetValues(const v1::CsvSource& source, const TrainingTargets& targe
 }
 
 // What columns are called, and how they were matched to the model's.
-void SetColumns(const DataNames& model, Tables& tables) {
+void SetColumns(const v1::CsvSource& source, const DataNames& model, Tables& tables) {
   const CsvTable& train = tables.train;
   DatasetInfo& info = tables.info;
   info.feature_names = CsvColumnNames(train, train.features);
   info.target_names = CsvColumnNames(train, train.targets);
   info.table_columns = static_cast<int64_t>(train.names.size());
   info.feature_positions.assign(train.features.begin(), train.features.end());
+  const bool are_known = !model.features.empty() && info.feature_names == model.features;
+  if (train.numbers_in_header && !source.has_header() && !are_known) {
+    info.notices.push_back(
+        absl::StrCat("Row 1 of ", train.path, " holds numbers alone, ", ListNames(train.names),
+                     ", and is taken for the names of the columns; if it is a sample, give "
+                     "csv.header: false."));
+  }
+  const auto unnamed = std::find(info.feature_names.begin(), info.feature_names.end(), "");
+  if (unnamed != info.feature_names.end() && source.feature_columns().empty()) {
+    info.notices.push_back(
+        absl::StrCat("Column ", train.features[unnamed - info.feature_names.begin()] + 1, " of ", train.path,
+                     " has no name and is taken for a feature; if it is an index, name the "
+                     "features in csv.feature_columns."));
+  }
+  if (info.classes == 1) {
+    info.one_class_mend = absl::StrCat(
+        "the column ", ListNames({train.names[train.targets[0]]}), " is alike in all ", train.rows,
+        " rows: name the target's column in csv.target_columns, or add rows of other classes");
+  }
   if (!train.header && !model.features.empty()) {
     info.notices.push_back(absl::StrCat(train.path,
                                         " names no columns, so that they are matched to the model's by "
@@ -297,12 +358,16 @@ absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source, const DataNames& 
   // Text of one's own may be numbers, too.
   const bool names_classes =
       !model.classes.empty() && (targets.known_status().ok() || !model.takes_other_outputs);
+  TANDEM_RETURN_IF_ERROR(OfField("csv.train", targets.empty_status()));
+  if (source.targets() == v1::TARGET_KIND_UNSPECIFIED && one_target && !names_classes) {
+    TANDEM_RETURN_IF_ERROR(OfField("csv.train", targets.mixed_status()));
+  }
   const bool classes = source.targets() == v1::TARGET_KIND_CLASS ||
                        (source.targets() == v1::TARGET_KIND_UNSPECIFIED && tables.train.targets.size() == 1 &&
                         (!targets.all_numbers() || names_classes));
   TANDEM_RETURN_IF_ERROR(classes ? SetClasses(source, model, targets, tables)
                                  : SetValues(source, targets, tables));
-  SetColumns(model, tables);
+  SetColumns(source, model, tables);
 
   if (!source.validation().empty()) {
     const TargetReader reader(info);

@@ -11,6 +11,7 @@ namespace tandem {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class CsvTest : public ::testing::Test {
@@ -134,6 +135,61 @@ TEST_F(CsvTest, NamesTheFieldsAtFault) {
   ExpectViolation(Spec("a,b\n1,2\n", "delimiter: '::'"), "csv.delimiter", "it must be one character");
   ExpectViolation(Spec("a,b\n1,2\n", "targets: TARGET_KIND_TOKENS"), "csv.targets", "is tokens");
   ExpectViolation(Spec("a,b\n1,2\n", "classes: 4"), "csv.classes", "the targets are values");
+}
+
+TEST_F(CsvTest, AnEmptyTargetIsRefused) {
+  // The last column is the empty one behind the trailing delimiter.
+  ExpectViolation(Spec("a,b,y,\n1,2,3,\n4,5,6,\n"), "csv.train",
+                  "row 2, column '' is empty, but it is a target; the first row ends with a delimiter");
+  for (const char* more : {"", "targets: TARGET_KIND_CLASS", "targets: TARGET_KIND_VALUES"}) {
+    SCOPED_TRACE(more);
+    ExpectViolation(Spec("x,y\n1,2\n2,\n3,4\n", more), "csv.train",
+                    "row 3, column 'y' is empty, but it is a target; fill it in, or remove the row");
+  }
+  ExpectViolation(Spec("x,kind\n1,cat\n2, \n3,dog\n"), "csv.train", "row 3, column 'kind' is empty");
+  v1::DatasetSpec spec = Spec("x,kind\n1,cat\n3,dog\n");
+  spec.mutable_csv()->set_validation(WriteFile(folder_ + "/other.csv", "x,kind\n3,\n"));
+  ExpectViolation(spec, "csv.validation", "row 2, column 'kind' is empty");
+}
+
+TEST_F(CsvTest, NumbersBesideTextAreRefused) {
+  ExpectViolation(
+      Spec("x,y\n1,2\n2,3.5\n3,4o\n4,5\n"), "csv.train",
+      "row 4, column 'y' is '4o', which is no number, but the column holds numbers in 3 other rows; "
+      "correct it, or give csv.targets: TARGET_KIND_CLASS");
+  ExpectViolation(Spec("x,y\n1,2\n2,nan\n"), "csv.train", "row 3, column 'y' is 'nan', which is no number");
+  ExpectViolation(
+      Spec("x,kind\n1,cat\n2,7\n3,dog\n"), "csv.train",
+      "row 3, column 'kind' is '7', which is a number, but the column holds text in 2 other rows");
+  // Unless they are said to be classes.
+  const OpenedDataset opened = Open(Spec("x,kind\n1,cat\n2,7\n3,dog\n", "targets: TARGET_KIND_CLASS"));
+  EXPECT_THAT(opened.info.class_names, ElementsAre("7", "cat", "dog"));
+  ASSERT_EQ(opened.info.notices.size(), 1u);
+  EXPECT_THAT(opened.info.notices[0], HasSubstr("row 3, column 'kind' is '7', which is a number"));
+}
+
+TEST_F(CsvTest, AFirstRowOfNumbersIsTold) {
+  const auto notices = [this](const std::string& table, const std::string& more = "") {
+    return DescribeDataset(Spec(table, more))->notices;
+  };
+  ASSERT_EQ(notices("1,2,3\n4,5,6\n").size(), 1u);
+  EXPECT_THAT(
+      notices("1,2,3\n4,5,6\n")[0],
+      HasSubstr("holds numbers alone, '1', '2', '3', and is taken for the names of the columns; if it is "
+                "a sample, give csv.header: false"));
+  EXPECT_THAT(notices("1,2,3\n4,5,6\n", "header: true"), IsEmpty());
+  EXPECT_THAT(notices("1,2,3\n4,5,6\n", "header: false"), IsEmpty());
+  EXPECT_THAT(notices("a,2,3\n4,5,6\n"), IsEmpty());
+  // An index, as pandas writes it.
+  ASSERT_EQ(notices(",a,y\n0,5,6\n").size(), 1u);
+  EXPECT_THAT(notices(",a,y\n0,5,6\n")[0], HasSubstr("Column 1 of "));
+  EXPECT_THAT(notices(",a,y\n0,5,6\n", "feature_columns: 'a'"), IsEmpty());
+}
+
+TEST_F(CsvTest, OneClassHasAMend) {
+  const DatasetInfo info = *DescribeDataset(Spec("x,kind\n1,cat\n2,cat\n"));
+  EXPECT_EQ(info.classes, 1);
+  EXPECT_THAT(info.one_class_mend, HasSubstr("the column 'kind' is alike in all 2 rows"));
 }
 
 TEST_F(CsvTest, FeaturesAreStandardisedFromTheData) {

@@ -68,6 +68,48 @@ absl::StatusOr<std::vector<std::string>> Subfolders(const std::string& folder) {
   return names;
 }
 
+// Whether a folder holds nothing but folders, as the outer one does where an archive's folder was unpacked
+// into one of its name.
+bool HoldsFoldersAlone(const std::string& folder) {
+  bool folders = false;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    const std::string name = entry->path().filename().string();
+    if (name.front() == '.') continue;
+    if (!entry->is_directory(ignored)) return false;
+    folders = true;
+  }
+  return folders && !error;
+}
+
+// Names of parts of a data set, which are no classes where all subfolders have them.
+bool IsPart(const std::string& name) {
+  const std::string lower = absl::AsciiStrToLower(name);
+  return lower == "train" || lower == "training" || lower == "test" || lower == "testing" || lower == "val" ||
+         lower == "valid" || lower == "validation" || lower == "dev";
+}
+
+// That subfolders may be classes.
+absl::Status CheckClasses(const std::string& folder, const std::vector<std::string>& names) {
+  if (names.size() < 2 || !std::all_of(names.begin(), names.end(), IsPart)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(folder, " has the subfolders ", ListNames(names),
+                                                 ", which are parts of a data set and no classes; give one "
+                                                 "of them as image_folder.train, and another one as "
+                                                 "image_folder.validation"));
+}
+
+// What may be wrong with images of one class.
+std::string OneClassMend(const std::string& folder, const std::string& name) {
+  const std::string inner = absl::StrCat(folder, "/", name);
+  if (HoldsFoldersAlone(inner)) {
+    return absl::StrCat(inner,
+                        " holds folders and no image, as an archive's folder in another one does: give ",
+                        "image_folder.train: ", inner);
+  }
+  return absl::StrCat("add a subfolder to ", folder, " for each other class");
+}
+
 // The images of one class, in the order of their paths.
 absl::Status AddClass(const std::string& folder, int32_t label, std::vector<Entry>& entries) {
   std::vector<Entry> found;
@@ -96,6 +138,7 @@ absl::Status AddClass(const std::string& folder, int32_t label, std::vector<Entr
 // The classes of the training images: the model's, if it has all of the subfolders, else the subfolders.
 absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder, const DataNames& model) {
   TANDEM_ASSIGN_OR_RETURN(std::vector<std::string> names, Subfolders(folder));
+  TANDEM_RETURN_IF_ERROR(CheckClasses(folder, names));
   if (model.classes.empty()) return names;
   const absl::flat_hash_set<absl::string_view> known(model.classes.begin(), model.classes.end());
   for (const std::string& name : names) {
@@ -233,6 +276,7 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, con
                       source.height() != 0 ? source.height() : first.height,
                       source.width() != 0 ? source.width() : first.width});
   info.classes = static_cast<int64_t>(classes.size());
+  if (classes.size() == 1) info.one_class_mend = OneClassMend(source.train(), classes[0]);
   info.class_names = std::move(classes);
   info.labels_follow_names = true;
   info.train_samples = static_cast<int64_t>(folders.train.entries.size());

@@ -286,5 +286,36 @@ TEST(ImageFolderClassesTest, NumbersAreTheLabelsOfAModelWithoutNames) {
   EXPECT_EQ(opened->info.classes, 11);
 }
 
+// "flowers/flowers/daisy", as many archives are unpacked.
+TEST(ImageFolderClassesTest, ADoubledFolderHasAMend) {
+  const std::string folder = FreshFolder() + "/flowers";
+  for (const char* name : {"daisy", "rose"}) {
+    std::filesystem::create_directories(folder + "/flowers/" + name);
+    WriteFile(folder + "/flowers/" + name + "/1.png", GreyPng(2, 2, 9));
+  }
+  v1::DatasetSpec spec;
+  spec.mutable_image_folder()->set_train(folder);
+  const DatasetInfo info = *DescribeDataset(spec);
+  EXPECT_EQ(info.classes, 1);
+  EXPECT_THAT(info.one_class_mend, HasSubstr("give image_folder.train: " + folder + "/flowers"));
+  spec.mutable_image_folder()->set_train(folder + "/flowers");
+  EXPECT_EQ(DescribeDataset(spec)->classes, 2);
+}
+
+TEST(ImageFolderClassesTest, PartsOfADataSetAreNoClasses) {
+  const std::string folder = FreshFolder();
+  for (const char* name : {"train/daisy", "train/rose", "Test/daisy"}) {
+    std::filesystem::create_directories(folder + "/" + name);
+    WriteFile(folder + "/" + name + "/1.png", GreyPng(2, 2, 9));
+  }
+  v1::DatasetSpec spec;
+  spec.mutable_image_folder()->set_train(folder);
+  ExpectViolation(spec, "image_folder.train",
+                  "has the subfolders 'Test', 'train', which are parts of a data set");
+  spec.mutable_image_folder()->set_train(folder + "/train");
+  spec.mutable_image_folder()->set_validation(folder + "/Test");
+  EXPECT_EQ(DescribeDataset(spec)->classes, 2);
+}
+
 }  // namespace
 }  // namespace tandem
