@@ -64,6 +64,9 @@ absl::StatusOr<DataDigest> DigestData(const v1::DatasetSpec& spec) {
     if (!one.ok()) return one.status();
     digest[path.field] = *std::move(one);
   }
+  if (spec.has_synthetic()) {
+    TANDEM_ASSIGN_OR_RETURN(digest["synthetic"], Sha256Of(spec.synthetic().SerializeAsString()));
+  }
   return digest;
 }
 

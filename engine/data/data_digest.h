@@ -12,7 +12,7 @@ namespace tandem {
 
 // The SHA-256 of the content of each path of a data set's source, in hexadecimal digits, by the path's field
 // ("csv.train"). A folder's is that of its files' paths and contents; hidden files do not count, and in a
-// folder of images only images do. Empty if the source has no files.
+// folder of images only images do. Of synthetic data it is that of their source, "synthetic".
 using DataDigest = std::map<std::string, std::string>;
 
 // Reads all files of `spec`, whose paths can be opened as they are. Errors name the path.

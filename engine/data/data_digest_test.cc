@@ -50,10 +50,13 @@ TEST(DataDigestTest, OfAFolderOfImagesItIsTheImages) {
   EXPECT_THAT(ChangedFields(before, *DigestData(spec)), ElementsAre("image_folder.train"));
 }
 
-TEST(DataDigestTest, DataWithoutFilesHaveNone) {
+TEST(DataDigestTest, SyntheticDataAreTheirSource) {
   v1::DatasetSpec spec;
   spec.mutable_synthetic()->set_classes(2);
-  EXPECT_THAT(*DigestData(spec), IsEmpty());
+  const DataDigest before = *DigestData(spec);
+  EXPECT_THAT(ChangedFields(before, *DigestData(spec)), IsEmpty());
+  spec.mutable_synthetic()->set_classes(3);
+  EXPECT_THAT(ChangedFields(before, *DigestData(spec)), ElementsAre("synthetic"));
 }
 
 }  // namespace

@@ -100,6 +100,7 @@ TEST_F(MatchedDataTest, DataThatStayedAreNoNotice) {
   ASSERT_TRUE(TrainWithFiles(Job(Rows({"a", "b", "y"}), 1), "cpu", &env, &recorder).status.ok());
   ASSERT_TRUE(TrainWithFiles(Job(Rows({"a", "b", "y"}), 2), "cpu", &env, &recorder).status.ok());
   EXPECT_THAT(recorder.notices, Not(Contains(HasSubstr("changed"))));
+  EXPECT_THAT(recorder.notices, Not(Contains(HasSubstr("begins anew"))));
 }
 
 TEST_F(MatchedDataTest, InitialWeightsTakeColumnsByName) {
@@ -150,6 +151,40 @@ TEST_F(MatchedDataTest, InitialWeightsTellOfOtherClasses) {
   EXPECT_THAT(
       recorder.notices,
       Contains(HasSubstr("0 was 'bird' and is 'cat', 1 was 'cat' and is 'dog', 2 was 'dog' and is 'elk'")));
+}
+
+// A fork's results are its own: what its parent validated is not what it has.
+TEST_F(MatchedDataTest, AForkWithoutValidationHasNoneOfItsParents) {
+  FaultyEnv env;
+  Recorder recorder;
+  v1::JobSpec spec = Job(Rows({"a", "b", "y"}), 2);
+  spec.mutable_dataset()->mutable_csv()->set_validation(
+      WriteFile(folder_ + "/other.csv", Rows({"b", "a", "y"})));
+  const Result parent = TrainWithFiles(spec, "cpu", &env, &recorder);
+  ASSERT_TRUE(parent.status.ok()) << parent.status;
+  ASSERT_TRUE(parent.summary.has_validation());
+  ASSERT_TRUE(parent.summary.best().validation());
+  const Result fork = TrainWithFiles(Job(Rows({"a", "b", "y"}), 4), "cpu", &env, &recorder);
+  ASSERT_TRUE(fork.status.ok()) << fork.status;
+  EXPECT_FALSE(fork.summary.has_validation());
+  EXPECT_FALSE(fork.summary.best().validation());
+  EXPECT_GT(fork.summary.best().step(), parent.summary.steps());
+  EXPECT_THAT(recorder.notices, Contains(HasSubstr("are of validation, which this job does not have")));
+}
+
+// On other data an older best result would stand for ever.
+TEST_F(MatchedDataTest, TheBestResultOfOtherDataIsForgotten) {
+  FaultyEnv env;
+  Recorder recorder;
+  const Result parent = TrainWithFiles(Job(Rows({"a", "b", "y"}), 20, 0.05), "cpu", &env, &recorder);
+  ASSERT_TRUE(parent.status.ok()) << parent.status;
+  std::string other = Rows({"a", "b", "y"});
+  absl::StrAppend(&other, "1,1,1000\n");
+  const Result fork = TrainWithFiles(Job(other, 25, 0.05), "cpu", &env, &recorder);
+  ASSERT_TRUE(fork.status.ok()) << fork.status;
+  EXPECT_GT(fork.summary.best().value(), parent.summary.best().value());
+  EXPECT_GT(fork.summary.best().step(), parent.summary.steps());
+  EXPECT_THAT(recorder.notices, Contains(HasSubstr("are of other data: the best result begins anew")));
 }
 
 }  // namespace

@@ -51,6 +51,26 @@ std::string OneClassNotice(const v1::DatasetSpec& dataset, const std::vector<int
                       ": the data are in the order of their classes; shuffle them, or raise train_limit.");
 }
 
+std::string ResultsNotice(const TrainingState& begin, const v1::Training& training, bool validates,
+                          bool other_data) {
+  const v1::TrainingSummary& before = begin.summary;
+  std::string why;
+  if (!before.has_best() && !before.has_validation()) return "";
+  if (before.has_best() && before.best().metric() != training.best_model().metric()) {
+    why = absl::StrCat("are by ", before.best().metric(), ", and this job's are by ",
+                       training.best_model().metric());
+  } else if (!validates && (before.has_validation() || before.best().validation())) {
+    why = "are of validation, which this job does not have";
+  } else if (validates && before.has_best() && !before.best().validation()) {
+    why = "are of training, and this job has validation";
+  } else if (other_data) {
+    why = "are of other data";
+  }
+  if (why.empty()) return "";
+  return absl::StrCat("The results before the checkpoint of step ", begin.step, " ", why,
+                      ": the best result begins anew.");
+}
+
 std::string ChangedDataNotice(int64_t step, const std::vector<std::string>& fields) {
   if (fields.empty()) return "";
   return absl::StrCat("The data changed since the checkpoint of step ", step,

@@ -34,6 +34,11 @@ std::string LayoutNotice(const v1::Model& model);
 // class.
 std::string OneClassNotice(const v1::DatasetSpec& dataset, const std::vector<int64_t>& counts);
 
+// Of a training that goes on from where `begin` stood, and whose results cannot be compared with those
+// before: `validates` says whether it validates, and `other_data` whether on other data.
+std::string ResultsNotice(const TrainingState& begin, const v1::Training& training, bool validates,
+                          bool other_data);
+
 // Of data whose files' contents at these fields changed since the checkpoint of `step`.
 std::string ChangedDataNotice(int64_t step, const std::vector<std::string>& fields);
 

@@ -133,6 +133,17 @@ int64_t EpochShift(const TrainingState& state, int64_t steps_per_epoch) {
   return static_cast<int64_t>(std::min<__int128>(shift, kMostShift));
 }
 
+void ForgetResults(TrainingState* state) {
+  state->summary.clear_validation();
+  state->summary.clear_best();
+  state->ended_by.reset();
+  state->early_stopping = {};
+  state->plateau_measure.reset();
+  if (!state->plateau.has_value()) return;
+  state->plateau->best.reset();
+  state->plateau->bad_epochs = 0;
+}
+
 std::string ToJson(const TrainingState& state) {
   json shares = json::array();
   for (const Measurement& share : state.epoch_shares) shares.push_back(FromMeasurement(share));

@@ -55,6 +55,10 @@ struct TrainingState {
 // that were whole count as such, and of one in progress the same part, rounded down to a step.
 int64_t EpochShift(const TrainingState& state, int64_t steps_per_epoch);
 
+// Forgets what was validated and what follows from measurements: the best result, early stopping's count, the
+// plateau's best. For a training that goes on with other measurements; the plateau's rate stays.
+void ForgetResults(TrainingState* state);
+
 // As JSON, in which every number comes back as it was.
 std::string ToJson(const TrainingState& state);
 // DATA_LOSS, saying what is wrong, where it is no such JSON.

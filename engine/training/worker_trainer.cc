@@ -86,8 +86,7 @@ absl::Status WorkerTrainer::OpenData() {
     const std::string notice = OneClassNotice(options_.dataset, CountClasses(*data_.train, data_.info));
     if (!notice.empty()) observer_.OnNotice(notice);
   }
-  if (options_.group.worker == 0 && !options_.checkpoint_folder.empty() &&
-      !options_.spec.checkpoints().off()) {
+  if (!options_.checkpoint_folder.empty() && (resumed_.has_value() || !options_.spec.checkpoints().off())) {
     absl::StatusOr<DataDigest> digest = DigestData(options_.dataset);
     if (!digest.ok()) return absl::DataLossError(digest.status().message());
     data_digest_ = *std::move(digest);
@@ -141,6 +140,14 @@ void WorkerTrainer::Prepare() {
   Deal(std::move(loads));
   const bool validates = dealt().validation != nullptr;
   length_ = dealt().length;
+  if (resumed_.has_value()) {
+    const bool other_data = !state_.data.empty() && state_.data != data_digest_;
+    const std::string notice = ResultsNotice(state_, training, validates, other_data);
+    if (!notice.empty()) {
+      observer_.OnNotice(notice);
+      ForgetResults(&state_);
+    }
+  }
   if (!StillEnds(state_, training, length_)) state_.end = {};
   if (const std::string notice = EpochsNotice(state_, length_); !notice.empty()) observer_.OnNotice(notice);
   learning_rate_ = std::make_unique<LearningRate>(

@@ -146,7 +146,7 @@ class WorkerTrainer final : public Trainer {
   std::atomic<Communicator*> group_{nullptr};  // One of them, once there are.
 
   OpenedDataset data_;
-  DataDigest data_digest_;                         // On the first worker, if there are checkpoints.
+  DataDigest data_digest_;                         // Empty without checkpoints.
   std::map<std::string, Tensor> initial_weights_;  // By name; those that a checkpoint does not stand for.
   int64_t planned_bytes_ = 0;                      // Of one replica.
   bool told_of_first_steps_ = false;               // Of the first replica's thread.

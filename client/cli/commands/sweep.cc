@@ -234,10 +234,10 @@ int List(Session& session, int limit) {
   for (const v1::Sweep& sweep : *sweeps) {
     table.AddRow({SweepId(sweep.name()), sweep.user(), ColoredSweepState(sweep.state(), session.style()),
                   absl::StrCat(sweep.jobs()), FormatAge(now - FromProto(sweep.create_time())),
-                  sweep.has_best() ? absl::StrCat(sweep.best().best().metric(), " ",
-                                                  FormatMeasure(sweep.best().best().value()), " with ",
-                                                  ValuesText(sweep.best()))
-                                   : "-"});
+                  sweep.has_best()
+                      ? absl::StrCat(sweep.best().best().metric(), " ", FormatMeasure(sweep.best().value()),
+                                     " with ", ValuesText(sweep.best()))
+                      : "-"});
   }
   session.terminal().Out(table.Render(session.style()));
   return kSucceeded;
@@ -335,8 +335,8 @@ void AddSweep(CLI::App& app, Session& session, int& exit_code) {
     exit_code = options->file.empty() ? List(session, *limit) : Create(session, *options);
   });
 
-  CLI::App* show =
-      command->add_subcommand("show", "Show a sweep's jobs, their values and results; * is the best");
+  CLI::App* show = command->add_subcommand(
+      "show", "Show a sweep's jobs, their values and results; * has the best weights to download");
   auto reference = std::make_shared<std::string>();
   show->add_option("SWEEP", *reference, "The sweep's id or its beginning")->required();
   show->callback([reference, &session, &exit_code] { exit_code = ShowOne(session, *reference); });
