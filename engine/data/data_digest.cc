@@ -54,6 +54,11 @@ absl::StatusOr<std::string> DigestFolder(const std::string& folder, bool images)
 
 absl::StatusOr<DataDigest> DigestData(const v1::DatasetSpec& spec) {
   v1::DatasetSpec copy = spec;
+  // How samples are called and changed.
+  copy.clear_name();
+  copy.clear_class_names();
+  copy.clear_normalization();
+  copy.clear_augmentation();
   DataDigest digest;
   for (const SourcePath& path : PathsOf(&copy)) {
     if (path.path->empty()) continue;
@@ -63,10 +68,9 @@ absl::StatusOr<DataDigest> DigestData(const v1::DatasetSpec& spec) {
                                           : Sha256OfFile(*path.path);
     if (!one.ok()) return one.status();
     digest[path.field] = *std::move(one);
+    path.path->clear();
   }
-  if (spec.has_synthetic()) {
-    TANDEM_ASSIGN_OR_RETURN(digest["synthetic"], Sha256Of(spec.synthetic().SerializeAsString()));
-  }
+  TANDEM_ASSIGN_OR_RETURN(digest[kDataSettings], Sha256Of(copy.SerializeAsString()));
   return digest;
 }
 

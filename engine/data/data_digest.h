@@ -12,8 +12,11 @@ namespace tandem {
 
 // The SHA-256 of the content of each path of a data set's source, in hexadecimal digits, by the path's field
 // ("csv.train"). A folder's is that of its files' paths and contents; hidden files do not count, and in a
-// folder of images only images do. Of synthetic data it is that of their source, "synthetic".
+// folder of images only images do. kDataSettings has that of the rest of the source, of limits and of the
+// split, which also decide on the samples.
 using DataDigest = std::map<std::string, std::string>;
+
+inline constexpr char kDataSettings[] = "settings";
 
 // Reads all files of `spec`, whose paths can be opened as they are. Errors name the path.
 absl::StatusOr<DataDigest> DigestData(const v1::DatasetSpec& spec);

@@ -50,13 +50,30 @@ TEST(DataDigestTest, OfAFolderOfImagesItIsTheImages) {
   EXPECT_THAT(ChangedFields(before, *DigestData(spec)), ElementsAre("image_folder.train"));
 }
 
-TEST(DataDigestTest, SyntheticDataAreTheirSource) {
+TEST(DataDigestTest, SettingsDecideOnTheSamplesToo) {
   v1::DatasetSpec spec;
   spec.mutable_synthetic()->set_classes(2);
   const DataDigest before = *DigestData(spec);
+  spec.add_class_names("cat");
+  spec.mutable_normalization()->set_scale(2);
+  spec.mutable_augmentation();
   EXPECT_THAT(ChangedFields(before, *DigestData(spec)), IsEmpty());
-  spec.mutable_synthetic()->set_classes(3);
-  EXPECT_THAT(ChangedFields(before, *DigestData(spec)), ElementsAre("synthetic"));
+  v1::DatasetSpec other = spec;
+  other.mutable_synthetic()->set_classes(3);
+  EXPECT_THAT(ChangedFields(before, *DigestData(other)), ElementsAre(kDataSettings));
+  spec.mutable_validation_split()->set_fraction(0.5);
+  EXPECT_THAT(ChangedFields(before, *DigestData(spec)), ElementsAre(kDataSettings));
+}
+
+// A table that lies elsewhere, or under another name, is the same.
+TEST(DataDigestTest, PathsDoNotCount) {
+  const std::string folder = FreshFolder();
+  v1::DatasetSpec spec;
+  spec.mutable_csv()->set_train(WriteFile(folder + "/a.csv", "x,y\n1,2\n"));
+  const DataDigest before = *DigestData(spec);
+  spec.mutable_csv()->set_train(WriteFile(folder + "/b.csv", "x,y\n1,2\n"));
+  spec.set_name("houses");
+  EXPECT_EQ(*DigestData(spec), before);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "engine/data/formats/npy_dataset.h"
 #include "engine/data/formats/text_dataset.h"
 #include "engine/data/match_classes.h"
+#include "engine/data/match_columns.h"
 #include "engine/data/statistics.h"
 #include "engine/data/subset.h"
 #include "engine/data/synthetic_dataset.h"
@@ -161,6 +162,7 @@ absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInf
     absl::StatusOr<std::vector<int32_t>> matched = MatchClasses(spec, *model, info);
     violations.AddAll("", matched.status());
     if (matched.ok()) *labels = *std::move(matched);
+    violations.AddAll("", MatchColumns(spec, *model, info));
   }
   if (info.sample_type == SampleType::kTokens) {
     if (spec.has_normalization()) {
@@ -196,6 +198,18 @@ void ResolveFromData(const Dataset& train, DatasetInfo& info) {
 }
 
 }  // namespace
+
+absl::string_view ToString(SampleType type) {
+  switch (type) {
+    case SampleType::kBytes:
+      return "bytes";
+    case SampleType::kFloats:
+      return "floats";
+    case SampleType::kTokens:
+      return "tokens";
+  }
+  return "nothing";
+}
 
 absl::string_view ToString(TargetType type) {
   switch (type) {

@@ -40,6 +40,8 @@ constexpr DType DTypeOfSamples(SampleType type) {
 constexpr DType DTypeOfTargets(TargetType type) {
   return type == TargetType::kClass || type == TargetType::kTokens ? DType::kInt32 : DType::kFloat32;
 }
+// For messages: "bytes", "floats", "tokens".
+absl::string_view ToString(SampleType type);
 // For messages: "classes", "values", "tokens", "class probabilities".
 absl::string_view ToString(TargetType type);
 
@@ -67,6 +69,8 @@ struct DatasetInfo {
   // How many columns the table has, and the positions of its features.
   int64_t table_columns = 0;
   std::vector<int64_t> feature_positions = {};
+  // All training samples are of one class, if the source knows it without its samples.
+  bool one_label = false;
   // Of data with one class: what may have gone wrong, and the mend.
   std::string one_class_mend = {};
   // Sentences about what a person may not expect.

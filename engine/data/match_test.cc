@@ -114,6 +114,42 @@ TEST_F(MatchTest, ATableWithoutNamesIsMatchedByPosition) {
   EXPECT_THAT(opened.info.notices[0], HasSubstr("by position: the features are taken for 'a', 'b'"));
 }
 
+// Arrays and tables know columns in different ways: numbers may stand for anything.
+TEST_F(MatchTest, DataOrModelsWithoutNamesAreMatchedByPosition) {
+  const DataNames model = {.features = {"a"}, .targets = {"y"}};
+  OpenedDataset opened = Open(Labels({0, 1}), model);
+  EXPECT_THAT(opened.info.notices,
+              ElementsAre("The data do not name their columns, so that they are matched to the model's by "
+                          "position: the features are taken for 'a'."));
+  EXPECT_EQ(opened.info.feature_names, model.features);
+  EXPECT_EQ(opened.info.target_names, model.targets);
+  opened = Open(Table("b,a,y\n1,2,3\n"), {});
+  EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(1, 2));
+  EXPECT_THAT(
+      opened.info.notices,
+      ElementsAre("The model does not name its columns, so that those of the data are matched to them "
+                  "by position: 'b', 'a'."));
+}
+
+TEST_F(MatchTest, NumbersAColumnAreNotGivenToOthers) {
+  const DataNames model = {.features = {"a", "b"}, .targets = {"y"}};
+  const auto with_means = [](v1::DatasetSpec spec) {
+    spec.mutable_normalization()->add_mean(1);
+    spec.mutable_normalization()->add_mean(2);
+    return spec;
+  };
+  const std::string part =
+      "has a number a column, but the model takes the columns in another order, 'a', 'b'; give "
+      "csv.feature_columns in this order";
+  ExpectFault(with_means(Table("b,a,y\n2,1,3\n")), model, "normalization", part);
+  ExpectFault(with_means(Table("a,b,y\n1,2,3\n", "feature_columns: ['b', 'a']")), model, "normalization",
+              part);
+  for (const auto& [table, more] :
+       {std::pair("a,id,b,y\n1,7,2,3\n", ""), {"b,a,y\n2,1,3\n", "feature_columns: ['a', 'b']"}}) {
+    EXPECT_THAT(Open(with_means(Table(table, more)), model).info.normalization.mean, ElementsAre(1, 2));
+  }
+}
+
 TEST_F(MatchTest, NamesAreTheSameInTwoEncodings) {
   const DataNames model = {.features = {"gr\xC3\xB6\xC3\x9F"
                                         "e",

@@ -270,6 +270,38 @@ TEST(EvaluationTest, ClassesAreMatchedByName) {
   EXPECT_EQ(notices.size(), 1u);
 }
 
+// A scale for bytes says nothing of floats.
+TEST(EvaluationTest, SamplesAreOfTheModelsType) {
+  TrainedModel model = DenseModel("mse", {{3, -5}});
+  model.trained_on.sample_type = SampleType::kBytes;
+  v1::DatasetSpec dataset;
+  dataset.mutable_csv()->set_train(WriteTable("floats.csv", "a,b,y\n1,2,-7\n"));
+  const std::unique_ptr<Device> device = Cpu();
+  const FieldViolation fault = FaultOf(EvaluateModel(model, RequestFor(dataset), *device).status());
+  EXPECT_EQ(fault.field, "dataset");
+  EXPECT_THAT(fault.description, HasSubstr("has samples of floats, but the model was trained on bytes"));
+}
+
+TEST(EvaluationTest, ImagesComeToTheirSizeAsTheModels) {
+  TrainedModel model = DenseModel("mse", {{3, -5}});
+  model.trained_on.resize = v1::IMAGE_RESIZE_CROP;
+  v1::DatasetSpec dataset;
+  dataset.mutable_image_folder()->set_train("none");
+  dataset.mutable_image_folder()->set_height(4);
+  dataset.mutable_image_folder()->set_width(4);
+  const std::unique_ptr<Device> device = Cpu();
+  const auto fault = [&] { return FaultOf(EvaluateModel(model, RequestFor(dataset), *device).status()); };
+  EXPECT_EQ(fault().field, "dataset.image_folder.resize");
+  EXPECT_THAT(fault().description,
+              HasSubstr("is IMAGE_RESIZE_STRETCH, but the model was trained with IMAGE_RESIZE_CROP"));
+  // Their other faults come next.
+  dataset.mutable_image_folder()->set_resize(v1::IMAGE_RESIZE_CROP);
+  EXPECT_EQ(fault().field, "dataset.image_folder.train");
+  model.trained_on.resize = v1::IMAGE_RESIZE_UNSPECIFIED;
+  dataset.mutable_image_folder()->set_resize(v1::IMAGE_RESIZE_STRETCH);
+  EXPECT_EQ(fault().field, "dataset.image_folder.train");
+}
+
 TEST(PredictionTest, AgreesWithTheAccuracy) {
   const v1::JobSpec spec = Spec(1);
   const Trained trained = Train(spec, "cpu");

@@ -329,10 +329,12 @@ void CheckJobAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outp
   }
   const bool has_classes =
       dataset.target_type == TargetType::kClass || dataset.target_type == TargetType::kTokens;
-  if (has_classes && dataset.classes == 1) {
+  if (has_classes && (dataset.classes == 1 || (dataset.one_label && dataset.train_samples > 1))) {
+    const bool named = dataset.classes == 1 && !dataset.class_names.empty();
     violations.Add("dataset",
-                   absl::StrCat("has one ", dataset.target_type == TargetType::kTokens ? "token" : "class",
-                                dataset.class_names.empty() ? "" : ", " + ListNames(dataset.class_names),
+                   absl::StrCat("has training samples of one ",
+                                dataset.target_type == TargetType::kTokens ? "token" : "class",
+                                named ? absl::StrCat(", ", ListNames(dataset.class_names)) : " alone",
                                 ", so that there is nothing to learn; ",
                                 dataset.one_class_mend.empty() ? "give samples of at least two classes"
                                                                : dataset.one_class_mend));

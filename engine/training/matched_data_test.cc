@@ -69,8 +69,7 @@ TEST_F(MatchedDataTest, AForkTakesColumnsByName) {
   ASSERT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(recorder.losses, whole.recorder.losses);
   EXPECT_THAT(recorder.notices,
-              Contains(HasSubstr("The data changed since the checkpoint of step 6 was written: "
-                                 "csv.train has another content")));
+              Contains("The data changed since the checkpoint of step 6 was written: csv.train."));
 
   const Result refused = TrainWithFiles(Job(Rows({"a", "c", "y"}), 6), "cpu", &env, &recorder);
   EXPECT_TRUE(absl::IsDataLoss(refused.status)) << refused.status;
@@ -84,7 +83,7 @@ TEST_F(MatchedDataTest, AForkTakesClassesByName) {
   ASSERT_TRUE(TrainWithFiles(Animals(kAnimals, 1), "cpu", &env, &recorder).status.ok());
   const auto checkpoint = ReadCheckpoint(&env, CheckpointPath(1));
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  EXPECT_THAT(TrainingStateFromJson(checkpoint->state)->names->classes, ElementsAre("bird", "cat", "dog"));
+  EXPECT_THAT(TrainingStateFromJson(checkpoint->state)->names.classes, ElementsAre("bird", "cat", "dog"));
   // A part of the classes: the network stays as it is.
   Result result = TrainWithFiles(Animals("a,b,kind\n1,1,dog\n0,1,cat\n", 2), "cpu", &env, &recorder);
   EXPECT_TRUE(result.status.ok()) << result.status;

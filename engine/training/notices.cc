@@ -74,8 +74,7 @@ std::string ResultsNotice(const TrainingState& begin, const v1::Training& traini
 std::string ChangedDataNotice(int64_t step, const std::vector<std::string>& fields) {
   if (fields.empty()) return "";
   return absl::StrCat("The data changed since the checkpoint of step ", step,
-                      " was written: ", absl::StrJoin(fields, ", "), fields.size() == 1 ? " has" : " have",
-                      " another content.");
+                      " was written: ", absl::StrJoin(fields, ", "), ".");
 }
 
 std::string EpochsNotice(const TrainingState& begin, const TrainingLength& length) {

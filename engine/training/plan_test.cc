@@ -79,8 +79,14 @@ TEST(PlanTest, OneClassIsNothingToLearn) {
   v1::JobSpec spec = Lenet();
   spec.mutable_model()->mutable_layers()->rbegin()->mutable_dense()->set_units(1);
   ExpectViolation(spec, "dataset",
-                  "has one class, 'flowers', so that there is nothing to learn; give image_folder.train: "
-                  "flowers/flowers",
+                  "has training samples of one class, 'flowers', so that there is nothing to learn; give "
+                  "image_folder.train: flowers/flowers",
+                  data);
+  data = kFashion;
+  data.one_label = true;
+  ExpectViolation(Lenet(), "dataset",
+                  "has training samples of one class alone, so that there is nothing to learn; give samples "
+                  "of at least two classes",
                   data);
 }
 

@@ -36,16 +36,6 @@ json FromMeasurement(const Measurement& measurement) {
           {"skipped_steps", measurement.skipped_steps}};
 }
 
-// The strings of a list; none, and false, where it is no such list.
-bool ToStrings(const json& list, std::vector<std::string>* strings) {
-  if (!list.is_array()) return false;
-  for (const json& one : list) {
-    if (!one.is_string()) return false;
-    strings->push_back(one.get<std::string>());
-  }
-  return true;
-}
-
 // Reads members of an object, and remembers the first that is not there or not as it should be.
 class ObjectReader {
  public:
@@ -75,6 +65,16 @@ class ObjectReader {
     if (value.is_string()) return value.get<std::string>();
     Fail(key);
     return "";
+  }
+  std::vector<std::string> Strings(const char* key) {
+    std::vector<std::string> strings;
+    const json& list = Get(key);
+    if (!list.is_array()) Fail(key);
+    for (const json& one : list) {
+      if (!one.is_string()) Fail(key);
+      if (one.is_string()) strings.push_back(one.get<std::string>());
+    }
+    return strings;
   }
   double AsDouble(const char* key, const json& value) {
     if (value.is_number()) return value.get<double>();
@@ -158,7 +158,12 @@ std::string ToJson(const TrainingState& state) {
                 {{"best", FromOptional(state.early_stopping.best)},
                  {"best_step", state.early_stopping.best_step},
                  {"without_improvement", state.early_stopping.without_improvement}}},
-               {"plateau_measure", FromOptional(state.plateau_measure)}};
+               {"plateau_measure", FromOptional(state.plateau_measure)},
+               {"names",
+                {{"features", state.names.features},
+                 {"targets", state.names.targets},
+                 {"classes", state.names.classes}}},
+               {"data", state.data}};
   if (state.epoch_shift != 0) text["epoch_shift"] = state.epoch_shift;
   if (state.population_statistics) text["population_statistics"] = true;
   if (state.ended_by.has_value()) text["ended_by"] = FromMessage(*state.ended_by);
@@ -168,12 +173,6 @@ std::string ToJson(const TrainingState& state) {
                        {"bad_epochs", state.plateau->bad_epochs},
                        {"cooldown_left", state.plateau->cooldown_left}};
   }
-  if (state.names.has_value()) {
-    text["names"] = {{"features", state.names->features},
-                     {"targets", state.names->targets},
-                     {"classes", state.names->classes}};
-  }
-  if (!state.data.empty()) text["data"] = state.data;
   return text.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -232,23 +231,14 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
     state.plateau->cooldown_left = plateau.Int("cooldown_left");
     TANDEM_RETURN_IF_ERROR(plateau.status());
   }
-  // Older checkpoints have none of the two.
-  if (parsed.is_object() && parsed.contains("names")) {
-    ObjectReader names(parsed["names"]);
-    state.names.emplace();
-    if (!ToStrings(names.Get("features"), &state.names->features) ||
-        !ToStrings(names.Get("targets"), &state.names->targets) ||
-        !ToStrings(names.Get("classes"), &state.names->classes)) {
-      reader.Fail("names");
-    }
-  }
-  if (parsed.is_object() && parsed.contains("data")) {
-    if (!parsed["data"].is_object()) reader.Fail("data");
-    for (const auto& [field, digest] : parsed["data"].items()) {
-      if (!digest.is_string()) reader.Fail("data");
-      if (digest.is_string()) state.data[field] = digest.get<std::string>();
-    }
-  }
+  ObjectReader names(reader.Get("names"));
+  state.names.features = names.Strings("features");
+  state.names.targets = names.Strings("targets");
+  state.names.classes = names.Strings("classes");
+  const json& data = reader.Get("data");
+  if (!data.is_object()) reader.Fail("data");
+  ObjectReader digests(data);
+  for (const auto& [field, digest] : data.items()) state.data[field] = digests.String(field.c_str());
   const json& summary = reader.Get("summary");
   if (!google::protobuf::util::JsonStringToMessage(summary.dump(), &state.summary).ok())
     reader.Fail("summary");
@@ -256,6 +246,8 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
   TANDEM_RETURN_IF_ERROR(end.status());
   TANDEM_RETURN_IF_ERROR(epoch.status());
   TANDEM_RETURN_IF_ERROR(stopping.status());
+  TANDEM_RETURN_IF_ERROR(names.status());
+  TANDEM_RETURN_IF_ERROR(digests.status());
   return state;
 }
 

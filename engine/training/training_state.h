@@ -44,10 +44,9 @@ struct TrainingState {
   std::optional<double> plateau_measure;
   std::optional<Plateau::State> plateau;  // None where the schedule watches nothing.
 
-  // The names by which the model knows its data, to which data are matched when training goes on. None: an
-  // older checkpoint does not say.
-  std::optional<DataNames> names;
-  // What the data's files held: a DataDigest; empty where it is not known.
+  // The names by which the model knows its data, to which data are matched when training goes on.
+  DataNames names = {};
+  // What the data held: a DataDigest.
   std::map<std::string, std::string> data;
 };
 

@@ -141,7 +141,7 @@ void WorkerTrainer::Prepare() {
   const bool validates = dealt().validation != nullptr;
   length_ = dealt().length;
   if (resumed_.has_value()) {
-    const bool other_data = !state_.data.empty() && state_.data != data_digest_;
+    const bool other_data = state_.data != data_digest_;
     const std::string notice = ResultsNotice(state_, training, validates, other_data);
     if (!notice.empty()) {
       observer_.OnNotice(notice);

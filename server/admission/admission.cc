@@ -124,8 +124,16 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
     const absl::StatusOr<DataNames> known =
         file.ok() ? NamesOfInitialWeights(job.spec, file->path) : file.status();
     // What is wrong with the file is said below.
-    if (known.ok() && (known->matches_inputs || known->matches_outputs)) data = DescribeData(spec, &*known);
-    if (!data.ok() && !absl::IsInvalidArgument(data.status())) return data.status();
+    if (known.ok() && (known->matches_inputs || known->matches_outputs)) {
+      data = DescribeData(spec, &*known);
+      if (!data.ok() && !absl::IsInvalidArgument(data.status())) return data.status();
+      // Its outputs are those of the model, if this knows the data's classes.
+      if (data.ok() && spec.model().has_template_()) {
+        *job.spec.mutable_model() = spec.model();
+        violations.AddAll("spec.model", ExpandTemplate(TemplateDataOf(*data), job.spec.mutable_model()));
+        FillDefaults(&job.spec);
+      }
+    }
   }
   violations.AddAll("spec.dataset", data.status());
   violations.AddAll("spec.gpu", devices_.FillGpuLimits(&job.spec));
@@ -165,8 +173,7 @@ absl::Status SpecAdmission::CheckCheckpoint(const AdmittedJob& job,
                                             const SafetensorsHeader& checkpoint) const {
   TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec resolved, catalog_->Resolve(job.spec.dataset()));
   TANDEM_ASSIGN_OR_RETURN(const TrainingState state, StateOfCheckpoint(checkpoint));
-  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo data,
-                          catalog_->Describe(resolved, state.names.has_value() ? &*state.names : nullptr));
+  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo data, catalog_->Describe(resolved, &state.names));
   absl::Status fits = CheckCheckpointFits(job.spec, data, checkpoint);
   if (fits.ok()) fits = CheckSomethingIsLeft(job.spec, data, state);
   if (fits.ok() || !absl::IsInvalidArgument(fits)) return fits;

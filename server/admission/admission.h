@@ -36,11 +36,8 @@ class Admission {
   // this machine's devices. Reads the data set's files.
   virtual absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const = 0;
   // Admit of a job that goes on with a model that knows its data by `names`: the data are matched to them,
-  // and INVALID_ARGUMENT names what does not match. Without an implementation of its own it is Admit.
-  virtual absl::StatusOr<AdmittedJob> AdmitMatched(const v1::JobSpec& spec, const DataNames& names) const {
-    (void)names;
-    return Admit(spec);
-  }
+  // and INVALID_ARGUMENT names what does not match.
+  virtual absl::StatusOr<AdmittedJob> AdmitMatched(const v1::JobSpec& spec, const DataNames& names) const = 0;
   // That a job, which was admitted, can go on from a checkpoint. INVALID_ARGUMENT as above, with what of its
   // network or its optimizer the checkpoint does not have, or with the reason NOTHING_TO_TRAIN.
   virtual absl::Status CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader& checkpoint) const = 0;

@@ -116,6 +116,15 @@ bool IsOfKind(const fs::path& path, PathKind kind) {
          (kind != PathKind::kFile && fs::is_directory(path, ignored));
 }
 
+// Adds names to a key, so that different ones make different keys.
+void AddNames(const DataNames& names, std::string* key) {
+  absl::StrAppend(key, "|", names.matches_inputs, names.matches_outputs, names.takes_other_outputs);
+  for (const std::vector<std::string>* list : {&names.features, &names.targets, &names.classes}) {
+    absl::StrAppend(key, "|", list->size());
+    for (const std::string& name : *list) absl::StrAppend(key, ":", name.size(), ":", name);
+  }
+}
+
 }  // namespace
 
 DatasetCatalog::DatasetCatalog(std::vector<std::string> data_folders)
@@ -340,15 +349,8 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ResolvePaths(v1::DatasetSpec spe
 
 absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved,
                                                      const DataNames* model) const {
-  if (model != nullptr) {
-    absl::StatusOr<DatasetInfo> info = absl::UnknownError("");
-    TANDEM_RETURN_IF_ERROR(CatchNoMemory([&] {
-      info = DescribeDataset(resolved, model);
-      return absl::OkStatus();
-    }));
-    return info;
-  }
-  const std::string key = resolved.SerializeAsString();
+  std::string key = resolved.SerializeAsString();
+  if (model != nullptr) AddNames(*model, &key);
   const std::string files = Fingerprint(resolved);
   {
     MutexLock lock(&mutex_);
@@ -357,7 +359,7 @@ absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& reso
   }
   absl::StatusOr<DatasetInfo> info = absl::UnknownError("");
   const absl::Status memory = CatchNoMemory([&] {
-    info = DescribeDataset(resolved);
+    info = DescribeDataset(resolved, model);
     return absl::OkStatus();
   });
   if (!memory.ok()) info = memory;
@@ -369,6 +371,7 @@ absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& reso
          {&info->class_names, &info->feature_names, &info->target_names, &info->notices}) {
       for (const std::string& name : *names) bytes += sizeof(name) + name.size();
     }
+    bytes += info->feature_positions.size() * sizeof(int64_t) + info->one_class_mend.size();
   }
   MutexLock lock(&mutex_);
   if (described_.size() >= kMaxDescribed || described_bytes_ + bytes > kMaxDescribedBytes) {

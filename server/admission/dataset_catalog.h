@@ -61,8 +61,8 @@ class DatasetCatalog {
   // otherwise.
   absl::StatusOr<std::string> ResolveFile(const std::string& path) const;
 
-  // DescribeDataset of a resolved spec; remembered until one of its files changes. What is matched to a model
-  // is described anew each time.
+  // DescribeDataset of a resolved spec, matched to `model` if it is not null; remembered until one of its
+  // files changes.
   absl::StatusOr<DatasetInfo> Describe(const v1::DatasetSpec& resolved,
                                        const DataNames* model = nullptr) const;
 

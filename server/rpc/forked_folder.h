@@ -24,8 +24,8 @@ struct ForkSource {
   v1::Checkpoint checkpoint;
   // The best result so far; empty where there is none.
   v1::BestResult best;
-  // By which the checkpoint's model knows its data; none where it does not say.
-  std::optional<DataNames> names;
+  // By which the checkpoint's model knows its data.
+  DataNames names;
   SafetensorsHeader header;
 };
 

@@ -64,12 +64,15 @@ absl::Status CheckDataUnchanged(const RpcContext& context, const v1::Job& job,
   std::map<std::string, std::string> paths;
   for (const SourcePath& path : PathsOf(&*resolved)) paths[path.field] = absl::StrCat(" (", *path.path, ")");
   std::vector<std::string> places;
-  for (const std::string& field : changed) places.push_back(absl::StrCat("dataset.", field, paths[field]));
+  for (const std::string& field : changed) {
+    places.push_back(field == kDataSettings ? std::string("the settings of the data set")
+                                            : absl::StrCat("the content of dataset.", field, paths[field]));
+  }
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(
-          "cannot resume ", job.name(), ": the content of ", absl::StrJoin(places, ", "),
+          "cannot resume ", job.name(), ": ", absl::StrJoin(places, " and "),
           " changed since the checkpoint of step ", state->step,
-          "; bring the old content back, or resume with --accept-changed-data (accept_changed_data)")),
+          "; bring the old data back, or resume with --accept-changed-data (accept_changed_data)")),
       "DATA_CHANGED");
 }
 

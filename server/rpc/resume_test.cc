@@ -100,13 +100,14 @@ TEST_F(ResumeTest, NotWithDataThatChanged) {
     const std::string path = absl::StrCat(jobs_->FolderOf(Id(job.name())), "/", CheckpointFileName(10));
     ASSERT_TRUE(WriteCheckpoint(Env::Real(), path, ToJson(state), {}).ok());
   };
-  write({{"synthetic", std::string(64, '0')}});
+  write({{kDataSettings, std::string(64, '0')}});
   const grpc::Status refused = Resume(job.name());
   EXPECT_EQ(refused.error_code(), StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(
       refused.error_message(),
-      HasSubstr("the content of dataset.synthetic changed since the checkpoint of step 10; bring the old "
-                "content back, or resume with --accept-changed-data"));
+      HasSubstr(
+          "the settings of the data set changed since the checkpoint of step 10; bring the old data back, "
+          "or resume with --accept-changed-data"));
   EXPECT_THAT(refused.error_details(), HasSubstr("DATA_CHANGED"));
   EXPECT_EQ(jobs_->Get(Id(job.name()))->state(), v1::JOB_STATE_FAILED);
   v1::ResumeJobRequest accepting;

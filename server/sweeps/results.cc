@@ -51,8 +51,10 @@ struct Downloadable {
 // None where nothing was measured, or the job has ended without a model.
 std::optional<Downloadable> DownloadableOf(const v1::Job& job) {
   if (!job.has_best()) return std::nullopt;
-  if (HasArtifact(job, kBestModel)) return Downloadable{kBestModel, job.best().value()};
-  if (IsTerminal(job.state()) && !HasArtifact(job, kLastModel)) return std::nullopt;
+  const bool ended = IsTerminal(job.state());
+  const bool keeps_best = !ended && job.spec().training().best_model().keep_weights();
+  if (keeps_best || HasArtifact(job, kBestModel)) return Downloadable{kBestModel, job.best().value()};
+  if (ended && !HasArtifact(job, kLastModel)) return std::nullopt;
   return Downloadable{kLastModel, LastValue(job).value_or(job.best().value())};
 }
 

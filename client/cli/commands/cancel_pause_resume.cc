@@ -74,7 +74,7 @@ void AddResume(CLI::App& app, Session& session, int& exit_code) {
       [accept](client::Client& client, const std::string& name) { return client.ResumeJob(name, *accept); },
       session, exit_code);
   command->add_flag("--accept-changed-data", *accept,
-                    "Resume jobs although the content of their data changed since their checkpoints");
+                    "Resume jobs although their data changed since their checkpoints");
 }
 
 }  // namespace tandem::cli

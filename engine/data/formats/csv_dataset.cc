@@ -96,7 +96,10 @@ class TrainingTargets {
     if (number_status_.ok()) {
       const absl::StatusOr<int32_t> number = ClassNumber(table, row, column, text, classes_);
       number_status_ = number.status();
-      if (number.ok()) largest_ = std::max(largest_, *number);
+      if (number.ok()) {
+        largest_ = std::max(largest_, *number);
+        smallest_ = std::min(smallest_, *number);
+      }
     }
     if (!keeps_names_ || !names_.emplace(text).second) return;
     names_bytes_ += sizeof(std::string) + text.size();
@@ -129,6 +132,10 @@ class TrainingTargets {
   // Whether it knows one of them.
   bool knows_any() const { return knows_any_; }
   int64_t classes() const { return classes_ > 0 ? classes_ : int64_t{1} + largest_; }
+  // Whether all are of one class.
+  bool one_label() const {
+    return number_status_.ok() ? smallest_ == largest_ : keeps_names_ && names_.size() == 1;
+  }
   // In their order.
   absl::StatusOr<std::vector<std::string>> Names(const CsvTable& table) const {
     if (!keeps_names_) {
@@ -150,6 +157,7 @@ class TrainingTargets {
   bool knows_any_ = false;
   absl::Status known_status_;
   int32_t largest_ = 0;
+  int32_t smallest_ = std::numeric_limits<int32_t>::max();
   // Targets of a kind: how many, and the first.
   struct Seen {
     int64_t count = 0;
@@ -292,17 +300,10 @@ void SetColumns(const v1::CsvSource& source, const DataNames& model, Tables& tab
                      " has no name and is taken for a feature; if it is an index, name the "
                      "features in csv.feature_columns."));
   }
-  if (info.classes == 1) {
+  if (info.one_label) {
     info.one_class_mend = absl::StrCat(
         "the column ", ListNames({train.names[train.targets[0]]}), " is alike in all ", train.rows,
         " rows: name the target's column in csv.target_columns, or add rows of other classes");
-  }
-  if (!train.header && !model.features.empty()) {
-    info.notices.push_back(absl::StrCat(train.path,
-                                        " names no columns, so that they are matched to the model's by "
-                                        "position: the features are taken for ",
-                                        ListNames(model.features), "."));
-    info.feature_names = model.features;
   }
   if (!info.target_names.empty() && !model.targets.empty() && info.target_names != model.targets) {
     info.notices.push_back(absl::StrCat("The target is the column ", ListNames(info.target_names),
@@ -367,6 +368,7 @@ absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source, const DataNames& 
                         (!targets.all_numbers() || names_classes));
   TANDEM_RETURN_IF_ERROR(classes ? SetClasses(source, model, targets, tables)
                                  : SetValues(source, targets, tables));
+  info.one_label = classes && targets.one_label();
   SetColumns(source, model, tables);
 
   if (!source.validation().empty()) {

@@ -190,6 +190,12 @@ TEST_F(CsvTest, OneClassHasAMend) {
   const DatasetInfo info = *DescribeDataset(Spec("x,kind\n1,cat\n2,cat\n"));
   EXPECT_EQ(info.classes, 1);
   EXPECT_THAT(info.one_class_mend, HasSubstr("the column 'kind' is alike in all 2 rows"));
+  EXPECT_TRUE(info.one_label);
+  const DatasetInfo number = *DescribeDataset(Spec("x,kind\n1,3\n2,3.0\n", "targets: TARGET_KIND_CLASS"));
+  EXPECT_EQ(number.classes, 4);
+  EXPECT_TRUE(number.one_label);
+  EXPECT_FALSE(DescribeDataset(Spec("x,kind\n1,3\n2,0\n", "targets: TARGET_KIND_CLASS"))->one_label);
+  EXPECT_FALSE(DescribeDataset(Spec("x,y\n1,3\n2,3\n"))->one_label) << "they are values";
 }
 
 TEST_F(CsvTest, FeaturesAreStandardisedFromTheData) {

@@ -276,7 +276,10 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, con
                       source.height() != 0 ? source.height() : first.height,
                       source.width() != 0 ? source.width() : first.width});
   info.classes = static_cast<int64_t>(classes.size());
-  if (classes.size() == 1) info.one_class_mend = OneClassMend(source.train(), classes[0]);
+  const std::vector<Entry>& training = folders.train.entries;
+  info.one_label = std::all_of(training.begin(), training.end(),
+                               [&](const Entry& entry) { return entry.label == training[0].label; });
+  if (info.one_label) info.one_class_mend = OneClassMend(source.train(), classes[training[0].label]);
   info.class_names = std::move(classes);
   info.labels_follow_names = true;
   info.train_samples = static_cast<int64_t>(folders.train.entries.size());

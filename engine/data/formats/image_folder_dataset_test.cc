@@ -297,6 +297,7 @@ TEST(ImageFolderClassesTest, ADoubledFolderHasAMend) {
   spec.mutable_image_folder()->set_train(folder);
   const DatasetInfo info = *DescribeDataset(spec);
   EXPECT_EQ(info.classes, 1);
+  EXPECT_TRUE(info.one_label);
   EXPECT_THAT(info.one_class_mend, HasSubstr("give image_folder.train: " + folder + "/flowers"));
   spec.mutable_image_folder()->set_train(folder + "/flowers");
   EXPECT_EQ(DescribeDataset(spec)->classes, 2);
