@@ -240,7 +240,7 @@ TEST_F(MatchTest, AModelWithoutNamesKnowsNumbers) {
 }
 
 TEST_F(MatchTest, OtherClassesMayBeTakenWithANotice) {
-  const DataNames model = {.classes = {"bird", "cat"}, .takes_other_outputs = true};
+  const DataNames model = {.features = {"x"}, .classes = {"bird", "cat"}, .takes_other_outputs = true};
   OpenedDataset opened = Open(Table("x,kind\n1,elk\n2,cat\n"), model);
   EXPECT_THAT(opened.info.class_names, ElementsAre("cat", "elk"));
   EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(1, 0));

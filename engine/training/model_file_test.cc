@@ -46,7 +46,7 @@ TEST(ModelFileTest, SaysHowSamplesWerePrepared) {
   EXPECT_THAT(read->table->feature_positions, ElementsAre(3, 0));
   std::map<std::string, std::string> damaged = header->metadata;
   damaged["feature_positions"] = "4";
-  EXPECT_TRUE(absl::IsDataLoss(ReadTrainedOn(damaged, spec, sample).status()));
+  EXPECT_TRUE(absl::IsDataLoss(ReadTrainedOn(damaged, sample).status()));
 
   header->metadata[kResize] = "IMAGE_RESIZE_FOLD";
   EXPECT_TRUE(absl::IsDataLoss(ReadTrainedOn(header->metadata, sample).status()));
