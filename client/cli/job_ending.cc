@@ -41,6 +41,12 @@ std::string BestText(const v1::BestResult& best) {
                       FormatCount(best.step()), ")");
 }
 
+std::string WhereBestWeightsAre(const v1::TrainingSummary& summary, bool kept) {
+  if (kept) return "; its weights are in best.safetensors";
+  if (summary.best().step() == summary.steps()) return "";
+  return "; its weights were not kept, a download returns the last ones (best_model keeps the best)";
+}
+
 namespace {
 
 // What the job was measured to be when it ended: ": validation loss 0.2500, accuracy 0.9000"; empty where
@@ -75,7 +81,10 @@ std::string JobEnding(const JobProgress& job, const std::string& id, const Style
         absl::StrAppend(&text, "stopped early: ", Indented(job.last_change().message()), "\n");
       }
       absl::StrAppend(&text, "trained ", SummaryText(summary), "\n");
-      if (summary.has_best()) absl::StrAppend(&text, "best ", BestText(summary.best()), "\n");
+      if (summary.has_best()) {
+        absl::StrAppend(&text, "best ", BestText(summary.best()),
+                        WhereBestWeightsAre(summary, HasBestModel(job.artifacts())), "\n");
+      }
     }
     for (const v1::Artifact& artifact : job.artifacts()) {
       absl::StrAppend(&text, "made ", artifact.name(), " (", FormatBytes(artifact.size_bytes()), ")",

@@ -17,6 +17,18 @@ std::string SummaryText(const v1::TrainingSummary& summary);
 // "validation loss 0.4211, in epoch 2 (step 938)".
 std::string BestText(const v1::BestResult& best);
 
+// What BestText is followed by: where the weights with the best result are. `kept`: they are an artifact.
+std::string WhereBestWeightsAre(const v1::TrainingSummary& summary, bool kept);
+
+// Whether a job's artifacts have the best weights.
+template <typename Artifacts>
+bool HasBestModel(const Artifacts& artifacts) {
+  for (const v1::Artifact& artifact : artifacts) {
+    if (artifact.name() == "best.safetensors") return true;
+  }
+  return false;
+}
+
 // A state's short name in its colour.
 std::string ColoredState(v1::JobState state, const Style& style);
 

@@ -67,6 +67,8 @@ class SweepCommandTest : public ::testing::Test {
     best->mutable_best()->set_value(0.9);
     best->mutable_best()->set_epoch(1);
     best->set_last_value(0.8);
+    best->set_value(0.8);
+    best->set_artifact("model.safetensors");
     *sweep.mutable_best() = *best;
     sweep.mutable_results(1)->set_message("the loss is not a number\nsmall-2 succeeded");
     return sweep;
@@ -134,7 +136,10 @@ TEST_F(SweepCommandTest, TheTableMarksTheBestAndNamesErrors) {
   EXPECT_THAT(terminal_.out(), HasSubstr("learning_rate  units  EPOCHS  best accuracy  last accuracy"));
   EXPECT_THAT(terminal_.out(), HasSubstr("*  small-0"));
   EXPECT_THAT(terminal_.out(), HasSubstr("0.9000"));
-  EXPECT_THAT(terminal_.out(), HasSubstr("* best: learning_rate=0.1, units=8"));
+  EXPECT_THAT(terminal_.out(),
+              HasSubstr("* best: learning_rate=0.1, units=8 with training accuracy 0.8000, of its "
+                        "last weights\n  these weights: tandem download small-0 "
+                        "model.safetensors\n"));
   EXPECT_THAT(terminal_.out(),
               HasSubstr("failed small-1: the loss is not a number\n    small-2 succeeded\n"));
   FakeTerminal json;

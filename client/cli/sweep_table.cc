@@ -53,6 +53,13 @@ std::vector<std::string> ShortNames(const v1::SweepResult& result) {
   return names;
 }
 
+// What the weights that a download returns were measured to be.
+std::string WeightsText(const v1::SweepResult& result) {
+  if (result.artifact() == "best.safetensors") return BestText(result.best());
+  return absl::StrCat(result.best().validation() ? "validation " : "training ", result.best().metric(), " ",
+                      FormatMeasure(result.value()), ", of its last weights");
+}
+
 std::string Epochs(const v1::SweepResult& result) {
   return absl::StrCat(result.epochs(), "/",
                       result.epochs_planned() == 0 ? "-" : absl::StrCat(result.epochs_planned()));
@@ -118,8 +125,9 @@ std::string SweepText(const v1::Sweep& sweep, const Style& style) {
   }
   absl::StrAppend(&text, table.Render(style));
   if (sweep.has_best()) {
-    absl::StrAppend(&text, "\n* best: ", ValuesText(sweep.best()), " with ", BestText(sweep.best().best()),
-                    "\n");
+    const v1::SweepResult& best = sweep.best();
+    absl::StrAppend(&text, "\n* best: ", ValuesText(best), " with ", WeightsText(best),
+                    "\n  these weights: tandem download ", IdOf(best.job()), " ", best.artifact(), "\n");
   }
   for (const std::string& error : errors) absl::StrAppend(&text, style.Red("failed "), error);
   return text;

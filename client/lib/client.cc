@@ -186,9 +186,10 @@ absl::StatusOr<v1::Job> Client::PauseJob(absl::string_view name) {
   return Call(*jobs_, &v1::JobService::Stub::PauseJob, request, timeout_);
 }
 
-absl::StatusOr<v1::Job> Client::ResumeJob(absl::string_view name) {
+absl::StatusOr<v1::Job> Client::ResumeJob(absl::string_view name, bool accept_changed_data) {
   v1::ResumeJobRequest request;
   request.set_name(std::string(name));
+  request.set_accept_changed_data(accept_changed_data);
   return LongCall(*jobs_, &v1::JobService::Stub::ResumeJob, request, timeout_);
 }
 

@@ -81,7 +81,7 @@ class Client {
   absl::StatusOr<v1::Job> SetPriority(absl::string_view name, int priority);
   absl::StatusOr<v1::Job> CancelJob(absl::string_view name);
   absl::StatusOr<v1::Job> PauseJob(absl::string_view name);
-  absl::StatusOr<v1::Job> ResumeJob(absl::string_view name);
+  absl::StatusOr<v1::Job> ResumeJob(absl::string_view name, bool accept_changed_data = false);
   // A new job from a job's checkpoint; see ForkJobRequest. Waits for data as CreateJob does.
   absl::StatusOr<v1::Job> ForkJob(const v1::ForkJobRequest& request);
   // Those of a job that are kept, newest first.

@@ -16,6 +16,8 @@
 #include "engine/data/formats/image_folder_dataset.h"
 #include "engine/data/formats/npy_dataset.h"
 #include "engine/data/formats/text_dataset.h"
+#include "engine/data/match_classes.h"
+#include "engine/data/match_columns.h"
 #include "engine/data/statistics.h"
 #include "engine/data/subset.h"
 #include "engine/data/synthetic_dataset.h"
@@ -27,7 +29,16 @@ constexpr size_t kMaxClassNameBytes = 1024;
 
 absl::Status NoSource() { return FieldError("", "gives no source; give one, such as idx or synthetic"); }
 
-absl::StatusOr<DatasetInfo> DescribeSource(const v1::DatasetSpec& spec) {
+// The names that a source matches by itself: those of classes only if the spec does not rename them.
+DataNames NamesForSource(const v1::DatasetSpec& spec, const DataNames* model) {
+  DataNames names = model == nullptr ? DataNames{.matches_inputs = false, .matches_outputs = false} : *model;
+  if (spec.class_names_size() > 0 || !names.matches_outputs) names.classes.clear();
+  if (!names.matches_outputs) names.targets.clear();
+  if (!names.matches_inputs) names.features.clear();
+  return names;
+}
+
+absl::StatusOr<DatasetInfo> DescribeSource(const v1::DatasetSpec& spec, const DataNames& model) {
   switch (spec.source_case()) {
     case v1::DatasetSpec::kIdx:
       return DescribeIdx(spec.idx());
@@ -36,20 +47,20 @@ absl::StatusOr<DatasetInfo> DescribeSource(const v1::DatasetSpec& spec) {
     case v1::DatasetSpec::kCifar:
       return DescribeCifar(spec.cifar());
     case v1::DatasetSpec::kImageFolder:
-      return DescribeImageFolder(spec.image_folder());
+      return DescribeImageFolder(spec.image_folder(), model);
     case v1::DatasetSpec::kNpy:
       return DescribeNpy(spec.npy());
     case v1::DatasetSpec::kCsv:
-      return DescribeCsv(spec.csv());
+      return DescribeCsv(spec.csv(), model);
     case v1::DatasetSpec::kText:
-      return DescribeText(spec);
+      return DescribeText(spec, model);
     case v1::DatasetSpec::SOURCE_NOT_SET:
       break;
   }
   return NoSource();
 }
 
-absl::StatusOr<OpenedDataset> OpenSource(const v1::DatasetSpec& spec) {
+absl::StatusOr<OpenedDataset> OpenSource(const v1::DatasetSpec& spec, const DataNames& model) {
   switch (spec.source_case()) {
     case v1::DatasetSpec::kIdx:
       return OpenIdx(spec.idx());
@@ -58,13 +69,13 @@ absl::StatusOr<OpenedDataset> OpenSource(const v1::DatasetSpec& spec) {
     case v1::DatasetSpec::kCifar:
       return OpenCifar(spec.cifar());
     case v1::DatasetSpec::kImageFolder:
-      return OpenImageFolder(spec.image_folder());
+      return OpenImageFolder(spec.image_folder(), model);
     case v1::DatasetSpec::kNpy:
       return OpenNpy(spec.npy());
     case v1::DatasetSpec::kCsv:
-      return OpenCsv(spec.csv());
+      return OpenCsv(spec.csv(), model);
     case v1::DatasetSpec::kText:
-      return OpenText(spec);
+      return OpenText(spec, model);
     case v1::DatasetSpec::SOURCE_NOT_SET:
       break;
   }
@@ -110,8 +121,10 @@ int64_t SplitOff(const v1::DatasetSpec& spec, const DatasetInfo& source) {
 
 int64_t Limited(int64_t samples, int64_t limit) { return limit > 0 ? std::min(samples, limit) : samples; }
 
-// The info of a source, with what the rest of the spec makes of it.
-absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInfo& source) {
+// The info of a source, with what the rest of the spec makes of it. `labels` gets the model's label of each
+// of the source's, or stays empty where they are alike.
+absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInfo& source,
+                                   const DataNames* model, std::vector<int32_t>* labels) {
   FieldViolations violations;
   CheckNumbers(spec, violations);
   DatasetInfo info = source;
@@ -145,6 +158,12 @@ absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInf
     }
   }
   CheckClassNames(info, violations);
+  if (model != nullptr && violations.empty()) {
+    absl::StatusOr<std::vector<int32_t>> matched = MatchClasses(spec, *model, info);
+    violations.AddAll("", matched.status());
+    if (matched.ok()) *labels = *std::move(matched);
+    violations.AddAll("", MatchColumns(spec, *model, info));
+  }
   if (info.sample_type == SampleType::kTokens) {
     if (spec.has_normalization()) {
       violations.Add("normalization", "is given, but the samples are tokens; leave it out");
@@ -180,6 +199,18 @@ void ResolveFromData(const Dataset& train, DatasetInfo& info) {
 
 }  // namespace
 
+absl::string_view ToString(SampleType type) {
+  switch (type) {
+    case SampleType::kBytes:
+      return "bytes";
+    case SampleType::kFloats:
+      return "floats";
+    case SampleType::kTokens:
+      return "tokens";
+  }
+  return "nothing";
+}
+
 absl::string_view ToString(TargetType type) {
   switch (type) {
     case TargetType::kClass:
@@ -194,9 +225,10 @@ absl::string_view ToString(TargetType type) {
   return "nothing";
 }
 
-absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec) {
-  const absl::StatusOr<DatasetInfo> source = DescribeSource(spec);
-  if (source.ok()) return Derive(spec, *source);
+absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec, const DataNames* model) {
+  const absl::StatusOr<DatasetInfo> source = DescribeSource(spec, NamesForSource(spec, model));
+  std::vector<int32_t> labels;
+  if (source.ok()) return Derive(spec, *source, model, &labels);
   // Both at once.
   if (!absl::IsInvalidArgument(source.status())) return source.status();
   FieldViolations violations;
@@ -205,10 +237,13 @@ absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec) {
   return violations.ToStatus();
 }
 
-absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec) {
-  TANDEM_ASSIGN_OR_RETURN(OpenedDataset source, OpenSource(spec));
+absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec, const DataNames* model) {
+  TANDEM_ASSIGN_OR_RETURN(OpenedDataset source, OpenSource(spec, NamesForSource(spec, model)));
   OpenedDataset opened;
-  TANDEM_ASSIGN_OR_RETURN(opened.info, Derive(spec, source.info));
+  std::vector<int32_t> labels;
+  TANDEM_ASSIGN_OR_RETURN(opened.info, Derive(spec, source.info, model, &labels));
+  source.train = Relabel(std::move(source.train), opened.info, labels);
+  source.validation = Relabel(std::move(source.validation), opened.info, labels);
   if (const int64_t validation = SplitOff(spec, source.info); validation > 0) {
     SplitIndices split = SplitAtRandom(source.info.train_samples, validation, spec.validation_split().seed());
     split.train.resize(opened.info.train_samples);

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/data/data_names.h"
 #include "engine/data/normalization.h"
 #include "engine/tensor/dtype.h"
 #include "engine/tensor/shape.h"
@@ -39,6 +40,8 @@ constexpr DType DTypeOfSamples(SampleType type) {
 constexpr DType DTypeOfTargets(TargetType type) {
   return type == TargetType::kClass || type == TargetType::kTokens ? DType::kInt32 : DType::kFloat32;
 }
+// For messages: "bytes", "floats", "tokens".
+absl::string_view ToString(SampleType type);
 // For messages: "classes", "values", "tokens", "class probabilities".
 absl::string_view ToString(TargetType type);
 
@@ -57,6 +60,21 @@ struct DatasetInfo {
   // are it; until then they are stand-ins of the right size.
   ResolvedNormalization normalization = {};
   std::vector<std::string> class_names = {};  // As many as classes, or none.
+  // Labels follow from the names, as those of folders do: other names would be other labels.
+  bool labels_follow_names = false;
+  // Of a table's columns, in the order of the sample's and the target's numbers; none if it does not name
+  // them.
+  std::vector<std::string> feature_names = {};
+  std::vector<std::string> target_names = {};
+  // How many columns the table has, and the positions of its features.
+  int64_t table_columns = 0;
+  std::vector<int64_t> feature_positions = {};
+  // All training samples are of one class, if the source knows it without its samples.
+  bool one_label = false;
+  // Of data with one class: what may have gone wrong, and the mend.
+  std::string one_class_mend = {};
+  // Sentences about what a person may not expect.
+  std::vector<std::string> notices = {};
 
   // What training batches have as targets, and what one sample's is then like.
   TargetType train_target_type() const {
@@ -99,11 +117,15 @@ struct OpenedDataset {
 // INVALID_ARGUMENT with the fields at fault relative to the spec ("idx.train_images"): a file that is
 // missing, truncated, not IDX, of another type or rank, or larger than kMaxDatasetBytes; counts that differ;
 // a label outside the classes; bad numbers.
-absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec);
+//
+// If `model` is given, columns, classes and characters are matched to the model's by name: samples, targets
+// and labels are then as the model has them. Names that the model does not know, or columns that it misses,
+// are INVALID_ARGUMENT too.
+absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec, const DataNames* model = nullptr);
 
 // As DescribeDataset, and opens it for reading; samples of files are held in memory. Training samples are as
 // the source has them; Augment (augment/augmenter.h) makes of them what an epoch trains on.
-absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec);
+absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec, const DataNames* model = nullptr);
 
 // The largest file of samples that is read, decompressed.
 inline constexpr int64_t kMaxDatasetBytes = int64_t{8} << 30;

@@ -72,6 +72,13 @@ TemplateData CustomaryData(const v1::ModelTemplate& model_template) {
   }
 }
 
+bool LooksChannelsLast(const Shape& sample) {
+  // Smaller sides are of features rather than of pictures.
+  constexpr int64_t kLeastSide = 8;
+  return sample.rank() == 3 && sample[0] >= kLeastSide && sample[1] >= kLeastSide &&
+         (sample[2] == 1 || sample[2] == 3 || sample[2] == 4);
+}
+
 absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
   if (!model->has_template_()) return absl::OkStatus();
   const v1::ModelTemplate& from = model->template_();
@@ -98,6 +105,15 @@ absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
   if (TakesImages(from.kind_case()) && wanted.sample.rank() != 3) {
     return FieldError(field, absl::StrCat("takes images [channels, height, width], but samples are ",
                                           wanted.sample.ToString(), "; use mlp or give layers"));
+  }
+  if (TakesImages(from.kind_case()) && !model->has_input() && LooksChannelsLast(wanted.sample)) {
+    const Shape& sample = wanted.sample;
+    return FieldError(
+        field,
+        absl::StrCat("takes images [channels, height, width], but samples are ", sample.ToString(),
+                     ", which looks like [height, width, channels]; transpose the arrays to [samples, ",
+                     sample[2], ", ", sample[0], ", ", sample[1], "], or give model.input.shape: ",
+                     sample.ToString(), " if there are ", sample[0], " channels"));
   }
 
   if (from.has_mini_gpt() && wanted.sample.rank() != 1) {

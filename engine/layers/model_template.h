@@ -16,6 +16,10 @@ struct TemplateData {
   int64_t outputs = 0;  // Classes, tokens of the vocabulary, or numbers of a target.
 };
 
+// Whether samples [a, b, c] are likely images [height, width, channels], which networks here do not take:
+// they have 1, 3 or 4 channels by the last extent alone.
+bool LooksChannelsLast(const Shape& sample);
+
 // The field of v1::ModelTemplate that names the network: "resnet18"; empty where it names none.
 absl::string_view TemplateName(const v1::ModelTemplate& model_template);
 

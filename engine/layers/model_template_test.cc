@@ -175,6 +175,18 @@ TEST(ModelTemplateTest, NamesWhatIsWrong) {
   EXPECT_EQ(found[0].field, "template.resnet18");
   EXPECT_THAT(found[0].description, HasSubstr("samples are [13]"));
 
+  // Channels last, as other frameworks have them.
+  for (const Shape& sample : {Shape({32, 32, 3}), Shape({28, 28, 1}), Shape({64, 48, 4})}) {
+    found = Violations("template { resnet18 {} }", {.sample = sample, .outputs = 10});
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].field, "template.resnet18");
+    EXPECT_THAT(found[0].description, HasSubstr("which looks like [height, width, channels]; transpose"));
+  }
+  v1::Model asked = FromText<v1::Model>("input { shape: [32, 32, 3] } template { resnet18 {} }");
+  EXPECT_TRUE(ExpandTemplate({.sample = Shape({32, 32, 3}), .outputs = 10}, &asked).ok());
+  EXPECT_FALSE(LooksChannelsLast(Shape({3, 32, 32})));
+  EXPECT_FALSE(LooksChannelsLast(Shape({64, 4, 4})));
+
   found = Violations("template { lenet {} }", {.sample = Shape({1, 8, 8}), .outputs = 2});
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found[0].field, "template.lenet");

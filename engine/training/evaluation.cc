@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,15 +39,49 @@ struct Part {
   std::unique_ptr<Sampler> sampler;
 };
 
+// That images come to their size as those that the model was trained on.
+absl::Status CheckResize(const v1::DatasetSpec& dataset, const TrainedOn& trained_on) {
+  const auto way = [](std::optional<v1::ImageResize> resize) {
+    return resize == v1::IMAGE_RESIZE_UNSPECIFIED ? v1::IMAGE_RESIZE_STRETCH : resize;
+  };
+  const std::optional<v1::ImageResize> here = way(ResizeOf(dataset)), there = way(trained_on.resize);
+  if (!here.has_value() || !there.has_value() || here == there) return absl::OkStatus();
+  return FieldError("dataset.image_folder.resize",
+                    absl::StrCat("is ", v1::ImageResize_Name(*here), ", but the model was trained with ",
+                                 v1::ImageResize_Name(*there), "; give this"));
+}
+
 absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest& request,
                               const v1::JobSpec& spec) {
   Part part;
-  absl::StatusOr<OpenedDataset> opened = OpenDataset(request.dataset);
+  const DataNames names = NamesOf(model.trained_on);
+  // The model has a normalization of its own.
+  v1::DatasetSpec dataset = request.dataset;
+  dataset.clear_normalization();
+  TANDEM_RETURN_IF_ERROR(CheckResize(dataset, model.trained_on));
+  absl::StatusOr<OpenedDataset> opened = OpenDataset(dataset, &names);
   if (!opened.ok()) return AtDataset(opened.status());
   part.data = *std::move(opened);
   DatasetInfo& info = part.data.info;
+  if (info.sample_type != model.trained_on.sample_type) {
+    return FieldError(
+        "dataset",
+        absl::StrCat("has samples of ", ToString(info.sample_type), ", but the model was trained on ",
+                     ToString(model.trained_on.sample_type), "; give samples that are made as those were"));
+  }
   info.normalization = model.trained_on.normalization;
   info.mixes_classes = false;
+  // Samples of some classes, or tokens, alone have labels below the model's.
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Shape> outputs, CheckModel(spec.model()));
+  const Shape& output = outputs.back();
+  const bool one_label = info.target_type == TargetType::kClass && output.rank() == 1;
+  const bool labels = info.target_type == TargetType::kTokens && output.rank() == 2;
+  if (info.class_names.empty() && (one_label || labels)) {
+    info.classes = std::max(info.classes, output[output.rank() - 1]);
+  }
+  for (const std::string& notice : info.notices) {
+    if (request.on_notice) request.on_notice(notice);
+  }
   const Shape input(
       std::vector<int64_t>(spec.model().input().shape().begin(), spec.model().input().shape().end()));
   if (info.shape != input) {

@@ -1,6 +1,7 @@
 #include "engine/training/evaluation.h"
 
 #include <cmath>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/backends/device_factory.h"
 #include "engine/base/field_violations.h"
+#include "engine/training/plan.h"
 #include "engine/training/prediction.h"
 #include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
@@ -186,6 +188,118 @@ TEST(EvaluationTest, NamesWhatDoesNotFit) {
   request.memory_bytes = 1;
   EXPECT_EQ(EvaluateModel(trained.model, request, *device).status().code(),
             absl::StatusCode::kResourceExhausted);
+}
+
+std::string WriteTable(const std::string& name, const std::string& text) {
+  std::string path = testing::TempDir() + "/" + name;
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+// A model of one dense layer with these weights and no bias.
+TrainedModel DenseModel(const std::string& loss, const std::vector<std::vector<float>>& weights) {
+  TrainedModel model;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      absl::StrCat("dataset { csv {} } model { input { shape: ", weights[0].size(),
+                   " } layers { dense { units: ", weights.size(), " } } } training { loss { ", loss,
+                   " {} } optimizer { sgd { learning_rate: 0.1 } } global_batch_size: 4 epochs: 1 }"),
+      &model.spec));
+  FillDefaults(&model.spec);
+  const auto units = static_cast<int64_t>(weights.size()), inputs = static_cast<int64_t>(weights[0].size());
+  Tensor weight(DType::kFloat32, Shape({units, inputs}));
+  for (int64_t i = 0; i < units * inputs; ++i) weight.data<float>()[i] = weights[i / inputs][i % inputs];
+  const std::string layer = model.spec.model().layers(0).name();
+  model.weights[layer + ".weight"] = std::move(weight);
+  model.weights[layer + ".bias"] = Tensor(DType::kFloat32, Shape({units}));
+  model.trained_on.sample_type = SampleType::kFloats;
+  model.trained_on.normalization =
+      *ResolveNormalization({}, Shape({inputs}), DTypeOfSamples(SampleType::kFloats));
+  return model;
+}
+
+// y = 3a - 5b: the loss of exact weights is 0, of swapped columns (8b - 8a)^2.
+TEST(EvaluationTest, ColumnsAreMatchedByName) {
+  TrainedModel model = DenseModel("mse", {{3, -5}});
+  model.trained_on.feature_names = {"a", "b"};
+  model.trained_on.target_names = {"y"};
+  const std::unique_ptr<Device> device = Cpu();
+  v1::DatasetSpec dataset;
+  for (const char* table :
+       {"a,b,y\n1,2,-7\n4,1,7\n", "b,a,y\n2,1,-7\n1,4,7\n", "y,b,x,a\n-7,2,?,1\n7,1,,4\n"}) {
+    SCOPED_TRACE(table);
+    dataset.mutable_csv()->set_train(WriteTable("columns.csv", table));
+    const auto evaluation = EvaluateModel(model, RequestFor(dataset), *device);
+    ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+    EXPECT_EQ(evaluation->loss(), 0);
+  }
+  dataset.mutable_csv()->set_train(WriteTable("columns.csv", "a,c,y\n1,2,-7\n"));
+  const FieldViolation fault = FaultOf(EvaluateModel(model, RequestFor(dataset), *device).status());
+  EXPECT_EQ(fault.field, "dataset.csv.feature_columns");
+  EXPECT_THAT(fault.description, HasSubstr("has no column 'b', which is a feature of the model"));
+}
+
+// The class is the largest of three numbers.
+TEST(EvaluationTest, ClassesAreMatchedByName) {
+  TrainedModel model = DenseModel("softmax_cross_entropy", {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}});
+  model.trained_on.feature_names = {"u", "v", "w"};
+  model.trained_on.target_names = {"kind"};
+  model.trained_on.class_names = {"bird", "cat", "dog"};
+  const std::unique_ptr<Device> device = Cpu();
+  v1::DatasetSpec dataset;
+  for (const char* table : {"u,v,w,kind\n9,0,0,bird\n0,9,0,cat\n0,0,9,dog\n",
+                            "u,v,w,kind\n0,9,0,cat\n0,0,9,dog\n", "u,v,w,kind\n0,0,9,dog\n"}) {
+    SCOPED_TRACE(table);
+    dataset.mutable_csv()->set_train(WriteTable("classes.csv", table));
+    const auto evaluation = EvaluateModel(model, RequestFor(dataset), *device);
+    ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+    EXPECT_EQ(evaluation->metrics().at("accuracy"), 1);
+  }
+  dataset.mutable_csv()->set_train(WriteTable("classes.csv", "u,v,w,kind\n0,9,0,cat\n0,0,9,elk\n"));
+  const FieldViolation fault = FaultOf(EvaluateModel(model, RequestFor(dataset), *device).status());
+  EXPECT_EQ(fault.field, "dataset.csv.train");
+  EXPECT_THAT(fault.description,
+              HasSubstr("row 3, column 'kind' is 'elk', a class that the model does not know"));
+  // Numbers are labels, which a notice says; fewer than the model has will do.
+  std::vector<std::string> notices;
+  EvaluationRequest request = RequestFor(dataset);
+  request.on_notice = [&](absl::string_view notice) { notices.emplace_back(notice); };
+  request.dataset.mutable_csv()->set_train(WriteTable("classes.csv", "u,v,w,kind\n0,9,0,1\n9,0,0,0\n"));
+  const auto evaluation = EvaluateModel(model, request, *device);
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_EQ(evaluation->metrics().at("accuracy"), 1);
+  EXPECT_EQ(notices.size(), 1u);
+}
+
+// A scale for bytes says nothing of floats.
+TEST(EvaluationTest, SamplesAreOfTheModelsType) {
+  TrainedModel model = DenseModel("mse", {{3, -5}});
+  model.trained_on.sample_type = SampleType::kBytes;
+  v1::DatasetSpec dataset;
+  dataset.mutable_csv()->set_train(WriteTable("floats.csv", "a,b,y\n1,2,-7\n"));
+  const std::unique_ptr<Device> device = Cpu();
+  const FieldViolation fault = FaultOf(EvaluateModel(model, RequestFor(dataset), *device).status());
+  EXPECT_EQ(fault.field, "dataset");
+  EXPECT_THAT(fault.description, HasSubstr("has samples of floats, but the model was trained on bytes"));
+}
+
+TEST(EvaluationTest, ImagesComeToTheirSizeAsTheModels) {
+  TrainedModel model = DenseModel("mse", {{3, -5}});
+  model.trained_on.resize = v1::IMAGE_RESIZE_CROP;
+  v1::DatasetSpec dataset;
+  dataset.mutable_image_folder()->set_train("none");
+  dataset.mutable_image_folder()->set_height(4);
+  dataset.mutable_image_folder()->set_width(4);
+  const std::unique_ptr<Device> device = Cpu();
+  const auto fault = [&] { return FaultOf(EvaluateModel(model, RequestFor(dataset), *device).status()); };
+  EXPECT_EQ(fault().field, "dataset.image_folder.resize");
+  EXPECT_THAT(fault().description,
+              HasSubstr("is IMAGE_RESIZE_STRETCH, but the model was trained with IMAGE_RESIZE_CROP"));
+  // Their other faults come next.
+  dataset.mutable_image_folder()->set_resize(v1::IMAGE_RESIZE_CROP);
+  EXPECT_EQ(fault().field, "dataset.image_folder.train");
+  model.trained_on.resize = v1::IMAGE_RESIZE_UNSPECIFIED;
+  dataset.mutable_image_folder()->set_resize(v1::IMAGE_RESIZE_STRETCH);
+  EXPECT_EQ(fault().field, "dataset.image_folder.train");
 }
 
 TEST(PredictionTest, AgreesWithTheAccuracy) {

@@ -116,6 +116,13 @@ void CheckInitialWeights(const v1::JobSpec& spec, FieldViolations& violations) {
   }
 }
 
+absl::StatusOr<std::set<std::string>> WantedTensors(const v1::JobSpec& spec) {
+  TANDEM_ASSIGN_OR_RETURN(const LayerTable table, ListLayers(spec.model()));
+  std::set<std::string> names;
+  for (const auto& [name, shape] : Wanted(table, spec.initial_weights())) names.insert(name);
+  return names;
+}
+
 absl::Status CheckWeightsFile(const v1::JobSpec& spec, const std::string& path) {
   const std::string field = SourceField(spec.initial_weights());
   const absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(path);

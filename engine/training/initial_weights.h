@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_TRAINING_INITIAL_WEIGHTS_H_
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,6 +16,10 @@ namespace tandem {
 // What of JobSpec.initial_weights needs no file: that it has a source, and that its layers are there. The
 // model is right, with its defaults.
 void CheckInitialWeights(const v1::JobSpec& spec, FieldViolations& violations);
+
+// The names of the parameters and statistics that spec.initial_weights wants. The model is right, with its
+// defaults.
+absl::StatusOr<std::set<std::string>> WantedTensors(const v1::JobSpec& spec);
 
 // That the safetensors file at `path` holds all that spec.initial_weights wants of it. INVALID_ARGUMENT with
 // the fields at fault relative to the JobSpec: a file that cannot be read or is not sound (its field is the

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/data/data_names.h"
 #include "engine/layers/model.h"
 #include "engine/losses/loss.h"
 #include "engine/metrics/metric.h"
@@ -325,6 +326,18 @@ void CheckJobAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outp
       replicas > static_cast<size_t>(std::max<int64_t>(0, dataset.train_samples))) {
     violations.Add("replicas.count", absl::StrCat("is ", replicas, ", more than the ", dataset.train_samples,
                                                   " training samples"));
+  }
+  const bool has_classes =
+      dataset.target_type == TargetType::kClass || dataset.target_type == TargetType::kTokens;
+  if (has_classes && (dataset.classes == 1 || (dataset.one_label && dataset.train_samples > 1))) {
+    const bool named = dataset.classes == 1 && !dataset.class_names.empty();
+    violations.Add("dataset",
+                   absl::StrCat("has training samples of one ",
+                                dataset.target_type == TargetType::kTokens ? "token" : "class",
+                                named ? absl::StrCat(", ", ListNames(dataset.class_names)) : " alone",
+                                ", so that there is nothing to learn; ",
+                                dataset.one_class_mend.empty() ? "give samples of at least two classes"
+                                                               : dataset.one_class_mend));
   }
   const v1::Training& training = spec.training();
   if (training.drop_last() && dataset.train_samples < training.global_batch_size()) {

@@ -4,7 +4,11 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
@@ -19,6 +23,10 @@ constexpr char kSamples[] = "samples";
 constexpr char kNormalization[] = "normalization";
 constexpr char kClassNames[] = "class_names";
 constexpr char kFeatureNames[] = "feature_names";
+constexpr char kTargetNames[] = "target_names";
+constexpr char kDelimiter[] = "delimiter";
+constexpr char kTableColumns[] = "table_columns";
+constexpr char kFeaturePositions[] = "feature_positions";
 constexpr char kImageResize[] = "image_resize";
 constexpr char kBestResult[] = "best_result";
 constexpr std::pair<SampleType, const char*> kSampleTypes[] = {
@@ -44,6 +52,25 @@ absl::Status AddNames(const char* key, const std::vector<std::string>& names,
   return AddJson(key, list, metadata);
 }
 
+// How the training table was read; none where the metadata does not say.
+absl::StatusOr<std::optional<TrainedOn::Table>> TableIn(const std::map<std::string, std::string>& metadata) {
+  const auto delimiter = metadata.find(kDelimiter);
+  if (delimiter == metadata.end()) return std::optional<TrainedOn::Table>();
+  TrainedOn::Table table;
+  const absl::Status damaged = absl::DataLossError("its table cannot be read");
+  if (delimiter->second.size() != 1) return damaged;
+  table.delimiter = delimiter->second[0];
+  const auto columns = metadata.find(kTableColumns), positions = metadata.find(kFeaturePositions);
+  if (columns == metadata.end() || positions == metadata.end()) return damaged;
+  if (!absl::SimpleAtoi(columns->second, &table.columns)) return damaged;
+  for (const absl::string_view text : absl::StrSplit(positions->second, ',', absl::SkipEmpty())) {
+    int64_t position = 0;
+    if (!absl::SimpleAtoi(text, &position) || position < 0 || position >= table.columns) return damaged;
+    table.feature_positions.push_back(position);
+  }
+  return std::optional<TrainedOn::Table>(std::move(table));
+}
+
 // None where the metadata has no such key. `what` is for errors.
 absl::StatusOr<std::vector<std::string>> NamesIn(const std::map<std::string, std::string>& metadata,
                                                  const char* key, absl::string_view what) {
@@ -59,6 +86,12 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const std::map<std::string, std
 }
 
 }  // namespace
+
+DataNames NamesOf(const TrainedOn& trained_on) {
+  return {.features = trained_on.feature_names,
+          .targets = trained_on.target_names,
+          .classes = trained_on.class_names};
+}
 
 std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset) {
   if (dataset.image_folder().height() == 0) return std::nullopt;
@@ -83,7 +116,13 @@ absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& sp
   TANDEM_RETURN_IF_ERROR(AddJson(kNormalization, normalization, metadata));
   TANDEM_RETURN_IF_ERROR(AddNames(kClassNames, trained_on.class_names, metadata));
   TANDEM_RETURN_IF_ERROR(AddNames(kFeatureNames, trained_on.feature_names, metadata));
+  TANDEM_RETURN_IF_ERROR(AddNames(kTargetNames, trained_on.target_names, metadata));
   if (trained_on.resize.has_value()) metadata[kImageResize] = v1::ImageResize_Name(*trained_on.resize);
+  if (trained_on.table.has_value()) {
+    metadata[kDelimiter] = std::string(1, trained_on.table->delimiter);
+    metadata[kTableColumns] = absl::StrCat(trained_on.table->columns);
+    metadata[kFeaturePositions] = absl::StrJoin(trained_on.table->feature_positions, ",");
+  }
   if (best.has_value()) TANDEM_RETURN_IF_ERROR(AddJson(kBestResult, *best, metadata));
   return WriteSafetensors(env, path, tensors, metadata);
 }
@@ -93,6 +132,20 @@ bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::Bes
   v1::BestResult read;
   return found != metadata.end() && google::protobuf::util::JsonStringToMessage(found->second, &read).ok() &&
          google::protobuf::util::MessageDifferencer::Equals(read, best);
+}
+
+absl::StatusOr<DataNames> NamesInModel(const std::map<std::string, std::string>& metadata) {
+  DataNames names;
+  const auto framework = metadata.find("framework");
+  if (framework == metadata.end() || framework->second != kFramework || !metadata.contains(kSamples)) {
+    names.matches_inputs = false;
+    names.matches_outputs = false;
+    return names;
+  }
+  TANDEM_ASSIGN_OR_RETURN(names.classes, NamesIn(metadata, kClassNames, "classes"));
+  TANDEM_ASSIGN_OR_RETURN(names.features, NamesIn(metadata, kFeatureNames, "columns"));
+  TANDEM_ASSIGN_OR_RETURN(names.targets, NamesIn(metadata, kTargetNames, "target columns"));
+  return names;
 }
 
 absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>& metadata,
@@ -119,6 +172,8 @@ absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>
   }
   TANDEM_ASSIGN_OR_RETURN(trained_on.class_names, NamesIn(metadata, kClassNames, "classes"));
   TANDEM_ASSIGN_OR_RETURN(trained_on.feature_names, NamesIn(metadata, kFeatureNames, "columns"));
+  TANDEM_ASSIGN_OR_RETURN(trained_on.target_names, NamesIn(metadata, kTargetNames, "target columns"));
+  TANDEM_ASSIGN_OR_RETURN(trained_on.table, TableIn(metadata));
   if (const auto found = metadata.find(kImageResize); found != metadata.end()) {
     v1::ImageResize resize;
     if (!v1::ImageResize_Parse(found->second, &resize)) {

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "engine/base/env.h"
 #include "engine/checkpoint/safetensors_writer.h"
+#include "engine/data/data_names.h"
 #include "engine/data/dataset.h"
 #include "engine/data/normalization.h"
 #include "engine/tensor/shape.h"
@@ -22,16 +23,30 @@ namespace tandem {
 
 // What a model file says of the samples that the model was trained on, so that others can be prepared
 // alike: by its metadata "samples" ("bytes", "floats" or "tokens"), "normalization" (a v1::Normalization as
-// JSON), "class_names" and "feature_names" (lists as JSON) and "image_resize" (the name of a
-// v1::ImageResize).
+// JSON), "class_names", "feature_names" and "target_names" (lists as JSON), "image_resize" (the name of a
+// v1::ImageResize), and of a table "delimiter", "table_columns" and "feature_positions" (numbers, separated
+// by commas).
 struct TrainedOn {
+  // How the training table was read.
+  struct Table {
+    char delimiter = ',';
+    int64_t columns = 0;
+    std::vector<int64_t> feature_positions = {};  // From 0, in the order of the sample's numbers.
+  };
+
   SampleType sample_type = SampleType::kBytes;
   ResolvedNormalization normalization;
   std::vector<std::string> class_names;  // In the order of the labels; may be empty.
   // Of the columns of a table, in the order of the sample's numbers; may be empty.
   std::vector<std::string> feature_names = {};
+  // The same of the target's numbers.
+  std::vector<std::string> target_names = {};
   std::optional<v1::ImageResize> resize = std::nullopt;  // Of images that were brought to one size.
+  std::optional<Table> table = std::nullopt;
 };
+
+// The names by which other data are matched to the model.
+DataNames NamesOf(const TrainedOn& trained_on);
 
 // How a data set, which has its source, brings images to one size; nothing where it does not.
 std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset);
@@ -46,6 +61,10 @@ absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& sp
 
 // Whether the metadata of a model's file says that it was kept for this result.
 bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::BestResult& best);
+
+// The names by which the model of a file knows its data: all that its metadata has. Nothing is matched if the
+// file is not of a job's model.
+absl::StatusOr<DataNames> NamesInModel(const std::map<std::string, std::string>& metadata);
 
 // What the metadata of the file of a job's model says; `sample` is the shape of the model's samples.
 // DATA_LOSS where that cannot be read.

@@ -20,11 +20,14 @@ TEST(ModelFileTest, SaysHowSamplesWerePrepared) {
   // The data set as it was submitted says nothing of its files.
   v1::JobSpec spec;
   spec.mutable_dataset()->set_name("cats-and-dogs");
-  TrainedOn trained_on{.sample_type = SampleType::kBytes,
-                       .normalization = {.scale = 0.5, .mean = {1}, .standard_deviation = {2}},
-                       .class_names = {"cat", "dog"},
-                       .feature_names = {"a", "b, \"c\""},
-                       .resize = v1::IMAGE_RESIZE_PAD};
+  TrainedOn trained_on{
+      .sample_type = SampleType::kBytes,
+      .normalization = {.scale = 0.5, .mean = {1}, .standard_deviation = {2}},
+      .class_names = {"cat", "dog"},
+      .feature_names = {"a", "b, \"c\""},
+      .target_names = {"y"},
+      .resize = v1::IMAGE_RESIZE_PAD,
+      .table = TrainedOn::Table{.delimiter = '\t', .columns = 4, .feature_positions = {3, 0}}};
   ASSERT_TRUE(WriteModel(Env::Real(), path, spec, {}, trained_on).ok());
   absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(path);
   ASSERT_TRUE(header.ok()) << header.status();
@@ -35,7 +38,15 @@ TEST(ModelFileTest, SaysHowSamplesWerePrepared) {
   EXPECT_EQ(read->normalization.scale, 0.5);
   EXPECT_THAT(read->class_names, ElementsAre("cat", "dog"));
   EXPECT_THAT(read->feature_names, ElementsAre("a", "b, \"c\""));
+  EXPECT_THAT(read->target_names, ElementsAre("y"));
   EXPECT_EQ(read->resize, v1::IMAGE_RESIZE_PAD);
+  ASSERT_TRUE(read->table.has_value());
+  EXPECT_EQ(read->table->delimiter, '\t');
+  EXPECT_EQ(read->table->columns, 4);
+  EXPECT_THAT(read->table->feature_positions, ElementsAre(3, 0));
+  std::map<std::string, std::string> damaged = header->metadata;
+  damaged["feature_positions"] = "4";
+  EXPECT_TRUE(absl::IsDataLoss(ReadTrainedOn(damaged, sample).status()));
 
   header->metadata[kResize] = "IMAGE_RESIZE_FOLD";
   EXPECT_TRUE(absl::IsDataLoss(ReadTrainedOn(header->metadata, sample).status()));

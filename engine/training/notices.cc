@@ -1,6 +1,12 @@
 #include "engine/training/notices.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/layers/model_template.h"
+#include "engine/tensor/shape.h"
 #include "engine/training/resident_data.h"
 
 namespace tandem {
@@ -20,6 +26,55 @@ std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double fir
   if (!schedule.linear_scaling() || replicas == 1) return "";
   return absl::StrCat("the schedule's rates are multiplied by ", replicas,
                       ", the number of replicas; the first step's is ", first_rate);
+}
+
+std::string LayoutNotice(const v1::Model& model) {
+  const Shape sample(std::vector<int64_t>(model.input().shape().begin(), model.input().shape().end()));
+  const bool convolves = std::any_of(model.layers().begin(), model.layers().end(),
+                                     [](const v1::Layer& layer) { return layer.has_conv2d(); });
+  if (!convolves || !LooksChannelsLast(sample)) return "";
+  return absl::StrCat("The network takes samples ", sample.ToString(), " for ", sample[0], " channels of ",
+                      sample[1], " x ", sample[2],
+                      "; if they are [height, width, channels], transpose the arrays to [samples, ",
+                      sample[2], ", ", sample[0], ", ", sample[1], "].");
+}
+
+std::string OneClassNotice(const v1::DatasetSpec& dataset, const std::vector<int64_t>& counts) {
+  const int64_t present =
+      std::count_if(counts.begin(), counts.end(), [](int64_t count) { return count > 0; });
+  const int64_t samples = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  if (present != 1 || samples < 2) return "";
+  const int64_t one =
+      std::find_if(counts.begin(), counts.end(), [](int64_t count) { return count > 0; }) - counts.begin();
+  return absl::StrCat("All ", samples, " training samples that dataset.train_limit (", dataset.train_limit(),
+                      ") leaves are of class ", one,
+                      ": the data are in the order of their classes; shuffle them, or raise train_limit.");
+}
+
+std::string ResultsNotice(const TrainingState& begin, const v1::Training& training, bool validates,
+                          bool other_data) {
+  const v1::TrainingSummary& before = begin.summary;
+  std::string why;
+  if (!before.has_best() && !before.has_validation()) return "";
+  if (before.has_best() && before.best().metric() != training.best_model().metric()) {
+    why = absl::StrCat("are by ", before.best().metric(), ", and this job's are by ",
+                       training.best_model().metric());
+  } else if (!validates && (before.has_validation() || before.best().validation())) {
+    why = "are of validation, which this job does not have";
+  } else if (validates && before.has_best() && !before.best().validation()) {
+    why = "are of training, and this job has validation";
+  } else if (other_data) {
+    why = "are of other data";
+  }
+  if (why.empty()) return "";
+  return absl::StrCat("The results before the checkpoint of step ", begin.step, " ", why,
+                      ": the best result begins anew.");
+}
+
+std::string ChangedDataNotice(int64_t step, const std::vector<std::string>& fields) {
+  if (fields.empty()) return "";
+  return absl::StrCat("The data changed since the checkpoint of step ", step,
+                      " was written: ", absl::StrJoin(fields, ", "), ".");
 }
 
 std::string EpochsNotice(const TrainingState& begin, const TrainingLength& length) {

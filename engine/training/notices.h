@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/data/dataset.h"
 #include "engine/training/step_schedule.h"
@@ -25,6 +26,21 @@ std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double fir
 // the plan has them on the GPU; `no_memory` says what a GPU had too little memory for, or is empty.
 std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, bool planned,
                        const std::string& no_memory);
+
+// Of a network of convolutions whose samples look like [height, width, channels].
+std::string LayoutNotice(const v1::Model& model);
+
+// Of training samples that are all of one class, of those that dataset.train_limit leaves: `counts` are by
+// class.
+std::string OneClassNotice(const v1::DatasetSpec& dataset, const std::vector<int64_t>& counts);
+
+// Of a training that goes on from where `begin` stood, and whose results cannot be compared with those
+// before: `validates` says whether it validates, and `other_data` whether on other data.
+std::string ResultsNotice(const TrainingState& begin, const v1::Training& training, bool validates,
+                          bool other_data);
+
+// Of data whose files' contents at these fields changed since the checkpoint of `step`.
+std::string ChangedDataNotice(int64_t step, const std::vector<std::string>& fields);
 
 // Of a training that goes on from where `begin` stood, and whose epochs have other steps than those had.
 std::string EpochsNotice(const TrainingState& begin, const TrainingLength& length);

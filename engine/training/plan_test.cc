@@ -71,6 +71,25 @@ TEST(PlanTest, KnowsWhatAJobTakes) {
   EXPECT_LT(plan->replica_memory_bytes, int64_t{256} << 20);
 }
 
+TEST(PlanTest, OneClassIsNothingToLearn) {
+  DatasetInfo data = kFashion;
+  data.classes = 1;
+  data.class_names = {"flowers"};
+  data.one_class_mend = "give image_folder.train: flowers/flowers";
+  v1::JobSpec spec = Lenet();
+  spec.mutable_model()->mutable_layers()->rbegin()->mutable_dense()->set_units(1);
+  ExpectViolation(spec, "dataset",
+                  "has training samples of one class, 'flowers', so that there is nothing to learn; give "
+                  "image_folder.train: flowers/flowers",
+                  data);
+  data = kFashion;
+  data.one_label = true;
+  ExpectViolation(Lenet(), "dataset",
+                  "has training samples of one class alone, so that there is nothing to learn; give samples "
+                  "of at least two classes",
+                  data);
+}
+
 TEST(PlanTest, SaysWhatMemoryIsFor) {
   const MemoryGroups memory = PlanJob(Lenet(), kFashion)->memory;
   EXPECT_EQ(memory.total(), PlanJob(Lenet(), kFashion)->replica_memory_bytes);

@@ -5,17 +5,22 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <numeric>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/data_names.h"
 #include "engine/data/formats/csv_reader.h"
 #include "engine/data/formats/image_file.h"
 #include "engine/data/formats/npy_array.h"
@@ -161,17 +166,6 @@ absl::StatusOr<Tensor> ReadArray(const std::string& file, const TrainedModel& mo
   return AsSamples(numbers, one ? Batched(1, sample) : shape, model);
 }
 
-// The row's cells as numbers, those before the first that is none.
-std::vector<double> LeadingNumbers(const std::vector<absl::string_view>& cells) {
-  std::vector<double> numbers;
-  for (const absl::string_view cell : cells) {
-    double number = 0;
-    if (!absl::SimpleAtod(absl::StripAsciiWhitespace(cell), &number)) break;
-    numbers.push_back(number);
-  }
-  return numbers;
-}
-
 // Whether a row names the columns: no cell is a number. One among them that is none is a mistake.
 bool IsHeader(const std::vector<absl::string_view>& cells) {
   double ignored = 0;
@@ -180,11 +174,26 @@ bool IsHeader(const std::vector<absl::string_view>& cells) {
   });
 }
 
+std::string ColumnName(absl::string_view cell) { return NameToUtf8(absl::StripAsciiWhitespace(cell)); }
+
+// Whether a row has all names that the model has for columns; they may be numbers.
+bool HoldsNames(const std::vector<absl::string_view>& cells, const std::vector<std::string>& names) {
+  std::set<std::string> held;
+  for (const absl::string_view cell : cells) held.insert(ColumnName(cell));
+  return std::all_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return held.count(name) > 0; });
+}
+
+// For messages.
+std::string DelimiterText(char delimiter) {
+  return delimiter == '\t' ? "a tab" : absl::StrCat("'", absl::CHexEscape(std::string(1, delimiter)), "'");
+}
+
 // Where a table's first row has the model's columns, by its names for them.
-absl::StatusOr<std::vector<size_t>> FindColumns(const std::vector<absl::string_view>& header,
+absl::StatusOr<std::vector<size_t>> FindColumns(const std::vector<absl::string_view>& header, char delimiter,
                                                 const std::vector<std::string>& wanted) {
-  std::map<absl::string_view, std::vector<size_t>> positions;
-  for (size_t i = 0; i < header.size(); ++i) positions[absl::StripAsciiWhitespace(header[i])].push_back(i);
+  std::map<std::string, std::vector<size_t>> positions;
+  for (size_t i = 0; i < header.size(); ++i) positions[ColumnName(header[i])].push_back(i);
   std::vector<size_t> columns;
   std::vector<std::string> missing;
   for (const std::string& name : wanted) {
@@ -202,15 +211,17 @@ absl::StatusOr<std::vector<size_t>> FindColumns(const std::vector<absl::string_v
     }
   }
   if (missing.empty()) return columns;
-  return absl::InvalidArgumentError(
-      absl::StrCat("row 1 names no column ", absl::StrJoin(missing, ", "),
-                   ", by which the model was trained; columns are matched by their names, in any order"));
+  return absl::InvalidArgumentError(absl::StrCat("row 1 names no column ", absl::StrJoin(missing, ", "),
+                                                 ", by which the model was trained; columns are matched by "
+                                                 "their names, in any order, and are separated by ",
+                                                 DelimiterText(delimiter)));
 }
 
-absl::StatusOr<Tensor> ReadNamedTable(CsvReader& reader, const std::vector<absl::string_view>& header,
+absl::StatusOr<Tensor> ReadNamedTable(CsvReader& reader, char delimiter,
+                                      const std::vector<absl::string_view>& header,
                                       const TrainedModel& model) {
   const std::vector<std::string>& names = model.trained_on.feature_names;
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<size_t> columns, FindColumns(header, names));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<size_t> columns, FindColumns(header, delimiter, names));
   const size_t width = header.size();
   std::vector<double> numbers;
   std::vector<absl::string_view> cells;
@@ -237,34 +248,68 @@ absl::StatusOr<Tensor> ReadNamedTable(CsvReader& reader, const std::vector<absl:
   return AsSamples(numbers, Batched(samples, SampleShape(model)), model);
 }
 
+// That of the training table; a comma where this does not part the first row and a comma does.
+char DelimiterOf(absl::string_view text, const TrainedModel& model) {
+  if (!model.trained_on.table.has_value()) return ',';
+  const char delimiter = model.trained_on.table->delimiter;
+  CsvReader reader(text, delimiter);
+  std::vector<absl::string_view> cells;
+  const absl::StatusOr<bool> any = reader.Next(&cells);
+  const bool is_whole = any.ok() && *any && cells.size() == 1 && SampleShape(model).elements() > 1;
+  return is_whole && absl::StrContains(cells[0], ',') ? ',' : delimiter;
+}
+
+// The columns of a row of `width` cells that the sample's numbers are, by position.
+absl::StatusOr<std::vector<size_t>> ColumnsByPosition(size_t width, char delimiter,
+                                                      const TrainedModel& model) {
+  const Shape sample = SampleShape(model);
+  std::vector<size_t> columns(sample.elements());
+  std::iota(columns.begin(), columns.end(), 0);
+  if (static_cast<int64_t>(width) == sample.elements()) return columns;
+  const std::optional<TrainedOn::Table>& table = model.trained_on.table;
+  if (table.has_value() && table->columns == static_cast<int64_t>(width) &&
+      static_cast<int64_t>(table->feature_positions.size()) == sample.elements()) {
+    // A row of the training table, with its targets.
+    return std::vector<size_t>(table->feature_positions.begin(), table->feature_positions.end());
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      " has ", width, " columns, but the model takes ", sample.elements(), " numbers a sample, ",
+      sample.ToString(),
+      table.has_value() ? absl::StrCat(", or the ", table->columns, " of its training table") : "",
+      "; columns are separated by ", DelimiterText(delimiter)));
+}
+
 absl::StatusOr<Tensor> ReadTable(absl::string_view text, const TrainedModel& model) {
   const Shape sample = SampleShape(model);
-  const bool named = static_cast<int64_t>(model.trained_on.feature_names.size()) == sample.elements() &&
-                     sample.elements() > 0;
+  const std::vector<std::string>& names = model.trained_on.feature_names;
+  const bool named = static_cast<int64_t>(names.size()) == sample.elements() && sample.elements() > 0;
+  const char delimiter = DelimiterOf(text, model);
   std::vector<double> numbers;
   int64_t samples = 0;
-  CsvReader reader(text, ',');
+  size_t width = 0;  // Of the first sample.
+  CsvReader reader(text, delimiter);
   std::vector<absl::string_view> cells;
   while (true) {
     TANDEM_ASSIGN_OR_RETURN(const bool more, reader.Next(&cells));
     if (!more) break;
     const std::string row = absl::StrCat("row ", reader.row());
-    if (reader.row() == 1 && IsHeader(cells)) {
-      if (named) return ReadNamedTable(reader, cells, model);
+    if (reader.row() == 1 && ((named && HoldsNames(cells, names)) || IsHeader(cells))) {
+      if (named) return ReadNamedTable(reader, delimiter, cells, model);
       continue;
     }
-    const std::vector<double> read = LeadingNumbers(cells);
-    if (read.size() < cells.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(row, ": column ", read.size() + 1, " holds \"",
-                                                     absl::CHexEscape(cells[read.size()].substr(0, 40)),
+    const absl::StatusOr<std::vector<size_t>> columns = ColumnsByPosition(cells.size(), delimiter, model);
+    if (!columns.ok()) return absl::InvalidArgumentError(absl::StrCat(row, columns.status().message()));
+    if (samples > 0 && cells.size() != width) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(row, " has ", cells.size(), " columns, but those before have ", width));
+    }
+    width = cells.size();
+    for (const size_t column : *columns) {
+      if (absl::SimpleAtod(absl::StripAsciiWhitespace(cells[column]), &numbers.emplace_back())) continue;
+      return absl::InvalidArgumentError(absl::StrCat(row, ": column ", column + 1, " holds \"",
+                                                     absl::CHexEscape(cells[column].substr(0, 40)),
                                                      "\", which is no number"));
     }
-    if (static_cast<int64_t>(read.size()) != sample.elements()) {
-      return absl::InvalidArgumentError(absl::StrCat(row, " has ", read.size(),
-                                                     " columns, but the model takes ", sample.elements(),
-                                                     " numbers a sample, ", sample.ToString()));
-    }
-    numbers.insert(numbers.end(), read.begin(), read.end());
     ++samples;
   }
   if (samples == 0) return absl::InvalidArgumentError("has no row of numbers");

@@ -108,6 +108,64 @@ TEST(PredictionInputTest, MatchesColumnsByTheirNames) {
   EXPECT_THAT(FaultOf(Csv("age,height,\"width, in m\"\n"), model), HasSubstr("no row of numbers"));
 }
 
+// A model takes the table that it was trained on.
+TEST(PredictionInputTest, TablesAreReadAsInTraining) {
+  TrainedModel model = Rows();
+  model.trained_on.feature_names = {"a", "b", "c"};
+  model.trained_on.table = TrainedOn::Table{.delimiter = ';', .columns = 4, .feature_positions = {2, 0, 1}};
+  const auto expect = [&](const std::string& text) {
+    SCOPED_TRACE(text);
+    const auto read = ReadPredictInput(Csv(text), model);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->shape(), Shape({2, 3}));
+    EXPECT_THAT(read->data<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
+  };
+  expect("b;c;a;y\n2;3;1;dog\n5;6;4;cat\n");
+  expect("a;b;c\n1;2;3\n4;5;6\n");
+  // Without names: the features alone, or all columns as in training.
+  expect("1;2;3\n4;5;6\n");
+  expect("2;3;1;dog\n5;6;4;cat\n");
+  // Commas are taken, too.
+  expect("a,b,c\n1,2,3\n4,5,6\n");
+  expect("1,2,3\n4,5,6\n");
+  EXPECT_THAT(FaultOf(Csv("1;2\n"), model),
+              HasSubstr("row 1 has 2 columns, but the model takes 3 numbers a sample, [3], or the 4 of its "
+                        "training table; columns are separated by ';'"));
+  EXPECT_THAT(FaultOf(Csv("1;2;3\n2;3;1;dog\n"), model),
+              HasSubstr("row 2 has 4 columns, but those before have 3"));
+  model.trained_on.table->delimiter = '\t';
+  expect("b\tc\ta\ty\n2\t3\t1\tdog\n5\t6\t4\tcat\n");
+  EXPECT_THAT(FaultOf(Csv("1;2;3\n"), model), HasSubstr("separated by a tab"));
+}
+
+// As pandas names columns of its own.
+TEST(PredictionInputTest, NamesMayBeNumbers) {
+  TrainedModel model = Rows();
+  model.trained_on.feature_names = {"0", "1", "2"};
+  for (const char* text : {"0,1,2\n1,2,3\n4,5,6\n", "2,0,1,3\n3,1,2,9\n6,4,5,9\n", "1,2,3\n4,5,6\n"}) {
+    SCOPED_TRACE(text);
+    const auto read = ReadPredictInput(Csv(text), model);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->shape(), Shape({2, 3}));
+    EXPECT_THAT(read->data<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
+  }
+}
+
+TEST(PredictionInputTest, NamesAreTheSameInTwoEncodings) {
+  TrainedModel model = Rows();
+  model.trained_on.feature_names = {
+      "gr\xC3\xB6\xC3\x9F"
+      "e",
+      "b", "c"};
+  for (const std::string& name : {std::string("gr\xF6\xDF"
+                                              "e"),
+                                  model.trained_on.feature_names[0]}) {
+    const auto read = ReadPredictInput(Csv("c,b," + name + "\n3,2,1\n"), model);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_THAT(read->data<float>(), ElementsAre(1, 2, 3));
+  }
+}
+
 TEST(PredictionInputTest, TokensAreOfTheVocabulary) {
   const TrainedModel model =
       Model("model { input { shape: 3 } layers { embedding { vocabulary_size: 5 dimension: 2 } } }",

@@ -1,12 +1,17 @@
 #include "engine/training/trained_model.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/safetensors_reader.h"
+#include "engine/layers/model.h"
 #include "engine/training/initial_weights.h"
+#include "engine/training/layer_selection.h"
 #include "engine/training/plan.h"
 
 namespace tandem {
@@ -25,6 +30,26 @@ absl::StatusOr<TrainedModel> ReadTrainedModel(const v1::JobSpec& spec, const std
   }
   model.trained_on = *std::move(trained_on);
   return model;
+}
+
+absl::StatusOr<DataNames> NamesOfInitialWeights(const v1::JobSpec& spec, const std::string& path) {
+  TANDEM_ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadSafetensorsHeader(path));
+  TANDEM_ASSIGN_OR_RETURN(DataNames names, NamesInModel(header.metadata));
+  TANDEM_ASSIGN_OR_RETURN(const std::set<std::string> wanted, WantedTensors(spec));
+  TANDEM_ASSIGN_OR_RETURN(const LayerTable table, ListLayers(spec.model()));
+  const auto is_loaded = [&](const Parameter& parameter) {
+    const std::string layer = parameter.name.substr(0, parameter.name.rfind('.') + 1);
+    return std::any_of(wanted.begin(), wanted.end(),
+                       [&](const std::string& name) { return absl::StartsWith(name, layer); });
+  };
+  const bool first = !table.parameters.empty() && is_loaded(table.parameters.front());
+  const bool last = !table.parameters.empty() && is_loaded(table.parameters.back());
+  // A token is an input and an output.
+  const bool tokens = ReadsTokens(spec.model());
+  names.matches_inputs = names.matches_inputs && first;
+  names.matches_outputs = names.matches_outputs && (last || (tokens && first));
+  names.takes_other_outputs = true;
+  return names;
 }
 
 absl::Status WriteWeights(const TrainedModel& model, Variables& variables) {

@@ -24,6 +24,11 @@ struct TrainedModel {
 // not sound, something is missing, or it is not of this job.
 absl::StatusOr<TrainedModel> ReadTrainedModel(const v1::JobSpec& spec, const std::string& path);
 
+// The names by which a job's data are matched to the model at `path`, of which spec.initial_weights loads
+// some layers: columns if the first layer is loaded, classes if the last one is. Other classes are taken,
+// with a notice. `spec` has its defaults. INVALID_ARGUMENT where the file cannot be read.
+absl::StatusOr<DataNames> NamesOfInitialWeights(const v1::JobSpec& spec, const std::string& path);
+
 // Gives the variables of a graph of the model their values.
 absl::Status WriteWeights(const TrainedModel& model, Variables& variables);
 

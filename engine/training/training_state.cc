@@ -66,6 +66,16 @@ class ObjectReader {
     Fail(key);
     return "";
   }
+  std::vector<std::string> Strings(const char* key) {
+    std::vector<std::string> strings;
+    const json& list = Get(key);
+    if (!list.is_array()) Fail(key);
+    for (const json& one : list) {
+      if (!one.is_string()) Fail(key);
+      if (one.is_string()) strings.push_back(one.get<std::string>());
+    }
+    return strings;
+  }
   double AsDouble(const char* key, const json& value) {
     if (value.is_number()) return value.get<double>();
     if (value == "nan") return std::numeric_limits<double>::quiet_NaN();
@@ -123,6 +133,17 @@ int64_t EpochShift(const TrainingState& state, int64_t steps_per_epoch) {
   return static_cast<int64_t>(std::min<__int128>(shift, kMostShift));
 }
 
+void ForgetResults(TrainingState* state) {
+  state->summary.clear_validation();
+  state->summary.clear_best();
+  state->ended_by.reset();
+  state->early_stopping = {};
+  state->plateau_measure.reset();
+  if (!state->plateau.has_value()) return;
+  state->plateau->best.reset();
+  state->plateau->bad_epochs = 0;
+}
+
 std::string ToJson(const TrainingState& state) {
   json shares = json::array();
   for (const Measurement& share : state.epoch_shares) shares.push_back(FromMeasurement(share));
@@ -137,7 +158,12 @@ std::string ToJson(const TrainingState& state) {
                 {{"best", FromOptional(state.early_stopping.best)},
                  {"best_step", state.early_stopping.best_step},
                  {"without_improvement", state.early_stopping.without_improvement}}},
-               {"plateau_measure", FromOptional(state.plateau_measure)}};
+               {"plateau_measure", FromOptional(state.plateau_measure)},
+               {"names",
+                {{"features", state.names.features},
+                 {"targets", state.names.targets},
+                 {"classes", state.names.classes}}},
+               {"data", state.data}};
   if (state.epoch_shift != 0) text["epoch_shift"] = state.epoch_shift;
   if (state.population_statistics) text["population_statistics"] = true;
   if (state.ended_by.has_value()) text["ended_by"] = FromMessage(*state.ended_by);
@@ -205,6 +231,14 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
     state.plateau->cooldown_left = plateau.Int("cooldown_left");
     TANDEM_RETURN_IF_ERROR(plateau.status());
   }
+  ObjectReader names(reader.Get("names"));
+  state.names.features = names.Strings("features");
+  state.names.targets = names.Strings("targets");
+  state.names.classes = names.Strings("classes");
+  const json& data = reader.Get("data");
+  if (!data.is_object()) reader.Fail("data");
+  ObjectReader digests(data);
+  for (const auto& [field, digest] : data.items()) state.data[field] = digests.String(field.c_str());
   const json& summary = reader.Get("summary");
   if (!google::protobuf::util::JsonStringToMessage(summary.dump(), &state.summary).ok())
     reader.Fail("summary");
@@ -212,6 +246,8 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
   TANDEM_RETURN_IF_ERROR(end.status());
   TANDEM_RETURN_IF_ERROR(epoch.status());
   TANDEM_RETURN_IF_ERROR(stopping.status());
+  TANDEM_RETURN_IF_ERROR(names.status());
+  TANDEM_RETURN_IF_ERROR(digests.status());
   return state;
 }
 

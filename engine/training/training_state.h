@@ -2,12 +2,14 @@
 #define TANDEM_ENGINE_TRAINING_TRAINING_STATE_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/data/data_names.h"
 #include "engine/schedules/plateau.h"
 #include "engine/training/early_stopping.h"
 #include "engine/training/measurement.h"
@@ -41,11 +43,20 @@ struct TrainingState {
   // The newest measurement that the plateau has not seen.
   std::optional<double> plateau_measure;
   std::optional<Plateau::State> plateau;  // None where the schedule watches nothing.
+
+  // The names by which the model knows its data, to which data are matched when training goes on.
+  DataNames names = {};
+  // What the data held: a DataDigest.
+  std::map<std::string, std::string> data;
 };
 
 // TrainingLength::epoch_shift of a training that goes on from `state` with so many steps an epoch: epochs
 // that were whole count as such, and of one in progress the same part, rounded down to a step.
 int64_t EpochShift(const TrainingState& state, int64_t steps_per_epoch);
+
+// Forgets what was validated and what follows from measurements: the best result, early stopping's count, the
+// plateau's best. For a training that goes on with other measurements; the plateau's rate stays.
+void ForgetResults(TrainingState* state);
 
 // As JSON, in which every number comes back as it was.
 std::string ToJson(const TrainingState& state);

@@ -31,6 +31,8 @@ TrainingState Sample() {
   state.early_stopping = {.best = 0.1 + 0.2, .best_step = 3, .without_improvement = 2};
   state.plateau_measure = -std::numeric_limits<double>::infinity();
   state.plateau = Plateau::State{.rate = 1.0 / 3, .best = std::nullopt, .bad_epochs = 1, .cooldown_left = 4};
+  state.names = DataNames{.features = {"a", "b\"\n"}, .targets = {"gr\xC3\xB6"}, .classes = {"cat"}};
+  state.data = {{"csv.train", "ba78"}};
   return state;
 }
 
@@ -64,6 +66,10 @@ TEST(TrainingStateTest, EveryNumberComesBackAsItWas) {
   EXPECT_FALSE(read->plateau->best.has_value());
   EXPECT_EQ(read->plateau->bad_epochs, 1);
   EXPECT_EQ(read->plateau->cooldown_left, 4);
+  EXPECT_EQ(read->names.features, state.names.features);
+  EXPECT_EQ(read->names.targets, state.names.targets);
+  EXPECT_EQ(read->names.classes, state.names.classes);
+  EXPECT_EQ(read->data, state.data);
   // A second time gives the same text.
   EXPECT_EQ(ToJson(*read), ToJson(state));
 }
@@ -122,7 +128,12 @@ TEST(TrainingStateTest, NothingInItIsTrusted) {
                                      {"epoch_shift\":-5", "epoch_shift\":-9000000000000000000"},
                                      {"epoch_shift\":-5", "epoch_shift\":9000000000000000000"},
                                      {"step\":1152921504606846977", "step\":9000000000000000000"},
-                                     {"step\":1152921504606846977", "step\":-1"}}) {
+                                     {"step\":1152921504606846977", "step\":-1"},
+                                     {"\"cat\"", "7"},
+                                     {"\"classes\":[\"cat\"]", "\"classes\":\"cat\""},
+                                     {"\"targets\":", "\"others\":"},
+                                     {"\"ba78\"", "78"},
+                                     {"{\"csv.train\":\"ba78\"}", "[]"}}) {
     std::string bad = good;
     bad.replace(bad.find(right), std::string(right).size(), wrong);
     EXPECT_TRUE(absl::IsDataLoss(TrainingStateFromJson(bad).status())) << wrong;

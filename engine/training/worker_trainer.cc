@@ -18,6 +18,7 @@
 #include "engine/data/augment/augmenter.h"
 #include "engine/data/formats/csv_table.h"
 #include "engine/data/sampler.h"
+#include "engine/data/statistics.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/gathering.h"
 #include "engine/training/initial_weights.h"
@@ -28,6 +29,7 @@
 #include "engine/training/replica_spec.h"
 #include "engine/training/signal_line.h"
 #include "engine/training/step_graph.h"
+#include "engine/training/trained_model.h"
 
 namespace tandem {
 namespace {
@@ -63,14 +65,33 @@ absl::Status WorkerTrainer::Connect() {
   return failed() ? failure() : absl::OkStatus();
 }
 
+absl::StatusOr<std::optional<DataNames>> WorkerTrainer::NamesOfModel() const {
+  if (resumed_.has_value()) return state_.names;
+  if (!options_.spec.has_initial_weights()) return std::optional<DataNames>();
+  absl::StatusOr<DataNames> names = NamesOfInitialWeights(options_.spec, options_.initial_weights_path);
+  if (!names.ok()) return absl::DataLossError(names.status().message());
+  return std::optional<DataNames>(*std::move(names));
+}
+
 absl::Status WorkerTrainer::OpenData() {
-  absl::StatusOr<OpenedDataset> opened = OpenDataset(options_.dataset);
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<DataNames> names, NamesOfModel());
+  absl::StatusOr<OpenedDataset> opened = OpenDataset(options_.dataset, names.has_value() ? &*names : nullptr);
   if (!opened.ok()) return absl::DataLossError(opened.status().message());
   data_ = *std::move(opened);
-  if (options_.dataset.has_csv()) {
-    absl::StatusOr<std::vector<std::string>> names = CsvFeatureNames(options_.dataset.csv());
-    if (!names.ok()) return absl::DataLossError(names.status().message());
-    feature_names_ = *std::move(names);
+  for (const std::string& notice : data_.info.notices) observer_.OnNotice(notice);
+  if (const std::string notice = LayoutNotice(options_.spec.model()); !notice.empty()) {
+    observer_.OnNotice(notice);
+  }
+  if (options_.dataset.train_limit() > 0) {
+    const std::string notice = OneClassNotice(options_.dataset, CountClasses(*data_.train, data_.info));
+    if (!notice.empty()) observer_.OnNotice(notice);
+  }
+  if (!options_.checkpoint_folder.empty() && (resumed_.has_value() || !options_.spec.checkpoints().off())) {
+    absl::StatusOr<DataDigest> digest = DigestData(options_.dataset);
+    if (!digest.ok()) return absl::DataLossError(digest.status().message());
+    data_digest_ = *std::move(digest);
+    const std::string notice = ChangedDataNotice(state_.step, ChangedFields(state_.data, data_digest_));
+    if (!notice.empty()) observer_.OnNotice(notice);
   }
   // The job for itself was checked when the trainer was made.
   const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
@@ -119,6 +140,14 @@ void WorkerTrainer::Prepare() {
   Deal(std::move(loads));
   const bool validates = dealt().validation != nullptr;
   length_ = dealt().length;
+  if (resumed_.has_value()) {
+    const bool other_data = state_.data != data_digest_;
+    const std::string notice = ResultsNotice(state_, training, validates, other_data);
+    if (!notice.empty()) {
+      observer_.OnNotice(notice);
+      ForgetResults(&state_);
+    }
+  }
   if (!StillEnds(state_, training, length_)) state_.end = {};
   if (const std::string notice = EpochsNotice(state_, length_); !notice.empty()) observer_.OnNotice(notice);
   learning_rate_ = std::make_unique<LearningRate>(
@@ -180,8 +209,8 @@ absl::Status WorkerTrainer::Begin() {
   // First, so that workers hear of each other's ends from then on.
   TANDEM_RETURN_IF_ERROR(Connect());
   const absl::Status opened = CatchNoMemory([this]() -> absl::Status {
-    TANDEM_RETURN_IF_ERROR(OpenData());
     TANDEM_RETURN_IF_ERROR(Resume());
+    TANDEM_RETURN_IF_ERROR(OpenData());
     return OpenWeights();
   });
   if (opened.ok() || !spread()) return opened;
@@ -508,6 +537,10 @@ absl::Status WorkerTrainer::Keep(int local, int64_t steps, CheckpointKeeper::Pur
   if (keeper_ == nullptr) return absl::OkStatus();
   const auto state = [this] {
     TrainingState state = reporter_->State();
+    const DatasetInfo& info = data_.info;
+    state.names =
+        DataNames{.features = info.feature_names, .targets = info.target_names, .classes = info.class_names};
+    state.data = data_digest_;
     // Loads that are still to be measured are none.
     if (load_meter_ == nullptr || all_dealt_.size() > 1) state.loads = dealt().loads;
     MutexLock lock(&mutex_);
@@ -595,13 +628,22 @@ absl::Status WorkerTrainer::WriteModelOf(const Snapshot& snapshot, const std::st
       ModelTensors(snapshot, options_.spec.training().has_weight_average(), dealt().averaging.Shares()));
   v1::JobSpec spec = options_.spec;
   *spec.mutable_dataset() = submitted_dataset_;
+  std::optional<TrainedOn::Table> table;
+  if (options_.dataset.has_csv()) {
+    TANDEM_ASSIGN_OR_RETURN(const char delimiter, CsvDelimiter(options_.dataset.csv()));
+    table = TrainedOn::Table{.delimiter = delimiter,
+                             .columns = data_.info.table_columns,
+                             .feature_positions = data_.info.feature_positions};
+  }
   SettleLoads(dealt().loads, spec.mutable_replicas());
   return WriteModel(options_.env, path, spec, tensors,
                     {.sample_type = data_.info.sample_type,
                      .normalization = data_.info.normalization,
                      .class_names = data_.info.class_names,
-                     .feature_names = feature_names_,
-                     .resize = ResizeOf(options_.dataset)},
+                     .feature_names = data_.info.feature_names,
+                     .target_names = data_.info.target_names,
+                     .resize = ResizeOf(options_.dataset),
+                     .table = std::move(table)},
                     best);
 }
 

@@ -15,6 +15,7 @@
 #include "engine/backend/communicator.h"
 #include "engine/backend/memory_groups.h"
 #include "engine/base/mutex.h"
+#include "engine/data/data_digest.h"
 #include "engine/data/dataset.h"
 #include "engine/schedules/learning_rate.h"
 #include "engine/training/checkpoint_keeper.h"
@@ -66,6 +67,10 @@ class WorkerTrainer final : public Trainer {
 
   // Makes, or joins, the group of all replicas.
   absl::Status Connect();
+  // The names to which the data are matched: those of the checkpoint, or of the model that training begins
+  // with; none where there is neither.
+  absl::StatusOr<std::optional<DataNames>> NamesOfModel() const;
+  // After Resume.
   absl::Status OpenData();
   absl::Status OpenWeights();
   // Takes what the checkpoint has, where there is one.
@@ -141,7 +146,7 @@ class WorkerTrainer final : public Trainer {
   std::atomic<Communicator*> group_{nullptr};  // One of them, once there are.
 
   OpenedDataset data_;
-  std::vector<std::string> feature_names_;         // Of a table.
+  DataDigest data_digest_;                         // Empty without checkpoints.
   std::map<std::string, Tensor> initial_weights_;  // By name; those that a checkpoint does not stand for.
   int64_t planned_bytes_ = 0;                      // Of one replica.
   bool told_of_first_steps_ = false;               // Of the first replica's thread.

@@ -14,6 +14,7 @@
 #include "engine/training/checkpoint_fit.h"
 #include "engine/training/initial_weights.h"
 #include "engine/training/model_description.h"
+#include "engine/training/trained_model.h"
 #include "server/admission/template_data.h"
 
 namespace tandem {
@@ -94,25 +95,47 @@ SpecAdmission::SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder*
                              GpuLimits gpu_limits)
     : catalog_(catalog), weights_(weights), devices_(std::move(devices), std::move(priority), gpu_limits) {}
 
-absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const {
+absl::StatusOr<DatasetInfo> SpecAdmission::DescribeData(const v1::JobSpec& spec,
+                                                        const DataNames* names) const {
+  if (!spec.has_dataset()) return absl::InvalidArgumentError("is required: what to train on");
+  const absl::StatusOr<v1::DatasetSpec> resolved = catalog_->Resolve(spec.dataset());
+  absl::StatusOr<DatasetInfo> data = resolved.ok() ? catalog_->Describe(*resolved, names) : resolved.status();
+  if (data.ok() || spec.dataset().name().empty()) return data;
+  return BlameName(data.status(), spec.dataset().name());
+}
+
+absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, const DataNames* names) const {
   AdmittedJob job;
   job.spec = spec;
   FieldViolations violations;
-  absl::StatusOr<DatasetInfo> data = absl::InvalidArgumentError("is required: what to train on");
-  if (spec.has_dataset()) {
-    const absl::StatusOr<v1::DatasetSpec> resolved = catalog_->Resolve(spec.dataset());
-    data = resolved.ok() ? catalog_->Describe(*resolved) : resolved.status();
-    if (!data.ok() && !spec.dataset().name().empty()) data = BlameName(data.status(), spec.dataset().name());
-  }
+  absl::StatusOr<DatasetInfo> data = DescribeData(spec, names);
   if (!data.ok() && spec.has_dataset() && !absl::IsInvalidArgument(data.status())) return data.status();
-  violations.AddAll("spec.dataset", data.status());
+  const absl::Status described = data.status();
   const absl::Status expanded = ExpandTemplate(
       data.ok() ? TemplateDataOf(*data) : CustomaryData(spec.model().template_()), job.spec.mutable_model());
   violations.AddAll("spec.model", expanded);
+  if (!expanded.ok()) violations.AddAll("spec.dataset", described);
   // Without its layers there is nothing to say of the rest.
   if (!expanded.ok()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
   violations.AddAll("spec.replicas", devices_.ResolveAll(job.spec.mutable_replicas()));
   FillDefaults(&job.spec);
+  if (data.ok() && names == nullptr && job.spec.has_initial_weights() && CheckModel(job.spec.model()).ok()) {
+    const absl::StatusOr<ModelFile> file = weights_->Find(job.spec.initial_weights());
+    const absl::StatusOr<DataNames> known =
+        file.ok() ? NamesOfInitialWeights(job.spec, file->path) : file.status();
+    // What is wrong with the file is said below.
+    if (known.ok() && (known->matches_inputs || known->matches_outputs)) {
+      data = DescribeData(spec, &*known);
+      if (!data.ok() && !absl::IsInvalidArgument(data.status())) return data.status();
+      // Its outputs are those of the model, if this knows the data's classes.
+      if (data.ok() && spec.model().has_template_()) {
+        *job.spec.mutable_model() = spec.model();
+        violations.AddAll("spec.model", ExpandTemplate(TemplateDataOf(*data), job.spec.mutable_model()));
+        FillDefaults(&job.spec);
+      }
+    }
+  }
+  violations.AddAll("spec.dataset", data.status());
   violations.AddAll("spec.gpu", devices_.FillGpuLimits(&job.spec));
   // Where samples lie, and so the plan, depends on it.
   job.spec.mutable_replicas()->set_device_kind(devices_.KindFor(job.spec.replicas()));
@@ -122,7 +145,7 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
   // Without data nobody knows whether the network's output fits it.
   const std::string output = absl::StrCat("model.layers[", job.spec.model().layers_size() - 1, "]");
   for (const FieldViolation& violation : found) {
-    if (!data.ok() && violation.field == output) continue;
+    if (!data.ok() && (violation.field == output || violation.field == "dataset")) continue;
     violations.Add(absl::StrCat("spec.", violation.field), violation.description);
   }
   if (violations.empty() && job.spec.has_initial_weights()) {
@@ -149,12 +172,10 @@ absl::StatusOr<AdmittedJob> SpecAdmission::Admit(const v1::JobSpec& spec) const 
 absl::Status SpecAdmission::CheckCheckpoint(const AdmittedJob& job,
                                             const SafetensorsHeader& checkpoint) const {
   TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec resolved, catalog_->Resolve(job.spec.dataset()));
-  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo data, catalog_->Describe(resolved));
+  TANDEM_ASSIGN_OR_RETURN(const TrainingState state, StateOfCheckpoint(checkpoint));
+  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo data, catalog_->Describe(resolved, &state.names));
   absl::Status fits = CheckCheckpointFits(job.spec, data, checkpoint);
-  if (fits.ok()) {
-    TANDEM_ASSIGN_OR_RETURN(const TrainingState state, StateOfCheckpoint(checkpoint));
-    fits = CheckSomethingIsLeft(job.spec, data, state);
-  }
+  if (fits.ok()) fits = CheckSomethingIsLeft(job.spec, data, state);
   if (fits.ok() || !absl::IsInvalidArgument(fits)) return fits;
   FieldViolations violations;
   violations.AddAll("spec", fits);

@@ -6,6 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "engine/checkpoint/safetensors_reader.h"
+#include "engine/data/data_names.h"
+#include "engine/data/dataset.h"
 #include "engine/training/plan.h"
 #include "server/admission/dataset_catalog.h"
 #include "server/admission/device_check.h"
@@ -33,6 +35,9 @@ class Admission {
   // ("spec.model.layers[3].conv2d.kernel[0]"). FAILED_PRECONDITION: the spec is right, but could never run on
   // this machine's devices. Reads the data set's files.
   virtual absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const = 0;
+  // Admit of a job that goes on with a model that knows its data by `names`: the data are matched to them,
+  // and INVALID_ARGUMENT names what does not match.
+  virtual absl::StatusOr<AdmittedJob> AdmitMatched(const v1::JobSpec& spec, const DataNames& names) const = 0;
   // That a job, which was admitted, can go on from a checkpoint. INVALID_ARGUMENT as above, with what of its
   // network or its optimizer the checkpoint does not have, or with the reason NOTHING_TO_TRAIN.
   virtual absl::Status CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader& checkpoint) const = 0;
@@ -46,10 +51,21 @@ class SpecAdmission : public Admission {
   SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights, std::vector<v1::Device> devices,
                 std::vector<v1::DeviceKind> priority = {v1::DEVICE_KIND_GPU, v1::DEVICE_KIND_CPU},
                 GpuLimits gpu_limits = {});
-  absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;
+  absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override {
+    return AdmitJob(spec, nullptr);
+  }
+  absl::StatusOr<AdmittedJob> AdmitMatched(const v1::JobSpec& spec, const DataNames& names) const override {
+    return AdmitJob(spec, &names);
+  }
   absl::Status CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader& checkpoint) const override;
 
  private:
+  // `names` may be null.
+  absl::StatusOr<AdmittedJob> AdmitJob(const v1::JobSpec& spec, const DataNames* names) const;
+  // The job's data, matched to the model that `names` are of, or to that which it begins with. Errors are
+  // relative to the DatasetSpec.
+  absl::StatusOr<DatasetInfo> DescribeData(const v1::JobSpec& spec, const DataNames* names) const;
+
   const DatasetCatalog* const catalog_;
   const WeightsFinder* const weights_;
   const DeviceCheck devices_;

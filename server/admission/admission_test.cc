@@ -7,8 +7,11 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/checkpoint/safetensors_writer.h"
+#include "engine/tensor/tensor.h"
 #include "engine/training/training_state.h"
 #include "server/admission/idx_files.h"
 
@@ -110,6 +113,103 @@ TEST_F(AdmissionTest, ACheckpointFitsAndLeavesSomethingToTrain) {
   EXPECT_THAT(std::string(nothing.message()), HasSubstr("spec.training.epochs: is 3"));
   checkpoint.tensors.erase("shared/dense_1.bias");
   EXPECT_EQ(GetReason(admission_.CheckCheckpoint(*job, checkpoint)), "INVALID_SPEC");
+}
+
+// A job on the table "animals.csv".
+class AnimalsTest : public AdmissionTest {
+ protected:
+  v1::JobSpec Animals(const std::string& table) const {
+    std::ofstream(data_ + "/animals.csv") << table;
+    v1::JobSpec spec = Good();
+    spec.mutable_dataset()->Clear();
+    spec.mutable_dataset()->mutable_csv()->set_train("animals.csv");
+    spec.mutable_model()->mutable_input()->clear_shape();
+    spec.mutable_model()->mutable_input()->add_shape(2);
+    spec.mutable_model()->clear_layers();
+    spec.mutable_model()->add_layers()->mutable_dense()->set_units(3);
+    spec.mutable_training()->set_global_batch_size(2);
+    spec.mutable_replicas()->set_count(1);
+    return spec;
+  }
+};
+
+TEST_F(AnimalsTest, DataOfAForkAreMatchedToItsModel) {
+  const DataNames names = {.features = {"a", "b"}, .targets = {"kind"}, .classes = {"bird", "cat", "dog"}};
+  // Two of three classes, and columns in another order.
+  const v1::JobSpec part = Animals("kind,b,a,more\ncat,1,2,?\ndog,3,4,?\n");
+  const absl::StatusOr<AdmittedJob> admitted = admission_.AdmitMatched(part, names);
+  EXPECT_TRUE(admitted.ok()) << admitted.status();
+  EXPECT_FALSE(admission_.Admit(part).ok()) << "by itself it has two classes";
+
+  const auto fault = [&](const std::string& table) {
+    const std::vector<FieldViolation> found =
+        GetFieldViolations(admission_.AdmitMatched(Animals(table), names).status());
+    return found.empty() ? "" : absl::StrCat(found[0].field, ": ", found[0].description);
+  };
+  EXPECT_THAT(fault("a,b,kind\n1,2,cat\n3,4,elk\n"),
+              AllOf(HasSubstr("spec.dataset.csv.train: "), HasSubstr("row 3, column 'kind' is 'elk'")));
+  EXPECT_THAT(fault("a,c,kind\n1,2,cat\n3,4,dog\n"),
+              AllOf(HasSubstr("spec.dataset.csv.feature_columns: "), HasSubstr("has no column 'b'")));
+}
+
+// What is remembered of data that were matched to one model is not told of another.
+TEST_F(AnimalsTest, DataAreMatchedToEachModel) {
+  const v1::JobSpec spec = Animals("a,b,kind\n1,2,cat\n3,4,dog\n");
+  const DataNames knows = {.features = {"a", "b"}, .targets = {"kind"}, .classes = {"bird", "cat", "dog"}};
+  DataNames not_dog = knows;
+  not_dog.classes = {"ant", "bird", "cat"};
+  EXPECT_TRUE(admission_.AdmitMatched(spec, knows).ok());
+  EXPECT_FALSE(admission_.AdmitMatched(spec, not_dog).ok());
+  EXPECT_FALSE(admission_.Admit(spec).ok());
+  EXPECT_TRUE(admission_.AdmitMatched(spec, knows).ok());
+}
+
+TEST_F(AnimalsTest, DataOfInitialWeightsAreMatchedToTheirModel) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, shape] : {std::pair("dense_1.weight", Shape({4, 2})),
+                                    {"dense_1.bias", Shape({4})},
+                                    {"dense_2.weight", Shape({3, 4})},
+                                    {"dense_2.bias", Shape({3})}}) {
+    tensors.push_back({name, Tensor(DType::kFloat32, shape)});
+  }
+  const absl::Status written = WriteSafetensors(Env::Real(), data_ + "/animals.safetensors", tensors,
+                                                {{"framework", "tandem"},
+                                                 {"samples", "floats"},
+                                                 {"feature_names", R"(["a", "b"])"},
+                                                 {"target_names", R"(["kind"])"},
+                                                 {"class_names", R"(["bird", "cat", "dog"])"}});
+  ASSERT_TRUE(written.ok()) << written;
+  const auto admit = [&](const std::string& table, bool anew = false) {
+    v1::JobSpec spec = Animals(table);
+    spec.clear_model();
+    spec.mutable_model()->mutable_template_()->mutable_mlp()->add_units(4);
+    spec.mutable_initial_weights()->set_file("animals.safetensors");
+    if (anew) spec.mutable_initial_weights()->add_except_layers("dense_2");
+    return admission_.Admit(spec);
+  };
+  // The template has the model's three outputs, though the table has two classes.
+  absl::StatusOr<AdmittedJob> job = admit("kind,b,a\ncat,1,2\ndog,3,4\n");
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->spec.model().layers().rbegin()->dense().units(), 3);
+  job = admit("kind,b,a\ncat,1,2\nelk,3,4\n", /*anew=*/true);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->spec.model().layers().rbegin()->dense().units(), 2);
+  const std::vector<FieldViolation> found =
+      GetFieldViolations(admit("a,c,kind\n1,2,cat\n3,4,dog\n").status());
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].field, "spec.dataset.csv.feature_columns");
+}
+
+TEST_F(AnimalsTest, OneClassIsRefusedOnce) {
+  v1::JobSpec spec = Animals("a,b,kind\n1,2,cat\n3,4,cat\n");
+  spec.mutable_model()->mutable_layers(0)->mutable_dense()->set_units(1);
+  const std::vector<FieldViolation> found = GetFieldViolations(Refused(spec));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].field, "spec.dataset");
+  EXPECT_THAT(
+      found[0].description,
+      HasSubstr("has training samples of one class, 'cat', so that there is nothing to learn; the column "
+                "'kind' is alike in all 2 rows"));
 }
 
 TEST_F(AdmissionTest, TakesAGoodJobAndFillsInDefaults) {

@@ -116,6 +116,15 @@ bool IsOfKind(const fs::path& path, PathKind kind) {
          (kind != PathKind::kFile && fs::is_directory(path, ignored));
 }
 
+// Adds names to a key, so that different ones make different keys.
+void AddNames(const DataNames& names, std::string* key) {
+  absl::StrAppend(key, "|", names.matches_inputs, names.matches_outputs, names.takes_other_outputs);
+  for (const std::vector<std::string>* list : {&names.features, &names.targets, &names.classes}) {
+    absl::StrAppend(key, "|", list->size());
+    for (const std::string& name : *list) absl::StrAppend(key, ":", name.size(), ":", name);
+  }
+}
+
 }  // namespace
 
 DatasetCatalog::DatasetCatalog(std::vector<std::string> data_folders)
@@ -338,8 +347,10 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ResolvePaths(v1::DatasetSpec spe
   return spec;
 }
 
-absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved) const {
-  const std::string key = resolved.SerializeAsString();
+absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved,
+                                                     const DataNames* model) const {
+  std::string key = resolved.SerializeAsString();
+  if (model != nullptr) AddNames(*model, &key);
   const std::string files = Fingerprint(resolved);
   {
     MutexLock lock(&mutex_);
@@ -348,7 +359,7 @@ absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& reso
   }
   absl::StatusOr<DatasetInfo> info = absl::UnknownError("");
   const absl::Status memory = CatchNoMemory([&] {
-    info = DescribeDataset(resolved);
+    info = DescribeDataset(resolved, model);
     return absl::OkStatus();
   });
   if (!memory.ok()) info = memory;
@@ -356,7 +367,11 @@ absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& reso
   if (!info.ok() && !absl::IsInvalidArgument(info.status())) return info;
   size_t bytes = key.size() + files.size() + info.status().message().size();
   if (info.ok()) {
-    for (const std::string& name : info->class_names) bytes += sizeof(name) + name.size();
+    for (const std::vector<std::string>* names :
+         {&info->class_names, &info->feature_names, &info->target_names, &info->notices}) {
+      for (const std::string& name : *names) bytes += sizeof(name) + name.size();
+    }
+    bytes += info->feature_positions.size() * sizeof(int64_t) + info->one_class_mend.size();
   }
   MutexLock lock(&mutex_);
   if (described_.size() >= kMaxDescribed || described_bytes_ + bytes > kMaxDescribedBytes) {

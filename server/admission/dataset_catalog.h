@@ -61,8 +61,10 @@ class DatasetCatalog {
   // otherwise.
   absl::StatusOr<std::string> ResolveFile(const std::string& path) const;
 
-  // DescribeDataset of a resolved spec; remembered until one of its files changes.
-  absl::StatusOr<DatasetInfo> Describe(const v1::DatasetSpec& resolved) const;
+  // DescribeDataset of a resolved spec, matched to `model` if it is not null; remembered until one of its
+  // files changes.
+  absl::StatusOr<DatasetInfo> Describe(const v1::DatasetSpec& resolved,
+                                       const DataNames* model = nullptr) const;
 
   // All sets known by name, by name; one that cannot be used with its problem. Fashion-MNIST is always among
   // them, with the way to install it where it is missing.

@@ -112,6 +112,7 @@ void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobReq
   const int64_t kept = static_cast<int64_t>(from->SpaceUsedLong() + spec.SpaceUsedLong()) + BytesOf(*source) +
                        LocalDataBytes(context, spec.dataset());
   if (!KeepMore(context, caller.user, kept, reply)) return;
+  DataNames names = source->names;
   AdmitWithData(
       context, caller, spec,
       [&context, &request, from = *std::move(from), source = *std::move(source),
@@ -120,7 +121,8 @@ void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobReq
         MakeOrCheck(context, request,
                     {.from = std::move(from), .source = std::move(source), .admitted = *std::move(admitted)},
                     std::move(reply));
-      });
+      },
+      std::move(names));
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ absl::StatusOr<ForkSource> ReadForkSource(const std::string& path) {
   struct stat file;
   if (stat(path.c_str(), &file) != 0) return absl::ErrnoToStatus(errno, path);
   source.best = state.summary.best();
+  source.names = state.names;
   source.checkpoint.set_step(state.step);
   source.checkpoint.set_epoch(state.summary.epochs());
   source.checkpoint.set_size_bytes(file.st_size);

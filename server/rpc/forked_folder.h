@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/checkpoint/safetensors_reader.h"
+#include "engine/data/data_names.h"
 #include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"
 
@@ -23,6 +24,8 @@ struct ForkSource {
   v1::Checkpoint checkpoint;
   // The best result so far; empty where there is none.
   v1::BestResult best;
+  // By which the checkpoint's model knows its data.
+  DataNames names;
   SafetensorsHeader header;
 };
 

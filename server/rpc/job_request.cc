@@ -45,8 +45,10 @@ absl::Status CheckKnownFields(const google::protobuf::Message& request) {
 }
 
 absl::StatusOr<JobMachine::NewJob> AdmitJob(const RpcContext& context, const Caller& caller,
-                                            const v1::JobSpec& spec) {
-  TANDEM_ASSIGN_OR_RETURN(AdmittedJob admitted, context.admission->Admit(spec));
+                                            const v1::JobSpec& spec, const DataNames* names) {
+  TANDEM_ASSIGN_OR_RETURN(AdmittedJob admitted, names == nullptr
+                                                    ? context.admission->Admit(spec)
+                                                    : context.admission->AdmitMatched(spec, *names));
   TANDEM_RETURN_IF_ERROR(CheckPriority(caller, admitted.spec.priority()));
   TANDEM_RETURN_IF_ERROR(CheckQueueLength(context));
   TANDEM_RETURN_IF_ERROR(CheckDiskUse(context, caller.user));
@@ -70,7 +72,8 @@ absl::Status CheckSpecSize(const google::protobuf::Message& spec, absl::string_v
 }
 
 void AdmitWithData(const RpcContext& context, const Caller& caller, const v1::JobSpec& spec,
-                   absl::AnyInvocable<void(absl::StatusOr<AdmittedRequest>)> then) {
+                   absl::AnyInvocable<void(absl::StatusOr<AdmittedRequest>)> then,
+                   std::optional<DataNames> names) {
   if (absl::Status status = context.lifecycle->CheckAcceptsJobs(); !status.ok())
     return then(std::move(status));
   if (NamesUrls(spec.dataset())) {
@@ -79,11 +82,12 @@ void AdmitWithData(const RpcContext& context, const Caller& caller, const v1::Jo
   // What the job names is there until the job is.
   DatasetRegistry::Hold hold = context.registry->HoldFor(spec.dataset().name());
   WithLocalData(context, caller.user, spec.dataset(), kDatasetField, kFetchWait,
-                [&context, caller, spec = v1::JobSpec(spec), hold = std::move(hold),
+                [&context, caller, spec = v1::JobSpec(spec), hold = std::move(hold), names = std::move(names),
                  then = std::move(then)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
                   if (!dataset.ok()) return then(dataset.status());
                   if (spec.has_dataset()) *spec.mutable_dataset() = *std::move(dataset);
-                  absl::StatusOr<JobMachine::NewJob> job = AdmitJob(context, caller, spec);
+                  absl::StatusOr<JobMachine::NewJob> job =
+                      AdmitJob(context, caller, spec, names.has_value() ? &*names : nullptr);
                   if (!job.ok()) return then(job.status());
                   then(AdmittedRequest{.job = *std::move(job), .hold = std::move(hold)});
                 });

@@ -2,12 +2,14 @@
 #define TANDEM_SERVER_RPC_JOB_REQUEST_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/data/data_names.h"
 #include "google/protobuf/message.h"
 #include "server/auth/token_registry.h"
 #include "server/datasets/dataset_registry.h"
@@ -32,9 +34,10 @@ absl::Status CheckKnownFields(const google::protobuf::Message& request);
 
 // Checks a job whole, with its data at hand: its spec, its priority, the room that there is for it, and
 // whether it could ever run for the caller. It reads the data's files. Fields at fault begin with "spec.".
-// The job has no request id, and no submitted spec.
+// The job has no request id, and no submitted spec. Its data are matched to the names of `names`, if it is
+// given.
 absl::StatusOr<JobMachine::NewJob> AdmitJob(const RpcContext& context, const Caller& caller,
-                                            const v1::JobSpec& spec);
+                                            const v1::JobSpec& spec, const DataNames* names = nullptr);
 
 // RESOURCE_EXHAUSTED for a spec, which is the request's `field`, that is larger than that.
 absl::Status CheckSpecSize(const google::protobuf::Message& spec, absl::string_view field = "spec");
@@ -49,7 +52,8 @@ struct AdmittedRequest {
 // AdmitJob gives it. Errors are AdmitJob's and WithLocalData's, and those of a daemon that takes no jobs.
 // From a thread of the pool.
 void AdmitWithData(const RpcContext& context, const Caller& caller, const v1::JobSpec& spec,
-                   absl::AnyInvocable<void(absl::StatusOr<AdmittedRequest>)> then);
+                   absl::AnyInvocable<void(absl::StatusOr<AdmittedRequest>)> then,
+                   std::optional<DataNames> names = std::nullopt);
 
 // What a job would be that is only checked.
 v1::Job MakeUnsubmitted(JobMachine::NewJob job);

@@ -1,12 +1,18 @@
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/env.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/checkpoint_folder.h"
+#include "engine/checkpoint/safetensors_reader.h"
+#include "engine/data/data_digest.h"
+#include "engine/data/source_paths.h"
+#include "engine/training/checkpoint_fit.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
@@ -37,8 +43,41 @@ absl::Status CheckInitialWeights(const RpcContext& context, const v1::Job& job) 
       "INITIAL_WEIGHTS_DELETED");
 }
 
+// That the job's data are still those of its newest checkpoint, by the digests that this has. `dataset` is
+// the job's, with its data at hand. Reads the data whole. FAILED_PRECONDITION with the reason DATA_CHANGED.
+absl::Status CheckDataUnchanged(const RpcContext& context, const v1::Job& job,
+                                const v1::DatasetSpec& dataset) {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                          ListCheckpointFiles(Env::Real(), job.folder()));
+  if (files.empty()) return absl::OkStatus();
+  const absl::StatusOr<SafetensorsHeader> header =
+      ReadSafetensorsHeader(absl::StrCat(job.folder(), "/", files[0]));
+  // The job's worker finds an older one in place of one that is damaged, and tells of data that changed.
+  const absl::StatusOr<TrainingState> state = header.ok() ? StateOfCheckpoint(*header) : header.status();
+  if (!state.ok() || state->data.empty()) return absl::OkStatus();
+  absl::StatusOr<v1::DatasetSpec> resolved = context.datasets->Resolve(dataset);
+  const absl::StatusOr<DataDigest> digest = resolved.ok() ? DigestData(*resolved) : resolved.status();
+  // Data that cannot be read are an error of the next attempt.
+  if (!digest.ok()) return absl::OkStatus();
+  const std::vector<std::string> changed = ChangedFields(state->data, *digest);
+  if (changed.empty()) return absl::OkStatus();
+  std::map<std::string, std::string> paths;
+  for (const SourcePath& path : PathsOf(&*resolved)) paths[path.field] = absl::StrCat(" (", *path.path, ")");
+  std::vector<std::string> places;
+  for (const std::string& field : changed) {
+    places.push_back(field == kDataSettings ? std::string("the settings of the data set")
+                                            : absl::StrCat("the content of dataset.", field, paths[field]));
+  }
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          "cannot resume ", job.name(), ": ", absl::StrJoin(places, " and "),
+          " changed since the checkpoint of step ", state->step,
+          "; bring the old data back, or resume with --accept-changed-data (accept_changed_data)")),
+      "DATA_CHANGED");
+}
+
 void Resume(const RpcContext& context, const Caller& caller, const std::string& name, const std::string& id,
-            Reply<v1::Job> reply) {
+            bool accept_changed_data, Reply<v1::Job> reply) {
   if (absl::Status status = CheckOwner(context, caller, id, name); !status.ok()) {
     reply(std::move(status));
     return;
@@ -60,10 +99,15 @@ void Resume(const RpcContext& context, const Caller& caller, const std::string& 
   if (begins && !KeepMore(context, caller.user, LocalDataBytes(context, job->spec().dataset()), reply)) {
     return;
   }
-  auto resume = [&context, name, id, most,
+  auto resume = [&context, name, id, most, job = *job, checks_data = begins && !accept_changed_data,
                  reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
     if (!dataset.ok()) {
       reply(dataset.status());
+      return;
+    }
+    if (absl::Status same = checks_data ? CheckDataUnchanged(context, job, *dataset) : absl::OkStatus();
+        !same.ok()) {
+      reply(std::move(same));
       return;
     }
     context.jobs->Resume(id, most, [name, reply = std::move(reply)](absl::StatusOr<v1::Job> resumed) mutable {
@@ -104,7 +148,7 @@ void ResumeJob(const RpcContext& context, const Caller& caller, const v1::Resume
   }
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, &request, id = *id](Reply<v1::Job> reply) {
-                Resume(context, caller, request.name(), id, std::move(reply));
+                Resume(context, caller, request.name(), id, request.accept_changed_data(), std::move(reply));
               });
 }
 

@@ -11,8 +11,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/mutex.h"
+#include "engine/checkpoint/checkpoint_file.h"
+#include "engine/checkpoint/checkpoint_folder.h"
+#include "engine/data/data_digest.h"
+#include "engine/training/training_state.h"
 #include "server/rpc/service_fixture.h"
 #include "server/workers/kept_weights.h"
 
@@ -72,6 +78,62 @@ TEST_F(ResumeTest, WithTheWeightsThatItKeeps) {
   std::filesystem::create_directories(std::filesystem::path(kept).parent_path());
   std::ofstream(kept) << "weights";
   const grpc::Status resumed = Resume(job);
+  EXPECT_TRUE(resumed.ok()) << resumed.error_message();
+}
+
+// Its data are not those of its checkpoint: as the digest says that this has.
+TEST_F(ResumeTest, NotWithDataThatChanged) {
+  v1::CreateJobRequest request = Request("changed");
+  v1::DatasetSpec& dataset = *request.mutable_spec()->mutable_dataset();
+  dataset.mutable_synthetic()->set_classes(2);
+  v1::Job job;
+  ASSERT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
+  workers_.AwaitStarted(Id(job.name()));
+  Report(job.name(), {Started(1)});
+  Finish(job.name(), 2, v1::JOB_STATE_FAILED);
+  TrainingState state;
+  state.step = 10;
+  state.epoch_shares.resize(1);
+  AppendFile(job.name(), "worker.log", "");
+  const auto write = [&](const DataDigest& digest) {
+    state.data = digest;
+    const std::string path = absl::StrCat(jobs_->FolderOf(Id(job.name())), "/", CheckpointFileName(10));
+    ASSERT_TRUE(WriteCheckpoint(Env::Real(), path, ToJson(state), {}).ok());
+  };
+  write({{kDataSettings, std::string(64, '0')}});
+  const grpc::Status refused = Resume(job.name());
+  EXPECT_EQ(refused.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(
+      refused.error_message(),
+      HasSubstr(
+          "the settings of the data set changed since the checkpoint of step 10; bring the old data back, "
+          "or resume with --accept-changed-data"));
+  EXPECT_THAT(refused.error_details(), HasSubstr("DATA_CHANGED"));
+  EXPECT_EQ(jobs_->Get(Id(job.name()))->state(), v1::JOB_STATE_FAILED);
+  v1::ResumeJobRequest accepting;
+  accepting.set_name(job.name());
+  accepting.set_accept_changed_data(true);
+  v1::Job resumed;
+  EXPECT_TRUE(stub_->ResumeJob(Context().get(), accepting, &resumed).ok());
+}
+
+TEST_F(ResumeTest, WithTheDataOfItsCheckpoint) {
+  v1::CreateJobRequest request = Request("same");
+  v1::DatasetSpec& dataset = *request.mutable_spec()->mutable_dataset();
+  dataset.mutable_synthetic()->set_classes(2);
+  v1::Job job;
+  ASSERT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
+  workers_.AwaitStarted(Id(job.name()));
+  Report(job.name(), {Started(1)});
+  Finish(job.name(), 2, v1::JOB_STATE_FAILED);
+  TrainingState state;
+  state.step = 10;
+  state.epoch_shares.resize(1);
+  state.data = *DigestData(dataset);
+  AppendFile(job.name(), "worker.log", "");
+  const std::string path = absl::StrCat(jobs_->FolderOf(Id(job.name())), "/", CheckpointFileName(10));
+  ASSERT_TRUE(WriteCheckpoint(Env::Real(), path, ToJson(state), {}).ok());
+  const grpc::Status resumed = Resume(job.name());
   EXPECT_TRUE(resumed.ok()) << resumed.error_message();
 }
 

@@ -39,6 +39,10 @@ namespace tandem {
 class FakeAdmission : public Admission {
  public:
   absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;
+  absl::StatusOr<AdmittedJob> AdmitMatched(const v1::JobSpec& spec,
+                                           const DataNames& /*names*/) const override {
+    return Admit(spec);
+  }
   // Takes every checkpoint that leaves something to train on ten samples, but for the job "other-network".
   absl::Status CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader& checkpoint) const override;
 

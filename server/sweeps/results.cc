@@ -34,6 +34,30 @@ std::optional<double> LastValue(const v1::Job& job) {
   return std::nullopt;
 }
 
+constexpr char kBestModel[] = "best.safetensors";
+constexpr char kLastModel[] = "model.safetensors";
+
+bool HasArtifact(const v1::Job& job, const char* name) {
+  return std::any_of(job.artifacts().begin(), job.artifacts().end(),
+                     [&](const v1::Artifact& artifact) { return artifact.name() == name; });
+}
+
+// The weights of a job that a download returns, or will, and the objective's value that they have.
+struct Downloadable {
+  const char* artifact = kLastModel;
+  double value = 0;
+};
+
+// None where nothing was measured, or the job has ended without a model.
+std::optional<Downloadable> DownloadableOf(const v1::Job& job) {
+  if (!job.has_best()) return std::nullopt;
+  const bool ended = IsTerminal(job.state());
+  const bool keeps_best = !ended && job.spec().training().best_model().keep_weights();
+  if (keeps_best || HasArtifact(job, kBestModel)) return Downloadable{kBestModel, job.best().value()};
+  if (ended && !HasArtifact(job, kLastModel)) return std::nullopt;
+  return Downloadable{kLastModel, LastValue(job).value_or(job.best().value())};
+}
+
 v1::SweepResult ResultOf(const v1::Job& job) {
   v1::SweepResult result;
   result.set_job(job.name());
@@ -47,6 +71,10 @@ v1::SweepResult ResultOf(const v1::Job& job) {
   if (job.has_best()) {
     *result.mutable_best() = job.best();
     if (const std::optional<double> last = LastValue(job); last.has_value()) result.set_last_value(*last);
+    if (const std::optional<Downloadable> weights = DownloadableOf(job); weights.has_value()) {
+      result.set_value(weights->value);
+      result.set_artifact(weights->artifact);
+    }
   }
   return result;
 }
@@ -62,18 +90,20 @@ v1::SweepState StateOf(const StoredSweep& stored) {
   return succeeded ? v1::SWEEP_STATE_SUCCEEDED : v1::SWEEP_STATE_FAILED;
 }
 
-// The first of those with the best value; null where none counts.
+// The first of those whose weights have the best value; null where none counts.
 const v1::Job* BestOf(const StoredSweep& stored) {
   const v1::SweepObjective& objective = stored.sweep.objective();
   const bool upwards = objective.mode() == v1::PLATEAU_MODE_MAX;
   const v1::Job* best = nullptr;
+  double best_value = 0;
   for (const StoredJob& row : stored.jobs) {
     const v1::Job& job = row.job;
     if (!job.has_best() || job.best().metric() != objective.metric()) continue;
-    if (job.state() == v1::JOB_STATE_FAILED || std::isnan(job.best().value())) continue;
-    if (best == nullptr ||
-        (upwards ? job.best().value() > best->best().value() : job.best().value() < best->best().value())) {
+    const std::optional<Downloadable> weights = DownloadableOf(job);
+    if (job.state() == v1::JOB_STATE_FAILED || !weights.has_value() || std::isnan(weights->value)) continue;
+    if (best == nullptr || (upwards ? weights->value > best_value : weights->value < best_value)) {
       best = &job;
+      best_value = weights->value;
     }
   }
   return best;

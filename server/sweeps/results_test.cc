@@ -14,6 +14,7 @@ StoredJob Job(int index, v1::JobState state, double best = std::numeric_limits<d
   job.set_sweep_index(index);
   job.set_state(state);
   if (IsTerminal(state)) job.mutable_end_time()->set_seconds(100 + index);
+  if (state == v1::JOB_STATE_SUCCEEDED) job.add_artifacts()->set_name("model.safetensors");
   if (best == best) {
     job.mutable_best()->set_metric("accuracy");
     job.mutable_best()->set_value(best);
@@ -78,6 +79,43 @@ TEST(SweepResults, TheBestIsTheFirstOfTheBestThatDidNotFail) {
   downwards.sweep.mutable_objective()->set_mode(v1::PLATEAU_MODE_MIN);
   EXPECT_EQ(DescribeSweep(downwards, SweepResults::kLeftOut).best().job(), "jobs/j0");
   EXPECT_EQ(DescribeSweep(downwards, SweepResults::kLeftOut).results_size(), 0);
+}
+
+// The last weights of the first job have 0.7, those of the second one 0.75, whose best was worse.
+TEST(SweepResults, TheStarIsOfTheWeightsThatADownloadReturns) {
+  StoredSweep stored = Sweep({Job(0, v1::JOB_STATE_SUCCEEDED, 0.9), Job(1, v1::JOB_STATE_SUCCEEDED, 0.85),
+                              Job(2, v1::JOB_STATE_CANCELLED, 0.99)});
+  const auto set_last = [&](int index, double value) {
+    v1::EpochSummary* const epoch = stored.jobs[index].job.mutable_last_epoch();
+    (*epoch->mutable_validation()->mutable_metrics())["accuracy"] = value;
+  };
+  set_last(0, 0.7);
+  set_last(1, 0.75);
+  v1::Sweep sweep = DescribeSweep(stored, SweepResults::kShown);
+  EXPECT_EQ(sweep.best().job(), "jobs/j1");
+  EXPECT_EQ(sweep.best().value(), 0.75);
+  EXPECT_EQ(sweep.best().artifact(), "model.safetensors");
+  EXPECT_FALSE(sweep.results(2).has_value()) << "it has no model";
+
+  // The best weights are kept.
+  for (StoredJob& row : stored.jobs) row.job.add_artifacts()->set_name("best.safetensors");
+  stored.jobs[2].job.clear_artifacts();
+  sweep = DescribeSweep(stored, SweepResults::kShown);
+  EXPECT_EQ(sweep.best().job(), "jobs/j0");
+  EXPECT_EQ(sweep.best().value(), 0.9);
+  EXPECT_EQ(sweep.best().artifact(), "best.safetensors");
+}
+
+// A job that keeps its best weights has them before its record names the file.
+TEST(SweepResults, ARunningJobCountsByTheWeightsThatItWillKeep) {
+  StoredSweep stored = Sweep({Job(0, v1::JOB_STATE_RUNNING, 0.9), Job(1, v1::JOB_STATE_RUNNING, 0.95)});
+  stored.jobs[0].job.mutable_spec()->mutable_training()->mutable_best_model()->set_keep_weights(true);
+  const v1::Sweep sweep = DescribeSweep(stored, SweepResults::kShown);
+  EXPECT_EQ(sweep.best().job(), "jobs/j0");
+  EXPECT_EQ(sweep.best().value(), 0.9);
+  EXPECT_EQ(sweep.best().artifact(), "best.safetensors");
+  EXPECT_NEAR(sweep.results(1).value(), 0.85, 1e-12);
+  EXPECT_EQ(sweep.results(1).artifact(), "model.safetensors");
 }
 
 TEST(SweepResults, AnEndIsThatOfTheLastJob) {

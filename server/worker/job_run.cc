@@ -185,7 +185,7 @@ absl::Status JobRun::SaveModel(const Trainer& trainer) {
   TANDEM_RETURN_IF_ERROR(trainer.SaveModel(PathOf(kModelFile)));
   const char* description = launch_.spec().training().best_model().export_best()
                                 ? "The parameters with the best result, as safetensors."
-                                : "The trained parameters, as safetensors.";
+                                : "The parameters after the last step, as safetensors.";
   TANDEM_ASSIGN_OR_RETURN(v1::Artifact artifact,
                           DescribeArtifact(launch_.job_folder(), kModelFile, description));
   WorkerEvent event;

@@ -148,6 +148,10 @@ absl::Status Evaluate(const ModelTask& task, Device& device, const WriteOutput& 
     if (!written.ok() || done - told < std::max<int64_t>(all / 100, 1) || done == all) return;
     told = done;
     written = write(output);
+    output.mutable_evaluate()->clear_notices();
+  };
+  request.on_notice = [&](absl::string_view notice) {
+    output.mutable_evaluate()->add_notices(std::string(notice));
   };
   TANDEM_ASSIGN_OR_RETURN(*output.mutable_evaluate()->mutable_evaluation(),
                           EvaluateModel(model, request, device));

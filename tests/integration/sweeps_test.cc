@@ -82,7 +82,9 @@ TEST_F(SweepsTest, AGridFindsItsBestThoughTheDaemonIsKilled) {
     EXPECT_EQ(result.epochs(), 4);
     EXPECT_EQ(result.best().metric(), "accuracy");
     EXPECT_TRUE(result.has_last_value());
-    best = std::max(best, result.best().value());
+    EXPECT_EQ(result.value(), result.last_value());
+    EXPECT_EQ(result.artifact(), "model.safetensors");
+    best = std::max(best, result.value());
     const v1::Job job = Api(daemon_).Get(result.job());
     EXPECT_EQ(job.sweep(), name);
     EXPECT_EQ(job.spec().training().seed(), 1);
@@ -91,7 +93,7 @@ TEST_F(SweepsTest, AGridFindsItsBestThoughTheDaemonIsKilled) {
     held.emplace_back(TimeUtil::TimestampToMicroseconds(job.lease_time()),
                       TimeUtil::TimestampToMicroseconds(job.end_time()));
   }
-  EXPECT_EQ(sweep.best().best().value(), best);
+  EXPECT_EQ(sweep.best().value(), best);
   EXPECT_NE(sweep.best().index(), 1);
   // One at a time, though there are two devices.
   std::sort(held.begin(), held.end());

@@ -1,4 +1,3 @@
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/cli/commands/commands.h"

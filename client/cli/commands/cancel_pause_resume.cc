@@ -1,3 +1,8 @@
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
@@ -7,17 +12,17 @@
 namespace tandem::cli {
 namespace {
 
-// A method of the client's that asks something of one job.
-using Request = absl::StatusOr<v1::Job> (client::Client::*)(absl::string_view);
+// Asks something of one job.
+using Request = std::function<absl::StatusOr<v1::Job>(client::Client&, const std::string& name)>;
 
-int Run(Session& session, const std::vector<std::string>& references, Request request) {
+int Run(Session& session, const std::vector<std::string>& references, const Request& request) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   std::vector<v1::Job> changed;
   int code = kSucceeded;
   for (const std::string& reference : references) {
     absl::StatusOr<v1::Job> job = FindJob(**client, reference);
-    if (job.ok()) job = ((*client)->*request)(job->name());
+    if (job.ok()) job = request(**client, job->name());
     if (!job.ok()) {
       code = session.Fail(job.status());
       // The others would fail likewise.
@@ -34,29 +39,41 @@ int Run(Session& session, const std::vector<std::string>& references, Request re
   return code;
 }
 
-void Add(Command app, const char* name, const char* description, Request request, Session& session,
-         int& exit_code) {
+Command Add(Command app, const char* name, const char* description, Request request, Session& session,
+            int& exit_code) {
   auto references = std::make_shared<std::vector<std::string>>();
   const Command command = app.AddCommand(name, description);
   command.AddOption("JOB", *references, "Ids of jobs or their beginnings").Required();
-  command.Action(
-      [references, request, &session, &exit_code] { exit_code = Run(session, *references, request); });
+  command.Action([references, request = std::move(request), &session, &exit_code] {
+    exit_code = Run(session, *references, request);
+  });
+  return command;
 }
 
 }  // namespace
 
 void AddCancel(Command app, Session& session, int& exit_code) {
-  Add(app, "cancel", "Ask jobs to stop", &client::Client::CancelJob, session, exit_code);
+  Add(
+      app, "cancel", "Ask jobs to stop",
+      [](client::Client& client, const std::string& name) { return client.CancelJob(name); }, session,
+      exit_code);
 }
 
 void AddPause(Command app, Session& session, int& exit_code) {
-  Add(app, "pause", "Ask jobs to write a checkpoint and to stop for now", &client::Client::PauseJob, session,
+  Add(
+      app, "pause", "Ask jobs to write a checkpoint and to stop for now",
+      [](client::Client& client, const std::string& name) { return client.PauseJob(name); }, session,
       exit_code);
 }
 
 void AddResume(Command app, Session& session, int& exit_code) {
-  Add(app, "resume", "Let paused or failed jobs go on from their last checkpoints",
-      &client::Client::ResumeJob, session, exit_code);
+  auto accept = std::make_shared<bool>(false);
+  const Command command = Add(
+      app, "resume", "Let paused or failed jobs go on from their last checkpoints",
+      [accept](client::Client& client, const std::string& name) { return client.ResumeJob(name, *accept); },
+      session, exit_code);
+  command.AddFlag("--accept-changed-data", *accept,
+                  "Resume jobs although their data changed since their checkpoints");
 }
 
 }  // namespace tandem::cli

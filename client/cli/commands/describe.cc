@@ -1,4 +1,3 @@
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -120,7 +119,12 @@ std::string Description(Session& session, const v1::Job& job) {
       }
     }
   }
-  if (job.has_best()) facts.Add("best", BestText(job.best()));
+  if (job.has_best()) {
+    const bool kept = HasBestModel(job.artifacts());
+    facts.Add("best",
+              absl::StrCat(BestText(job.best()),
+                           kept || job.has_summary() ? WhereBestWeightsAre(job.summary(), kept) : ""));
+  }
   if (job.has_summary()) facts.Add("trained", SummaryText(job.summary()));
   if (job.has_last_checkpoint()) {
     facts.Add("checkpoint", absl::StrCat("of step ", FormatCount(job.last_checkpoint().step()), " (",

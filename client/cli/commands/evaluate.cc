@@ -7,6 +7,7 @@
 #include "client/cli/dataset_source.h"
 #include "client/cli/format.h"
 #include "client/cli/job_reference.h"
+#include "client/cli/printable.h"
 #include "client/cli/stream_notes.h"
 #include "client/cli/table.h"
 #include "client/lib/enum_names.h"
@@ -118,6 +119,10 @@ int Run(Session& session, const Options& options) {
   });
   absl::StatusOr<v1::Evaluation> evaluation =
       (*client)->Evaluate(*request, observer, [&](const v1::EvaluateResponse& response) {
+        if (live && !response.notices().empty()) terminal.Out("\r\x1b[K");
+        for (const std::string& notice : response.notices()) {
+          terminal.Err(Printable(absl::StrCat("notice: ", notice, "\n")));
+        }
         if (!live || response.samples() == 0) return;
         terminal.Out(absl::StrCat("\r\x1b[K", FormatCount(response.done()), " of ",
                                   FormatCount(response.samples()), " samples"));

@@ -1,4 +1,3 @@
-
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/job_reference.h"

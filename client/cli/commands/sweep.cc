@@ -1,4 +1,3 @@
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -233,10 +232,10 @@ int List(Session& session, int limit) {
   for (const v1::Sweep& sweep : *sweeps) {
     table.AddRow({SweepId(sweep.name()), sweep.user(), ColoredSweepState(sweep.state(), session.style()),
                   absl::StrCat(sweep.jobs()), FormatAge(now - FromProto(sweep.create_time())),
-                  sweep.has_best() ? absl::StrCat(sweep.best().best().metric(), " ",
-                                                  FormatMeasure(sweep.best().best().value()), " with ",
-                                                  ValuesText(sweep.best()))
-                                   : "-"});
+                  sweep.has_best()
+                      ? absl::StrCat(sweep.best().best().metric(), " ", FormatMeasure(sweep.best().value()),
+                                     " with ", ValuesText(sweep.best()))
+                      : "-"});
   }
   session.terminal().Out(table.Render(session.style()));
   return kSucceeded;
@@ -329,8 +328,8 @@ void AddSweep(Command app, Session& session, int& exit_code) {
     exit_code = options->file.empty() ? List(session, *limit) : Create(session, *options);
   });
 
-  const Command show =
-      command.AddCommand("show", "Show a sweep's jobs, their values and results; * is the best");
+  const Command show = command.AddCommand(
+      "show", "Show a sweep's jobs, their values and results; * has the best weights to download");
   auto reference = std::make_shared<std::string>();
   show.AddOption("SWEEP", *reference, "The sweep's id or its beginning").Required();
   show.Action([reference, &session, &exit_code] { exit_code = ShowOne(session, *reference); });

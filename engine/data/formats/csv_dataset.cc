@@ -58,21 +58,48 @@ absl::StatusOr<float> Number(const CsvTable& table, int64_t row, size_t column, 
       "; it must be a finite number (at most 3.4e38)", advice));
 }
 
+absl::Status EmptyTarget(const CsvTable& table, int64_t row, size_t column) {
+  const bool is_unnamed = table.names[column].empty() && column + 1 == table.names.size();
+  return absl::InvalidArgumentError(absl::StrCat(
+      CsvPlace(table, row, column), " is empty, but it is a target; ",
+      is_unnamed
+          ? "the first row ends with a delimiter, so that the last column has no name: remove the delimiter "
+            "at the end of each row, or name the target in csv.target_columns"
+          : "fill it in, or remove the row"));
+}
+
 // What is gathered of the training table's targets before it is known what they are.
 class TrainingTargets {
  public:
-  // `classes`: as the source says, or 0. `named`: whether they may turn out to be names of classes.
-  TrainingTargets(int64_t classes, bool named) : classes_(classes), keeps_names_(named) {}
+  // `classes`: as the source says, or 0. `named`: whether they may turn out to be names of classes. `known`:
+  // the model's names, which outlive this.
+  TrainingTargets(int64_t classes, bool named, const std::vector<std::string>& known)
+      : classes_(classes), keeps_names_(named), known_(known.begin(), known.end()) {}
 
   void Add(const CsvTable& table, int64_t row, size_t column, absl::string_view text) {
     text = absl::StripAsciiWhitespace(text);
-    if (double number = 0; !ParseCsvNumber(text, &number)) {
-      if (value_status_.ok()) value_status_ = Number(table, row, column, text, "").status();
+    if (text.empty()) {
+      if (empty_status_.ok()) empty_status_ = EmptyTarget(table, row, column);
+      return;
+    }
+    double number = 0;
+    Seen& seen = ParseCsvNumber(text, &number) ? numbers_ : texts_;
+    if (seen.count++ == 0) seen.place = absl::StrCat(CsvPlace(table, row, column), " is ", QuotedCell(text));
+    if (&seen == &texts_ && value_status_.ok()) value_status_ = Number(table, row, column, text, "").status();
+    if (known_.contains(text)) {
+      knows_any_ = true;
+    } else if (known_status_.ok() && !known_.empty()) {
+      known_status_ = absl::InvalidArgumentError(absl::StrCat(
+          CsvPlace(table, row, column), " is ", QuotedCell(text),
+          ", a class that the model does not know; leave such rows out, or correct what is misspelt"));
     }
     if (number_status_.ok()) {
       const absl::StatusOr<int32_t> number = ClassNumber(table, row, column, text, classes_);
       number_status_ = number.status();
-      if (number.ok()) largest_ = std::max(largest_, *number);
+      if (number.ok()) {
+        largest_ = std::max(largest_, *number);
+        smallest_ = std::min(smallest_, *number);
+      }
     }
     if (!keeps_names_ || !names_.emplace(text).second) return;
     names_bytes_ += sizeof(std::string) + text.size();
@@ -81,12 +108,34 @@ class TrainingTargets {
     names_ = {};
   }
 
+  // That none is empty.
+  const absl::Status& empty_status() const { return empty_status_; }
+  bool are_mixed() const { return numbers_.count > 0 && texts_.count > 0; }
+  // That numbers do not stand beside text: the first of the fewer.
+  absl::Status mixed_status() const {
+    if (!are_mixed()) return absl::OkStatus();
+    const bool is_text = texts_.count <= numbers_.count;
+    const Seen& fewer = is_text ? texts_ : numbers_;
+    const Seen& others = is_text ? numbers_ : texts_;
+    return absl::InvalidArgumentError(absl::StrCat(
+        fewer.place, is_text ? ", which is no number" : ", which is a number", ", but the column holds ",
+        is_text ? "numbers" : "text", " in ", others.count, others.count == 1 ? " other row" : " other rows",
+        "; correct it, or give csv.targets: TARGET_KIND_CLASS if the column names classes"));
+  }
   bool all_numbers() const { return value_status_.ok(); }
   // Whether all are values; the first that is none.
   const absl::Status& value_status() const { return value_status_; }
   // Likewise of classes that are numbers.
   const absl::Status& number_status() const { return number_status_; }
+  // Whether the model knows all of them by their names; the first that it does not know. OK without a model.
+  const absl::Status& known_status() const { return known_status_; }
+  // Whether it knows one of them.
+  bool knows_any() const { return knows_any_; }
   int64_t classes() const { return classes_ > 0 ? classes_ : int64_t{1} + largest_; }
+  // Whether all are of one class.
+  bool one_label() const {
+    return number_status_.ok() ? smallest_ == largest_ : keeps_names_ && names_.size() == 1;
+  }
   // In their order.
   absl::StatusOr<std::vector<std::string>> Names(const CsvTable& table) const {
     if (!keeps_names_) {
@@ -104,7 +153,19 @@ class TrainingTargets {
   bool keeps_names_;
   absl::flat_hash_set<std::string> names_;
   size_t names_bytes_ = 0;
+  const absl::flat_hash_set<absl::string_view> known_;
+  bool knows_any_ = false;
+  absl::Status known_status_;
   int32_t largest_ = 0;
+  int32_t smallest_ = std::numeric_limits<int32_t>::max();
+  // Targets of a kind: how many, and the first.
+  struct Seen {
+    int64_t count = 0;
+    std::string place;
+  };
+  Seen numbers_;
+  Seen texts_;
+  absl::Status empty_status_;
   absl::Status value_status_;
   absl::Status number_status_;
 };
@@ -121,6 +182,7 @@ class TargetReader {
   absl::Status Read(const CsvTable& table, int64_t row, size_t column, absl::string_view text,
                     std::vector<uint8_t>* bytes) const {
     text = absl::StripAsciiWhitespace(text);
+    if (text.empty()) return EmptyTarget(table, row, column);
     if (info_.target_type == TargetType::kValues) {
       TANDEM_ASSIGN_OR_RETURN(const float value, Number(table, row, column, text, ""));
       Append(value, bytes);
@@ -129,8 +191,9 @@ class TargetReader {
     if (!numbers_.empty()) {
       const auto found = numbers_.find(text);
       if (found == numbers_.end()) {
-        return absl::InvalidArgumentError(absl::StrCat(CsvPlace(table, row, column), " is ", QuotedCell(text),
-                                                       ", a class that the training table does not have"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            CsvPlace(table, row, column), " is ", QuotedCell(text), ", a class that the training table",
+            " does not have; the classes are ", ListNames(info_.class_names)));
       }
       Append(found->second, bytes);
       return absl::OkStatus();
@@ -163,9 +226,23 @@ struct Tables {
   CsvTable validation;
 };
 
-absl::Status SetClasses(const v1::CsvSource& source, const TrainingTargets& targets, Tables& tables) {
+absl::Status SetClasses(const v1::CsvSource& source, const DataNames& model, const TrainingTargets& targets,
+                        Tables& tables) {
   DatasetInfo& info = tables.info;
   FieldViolations violations;
+  if (!model.classes.empty() && targets.known_status().ok()) {
+    info.class_names = model.classes;
+    info.classes = static_cast<int64_t>(model.classes.size());
+    info.labels_follow_names = true;
+    return absl::OkStatus();
+  }
+  // Numbers are labels of a model whose names were given beside numbers.
+  const bool by_number = targets.number_status().ok() && !targets.knows_any();
+  if (!model.classes.empty() && !by_number && !model.takes_other_outputs) {
+    violations.Add("csv.train", absl::StrCat(targets.known_status().message(), "; the model knows ",
+                                             ListNames(model.classes)));
+    return violations.ToStatus();
+  }
   if (targets.all_numbers()) {
     info.classes = targets.classes();
     violations.AddAll("csv.train", targets.number_status());
@@ -175,6 +252,11 @@ absl::Status SetClasses(const v1::CsvSource& source, const TrainingTargets& targ
   violations.AddAll("csv.train", names.status());
   if (!names.ok()) return violations.ToStatus();
   info.class_names = *std::move(names);
+  info.labels_follow_names = true;
+  if (targets.are_mixed()) {
+    info.notices.push_back(absl::StrCat("Each different text of the target is a class, numbers too: ",
+                                        targets.mixed_status().message(), "."));
+  }
   info.classes = static_cast<int64_t>(info.class_names.size());
   if (source.classes() > 0 && source.classes() != info.classes) {
     violations.Add("csv.classes", absl::StrCat("is ", source.classes(), ", but the training table has ",
@@ -194,6 +276,39 @@ absl::Status SetValues(const v1::CsvSource& source, const TrainingTargets& targe
   }
   violations.AddAll("csv.train", targets.value_status());
   return violations.ToStatus();
+}
+
+// What columns are called, and how they were matched to the model's.
+void SetColumns(const v1::CsvSource& source, const DataNames& model, Tables& tables) {
+  const CsvTable& train = tables.train;
+  DatasetInfo& info = tables.info;
+  info.feature_names = CsvColumnNames(train, train.features);
+  info.target_names = CsvColumnNames(train, train.targets);
+  info.table_columns = static_cast<int64_t>(train.names.size());
+  info.feature_positions.assign(train.features.begin(), train.features.end());
+  const bool are_known = !model.features.empty() && info.feature_names == model.features;
+  if (train.numbers_in_header && !source.has_header() && !are_known) {
+    info.notices.push_back(
+        absl::StrCat("Row 1 of ", train.path, " holds numbers alone, ", ListNames(train.names),
+                     ", and is taken for the names of the columns; if it is a sample, give "
+                     "csv.header: false."));
+  }
+  const auto unnamed = std::find(info.feature_names.begin(), info.feature_names.end(), "");
+  if (unnamed != info.feature_names.end() && source.feature_columns().empty()) {
+    info.notices.push_back(
+        absl::StrCat("Column ", train.features[unnamed - info.feature_names.begin()] + 1, " of ", train.path,
+                     " has no name and is taken for a feature; if it is an index, name the "
+                     "features in csv.feature_columns."));
+  }
+  if (info.one_label) {
+    info.one_class_mend = absl::StrCat(
+        "the column ", ListNames({train.names[train.targets[0]]}), " is alike in all ", train.rows,
+        " rows: name the target's column in csv.target_columns, or add rows of other classes");
+  }
+  if (!info.target_names.empty() && !model.targets.empty() && info.target_names != model.targets) {
+    info.notices.push_back(absl::StrCat("The target is the column ", ListNames(info.target_names),
+                                        ", in place of the model's ", ListNames(model.targets), "."));
+  }
 }
 
 absl::Status CheckSource(const v1::CsvSource& source) {
@@ -222,13 +337,14 @@ absl::Status OfField(const char* field, const absl::Status& status) {
 }
 
 // Reads all, and holds a row of it at a time.
-absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source) {
+absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source, const DataNames& model) {
   TANDEM_RETURN_IF_ERROR(CheckSource(source));
   Tables tables;
   const bool one_target = source.target_columns_size() <= 1;
-  TrainingTargets targets(source.classes(), one_target && source.targets() != v1::TARGET_KIND_VALUES);
+  TrainingTargets targets(source.classes(), one_target && source.targets() != v1::TARGET_KIND_VALUES,
+                          model.classes);
   absl::StatusOr<CsvTable> train =
-      ReadCsvTable(source, source.train(), nullptr,
+      ReadCsvTable(source, source.train(), model,
                    [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
                      for (const size_t column : table.targets)
                        targets.Add(table, row, column, fields[column]);
@@ -240,23 +356,33 @@ absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source) {
   DatasetInfo& info = tables.info;
   info.shape = Shape({static_cast<int64_t>(tables.train.features.size())});
   info.sample_type = SampleType::kFloats;
+  // Text of one's own may be numbers, too.
+  const bool names_classes =
+      !model.classes.empty() && (targets.known_status().ok() || !model.takes_other_outputs);
+  TANDEM_RETURN_IF_ERROR(OfField("csv.train", targets.empty_status()));
+  if (source.targets() == v1::TARGET_KIND_UNSPECIFIED && one_target && !names_classes) {
+    TANDEM_RETURN_IF_ERROR(OfField("csv.train", targets.mixed_status()));
+  }
   const bool classes = source.targets() == v1::TARGET_KIND_CLASS ||
                        (source.targets() == v1::TARGET_KIND_UNSPECIFIED && tables.train.targets.size() == 1 &&
-                        !targets.all_numbers());
-  TANDEM_RETURN_IF_ERROR(classes ? SetClasses(source, targets, tables) : SetValues(source, targets, tables));
+                        (!targets.all_numbers() || names_classes));
+  TANDEM_RETURN_IF_ERROR(classes ? SetClasses(source, model, targets, tables)
+                                 : SetValues(source, targets, tables));
+  info.one_label = classes && targets.one_label();
+  SetColumns(source, model, tables);
 
   if (!source.validation().empty()) {
     const TargetReader reader(info);
     std::vector<uint8_t> ignored;
-    absl::StatusOr<CsvTable> validation =
-        ReadCsvTable(source, source.validation(), &tables.train,
-                     [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
-                       ignored.clear();
-                       for (const size_t column : table.targets) {
-                         TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &ignored));
-                       }
-                       return CheckFeatures(table, row, fields);
-                     });
+    absl::StatusOr<CsvTable> validation = ReadCsvTableLike(
+        source, source.validation(), tables.train,
+        [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
+          ignored.clear();
+          for (const size_t column : table.targets) {
+            TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &ignored));
+          }
+          return CheckFeatures(table, row, fields);
+        });
     TANDEM_RETURN_IF_ERROR(OfField("csv.validation", validation.status()));
     tables.validation = *std::move(validation);
   }
@@ -279,17 +405,17 @@ absl::StatusOr<std::unique_ptr<const Dataset>> LoadTable(const v1::CsvSource& so
   const TargetReader reader(info);
   TANDEM_ASSIGN_OR_RETURN(
       const CsvTable table,
-      ReadCsvTable(source, known.path, &known,
-                   [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
-                     for (const size_t column : table.features) {
-                       TANDEM_ASSIGN_OR_RETURN(const float value, Feature(table, row, column, fields));
-                       Append(value, &features);
-                     }
-                     for (const size_t column : table.targets) {
-                       TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &targets));
-                     }
-                     return absl::OkStatus();
-                   }));
+      ReadCsvTableLike(source, known.path, known,
+                       [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
+                         for (const size_t column : table.features) {
+                           TANDEM_ASSIGN_OR_RETURN(const float value, Feature(table, row, column, fields));
+                           Append(value, &features);
+                         }
+                         for (const size_t column : table.targets) {
+                           TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &targets));
+                         }
+                         return absl::OkStatus();
+                       }));
   if (table.rows != known.rows) {
     return absl::InvalidArgumentError(absl::StrCat(table.path, " changed while it was read"));
   }
@@ -298,13 +424,13 @@ absl::StatusOr<std::unique_ptr<const Dataset>> LoadTable(const v1::CsvSource& so
 
 }  // namespace
 
-absl::StatusOr<DatasetInfo> DescribeCsv(const v1::CsvSource& source) {
-  TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(source));
+absl::StatusOr<DatasetInfo> DescribeCsv(const v1::CsvSource& source, const DataNames& model) {
+  TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(source, model));
   return std::move(tables.info);
 }
 
-absl::StatusOr<OpenedDataset> OpenCsv(const v1::CsvSource& source) {
-  TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(source));
+absl::StatusOr<OpenedDataset> OpenCsv(const v1::CsvSource& source, const DataNames& model) {
+  TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(source, model));
   OpenedDataset opened;
   auto train = LoadTable(source, tables.train, tables.info);
   TANDEM_RETURN_IF_ERROR(OfField("csv.train", train.status()));

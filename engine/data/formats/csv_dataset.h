@@ -9,9 +9,9 @@ namespace tandem {
 
 // A CsvSource, as DescribeDataset and OpenDataset before limits and splits. Both read the tables whole;
 // describing holds a row at a time. An error names the row, from 1 for the first of the file, and the column.
-// Paths of fields are relative to the DatasetSpec.
-absl::StatusOr<DatasetInfo> DescribeCsv(const v1::CsvSource& source);
-absl::StatusOr<OpenedDataset> OpenCsv(const v1::CsvSource& source);
+// Columns and classes that `model` names are matched to it. Paths of fields are relative to the DatasetSpec.
+absl::StatusOr<DatasetInfo> DescribeCsv(const v1::CsvSource& source, const DataNames& model);
+absl::StatusOr<OpenedDataset> OpenCsv(const v1::CsvSource& source, const DataNames& model);
 
 }  // namespace tandem
 

@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "engine/data/dataset.h"
-#include "engine/data/formats/csv_table.h"
 #include "engine/data/formats/test_files.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -12,6 +11,7 @@ namespace tandem {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class CsvTest : public ::testing::Test {
@@ -54,10 +54,10 @@ TEST_F(CsvTest, ColumnsAreChosenByNameOrPosition) {
 
 TEST_F(CsvTest, FeaturesHaveNames) {
   const auto names = [this](const std::string& table, const std::string& more = "") {
-    return *CsvFeatureNames(Spec(table, more).csv());
+    return DescribeDataset(Spec(table, more))->feature_names;
   };
   EXPECT_THAT(names("size, rooms ,price\n1,2,3\n"), ElementsAre("size", "rooms"));
-  EXPECT_THAT(names("a,\"b\n2\",c\n1,2,x\n", "target_columns: 'a' feature_columns: ['c', 'b\\n2']"),
+  EXPECT_THAT(names("a,\"b\n2\",c\n1,2,3\n", "target_columns: 'a' feature_columns: ['c', 'b\\n2']"),
               ElementsAre("c", "b\n2"));
   EXPECT_THAT(names("1,2,3\n", "header: false"), IsEmpty());
   // They would not tell which is which.
@@ -94,8 +94,8 @@ TEST_F(CsvTest, ValidationHasTheSameColumnsAndClasses) {
   WriteFile(folder_ + "/other.csv.gz", "x,kind\n3,dog\n3,fox\n");
   ExpectViolation(spec, "csv.validation",
                   "row 3, column 'kind' is 'fox', a class that the training table does not have");
-  WriteFile(folder_ + "/other.csv.gz", "kind,x\ndog,3\n");
-  ExpectViolation(spec, "csv.validation", "has other columns than");
+  WriteFile(folder_ + "/other.csv.gz", "kind,y\ndog,3\n");
+  ExpectViolation(spec, "csv.validation", "it has no columns 'x' in place of 1; its columns are 'kind', 'y'");
 }
 
 TEST_F(CsvTest, NamesTheRowAndTheColumnAtFault) {
@@ -111,7 +111,7 @@ TEST_F(CsvTest, NamesTheRowAndTheColumnAtFault) {
   ExpectViolation(Spec("a,b,c\n1,1e39,3\n"), "csv.train", "row 2, column 'b' is '1e39'");
   ExpectViolation(Spec("a,b\n1,3\n2,-1e300\n", "targets: TARGET_KIND_VALUES"), "csv.train",
                   "row 3, column 'b' is '-1e300'");
-  ExpectViolation(Spec("a,b\xFF,c\n1,\xC3,3\n"), "csv.train", "row 2, column 'b\\xff' is '\\xc3'");
+  ExpectViolation(Spec("a,b\xFF,c\n1,\xC3,3\n"), "csv.train", "row 2, column 'b\xC3\xBF' is '\\xc3'");
   ExpectViolation(Spec("a,b\n1,3\n2,x\n", "targets: TARGET_KIND_VALUES"), "csv.train",
                   "row 3, column 'b' is 'x'; it must be a finite number");
   ExpectViolation(Spec("a,b\n1,\"3\n2,4\n"), "csv.train",
@@ -135,6 +135,67 @@ TEST_F(CsvTest, NamesTheFieldsAtFault) {
   ExpectViolation(Spec("a,b\n1,2\n", "delimiter: '::'"), "csv.delimiter", "it must be one character");
   ExpectViolation(Spec("a,b\n1,2\n", "targets: TARGET_KIND_TOKENS"), "csv.targets", "is tokens");
   ExpectViolation(Spec("a,b\n1,2\n", "classes: 4"), "csv.classes", "the targets are values");
+}
+
+TEST_F(CsvTest, AnEmptyTargetIsRefused) {
+  // The last column is the empty one behind the trailing delimiter.
+  ExpectViolation(Spec("a,b,y,\n1,2,3,\n4,5,6,\n"), "csv.train",
+                  "row 2, column '' is empty, but it is a target; the first row ends with a delimiter");
+  for (const char* more : {"", "targets: TARGET_KIND_CLASS", "targets: TARGET_KIND_VALUES"}) {
+    SCOPED_TRACE(more);
+    ExpectViolation(Spec("x,y\n1,2\n2,\n3,4\n", more), "csv.train",
+                    "row 3, column 'y' is empty, but it is a target; fill it in, or remove the row");
+  }
+  ExpectViolation(Spec("x,kind\n1,cat\n2, \n3,dog\n"), "csv.train", "row 3, column 'kind' is empty");
+  v1::DatasetSpec spec = Spec("x,kind\n1,cat\n3,dog\n");
+  spec.mutable_csv()->set_validation(WriteFile(folder_ + "/other.csv", "x,kind\n3,\n"));
+  ExpectViolation(spec, "csv.validation", "row 2, column 'kind' is empty");
+}
+
+TEST_F(CsvTest, NumbersBesideTextAreRefused) {
+  ExpectViolation(
+      Spec("x,y\n1,2\n2,3.5\n3,4o\n4,5\n"), "csv.train",
+      "row 4, column 'y' is '4o', which is no number, but the column holds numbers in 3 other rows; "
+      "correct it, or give csv.targets: TARGET_KIND_CLASS");
+  ExpectViolation(Spec("x,y\n1,2\n2,nan\n"), "csv.train", "row 3, column 'y' is 'nan', which is no number");
+  ExpectViolation(
+      Spec("x,kind\n1,cat\n2,7\n3,dog\n"), "csv.train",
+      "row 3, column 'kind' is '7', which is a number, but the column holds text in 2 other rows");
+  // Unless they are said to be classes.
+  const OpenedDataset opened = Open(Spec("x,kind\n1,cat\n2,7\n3,dog\n", "targets: TARGET_KIND_CLASS"));
+  EXPECT_THAT(opened.info.class_names, ElementsAre("7", "cat", "dog"));
+  ASSERT_EQ(opened.info.notices.size(), 1u);
+  EXPECT_THAT(opened.info.notices[0], HasSubstr("row 3, column 'kind' is '7', which is a number"));
+}
+
+TEST_F(CsvTest, AFirstRowOfNumbersIsTold) {
+  const auto notices = [this](const std::string& table, const std::string& more = "") {
+    return DescribeDataset(Spec(table, more))->notices;
+  };
+  ASSERT_EQ(notices("1,2,3\n4,5,6\n").size(), 1u);
+  EXPECT_THAT(
+      notices("1,2,3\n4,5,6\n")[0],
+      HasSubstr("holds numbers alone, '1', '2', '3', and is taken for the names of the columns; if it is "
+                "a sample, give csv.header: false"));
+  EXPECT_THAT(notices("1,2,3\n4,5,6\n", "header: true"), IsEmpty());
+  EXPECT_THAT(notices("1,2,3\n4,5,6\n", "header: false"), IsEmpty());
+  EXPECT_THAT(notices("a,2,3\n4,5,6\n"), IsEmpty());
+  // An index, as pandas writes it.
+  ASSERT_EQ(notices(",a,y\n0,5,6\n").size(), 1u);
+  EXPECT_THAT(notices(",a,y\n0,5,6\n")[0], HasSubstr("Column 1 of "));
+  EXPECT_THAT(notices(",a,y\n0,5,6\n", "feature_columns: 'a'"), IsEmpty());
+}
+
+TEST_F(CsvTest, OneClassHasAMend) {
+  const DatasetInfo info = *DescribeDataset(Spec("x,kind\n1,cat\n2,cat\n"));
+  EXPECT_EQ(info.classes, 1);
+  EXPECT_THAT(info.one_class_mend, HasSubstr("the column 'kind' is alike in all 2 rows"));
+  EXPECT_TRUE(info.one_label);
+  const DatasetInfo number = *DescribeDataset(Spec("x,kind\n1,3\n2,3.0\n", "targets: TARGET_KIND_CLASS"));
+  EXPECT_EQ(number.classes, 4);
+  EXPECT_TRUE(number.one_label);
+  EXPECT_FALSE(DescribeDataset(Spec("x,kind\n1,3\n2,0\n", "targets: TARGET_KIND_CLASS"))->one_label);
+  EXPECT_FALSE(DescribeDataset(Spec("x,y\n1,3\n2,3\n"))->one_label) << "they are values";
 }
 
 TEST_F(CsvTest, FeaturesAreStandardisedFromTheData) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/charconv.h"
 #include "absl/strings/escaping.h"
@@ -66,15 +67,85 @@ std::vector<size_t> Find(const Names& wanted, const char* field, const CsvTable&
   return found;
 }
 
-// Those that the source names, or else the last one as the target and the others as features.
-absl::Status ChooseColumns(const v1::CsvSource& source, CsvTable& table) {
+// Positions of the columns that the model names. What is missing is the fault of `field`.
+std::vector<size_t> FindKnown(const std::vector<std::string>& known, const char* field,
+                              absl::string_view what, const CsvTable& table, FieldViolations& violations) {
+  std::map<absl::string_view, std::vector<size_t>> positions;
+  for (size_t i = 0; i < table.names.size(); ++i) positions[table.names[i]].push_back(i);
+  std::vector<size_t> found;
+  std::vector<std::string> missing;
+  for (const std::string& name : known) {
+    const std::vector<size_t>& at = positions[name];
+    if (at.empty()) {
+      missing.push_back(name);
+      continue;
+    }
+    found.push_back(at[0]);
+    if (at.size() == 1) continue;
+    violations.Add(field, absl::StrCat("cannot be matched to the model: ", table.path, " has ", at.size(),
+                                       " columns ", ListNames({name}), "; give them different names"));
+    return found;
+  }
+  if (!missing.empty()) {
+    violations.Add(field, absl::StrCat("cannot be matched to the model: ", table.path, " has no column ",
+                                       ListNames(missing), ", which is ", what, " of the model; it has ",
+                                       ListNames(table.names), "; add the column, or rename its own"));
+  }
+  return found;
+}
+
+bool IsAmong(const std::string& name, const google::protobuf::RepeatedPtrField<std::string>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// The targets by the names that the model has for them; none if the source's are to be taken.
+std::vector<size_t> ChooseKnownTargets(const v1::CsvSource& source, const DataNames& model,
+                                       const CsvTable& table, FieldViolations& violations) {
+  const auto& given = source.target_columns();
+  const bool same = given.size() == static_cast<int>(model.targets.size()) &&
+                    std::all_of(model.targets.begin(), model.targets.end(),
+                                [&](const std::string& name) { return IsAmong(name, given); });
+  const bool known = std::all_of(model.targets.begin(), model.targets.end(), [&](const std::string& name) {
+    return std::find(table.names.begin(), table.names.end(), name) != table.names.end();
+  });
+  if (given.empty() && !known && model.takes_other_outputs) return {};
+  if (given.empty() || same) {
+    return FindKnown(model.targets, "csv.target_columns", "a target", table, violations);
+  }
+  // Who names one column in place of one other says what is meant.
+  if (model.takes_other_outputs || (given.size() == 1 && model.targets.size() == 1)) return {};
+  violations.Add("csv.target_columns",
+                 absl::StrCat("are ", ListNames({given.begin(), given.end()}),
+                              ", but the model's targets are ", ListNames(model.targets), "; give these"));
+  return {};
+}
+
+// Those that the model names, then those that the source names, else the last one as the target and the
+// others as features.
+absl::Status ChooseColumns(const v1::CsvSource& source, const DataNames& model, CsvTable& table) {
   FieldViolations violations;
-  table.targets = Find(source.target_columns(), "target_columns", table, violations);
-  if (source.target_columns().empty()) table.targets = {table.names.size() - 1};
-  table.features = Find(source.feature_columns(), "feature_columns", table, violations);
+  if (table.header && !model.targets.empty()) {
+    table.targets = ChooseKnownTargets(source, model, table, violations);
+  }
+  if (table.targets.empty() && violations.empty()) {
+    table.targets = Find(source.target_columns(), "target_columns", table, violations);
+    if (source.target_columns().empty()) table.targets = {table.names.size() - 1};
+  }
+  const std::vector<size_t> given = Find(source.feature_columns(), "feature_columns", table, violations);
+  const bool by_model = table.header && !model.features.empty();
+  table.features = given;
+  if (by_model) {
+    table.features = FindKnown(model.features, "csv.feature_columns", "a feature", table, violations);
+    for (const std::string& name : model.features) {
+      if (given.empty() || IsAmong(name, source.feature_columns())) continue;
+      violations.Add("csv.feature_columns", absl::StrCat("leave out ", ListNames({name}),
+                                                         ", which is a feature of the model; add it"));
+      break;
+    }
+  }
   std::vector<bool> is_target(table.names.size());
   for (const size_t column : table.targets) is_target[column] = true;
-  if (source.feature_columns().empty()) {
+  if (source.feature_columns().empty() && !by_model) {
     for (size_t column = 0; column < table.names.size(); ++column) {
       if (!is_target[column]) table.features.push_back(column);
     }
@@ -84,8 +155,15 @@ absl::Status ChooseColumns(const v1::CsvSource& source, CsvTable& table) {
   } else if (violations.empty()) {
     for (size_t i = 0; i < table.features.size(); ++i) {
       if (!is_target[table.features[i]]) continue;
-      violations.Add(absl::StrCat("csv.feature_columns[", i, "]"),
-                     absl::StrCat("is ", QuotedCell(table.names[table.features[i]]), ", which is a target"));
+      const std::string name = QuotedCell(table.names[table.features[i]]);
+      if (by_model) {
+        violations.Add(
+            "csv.target_columns",
+            absl::StrCat("have ", name, ", which is a feature of the model; name the target's column"));
+      } else {
+        violations.Add(absl::StrCat("csv.feature_columns[", i, "]"),
+                       absl::StrCat("is ", name, ", which is a target"));
+      }
     }
   }
   return violations.ToStatus();
@@ -97,17 +175,46 @@ bool HasHeader(const v1::CsvSource& source) { return !source.has_header() || sou
 std::vector<std::string> NamesOf(const std::vector<absl::string_view>& fields, bool header) {
   std::vector<std::string> names;
   for (size_t i = 0; i < fields.size(); ++i) {
-    names.push_back(header ? std::string(absl::StripAsciiWhitespace(fields[i])) : absl::StrCat(i));
+    names.push_back(header ? NameToUtf8(absl::StripAsciiWhitespace(fields[i])) : absl::StrCat(i));
   }
   return names;
 }
 
-absl::Status CheckColumns(const CsvTable& table, const CsvTable& like) {
+bool AreNumbers(const std::vector<absl::string_view>& fields) {
+  double ignored = 0;
+  return std::all_of(fields.begin(), fields.end(),
+                     [&](absl::string_view field) { return ParseCsvNumber(field, &ignored); });
+}
+
+// Gives `table` the columns of `like`.
+absl::Status TakeColumns(const CsvTable& like, CsvTable& table) {
+  table.features = like.features;
+  table.targets = like.targets;
   if (table.names == like.names) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(table.path, " has other columns than ", like.path, ": it has ", table.names.size(), ", ",
-                   QuotedCell(absl::StrJoin(table.names, ", ")), ", in place of ", like.names.size(), ", ",
-                   QuotedCell(absl::StrJoin(like.names, ", "))));
+  if (!table.header) {
+    return absl::InvalidArgumentError(absl::StrCat(table.path, " has ", table.names.size(), " columns, but ",
+                                                   like.path, " has ", like.names.size(),
+                                                   "; tables without names must have the same columns"));
+  }
+  std::map<absl::string_view, std::vector<size_t>> there, here;
+  for (size_t i = 0; i < like.names.size(); ++i) there[like.names[i]].push_back(i);
+  for (size_t i = 0; i < table.names.size(); ++i) here[table.names[i]].push_back(i);
+  for (std::vector<size_t>* columns : {&table.features, &table.targets}) {
+    for (size_t& column : *columns) {
+      const std::string& name = like.names[column];
+      const std::vector<size_t>& found = here[name];
+      if (found.size() == 1 && there[name].size() == 1) {
+        column = found[0];
+        continue;
+      }
+      return absl::InvalidArgumentError(
+          absl::StrCat(table.path, " has other columns than ", like.path, ": it has ",
+                       found.empty() ? "no" : absl::StrCat(found.size()), " columns ", ListNames({name}),
+                       " in place of ", there[name].size(), "; its columns are ", ListNames(table.names),
+                       "; columns are matched by their names, in any order"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckFields(const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
@@ -193,20 +300,21 @@ absl::StatusOr<char> CsvDelimiter(const v1::CsvSource& source) {
                     absl::StrCat("is ", QuotedCell(source.delimiter()), "; it must be one character"));
 }
 
-absl::StatusOr<CsvTable> ReadCsvTable(const v1::CsvSource& source, const std::string& path,
-                                      const CsvTable* like, UseCsvRow use) {
+namespace {
+
+absl::StatusOr<CsvTable> ReadTable(const v1::CsvSource& source, const std::string& path,
+                                   absl::FunctionRef<absl::Status(CsvTable&)> choose, UseCsvRow use) {
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Rows> rows, Rows::Open(source, path));
-  const bool header = HasHeader(source);
   TANDEM_ASSIGN_OR_RETURN(bool more, rows->Next());
   if (!more) return rows->Error("has no rows");
-  CsvTable table{.path = path, .names = NamesOf(rows->fields(), header), .features = {}, .targets = {}};
-  if (like == nullptr) {
-    TANDEM_RETURN_IF_ERROR(ChooseColumns(source, table));
-  } else {
-    TANDEM_RETURN_IF_ERROR(CheckColumns(table, *like));
-    table.features = like->features;
-    table.targets = like->targets;
-  }
+  const bool header = HasHeader(source);
+  CsvTable table{.path = path,
+                 .names = NamesOf(rows->fields(), header),
+                 .header = header,
+                 .numbers_in_header = header && AreNumbers(rows->fields()),
+                 .features = {},
+                 .targets = {}};
+  TANDEM_RETURN_IF_ERROR(choose(table));
   if (header) {
     TANDEM_ASSIGN_OR_RETURN(more, rows->Next());
   }
@@ -220,19 +328,27 @@ absl::StatusOr<CsvTable> ReadCsvTable(const v1::CsvSource& source, const std::st
   return table;
 }
 
-absl::StatusOr<std::vector<std::string>> CsvFeatureNames(const v1::CsvSource& source) {
-  if (!HasHeader(source)) return std::vector<std::string>();
-  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Rows> rows, Rows::Open(source, source.train()));
-  TANDEM_ASSIGN_OR_RETURN(const bool any, rows->Next());
-  if (!any) return rows->Error("has no row that names its columns");
-  CsvTable table{
-      .path = source.train(), .names = NamesOf(rows->fields(), true), .features = {}, .targets = {}};
-  TANDEM_RETURN_IF_ERROR(ChooseColumns(source, table));
-  std::vector<std::string> features;
-  for (const size_t column : table.features) features.push_back(table.names[column]);
-  const std::set<absl::string_view> different(features.begin(), features.end());
-  if (different.size() < features.size()) features.clear();
-  return features;
+}  // namespace
+
+absl::StatusOr<CsvTable> ReadCsvTable(const v1::CsvSource& source, const std::string& path,
+                                      const DataNames& model, UseCsvRow use) {
+  return ReadTable(
+      source, path, [&](CsvTable& table) { return ChooseColumns(source, model, table); }, use);
+}
+
+absl::StatusOr<CsvTable> ReadCsvTableLike(const v1::CsvSource& source, const std::string& path,
+                                          const CsvTable& like, UseCsvRow use) {
+  return ReadTable(
+      source, path, [&](CsvTable& table) { return TakeColumns(like, table); }, use);
+}
+
+std::vector<std::string> CsvColumnNames(const CsvTable& table, const std::vector<size_t>& positions) {
+  std::vector<std::string> names;
+  if (!table.header) return names;
+  for (const size_t column : positions) names.push_back(table.names[column]);
+  const std::set<absl::string_view> different(names.begin(), names.end());
+  if (different.size() < names.size()) names.clear();
+  return names;
 }
 
 }  // namespace tandem

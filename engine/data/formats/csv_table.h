@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/data/data_names.h"
 #include "tandem/v1/dataset.pb.h"
 
 namespace tandem {
@@ -18,7 +19,10 @@ namespace tandem {
 // INVALID_ARGUMENT and names the file, or a field of the source as FieldViolations do.
 struct CsvTable {
   std::string path;
-  std::vector<std::string> names;  // Of the columns; positions from 0 where the table has none.
+  // Of the columns, in UTF-8; positions from 0 where the table has none.
+  std::vector<std::string> names;
+  bool header = true;              // Whether the table has names.
+  bool numbers_in_header = false;  // The first row, which names the columns, holds numbers alone.
   // Positions of columns.
   std::vector<size_t> features;
   std::vector<size_t> targets;
@@ -29,14 +33,18 @@ struct CsvTable {
 using UseCsvRow = absl::FunctionRef<absl::Status(const CsvTable& table, int64_t row,
                                                  const std::vector<absl::string_view>& fields)>;
 
-// Reads the table at `path` and chooses its columns as `source` says, or as in `like`, which must have the
-// same ones; null: as the source says. The error of `use` is the result.
+// Reads the table at `path`. Its columns are those that `model` names, then those that `source` names, then
+// the last one as the target and the others as features. The error of `use` is the result.
 absl::StatusOr<CsvTable> ReadCsvTable(const v1::CsvSource& source, const std::string& path,
-                                      const CsvTable* like, UseCsvRow use);
+                                      const DataNames& model, UseCsvRow use);
 
-// The features' names in their order, by the first row of the training table, which alone is read; none where
-// the table does not name its columns, or two of them alike.
-absl::StatusOr<std::vector<std::string>> CsvFeatureNames(const v1::CsvSource& source);
+// The same of a table whose columns are chosen as in `like`: by their names, whatever their order, if these
+// tables name their columns, else by position.
+absl::StatusOr<CsvTable> ReadCsvTableLike(const v1::CsvSource& source, const std::string& path,
+                                          const CsvTable& like, UseCsvRow use);
+
+// The names of the columns at `positions`; none where the table does not name them, or two of them alike.
+std::vector<std::string> CsvColumnNames(const CsvTable& table, const std::vector<size_t>& positions);
 
 // CsvSource.delimiter as a character. INVALID_ARGUMENT.
 absl::StatusOr<char> CsvDelimiter(const v1::CsvSource& source);

@@ -148,6 +148,8 @@ absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, bool keeps, 
     violations.Add("idx.classes",
                    absl::StrCat("is ", source.classes(), "; it must be at least 2, or left out"));
   } else {
+    info.one_label = std::count_if(std::begin(train.first), std::end(train.first),
+                                   [](int64_t first) { return first >= 0; }) == 1;
     for (int64_t label = 0; source.classes() == 0 && label < 256; ++label) {
       if (train.first[label] >= 0) info.classes = 1 + label;
     }

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -66,6 +68,48 @@ absl::StatusOr<std::vector<std::string>> Subfolders(const std::string& folder) {
   return names;
 }
 
+// Whether a folder holds nothing but folders, as the outer one does where an archive's folder was unpacked
+// into one of its name.
+bool HoldsFoldersAlone(const std::string& folder) {
+  bool folders = false;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    const std::string name = entry->path().filename().string();
+    if (name.front() == '.') continue;
+    if (!entry->is_directory(ignored)) return false;
+    folders = true;
+  }
+  return folders && !error;
+}
+
+// Names of parts of a data set, which are no classes where all subfolders have them.
+bool IsPart(const std::string& name) {
+  const std::string lower = absl::AsciiStrToLower(name);
+  return lower == "train" || lower == "training" || lower == "test" || lower == "testing" || lower == "val" ||
+         lower == "valid" || lower == "validation" || lower == "dev";
+}
+
+// That subfolders may be classes.
+absl::Status CheckClasses(const std::string& folder, const std::vector<std::string>& names) {
+  if (names.size() < 2 || !std::all_of(names.begin(), names.end(), IsPart)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(folder, " has the subfolders ", ListNames(names),
+                                                 ", which are parts of a data set and no classes; give one "
+                                                 "of them as image_folder.train, and another one as "
+                                                 "image_folder.validation"));
+}
+
+// What may be wrong with images of one class.
+std::string OneClassMend(const std::string& folder, const std::string& name) {
+  const std::string inner = absl::StrCat(folder, "/", name);
+  if (HoldsFoldersAlone(inner)) {
+    return absl::StrCat(inner,
+                        " holds folders and no image, as an archive's folder in another one does: give ",
+                        "image_folder.train: ", inner);
+  }
+  return absl::StrCat("add a subfolder to ", folder, " for each other class");
+}
+
 // The images of one class, in the order of their paths.
 absl::Status AddClass(const std::string& folder, int32_t label, std::vector<Entry>& entries) {
   std::vector<Entry> found;
@@ -91,19 +135,35 @@ absl::Status AddClass(const std::string& folder, int32_t label, std::vector<Entr
   return absl::OkStatus();
 }
 
-// Where `classes` has names already, the subfolders must be among them.
-absl::Status ListSplit(const std::string& folder, std::vector<std::string>& classes, Split& split) {
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, Subfolders(folder));
-  if (classes.empty()) classes = names;
+// The classes of the training images: the model's, if it has all of the subfolders, else the subfolders.
+absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder, const DataNames& model) {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<std::string> names, Subfolders(folder));
+  TANDEM_RETURN_IF_ERROR(CheckClasses(folder, names));
+  if (model.classes.empty()) return names;
+  const absl::flat_hash_set<absl::string_view> known(model.classes.begin(), model.classes.end());
   for (const std::string& name : names) {
-    const auto found = std::lower_bound(classes.begin(), classes.end(), name);
-    if (found == classes.end() || *found != name) {
+    if (known.contains(name)) continue;
+    if (model.takes_other_outputs) return names;
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, " has a class ", ListNames({name}), ", which the model does not know; it knows ",
+                     ListNames(model.classes), "; remove the folder, or rename it if it is misspelt"));
+  }
+  return model.classes;
+}
+
+// The subfolders must be among `classes`, in whose order labels are.
+absl::Status ListSplit(const std::string& folder, const std::vector<std::string>& classes, Split& split) {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, Subfolders(folder));
+  absl::flat_hash_map<absl::string_view, int32_t> labels;
+  for (size_t i = 0; i < classes.size(); ++i) labels.emplace(classes[i], static_cast<int32_t>(i));
+  for (const std::string& name : names) {
+    const auto found = labels.find(name);
+    if (found == labels.end()) {
       return absl::InvalidArgumentError(absl::StrCat(folder, " has a class \"", name,
                                                      "\", which the training images do not have; they have ",
-                                                     classes.size(), " classes"));
+                                                     classes.size(), " classes: ", ListNames(classes)));
     }
-    TANDEM_RETURN_IF_ERROR(
-        AddClass(folder + "/" + name, static_cast<int32_t>(found - classes.begin()), split.entries));
+    TANDEM_RETURN_IF_ERROR(AddClass(folder + "/" + name, found->second, split.entries));
   }
   return absl::OkStatus();
 }
@@ -186,11 +246,14 @@ absl::Status CheckSizes(const Split& split, const Entry& first) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source) {
+absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, const DataNames& model) {
   TANDEM_RETURN_IF_ERROR(CheckSource(source));
   Folders folders;
-  std::vector<std::string> classes;
   FieldViolations violations;
+  absl::StatusOr<std::vector<std::string>> found = ClassesOf(source.train(), model);
+  violations.AddAll(folders.train.field, found.status());
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  std::vector<std::string> classes = *std::move(found);
   violations.AddAll(folders.train.field, ListSplit(source.train(), classes, folders.train));
   if (violations.empty() && !source.validation().empty()) {
     violations.AddAll(folders.validation.field, ListSplit(source.validation(), classes, folders.validation));
@@ -213,7 +276,12 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source) {
                       source.height() != 0 ? source.height() : first.height,
                       source.width() != 0 ? source.width() : first.width});
   info.classes = static_cast<int64_t>(classes.size());
+  const std::vector<Entry>& training = folders.train.entries;
+  info.one_label = std::all_of(training.begin(), training.end(),
+                               [&](const Entry& entry) { return entry.label == training[0].label; });
+  if (info.one_label) info.one_class_mend = OneClassMend(source.train(), classes[training[0].label]);
   info.class_names = std::move(classes);
+  info.labels_follow_names = true;
   info.train_samples = static_cast<int64_t>(folders.train.entries.size());
   info.validation_samples = static_cast<int64_t>(folders.validation.entries.size());
   info.memory_bytes = (info.train_samples + info.validation_samples) *
@@ -256,8 +324,8 @@ absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const Split& split, con
 
 }  // namespace
 
-absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source) {
-  TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source));
+absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source, const DataNames& model) {
+  TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source, model));
   for (const Split* split : {&folders.train, &folders.validation}) {
     int64_t bytes = 0;
     for (const Entry& entry : split->entries) bytes += entry.file_bytes;
@@ -269,8 +337,8 @@ absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& sou
   return folders.info;
 }
 
-absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source) {
-  TANDEM_ASSIGN_OR_RETURN(Folders folders, LookIntoFolders(source));
+absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source, const DataNames& model) {
+  TANDEM_ASSIGN_OR_RETURN(Folders folders, LookIntoFolders(source, model));
   OpenedDataset opened;
   opened.info = std::move(folders.info);
   TANDEM_ASSIGN_OR_RETURN(opened.train, ReadSplit(folders.train, opened.info.shape, source.resize()));

@@ -10,8 +10,8 @@ namespace tandem {
 // An ImageFolderSource, as DescribeDataset and OpenDataset before limits and splits. Describing reads the
 // headers of all files, and decodes small sets whole; opening decodes all files, on several threads. An error
 // names the image at fault by its path. Paths of fields are relative to the DatasetSpec.
-absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source);
-absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source);
+absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
+absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
 
 }  // namespace tandem
 

@@ -245,5 +245,78 @@ TEST_F(ImageFolderTest, RefusesFoldersWithoutClassesOrImages) {
   ExpectViolation(spec_, "image_folder.train", "cannot be read");
 }
 
+TEST(ImageFolderClassesTest, ClassesAreMatchedToTheModelsByName) {
+  const std::string folder = FreshFolder();
+  for (const char* name : {"train/cat", "train/dog", "validation/bird"}) {
+    std::filesystem::create_directories(folder + "/" + name);
+    WriteFile(folder + "/" + name + "/1.png", GreyPng(2, 2, 9));
+  }
+  v1::DatasetSpec spec;
+  spec.mutable_image_folder()->set_train(folder + "/train");
+  spec.mutable_image_folder()->set_validation(folder + "/validation");
+  const DataNames model = {.classes = {"bird", "cat", "dog"}};
+  const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec, &model);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(Targets<int32_t>(*opened->train), ElementsAre(1, 2));
+  EXPECT_THAT(Targets<int32_t>(*opened->validation), ElementsAre(0));
+  EXPECT_THAT(opened->info.class_names, ElementsAre("bird", "cat", "dog"));
+
+  std::filesystem::create_directories(folder + "/train/elk");
+  WriteFile(folder + "/train/elk/1.png", GreyPng(2, 2, 9));
+  const std::vector<FieldViolation> found = GetFieldViolations(DescribeDataset(spec, &model).status());
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].field, "image_folder.train");
+  EXPECT_THAT(found[0].description,
+              HasSubstr("has a class 'elk', which the model does not know; it knows 'bird', 'cat', 'dog'"));
+}
+
+// Folders of digits are in the order of the alphabet, a model's labels in that of the numbers.
+TEST(ImageFolderClassesTest, NumbersAreTheLabelsOfAModelWithoutNames) {
+  const std::string folder = FreshFolder();
+  for (const char* name : {"1", "10", "2"}) {
+    std::filesystem::create_directories(folder + "/" + name);
+    WriteFile(folder + "/" + name + "/1.png", GreyPng(2, 2, 9));
+  }
+  v1::DatasetSpec spec;
+  spec.mutable_image_folder()->set_train(folder);
+  const DataNames model;
+  const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec, &model);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(Targets<int32_t>(*opened->train), ElementsAre(1, 10, 2));
+  EXPECT_EQ(opened->info.classes, 11);
+}
+
+// "flowers/flowers/daisy", as many archives are unpacked.
+TEST(ImageFolderClassesTest, ADoubledFolderHasAMend) {
+  const std::string folder = FreshFolder() + "/flowers";
+  for (const char* name : {"daisy", "rose"}) {
+    std::filesystem::create_directories(folder + "/flowers/" + name);
+    WriteFile(folder + "/flowers/" + name + "/1.png", GreyPng(2, 2, 9));
+  }
+  v1::DatasetSpec spec;
+  spec.mutable_image_folder()->set_train(folder);
+  const DatasetInfo info = *DescribeDataset(spec);
+  EXPECT_EQ(info.classes, 1);
+  EXPECT_TRUE(info.one_label);
+  EXPECT_THAT(info.one_class_mend, HasSubstr("give image_folder.train: " + folder + "/flowers"));
+  spec.mutable_image_folder()->set_train(folder + "/flowers");
+  EXPECT_EQ(DescribeDataset(spec)->classes, 2);
+}
+
+TEST(ImageFolderClassesTest, PartsOfADataSetAreNoClasses) {
+  const std::string folder = FreshFolder();
+  for (const char* name : {"train/daisy", "train/rose", "Test/daisy"}) {
+    std::filesystem::create_directories(folder + "/" + name);
+    WriteFile(folder + "/" + name + "/1.png", GreyPng(2, 2, 9));
+  }
+  v1::DatasetSpec spec;
+  spec.mutable_image_folder()->set_train(folder);
+  ExpectViolation(spec, "image_folder.train",
+                  "has the subfolders 'Test', 'train', which are parts of a data set");
+  spec.mutable_image_folder()->set_train(folder + "/train");
+  spec.mutable_image_folder()->set_validation(folder + "/Test");
+  EXPECT_EQ(DescribeDataset(spec)->classes, 2);
+}
+
 }  // namespace
 }  // namespace tandem

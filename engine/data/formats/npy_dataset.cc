@@ -158,12 +158,12 @@ absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, const Split
 }
 
 // Reads an array of classes or tokens and checks that all are below `classes`; where that is 0, it becomes
-// the largest plus 1. They are kept in `kept` unless it is null.
-absl::Status ReadNumbers(const v1::NpyArray& array, const NpyFile& file, const std::string& field,
-                         const char* noun, int64_t& classes, std::vector<int32_t>* kept) {
+// the largest plus 1. They are kept in `kept` unless it is null. Returns whether all are alike.
+absl::StatusOr<bool> ReadNumbers(const v1::NpyArray& array, const NpyFile& file, const std::string& field,
+                                 const char* noun, int64_t& classes, std::vector<int32_t>* kept) {
   std::vector<int32_t> numbers;  // Of a piece.
   int64_t index = 0;
-  int32_t largest = 0;
+  int32_t largest = 0, smallest = std::numeric_limits<int32_t>::max();
   const auto use = [&](absl::string_view elements) -> absl::Status {
     numbers.clear();
     AddConverted(file.header, elements, &numbers);
@@ -179,6 +179,7 @@ absl::Status ReadNumbers(const v1::NpyArray& array, const NpyFile& file, const s
                                                        classes - 1, ")"));
       }
       largest = std::max(largest, number);
+      smallest = std::min(smallest, number);
       ++index;
     }
     if (kept != nullptr) kept->insert(kept->end(), numbers.begin(), numbers.end());
@@ -189,7 +190,7 @@ absl::Status ReadNumbers(const v1::NpyArray& array, const NpyFile& file, const s
   violations.AddAll(field, ReadNpyElements(array, file, use));
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   if (classes == 0) classes = int64_t{1} + largest;
-  return absl::OkStatus();
+  return largest == smallest;
 }
 
 struct Arrays {
@@ -276,14 +277,19 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, bool keeps) {
     if (info.target_type == TargetType::kTokens && is_train && info.classes == 0) {
       // The largest of both.
       int64_t in = 0, out = 0;
-      TANDEM_RETURN_IF_ERROR(read_inputs(in));
-      TANDEM_RETURN_IF_ERROR(read_targets("token", out));
+      TANDEM_RETURN_IF_ERROR(read_inputs(in).status());
+      TANDEM_RETURN_IF_ERROR(read_targets("token", out).status());
       vocabulary = info.classes = std::max(in, out);
       continue;
     }
-    if (info.sample_type == SampleType::kTokens) TANDEM_RETURN_IF_ERROR(read_inputs(vocabulary));
-    if (info.target_type == TargetType::kClass) TANDEM_RETURN_IF_ERROR(read_targets("class", info.classes));
-    if (info.target_type == TargetType::kTokens) TANDEM_RETURN_IF_ERROR(read_targets("token", info.classes));
+    if (info.sample_type == SampleType::kTokens) TANDEM_RETURN_IF_ERROR(read_inputs(vocabulary).status());
+    if (info.target_type == TargetType::kClass) {
+      TANDEM_ASSIGN_OR_RETURN(const bool alike, read_targets("class", info.classes));
+      if (is_train) info.one_label = alike;
+    }
+    if (info.target_type == TargetType::kTokens) {
+      TANDEM_RETURN_IF_ERROR(read_targets("token", info.classes).status());
+    }
   }
   if (info.target_type == TargetType::kTokens) info.target_shape = info.shape;
   const int64_t sample_bytes = info.shape.elements() * SizeOf(DTypeOfSamples(info.sample_type)) +

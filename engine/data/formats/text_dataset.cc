@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/field_violations.h"
@@ -25,6 +26,8 @@ constexpr int64_t kMaxLength = 1 << 20;
 constexpr int64_t kChunk = int64_t{1} << 18;
 // In UTF-8.
 constexpr size_t kMaxCharacterBytes = 4;
+// Of the vocabulary that a text must keep to.
+constexpr absl::string_view kTheModel = "the model";
 
 using Tokens = std::vector<int32_t>;
 
@@ -67,6 +70,20 @@ std::string Utf8(int32_t point) {
   text.push_back(static_cast<char>(kFirst[more] | point >> (6 * more)));
   for (int k = more - 1; k >= 0; --k) text.push_back(static_cast<char>(0x80 | (point >> (6 * k) & 0x3F)));
   return text;
+}
+
+// The token of each character of a model's vocabulary, -1 for others up to the greatest. Empty if `names` are
+// not characters, as those of a model of other data are.
+std::vector<int32_t> TokensOf(const std::vector<std::string>& names) {
+  std::vector<int32_t> tokens;
+  for (size_t i = 0; i < names.size(); ++i) {
+    absl::string_view left = names[i];
+    const int32_t point = left.empty() ? -1 : TakeCodePoint(&left);
+    if (point < 0 || !left.empty()) return {};
+    if (tokens.size() <= static_cast<size_t>(point)) tokens.resize(point + 1, -1);
+    tokens[point] = static_cast<int32_t>(i);
+  }
+  return tokens;
 }
 
 // Which code points there are. As large as the greatest of them: most texts have small ones alone.
@@ -151,9 +168,10 @@ absl::StatusOr<int64_t> CountTokens(const std::string& path, v1::TextTokens toke
 }
 
 // Characters become tokens, which are kept in `kept` unless it is null. INVALID_ARGUMENT where one is not in
-// the vocabulary. Returns their number.
+// the vocabulary, which is that of `owner`, for the message. Returns their number.
 absl::StatusOr<int64_t> Translate(const std::string& path, v1::TextTokens tokens,
-                                  const std::vector<int32_t>& vocabulary, Tokens* kept) {
+                                  const std::vector<int32_t>& vocabulary, absl::string_view owner,
+                                  Tokens* kept) {
   int64_t count = 0;
   TANDEM_RETURN_IF_ERROR(ForEachCharacter(path, tokens, [&](int32_t character) -> absl::Status {
     int32_t token = -1;
@@ -163,10 +181,11 @@ absl::StatusOr<int64_t> Translate(const std::string& path, v1::TextTokens tokens
       token = vocabulary[character];
     }
     if (token < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("%s has the character U+%04X at position %d, which the training text does not "
-                          "have; add it there, or read both with tokens: bytes",
-                          path, character, count));
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s has the character '%s' (U+%04X) at position %d, which %s does not have; "
+          "%s",
+          path, ToUtf8(absl::Utf8SafeCHexEscape(Utf8(character))), character, count, owner,
+          owner == kTheModel ? "remove it from the text" : "add it there, or read both with tokens: bytes"));
     }
     if (kept != nullptr) kept->push_back(token);
     ++count;
@@ -176,7 +195,7 @@ absl::StatusOr<int64_t> Translate(const std::string& path, v1::TextTokens tokens
 }
 
 // Reads all, and holds none of it unless it `keeps` it.
-absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, bool keeps) {
+absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, const DataNames& model, bool keeps) {
   const v1::TextSource& source = spec.text();
   FieldViolations violations;
   if (source.train().empty()) violations.Add("text.train", "is required: the path of a text");
@@ -197,17 +216,28 @@ absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, bool keeps) {
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   const int64_t total = *counted;
   std::vector<int32_t> vocabulary;
+  bool is_models = false;
   if (source.tokens() == v1::TEXT_TOKENS_BYTES) {
     info.classes = 256;
   } else {
-    vocabulary = alphabet.Vocabulary(&info.class_names);
+    vocabulary = TokensOf(model.classes);
+    is_models = !vocabulary.empty();
+    if (is_models) {
+      info.class_names = model.classes;
+    } else {
+      vocabulary = alphabet.Vocabulary(&info.class_names);
+    }
+    info.labels_follow_names = true;
     info.classes = static_cast<int64_t>(info.class_names.size());
   }
+  const absl::string_view owner = is_models ? kTheModel : "the training text";
   if (keeps) {
     texts.train = std::make_shared<Tokens>();
     texts.train->reserve(total);
+  }
+  if (keeps || is_models) {
     const absl::StatusOr<int64_t> kept =
-        Translate(source.train(), source.tokens(), vocabulary, texts.train.get());
+        Translate(source.train(), source.tokens(), vocabulary, owner, texts.train.get());
     violations.AddAll("text.train", kept.status());
     if (kept.ok() && *kept != total) violations.Add("text.train", "changed while it was read");
   }
@@ -216,7 +246,7 @@ absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, bool keeps) {
   if (validates) {
     if (keeps) texts.validation = std::make_shared<Tokens>();
     const absl::StatusOr<int64_t> translated =
-        Translate(source.validation(), source.tokens(), vocabulary, texts.validation.get());
+        Translate(source.validation(), source.tokens(), vocabulary, owner, texts.validation.get());
     violations.AddAll("text.validation", translated.status());
     if (translated.ok()) validation = *translated;
   }
@@ -258,13 +288,13 @@ absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, bool keeps) {
 
 }  // namespace
 
-absl::StatusOr<DatasetInfo> DescribeText(const v1::DatasetSpec& spec) {
-  TANDEM_ASSIGN_OR_RETURN(Texts texts, ReadTexts(spec, /*keeps=*/false));
+absl::StatusOr<DatasetInfo> DescribeText(const v1::DatasetSpec& spec, const DataNames& model) {
+  TANDEM_ASSIGN_OR_RETURN(Texts texts, ReadTexts(spec, model, /*keeps=*/false));
   return std::move(texts.info);
 }
 
-absl::StatusOr<OpenedDataset> OpenText(const v1::DatasetSpec& spec) {
-  TANDEM_ASSIGN_OR_RETURN(Texts texts, ReadTexts(spec, /*keeps=*/true));
+absl::StatusOr<OpenedDataset> OpenText(const v1::DatasetSpec& spec, const DataNames& model) {
+  TANDEM_ASSIGN_OR_RETURN(Texts texts, ReadTexts(spec, model, /*keeps=*/true));
   OpenedDataset opened;
   opened.info = std::move(texts.info);
   const DatasetInfo& info = opened.info;

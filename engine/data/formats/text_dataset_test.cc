@@ -71,11 +71,11 @@ TEST_F(TextTest, ValidationOfItsOwn) {
   spec.mutable_text()->set_validation(WriteFile(folder_ + "/other.txt", "cba"));
   EXPECT_THAT(Samples<int32_t>(*OpenDataset(spec)->validation), ElementsAre(2, 1));
   WriteFile(folder_ + "/other.txt", "cbaz");
-  ExpectViolation(spec, "text.validation", "has the character U+007A at position 3");
+  ExpectViolation(spec, "text.validation", "has the character 'z' (U+007A) at position 3");
   WriteFile(folder_ + "/other.txt", "Cab");
-  ExpectViolation(spec, "text.validation", "has the character U+0043 at position 0");
+  ExpectViolation(spec, "text.validation", "has the character 'C' (U+0043) at position 0");
   WriteFile(folder_ + "/other.txt", "ab\xF4\x8F\xBF\xBF");
-  ExpectViolation(spec, "text.validation", "has the character U+10FFFF at position 2");
+  ExpectViolation(spec, "text.validation", "(U+10FFFF) at position 2");
   WriteFile(folder_ + "/other.txt", "ab");
   ExpectViolation(spec, "text.validation", "gives 2 tokens, too few");
 }

@@ -1,0 +1,86 @@
+#include "engine/data/data_digest.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/sha256.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/parallel.h"
+#include "engine/data/source_paths.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool Counts(const std::string& name, bool images) {
+  if (absl::StartsWith(name, ".")) return false;
+  if (!images) return true;
+  const std::string lower = absl::AsciiStrToLower(name);
+  return absl::EndsWith(lower, ".jpg") || absl::EndsWith(lower, ".jpeg") || absl::EndsWith(lower, ".png");
+}
+
+absl::StatusOr<std::string> DigestFolder(const std::string& folder, bool images) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->is_regular_file(ignored) && Counts(entry->path().filename().string(), images)) {
+      files.push_back(entry->path().string());
+    }
+  }
+  if (error) return absl::InvalidArgumentError(absl::StrCat("cannot read ", folder, ": ", error.message()));
+  std::sort(files.begin(), files.end());
+  std::vector<std::string> digests(files.size());
+  const std::vector<absl::Status> statuses = RunInParallel(files.size(), [&](size_t i) -> absl::Status {
+    TANDEM_ASSIGN_OR_RETURN(digests[i], Sha256OfFile(files[i]));
+    return absl::OkStatus();
+  });
+  for (const absl::Status& status : statuses) TANDEM_RETURN_IF_ERROR(status);
+  Sha256 all;
+  for (size_t i = 0; i < files.size(); ++i) {
+    all.Add(absl::StrCat(files[i].substr(folder.size()), absl::string_view("\0", 1), digests[i], "\n"));
+  }
+  return all.Finish();
+}
+
+}  // namespace
+
+absl::StatusOr<DataDigest> DigestData(const v1::DatasetSpec& spec) {
+  v1::DatasetSpec copy = spec;
+  // How samples are called and changed.
+  copy.clear_name();
+  copy.clear_class_names();
+  copy.clear_normalization();
+  copy.clear_augmentation();
+  DataDigest digest;
+  for (const SourcePath& path : PathsOf(&copy)) {
+    if (path.path->empty()) continue;
+    std::error_code ignored;
+    absl::StatusOr<std::string> one = fs::is_directory(*path.path, ignored)
+                                          ? DigestFolder(*path.path, spec.has_image_folder())
+                                          : Sha256OfFile(*path.path);
+    if (!one.ok()) return one.status();
+    digest[path.field] = *std::move(one);
+    path.path->clear();
+  }
+  TANDEM_ASSIGN_OR_RETURN(digest[kDataSettings], Sha256Of(copy.SerializeAsString()));
+  return digest;
+}
+
+std::vector<std::string> ChangedFields(const DataDigest& before, const DataDigest& now) {
+  std::vector<std::string> changed;
+  for (const auto& [field, digest] : before) {
+    const auto found = now.find(field);
+    if (found != now.end() && found->second != digest) changed.push_back(field);
+  }
+  return changed;
+}
+
+}  // namespace tandem

@@ -1,0 +1,190 @@
+// A model that goes on with other data: columns and classes are matched by name, whether training goes on
+// from a checkpoint or begins with weights.
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/checkpoint/checkpoint_file.h"
+#include "engine/data/formats/test_files.h"
+#include "engine/training/resume_fixture.h"
+#include "engine/training/training_state.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Twelve rows of y = 3a - 5b, the columns in an order of one's own.
+std::string Rows(const std::vector<std::string>& columns) {
+  std::string text = absl::StrJoin(columns, ",") + "\n";
+  for (int i = 0; i < 12; ++i) {
+    const int a = i * 7 % 5 - 2, b = i * 3 % 4 - 1;
+    std::vector<int> cells;
+    for (const std::string& name : columns) {
+      cells.push_back(name == "a" ? a : name == "b" ? b : name == "y" ? 3 * a - 5 * b : 99);
+    }
+    absl::StrAppend(&text, absl::StrJoin(cells, ","), "\n");
+  }
+  return text;
+}
+
+class MatchedDataTest : public ::testing::Test {
+ protected:
+  v1::JobSpec Job(const std::string& table, int epochs, double rate = 0.01) {
+    v1::JobSpec spec;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat("model { input { shape: 2 } layers { dense { units: 1 } } } training { loss { mse {} } ",
+                     "optimizer { sgd { learning_rate: ", rate,
+                     " } } global_batch_size: 4 seed: 3 epochs: ", epochs, " report { every_steps: 1 } }"),
+        &spec));
+    spec.mutable_dataset()->mutable_csv()->set_train(WriteFile(folder_ + "/table.csv", table));
+    return spec;
+  }
+  v1::JobSpec Animals(const std::string& table, int epochs) {
+    v1::JobSpec spec = Job(table, epochs);
+    spec.mutable_model()->mutable_layers(0)->mutable_dense()->set_units(3);
+    spec.mutable_training()->mutable_loss()->mutable_softmax_cross_entropy();
+    return spec;
+  }
+  const std::string folder_ = FreshFolder();
+};
+
+constexpr char kAnimals[] = "a,b,kind\n1,0,bird\n0,1,cat\n1,1,dog\n0,0,bird\n";
+
+TEST_F(MatchedDataTest, AForkTakesColumnsByName) {
+  const Whole whole(Job(Rows({"a", "b", "y"}), 4), "cpu");
+  FaultyEnv env;
+  Recorder recorder;
+  ASSERT_TRUE(TrainWithFiles(Job(Rows({"a", "b", "y"}), 2), "cpu", &env, &recorder).status.ok());
+  const Result result = TrainWithFiles(Job(Rows({"y", "b", "more", "a"}), 4), "cpu", &env, &recorder);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(recorder.losses, whole.recorder.losses);
+  EXPECT_THAT(recorder.notices,
+              Contains("The data changed since the checkpoint of step 6 was written: csv.train."));
+
+  const Result refused = TrainWithFiles(Job(Rows({"a", "c", "y"}), 6), "cpu", &env, &recorder);
+  EXPECT_TRUE(absl::IsDataLoss(refused.status)) << refused.status;
+  EXPECT_THAT(std::string(refused.status.message()),
+              HasSubstr("has no column 'b', which is a feature of the model"));
+}
+
+TEST_F(MatchedDataTest, AForkTakesClassesByName) {
+  FaultyEnv env;
+  Recorder recorder;
+  ASSERT_TRUE(TrainWithFiles(Animals(kAnimals, 1), "cpu", &env, &recorder).status.ok());
+  const auto checkpoint = ReadCheckpoint(&env, CheckpointPath(1));
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_THAT(TrainingStateFromJson(checkpoint->state)->names.classes, ElementsAre("bird", "cat", "dog"));
+  // A part of the classes: the network stays as it is.
+  Result result = TrainWithFiles(Animals("a,b,kind\n1,1,dog\n0,1,cat\n", 2), "cpu", &env, &recorder);
+  EXPECT_TRUE(result.status.ok()) << result.status;
+  result = TrainWithFiles(Animals("a,b,kind\n1,1,dog\n0,1,cat\n0,2,elk\n", 3), "cpu", &env, &recorder);
+  EXPECT_TRUE(absl::IsDataLoss(result.status)) << result.status;
+  EXPECT_THAT(std::string(result.status.message()),
+              HasSubstr("row 4, column 'kind' is 'elk', a class that the model does not know"));
+}
+
+TEST_F(MatchedDataTest, DataThatStayedAreNoNotice) {
+  FaultyEnv env;
+  Recorder recorder;
+  ASSERT_TRUE(TrainWithFiles(Job(Rows({"a", "b", "y"}), 1), "cpu", &env, &recorder).status.ok());
+  ASSERT_TRUE(TrainWithFiles(Job(Rows({"a", "b", "y"}), 2), "cpu", &env, &recorder).status.ok());
+  EXPECT_THAT(recorder.notices, Not(Contains(HasSubstr("changed"))));
+  EXPECT_THAT(recorder.notices, Not(Contains(HasSubstr("begins anew"))));
+}
+
+TEST_F(MatchedDataTest, InitialWeightsTakeColumnsByName) {
+  // A rate at which nothing is learned: the losses of the first step are those of the weights.
+  FaultyEnv env;
+  Recorder trained, next;
+  ASSERT_TRUE(TrainWithFiles(Job(Rows({"a", "b", "y"}), 8, 0.05), "cpu", &env, &trained).status.ok());
+  const std::string model = folder_ + "/model.safetensors";
+  WriteFile(model, *env.ReadFile(kModel));
+  const auto begin = [&](const v1::JobSpec& job) {
+    v1::JobSpec spec = job;
+    spec.mutable_initial_weights()->set_file(model);
+    Trainer::Options options = OptionsFor(spec, "cpu", &next);
+    options.initial_weights_path = model;
+    const auto trainer = Trainer::Create(std::move(options));
+    return trainer.ok() ? (*trainer)->Run() : trainer.status();
+  };
+  ASSERT_TRUE(begin(Job(Rows({"a", "b", "y"}), 1, 1e-12)).ok());
+  const std::vector<double> right = next.losses;
+  next.losses.clear();
+  ASSERT_TRUE(begin(Job(Rows({"b", "y", "a"}), 1, 1e-12)).ok());
+  EXPECT_EQ(next.losses, right);
+  EXPECT_LT(right[0], trained.losses[0] / 2);
+  const absl::Status refused = begin(Job(Rows({"a", "c", "y"}), 1));
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("has no column 'b', which is a feature of the model"));
+  // Columns of a layer that begins anew are one's own.
+  v1::JobSpec anew = Job(Rows({"a", "c", "y"}), 1);
+  anew.mutable_model()->add_layers()->mutable_dense()->set_units(1);
+  anew.mutable_initial_weights()->add_layers("dense_2");
+  EXPECT_THAT(std::string(begin(anew).message()), Not(HasSubstr("column")));
+}
+
+TEST_F(MatchedDataTest, InitialWeightsTellOfOtherClasses) {
+  FaultyEnv env;
+  Recorder recorder;
+  ASSERT_TRUE(TrainWithFiles(Animals(kAnimals, 1), "cpu", &env, &recorder).status.ok());
+  const std::string model = folder_ + "/model.safetensors";
+  WriteFile(model, *env.ReadFile(kModel));
+  v1::JobSpec spec = Animals("a,b,kind\n1,0,cat\n0,1,dog\n1,1,elk\n", 1);
+  spec.mutable_initial_weights()->set_file(model);
+  Trainer::Options options = OptionsFor(spec, "cpu", &recorder);
+  options.initial_weights_path = model;
+  const auto trainer = Trainer::Create(std::move(options));
+  ASSERT_TRUE(trainer.ok()) << trainer.status();
+  const absl::Status run = (*trainer)->Run();
+  ASSERT_TRUE(run.ok()) << run;
+  EXPECT_THAT(
+      recorder.notices,
+      Contains(HasSubstr("0 was 'bird' and is 'cat', 1 was 'cat' and is 'dog', 2 was 'dog' and is 'elk'")));
+}
+
+// A fork's results are its own: what its parent validated is not what it has.
+TEST_F(MatchedDataTest, AForkWithoutValidationHasNoneOfItsParents) {
+  FaultyEnv env;
+  Recorder recorder;
+  v1::JobSpec spec = Job(Rows({"a", "b", "y"}), 2);
+  spec.mutable_dataset()->mutable_csv()->set_validation(
+      WriteFile(folder_ + "/other.csv", Rows({"b", "a", "y"})));
+  const Result parent = TrainWithFiles(spec, "cpu", &env, &recorder);
+  ASSERT_TRUE(parent.status.ok()) << parent.status;
+  ASSERT_TRUE(parent.summary.has_validation());
+  ASSERT_TRUE(parent.summary.best().validation());
+  const Result fork = TrainWithFiles(Job(Rows({"a", "b", "y"}), 4), "cpu", &env, &recorder);
+  ASSERT_TRUE(fork.status.ok()) << fork.status;
+  EXPECT_FALSE(fork.summary.has_validation());
+  EXPECT_FALSE(fork.summary.best().validation());
+  EXPECT_GT(fork.summary.best().step(), parent.summary.steps());
+  EXPECT_THAT(recorder.notices, Contains(HasSubstr("are of validation, which this job does not have")));
+}
+
+// On other data an older best result would stand for ever.
+TEST_F(MatchedDataTest, TheBestResultOfOtherDataIsForgotten) {
+  FaultyEnv env;
+  Recorder recorder;
+  const Result parent = TrainWithFiles(Job(Rows({"a", "b", "y"}), 20, 0.05), "cpu", &env, &recorder);
+  ASSERT_TRUE(parent.status.ok()) << parent.status;
+  std::string other = Rows({"a", "b", "y"});
+  absl::StrAppend(&other, "1,1,1000\n");
+  const Result fork = TrainWithFiles(Job(other, 25, 0.05), "cpu", &env, &recorder);
+  ASSERT_TRUE(fork.status.ok()) << fork.status;
+  EXPECT_GT(fork.summary.best().value(), parent.summary.best().value());
+  EXPECT_GT(fork.summary.best().step(), parent.summary.steps());
+  EXPECT_THAT(recorder.notices, Contains(HasSubstr("are of other data: the best result begins anew")));
+}
+
+}  // namespace
+}  // namespace tandem

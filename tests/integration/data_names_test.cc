@@ -1,0 +1,348 @@
+// Data that meet a model again, through the real programs: in an evaluation, a prediction, a fork, another
+// job's beginning and a resume. Names decide which column or class is which. All right values are by hand.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/integration/api.h"
+#include "tests/integration/cli.h"
+#include "tests/integration/daemon_process.h"
+#include "tests/integration/png_file.h"
+#include "tests/integration/processes.h"
+#include "tests/integration/scratch_folder.h"
+
+namespace tandem::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kRows = 40;
+int A(int row) { return row * 7 % 11 - 5; }
+int B(int row) { return row * 3 % 8 - 3; }
+int Y(int row) { return 3 * A(row) - 5 * B(row); }
+
+// The rows of y = 3a - 5b, with columns in an order of one's own; those that are none of these hold text.
+std::string Rows(const std::vector<std::string>& columns, const std::string& delimiter = ",",
+                 bool header = true) {
+  std::string text = header ? absl::StrCat(absl::StrJoin(columns, delimiter), "\n") : "";
+  for (int row = 0; row < kRows; ++row) {
+    std::vector<std::string> cells;
+    for (const std::string& name : columns) {
+      const bool is_a = name == "a" || name == "0", is_b = name == "b" || name == "1";
+      const bool is_y = name == "y" || name == "2";
+      cells.push_back(is_a   ? absl::StrCat(A(row))
+                      : is_b ? absl::StrCat(B(row))
+                      : is_y ? absl::StrCat(Y(row))
+                             : "text");
+    }
+    absl::StrAppend(&text, absl::StrJoin(cells, delimiter), "\n");
+  }
+  return text;
+}
+
+// Steps are over all rows: a network of one layer comes to the weights 3 and -5.
+constexpr char kExact[] = R"(
+model: {input: {shape: [2]}, layers: [{dense: {units: 1}}]}
+training: {loss: {mse: {}}, optimizer: {sgd: {learning_rate: 0.04}}, global_batch_size: 40, epochs: 400, seed: 1}
+checkpoints: {every_epochs: 400}
+)";
+
+class DataNamesTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    scratch_ = new ScratchFolder();
+    std::filesystem::create_directories(scratch_->File("data"));
+    daemon_ = new DaemonProcess({.state_folder = scratch_->File("state"),
+                                 .cpu_devices = 2,
+                                 .extra_arguments = {"--data-folder", scratch_->File("data")}});
+    const absl::Status started = daemon_->Start();
+    ASSERT_TRUE(started.ok()) << started;
+  }
+  static void TearDownTestSuite() {
+    delete daemon_;
+    delete scratch_;
+  }
+  void SetUp() override { cli_.Use(*daemon_); }
+
+  static void WriteData(const std::string& name, const std::string& content) {
+    const std::string path = scratch_->File("data/" + name);
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path, std::ios::binary) << content;
+  }
+  CliResult Submit(const std::string& yaml) {
+    return cli_.Run({"submit", scratch_->Write("job.yaml", yaml), "--follow"}, absl::Minutes(4));
+  }
+  std::string Train(const std::string& yaml) {
+    const CliResult result = Submit(yaml);
+    EXPECT_EQ(result.exit_code, 0) << result << daemon_->Log();
+    return Cli::SubmittedJob(result);
+  }
+  CliResult EvaluateOn(const std::string& job, const std::string& dataset) {
+    return cli_.Run(
+        {"evaluate", job, "--dataset", scratch_->Write("dataset.yaml", dataset + "\n"), "-o", "json"});
+  }
+  static nlohmann::json Json(const CliResult& result) {
+    EXPECT_EQ(result.exit_code, 0) << result;
+    nlohmann::json json = nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+    EXPECT_FALSE(json.is_discarded()) << result;
+    return json;
+  }
+  static void ExpectRefused(const CliResult& result, const std::vector<std::string>& parts) {
+    EXPECT_EQ(result.exit_code, 2) << result;
+    for (const std::string& part : parts) EXPECT_THAT(result.err, HasSubstr(part));
+  }
+  void ExpectInvalid(const std::string& yaml, const std::vector<std::string>& parts) {
+    ExpectRefused(cli_.Run({"validate", scratch_->Write("bad.yaml", yaml)}), parts);
+  }
+
+  static ScratchFolder* scratch_;
+  static DaemonProcess* daemon_;
+  Cli cli_{*scratch_};
+};
+
+ScratchFolder* DataNamesTest::scratch_ = nullptr;
+DaemonProcess* DataNamesTest::daemon_ = nullptr;
+
+TEST_F(DataNamesTest, ColumnsOfATable) {
+  WriteData("rows.csv", Rows({"a", "b", "y"}));
+  WriteData("swapped.csv", Rows({"b", "a", "y"}));
+  WriteData("more.csv", Rows({"y", "note", "b", "a"}));
+  WriteData("other.csv", Rows({"a", "c", "y"}));
+  const std::string job = Train(absl::StrCat("dataset: {csv: {train: rows.csv}}", kExact));
+  // By position the loss of the swapped columns would be 64 times the mean of (a - b)^2.
+  for (const char* table : {"rows.csv", "swapped.csv", "more.csv"}) {
+    SCOPED_TRACE(table);
+    EXPECT_LT(Json(EvaluateOn(job, absl::StrCat("csv: {train: ", table, "}"))).value("loss", 1.0), 1e-8);
+  }
+  ExpectRefused(EvaluateOn(job, "csv: {train: other.csv}"), {"csv.feature_columns", "no column 'b'", "'c'"});
+
+  // A fork goes on with what was learned.
+  const auto fork = [&](const std::string& table) {
+    return cli_.Run({"fork", job, "--set", absl::StrCat("dataset.csv.train=", table), "--set",
+                     "training.epochs=401", "--follow"},
+                    absl::Minutes(4));
+  };
+  const CliResult forked = fork("more.csv");
+  ASSERT_EQ(forked.exit_code, 0) << forked;
+  EXPECT_LT(Api(*daemon_).Get(Cli::SubmittedJob(forked)).last_epoch().training().loss(), 1e-8);
+  ExpectRefused(fork("other.csv"), {"no column 'b'", "a feature of the model"});
+
+  // So does a job that begins with the weights.
+  const auto begin = [&](const std::string& table) {
+    return absl::StrCat("dataset: {csv: {train: ", table, "}}\ninitial_weights: {artifact: {job: ", job, "}}",
+                        absl::StrReplaceAll(kExact, {{"epochs: 400, seed", "epochs: 1, seed"}}));
+  };
+  const std::string second = Train(begin("swapped.csv"));
+  EXPECT_LT(Api(*daemon_).Get(second).last_epoch().training().loss(), 1e-8);
+  ExpectInvalid(begin("other.csv"), {"no column 'b'", "a feature of the model"});
+
+  // Validation tables have columns in an order of their own.
+  const std::string third =
+      Train(absl::StrCat("dataset: {csv: {train: rows.csv, validation: more.csv}}", kExact));
+  EXPECT_LT(Api(*daemon_).Get(third).last_epoch().validation().loss(), 1e-8);
+}
+
+TEST_F(DataNamesTest, PredictionsReadATableAsTraining) {
+  const auto expect = [&](const std::string& dataset, const std::string& table) {
+    SCOPED_TRACE(dataset);
+    WriteData("own.csv", table);
+    const std::string job = Train(absl::StrCat("dataset: {csv: {train: own.csv, ", dataset, "}}", kExact));
+    const nlohmann::json rows =
+        Json(cli_.Run({"predict", job, scratch_->File("data/own.csv"), "--outputs", "-o", "json"}));
+    ASSERT_EQ(rows.size(), kRows);
+    for (int row = 0; row < kRows; ++row) {
+      EXPECT_NEAR(rows[row]["outputs"][0].get<double>(), Y(row), 1e-3) << row;
+    }
+  };
+  expect("delimiter: ';'", Rows({"a", "b", "y"}, ";"));
+  expect("delimiter: '\\t'", Rows({"a", "b", "y"}, "\t"));
+  // Names that are numbers, as pandas writes them.
+  expect("target_columns: ['2']", Rows({"0", "1", "2"}));
+  expect("header: false", Rows({"a", "b", "y"}, ",", /*header=*/false));
+}
+
+// Pictures of one brightness each.
+void WriteImages(const std::string& folder, const std::vector<std::pair<std::string, char>>& classes) {
+  for (const auto& [name, pixel] : classes) {
+    std::filesystem::create_directories(folder + "/" + name);
+    for (int i = 0; i < 4; ++i) {
+      std::ofstream(absl::StrCat(folder, "/", name, "/", i, ".png"), std::ios::binary)
+          << PngFile(4, 4, 1, std::string(16, static_cast<char>(pixel + i)));
+    }
+  }
+}
+
+TEST_F(DataNamesTest, ClassesOfImages) {
+  const std::string data = scratch_->File("data");
+  WriteImages(data + "/animals", {{"bird", '\x05'}, {"cat", '\x78'}, {"dog", '\xf0'}});
+  WriteImages(data + "/part", {{"cat", '\x78'}, {"dog", '\xf0'}});
+  WriteImages(data + "/unknown", {{"cat", '\x78'}, {"dog", '\xf0'}, {"elk", '\x05'}});
+  constexpr char kRest[] = R"(
+model: {input: {shape: [1, 4, 4]}, layers: [{dense: {units: 16, activation: relu}}, {dense: {units: 3}}]}
+training: {loss: {softmax_cross_entropy: {}}, optimizer: {adam: {learning_rate: 0.02}}, global_batch_size: 12, epochs: 200, seed: 1}
+checkpoints: {every_epochs: 200}
+)";
+  const std::string job = Train(absl::StrCat("dataset: {image_folder: {train: animals}}", kRest));
+  const auto accuracy = [&](const std::string& folder) {
+    return Json(EvaluateOn(job, absl::StrCat("image_folder: {train: ", folder, "}")))["metrics"].value(
+        "accuracy", -1.0);
+  };
+  ASSERT_EQ(accuracy("animals"), 1);
+  // By position a cat would be a bird, and a dog a cat.
+  EXPECT_EQ(accuracy("part"), 1);
+  ExpectRefused(EvaluateOn(job, "image_folder: {train: unknown}"),
+                {"image_folder.train", "'elk'", "does not know", "'bird', 'cat', 'dog'"});
+  const auto fork = [&](const std::string& folder) {
+    return cli_.Run({"fork", job, "--set", absl::StrCat("dataset.image_folder.train=", folder), "--set",
+                     "training.epochs=201", "--follow"},
+                    absl::Minutes(4));
+  };
+  ExpectRefused(fork("unknown"), {"'elk'", "does not know"});
+  const CliResult forked = fork("part");
+  EXPECT_EQ(forked.exit_code, 0) << forked;
+  EXPECT_EQ(Api(*daemon_).Get(Cli::SubmittedJob(forked)).last_epoch().training().metrics().at("accuracy"), 1);
+  // A new job may mean new classes: a notice says which output is which.
+  const CliResult other = Submit(
+      absl::StrCat("dataset: {image_folder: {train: unknown}}\ninitial_weights: {artifact: {job: ", job, "}}",
+                   absl::StrReplaceAll(kRest, {{"epochs: 200, seed", "epochs: 1, seed"}})));
+  EXPECT_EQ(other.exit_code, 0) << other;
+  EXPECT_THAT(absl::StrCat(other.out, other.err),
+              HasSubstr("0 was 'bird' and is 'cat', 1 was 'cat' and is 'dog', 2 was 'dog' and is 'elk'"));
+}
+
+TEST_F(DataNamesTest, CharactersOfAText) {
+  const auto repeat = [](const std::string& text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += text;
+    return all;
+  };
+  WriteData("text.txt", repeat("abcde", 60));
+  WriteData("part.txt", repeat("bd", 60));
+  WriteData("unknown.txt", repeat("bcdf", 60));
+  const std::string job = Train(R"(
+dataset: {text: {train: text.txt, sequence_length: 3}}
+model: {input: {shape: [3]}, layers: [{embedding: {vocabulary_size: 5, dimension: 8}}, {dense: {units: 5, per_position: true}}]}
+training: {loss: {softmax_cross_entropy: {}}, optimizer: {adam: {learning_rate: 0.05}}, global_batch_size: 99, epochs: 200, seed: 1}
+checkpoints: {every_epochs: 200}
+)");
+  const auto accuracy = [&](const std::string& file) {
+    return Json(EvaluateOn(job, absl::StrCat("text: {train: ", file, ", sequence_length: 3}")))["metrics"]
+        .value("accuracy", -1.0);
+  };
+  ASSERT_EQ(accuracy("text.txt"), 1);
+  // The model says c after b, and e after d. By position b would be a, and d would be b: half of it right.
+  EXPECT_EQ(accuracy("part.txt"), 0);
+  ExpectRefused(EvaluateOn(job, "text: {train: unknown.txt, sequence_length: 3}"),
+                {"text.train", "'f'", "which the model does not have"});
+}
+
+TEST_F(DataNamesTest, DataThatChangedBeforeAResume) {
+  WriteData("changing.csv", Rows({"a", "b", "y"}));
+  const CliResult submitted = cli_.Run(
+      {"submit",
+       scratch_->Write("job.yaml", absl::StrCat("dataset: {csv: {train: changing.csv}}",
+                                                absl::StrReplaceAll(
+                                                    kExact, {{"epochs: 400, seed", "epochs: 100000000, seed"},
+                                                             {"every_epochs: 400", "every_minutes: 30"}})))});
+  ASSERT_EQ(submitted.exit_code, 0) << submitted;
+  const std::string job = Cli::SubmittedJob(submitted);
+  Api api(*daemon_);
+  ASSERT_TRUE(WaitUntil([&] { return api.Get(job).progress().step() > 0; }));
+  const auto pause = [&] {
+    EXPECT_EQ(cli_.Run({"pause", job}).exit_code, 0);
+    EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_PAUSED).state(), v1::JOB_STATE_PAUSED);
+  };
+  pause();
+  // The same content, written anew.
+  WriteData("changing.csv", Rows({"a", "b", "y"}));
+  EXPECT_EQ(cli_.Run({"resume", job}).exit_code, 0);
+  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
+  pause();
+  WriteData("changing.csv", absl::StrReplaceAll(Rows({"a", "b", "y"}), {{"-1", "-2"}}));
+  const CliResult refused = cli_.Run({"resume", job});
+  ExpectRefused(refused, {"the content of dataset.csv.train", "changing.csv",
+                          "changed since the checkpoint of step", "--accept-changed-data"});
+  EXPECT_EQ(api.Get(job).state(), v1::JOB_STATE_PAUSED);
+  EXPECT_EQ(cli_.Run({"resume", job, "--accept-changed-data"}).exit_code, 0);
+  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_TRUE(WaitUntil([&] {
+    return absl::StrContains(cli_.Run({"logs", job}).out, "The data changed since the checkpoint of step");
+  }));
+  api.Cancel(job);
+  api.WaitFor(job, v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(DataNamesTest, AForkWithoutValidationShowsNone) {
+  WriteData("rows.csv", Rows({"a", "b", "y"}));
+  const std::string job =
+      Train(absl::StrCat("dataset: {csv: {train: rows.csv, validation: rows.csv}}", kExact));
+  Api api(*daemon_);
+  v1::JobSpec spec = api.Get(job).spec();
+  spec.mutable_dataset()->mutable_csv()->clear_validation();
+  spec.mutable_training()->set_epochs(402);
+  const std::string fork = api.Fork(job, -1, &spec).name();
+  const v1::Job ended = api.WaitFor(fork, v1::JOB_STATE_SUCCEEDED);
+  EXPECT_FALSE(ended.summary().has_validation());
+  EXPECT_FALSE(ended.best().validation());
+  EXPECT_GT(ended.best().step(), 400);
+  EXPECT_THAT(cli_.Run({"describe", fork}).out,
+              AllOf(HasSubstr("training loss"), Not(HasSubstr("validation loss"))));
+}
+
+TEST_F(DataNamesTest, DataThatAreNotSoundAreRefused) {
+  const auto table = [&](const std::string& content, const std::string& model = "") {
+    WriteData("bad.csv", content);
+    return absl::StrCat("dataset: {csv: {train: bad.csv}}", model.empty() ? kExact : model);
+  };
+  ExpectInvalid(table("a,b,y,\n1,2,3,\n4,5,6,\n"),
+                {"bad.csv: row 2, column '' is empty", "remove the delimiter"});
+  ExpectInvalid(table("a,b,y\n1,2,3\n4,5,\n"), {"bad.csv: row 3, column 'y' is empty", "fill it in"});
+  ExpectInvalid(table("a,b,y\n1,2,3\n4,5,6.5\n1,1,4o\n"),
+                {"bad.csv: row 4, column 'y' is '4o', which is no number", "2 other rows"});
+  ExpectInvalid(table("a,b,kind\n1,2,cat\n4,5,cat\n"), {"dataset", "one class, 'cat'", "'kind'"});
+
+  const std::string data = scratch_->File("data");
+  WriteImages(data + "/flowers/flowers", {{"daisy", '\x05'}, {"rose", '\x78'}});
+  constexpr char kResnet[] = R"(
+model: {template: {resnet18: {width: 8}}}
+training: {loss: {softmax_cross_entropy: {}}, optimizer: {adam: {}}, global_batch_size: 2, epochs: 1}
+)";
+  ExpectInvalid(absl::StrCat("dataset: {image_folder: {train: flowers}}", kResnet),
+                {"one class, 'flowers'", "give image_folder.train: ", "flowers/flowers"});
+
+  // Numbers alone: a notice says that the first row is taken for names.
+  WriteData("numbers.csv", Rows({"a", "b", "y"}, ",", /*header=*/false));
+  const CliResult numbers =
+      Submit(absl::StrCat("dataset: {csv: {train: numbers.csv}}",
+                          absl::StrReplaceAll(kExact, {{"epochs: 400, seed", "epochs: 1, seed"}})));
+  EXPECT_EQ(numbers.exit_code, 0) << numbers;
+  EXPECT_THAT(absl::StrCat(numbers.out, numbers.err),
+              AllOf(HasSubstr("holds numbers alone"), HasSubstr("csv.header: false")));
+
+  // [samples, height, width, channels].
+  const auto npy = [](const std::string& type, const std::string& shape, const std::string& elements) {
+    std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
+    header.append(63 - (10 + header.size()) % 64, ' ');
+    header += '\n';
+    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() % 256) +
+           static_cast<char>(header.size() / 256) + header + elements;
+  };
+  WriteData("x.npy", npy("|u1", "(2, 32, 32, 3)", std::string(2 * 32 * 32 * 3, 'a')));
+  WriteData("y.npy", npy("|u1", "(2,)", std::string("\x00\x01", 2)));
+  ExpectInvalid(
+      absl::StrCat("dataset: {npy: {train_inputs: {path: x.npy}, train_targets: {path: y.npy}}}", kResnet),
+      {"model.template.resnet18", "[32, 32, 3]", "[height, width, channels]", "transpose"});
+}
+
+}  // namespace
+}  // namespace tandem::testing
