@@ -5,6 +5,7 @@
 #include "client/cli/format.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/table.h"
+#include "client/cli/waiting_text.h"
 #include "client/lib/enum_names.h"
 
 namespace tandem::cli {
@@ -14,13 +15,6 @@ struct Options {
   int limit = 50;
   bool users = false;
 };
-
-// "now", "in 5 min", or "-" where nobody knows.
-std::string Start(const v1::Waiting& waiting, absl::Time now) {
-  if (!waiting.has_estimated_start_time()) return "-";
-  const absl::Duration wait = FromProto(waiting.estimated_start_time()) - now;
-  return wait < absl::Seconds(1) ? "now" : absl::StrCat("in ", FormatAge(wait));
-}
 
 std::string Priority(const v1::QueuedJob& job) {
   return job.raised_by() > 0 ? absl::StrCat(job.priority(), "+", job.raised_by())
@@ -44,7 +38,7 @@ std::string JobsTable(Session& session, const v1::ListQueueResponse& queue) {
         job.user(),
         Priority(job),
         absl::StrCat(job.devices()),
-        Start(job.waiting(), now),
+        StartText(job.waiting(), now),
         session.wide() ? client::ShortEnumName(job.waiting().reason()) : job.waiting().message()};
     if (session.wide()) {
       row.insert(row.end(),
