@@ -365,6 +365,57 @@ TEST_F(AppTest, WatchWithoutAJobTellsOfAllAndEndsWellWithCtrlC) {
   EXPECT_EQ(terminal_.out(), "1970-01-12 13:46:40  lenet-1  running\n");
 }
 
+TEST_F(AppTest, FollowingAQueuedJobSaysWhyItWaitsAsTheQueueDoes) {
+  std::atomic<bool> looked = false;
+  daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job* job) {
+    *job = Job("jobs/lenet-1", v1::JOB_STATE_QUEUED);
+    return grpc::Status::OK;
+  };
+  daemon_.watch_job = [&looked](const v1::WatchJobRequest&, grpc::ServerContext*,
+                                grpc::ServerWriter<v1::JobEvent>* writer) {
+    v1::JobEvent event;
+    event.set_job("jobs/lenet-1");
+    event.set_sequence(1);
+    event.mutable_state_change()->set_to(v1::JOB_STATE_QUEUED);
+    writer->Write(event);
+    while (!looked) absl::SleepFor(absl::Milliseconds(1));
+    event.set_sequence(2);
+    event.set_terminal(true);
+    event.mutable_state_change()->set_to(v1::JOB_STATE_CANCELLED);
+    writer->Write(event);
+    return grpc::Status::OK;
+  };
+  v1::Waiting waiting;
+  waiting.set_position(2);
+  waiting.set_message("Needs 2 CPUs; 1 of 2 free.");
+  waiting.mutable_estimated_start_time()->set_seconds(1'000'000 + 300);
+  daemon_.get_job = [&](const v1::GetJobRequest&, v1::Job* job) {
+    *job = Job("jobs/lenet-1", v1::JOB_STATE_QUEUED);
+    *job->mutable_waiting() = waiting;
+    looked = true;
+    return grpc::Status::OK;
+  };
+  daemon_.list_queue = [&](v1::ListQueueResponse* response) {
+    v1::QueuedJob* job = response->add_jobs();
+    job->set_job("jobs/lenet-1");
+    *job->mutable_waiting() = waiting;
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"submit", Write("job.yaml", "name: lenet\n"), "--follow"}), 3) << terminal_.err();
+  EXPECT_THAT(terminal_.out(),
+              HasSubstr("waits: #2 in the queue, starts in ~5 min or later: Needs 2 CPUs; 1 of 2 free.\n"));
+  FakeTerminal queue;
+  queue.environment = terminal_.environment;
+  EXPECT_EQ(RunCommand({"queue"}, queue), 0) << queue.err();
+  EXPECT_THAT(queue.out(), HasSubstr("~5 min or later  Needs 2 CPUs; 1 of 2 free."));
+  // Programs get the events and nothing else.
+  looked = true;
+  FakeTerminal json;
+  json.environment = terminal_.environment;
+  EXPECT_EQ(RunCommand({"watch", "lenet-1", "-o", "json"}, json), 3);
+  EXPECT_THAT(json.out(), Not(HasSubstr("in the queue")));
+}
+
 TEST_F(AppTest, EveryTemplateIsAJob) {
   for (const JobTemplate& job : JobTemplates()) {
     const absl::StatusOr<client::JobFile> file =

@@ -7,6 +7,7 @@
 #include "client/cli/format.h"
 #include "client/cli/job_display.h"
 #include "client/cli/progress_line.h"
+#include "client/cli/waiting_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -132,6 +133,105 @@ succeeded after 3.00 s: validation loss 0.4211, accuracy 0.8800
 made model.safetensors (1.7 MB): the trained parameters
 fetch with: tandem download lenet-1
 )");
+}
+
+v1::Waiting Waiting(const FakeTerminal& terminal, int position, absl::Duration wait) {
+  v1::Waiting waiting;
+  waiting.set_reason(position == 1 ? v1::Waiting::REASON_DEVICES_BUSY : v1::Waiting::REASON_BEHIND_OTHERS);
+  waiting.set_message(position == 1 ? "Needs 2 CPUs; 1 of 2 free." : "\"jobs/a\" goes first.");
+  waiting.set_position(position);
+  if (wait != absl::InfiniteDuration()) {
+    waiting.mutable_estimated_start_time()->set_seconds(absl::ToUnixSeconds(terminal.now + wait));
+  }
+  return waiting;
+}
+
+TEST(WaitingTextTest, LeavesOutWhatNobodyKnows) {
+  FakeTerminal terminal;
+  EXPECT_EQ(WaitingText(Waiting(terminal, 1, absl::Minutes(5)), terminal.now),
+            "#1 in the queue, starts in ~5 min or later: Needs 2 CPUs; 1 of 2 free.");
+  EXPECT_EQ(WaitingText(Waiting(terminal, 1, absl::ZeroDuration()), terminal.now),
+            "#1 in the queue, starts soon: Needs 2 CPUs; 1 of 2 free.");
+  EXPECT_EQ(WaitingText(Waiting(terminal, 1, absl::InfiniteDuration()), terminal.now),
+            "#1 in the queue: Needs 2 CPUs; 1 of 2 free.");
+  v1::Waiting waiting;
+  waiting.set_message("The scheduler has not looked at it yet.");
+  EXPECT_EQ(WaitingText(waiting, terminal.now), "The scheduler has not looked at it yet.");
+}
+
+TEST(LiveDisplayTest, AQueuedJobSaysWhyItWaitsAndWhenItMayStart) {
+  FakeTerminal terminal;
+  terminal.interactive = true;
+  terminal.width = 100;
+  Story story(terminal);
+  const auto display = MakeLiveDisplay(terminal, "lenet-1");
+  display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "accepted"));
+  terminal.now += absl::Seconds(3);
+  display->OnWaiting(Waiting(terminal, 1, absl::Minutes(5)));
+  EXPECT_THAT(terminal.Screen(),
+              ElementsAre(HasSubstr("queued  0:03  #1 in the queue, starts in ~5 min or later: Needs "
+                                    "2 CPUs; 1 of 2 free.")));
+  terminal.now += absl::Minutes(2);
+  display->OnTick();
+  EXPECT_THAT(terminal.Screen(), ElementsAre(HasSubstr("starts in ~3 min or later")));
+  display->OnEvent(story.State(v1::JOB_STATE_STARTING, "has its devices"));
+  terminal.now += absl::Seconds(1);
+  display->OnTick();
+  EXPECT_THAT(terminal.Screen(), ElementsAre(HasSubstr("starting  0:01  has its devices")));
+}
+
+TEST(LiveDisplayTest, AJobThatTrainedAndWaitsAgainSaysWhy) {
+  FakeTerminal terminal;
+  terminal.interactive = true;
+  Story story(terminal);
+  const auto display = MakeLiveDisplay(terminal, "lenet-1");
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  display->OnEvent(story.Progress(100));
+  terminal.now += absl::Seconds(1);
+  display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "preempted"));
+  terminal.now += absl::Seconds(1);
+  display->OnWaiting(Waiting(terminal, 2, absl::Hours(1)));
+  EXPECT_THAT(terminal.Screen(),
+              ElementsAre(HasSubstr("#2 in the queue, starts in ~1 h or later: \"jobs/a\" goes first.")));
+}
+
+TEST(PlainDisplayTest, AQueuedJobSaysWhyItWaitsOnceAReason) {
+  FakeTerminal terminal;
+  Story story(terminal);
+  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
+  display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "accepted"));
+  for (const int position : {2, 2, 1, 1}) {
+    terminal.now += absl::Seconds(2);
+    display->OnWaiting(Waiting(terminal, position, absl::Minutes(5)));
+  }
+  EXPECT_EQ("\n" + terminal.out(), R"(
+queued: accepted
+waits: #2 in the queue, starts in ~5 min or later: "jobs/a" goes first.
+waits: #1 in the queue, starts in ~5 min or later: Needs 2 CPUs; 1 of 2 free.
+)");
+}
+
+TEST(PlainDisplayTest, ACancelledJobSaysWhatItLeaves) {
+  FakeTerminal terminal;
+  Story story(terminal);
+  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  v1::JobEvent checkpoint = story.State(v1::JOB_STATE_RUNNING);
+  checkpoint.mutable_checkpoint()->set_step(7);
+  display->OnEvent(checkpoint);
+  display->OnEvent(story.File());
+  display->OnEvent(story.State(v1::JOB_STATE_CANCELLED, "Stopped after step 7."));
+  EXPECT_EQ("\n" + terminal.out(), R"(
+running
+cancelled after 0.00 s: Stopped after step 7.
+made model.safetensors (1.7 MB): the trained parameters
+fetch with: tandem download lenet-1
+train on from its last checkpoint with: tandem fork lenet-1
+)");
+  // The model of a pause is not that of a job that went on.
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  display->OnEvent(story.State(v1::JOB_STATE_CANCELLED, "Killed."));
+  EXPECT_THAT(terminal.out(), HasSubstr("cancelled after 0.00 s: Killed.\ntrain on from"));
 }
 
 TEST(LiveDisplayTest, AReplayedLogIsDrawnSeldom) {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/job_display.h"
 #include "client/cli/job_reference.h"
+#include "client/lib/steady_now.h"
 
 namespace tandem::cli {
 namespace {
@@ -16,18 +17,71 @@ std::unique_ptr<JobDisplay> MakeDisplay(Session& session, const std::string& id,
   return MakePlainDisplay(terminal, id);
 }
 
+// Tells a display why a job waits and when it may start, which no event says. Not thread-safe.
+class WaitingLooks {
+ public:
+  // All of these outlive it.
+  WaitingLooks(Session& session, client::Client& client, const std::string& name, JobDisplay& display)
+      : session_(session),
+        client_(client),
+        name_(name),
+        display_(display),
+        next_(client::SteadyNow() + kFirstLook) {}
+
+  void OnState(v1::JobState state) {
+    next_ = state == v1::JOB_STATE_QUEUED ? client::SteadyNow() + kFirstLook : absl::InfiniteDuration();
+  }
+
+  void OnTick() {
+    // Programs get events alone.
+    if (session_.structured() || client::SteadyNow() < next_) return;
+    const absl::StatusOr<v1::Job> job = client_.GetJob(name_, kLongestLook);
+    next_ = client::SteadyNow() + kInterval;
+    if (!job.ok()) return;
+    if (job->state() != v1::JOB_STATE_QUEUED) {
+      // Its events tell the rest.
+      next_ = absl::InfiniteDuration();
+      return;
+    }
+    v1::Waiting waiting = job->waiting();
+    session_.MakeShowable(&waiting);
+    display_.OnWaiting(waiting);
+  }
+
+ private:
+  // A job that starts at once has nothing to tell.
+  static constexpr absl::Duration kFirstLook = absl::Seconds(1);
+  static constexpr absl::Duration kInterval = absl::Seconds(2);
+  // The stream waits meanwhile.
+  static constexpr absl::Duration kLongestLook = absl::Seconds(2);
+
+  Session& session_;
+  client::Client& client_;
+  const std::string& name_;
+  JobDisplay& display_;
+  absl::Duration next_;  // On SteadyNow's clock.
+};
+
 }  // namespace
 
 int FollowJob(Session& session, client::Client& client, const std::string& name, int64_t after_sequence,
               bool plot) {
   const std::string id = JobId(name);
   const std::unique_ptr<JobDisplay> display = MakeDisplay(session, id, plot);
+  WaitingLooks looks(session, client, name, *display);
   StreamNotes observer(
-      session.terminal(), [&](absl::string_view note) { display->OnNote(note); }, [&] { display->OnTick(); });
+      session.terminal(), [&](absl::string_view note) { display->OnNote(note); },
+      [&] {
+        display->OnTick();
+        looks.OnTick();
+      });
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   int64_t last = after_sequence;
   const absl::Status status = client.WatchJob(name, after_sequence, observer, [&](const v1::JobEvent& event) {
-    if (event.has_state_change()) state = event.state_change().to();
+    if (event.has_state_change()) {
+      state = event.state_change().to();
+      looks.OnState(state);
+    }
     last = event.sequence();
     v1::JobEvent shown = event;
     session.MakeShowable(&shown);

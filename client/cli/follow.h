@@ -10,8 +10,8 @@
 namespace tandem::cli {
 
 // Shows a job's events from after a sequence number until it ends, in the way that the output format, the
-// terminal and `plot` ask for. The exit code: the job's, kNoDaemon where the daemon was lost, kDetached after
-// Ctrl-C.
+// terminal and `plot` ask for, and while it is QUEUED why it waits. The exit code: the job's, kNoDaemon where
+// the daemon was lost, kDetached after Ctrl-C.
 int FollowJob(Session& session, client::Client& client, const std::string& name, int64_t after_sequence,
               bool plot);
 

@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "client/cli/terminal.h"
 #include "tandem/v1/event.pb.h"
+#include "tandem/v1/job.pb.h"
 
 namespace tandem::cli {
 
@@ -17,6 +18,8 @@ class JobDisplay {
   virtual ~JobDisplay() = default;
   virtual void OnEvent(const v1::JobEvent& event) = 0;
   virtual void OnTick() {}
+  // Why the job, which is QUEUED, waits; again every few seconds.
+  virtual void OnWaiting(const v1::Waiting& /*waiting*/) {}
   // A line about something beside the job's events, such as a lost connection.
   virtual void OnNote(absl::string_view note) = 0;
   // Nothing more comes; what was drawn in place is put away.
@@ -29,8 +32,8 @@ std::unique_ptr<JobDisplay> MakeJsonDisplay(Terminal& terminal);
 // One YAML document an event.
 std::unique_ptr<JobDisplay> MakeYamlDisplay(Terminal& terminal);
 
-// A line for each change of state and epoch, and one for progress at most every `interval`. `job` is the id
-// for hints.
+// A line for each change of state and epoch, and one for progress at most every `interval`. While the job
+// waits, a line if the reason changes. `job` is the id for hints.
 std::unique_ptr<JobDisplay> MakePlainDisplay(Terminal& terminal, const std::string& job,
                                              absl::Duration interval = absl::Seconds(5));
 

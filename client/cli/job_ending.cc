@@ -69,6 +69,17 @@ std::string LastMeasures(const JobProgress& job, const Style& style) {
   return text;
 }
 
+// The files that a job made, and how to fetch them.
+std::string MadeText(const JobProgress& job, const std::string& id) {
+  std::string text;
+  for (const v1::Artifact& artifact : job.artifacts()) {
+    absl::StrAppend(&text, "made ", artifact.name(), " (", FormatBytes(artifact.size_bytes()), ")",
+                    artifact.description().empty() ? "" : ": " + artifact.description(), "\n");
+  }
+  if (!job.artifacts().empty()) absl::StrAppend(&text, "fetch with: tandem download ", id, "\n");
+  return text;
+}
+
 }  // namespace
 
 std::string JobEnding(const JobProgress& job, const std::string& id, const Style& style) {
@@ -86,17 +97,18 @@ std::string JobEnding(const JobProgress& job, const std::string& id, const Style
                         WhereBestWeightsAre(summary, HasBestModel(job.artifacts())), "\n");
       }
     }
-    for (const v1::Artifact& artifact : job.artifacts()) {
-      absl::StrAppend(&text, "made ", artifact.name(), " (", FormatBytes(artifact.size_bytes()), ")",
-                      artifact.description().empty() ? "" : ": " + artifact.description(), "\n");
-    }
-    if (!job.artifacts().empty()) absl::StrAppend(&text, "fetch with: tandem download ", id, "\n");
-    return text;
+    return text + MadeText(job, id);
   }
   const v1::StateChange& change = job.last_change();
   if (!change.message().empty()) absl::StrAppend(&text, ": ", Indented(change.message()));
   text += "\n";
   if (change.has_summary()) absl::StrAppend(&text, "trained ", SummaryText(change.summary()), "\n");
+  if (job.state() == v1::JOB_STATE_CANCELLED) {
+    text += MadeText(job, id);
+    if (job.has_checkpoint()) {
+      absl::StrAppend(&text, "train on from its last checkpoint with: tandem fork ", id, "\n");
+    }
+  }
   if (job.state() == v1::JOB_STATE_FAILED) {
     absl::StrAppend(&text, "its log: tandem logs ", id, "\n");
     // Of the whole ones none is left: it would only fail again.

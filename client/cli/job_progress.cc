@@ -23,6 +23,9 @@ void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
       terminal_ = event.terminal();
       last_change_ = event.state_change();
       state_ = last_change_.to();
+      waiting_ = absl::nullopt;
+      // The model of an earlier stop is the job's no more.
+      if (state_ == v1::JOB_STATE_RUNNING) RemoveModel();
       state_since_ = received;
       if (HoldsDevices(state_)) {
         if (!held_since_.has_value()) held_since_ = time;
@@ -62,6 +65,11 @@ void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
 absl::Duration JobProgress::Elapsed() const {
   if (held_since_.has_value()) return held_ + (last_time_ - *held_since_);
   return held_ > absl::ZeroDuration() ? held_ : last_time_ - first_time_;
+}
+
+void JobProgress::RemoveModel() {
+  const auto is_model = [](const v1::Artifact& artifact) { return artifact.name() == "model.safetensors"; };
+  artifacts_.erase(std::remove_if(artifacts_.begin(), artifacts_.end(), is_model), artifacts_.end());
 }
 
 void JobProgress::AddArtifact(const v1::Artifact& artifact) {

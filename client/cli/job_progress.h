@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "tandem/v1/event.pb.h"
+#include "tandem/v1/job.pb.h"
 
 namespace tandem::cli {
 
@@ -23,6 +24,9 @@ class JobProgress {
   bool terminal() const { return terminal_; }
   // The newest change of state; default before the first.
   const v1::StateChange& last_change() const { return last_change_; }
+  // Why it waits, as was last heard; unset once its state has changed.
+  const absl::optional<v1::Waiting>& waiting() const { return waiting_; }
+  void SetWaiting(const v1::Waiting& waiting) { waiting_ = waiting; }
   // When the job came to its state, by this machine's clock.
   absl::Time state_since() const { return state_since_; }
 
@@ -47,11 +51,13 @@ class JobProgress {
 
  private:
   void AddArtifact(const v1::Artifact& artifact);
+  void RemoveModel();
   void AddStep(int64_t step, int64_t steps, absl::Time time, absl::Time received);
 
   v1::JobState state_ = v1::JOB_STATE_UNSPECIFIED;
   bool terminal_ = false;
   v1::StateChange last_change_;
+  absl::optional<v1::Waiting> waiting_;
   absl::Time state_since_ = absl::InfinitePast();
   absl::optional<v1::Progress> progress_;
   absl::optional<v1::EpochSummary> last_epoch_;

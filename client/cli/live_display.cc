@@ -58,6 +58,11 @@ class LiveDisplay : public JobDisplay {
     Draw(now);
   }
 
+  void OnWaiting(const v1::Waiting& waiting) override {
+    progress_.SetWaiting(waiting);
+    OnTick();
+  }
+
   void OnNote(absl::string_view note) override {
     Above(absl::StrCat(style_.Dim(note), "\n"));
     OnTick();

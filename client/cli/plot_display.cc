@@ -7,6 +7,7 @@
 #include "client/cli/job_display.h"
 #include "client/cli/job_ending.h"
 #include "client/cli/job_progress.h"
+#include "client/cli/live_block.h"
 #include "client/cli/plot.h"
 #include "client/cli/progress_line.h"
 #include "client/cli/style.h"
@@ -94,7 +95,11 @@ class Curves {
 class PlotDisplay : public JobDisplay {
  public:
   PlotDisplay(Terminal& terminal, const std::string& job)
-      : terminal_(terminal), job_(job), style_(terminal.Color()), plain_(MakePlainDisplay(terminal, job)) {}
+      : terminal_(terminal),
+        job_(job),
+        style_(terminal.Color()),
+        plain_(MakePlainDisplay(terminal, job)),
+        block_(terminal) {}
 
   void OnEvent(const v1::JobEvent& event) override {
     progress_.Add(event, terminal_.Now());
@@ -102,7 +107,7 @@ class PlotDisplay : public JobDisplay {
     // A job that had ended may go on.
     if (event.has_state_change() && !event.terminal() && finished_) {
       finished_ = false;
-      drawn_lines_ = 0;
+      block_.Leave();
     }
     if (event.terminal()) Finish();
     if (!terminal_.Interactive()) {
@@ -118,6 +123,15 @@ class PlotDisplay : public JobDisplay {
     const absl::Time now = terminal_.Now();
     if (!terminal_.Interactive() || finished_ || now - last_drawn_ < kRedrawInterval) return;
     Draw(now);
+  }
+
+  void OnWaiting(const v1::Waiting& waiting) override {
+    progress_.SetWaiting(waiting);
+    if (terminal_.Interactive()) {
+      OnTick();
+    } else {
+      plain_->OnWaiting(waiting);
+    }
   }
 
   void OnNote(absl::string_view note) override {
@@ -144,25 +158,15 @@ class PlotDisplay : public JobDisplay {
   }
 
   void Draw(absl::Time now) {
-    const int width = terminal_.Width() - 1, height = terminal_.Height();
-    std::vector<std::string> lines = curves_.Render(width, height - 3, terminal_.Unicode(), style_);
+    const int width = terminal_.Width() - 1;
+    std::vector<std::string> lines =
+        curves_.Render(width, terminal_.Height() - 3, terminal_.Unicode(), style_);
     if (!finished_) {
       std::string last = ProgressLine(progress_, now, width, terminal_.Unicode(), style_);
       if (now < note_until_) last = Truncate(absl::StrCat(last, "  ", style_.Dim(note_)), width);
       lines.push_back(std::move(last));
     }
-    std::string text;
-    if (drawn_lines_ > 0 && (width != drawn_width_ || drawn_lines_ >= height)) {
-      // What was drawn for another width stands wrapped somewhere: begin anew.
-      text = "\x1b[H\x1b[2J";
-    } else if (drawn_lines_ > 0) {
-      text = absl::StrCat("\x1b[", drawn_lines_, "A\r");
-    }
-    for (const std::string& line : lines) absl::StrAppend(&text, line, "\x1b[K\n");
-    text += "\x1b[J";
-    terminal_.Out(text);
-    drawn_lines_ = static_cast<int>(lines.size());
-    drawn_width_ = width;
+    block_.Draw(lines);
     last_drawn_ = now;
   }
 
@@ -170,13 +174,12 @@ class PlotDisplay : public JobDisplay {
   const std::string job_;
   const Style style_;
   const std::unique_ptr<JobDisplay> plain_;
+  LiveBlock block_;
   JobProgress progress_;
   Curves curves_;
   std::string note_;
   absl::Time note_until_ = absl::InfinitePast();
   bool finished_ = false;
-  int drawn_lines_ = 0;
-  int drawn_width_ = 0;
   absl::Time last_drawn_ = absl::InfinitePast();
 };
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/cli/format.h"
+#include "client/cli/waiting_text.h"
 #include "client/lib/enum_names.h"
 
 namespace tandem::cli {
@@ -44,7 +45,9 @@ std::string WaitingLine(const JobProgress& job, absl::Time now, bool unicode, co
       job.state_since() == absl::InfinitePast() ? absl::ZeroDuration() : now - job.state_since();
   const std::string state =
       job.state() == v1::JOB_STATE_UNSPECIFIED ? "waiting" : client::ShortEnumName(job.state());
-  const std::string message = absl::StrReplaceAll(job.last_change().message(), {{"\n", " "}});
+  const std::string message = absl::StrReplaceAll(
+      job.waiting().has_value() ? WaitingText(*job.waiting(), now) : job.last_change().message(),
+      {{"\n", " "}});
   return absl::StrCat(style.Cyan(frame), " ", style.Bold(state), "  ", FormatClock(since),
                       message.empty() ? "" : "  " + message);
 }
@@ -66,7 +69,7 @@ std::string ProgressBar(double fraction, int width, bool unicode, const Style& s
 
 std::string ProgressLine(const JobProgress& job, absl::Time now, int width, bool unicode,
                          const Style& style) {
-  if (!job.progress().has_value() && !job.last_epoch().has_value()) {
+  if (job.waiting().has_value() || (!job.progress().has_value() && !job.last_epoch().has_value())) {
     return Truncate(WaitingLine(job, now, unicode, style), width);
   }
   const v1::Progress progress = job.progress().value_or(v1::Progress());

@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "client/cli/app.h"
 #include "client/cli/fake_terminal.h"
-#include "client/cli/start_time.h"
+#include "client/cli/waiting_text.h"
 #include "client/lib/fake_daemon.h"
 #include "gtest/gtest.h"
 

@@ -8,6 +8,7 @@
 #include "client/cli/job_progress.h"
 #include "client/cli/output.h"
 #include "client/cli/progress_line.h"
+#include "client/cli/waiting_text.h"
 #include "client/lib/enum_names.h"
 
 namespace tandem::cli {
@@ -75,6 +76,15 @@ class PlainDisplay : public JobDisplay {
       default:
         break;
     }
+  }
+
+  void OnWaiting(const v1::Waiting& waiting) override {
+    // The estimate changes with each look.
+    const bool is_news = !progress_.waiting().has_value() ||
+                         waiting.reason() != progress_.waiting()->reason() ||
+                         waiting.position() != progress_.waiting()->position();
+    progress_.SetWaiting(waiting);
+    if (is_news) terminal_.Out(absl::StrCat("waits: ", WaitingText(waiting, terminal_.Now()), "\n"));
   }
 
   void OnNote(absl::string_view note) override { terminal_.Err(absl::StrCat(note, "\n")); }

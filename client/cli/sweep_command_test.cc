@@ -1,10 +1,16 @@
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/app.h"
 #include "client/cli/fake_terminal.h"
+#include "client/cli/format.h"
+#include "client/cli/style.h"
+#include "client/cli/sweep_table.h"
 #include "client/lib/fake_daemon.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -12,7 +18,10 @@
 namespace tandem::cli {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kJob[] = "name: small\ntraining: {epochs: 2}\n";
 
@@ -162,29 +171,92 @@ TEST_F(SweepCommandTest, ListsAndCancels) {
   EXPECT_THAT(terminal_.err(), HasSubstr("no sweep is or begins with `smell`"));
 }
 
-TEST_F(SweepCommandTest, WaitingEndsWithTheSweep) {
-  daemon_.create_sweep = [](const v1::CreateSweepRequest&, v1::Sweep* sweep) {
-    *sweep = Sweep(v1::SWEEP_STATE_ACTIVE);
-    return grpc::Status::OK;
+// Answers as a sweep does whose first job trains, then ends; the daemon goes away once on the way.
+class SweepWaitTest : public SweepCommandTest {
+ protected:
+  SweepWaitTest() {
+    daemon_.create_sweep = [](const v1::CreateSweepRequest&, v1::Sweep* sweep) {
+      *sweep = Sweep(v1::SWEEP_STATE_ACTIVE);
+      return grpc::Status::OK;
+    };
+    daemon_.get_sweep = [this](const v1::GetSweepRequest&, v1::Sweep* sweep) -> grpc::Status {
+      const int call = ++calls_;
+      if (call == 2) return {grpc::StatusCode::UNAVAILABLE, "going"};
+      *sweep = Sweep(call == 1 ? v1::SWEEP_STATE_ACTIVE : v1::SWEEP_STATE_SUCCEEDED);
+      if (call == 1) {
+        sweep->clear_best();
+        sweep->mutable_results(0)->set_state(v1::JOB_STATE_RUNNING);
+        sweep->mutable_results(0)->set_epochs(1);
+      }
+      return grpc::Status::OK;
+    };
+  }
+  int RunAndWait() { return Run({"sweep", Write(kJob), "--grid", "training.epochs=1,2,3", "--wait"}); }
+
+  std::atomic<int> calls_ = 0;
+};
+
+TEST_F(SweepWaitTest, ATerminalShowsALiveTable) {
+  terminal_.interactive = true;
+  terminal_.width = 120;
+  std::vector<std::string> during;
+  terminal_.interrupt = [&](const std::string&) {
+    if (calls_ == 1) during = terminal_.Screen();
+    return false;
   };
-  daemon_.get_job = [](const v1::GetJobRequest& request, v1::Job* job) {
-    job->set_name(request.name());
-    job->set_state(v1::JOB_STATE_RUNNING);
-    job->set_last_sequence(4);
-    return grpc::Status::OK;
-  };
-  daemon_.watch_job = [](const v1::WatchJobRequest& request, grpc::ServerContext*,
-                         grpc::ServerWriter<v1::JobEvent>* writer) {
-    v1::JobEvent event;
-    event.set_job(request.name());
-    event.set_sequence(request.after_sequence() + 1);
-    event.set_terminal(true);
-    event.mutable_state_change()->set_to(v1::JOB_STATE_SUCCEEDED);
-    writer->Write(event);
-    return grpc::Status::OK;
-  };
-  EXPECT_EQ(Run({"sweep", Write(kJob), "--grid", "training.epochs=1,2,3", "--wait"}), 0) << terminal_.err();
+  EXPECT_EQ(RunAndWait(), 0) << terminal_.err();
+  EXPECT_EQ(calls_, 3);
+  ASSERT_EQ(during.size(), 7);
+  EXPECT_EQ(during[0], "submitted small-1: 3 jobs");
+  EXPECT_THAT(during[1], HasSubstr("small-1 active: "));
+  EXPECT_THAT(during[4], AllOf(HasSubstr("small-0  running"), HasSubstr("1/2")));
+  EXPECT_THAT(during[6], HasSubstr("small-2  queued"));
+  // The table of the end stands where that one stood.
+  const std::vector<std::string> after = terminal_.Screen();
+  EXPECT_THAT(after[1], HasSubstr("small-1 succeeded: "));
+  EXPECT_THAT(after, Contains(HasSubstr("* best: learning_rate=0.1")));
+  EXPECT_THAT(after, Not(Contains(HasSubstr("running"))));
+  EXPECT_THAT(terminal_.err(), HasSubstr("connection lost; reconnecting"));
+}
+
+TEST_F(SweepWaitTest, AFileGetsALineForEachJobThatEnds) {
+  EXPECT_EQ(RunAndWait(), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(),
+              HasSubstr("submitted small-1: 3 jobs\n"
+                        "small-1 failed  learning_rate=0.05, units=8\n"
+                        "small-0 succeeded  learning_rate=0.1, units=8\n\nsmall-1 succeeded: "));
   EXPECT_THAT(terminal_.out(), HasSubstr("* best: learning_rate=0.1"));
+}
+
+TEST_F(SweepWaitTest, CtrlCLeavesTheSweep) {
+  terminal_.interrupt = [&](const std::string&) { return calls_ == 1; };
+  EXPECT_EQ(RunAndWait(), 130);
+  EXPECT_THAT(terminal_.err(), HasSubstr("look at it with: tandem sweep show small-1"));
+}
+
+TEST_F(SweepCommandTest, ALiveTableFitsTheTerminal) {
+  v1::Sweep sweep = Sweep(v1::SWEEP_STATE_ACTIVE);
+  const v1::SweepResult queued = sweep.results(2);
+  for (int i = 3; i < 100; ++i) {
+    v1::SweepResult* result = sweep.add_results();
+    *result = queued;
+    result->set_index(i);
+    result->set_job(absl::StrCat("jobs/small-", i));
+    if (i == 77) result->set_state(v1::JOB_STATE_RUNNING);
+  }
+  for (const int height : {8, 12, 30}) {
+    const std::vector<std::string> lines = SweepLines(sweep, Style(false), /*width=*/60, height);
+    EXPECT_LE(lines.size(), height);
+    for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), 60) << line;
+    // The best one and the one that runs.
+    EXPECT_THAT(lines, Contains(HasSubstr("*  small-0")));
+    if (height > 8) {
+      EXPECT_THAT(lines, Contains(HasSubstr("small-77  running")));
+    }
+    EXPECT_THAT(lines, Contains(HasSubstr(" more")));
+    EXPECT_THAT(lines.back(), HasSubstr("* best: "));
+  }
+  EXPECT_EQ(SweepLines(sweep, Style(false), 60, 200).size(), 105);
 }
 
 }  // namespace

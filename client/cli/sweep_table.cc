@@ -1,5 +1,6 @@
 #include "client/cli/sweep_table.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -8,8 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/cli/format.h"
 #include "client/cli/job_ending.h"
+#include "client/cli/job_progress.h"
 #include "client/cli/table.h"
 #include "client/lib/enum_names.h"
 #include "proto/fields/field_value.h"
@@ -60,6 +63,39 @@ std::string WeightsText(const v1::SweepResult& result) {
                       FormatMeasure(result.value()), ", of its last weights");
 }
 
+// Where it stands, in a line.
+std::string Head(const v1::Sweep& sweep, const Style& style) {
+  return absl::StrCat(style.Bold(IdOf(sweep.name())), " ", ColoredSweepState(sweep.state(), style), ": ",
+                      CountsText(sweep), "\n\n");
+}
+
+// "\n* best: learning_rate=0.1 with validation loss 0.4211, ..."; empty if there is none.
+std::string BestLine(const v1::Sweep& sweep) {
+  if (!sweep.has_best()) return "";
+  const v1::SweepResult& best = sweep.best();
+  return absl::StrCat("\n* best: ", ValuesText(best), " with ", WeightsText(best),
+                      "\n  these weights: tandem download ", IdOf(best.job()), " ", best.artifact(), "\n");
+}
+
+// The results that are shown if there is room for `most` alone, in their order: of jobs that run, the best
+// one, then those that ended, then the others.
+std::vector<const v1::SweepResult*> Select(const v1::Sweep& sweep, size_t most) {
+  std::vector<std::pair<int, const v1::SweepResult*>> ranked;
+  for (const v1::SweepResult& result : sweep.results()) {
+    const bool best = sweep.has_best() && result.index() == sweep.best().index();
+    const bool waits = result.state() == v1::JOB_STATE_QUEUED || result.state() == v1::JOB_STATE_PAUSED;
+    ranked.emplace_back(best ? 0 : HoldsDevices(result.state()) ? 1 : waits ? 3 : 2, &result);
+  }
+  const auto by_rank = [](const auto& a, const auto& b) { return a.first < b.first; };
+  std::stable_sort(ranked.begin(), ranked.end(), by_rank);
+  ranked.resize(std::min(most, ranked.size()));
+  std::vector<const v1::SweepResult*> selected;
+  for (const auto& [rank, result] : ranked) selected.push_back(result);
+  std::sort(selected.begin(), selected.end(),
+            [](const auto* a, const auto* b) { return a->index() < b->index(); });
+  return selected;
+}
+
 std::string Epochs(const v1::SweepResult& result) {
   return absl::StrCat(result.epochs(), "/",
                       result.epochs_planned() == 0 ? "-" : absl::StrCat(result.epochs_planned()));
@@ -97,11 +133,12 @@ std::string ColoredSweepState(v1::SweepState state, const Style& style) {
   }
 }
 
-std::string SweepText(const v1::Sweep& sweep, const Style& style) {
+namespace {
+
+// A row for each of these results, of which there is one at least.
+std::string Rows(const v1::Sweep& sweep, const std::vector<const v1::SweepResult*>& results,
+                 const Style& style) {
   const std::string& metric = sweep.objective().metric();
-  std::string text = absl::StrCat(style.Bold(IdOf(sweep.name())), " ",
-                                  ColoredSweepState(sweep.state(), style), ": ", CountsText(sweep), "\n\n");
-  if (sweep.results().empty()) return text;
   std::vector<Table::Column> columns = {{""}, {"JOB"}, {"STATE"}};
   for (const std::string& name : ShortNames(sweep.results(0))) columns.push_back({name, true});
   const std::string measure = metric.empty() ? "objective" : metric;
@@ -109,28 +146,51 @@ std::string SweepText(const v1::Sweep& sweep, const Style& style) {
       columns.end(),
       {{"EPOCHS", true}, {absl::StrCat("best ", measure), true}, {absl::StrCat("last ", measure), true}});
   Table table(columns);
-  std::vector<std::string> errors;
-  for (const v1::SweepResult& result : sweep.results()) {
-    const bool best = sweep.has_best() && result.index() == sweep.best().index();
-    std::vector<std::string> row = {best ? style.Green("*") : "", IdOf(result.job()),
-                                    ColoredState(result.state(), style)};
-    for (const v1::SweepValue& value : result.values()) row.push_back(ValueText(value.value()));
-    row.insert(row.end(), {Epochs(result), result.has_best() ? FormatMeasure(result.best().value()) : "-",
-                           result.has_last_value() ? FormatMeasure(result.last_value()) : "-"});
+  for (const v1::SweepResult* result : results) {
+    const bool best = sweep.has_best() && result->index() == sweep.best().index();
+    std::vector<std::string> row = {best ? style.Green("*") : "", IdOf(result->job()),
+                                    ColoredState(result->state(), style)};
+    for (const v1::SweepValue& value : result->values()) row.push_back(ValueText(value.value()));
+    row.insert(row.end(), {Epochs(*result), result->has_best() ? FormatMeasure(result->best().value()) : "-",
+                           result->has_last_value() ? FormatMeasure(result->last_value()) : "-"});
     row.resize(columns.size());
     table.AddRow(std::move(row));
-    if (result.state() == v1::JOB_STATE_FAILED) {
-      errors.push_back(absl::StrCat(IdOf(result.job()), ": ", Indented(result.message()), "\n"));
-    }
   }
-  absl::StrAppend(&text, table.Render(style));
-  if (sweep.has_best()) {
-    const v1::SweepResult& best = sweep.best();
-    absl::StrAppend(&text, "\n* best: ", ValuesText(best), " with ", WeightsText(best),
-                    "\n  these weights: tandem download ", IdOf(best.job()), " ", best.artifact(), "\n");
+  return table.Render(style);
+}
+
+}  // namespace
+
+std::string SweepText(const v1::Sweep& sweep, const Style& style) {
+  std::string text = Head(sweep, style);
+  if (sweep.results().empty()) return text;
+  absl::StrAppend(&text, Rows(sweep, Select(sweep, sweep.results_size()), style), BestLine(sweep));
+  for (const v1::SweepResult& result : sweep.results()) {
+    if (result.state() != v1::JOB_STATE_FAILED) continue;
+    absl::StrAppend(&text, style.Red("failed "), IdOf(result.job()), ": ", Indented(result.message()), "\n");
   }
-  for (const std::string& error : errors) absl::StrAppend(&text, style.Red("failed "), error);
   return text;
+}
+
+std::vector<std::string> SweepLines(const v1::Sweep& sweep, const Style& style, int width, int height) {
+  // The head, the table's own head and the best one's line, with the empty lines between.
+  constexpr int kOtherLines = 5;
+  std::string text = Head(sweep, style);
+  if (!sweep.results().empty()) {
+    const int room = std::max(1, height - kOtherLines);
+    // One of them says how many are left out.
+    const bool is_cut = sweep.results_size() > room;
+    const std::vector<const v1::SweepResult*> shown = Select(sweep, is_cut ? std::max(1, room - 1) : room);
+    absl::StrAppend(&text, Rows(sweep, shown, style));
+    if (is_cut) {
+      absl::StrAppend(
+          &text, style.Dim(absl::StrCat("   ... and ", sweep.results_size() - shown.size(), " more")), "\n");
+    }
+    absl::StrAppend(&text, BestLine(sweep));
+  }
+  std::vector<std::string> lines = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
+  for (std::string& line : lines) line = Truncate(line, width);
+  return lines;
 }
 
 }  // namespace tandem::cli

@@ -21,6 +21,9 @@ constexpr absl::Duration kReadingTimeout = absl::Minutes(10);
 constexpr int kLargestPage = 1000;
 // Of one call that the daemon refuses for a moment again and again.
 constexpr absl::Duration kMostWaiting = absl::Seconds(30);
+// Of questions about a sweep that is followed: the least, and how much longer it is than an answer takes.
+constexpr absl::Duration kSweepInterval = absl::Seconds(1);
+constexpr int kSweepIdleness = 10;
 // Who listens at the daemon's address is looked at again after so long.
 constexpr absl::Duration kListenersKnown = absl::Seconds(1);
 
@@ -142,10 +145,10 @@ absl::StatusOr<v1::Job> Client::CreateJob(const v1::JobSpec& spec, absl::string_
   return LongCall(*jobs_, &v1::JobService::Stub::CreateJob, request, timeout_);
 }
 
-absl::StatusOr<v1::Job> Client::GetJob(absl::string_view name) {
+absl::StatusOr<v1::Job> Client::GetJob(absl::string_view name, absl::Duration at_most) {
   v1::GetJobRequest request;
   request.set_name(std::string(name));
-  return Call(*jobs_, &v1::JobService::Stub::GetJob, request, timeout_);
+  return Call(*jobs_, &v1::JobService::Stub::GetJob, request, std::min(timeout_, at_most));
 }
 
 absl::StatusOr<std::vector<v1::Job>> Client::ListJobs(const ListJobsOptions& options) {
@@ -225,6 +228,30 @@ absl::StatusOr<v1::Sweep> Client::GetSweep(absl::string_view name) {
   v1::GetSweepRequest request;
   request.set_name(std::string(name));
   return Call(*sweeps_, &v1::SweepService::Stub::GetSweep, request, timeout_);
+}
+
+absl::StatusOr<v1::Sweep> Client::FollowSweep(absl::string_view name, StreamObserver& observer,
+                                              const std::function<void(const v1::Sweep&)>& on_sweep) {
+  Reconnector reconnector(reconnect_, channel_.get(), observer);
+  while (true) {
+    const absl::Duration asked = SteadyNow();
+    absl::StatusOr<v1::Sweep> sweep = GetSweep(name);
+    if (!sweep.ok()) {
+      if (!IsWorthReconnecting(sweep.status())) return sweep;
+      if (absl::Status end = reconnector.OnBreak(sweep.status()); !end.ok()) return end;
+      continue;
+    }
+    reconnector.OnMessage();
+    on_sweep(*sweep);
+    if (sweep->state() != v1::SWEEP_STATE_ACTIVE && sweep->state() != v1::SWEEP_STATE_CANCELLING)
+      return sweep;
+    const absl::Duration answered = SteadyNow();
+    const absl::Duration next = answered + std::max(kSweepInterval, kSweepIdleness * (answered - asked));
+    for (absl::Duration now = answered; now < next; now = SteadyNow()) {
+      if (!observer.KeepGoing()) return absl::CancelledError("stopped");
+      absl::SleepFor(std::min(next - now, absl::Milliseconds(100)));
+    }
+  }
 }
 
 absl::StatusOr<std::vector<v1::Sweep>> Client::ListSweeps(int limit) {
@@ -422,7 +449,7 @@ absl::Status Client::WatchJob(absl::string_view name, int64_t after_sequence, St
   bool terminal = false;
   absl::Status refused;
   return RunResumableStream<v1::JobEvent>(
-      reconnect_, observer,
+      reconnect_, channel_.get(), observer,
       [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
         PrepareStream(context, &refused);
         return jobs_->PrepareAsyncWatchJob(context, request, queue);
@@ -452,7 +479,7 @@ absl::Status Client::WatchJobs(int64_t after_cursor, StreamObserver& observer,
   request.set_after_cursor(after_cursor);
   absl::Status refused;
   return RunResumableStream<v1::WatchJobsResponse>(
-      reconnect_, observer,
+      reconnect_, channel_.get(), observer,
       [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
         PrepareStream(context, &refused);
         return jobs_->PrepareAsyncWatchJobs(context, request, queue);
@@ -483,7 +510,7 @@ absl::Status Client::ReadLog(absl::string_view name, int64_t offset, bool follow
   request.set_follow(follow);
   absl::Status refused;
   return RunResumableStream<v1::ReadLogResponse>(
-      reconnect_, observer,
+      reconnect_, channel_.get(), observer,
       [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
         PrepareStream(context, &refused);
         return jobs_->PrepareAsyncReadLog(context, request, queue);
@@ -508,7 +535,7 @@ absl::Status Client::ReadArtifact(
   request.set_offset(offset);
   absl::Status refused;
   return RunResumableStream<v1::ReadArtifactResponse>(
-      reconnect_, observer,
+      reconnect_, channel_.get(), observer,
       [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
         PrepareStream(context, &refused);
         return jobs_->PrepareAsyncReadArtifact(context, request, queue);

@@ -74,7 +74,8 @@ class Client {
 
   absl::StatusOr<v1::Job> CreateJob(const v1::JobSpec& spec, absl::string_view request_id,
                                     bool validate_only);
-  absl::StatusOr<v1::Job> GetJob(absl::string_view name);
+  // Waits for the answer for `at_most`, if that is less than ConnectionOptions::timeout.
+  absl::StatusOr<v1::Job> GetJob(absl::string_view name, absl::Duration at_most = absl::InfiniteDuration());
   // Asks for as many pages as it takes.
   absl::StatusOr<std::vector<v1::Job>> ListJobs(const ListJobsOptions& options);
   // From -100 to 100.
@@ -92,6 +93,12 @@ class Client {
                                         bool validate_only);
   // Of a sweep, "sweeps/<id>".
   absl::StatusOr<v1::Sweep> GetSweep(absl::string_view name);
+  // Gives the sweep to `on_sweep` at once and again and again, and returns it when all its jobs have ended.
+  // Asks once a second, less often if the sweep is so large that the daemon takes long to answer, and goes on
+  // if the connection breaks. CANCELLED: the observer stopped it. UNAVAILABLE: given up on a broken
+  // connection. Other errors as GetSweep's.
+  absl::StatusOr<v1::Sweep> FollowSweep(absl::string_view name, StreamObserver& observer,
+                                        const std::function<void(const v1::Sweep&)>& on_sweep);
   // The newest, at most so many (0: all). Asks for as many pages as it takes.
   absl::StatusOr<std::vector<v1::Sweep>> ListSweeps(int limit);
   absl::StatusOr<v1::Sweep> CancelSweep(absl::string_view name);

@@ -418,6 +418,30 @@ TEST(WatchJobTest, WatchingFromTheTerminalEventEndsWell) {
   EXPECT_TRUE(Connect(daemon.address())->WatchJob("jobs/a", 7, observer, [](const v1::JobEvent&) {}).ok());
 }
 
+TEST(FollowSweepTest, EndsWithTheSweepAndGoesOnAfterBreaks) {
+  FakeDaemon daemon;
+  std::atomic<int> calls = 0;
+  daemon.get_sweep = [&](const v1::GetSweepRequest& request, v1::Sweep* sweep) -> grpc::Status {
+    const int call = ++calls;
+    if (request.name() != "sweeps/a") return {grpc::StatusCode::NOT_FOUND, "no such sweep"};
+    if (call <= 2) return {grpc::StatusCode::UNAVAILABLE, "shutting down"};
+    sweep->set_name(request.name());
+    sweep->set_state(call == 3 ? v1::SWEEP_STATE_CANCELLING : v1::SWEEP_STATE_CANCELLED);
+    return grpc::Status::OK;
+  };
+  const auto client = Connect(daemon.address());
+  CountingObserver observer;
+  std::vector<int> states;
+  const absl::StatusOr<v1::Sweep> sweep =
+      client->FollowSweep("sweeps/a", observer, [&](const v1::Sweep& now) { states.push_back(now.state()); });
+  ASSERT_TRUE(sweep.ok()) << sweep.status();
+  EXPECT_EQ(sweep->state(), v1::SWEEP_STATE_CANCELLED);
+  EXPECT_THAT(states, ElementsAre(v1::SWEEP_STATE_CANCELLING, v1::SWEEP_STATE_CANCELLED));
+  EXPECT_EQ(observer.lost, 2);
+  EXPECT_EQ(observer.restored, 1);
+  EXPECT_TRUE(absl::IsNotFound(client->FollowSweep("sweeps/b", observer, [](const v1::Sweep&) {}).status()));
+}
+
 TEST(ReadArtifactTest, GoesOnAtTheByteWhereItBroke) {
   FakeDaemon daemon;
   const std::string content = "0123456789abcdefghij";

@@ -75,7 +75,7 @@ absl::StatusOr<v1::Upload> Client::SendFiles(const v1::Upload& upload, const Upl
 
 absl::StatusOr<v1::Upload> Client::Upload(const UploadPlan& plan, StreamObserver& observer,
                                           const std::function<void(int64_t bytes)>& on_bytes) {
-  Reconnector reconnector(reconnect_, observer);
+  Reconnector reconnector(reconnect_, channel_.get(), observer);
   int64_t best = -1;
   bool damaged = false;
   while (true) {

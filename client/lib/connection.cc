@@ -89,11 +89,12 @@ grpc::ChannelArguments Arguments(const ConnectionOptions& options) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 40'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 15'000);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // Streams wait by themselves before they try again; the channel's own wait must not be the longer one.
+  // A stream is back when its connection is, so these bound how long a client is without a daemon that is
+  // back.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   // Despite its name, the time that one attempt to connect may take; a busy machine needs more than a moment.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   // A proxy of the environment is not meant for a daemon.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (!options.tls_server_name.empty()) arguments.SetSslTargetNameOverride(options.tls_server_name);

@@ -1,6 +1,5 @@
 #include "client/lib/fake_daemon.h"
 
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
 #include <chrono>
@@ -11,10 +10,12 @@
 
 namespace tandem::client {
 
-FakeDaemon::FakeDaemon(int port) {
+FakeDaemon::FakeDaemon(int port, const std::shared_ptr<grpc::ServerCredentials>& credentials,
+                       const std::function<void(FakeDaemon&)>& set_up) {
+  if (set_up) set_up(*this);
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(16 << 20);  // As the daemon.
-  builder.AddListeningPort("127.0.0.1:" + std::to_string(port), grpc::InsecureServerCredentials(), &port_);
+  builder.AddListeningPort("127.0.0.1:" + std::to_string(port), credentials, &port_);
   builder.RegisterService(static_cast<v1::JobService::Service*>(this));
   builder.RegisterService(static_cast<v1::ModelService::Service*>(this));
   builder.RegisterService(static_cast<v1::DatasetService::Service*>(this));

@@ -1,6 +1,7 @@
 #ifndef TANDEM_CLIENT_LIB_FAKE_DAEMON_H_
 #define TANDEM_CLIENT_LIB_FAKE_DAEMON_H_
 
+#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 
 #include <functional>
@@ -23,8 +24,12 @@ class FakeDaemon : public v1::JobService::Service,
                    public v1::SweepService::Service,
                    public v1::DaemonService::Service {
  public:
-  // Listens on a free port, or on the given one.
-  explicit FakeDaemon(int port = 0);
+  // Listens on a free port, or on the given one. `set_up`, if it is given, sets functions before the first
+  // call comes.
+  explicit FakeDaemon(
+      int port = 0,
+      const std::shared_ptr<grpc::ServerCredentials>& credentials = grpc::InsecureServerCredentials(),
+      const std::function<void(FakeDaemon&)>& set_up = {});
   ~FakeDaemon() override;
 
   // "127.0.0.1:PORT".

@@ -10,6 +10,12 @@
 #include "client/lib/steady_now.h"
 
 namespace tandem::client {
+namespace {
+
+// A call that the daemon answered and that held for so long was no failed attempt.
+constexpr absl::Duration kWhole = absl::Seconds(1);
+
+}  // namespace
 
 bool IsWorthReconnecting(const absl::Status& status) {
   // Too many calls, or streams, for now.
@@ -40,7 +46,7 @@ void Reconnector::OnMessage() {
 absl::Status Reconnector::OnBreak(const absl::Status& why) {
   const absl::Duration now = SteadyNow();
   // A job that waits gives no messages for hours: a call that held was whole all the same.
-  if (now - open_since_ >= policy_.longest_wait) OnMessage();
+  if (now - open_since_ >= kWhole) OnMessage();
   open_since_ = absl::InfiniteDuration();
   if (!broken_) {
     broken_ = true;
@@ -59,10 +65,24 @@ absl::Status Reconnector::OnBreak(const absl::Status& why) {
   const absl::Duration wait = std::min(next_wait_ * absl::Uniform(random, 0.5, 1.0), left);
   next_wait_ = std::min(next_wait_ * 2, policy_.longest_wait);
   observer_.Lost(why, wait);
-  const absl::Duration end = now + wait;
-  for (absl::Duration moment = SteadyNow(); moment < end; moment = SteadyNow()) {
+  return Wait(now + wait);
+}
+
+absl::Status Reconnector::Wait(absl::Duration end) {
+  // A server that drops each connection at once is not asked more often than this.
+  const absl::Duration earliest = SteadyNow() + policy_.first_wait;
+  bool lost = false;
+  for (absl::Duration now = SteadyNow(); now < end; now = SteadyNow()) {
     if (!observer_.KeepGoing()) return absl::CancelledError("stopped");
-    absl::SleepFor(std::min(end - moment, absl::Milliseconds(100)));
+    // Attempts to connect are begun by calls, and repeated by gRPC.
+    const grpc_connectivity_state state = channel_->GetState(/*try_to_connect=*/false);
+    if (state != GRPC_CHANNEL_READY) {
+      lost = true;
+    } else if (lost && now >= earliest) {
+      break;
+    }
+    channel_->WaitForStateChange(
+        state, absl::ToChronoTime(absl::Now() + std::min(end - now, absl::Milliseconds(100))));
   }
   return absl::OkStatus();
 }

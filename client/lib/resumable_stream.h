@@ -3,6 +3,7 @@
 
 #include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
+#include <grpcpp/impl/codegen/channel_interface.h>
 #include <grpcpp/support/async_stream.h>
 
 #include <chrono>
@@ -19,7 +20,8 @@ struct ReconnectPolicy {
   // Give up when nothing has come for so long since the break.
   absl::Duration give_up_after = absl::Seconds(60);
   // Wait so long before the first attempt, then twice as long each time, up to the longest; each wait is
-  // shortened at random by up to a half, so that many clients do not come back at the same moment.
+  // shortened at random by up to a half, so that many clients do not come back at the same moment. If a lost
+  // connection is made again, a wait ends when it has lasted for `first_wait`.
   absl::Duration first_wait = absl::Milliseconds(200);
   absl::Duration longest_wait = absl::Seconds(5);
 };
@@ -30,8 +32,8 @@ class StreamObserver {
   virtual ~StreamObserver() = default;
   // Called at least every 100 ms. False ends the stream with CANCELLED.
   virtual bool KeepGoing() { return true; }
-  // The stream broke, or was not let in (RESOURCE_EXHAUSTED); the next attempt begins after `wait`. Called
-  // for each failed attempt.
+  // The stream broke, or was not let in (RESOURCE_EXHAUSTED); the next attempt begins after `wait`, or before
+  // that if a lost connection is made again. Called for each failed attempt.
   virtual void Lost(const absl::Status& /*why*/, absl::Duration /*wait*/) {}
   // The stream gives messages again; or, where it had none to give, held for a while and broke anew.
   virtual void Restored() {}
@@ -40,11 +42,12 @@ class StreamObserver {
 // Whether another attempt may mend it: the daemon went away, cut the stream, or asks for a moment.
 bool IsWorthReconnecting(const absl::Status& status);
 
-// Counts the time since a stream broke, waits between attempts, and says when to give up.
+// Counts the time since a stream broke, waits between attempts, and says when to give up. Not thread-safe.
 class Reconnector {
  public:
-  Reconnector(const ReconnectPolicy& policy, StreamObserver& observer)
-      : policy_(policy), observer_(observer) {}
+  // `channel` has the stream's calls; it and `observer` outlive the reconnector.
+  Reconnector(const ReconnectPolicy& policy, grpc::ChannelInterface* channel, StreamObserver& observer)
+      : policy_(policy), channel_(channel), observer_(observer) {}
 
   // The daemon answered a call.
   void OnOpen();
@@ -54,7 +57,13 @@ class Reconnector {
   absl::Status OnBreak(const absl::Status& why);
 
  private:
+  // Waits until `end`, on SteadyNow's clock, or until the channel, which had no connection, has one. gRPC
+  // makes a connection only while somebody waits for something of the channel: a handshake that nobody drives
+  // takes tens of seconds. CANCELLED if the observer stops.
+  absl::Status Wait(absl::Duration end);
+
   const ReconnectPolicy policy_;
+  grpc::ChannelInterface* const channel_;
   StreamObserver& observer_;
   bool broken_ = false;
   absl::Duration broken_since_;
@@ -117,16 +126,18 @@ absl::Status RunStreamOnce(const std::function<std::unique_ptr<grpc::ClientAsync
 // Runs a server stream to its end, and calls again where it breaks. `open` prepares a call that goes on after
 // the last accepted message. `complete` says, when a call ended, whether all has come: then the result is OK
 // whatever the call's status; a call that ended well with more to come counts as broken. `opened`, where it
-// is given, sees each call that the daemon answered, with its initial metadata.
+// is given, sees each call that the daemon answered, with its initial metadata. `channel` is that of the
+// calls.
 template <typename Message>
-absl::Status RunResumableStream(const ReconnectPolicy& policy, StreamObserver& observer,
+absl::Status RunResumableStream(const ReconnectPolicy& policy, grpc::ChannelInterface* channel,
+                                StreamObserver& observer,
                                 const std::function<std::unique_ptr<grpc::ClientAsyncReader<Message>>(
                                     grpc::ClientContext*, grpc::CompletionQueue*)>& open,
                                 const std::function<absl::Status(const Message&)>& accept,
                                 const std::function<absl::Status(const grpc::Status&)>& convert,
                                 const std::function<bool(const absl::Status&)>& complete,
                                 const std::function<void(const grpc::ClientContext&)>& opened = {}) {
-  Reconnector reconnector(policy, observer);
+  Reconnector reconnector(policy, channel, observer);
   bool stopped = false;
   const std::function<absl::Status(const Message&)> accept_and_note = [&](const Message& message) {
     reconnector.OnMessage();

@@ -344,9 +344,11 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->check(CLI::IsMember({"on", "best-effort", "off"}))
       ->capture_default_str()
       ->group("Devices");
-  AddDuration("--cancel-grace", absl::ZeroDuration(),
-              "How long a worker may take to stop after its job was cancelled, before it is made to",
-              &options->cancel_grace, app)
+  AddDuration(
+      "--cancel-grace", absl::ZeroDuration(),
+      "How long a worker may take to write its checkpoint and its model after its job was cancelled or "
+      "ran out of time, before it is ended",
+      &options->cancel_grace, app)
       ->group("Devices");
   AddDuration(
       "--worker-silence-limit", kLeastSilence * kReconnectInterval,

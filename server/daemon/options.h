@@ -39,7 +39,7 @@ struct DaemonOptions {
   std::string worker_program;
   // "on", "best-effort" or "off".
   std::string worker_sandbox = "best-effort";
-  absl::Duration cancel_grace = absl::Seconds(30);
+  absl::Duration cancel_grace = absl::Minutes(2);
   absl::Duration worker_silence_limit = absl::Seconds(30);
   absl::Duration collective_time_limit = absl::Minutes(30);
   int model_workers = 2;

@@ -41,7 +41,7 @@ TEST(DaemonOptionsTest, DataFoldersAreAbsolute) {
 TEST(DaemonOptionsTest, HasDefaults) {
   const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions({});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(parsed->options.cancel_grace, absl::Seconds(30));
+  EXPECT_EQ(parsed->options.cancel_grace, absl::Minutes(2));
   EXPECT_EQ(parsed->options.worker_silence_limit, absl::Seconds(30));
   EXPECT_EQ(parsed->options.collective_time_limit, absl::Minutes(30));
   EXPECT_EQ(parsed->text, "");

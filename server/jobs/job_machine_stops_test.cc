@@ -43,10 +43,38 @@ TEST_F(JobMachineStopsTest, AJobOutOfTimeSaysSo) {
   Awaited<absl::StatusOr<v1::Job>> done;
   jobs_.machine().Cancel(id, v1::STATE_REASON_TIME_LIMIT_EXCEEDED, done.Done());
   ASSERT_TRUE(done.Get().ok());
-  ASSERT_TRUE(
-      jobs_.Apply(id, 1, {Finished(2, v1::JOB_STATE_CANCELLED, "Stopped when it was told to.")}).ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Finished(2, v1::JOB_STATE_CANCELLED, "Stopped after step 7.")}).ok());
   EXPECT_EQ(jobs_.Get(id).reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
-  EXPECT_THAT(jobs_.Get(id).message(), HasSubstr("its time limit allows"));
+  EXPECT_THAT(jobs_.Get(id).message(), HasSubstr("its time limit allows. Stopped after step 7."));
+}
+
+TEST_F(JobMachineStopsTest, AModelFromAPauseIsTheJobsUntilTrainingGoesOn) {
+  const auto artifact = [](int64_t sequence, const std::string& name) {
+    internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
+    event.mutable_artifact()->set_name(name);
+    return event;
+  };
+  const auto names = [&](const std::string& id) {
+    std::vector<std::string> names;
+    const v1::Job job = jobs_.Get(id);
+    for (const v1::Artifact& made : job.artifacts()) names.push_back(made.name());
+    return names;
+  };
+  const std::string id = jobs_.NewJob();
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1), artifact(2, "best.safetensors")}).ok());
+  Awaited<absl::StatusOr<v1::Job>> paused;
+  jobs_.machine().Pause(id, paused.Done());
+  ASSERT_TRUE(paused.Get().ok());
+  ASSERT_TRUE(jobs_.Apply(id, 1, {artifact(3, "model.safetensors"), Finished(4, v1::JOB_STATE_PAUSED)}).ok());
+  EXPECT_THAT(names(id), ElementsAre("best.safetensors", "model.safetensors"));
+  Awaited<absl::StatusOr<v1::Job>> resumed;
+  jobs_.machine().Resume(id, /*max_queued_jobs=*/0, resumed.Done());
+  ASSERT_TRUE(resumed.Get().ok());
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  EXPECT_THAT(names(id), ElementsAre("best.safetensors", "model.safetensors"));
+  ASSERT_TRUE(jobs_.Apply(id, 2, {Started(1)}).ok());
+  EXPECT_THAT(names(id), ElementsAre("best.safetensors"));
 }
 
 TEST_F(JobMachineStopsTest, CancelsAQueuedJobAtOnce) {

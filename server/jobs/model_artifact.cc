@@ -13,7 +13,6 @@
 namespace tandem {
 namespace {
 
-constexpr char kModelFile[] = "model.safetensors";
 constexpr char kEnding[] = ".safetensors";
 
 // Whether a name that a worker reported stays inside the job's folder.
@@ -46,9 +45,13 @@ absl::StatusOr<ModelFile> FindModelArtifact(const v1::Job& job, const std::strin
                       "NO_MODEL_YET");
   }
   return WithReason(
-      absl::NotFoundError(absl::StrCat(
-          job.name(), " has no model '", shown, "'; ",
-          models.empty() ? "it ended without one" : absl::StrCat("it has ", absl::StrJoin(models, ", ")))),
+      absl::NotFoundError(
+          absl::StrCat(job.name(), " has no model '", shown, "'; ",
+                       !models.empty() ? absl::StrCat("it has ", absl::StrJoin(models, ", "))
+                       : job.has_last_checkpoint()
+                           ? absl::StrCat("it ended without one; a fork goes on from its checkpoint of step ",
+                                          job.last_checkpoint().step(), " (tandem fork)")
+                           : "it ended without one")),
       "ARTIFACT_NOT_FOUND");
 }
 

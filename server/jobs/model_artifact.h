@@ -8,6 +8,9 @@
 
 namespace tandem {
 
+// The artifact that has the parameters with which a job's training ended or stopped.
+inline constexpr char kModelFile[] = "model.safetensors";
+
 // A file with a model's parameters.
 struct ModelFile {
   std::string path;
@@ -15,7 +18,7 @@ struct ModelFile {
   std::string sha256;
 };
 
-// One of a job's models; an empty name means "model.safetensors". Its digest is known where the job has
+// One of a job's models; an empty name means kModelFile. Its digest is known where the job has
 // ended: before that a better model may take its place at any time, and its record comes after it. NOT_FOUND
 // where the job has no artifact of the name, or it is no safetensors file; FAILED_PRECONDITION where it may
 // still come.

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "server/jobs/model_artifact.h"
 #include "server/jobs/worker_loss.h"
 
 namespace tandem {
@@ -63,7 +64,11 @@ std::pair<v1::StateReason, std::string> WhyEnded(const v1::Job& job, const Finis
                 absl::StrCat("Cancelled; the worker ended with an error: ", finished.message())};
       default:
         // That it was told to stop says less than why.
-        if (job.reason() == v1::STATE_REASON_TIME_LIMIT_EXCEEDED) return {job.reason(), job.message()};
+        if (job.reason() == v1::STATE_REASON_TIME_LIMIT_EXCEEDED) {
+          return {job.reason(), finished.message().empty()
+                                    ? job.message()
+                                    : absl::StrCat(job.message(), " ", finished.message())};
+        }
         return {job.reason(), finished.message().empty() ? "Cancelled." : finished.message()};
     }
   }
@@ -120,6 +125,15 @@ absl::Status CheckSize(const WorkerEvent& event, const google::protobuf::Message
   if (bytes <= most) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("worker event ", event.worker_sequence(), ": has ", bytes,
                                                  " bytes; at most ", most, " are taken"));
+}
+
+// Forgets the model that an earlier attempt left when it stopped: training goes on, and it is no longer the
+// job's.
+void ForgetModel(v1::Job* job) {
+  auto* const artifacts = job->mutable_artifacts();
+  artifacts->erase(std::remove_if(artifacts->begin(), artifacts->end(),
+                                  [](const v1::Artifact& artifact) { return artifact.name() == kModelFile; }),
+                   artifacts->end());
 }
 
 // Keeps one entry a name, the newest.
@@ -241,6 +255,7 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
       const std::string message = HowItBegan(*job, event.started().step());
       // What is said of the next attempt goes by it.
       if (event.started().step() == 0) changes->job.job.clear_last_checkpoint();
+      ForgetModel(&changes->job.job);
       return edit.Take(trigger, v1::STATE_REASON_TRAINING_STARTED, message, time);
     }
     default: {

@@ -39,9 +39,28 @@ bool IsDeviceFailure(const absl::Status& status) {
          (absl::StartsWith(status.message(), "cuda:") || absl::StrContains(status.message(), ": cuda:"));
 }
 
-Finished Cancelled() {
-  return MakeFinished(v1::JOB_STATE_CANCELLED, v1::STATE_REASON_CANCEL_REQUESTED,
-                      "Stopped when it was told to.");
+Finished Cancelled(absl::string_view message) {
+  return MakeFinished(v1::JOB_STATE_CANCELLED, v1::STATE_REASON_CANCEL_REQUESTED, message);
+}
+
+// Of a training that was paused.
+std::string DescribePause(const v1::TrainingSummary& summary) {
+  const std::string text = absl::StrCat("Paused after step ", summary.steps());
+  if (summary.checkpoint_step() == summary.steps()) return text + ".";
+  return summary.checkpoint_step() > 0
+             ? absl::StrCat(text, ", without a new checkpoint: it will go on from step ",
+                            summary.checkpoint_step(), ".")
+             : absl::StrCat(text, ", without a checkpoint: it will begin anew.");
+}
+
+// Of a training that was cancelled.
+std::string DescribeCancellation(const v1::TrainingSummary& summary, const absl::Status& saved) {
+  return absl::StrCat("Stopped after step ", summary.steps(), ". ",
+                      summary.checkpoint_step() > 0
+                          ? absl::StrCat("Its newest checkpoint is of step ", summary.checkpoint_step())
+                          : "It has no checkpoint",
+                      saved.ok() ? "; its model can be downloaded."
+                                 : absl::StrCat("; its model could not be saved: ", saved.message()));
 }
 
 v1::StateReason ReasonOf(const absl::Status& status) {
@@ -98,7 +117,7 @@ Finished JobRun::Train() {
   }
   {
     MutexLock lock(&mutex_);
-    if (cancelled_) return Cancelled();
+    if (cancelled_) return Cancelled("Stopped before training began.");
     trainer_ = trainer->get();
     if (paused_) trainer_->Pause();
   }
@@ -119,32 +138,41 @@ Finished JobRun::Train() {
 }
 
 Finished JobRun::End(const Trainer& trainer, const absl::Status& trained) {
+  bool cancelled = false;
   {
     MutexLock lock(&mutex_);
-    if (cancelled_ && absl::IsCancelled(trained)) return Cancelled();
+    cancelled = cancelled_;
   }
+  if (cancelled && absl::IsCancelled(trained)) return Cancelled("Stopped before training began.");
   if (!trained.ok()) return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(trained), trained.message());
   const TrainingOutcome outcome = trainer.outcome();
-  if (outcome.reason == v1::STATE_REASON_PAUSE_REQUESTED) {
-    const v1::TrainingSummary summary = trainer.Summary();
-    return MakeFinished(v1::JOB_STATE_PAUSED, outcome.reason,
-                        summary.checkpoint_step() == summary.steps()
-                            ? absl::StrCat("Paused after step ", summary.steps(), ".")
-                        : summary.checkpoint_step() > 0
-                            ? absl::StrCat("Paused after step ", summary.steps(),
-                                           ", without a new checkpoint: it will go on from step ",
-                                           summary.checkpoint_step(), ".")
-                            : absl::StrCat("Paused after step ", summary.steps(),
-                                           ", without a checkpoint: it will begin anew."));
-  }
+  if (outcome.reason == v1::STATE_REASON_PAUSE_REQUESTED) return EndStopped(trainer, cancelled);
   absl::Status saved;
   const absl::Status memory = CatchNoMemory([&] {
-    saved = SaveModel(trainer);
+    saved = SaveModel(trainer, launch_.spec().training().best_model().export_best()
+                                   ? "The parameters with the best result, as safetensors."
+                                   : "The trained parameters, as safetensors.");
     return absl::OkStatus();
   });
   if (!memory.ok()) return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(memory), memory.message());
   if (!saved.ok()) return MakeFinished(v1::JOB_STATE_FAILED, v1::STATE_REASON_IO_ERROR, saved.message());
   return MakeFinished(v1::JOB_STATE_SUCCEEDED, outcome.reason, outcome.message);
+}
+
+Finished JobRun::EndStopped(const Trainer& trainer, bool cancelled) {
+  const v1::TrainingSummary summary = trainer.Summary();
+  const bool best = launch_.spec().training().best_model().export_best() && summary.has_best();
+  const absl::Status saved = CatchNoMemory([&] {
+    return SaveModel(trainer,
+                     best ? absl::StrCat("The parameters with the best result up to step ", summary.steps(),
+                                         ", where training was stopped, as safetensors.")
+                          : absl::StrCat("The parameters after step ", summary.steps(),
+                                         ", where training was stopped, as safetensors."));
+  });
+  if (cancelled) return Cancelled(DescribeCancellation(summary, saved));
+  // The checkpoint is what it goes on from.
+  if (!saved.ok()) OnNotice(absl::StrCat("cannot save the model at the pause: ", saved.message()));
+  return MakeFinished(v1::JOB_STATE_PAUSED, v1::STATE_REASON_PAUSE_REQUESTED, DescribePause(summary));
 }
 
 void JobRun::NoteFailure(const absl::Status& status) {
@@ -166,7 +194,12 @@ void JobRun::Pause() {
 void JobRun::Cancel() {
   MutexLock lock(&mutex_);
   cancelled_ = true;
-  if (trainer_ != nullptr) trainer_->Cancel();
+  if (trainer_ == nullptr) return;
+  if (started_) {
+    trainer_->Pause();
+  } else {
+    trainer_->Cancel();
+  }
 }
 
 std::string JobRun::PathOf(absl::string_view name) const {
@@ -181,13 +214,10 @@ absl::Status JobRun::WriteSpec() const {
                              [&](WritableFile& file) { return file.Append(yaml); });
 }
 
-absl::Status JobRun::SaveModel(const Trainer& trainer) {
+absl::Status JobRun::SaveModel(const Trainer& trainer, absl::string_view description) {
   TANDEM_RETURN_IF_ERROR(trainer.SaveModel(PathOf(kModelFile)));
-  const char* description = launch_.spec().training().best_model().export_best()
-                                ? "The parameters with the best result, as safetensors."
-                                : "The parameters after the last step, as safetensors.";
   TANDEM_ASSIGN_OR_RETURN(v1::Artifact artifact,
-                          DescribeArtifact(launch_.job_folder(), kModelFile, description));
+                          DescribeArtifact(launch_.job_folder(), kModelFile, std::string(description)));
   WorkerEvent event;
   *event.mutable_artifact() = std::move(artifact);
   Send(std::move(event));
@@ -195,6 +225,10 @@ absl::Status JobRun::SaveModel(const Trainer& trainer) {
 }
 
 void JobRun::OnStarted(int64_t step) {
+  {
+    MutexLock lock(&mutex_);
+    started_ = true;
+  }
   if (step == 0) {
     spdlog::info("training begins");
   } else {

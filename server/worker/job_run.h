@@ -36,9 +36,10 @@ class JobRun : private TrainerObserver {
   // Whether Run ended because CUDA failed in a way that leaves this process unusable: of a GPU that may be
   // broken.
   bool device_failed() const;
-  // Makes Run end soon, with CANCELLED. From any thread, at any time.
+  // Makes Run end soon, with CANCELLED; with a checkpoint and the model if training has begun. From any
+  // thread, at any time.
   void Cancel();
-  // Makes Run end soon, with PAUSED and a checkpoint, unless training ends before. Likewise.
+  // Makes Run end soon, with PAUSED, a checkpoint and the model, unless training ends before. Likewise.
   void Pause();
 
  private:
@@ -55,8 +56,11 @@ class JobRun : private TrainerObserver {
   internal::v1::Finished Train();
   // The same, once the trainer has been run, with this status.
   internal::v1::Finished End(const Trainer& trainer, const absl::Status& trained);
+  // The same of a training that was told to stop, and did after a step.
+  internal::v1::Finished EndStopped(const Trainer& trainer, bool cancelled);
   absl::Status WriteSpec() const;
-  absl::Status SaveModel(const Trainer& trainer);
+  // Writes the model and tells of it. RESOURCE_EXHAUSTED: there is no memory for it.
+  absl::Status SaveModel(const Trainer& trainer, absl::string_view description);
   // Says what the best model is that an earlier attempt left, where there is one.
   void ReportEarlierBest();
   std::string PathOf(absl::string_view name) const;
@@ -72,6 +76,8 @@ class JobRun : private TrainerObserver {
   bool device_failed_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;
+  // Training has begun: what is cancelled from then on is worth keeping.
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;
   // While it trains.
   Trainer* trainer_ ABSL_GUARDED_BY(mutex_) = nullptr;
   // The first error of reporting.

@@ -245,6 +245,58 @@ TEST_F(JobRunTest, ACancelStopsTraining) {
   EXPECT_EQ(events_.back().finished().state(), v1::JOB_STATE_CANCELLED);
 }
 
+TEST_F(JobRunTest, WhatIsCancelledKeepsItsCheckpointAndItsModel) {
+  const auto cancel = [&](const std::string& model, int64_t checkpoint_step) {
+    events_.clear();
+    std::unique_ptr<JobRun> run;
+    run = MakeRun([&](FakeTrainer& trainer) {
+      trainer.observer().OnStarted(0);
+      trainer.set_model(model);
+      trainer.summary().set_steps(7);
+      trainer.summary().set_checkpoint_step(checkpoint_step);
+      run->Cancel();
+      return trainer.WaitForPause();
+    });
+    EXPECT_TRUE(run->Run().ok());
+    return events_.back().finished();
+  };
+  internal::v1::Finished finished = cancel("abc", 7);
+  EXPECT_EQ(finished.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(finished.reason(), v1::STATE_REASON_CANCEL_REQUESTED);
+  EXPECT_EQ(finished.message(),
+            "Stopped after step 7. Its newest checkpoint is of step 7; its model can be downloaded.");
+  EXPECT_EQ(finished.summary().steps(), 7);
+  ASSERT_EQ(events_.size(), 4);
+  EXPECT_EQ(events_[2].artifact().name(), "model.safetensors");
+  EXPECT_EQ(events_[2].artifact().description(),
+            "The parameters after step 7, where training was stopped, as safetensors.");
+  EXPECT_EQ(events_[2].artifact().sha256(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+
+  finished = cancel("", 0);
+  EXPECT_EQ(finished.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(finished.message(),
+            "Stopped after step 7. It has no checkpoint; its model could not be saved: no space left");
+  EXPECT_EQ(events_.size(), 3);
+}
+
+TEST_F(JobRunTest, WhatIsPausedKeepsItsModel) {
+  std::unique_ptr<JobRun> run;
+  run = MakeRun([&](FakeTrainer& trainer) {
+    trainer.observer().OnStarted(0);
+    trainer.summary().set_steps(7);
+    trainer.summary().set_checkpoint_step(5);
+    run->Pause();
+    return trainer.WaitForPause();
+  });
+  ASSERT_TRUE(run->Run().ok());
+  ASSERT_EQ(events_.size(), 4);
+  EXPECT_EQ(events_[2].artifact().name(), "model.safetensors");
+  EXPECT_EQ(events_[3].finished().state(), v1::JOB_STATE_PAUSED);
+  EXPECT_EQ(events_[3].finished().message(),
+            "Paused after step 7, without a new checkpoint: it will go on from step 5.");
+}
+
 TEST_F(JobRunTest, ACancelBeforeTrainingStartsNone) {
   const std::unique_ptr<JobRun> run = MakeRun([](FakeTrainer&) {
     ADD_FAILURE() << "it must not train";

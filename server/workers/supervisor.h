@@ -57,8 +57,9 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
     std::vector<std::string> gpu_uuids = {};
     // How workers confine themselves.
     SandboxOptions sandbox = {};
-    // How long a worker may go on after it was told to stop, before it gets SIGTERM.
-    absl::Duration cancel_grace = absl::Seconds(30);
+    // How long a worker may go on after it was told to stop, before it gets SIGTERM: it ends its step, and
+    // writes a checkpoint and its model.
+    absl::Duration cancel_grace = absl::Minutes(2);
     // How long a worker may go on after its job has ended, likewise.
     absl::Duration exit_grace = absl::Seconds(30);
     // How long a worker may be silent to those that train a job with it before they give it up. One that

@@ -277,7 +277,16 @@ TEST_F(FirstJobTest, CancelStopsARunningAndAQueuedJob) {
   EXPECT_EQ(api.Get(queued).waiting().position(), 1);
 
   const auto follower = cli_.Start({"watch", running});
+  // Whoever follows the one that waits sees why, in the words of the queue.
+  const auto waiter = cli_.Start({"watch", queued});
+  const std::string why = api.Get(queued).waiting().message();
+  EXPECT_TRUE(WaitUntil([&] {
+    return absl::StrContains(waiter->Out(), "waits: #1 in the queue") &&
+           absl::StrContains(waiter->Out(), why);
+  })) << waiter->Out();
+  EXPECT_THAT(cli_.Run({"queue"}).out, HasSubstr(why));
   EXPECT_EQ(cli_.Run({"cancel", queued}).exit_code, 0);
+  EXPECT_EQ(waiter->Finish().exit_code, 3);
   EXPECT_EQ(api.Get(queued).state(), v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(cli_.Run({"cancel", running}).exit_code, 0);
   const CliResult followed = follower->Finish();

@@ -25,10 +25,13 @@
 namespace tandem::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr char kFashionMnist[] = "/usr/share/datasets/fashion-mnist";
 
@@ -107,6 +110,51 @@ class ModelUseTest : public ::testing::Test {
         ReadSafetensors(daemon_->JobFolder(job) + "/model.safetensors");
     EXPECT_TRUE(contents.ok()) << contents.status();
     return contents.ok() ? *std::move(contents) : SafetensorsContents();
+  }
+
+  // That the model of a job that was stopped has the parameters of its newest checkpoint, which is of its
+  // last step, and can be fetched, measured and begun with.
+  void ExpectStoppedModel(const std::string& job) {
+    Api api(*daemon_);
+    const v1::Job stopped = api.Get(job);
+    const int64_t step = stopped.summary().steps();
+    EXPECT_GT(step, 0) << stopped.DebugString();
+    EXPECT_EQ(stopped.last_checkpoint().step(), step);
+    EXPECT_THAT(api.Checkpoints(job), Contains(step));
+    const absl::StatusOr<SafetensorsContents> checkpoint =
+        ReadSafetensors(absl::StrCat(daemon_->JobFolder(job), "/checkpoint-", step, ".safetensors"));
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const SafetensorsContents model = Model(job);
+    EXPECT_THAT(model.tensors, SizeIs(6));
+    for (const auto& [name, tensor] : model.tensors) {
+      const Tensor* const kept = checkpoint->Find("shared/" + name);
+      ASSERT_NE(kept, nullptr) << name;
+      EXPECT_THAT(tensor.data<float>(), ElementsAreArray(kept->data<float>())) << name;
+    }
+
+    const std::string folder =
+        scratch_->File(absl::StrCat("fetched-", stopped.attempt(), "-", job.substr(5)));
+    const CliResult fetched = cli_.Run({"download", job, "--to", folder});
+    EXPECT_EQ(fetched.exit_code, 0) << fetched;
+    EXPECT_EQ(ReadFile(folder + "/model.safetensors"),
+              ReadFile(daemon_->JobFolder(job) + "/model.safetensors"));
+    const nlohmann::json evaluation = Json(cli_.Run({"evaluate", job, "-o", "json"}));
+    if (!IsTerminal(stopped.state())) return;
+    // Steps of no length change nothing, so that the validation after them is that of the model.
+    v1::JobSpec next = LongJob(100);
+    next.mutable_training()->mutable_optimizer()->mutable_sgd()->set_learning_rate(1e-30);
+    next.mutable_initial_weights()->mutable_artifact()->set_job(job);
+    const std::string second = api.Create(next).name();
+    EXPECT_EQ(api.WaitFor(second, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+    EXPECT_EQ(api.Get(second).last_epoch().validation().loss(), evaluation.value("loss", 0.0));
+  }
+
+  // A job that was created from the spec and has taken some steps.
+  std::string TrainSome(const v1::JobSpec& spec) {
+    Api api(*daemon_);
+    const std::string job = api.Create(spec).name();
+    EXPECT_TRUE(WaitUntil([&] { return api.Get(job).progress().step() >= 3; })) << daemon_->Log();
+    return job;
   }
 
   static std::string SmallWith(const std::string& from, const std::string& to) {
@@ -339,6 +387,49 @@ TEST_F(ModelUseTest, NamesWhatIsWrongWithAnEvaluation) {
   EXPECT_THAT(early.err, HasSubstr("has not made a model yet"));
   api.Cancel(running);
   api.WaitFor(running, v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(ModelUseTest, ACancelledJobsModelIsUsedLikeAnyOther) {
+  for (const int workers : {1, 2}) {
+    v1::JobSpec spec = LongJob(1'000'000);
+    spec.mutable_replicas()->set_count(workers);
+    if (workers > 1) spec.mutable_replicas()->set_workers(workers);
+    const std::string job = TrainSome(spec);
+    const auto follower = cli_.Start({"watch", job});
+    EXPECT_EQ(cli_.Run({"cancel", job}).exit_code, 0);
+    const CliResult followed = follower->Finish();
+    EXPECT_EQ(followed.exit_code, 3) << followed;
+    EXPECT_THAT(followed.out, HasSubstr("its model can be downloaded"));
+    EXPECT_THAT(followed.out, HasSubstr("made model.safetensors"));
+    ExpectStoppedModel(job);
+  }
+}
+
+TEST_F(ModelUseTest, AJobOutOfTimeKeepsItsCheckpointAndItsModel) {
+  v1::JobSpec spec = LongJob(1'000'000);
+  // From the start of its worker on, which takes longer on a busy machine.
+  spec.set_time_limit_seconds(10);
+  const std::string job = TrainSome(spec);
+  const v1::Job ended = Api(*daemon_).WaitFor(job, v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(ended.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(ended.reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
+  EXPECT_THAT(ended.message(), HasSubstr(absl::StrCat("Stopped after step ", ended.summary().steps())));
+  ExpectStoppedModel(job);
+}
+
+TEST_F(ModelUseTest, APausedJobsModelIsItsUntilItTrainsOn) {
+  Api api(*daemon_);
+  const std::string job = TrainSome(LongJob(1'000'000));
+  api.Pause(job);
+  EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_PAUSED).state(), v1::JOB_STATE_PAUSED);
+  ExpectStoppedModel(job);
+  api.Resume(job);
+  EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
+  ExpectRefused({"evaluate", job}, {"has not made a model yet"});
+  api.Pause(job);
+  EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_PAUSED).state(), v1::JOB_STATE_PAUSED);
+  EXPECT_EQ(api.Cancel(job).state(), v1::JOB_STATE_CANCELLED);
+  ExpectStoppedModel(job);
 }
 
 TEST_F(ModelUseTest, CallsWaitForEachOtherAndEndWithTheirClients) {

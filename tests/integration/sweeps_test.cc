@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
@@ -57,10 +59,13 @@ class SweepsTest : public ::testing::Test {
 TEST_F(SweepsTest, AGridFindsItsBestThoughTheDaemonIsKilled) {
   const std::string file = scratch_.Write("job.yaml", SmallJobYaml({.epochs = 4, .train_samples = 2048}));
   // The second lets training go nowhere.
-  v1::Sweep sweep = Ask({"sweep", file, "--grid", "training.optimizer.sgd.learning_rate=0.1,1e-9,0.01,0.05",
-                         "--max-running", "1", "--objective", "accuracy"});
-  ASSERT_EQ(sweep.results_size(), 4);
-  const std::string name = sweep.name();
+  const auto waiter =
+      cli_.Start({"sweep", file, "--grid", "training.optimizer.sgd.learning_rate=0.1,1e-9,0.01,0.05",
+                  "--max-running", "1", "--objective", "accuracy", "--wait"});
+  const auto submitted = [&] { return absl::StrContains(waiter->Out(), ": 4 jobs\n"); };
+  ASSERT_TRUE(WaitUntil(submitted)) << waiter->Out() << waiter->Err();
+  const std::string said = waiter->Out();
+  const std::string name(absl::StripPrefix(said.substr(0, said.find(": 4 jobs")), "submitted "));
   const auto look = [&] { return Ask({"sweep", "show", name}); };
   // In the middle: one has ended, others wait.
   ASSERT_TRUE(WaitUntil([&] { return Count(look(), v1::JOB_STATE_SUCCEEDED) >= 1; }, absl::Minutes(3)))
@@ -71,7 +76,12 @@ TEST_F(SweepsTest, AGridFindsItsBestThoughTheDaemonIsKilled) {
   ASSERT_TRUE(WaitUntil([&] { return look().state() == v1::SWEEP_STATE_SUCCEEDED; }, absl::Minutes(4)))
       << daemon_.Log();
 
-  sweep = look();
+  // Whoever waits for it is back, too.
+  const CliResult waited = waiter->Finish();
+  EXPECT_EQ(waited.exit_code, 0) << waited;
+  EXPECT_THAT(waited.out, HasSubstr("succeeded: 4 succeeded"));
+  EXPECT_THAT(waited.out, HasSubstr("\n* best: learning_rate="));
+  const v1::Sweep sweep = look();
   EXPECT_EQ(Count(sweep, v1::JOB_STATE_SUCCEEDED), 4);
   ASSERT_EQ(sweep.results_size(), 4);
   double best = -1;
@@ -86,7 +96,7 @@ TEST_F(SweepsTest, AGridFindsItsBestThoughTheDaemonIsKilled) {
     EXPECT_EQ(result.artifact(), "model.safetensors");
     best = std::max(best, result.value());
     const v1::Job job = Api(daemon_).Get(result.job());
-    EXPECT_EQ(job.sweep(), name);
+    EXPECT_EQ(job.sweep(), absl::StrCat("sweeps/", name));
     EXPECT_EQ(job.spec().training().seed(), 1);
     EXPECT_EQ(job.spec().training().optimizer().sgd().learning_rate(),
               result.values(0).value().number_value());

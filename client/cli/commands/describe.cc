@@ -9,6 +9,7 @@
 #include "client/cli/job_progress.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/progress_line.h"
+#include "client/cli/waiting_text.h"
 #include "client/lib/enum_names.h"
 #include "client/lib/yaml_writer.h"
 
@@ -37,10 +38,9 @@ std::string Measures(const v1::Evaluation& evaluation) {
   return text;
 }
 
-std::string Waiting(const v1::Job& job) {
+std::string Waiting(const v1::Job& job, absl::Time now) {
   if (job.state() != v1::JOB_STATE_QUEUED || !job.has_waiting()) return "";
-  return absl::StrCat("#", job.waiting().position(), " in the queue",
-                      job.waiting().message().empty() ? "" : ": " + job.waiting().message());
+  return WaitingText(job.waiting(), now);
 }
 
 // "1 of 3 since a checkpoint last had a new epoch, or it began; it starts again in 4 s or later".
@@ -63,7 +63,7 @@ std::string Description(Session& session, const v1::Job& job) {
   facts.Add("state", absl::StrCat(ColoredState(job.state(), style),
                                   job.message().empty() ? "" : ": " + Indented(job.message())));
   if (job.reason() != v1::STATE_REASON_UNSPECIFIED) facts.Add("reason", client::ShortEnumName(job.reason()));
-  facts.Add("waits", Waiting(job));
+  facts.Add("waits", Waiting(job, session.terminal().Now()));
   facts.Add("created", absl::StrCat(FormatTimestamp(FromProto(job.create_time()), zone), " (",
                                     FormatAge(now - FromProto(job.create_time())), " ago)"));
   if (job.has_start_time()) {

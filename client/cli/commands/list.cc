@@ -8,6 +8,7 @@
 #include "client/cli/job_progress.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/table.h"
+#include "client/cli/waiting_text.h"
 #include "client/lib/enum_names.h"
 #include "client/lib/scalar_text.h"
 #include "client/lib/spelling.h"
@@ -59,11 +60,8 @@ std::string Devices(const v1::Job& job) {
                });
 }
 
-std::string Message(const v1::Job& job) {
-  if (job.state() == v1::JOB_STATE_QUEUED && job.has_waiting()) {
-    return absl::StrCat("#", job.waiting().position(), " in the queue",
-                        job.waiting().message().empty() ? "" : ": " + job.waiting().message());
-  }
+std::string Message(const v1::Job& job, absl::Time now) {
+  if (job.state() == v1::JOB_STATE_QUEUED && job.has_waiting()) return WaitingText(job.waiting(), now);
   // A row is a line.
   return absl::StrReplaceAll(job.message(), {{"\n", " "}});
 }
@@ -116,7 +114,7 @@ int Run(Session& session, const Options& options) {
     if (session.wide()) {
       row.insert(row.end(), {absl::StrCat(std::max(1, job.spec().replicas().count())), Devices(job),
                              job.planned_memory_bytes() > 0 ? FormatBytes(job.planned_memory_bytes()) : "-",
-                             Message(job)});
+                             Message(job, now)});
     }
     table.AddRow(std::move(row));
   }

@@ -2,8 +2,8 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
 #include "client/cli/job_reference.h"
-#include "client/cli/start_time.h"
 #include "client/cli/table.h"
+#include "client/cli/waiting_text.h"
 #include "client/lib/enum_names.h"
 
 namespace tandem::cli {

@@ -1,3 +1,5 @@
+#include <set>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -5,6 +7,7 @@
 #include "client/cli/format.h"
 #include "client/cli/job_ending.h"
 #include "client/cli/job_reference.h"
+#include "client/cli/live_block.h"
 #include "client/cli/request_id.h"
 #include "client/cli/stream_notes.h"
 #include "client/cli/sweep_table.h"
@@ -132,40 +135,75 @@ int Show(Session& session, v1::Sweep sweep) {
   return kSucceeded;
 }
 
-// Until all jobs have ended; then shows what came of them.
-int Wait(Session& session, client::Client& client, const v1::Sweep& sweep) {
-  StreamNotes observer(session.terminal(), [&session](absl::string_view note) {
-    session.terminal().Err(absl::StrCat(note, "\n"));
-  });
-  for (const v1::SweepResult& result : sweep.results()) {
-    const absl::StatusOr<v1::Job> job = client.GetJob(result.job());
-    // One that was deleted meanwhile has ended.
-    if (absl::IsNotFound(job.status())) continue;
-    if (!job.ok()) return session.Fail(job.status());
-    v1::JobState state = job->state();
-    const absl::Status watched =
-        client.WatchJob(result.job(), job->last_sequence(), observer, [&state](const v1::JobEvent& event) {
-          if (event.has_state_change()) state = event.state_change().to();
-        });
-    if (absl::IsCancelled(watched) && session.terminal().Interrupted()) {
-      const std::string id = SweepId(sweep.name());
-      session.terminal().Err(
-          absl::StrCat("left alone; the sweep goes on\n  look at it with: tandem sweep show ", id,
-                       "\n  cancel it with: tandem sweep cancel ", id, "\n"));
-      return kDetached;
+// What is shown of a sweep while its jobs run: on a terminal the table, redrawn in place; else a line for
+// each job that has ended; for programs nothing.
+class SweepDisplay {
+ public:
+  // `session` outlives it.
+  explicit SweepDisplay(Session& session)
+      : session_(session),
+        live_(session.terminal().Interactive() && !session.structured()),
+        block_(session.terminal()) {}
+
+  void OnSweep(v1::Sweep sweep) {
+    if (session_.structured()) return;
+    session_.MakeShowable(&sweep);
+    Terminal& terminal = session_.terminal();
+    if (live_) {
+      block_.Draw(SweepLines(sweep, session_.style(), terminal.Width() - 1, terminal.Height() - 1));
+      return;
     }
-    if (!watched.ok() && !absl::IsNotFound(watched)) return session.Fail(watched);
-    if (!session.structured()) {
-      v1::SweepResult shown = result;
-      session.MakeShowable(&shown);
-      session.terminal().Out(absl::StrCat(JobId(shown.job()), " ", ColoredState(state, session.style()), "  ",
-                                          ValuesText(shown), "\n"));
+    for (const v1::SweepResult& result : sweep.results()) {
+      if (!HasEnded(result.state()) || !told_.insert(result.job()).second) continue;
+      terminal.Out(absl::StrCat(JobId(result.job()), " ", ColoredState(result.state(), session_.style()),
+                                "  ", ValuesText(result), "\n"));
     }
   }
-  absl::StatusOr<v1::Sweep> ended = client.GetSweep(sweep.name());
+
+  void OnNote(absl::string_view note) {
+    block_.Erase();
+    session_.terminal().Err(absl::StrCat(note, "\n"));
+  }
+
+  // What comes next stands in its place.
+  void Close() {
+    if (live_) {
+      block_.Erase();
+    } else if (!session_.structured()) {
+      session_.terminal().Out("\n");
+    }
+  }
+
+ private:
+  static bool HasEnded(v1::JobState state) {
+    return state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_FAILED ||
+           state == v1::JOB_STATE_CANCELLED;
+  }
+
+  Session& session_;
+  const bool live_;
+  LiveBlock block_;
+  // Jobs whose end was told.
+  std::set<std::string> told_;
+};
+
+// Until all jobs have ended; then shows what came of them.
+int Wait(Session& session, client::Client& client, const v1::Sweep& sweep) {
+  SweepDisplay display(session);
+  StreamNotes observer(session.terminal(), [&display](absl::string_view note) { display.OnNote(note); });
+  absl::StatusOr<v1::Sweep> ended =
+      client.FollowSweep(sweep.name(), observer, [&display](const v1::Sweep& now) { display.OnSweep(now); });
+  const std::string id = SweepId(sweep.name());
+  if (absl::IsCancelled(ended.status()) && !session.terminal().OutputStatus().ok()) return kOutputLost;
+  if (absl::IsCancelled(ended.status()) && session.terminal().Interrupted()) {
+    session.terminal().Err(
+        absl::StrCat("left alone; the sweep goes on\n  look at it with: tandem sweep show ", id,
+                     "\n  cancel it with: tandem sweep cancel ", id, "\n"));
+    return kDetached;
+  }
   if (!ended.ok()) return session.Fail(ended.status());
+  display.Close();
   const int code = ExitCodeOfSweep(ended->state());
-  if (!session.structured()) session.terminal().Out("\n");
   Show(session, *std::move(ended));
   return code;
 }
@@ -317,7 +355,8 @@ void AddSweep(Command app, Session& session, int& exit_code) {
   command.AddOption("--set", options->overrides, "Change a field of the job: PATH=VALUE")
       .ValueName("PATH=VALUE")
       .OneValueEach();
-  command.AddFlag("-w,--wait", options->wait, "Wait until all jobs have ended, and show what came of them");
+  command.AddFlag("-w,--wait", options->wait,
+                  "Show how its jobs do until all have ended, and what came of them");
   command.AddFlag("--check", options->check, "Have all jobs checked and listed, and submit none");
   command
       .AddOption("--request-id", options->request_id,

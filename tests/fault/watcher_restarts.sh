@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Restarts daemons under those who follow them: over TLS and plain text, over loopback and from another host (a network
+# namespace behind a pair of virtual links), by SIGTERM and by SIGKILL in turns. Each follower must be back within 2 s of
+# its daemon, and see everything once. 4 restarts; TANDEM_WHOLE=1: 100. Exit code 77: no root, iproute2 or openssl.
+cd "$(dirname "$0")"
+source ../integration/daemon.bash
+
+((EUID == 0)) || skip "needs root, for network namespaces"
+command -v ip >/dev/null || skip "needs ip (iproute2)"
+command -v openssl >/dev/null || skip "needs openssl"
+
+server_side=tandem-server-$$
+client_side=tandem-client-$$
+extra_cleanup() {
+  ip netns delete "$server_side" 2>/dev/null || true
+  ip netns delete "$client_side" 2>/dev/null || true
+}
+ip netns add "$server_side" 2>/dev/null || skip "may not make network namespaces here"
+ip netns add "$client_side"
+ip link add "veth-$$" netns "$server_side" type veth peer name "veth-$$" netns "$client_side" 2>/dev/null ||
+  skip "may not make virtual links here"
+for side in "$server_side 10.97.32.1" "$client_side 10.97.32.2"; do
+  read -r name ip_address <<<"$side"
+  ip -n "$name" address add "$ip_address/24" dev "veth-$$"
+  ip -n "$name" link set "veth-$$" up
+  ip -n "$name" link set lo up
+done
+
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=tandemd" -keyout "$scratch/server.key" \
+  -out "$scratch/server.pem" -addext "subjectAltName=IP:127.0.0.1,IP:10.97.32.1" >"$scratch/openssl.log" 2>&1 || {
+  cat "$scratch/openssl.log" >&2
+  die "openssl made no certificate"
+}
+
+restarts=4
+[[ ${TANDEM_WHOLE:-0} != 1 ]] || restarts=100
+python3 ./watcher_restarts.py --tandemd "$tandemd" --tandem "$tandem" --scratch "$scratch" --server-namespace "$server_side" \
+  --client-namespace "$client_side" --server-address 10.97.32.1 --restarts "${RESTARTS:-$restarts}" ||
+  die "a follower was late, or saw other than there was"
+echo "passed"
