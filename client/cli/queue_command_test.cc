@@ -80,9 +80,9 @@ TEST(QueueCommandTest, ShowsStartsWithTheirUncertainty) {
   };
   EXPECT_EQ(RunCommand({"queue", "-o", "wide"}, terminal), 0) << terminal.err();
   EXPECT_EQ("\n" + terminal.out(), R"(
-#  JOB    USER  PRIORITY  DEVICES  START                 REASON          TAKES    AGE  MESSAGE
-1  gang   ann        0+2        4  ~4 s, at most 2 min   devices_busy  ~3.00 s  1 min  Needs 4 CPU devices; 1 of 4 free.
-2  small  ann          0        1  ~7 s or later         devices_busy        -  1 min
+#  JOB    USER  PRIORITY  DEVICES  START                REASON          TAKES    AGE  MESSAGE
+1  gang   ann        0+2        4  ~4 s, at most 2 min  devices_busy  ~3.00 s  1 min  Needs 4 CPU devices; 1 of 4 free.
+2  small  ann          0        1  ~7 s or later        devices_busy        -  1 min
 )");
   std::filesystem::remove_all(folder);
 }

@@ -159,7 +159,8 @@ TEST_F(SweepCommandTest, TheTableMarksTheBestAndNamesErrors) {
 
 TEST_F(SweepCommandTest, ListsAndCancels) {
   EXPECT_EQ(Run({"sweep", "list"}), 0);
-  EXPECT_THAT(terminal_.out(), HasSubstr("accuracy 0.9000 with learning_rate=0.1, units=8"));
+  // Of the weights that a download returns.
+  EXPECT_THAT(terminal_.out(), HasSubstr("accuracy 0.8000 with learning_rate=0.1, units=8"));
   daemon_.cancel_sweep = [](const v1::CancelSweepRequest& request, v1::Sweep* sweep) {
     *sweep = Sweep(v1::SWEEP_STATE_CANCELLING);
     sweep->set_name(request.name());
@@ -244,19 +245,20 @@ TEST_F(SweepCommandTest, ALiveTableFitsTheTerminal) {
     result->set_job(absl::StrCat("jobs/small-", i));
     if (i == 77) result->set_state(v1::JOB_STATE_RUNNING);
   }
-  for (const int height : {8, 12, 30}) {
+  for (const int height : {9, 12, 30}) {
     const std::vector<std::string> lines = SweepLines(sweep, Style(false), /*width=*/60, height);
     EXPECT_LE(lines.size(), height);
     for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), 60) << line;
     // The best one and the one that runs.
     EXPECT_THAT(lines, Contains(HasSubstr("*  small-0")));
-    if (height > 8) {
+    if (height > 9) {
       EXPECT_THAT(lines, Contains(HasSubstr("small-77  running")));
     }
     EXPECT_THAT(lines, Contains(HasSubstr(" more")));
-    EXPECT_THAT(lines.back(), HasSubstr("* best: "));
+    EXPECT_THAT(lines[lines.size() - 2], HasSubstr("* best: "));
+    EXPECT_THAT(lines.back(), HasSubstr("tandem download small-0 model.safetensors"));
   }
-  EXPECT_EQ(SweepLines(sweep, Style(false), 60, 200).size(), 105);
+  EXPECT_EQ(SweepLines(sweep, Style(false), 60, 200).size(), 106);
 }
 
 }  // namespace

@@ -69,8 +69,9 @@ std::string Head(const v1::Sweep& sweep, const Style& style) {
                       CountsText(sweep), "\n\n");
 }
 
-// "\n* best: learning_rate=0.1 with validation loss 0.4211, ..."; empty if there is none.
-std::string BestLine(const v1::Sweep& sweep) {
+// "\n* best: learning_rate=0.1 with validation loss 0.4211, ..." and a line that says how to download these
+// weights; empty if there is none.
+std::string BestLines(const v1::Sweep& sweep) {
   if (!sweep.has_best()) return "";
   const v1::SweepResult& best = sweep.best();
   return absl::StrCat("\n* best: ", ValuesText(best), " with ", WeightsText(best),
@@ -164,7 +165,7 @@ std::string Rows(const v1::Sweep& sweep, const std::vector<const v1::SweepResult
 std::string SweepText(const v1::Sweep& sweep, const Style& style) {
   std::string text = Head(sweep, style);
   if (sweep.results().empty()) return text;
-  absl::StrAppend(&text, Rows(sweep, Select(sweep, sweep.results_size()), style), BestLine(sweep));
+  absl::StrAppend(&text, Rows(sweep, Select(sweep, sweep.results_size()), style), BestLines(sweep));
   for (const v1::SweepResult& result : sweep.results()) {
     if (result.state() != v1::JOB_STATE_FAILED) continue;
     absl::StrAppend(&text, style.Red("failed "), IdOf(result.job()), ": ", Indented(result.message()), "\n");
@@ -173,8 +174,8 @@ std::string SweepText(const v1::Sweep& sweep, const Style& style) {
 }
 
 std::vector<std::string> SweepLines(const v1::Sweep& sweep, const Style& style, int width, int height) {
-  // The head, the table's own head and the best one's line, with the empty lines between.
-  constexpr int kOtherLines = 5;
+  // The head, the table's own head and the best one's two lines, with the empty lines between.
+  constexpr int kOtherLines = 6;
   std::string text = Head(sweep, style);
   if (!sweep.results().empty()) {
     const int room = std::max(1, height - kOtherLines);
@@ -186,7 +187,7 @@ std::vector<std::string> SweepLines(const v1::Sweep& sweep, const Style& style, 
       absl::StrAppend(
           &text, style.Dim(absl::StrCat("   ... and ", sweep.results_size() - shown.size(), " more")), "\n");
     }
-    absl::StrAppend(&text, BestLine(sweep));
+    absl::StrAppend(&text, BestLines(sweep));
   }
   std::vector<std::string> lines = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
   for (std::string& line : lines) line = Truncate(line, width);

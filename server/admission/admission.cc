@@ -110,16 +110,18 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
   FieldViolations violations;
   absl::StatusOr<DatasetInfo> data = DescribeData(spec, names);
   if (!data.ok() && spec.has_dataset() && !absl::IsInvalidArgument(data.status())) return data.status();
-  const absl::Status described = data.status();
   const absl::Status expanded = ExpandTemplate(
       data.ok() ? TemplateDataOf(*data) : CustomaryData(spec.model().template_()), job.spec.mutable_model());
-  violations.AddAll("spec.model", expanded);
-  if (!expanded.ok()) violations.AddAll("spec.dataset", described);
   // Without its layers there is nothing to say of the rest.
-  if (!expanded.ok()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
+  if (!expanded.ok()) {
+    violations.AddAll("spec.dataset", data.status());
+    violations.AddAll("spec.model", expanded);
+    return WithReason(violations.ToStatus(), "INVALID_SPEC");
+  }
   violations.AddAll("spec.replicas", devices_.ResolveAll(job.spec.mutable_replicas()));
   FillDefaults(&job.spec);
-  if (data.ok() && names == nullptr && job.spec.has_initial_weights() && CheckModel(job.spec.model()).ok()) {
+  // Names may be needed to read the data: the model knows which column is the target.
+  if (names == nullptr && job.spec.has_initial_weights() && CheckModel(job.spec.model()).ok()) {
     const absl::StatusOr<ModelFile> file = weights_->Find(job.spec.initial_weights());
     const absl::StatusOr<DataNames> known =
         file.ok() ? NamesOfInitialWeights(job.spec, file->path) : file.status();

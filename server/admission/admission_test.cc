@@ -191,9 +191,12 @@ TEST_F(AnimalsTest, DataOfInitialWeightsAreMatchedToTheirModel) {
   absl::StatusOr<AdmittedJob> job = admit("kind,b,a\ncat,1,2\ndog,3,4\n");
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ(job->spec.model().layers().rbegin()->dense().units(), 3);
-  job = admit("kind,b,a\ncat,1,2\nelk,3,4\n", /*anew=*/true);
+  // With an output layer of its own, the table says by its last column what the target is.
+  job = admit("b,a,kind\n1,2,cat\n3,4,elk\n", /*anew=*/true);
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ(job->spec.model().layers().rbegin()->dense().units(), 2);
+  const absl::Status ambiguous = admit("kind,b,a\ncat,1,2\nelk,3,4\n", /*anew=*/true).status();
+  EXPECT_THAT(std::string(ambiguous.message()), HasSubstr("'a', which is a feature of the model"));
   const std::vector<FieldViolation> found =
       GetFieldViolations(admit("a,c,kind\n1,2,cat\n3,4,dog\n").status());
   ASSERT_FALSE(found.empty());

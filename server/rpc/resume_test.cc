@@ -93,6 +93,7 @@ TEST_F(ResumeTest, NotWithDataThatChanged) {
   Finish(job.name(), 2, v1::JOB_STATE_FAILED);
   TrainingState state;
   state.step = 10;
+  state.steps_per_epoch = 5;
   state.epoch_shares.resize(1);
   AppendFile(job.name(), "worker.log", "");
   const auto write = [&](const DataDigest& digest) {
@@ -128,6 +129,7 @@ TEST_F(ResumeTest, WithTheDataOfItsCheckpoint) {
   Finish(job.name(), 2, v1::JOB_STATE_FAILED);
   TrainingState state;
   state.step = 10;
+  state.steps_per_epoch = 5;
   state.epoch_shares.resize(1);
   state.data = *DigestData(dataset);
   AppendFile(job.name(), "worker.log", "");
