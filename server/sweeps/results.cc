@@ -48,17 +48,18 @@ struct Downloadable {
   double value = 0;
 };
 
-// None where nothing was measured, or the job has ended without a model.
-std::optional<Downloadable> DownloadableOf(const v1::Job& job) {
+// None where nothing was measured, or the job has ended without a model. A job's own spec is not read with
+// its sweep: the sweep's base says whether a job that has not ended keeps its best weights.
+std::optional<Downloadable> DownloadableOf(const v1::Job& job, const v1::JobSpec& base) {
   if (!job.has_best()) return std::nullopt;
   const bool ended = IsTerminal(job.state());
-  const bool keeps_best = !ended && job.spec().training().best_model().keep_weights();
+  const bool keeps_best = !ended && base.training().best_model().keep_weights();
   if (keeps_best || HasArtifact(job, kBestModel)) return Downloadable{kBestModel, job.best().value()};
   if (ended && !HasArtifact(job, kLastModel)) return std::nullopt;
   return Downloadable{kLastModel, LastValue(job).value_or(job.best().value())};
 }
 
-v1::SweepResult ResultOf(const v1::Job& job) {
+v1::SweepResult ResultOf(const v1::Job& job, const v1::JobSpec& base) {
   v1::SweepResult result;
   result.set_job(job.name());
   result.set_index(job.sweep_index());
@@ -71,7 +72,7 @@ v1::SweepResult ResultOf(const v1::Job& job) {
   if (job.has_best()) {
     *result.mutable_best() = job.best();
     if (const std::optional<double> last = LastValue(job); last.has_value()) result.set_last_value(*last);
-    if (const std::optional<Downloadable> weights = DownloadableOf(job); weights.has_value()) {
+    if (const std::optional<Downloadable> weights = DownloadableOf(job, base); weights.has_value()) {
       result.set_value(weights->value);
       result.set_artifact(weights->artifact);
     }
@@ -99,7 +100,7 @@ const v1::Job* BestOf(const StoredSweep& stored) {
   for (const StoredJob& row : stored.jobs) {
     const v1::Job& job = row.job;
     if (!job.has_best() || job.best().metric() != objective.metric()) continue;
-    const std::optional<Downloadable> weights = DownloadableOf(job);
+    const std::optional<Downloadable> weights = DownloadableOf(job, stored.sweep.base());
     if (job.state() == v1::JOB_STATE_FAILED || !weights.has_value() || std::isnan(weights->value)) continue;
     if (best == nullptr || (upwards ? weights->value > best_value : weights->value < best_value)) {
       best = &job;
@@ -122,7 +123,7 @@ v1::Sweep DescribeSweep(const StoredSweep& stored, SweepResults results) {
     ++counts[row.job.state()];
     ended = ended && row.job.has_end_time();
     end_us = std::max(end_us, TimeUtil::TimestampToMicroseconds(row.job.end_time()));
-    if (results == SweepResults::kShown) *sweep.add_results() = ResultOf(row.job);
+    if (results == SweepResults::kShown) *sweep.add_results() = ResultOf(row.job, stored.sweep.base());
   }
   for (const auto& [state, jobs] : counts) {
     v1::SweepCount* count = sweep.add_counts();
@@ -130,7 +131,8 @@ v1::Sweep DescribeSweep(const StoredSweep& stored, SweepResults results) {
     count->set_jobs(jobs);
   }
   if (ended) *sweep.mutable_end_time() = TimeUtil::MicrosecondsToTimestamp(end_us);
-  if (const v1::Job* best = BestOf(stored); best != nullptr) *sweep.mutable_best() = ResultOf(*best);
+  if (const v1::Job* best = BestOf(stored); best != nullptr)
+    *sweep.mutable_best() = ResultOf(*best, stored.sweep.base());
   return sweep;
 }
 

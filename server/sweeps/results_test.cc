@@ -106,16 +106,20 @@ TEST(SweepResults, TheStarIsOfTheWeightsThatADownloadReturns) {
   EXPECT_EQ(sweep.best().artifact(), "best.safetensors");
 }
 
-// A job that keeps its best weights has them before its record names the file.
+// A job that keeps its best weights has them before its record names the file. Jobs are read without their
+// specs.
 TEST(SweepResults, ARunningJobCountsByTheWeightsThatItWillKeep) {
   StoredSweep stored = Sweep({Job(0, v1::JOB_STATE_RUNNING, 0.9), Job(1, v1::JOB_STATE_RUNNING, 0.95)});
-  stored.jobs[0].job.mutable_spec()->mutable_training()->mutable_best_model()->set_keep_weights(true);
-  const v1::Sweep sweep = DescribeSweep(stored, SweepResults::kShown);
-  EXPECT_EQ(sweep.best().job(), "jobs/j0");
-  EXPECT_EQ(sweep.best().value(), 0.9);
-  EXPECT_EQ(sweep.best().artifact(), "best.safetensors");
+  v1::Sweep sweep = DescribeSweep(stored, SweepResults::kShown);
+  EXPECT_EQ(sweep.best().job(), "jobs/j1");
+  EXPECT_EQ(sweep.best().artifact(), "model.safetensors");
   EXPECT_NEAR(sweep.results(1).value(), 0.85, 1e-12);
-  EXPECT_EQ(sweep.results(1).artifact(), "model.safetensors");
+  stored.sweep.mutable_base()->mutable_training()->mutable_best_model()->set_keep_weights(true);
+  sweep = DescribeSweep(stored, SweepResults::kShown);
+  EXPECT_EQ(sweep.best().job(), "jobs/j1");
+  EXPECT_EQ(sweep.best().artifact(), "best.safetensors");
+  EXPECT_EQ(sweep.results(0).value(), 0.9);
+  EXPECT_EQ(sweep.results(1).value(), 0.95);
 }
 
 TEST(SweepResults, AnEndIsThatOfTheLastJob) {
