@@ -53,7 +53,10 @@ struct Downloadable {
 std::optional<Downloadable> DownloadableOf(const v1::Job& job, const v1::JobSpec& base) {
   if (!job.has_best()) return std::nullopt;
   const bool ended = IsTerminal(job.state());
-  const bool keeps_best = !ended && base.training().best_model().keep_weights();
+  // As its default says: what is given is kept.
+  const v1::BestModel& kept = base.training().best_model();
+  const bool keeps_best =
+      !ended && base.training().has_best_model() && (!kept.has_keep_weights() || kept.keep_weights());
   if (keeps_best || HasArtifact(job, kBestModel)) return Downloadable{kBestModel, job.best().value()};
   if (ended && !HasArtifact(job, kLastModel)) return std::nullopt;
   return Downloadable{kLastModel, LastValue(job).value_or(job.best().value())};

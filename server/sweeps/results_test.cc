@@ -114,7 +114,7 @@ TEST(SweepResults, ARunningJobCountsByTheWeightsThatItWillKeep) {
   EXPECT_EQ(sweep.best().job(), "jobs/j1");
   EXPECT_EQ(sweep.best().artifact(), "model.safetensors");
   EXPECT_NEAR(sweep.results(1).value(), 0.85, 1e-12);
-  stored.sweep.mutable_base()->mutable_training()->mutable_best_model()->set_keep_weights(true);
+  stored.sweep.mutable_base()->mutable_training()->mutable_best_model();
   sweep = DescribeSweep(stored, SweepResults::kShown);
   EXPECT_EQ(sweep.best().job(), "jobs/j1");
   EXPECT_EQ(sweep.best().artifact(), "best.safetensors");
