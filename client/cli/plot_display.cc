@@ -15,7 +15,7 @@
 namespace tandem::cli {
 namespace {
 
-constexpr absl::Duration kRedrawInterval = absl::Milliseconds(200);
+constexpr absl::Duration kPlotInterval = absl::Milliseconds(200);
 // From this width on the two plots stand side by side.
 constexpr int kWideEnough = 100;
 constexpr int kTallest = 16;
@@ -121,7 +121,7 @@ class PlotDisplay : public JobDisplay {
 
   void OnTick() override {
     const absl::Time now = terminal_.Now();
-    if (!terminal_.Interactive() || finished_ || now - last_drawn_ < kRedrawInterval) return;
+    if (!terminal_.Interactive() || finished_ || now - last_drawn_ < kPlotInterval) return;
     Draw(now);
   }
 

@@ -23,10 +23,10 @@
 namespace tandem::cli {
 namespace {
 
-constexpr absl::Duration kExpiresSoon = absl::Hours(24 * 14);
+constexpr absl::Duration kFileExpiresSoon = absl::Hours(24 * 14);
 
 // Empty where it cannot be read.
-std::string Read(const std::string& path) {
+std::string ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
@@ -73,7 +73,7 @@ std::map<std::string, std::string> ParseConfig(const std::string& text) {
 Findings CheckTlsFiles(int64_t pid, const std::string& root, absl::Time now, absl::TimeZone zone) {
   Findings findings;
   const std::string process = absl::StrCat(root, "/proc/", pid);
-  std::map<std::string, std::string> options = ParseCommandLine(Read(process + "/cmdline"));
+  std::map<std::string, std::string> options = ParseCommandLine(ReadText(process + "/cmdline"));
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::read_symlink(process + "/cwd", error);
   // As the daemon finds them from its own folder.
@@ -81,7 +81,8 @@ Findings CheckTlsFiles(int64_t pid, const std::string& root, absl::Time now, abs
     const std::string& path = options[name];
     return path.empty() ? path : (folder / path).string();
   };
-  if (const std::string config = path_of("config"); !config.empty()) options.merge(ParseConfig(Read(config)));
+  if (const std::string config = path_of("config"); !config.empty())
+    options.merge(ParseConfig(ReadText(config)));
   const client::TlsFilePaths paths = {path_of("tls-cert"), path_of("tls-key"), path_of("tls-client-ca")};
   if (paths.certificate.empty()) return findings;
   const absl::StatusOr<client::TlsCertificate> certificate = client::ReadTlsFiles(paths);
@@ -102,7 +103,7 @@ Findings CheckTlsFiles(int64_t pid, const std::string& root, absl::Time now, abs
     return findings;
   }
   const std::string end = FormatTimestamp(certificate->end, zone);
-  if (certificate->end - now < kExpiresSoon) {
+  if (certificate->end - now < kFileExpiresSoon) {
     AddProblem(&findings, "TLS files",
                absl::StrCat("the certificate ", paths.certificate,
                             certificate->end <= now ? " has expired on " : " expires on ", end),

@@ -33,7 +33,7 @@ std::vector<std::string> MemberNames(const OneofDescriptor& oneof) {
   return names;
 }
 
-const FieldDescriptor* FindField(const Descriptor& type, const std::string& name) {
+const FieldDescriptor* FieldNamed(const Descriptor& type, const std::string& name) {
   if (const FieldDescriptor* field = type.FindFieldByName(name)) return field;
   return type.FindFieldByCamelcaseName(name);
 }
@@ -100,7 +100,7 @@ void MessageReader::ReadMessage(const YAML::Node& node, const std::string& path,
 void MessageReader::ReadEntry(const Key& key, const YAML::Node& value, const std::string& path,
                               Message* message, std::map<std::string, std::string>* seen) {
   const Descriptor& type = *message->GetDescriptor();
-  const FieldDescriptor* field = FindField(type, key.name);
+  const FieldDescriptor* field = FieldNamed(type, key.name);
   if (field == nullptr) {
     const std::string shown = Quoted(key.name);
     const std::string name = shown.substr(1, shown.size() - 2);
@@ -222,7 +222,7 @@ void MessageReader::ReadNameForMessage(const YAML::Node& node, const std::string
   const std::string& name = node.Scalar();
   if (type.real_oneof_decl_count() == 1) {
     const OneofDescriptor& oneof = *type.oneof_decl(0);
-    const FieldDescriptor* field = FindField(type, name);
+    const FieldDescriptor* field = FieldNamed(type, name);
     if (field != nullptr && field->real_containing_oneof() == &oneof &&
         field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       message->GetReflection()->MutableMessage(message, field);

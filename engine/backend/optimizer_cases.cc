@@ -61,7 +61,8 @@ OpCase OtherRate(int64_t step) {
 }
 
 // Of several parameters, by two ops in turn. Others read some of them between their steps.
-OpCase Network(int64_t step, std::shared_ptr<const UpdateOp> even, std::shared_ptr<const UpdateOp> odd) {
+OpCase TwoParameterStep(int64_t step, std::shared_ptr<const UpdateOp> even,
+                        std::shared_ptr<const UpdateOp> odd) {
   return {
       absl::StrCat(even->kind(), " and ", odd->kind(), " ", odd->attributes(), " of a network, step ", step),
       [=](CaseGraph& g) {
@@ -203,8 +204,8 @@ std::vector<OpCase> OptimizerCases() {
     add({1, 9}, MuonOp({.steps = 2, .coefficients = {2, -1.5, 0.5}}));
     cases.push_back(OtherRate(step));
     const auto network = [&](auto even, auto odd) {
-      cases.push_back(
-          Network(step, std::make_shared<decltype(even)>(even), std::make_shared<decltype(odd)>(odd)));
+      cases.push_back(TwoParameterStep(step, std::make_shared<decltype(even)>(even),
+                                       std::make_shared<decltype(odd)>(odd)));
     };
     network(SgdOp(0.9, 0, true, 0.1), SgdOp(0.9, 0, true, 0));
     network(AdamOp({.weight_decay = 0.1}), AdamOp({}));

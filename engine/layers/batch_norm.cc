@@ -17,7 +17,7 @@
 namespace tandem {
 namespace {
 
-constexpr double kDefaultEpsilon = 1e-5;
+constexpr double kDefaultBatchNormEpsilon = 1e-5;
 constexpr double kDefaultMomentum = 0.1;
 
 class BatchNormLayerKind final : public OneInputLayerKind {
@@ -26,7 +26,7 @@ class BatchNormLayerKind final : public OneInputLayerKind {
 
   void FillDefaults(v1::Layer* layer) const override {
     v1::BatchNorm* norm = layer->mutable_batch_norm();
-    if (!norm->has_epsilon()) norm->set_epsilon(kDefaultEpsilon);
+    if (!norm->has_epsilon()) norm->set_epsilon(kDefaultBatchNormEpsilon);
     if (!norm->has_momentum()) norm->set_momentum(kDefaultMomentum);
     if (!norm->has_affine()) norm->set_affine(true);
     if (norm->activation() == v1::ACTIVATION_UNSPECIFIED) norm->set_activation(v1::ACTIVATION_IDENTITY);

@@ -15,7 +15,7 @@
 namespace tandem {
 namespace {
 
-constexpr double kDefaultEpsilon = 1e-5;
+constexpr double kDefaultGroupNormEpsilon = 1e-5;
 
 class GroupNormLayerKind final : public OneInputLayerKind {
  public:
@@ -23,7 +23,7 @@ class GroupNormLayerKind final : public OneInputLayerKind {
 
   void FillDefaults(v1::Layer* layer) const override {
     v1::GroupNorm* norm = layer->mutable_group_norm();
-    if (!norm->has_epsilon()) norm->set_epsilon(kDefaultEpsilon);
+    if (!norm->has_epsilon()) norm->set_epsilon(kDefaultGroupNormEpsilon);
     if (!norm->has_affine()) norm->set_affine(true);
     if (norm->activation() == v1::ACTIVATION_UNSPECIFIED) norm->set_activation(v1::ACTIVATION_IDENTITY);
     FillInitializer(Ones(), norm->mutable_weight_initializer());

@@ -13,7 +13,7 @@
 namespace tandem {
 namespace {
 
-constexpr double kDefaultEpsilon = 1e-5;
+constexpr double kDefaultLayerNormEpsilon = 1e-5;
 
 class LayerNormLayerKind final : public OneInputLayerKind {
  public:
@@ -21,7 +21,7 @@ class LayerNormLayerKind final : public OneInputLayerKind {
 
   void FillDefaults(v1::Layer* layer) const override {
     v1::LayerNorm* norm = layer->mutable_layer_norm();
-    if (!norm->has_epsilon()) norm->set_epsilon(kDefaultEpsilon);
+    if (!norm->has_epsilon()) norm->set_epsilon(kDefaultLayerNormEpsilon);
     if (norm->dimensions() == 0) norm->set_dimensions(1);
     if (!norm->has_affine()) norm->set_affine(true);
     if (!norm->has_use_bias()) norm->set_use_bias(norm->affine());

@@ -16,7 +16,7 @@ namespace {
 
 using Kind = v1::ModelTemplate::KindCase;
 
-constexpr int kMaxNameLength = 64;
+constexpr int kMaxModelNameLength = 64;
 constexpr int64_t kMaxOutputs = std::numeric_limits<int32_t>::max();
 constexpr ResnetDepth kResnet18 = {{2, 2, 2, 2}, false};
 constexpr ResnetDepth kResnet34 = {{3, 4, 6, 3}, false};
@@ -88,8 +88,8 @@ absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
   if (!model->layers().empty()) {
     violations.Add("layers", "are given beside a template; give one of the two");
   }
-  if (model->name().size() > kMaxNameLength) {
-    violations.Add("name", absl::StrCat("may have at most ", kMaxNameLength, " characters"));
+  if (model->name().size() > kMaxModelNameLength) {
+    violations.Add("name", absl::StrCat("may have at most ", kMaxModelNameLength, " characters"));
   }
   TemplateData wanted = data;
   if (model->has_input()) {

@@ -13,7 +13,7 @@ namespace tandem {
 namespace {
 
 constexpr char kInputName[] = "input";
-constexpr int kMaxNameLength = 64;
+constexpr int kMaxLayerNameLength = 64;
 
 // Positions of layers by name; kInputIndex is the sequence's input.
 using LayerIndex = std::map<std::string, int>;
@@ -89,9 +89,9 @@ class SequenceCheck {
     });
     if (name == kInputName) {
       violations_.Add(field, "is \"input\", which stands for the sample; choose another name");
-    } else if (!plain || name.size() > kMaxNameLength) {
+    } else if (!plain || name.size() > kMaxLayerNameLength) {
       violations_.Add(field, absl::StrCat("may have letters, digits, '_', '-' and '.', and at most ",
-                                          kMaxNameLength, " characters"));
+                                          kMaxLayerNameLength, " characters"));
     } else if (const auto found = earlier_.find(name); found != earlier_.end()) {
       violations_.Add(field, absl::StrCat("is \"", name, "\", the name of ", PathOf(path_, found->second),
                                           " too; names are unique"));

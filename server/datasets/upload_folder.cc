@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kDigestBytes = 32;
+constexpr size_t kFileDigestBytes = 32;
 // Files and bytes that are made durable together: one sync of the disk's journal serves many small files.
 constexpr size_t kMaxPending = 256;
 // Folders that an upload may have beside one for each of its files: as deep as a path may be.
@@ -149,8 +149,9 @@ absl::Status UploadFolder::CheckHeader(const v1::UploadFile& file) const {
   if (const absl::Status path = CheckUploadPath(file.path()); !path.ok()) {
     violations.Add("file.path", path.message());
   }
-  if (file.sha256().size() != kDigestBytes) {
-    violations.Add("file.sha256", absl::StrCat("has ", file.sha256().size(), " bytes, not ", kDigestBytes));
+  if (file.sha256().size() != kFileDigestBytes) {
+    violations.Add("file.sha256",
+                   absl::StrCat("has ", file.sha256().size(), " bytes, not ", kFileDigestBytes));
   }
   if (file.size() < 0) violations.Add("file.size", absl::StrCat("is ", file.size()));
   int64_t bytes = bytes_, folders = folders_ + NewFolders(LastPath(), file.path());

@@ -7,17 +7,17 @@
 namespace tandem::rpc {
 namespace {
 
-constexpr int kDefaultPageSize = 1000;
-constexpr int kMaxPageSize = 10000;
+constexpr int kDefaultQueuePageSize = 1000;
+constexpr int kMaxQueuePageSize = 10000;
 
 }  // namespace
 
 void ListQueue(const RpcContext& context, const v1::ListQueueRequest& request,
                Reply<v1::ListQueueResponse> reply) {
-  const int most = request.page_size() == 0 ? kDefaultPageSize : request.page_size();
-  if (most < 1 || most > kMaxPageSize) {
+  const int most = request.page_size() == 0 ? kDefaultQueuePageSize : request.page_size();
+  if (most < 1 || most > kMaxQueuePageSize) {
     reply(FieldError("page_size",
-                     absl::StrCat("is ", request.page_size(), "; must lie from 1 to ", kMaxPageSize)));
+                     absl::StrCat("is ", request.page_size(), "; must lie from 1 to ", kMaxQueuePageSize)));
     return;
   }
   // A long queue takes a while to explain.

@@ -8,20 +8,16 @@
 #include "engine/base/mutex.h"
 
 namespace tandem {
-namespace {
-
-// Of what is asked, and its answer.
-struct Asked {
-  DriverQuestions::Question question;
-  bool is_answered = false;
-  // Nobody waits for it any more: it is not begun.
-  bool is_left = false;
-  absl::Status answer;
-};
-
-}  // namespace
-
 struct DriverQuestions::State {
+  // Of what is asked, and its answer.
+  struct Asked {
+    DriverQuestions::Question question;
+    bool is_answered = false;
+    // Nobody waits for it any more: it is not begun.
+    bool is_left = false;
+    absl::Status answer;
+  };
+
   Mutex mutex;
   std::deque<std::shared_ptr<Asked>> waiting ABSL_GUARDED_BY(mutex);
   // The thread waits for the driver.
@@ -59,7 +55,7 @@ DriverQuestions::DriverQuestions() : state_(std::make_shared<State>()) {
 DriverQuestions::~DriverQuestions() { Stop(); }
 
 absl::Status DriverQuestions::Ask(Question question, absl::Duration limit) {
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<State::Asked>();
   asked->question = std::move(question);
   State& state = *state_;
   MutexLock lock(&state.mutex);

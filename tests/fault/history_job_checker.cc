@@ -13,7 +13,7 @@ namespace {
 constexpr char kStates[] = "2. States";
 constexpr char kFreshness[] = "3. Freshness";
 constexpr char kCancelling[] = "4. Cancelling";
-constexpr char kRefusals[] = "5. Refusals";
+constexpr char kRefusedJobs[] = "5. Refusals";
 constexpr char kEvents[] = "6. Events";
 
 constexpr int64_t kGone = JobTimeline::kGone;
@@ -55,7 +55,7 @@ std::set<v1::JobState> Refusing(CallKind kind) {
   }
 }
 
-std::string NameOf(v1::JobState state) {
+std::string JobStateName(v1::JobState state) {
   return std::string(absl::StripPrefix(v1::JobState_Name(state), "JOB_STATE_"));
 }
 
@@ -132,7 +132,7 @@ void JobChecker::CheckLog() {
     Fault(kEvents, absl::StrCat("of ", log_.newest(), " events only ", log_.events().size(), " were seen"));
   } else if (const std::optional<v1::JobState> last = log_.StateAt(log_.newest());
              !last.has_value() || Ends().count(*last) == 0) {
-    Fault(kStates, absl::StrCat("it has not ended: ", last.has_value() ? NameOf(*last) : "no state"));
+    Fault(kStates, absl::StrCat("it has not ended: ", last.has_value() ? JobStateName(*last) : "no state"));
   }
 }
 
@@ -180,8 +180,8 @@ void JobChecker::CheckShown(const Shown& shown) {
   if (const std::optional<v1::JobState> state = log_.StateAt(shown.sequence);
       state.has_value() && *state != shown.state) {
     Fault(kFreshness,
-          absl::StrCat("call #", shown.call->number, " shows ", NameOf(shown.state), " with event ",
-                       shown.sequence, ", where the log has ", NameOf(*state)),
+          absl::StrCat("call #", shown.call->number, " shows ", JobStateName(shown.state), " with event ",
+                       shown.sequence, ", where the log has ", JobStateName(*state)),
           {shown.call->number});
   }
 }
@@ -194,7 +194,7 @@ void JobChecker::CheckCall(const Call& call) {
     for (const SeenJob& seen : call.jobs) {
       if (granted->count(seen.state) > 0) continue;
       Fault(kCancelling,
-            absl::StrCat(CallKindName(call.kind), " was granted, and shows ", NameOf(seen.state)),
+            absl::StrCat(CallKindName(call.kind), " was granted, and shows ", JobStateName(seen.state)),
             {call.number});
     }
   }
@@ -203,7 +203,7 @@ void JobChecker::CheckCall(const Call& call) {
     Fault(kCancelling, "it was cancelled, and did not end so", {call.number});
   }
   if (call.kind == CallKind::kDelete && !MayHaveBeen(call, Ends())) {
-    Fault(kRefusals, "it was deleted, and had not ended", {call.number});
+    Fault(kRefusedJobs, "it was deleted, and had not ended", {call.number});
   }
 }
 
@@ -219,7 +219,7 @@ void JobChecker::CheckStream(const Call& call) {
     last = seen.event.sequence();
   }
   if (!call.events.empty() && timeline_.Least(call.begin) == kGone) {
-    Fault(kRefusals, "it was deleted, and its events came", {call.number});
+    Fault(kRefusedJobs, "it was deleted, and its events came", {call.number});
   }
   if (call.code == grpc::StatusCode::OK && !call.events.empty() && !call.events.back().event.terminal()) {
     Fault(kEvents, "a stream ended with OK without an end of the job", {call.number});
@@ -234,14 +234,15 @@ void JobChecker::CheckStream(const Call& call) {
 
 void JobChecker::CheckRefusal(const Call& call) {
   if (call.code == grpc::StatusCode::NOT_FOUND) {
-    if (delete_begin_ > call.end) Fault(kRefusals, "it is not found, and nobody deleted it", {call.number});
+    if (delete_begin_ > call.end)
+      Fault(kRefusedJobs, "it is not found, and nobody deleted it", {call.number});
   } else if (call.code == grpc::StatusCode::OUT_OF_RANGE) {
     if (timeline_.Least(call.begin) >= call.after_sequence) {
       Fault(kFreshness, absl::StrCat("event ", call.after_sequence, " was known, and is out of range"),
             {call.number});
     }
   } else if (!MayHaveBeen(call, Refusing(call.kind))) {
-    Fault(kRefusals,
+    Fault(kRefusedJobs,
           absl::StrCat(CallKindName(call.kind), " was refused, and the job was in no state for that"),
           {call.number});
   }

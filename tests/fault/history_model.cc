@@ -61,7 +61,7 @@ bool HasWorker(v1::JobState state) {
   return !IsEnd(state) && state != v1::JOB_STATE_QUEUED && state != v1::JOB_STATE_PAUSED;
 }
 
-std::string NameOf(v1::JobState state) {
+std::string StateName(v1::JobState state) {
   return std::string(absl::StripPrefix(v1::JobState_Name(state), "JOB_STATE_"));
 }
 
@@ -107,10 +107,10 @@ std::vector<std::string> JobLog::Faults() const {
     if (event.has_state_change()) {
       const v1::StateChange& change = event.state_change();
       if (is_known && change.from() != state) {
-        fault("says that the job was ", NameOf(change.from()), ", which was ", NameOf(state));
+        fault("says that the job was ", StateName(change.from()), ", which was ", StateName(state));
       }
       if (!MayMove(change.from(), change.to())) {
-        fault("moves the job from ", NameOf(change.from()), " to ", NameOf(change.to()),
+        fault("moves the job from ", StateName(change.from()), " to ", StateName(change.to()),
               ", which no job may");
       }
       if (event.terminal() != IsEnd(change.to())) fault("does not tell rightly whether it is an end");
@@ -122,8 +122,8 @@ std::vector<std::string> JobLog::Faults() const {
     if (!is_known) continue;
     const bool is_report = !event.has_notice() && !event.has_priority_change();
     if (state == v1::JOB_STATE_UNSPECIFIED) fault("comes before the job was accepted");
-    if (IsEnd(state)) fault("follows the job's end as ", NameOf(state));
-    if (is_report && !HasWorker(state)) fault("is a worker's report, of a job that is ", NameOf(state));
+    if (IsEnd(state)) fault("follows the job's end as ", StateName(state));
+    if (is_report && !HasWorker(state)) fault("is a worker's report, of a job that is ", StateName(state));
   }
   return faults;
 }

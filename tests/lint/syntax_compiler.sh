@@ -23,7 +23,8 @@ for argument in "$@"; do
 done
 
 if ((precompiles)); then
-  exec /usr/bin/clang++ "${arguments[@]}" -fpch-instantiate-templates
+  # Without times: a header from Bazel's cache may be older than the sources of this clone. Bazel knows if it is stale.
+  exec /usr/bin/clang++ "${arguments[@]}" -fpch-instantiate-templates -Xclang -fno-pch-timestamp
 elif ((checks)); then
   /usr/bin/clang++ "${arguments[@]}" -fsyntax-only
   : >"$object"

@@ -1,4 +1,6 @@
-"""The C++ rules of all rooms: Bazel's own, with a precompiled header before each source."""
+"""The C++ rules of all rooms: Bazel's own, with joined sources and a precompiled header."""
+
+load(":joined_sources.bzl", "joined_sources")
 
 # The smallest precompiled header that serves a room. All other rooms use "messages".
 _HEADERS = {
@@ -75,8 +77,13 @@ def _with_header(kwargs, precompiled, is_test):
     })
     return result
 
-def cc_library(precompiled = True, **kwargs):
+def cc_library(precompiled = True, joined = True, **kwargs):
     is_test = bool(kwargs.get("testonly", False))
+    srcs = kwargs.get("srcs", [])
+    if joined and type(srcs) == type([]):
+        groups = joined_sources(kwargs["name"], srcs, is_test)
+        kwargs["srcs"] = groups.srcs
+        kwargs["deps"] = kwargs.get("deps", []) + groups.deps
     native.cc_library(**_with_header(kwargs, precompiled and bool(kwargs.get("srcs")), is_test))
 
 def cc_binary(precompiled = True, **kwargs):

@@ -7,7 +7,7 @@
 namespace tandem::cli {
 namespace {
 
-int Create(Session& session) {
+int CreateBackup(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   absl::StatusOr<v1::Backup> backup = (*client)->CreateBackup();
@@ -23,7 +23,7 @@ int Create(Session& session) {
   return kSucceeded;
 }
 
-int List(Session& session) {
+int ListBackups(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   absl::StatusOr<std::vector<v1::Backup>> backups = (*client)->ListBackups();
@@ -53,12 +53,12 @@ int List(Session& session) {
 void AddBackup(Command app, Session& session, int& exit_code) {
   const Command command = app.AddCommand(
       "backup", "Copy the daemon's database while it works, and print the copy's path; list the copies");
-  command.Action([&session, &exit_code] { exit_code = Create(session); });
+  command.Action([&session, &exit_code] { exit_code = CreateBackup(session); });
   command.AddCommand("create", "Make one, as without a word").Action([&session, &exit_code] {
-    exit_code = Create(session);
+    exit_code = CreateBackup(session);
   });
   command.AddCommand("list", "List them, the newest first; `tandemd --restore-backup ID` brings one back")
-      .Action([&session, &exit_code] { exit_code = List(session); });
+      .Action([&session, &exit_code] { exit_code = ListBackups(session); });
 }
 
 }  // namespace tandem::cli

@@ -15,7 +15,7 @@ namespace {
 // Asks something of one job.
 using Request = std::function<absl::StatusOr<v1::Job>(client::Client&, const std::string& name)>;
 
-int Run(Session& session, const std::vector<std::string>& references, const Request& request) {
+int RunOnEach(Session& session, const std::vector<std::string>& references, const Request& request) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   std::vector<v1::Job> changed;
@@ -45,7 +45,7 @@ Command Add(Command app, const char* name, const char* description, Request requ
   const Command command = app.AddCommand(name, description);
   command.AddOption("JOB", *references, "Ids of jobs or their beginnings").Required();
   command.Action([references, request = std::move(request), &session, &exit_code] {
-    exit_code = Run(session, *references, request);
+    exit_code = RunOnEach(session, *references, request);
   });
   return command;
 }

@@ -7,7 +7,7 @@
 namespace tandem::cli {
 namespace {
 
-int Run(Session& session, const std::string& reference) {
+int RunCheckpoints(Session& session, const std::string& reference) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<v1::Job> job = FindJob(**client, reference);
@@ -40,7 +40,7 @@ void AddCheckpoints(Command app, Session& session, int& exit_code) {
   const Command command =
       app.AddCommand("checkpoints", "List the checkpoints of a job that are kept, the newest first");
   command.AddOption("JOB", *reference, "Its id or the beginning of it").Required();
-  command.Action([reference, &session, &exit_code] { exit_code = Run(session, *reference); });
+  command.Action([reference, &session, &exit_code] { exit_code = RunCheckpoints(session, *reference); });
 }
 
 }  // namespace tandem::cli

@@ -22,7 +22,7 @@ int ListIds(Session& session) {
 }
 
 // The names of the data sets.
-int ListDatasets(Session& session) {
+int ListNames(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return ExitCodeOf(client.status());
   const absl::StatusOr<std::vector<v1::Dataset>> datasets = (*client)->ListDatasets();
@@ -53,7 +53,7 @@ void AddCompletion(Command app, Session& session, int& exit_code) {
   const Command datasets = app.AddCommand("__datasets", "");
   datasets.Hide();
   datasets.TakeGlobalOptions();
-  datasets.Action([&session, &exit_code] { exit_code = ListDatasets(session); });
+  datasets.Action([&session, &exit_code] { exit_code = ListNames(session); });
   const Command sweeps = app.AddCommand("__sweeps", "");
   sweeps.Hide();
   sweeps.TakeGlobalOptions();

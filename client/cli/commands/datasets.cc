@@ -29,7 +29,7 @@ std::string About(Session& session, const v1::Dataset& dataset) {
                       FormatAge(session.terminal().Now() - FromProto(dataset.create_time())), " ago");
 }
 
-int List(Session& session) {
+int ListDatasets(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   absl::StatusOr<std::vector<v1::Dataset>> datasets = (*client)->ListDatasets();
@@ -129,9 +129,9 @@ std::string DatasetId(const v1::Dataset& dataset) {
 void AddDatasets(Command app, Session& session, int& exit_code) {
   const Command command =
       app.AddCommand("datasets", "List the data sets that jobs can name; add, show or remove one");
-  command.Action([&session, &exit_code] { exit_code = List(session); });
+  command.Action([&session, &exit_code] { exit_code = ListDatasets(session); });
   command.AddCommand("list", "List them, as without a word").Action([&session, &exit_code] {
-    exit_code = List(session);
+    exit_code = ListDatasets(session);
   });
   AddDatasetsFetch(command, session, exit_code);
   const Command show =

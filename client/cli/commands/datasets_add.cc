@@ -24,7 +24,7 @@ constexpr char kExamples[] = R"(Examples:
   tandem datasets add flowers flowers.yaml --upload
       with relative paths looked for beside the file)";
 
-struct Options {
+struct DatasetsAddOptions {
   std::string name;
   DatasetOptions data;
   std::string description;
@@ -38,7 +38,7 @@ std::string CountOf(int64_t count, absl::string_view noun) {
 }
 
 // What could be the matter where the daemon refuses a path that is right on this machine.
-std::string AdviceOnFiles(const Options& options, v1::DatasetSpec spec) {
+std::string AdviceOnFiles(const DatasetsAddOptions& options, v1::DatasetSpec spec) {
   if (options.upload) return "";
   for (const client::NamedPath& path : client::SourcePaths(&spec)) {
     std::error_code ignored;
@@ -57,7 +57,7 @@ int FailStopped(Session& session, const absl::Status& status) {
 }
 
 // Says what the daemon found wrong, by the names of the spec's fields.
-int FailAdd(Session& session, const Options& options, const v1::DatasetSpec& spec,
+int FailAdd(Session& session, const DatasetsAddOptions& options, const v1::DatasetSpec& spec,
             const absl::Status& status) {
   const std::vector<client::FieldViolation> violations = client::FieldViolations(status);
   if (violations.empty()) return FailStopped(session, status);
@@ -221,7 +221,7 @@ absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1:
   return Register(session, client, request);
 }
 
-int Run(Session& session, const Options& options) {
+int RunDatasetsAdd(Session& session, const DatasetsAddOptions& options) {
   if (options.known) {
     if (!options.data.IsEmpty()) {
       return session.Fail(absl::InvalidArgumentError(
@@ -255,7 +255,7 @@ int Run(Session& session, const Options& options) {
 }  // namespace
 
 void AddDatasetsAdd(Command datasets, Session& session, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DatasetsAddOptions>();
   const Command command = datasets.AddCommand("add", "Keep a data set under a name, for jobs to use");
   command.Footer(kExamples);
   command.AddOption("NAME", options->name, "What jobs are to call it: small letters, digits, hyphens")
@@ -271,7 +271,7 @@ void AddDatasetsAdd(Command datasets, Session& session, int& exit_code) {
       .AddFlag("--known", options->known,
                "NAME is a public set, such as mnist, which the daemon downloads: as tandem datasets fetch")
       .Excludes(upload);
-  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  command.Action([options, &session, &exit_code] { exit_code = RunDatasetsAdd(session, *options); });
 }
 
 }  // namespace tandem::cli

@@ -9,12 +9,12 @@
 namespace tandem::cli {
 namespace {
 
-struct Options {
+struct DatasetsRemoveOptions {
   std::vector<std::string> names;
   bool missing_ok = false;
 };
 
-int Run(Session& session, const Options& options) {
+int RunDatasetsRemove(Session& session, const DatasetsRemoveOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   std::vector<v1::Dataset> removed;
@@ -40,13 +40,13 @@ int Run(Session& session, const Options& options) {
 }  // namespace
 
 void AddDatasetsRemove(Command datasets, Session& session, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DatasetsRemoveOptions>();
   const Command command = datasets.AddCommand(
       "remove", "Forget data sets that were added, and remove the files that were uploaded for them");
   command.Alias("rm").Alias("delete");
   command.AddOption("SET", options->names, "The data sets' names").Required();
   command.AddFlag("--missing-ok", options->missing_ok, "A name that there is not is no error");
-  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  command.Action([options, &session, &exit_code] { exit_code = RunDatasetsRemove(session, *options); });
 }
 
 }  // namespace tandem::cli

@@ -39,7 +39,7 @@ int List(Session& session, client::Client& client) {
   return kSucceeded;
 }
 
-int Run(Session& session, const std::vector<std::string>& removed) {
+int RunDatasetsUploads(Session& session, const std::vector<std::string>& removed) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   if (removed.empty()) return List(session, **client);
@@ -64,7 +64,7 @@ void AddDatasetsUploads(Command datasets, Session& session, int& exit_code) {
                                               "List uploads that no data set was made of, or remove some "
                                               "(--remove); they go on, or expire after some days");
   command.AddOption("--remove", *removed, "Remove these, with what came of them").ValueName("UPLOAD");
-  command.Action([removed, &session, &exit_code] { exit_code = Run(session, *removed); });
+  command.Action([removed, &session, &exit_code] { exit_code = RunDatasetsUploads(session, *removed); });
 }
 
 }  // namespace tandem::cli

@@ -5,7 +5,7 @@
 namespace tandem::cli {
 namespace {
 
-int Run(Session& session, const std::vector<std::string>& references) {
+int RunDelete(Session& session, const std::vector<std::string>& references) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   std::vector<v1::Job> deleted;
@@ -32,7 +32,7 @@ void AddDelete(Command app, Session& session, int& exit_code) {
   auto references = std::make_shared<std::vector<std::string>>();
   const Command command = app.AddCommand("delete", "Remove jobs that have ended, with their logs and files");
   command.AddOption("JOB", *references, "Ids of jobs or their beginnings").Required();
-  command.Action([references, &session, &exit_code] { exit_code = Run(session, *references); });
+  command.Action([references, &session, &exit_code] { exit_code = RunDelete(session, *references); });
 }
 
 }  // namespace tandem::cli

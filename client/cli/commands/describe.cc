@@ -153,7 +153,7 @@ std::string AsJobFile(const v1::Job& job) {
   return absl::StrCat(head, "\n", client::ToYaml(job.spec()));
 }
 
-int Run(Session& session, const std::string& reference) {
+int RunDescribe(Session& session, const std::string& reference) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   absl::StatusOr<v1::Job> job = FindJob(**client, reference);
@@ -207,7 +207,7 @@ void AddDescribe(Command app, Session& session, int& exit_code) {
       .Needs(network);
   command.Action(
       [reference, model, &session, &exit_code] {
-        exit_code = model->source.empty() ? Run(session, *reference) : DescribeModel(session, *model);
+        exit_code = model->source.empty() ? RunDescribe(session, *reference) : DescribeModel(session, *model);
       },
       [reference, model] {
         return reference->empty() && model->source.empty()

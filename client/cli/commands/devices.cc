@@ -155,7 +155,7 @@ int Show(Session& session, const std::vector<std::string>& names) {
   return kSucceeded;
 }
 
-int Run(Session& session) {
+int RunDevices(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   absl::StatusOr<std::vector<v1::Device>> devices = (*client)->ListDevices();
@@ -254,9 +254,9 @@ void AddChange(Command app, const char* name, const char* description, bool has_
 void AddDevices(Command app, Session& session, int& exit_code) {
   const Command command = app.AddCommand(
       "devices", "List the daemon's devices and who holds them; take them out of service and back");
-  command.Action([&session, &exit_code] { exit_code = Run(session); });
+  command.Action([&session, &exit_code] { exit_code = RunDevices(session); });
   command.AddCommand("list", "List them, as without a word").Action([&session, &exit_code] {
-    exit_code = Run(session);
+    exit_code = RunDevices(session);
   });
   auto names = std::make_shared<std::vector<std::string>>();
   const Command show = command.AddCommand(

@@ -119,7 +119,7 @@ std::string Text(const Findings& findings, int64_t problems, const Style& style)
   return text;
 }
 
-int Run(Session& session, bool as_json) {
+int RunDoctor(Session& session, bool as_json) {
   const Findings findings = Examine(session);
   const int64_t problems = std::count_if(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.level == Finding::Level::kProblem;
@@ -137,7 +137,7 @@ void AddDoctor(Command app, Session& session, int& exit_code) {
       "doctor", "Check all that usually goes wrong, from the connection to the disk, and say what mends it");
   command.AddFlag("--json", *as_json, "Print JSON, as --output json does");
   command.Footer("Exit codes: 0 nothing is to be mended, 1 something is.");
-  command.Action([as_json, &session, &exit_code] { exit_code = Run(session, *as_json); });
+  command.Action([as_json, &session, &exit_code] { exit_code = RunDoctor(session, *as_json); });
 }
 
 }  // namespace tandem::cli

@@ -15,7 +15,7 @@
 namespace tandem::cli {
 namespace {
 
-struct Options {
+struct DownloadOptions {
   std::string job;
   std::vector<std::string> artifacts;
   std::string folder;
@@ -78,7 +78,7 @@ class DownloadLine {
   absl::Time drawn_ = absl::InfinitePast();
 };
 
-int Run(Session& session, const Options& options) {
+int RunDownload(Session& session, const DownloadOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
@@ -137,14 +137,14 @@ int Run(Session& session, const Options& options) {
 }  // namespace
 
 void AddDownload(Command app, Session& session, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DownloadOptions>();
   const Command command = app.AddCommand("download", "Fetch the trained model and the other files of a job");
   command.AddOption("JOB", options->job, "The job's id or its beginning").Required();
   command.AddOption("ARTIFACT", options->artifacts, "Which files; without any: all");
   command.AddOption("--to", options->folder, "Where to (default: a folder named by the job's id)")
       .ValueName("DIR");
   command.AddFlag("--force", options->force, "Replace files of the same names that are not the job's");
-  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  command.Action([options, &session, &exit_code] { exit_code = RunDownload(session, *options); });
 }
 
 }  // namespace tandem::cli

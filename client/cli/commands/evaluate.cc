@@ -18,7 +18,7 @@ namespace {
 // A larger confusion matrix fits no terminal.
 constexpr int kShownClasses = 30;
 
-struct Options {
+struct EvaluateOptions {
   std::string job;
   std::string artifact;
   std::string dataset;
@@ -76,7 +76,7 @@ std::string DescribeClasses(const v1::Evaluation& evaluation, const Style& style
                       table.Render(style));
 }
 
-absl::StatusOr<v1::EvaluateRequest> MakeRequest(const Options& options) {
+absl::StatusOr<v1::EvaluateRequest> MakeRequest(const EvaluateOptions& options) {
   v1::EvaluateRequest request;
   request.set_artifact(options.artifact);
   request.set_batch_size(options.batch_size);
@@ -101,7 +101,7 @@ absl::StatusOr<v1::EvaluateRequest> MakeRequest(const Options& options) {
   return request;
 }
 
-int Run(Session& session, const Options& options) {
+int RunEvaluate(Session& session, const EvaluateOptions& options) {
   absl::StatusOr<v1::EvaluateRequest> request = MakeRequest(options);
   if (!request.ok()) return session.Fail(request.status());
   const absl::StatusOr<client::Client*> client = session.Connect();
@@ -140,7 +140,7 @@ int Run(Session& session, const Options& options) {
 }  // namespace
 
 void AddEvaluate(Command app, Session& session, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EvaluateOptions>();
   const Command command = app.AddCommand(
       "evaluate", "Measure a job's model on a data set; by default on the job's own validation samples");
   command.AddOption("JOB", options->job, "The job's id, or a beginning of it that no other has").Required();
@@ -165,7 +165,7 @@ void AddEvaluate(Command app, Session& session, int& exit_code) {
       .AddOption("--batch-size", options->batch_size, "Samples at once (default: as in the job's validation)")
       .ValueName("N")
       .Range(1, 65536);
-  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  command.Action([options, &session, &exit_code] { exit_code = RunEvaluate(session, *options); });
 }
 
 }  // namespace tandem::cli

@@ -9,7 +9,7 @@
 namespace tandem::cli {
 namespace {
 
-struct Options {
+struct ForkOptions {
   std::string job;
   int64_t step = -1;
   JobSource source;
@@ -18,7 +18,7 @@ struct Options {
   std::string request_id;
 };
 
-int Run(Session& session, const Options& options) {
+int RunFork(Session& session, const ForkOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<v1::Job> from = FindJob(**client, options.job);
@@ -67,7 +67,7 @@ int Run(Session& session, const Options& options) {
 }  // namespace
 
 void AddFork(Command app, Session& session, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ForkOptions>();
   const Command command = app.AddCommand(
       "fork", "Submit a job that goes on from a checkpoint of another one, which stays as it is");
   command.AddOption("JOB", options->job, "Id of the other job or the beginning of it").Required();
@@ -85,7 +85,7 @@ void AddFork(Command app, Session& session, int& exit_code) {
   command.AddFlag("--check", options->check, "Only check whether it could be");
   command.AddOption("--request-id", options->request_id, "Repeating a fork with the same id changes nothing")
       .ValueName("ID");
-  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  command.Action([options, &session, &exit_code] { exit_code = RunFork(session, *options); });
 }
 
 }  // namespace tandem::cli

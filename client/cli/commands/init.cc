@@ -8,7 +8,7 @@
 namespace tandem::cli {
 namespace {
 
-int Run(Session& session, const std::string& name) {
+int RunInit(Session& session, const std::string& name) {
   std::vector<std::string> names;
   for (const JobTemplate& job : JobTemplates()) {
     if (job.name == name) {
@@ -34,7 +34,7 @@ void AddInit(Command app, Session& session, int& exit_code) {
   auto name = std::make_shared<std::string>();
   const Command command = app.AddCommand("init", "Print a commented job file to start from");
   command.AddOption("TEMPLATE", *name, "Which; without one: list them");
-  command.Action([name, &session, &exit_code] { exit_code = Run(session, *name); });
+  command.Action([name, &session, &exit_code] { exit_code = RunInit(session, *name); });
 }
 
 }  // namespace tandem::cli

@@ -16,7 +16,7 @@
 namespace tandem::cli {
 namespace {
 
-struct Options {
+struct ListOptions {
   std::vector<std::string> states;
   std::string order;
   int limit = 20;
@@ -66,7 +66,7 @@ std::string Message(const v1::Job& job, absl::Time now) {
   return absl::StrReplaceAll(job.message(), {{"\n", " "}});
 }
 
-int Run(Session& session, const Options& options) {
+int RunList(Session& session, const ListOptions& options) {
   client::ListJobsOptions request;
   const int limit = options.all ? 0 : options.limit;
   // One more than is shown tells whether there are more.
@@ -127,7 +127,7 @@ int Run(Session& session, const Options& options) {
 }  // namespace
 
 void AddList(Command app, Session& session, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ListOptions>();
   const Command command = app.AddCommand("list", "List jobs, the newest first");
   command.AddOption("--state", options->states, "Only jobs in these states, such as running,queued")
       .ValueName("STATE")
@@ -140,7 +140,7 @@ void AddList(Command app, Session& session, int& exit_code) {
   command.AddOption("--order", options->order, "create_time or name, perhaps followed by \" desc\"")
       .ValueName("ORDER")
       .OneOf({"create_time", "create_time desc", "name", "name desc"});
-  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  command.Action([options, &session, &exit_code] { exit_code = RunList(session, *options); });
 }
 
 }  // namespace tandem::cli

@@ -6,12 +6,12 @@
 namespace tandem::cli {
 namespace {
 
-struct Options {
+struct LogsOptions {
   std::string job;
   bool follow = false;
 };
 
-int Run(Session& session, const Options& options) {
+int RunLogs(Session& session, const LogsOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
@@ -32,11 +32,11 @@ int Run(Session& session, const Options& options) {
 }  // namespace
 
 void AddLogs(Command app, Session& session, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LogsOptions>();
   const Command command = app.AddCommand("logs", "Print what a job's worker wrote to its log");
   command.AddOption("JOB", options->job, "The job's id or its beginning").Required();
   command.AddFlag("-f,--follow", options->follow, "Go on until the job ends");
-  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  command.Action([options, &session, &exit_code] { exit_code = RunLogs(session, *options); });
 }
 
 }  // namespace tandem::cli

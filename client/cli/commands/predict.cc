@@ -23,7 +23,7 @@ constexpr int kCallInputs = 1000;
 // Numbers of an output that stand in a table.
 constexpr int kShownOutputs = 8;
 
-struct Options {
+struct PredictOptions {
   std::string job;
   std::vector<std::string> inputs;
   std::string artifact;
@@ -118,7 +118,7 @@ int FailInputs(Session& session, const v1::PredictRequest& request, const absl::
   return ExitCodeOf(status);
 }
 
-int Run(Session& session, const Options& options) {
+int RunPredict(Session& session, const PredictOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
@@ -155,7 +155,7 @@ int Run(Session& session, const Options& options) {
 }  // namespace
 
 void AddPredict(Command app, Session& session, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictOptions>();
   const Command command =
       app.AddCommand("predict", "Ask a job's model about images (PNG, JPEG), NPY or CSV files");
   command.AddOption("JOB", options->job, "The job's id, or a beginning of it that no other has").Required();
@@ -173,7 +173,7 @@ void AddPredict(Command app, Session& session, int& exit_code) {
   command.AddFlag("--outputs", options->outputs, "Show the network's whole output too");
   command.AddOption("--artifact", options->artifact, "Which of the job's models (default: model.safetensors)")
       .ValueName("NAME");
-  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  command.Action([options, &session, &exit_code] { exit_code = RunPredict(session, *options); });
 }
 
 }  // namespace tandem::cli

@@ -5,12 +5,12 @@
 namespace tandem::cli {
 namespace {
 
-struct Options {
+struct PriorityOptions {
   std::string job;
   int priority = 0;
 };
 
-int Run(Session& session, const Options& options) {
+int RunPriority(Session& session, const PriorityOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
@@ -26,7 +26,7 @@ int Run(Session& session, const Options& options) {
 }  // namespace
 
 void AddPriority(Command app, Session& session, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PriorityOptions>();
   const Command command = app.AddCommand("priority", "Change the priority of a job that has not ended");
   command.AddOption("JOB", options->job, "Id of a job or its beginning").Required();
   command
@@ -34,7 +34,7 @@ void AddPriority(Command app, Session& session, int& exit_code) {
                  "From -100 to 100; jobs of a higher one go first. Above 0 for administrators alone")
       .Required()
       .Range(-100, 100);
-  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  command.Action([options, &session, &exit_code] { exit_code = RunPriority(session, *options); });
 }
 
 }  // namespace tandem::cli

@@ -9,7 +9,7 @@
 namespace tandem::cli {
 namespace {
 
-struct Options {
+struct QueueOptions {
   int limit = 50;
   bool users = false;
 };
@@ -59,7 +59,7 @@ std::string UsersTable(Session& session, const v1::ListQueueResponse& queue) {
   return table.Render(session.style());
 }
 
-int Run(Session& session, const Options& options) {
+int RunQueue(Session& session, const QueueOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   absl::StatusOr<v1::ListQueueResponse> queue = (*client)->ListQueue(options.limit);
@@ -89,7 +89,7 @@ int Run(Session& session, const Options& options) {
 }  // namespace
 
 void AddQueue(Command app, Session& session, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<QueueOptions>();
   const Command command = app.AddCommand(
       "queue",
       "List the jobs that wait, the next first: why, about when each starts, and when at the latest");
@@ -99,7 +99,7 @@ void AddQueue(Command app, Session& session, int& exit_code) {
       .Range(1, 10'000);
   command.AddFlag("--users", options->users,
                   "List users instead: device time used lately, devices, queued jobs");
-  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  command.Action([options, &session, &exit_code] { exit_code = RunQueue(session, *options); });
 }
 
 }  // namespace tandem::cli

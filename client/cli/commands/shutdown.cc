@@ -4,7 +4,7 @@
 namespace tandem::cli {
 namespace {
 
-int Run(Session& session, bool cancel_jobs) {
+int RunShutdown(Session& session, bool cancel_jobs) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<int> cancelled = (*client)->Shutdown(cancel_jobs);
@@ -30,7 +30,7 @@ void AddShutdown(Command app, Session& session, int& exit_code) {
   auto cancel_jobs = std::make_shared<bool>(false);
   const Command command = app.AddCommand("shutdown", "Stop the daemon; running jobs train on");
   command.AddFlag("--cancel-jobs", *cancel_jobs, "Cancel all jobs first and wait until they have ended");
-  command.Action([cancel_jobs, &session, &exit_code] { exit_code = Run(session, *cancel_jobs); });
+  command.Action([cancel_jobs, &session, &exit_code] { exit_code = RunShutdown(session, *cancel_jobs); });
 }
 
 }  // namespace tandem::cli

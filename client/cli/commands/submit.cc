@@ -9,14 +9,14 @@
 namespace tandem::cli {
 namespace {
 
-struct Options {
+struct SubmitOptions {
   JobSource source;
   bool follow = false;
   bool plot = false;
   std::string request_id;
 };
 
-int Run(Session& session, const Options& options) {
+int RunSubmit(Session& session, const SubmitOptions& options) {
   const absl::optional<client::JobFile> file = ReadJob(session, options.source);
   if (!file.has_value()) return kBadUsage;
   const absl::StatusOr<client::Client*> client = session.Connect();
@@ -49,7 +49,7 @@ int Run(Session& session, const Options& options) {
 }  // namespace
 
 void AddSubmit(Command app, Session& session, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SubmitOptions>();
   const Command command = app.AddCommand("submit", "Send a job to the daemon");
   command.AddOption("FILE", options->source.file, "Job file: YAML, JSON or text proto; `-` is standard input")
       .Required();
@@ -65,7 +65,7 @@ void AddSubmit(Command app, Session& session, int& exit_code) {
       .AddOption("--request-id", options->request_id,
                  "Repeating a submission with the same id changes nothing")
       .ValueName("ID");
-  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  command.Action([options, &session, &exit_code] { exit_code = RunSubmit(session, *options); });
 }
 
 }  // namespace tandem::cli

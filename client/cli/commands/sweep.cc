@@ -20,7 +20,7 @@
 namespace tandem::cli {
 namespace {
 
-struct Options {
+struct SweepOptions {
   std::string file;
   std::vector<std::string> overrides;
   std::vector<std::string> grid;
@@ -90,7 +90,7 @@ bool ApplyAll(Session& session, absl::string_view option, const std::vector<std:
 }
 
 // The file with what the options change in it. Where that fails, says every problem and gives nothing.
-absl::optional<client::SweepFile> ReadSweep(Session& session, const Options& options) {
+absl::optional<client::SweepFile> ReadSweep(Session& session, const SweepOptions& options) {
   absl::StatusOr<client::SweepFile> file = client::ReadSweepFile(options.file);
   if (!file.ok()) {
     session.terminal().Err(absl::StrCat(file.status().message(), "\n"));
@@ -208,7 +208,7 @@ int Wait(Session& session, client::Client& client, const v1::Sweep& sweep) {
   return code;
 }
 
-int Create(Session& session, const Options& options) {
+int CreateSweep(Session& session, const SweepOptions& options) {
   const absl::optional<client::SweepFile> file = ReadSweep(session, options);
   if (!file.has_value()) return kBadUsage;
   const absl::StatusOr<client::Client*> client = session.Connect();
@@ -251,7 +251,7 @@ int ShowOne(Session& session, const std::string& reference) {
   return sweep.ok() ? Show(session, *std::move(sweep)) : session.Fail(sweep.status());
 }
 
-int List(Session& session, int limit) {
+int ListSweeps(Session& session, int limit) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   absl::StatusOr<std::vector<v1::Sweep>> sweeps = (*client)->ListSweeps(limit);
@@ -322,7 +322,7 @@ void AddMany(Command app, const char* name, const char* description, bool remove
 }  // namespace
 
 void AddSweep(Command app, Session& session, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SweepOptions>();
   const Command command = app.AddCommand(
       "sweep",
       "Train a job with many values of some of its fields, and find the best; or show, list, cancel sweeps");
@@ -364,7 +364,7 @@ void AddSweep(Command app, Session& session, int& exit_code) {
       .ValueName("ID");
   auto limit = std::make_shared<int>(20);
   command.Action([options, limit, &session, &exit_code] {
-    exit_code = options->file.empty() ? List(session, *limit) : Create(session, *options);
+    exit_code = options->file.empty() ? ListSweeps(session, *limit) : CreateSweep(session, *options);
   });
 
   const Command show = command.AddCommand(
@@ -377,7 +377,7 @@ void AddSweep(Command app, Session& session, int& exit_code) {
       .ShowDefault()
       .ValueName("N")
       .Range(0, 1'000'000);
-  list.Action([limit, &session, &exit_code] { exit_code = List(session, *limit); });
+  list.Action([limit, &session, &exit_code] { exit_code = ListSweeps(session, *limit); });
   AddMany(command, "cancel", "Cancel all jobs of sweeps that have not ended", /*removes=*/false, session,
           exit_code);
   AddMany(command, "delete", "Remove sweeps whose jobs have all ended, with their jobs' logs and files",

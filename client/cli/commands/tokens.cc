@@ -114,7 +114,7 @@ class SecretFile {
   bool written_ = false;
 };
 
-int Create(Session& session, const CreateOptions& options) {
+int CreateToken(Session& session, const CreateOptions& options) {
   // Before the token is made, which is told only once.
   std::optional<SecretFile> file;
   if (!options.to.empty() && !file.emplace(options.to).is_open()) {
@@ -164,7 +164,7 @@ int Create(Session& session, const CreateOptions& options) {
   return kSucceeded;
 }
 
-int List(Session& session) {
+int ListTokens(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   absl::StatusOr<std::vector<v1::Token>> tokens = (*client)->ListTokens();
@@ -224,9 +224,9 @@ int Revoke(Session& session, const std::vector<std::string>& users) {
 
 void AddTokens(Command app, Session& session, int& exit_code) {
   const Command command = app.AddCommand("tokens", "List the users' tokens; make and revoke them");
-  command.Action([&session, &exit_code] { exit_code = List(session); });
+  command.Action([&session, &exit_code] { exit_code = ListTokens(session); });
   command.AddCommand("list", "List them, as without a word").Action([&session, &exit_code] {
-    exit_code = List(session);
+    exit_code = ListTokens(session);
   });
   const Command create = command.AddCommand("create", "Make a token for a user and print it, this once");
   auto options = std::make_shared<CreateOptions>();
@@ -280,7 +280,7 @@ void AddTokens(Command app, Session& session, int& exit_code) {
                  "Watches, logs, uploads and the like that the user may have open at a time")
       .ValueName("N")
       .Range(1, 1'000'000);
-  create.Action([options, &session, &exit_code] { exit_code = Create(session, *options); });
+  create.Action([options, &session, &exit_code] { exit_code = CreateToken(session, *options); });
   const Command revoke = command.AddCommand("revoke", "Make users' tokens useless, at once; their jobs stay");
   auto users = std::make_shared<std::vector<std::string>>();
   revoke.AddOption("USER", *users, "Whose").Required();

@@ -6,7 +6,7 @@
 namespace tandem::cli {
 namespace {
 
-int Run(Session& session, const JobSource& source) {
+int RunValidate(Session& session, const JobSource& source) {
   const absl::optional<client::JobFile> file = ReadJob(session, source);
   if (!file.has_value()) return kBadUsage;
   const absl::StatusOr<client::Client*> client = session.Connect();
@@ -34,7 +34,7 @@ void AddValidate(Command app, Session& session, int& exit_code) {
   command.AddOption("--set", source->overrides, "Change a field, as for submit")
       .ValueName("PATH=VALUE")
       .OneValueEach();
-  command.Action([source, &session, &exit_code] { exit_code = Run(session, *source); });
+  command.Action([source, &session, &exit_code] { exit_code = RunValidate(session, *source); });
 }
 
 }  // namespace tandem::cli

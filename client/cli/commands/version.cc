@@ -6,7 +6,7 @@
 namespace tandem::cli {
 namespace {
 
-int Run(Session& session) {
+int RunVersion(Session& session) {
   // Without a daemon the command still has a version; the wait for an answer is kept short.
   session.options.timeout = std::min(session.options.timeout, absl::Seconds(5));
   const absl::StatusOr<client::Client*> client = session.Connect();
@@ -29,7 +29,7 @@ int Run(Session& session) {
 
 void AddVersion(Command app, Session& session, int& exit_code) {
   const Command command = app.AddCommand("version", "Print the versions of this command and of the daemon");
-  command.Action([&session, &exit_code] { exit_code = Run(session); });
+  command.Action([&session, &exit_code] { exit_code = RunVersion(session); });
 }
 
 }  // namespace tandem::cli

@@ -10,7 +10,7 @@
 namespace tandem::cli {
 namespace {
 
-struct Options {
+struct WatchOptions {
   std::string job;
   bool plot = false;
   int64_t after = -1;
@@ -48,7 +48,7 @@ int WatchAll(Session& session, client::Client& client, int64_t after) {
   return session.Fail(status);
 }
 
-int Run(Session& session, const Options& options) {
+int RunWatch(Session& session, const WatchOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   if (options.job.empty()) {
@@ -63,7 +63,7 @@ int Run(Session& session, const Options& options) {
 }  // namespace
 
 void AddWatch(Command app, Session& session, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WatchOptions>();
   const Command command = app.AddCommand(
       "watch",
       "Look on at a job until it ends, or at the changes of state of all jobs; Ctrl-C leaves them running");
@@ -74,7 +74,7 @@ void AddWatch(Command app, Session& session, int& exit_code) {
                  "Only events after this sequence number; without a job, changes after this cursor (0: all)")
       .ValueName("N")
       .AtLeast(0);
-  command.Action([options, &session, &exit_code] { exit_code = Run(session, *options); });
+  command.Action([options, &session, &exit_code] { exit_code = RunWatch(session, *options); });
 }
 
 }  // namespace tandem::cli

@@ -17,8 +17,6 @@ namespace {
 // Columns that a thread takes together: whole cache lines.
 constexpr int64_t kColumns = 16;
 
-Layout PlainLayout(const Shape& shape) { return Layout::Plain(DType::kFloat32, shape); }
-
 absl::Status CheckIndices(const int32_t* indices, int64_t count, int64_t rows) {
   for (int64_t i = 0; i < count; ++i) {
     if (indices[i] < 0 || indices[i] >= rows) {
@@ -37,7 +35,7 @@ absl::Status EmitAddToEach(Lowering& lowering, const Node& node, std::vector<Reg
   const int64_t columns = shape.elements() / samples;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetPlain(node.inputs[0]));
   reads.insert(reads.begin(), x);
-  const Region y = lowering.Define(node.outputs[0], PlainLayout(shape));
+  const Region y = lowering.Define(node.outputs[0], Float32Layout(shape));
   lowering.Emit({.name = std::string(node.op->kind()),
                  .reads = std::move(reads),
                  .writes = {y},
@@ -64,7 +62,7 @@ absl::Status LowerGatherRows(Lowering& lowering, const Node& node) {
   const int64_t count = lowering.shape(node.inputs[1]).elements();
   TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region indices, lowering.GetPlain(node.inputs[1]));
-  const Region y = lowering.Define(node.outputs[0], PlainLayout(lowering.shape(node.outputs[0])));
+  const Region y = lowering.Define(node.outputs[0], Float32Layout(lowering.shape(node.outputs[0])));
   lowering.Emit(
       {.name = "gather_rows", .reads = {weight, indices}, .writes = {y}, .run = [=](const RunContext& run) {
          const float* from = run.At<const float>(weight);
@@ -91,7 +89,7 @@ absl::Status LowerGatherRowsGrad(Lowering& lowering, const Node& node) {
   const int64_t count = lowering.shape(node.inputs[0]).elements();
   TANDEM_ASSIGN_OR_RETURN(const Region indices, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region grad_y, lowering.GetPlain(node.inputs[1]));
-  const Region grad_weight = lowering.Define(node.outputs[0], PlainLayout(shape));
+  const Region grad_weight = lowering.Define(node.outputs[0], Float32Layout(shape));
   lowering.Emit({.name = "gather_rows_grad",
                  .reads = {indices, grad_y},
                  .writes = {grad_weight},
@@ -131,7 +129,7 @@ absl::Status LowerSumOfEach(Lowering& lowering, const Node& node) {
   const int64_t samples = shape[0];
   const int64_t columns = shape.elements() / samples;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetPlain(node.inputs[0]));
-  const Region sum = lowering.Define(node.outputs[0], PlainLayout(lowering.shape(node.outputs[0])));
+  const Region sum = lowering.Define(node.outputs[0], Float32Layout(lowering.shape(node.outputs[0])));
   lowering.Emit({.name = "sum_of_each", .reads = {x}, .writes = {sum}, .run = [=](const RunContext& run) {
                    const float* from = run.At<const float>(x);
                    float* to = run.At<float>(sum);

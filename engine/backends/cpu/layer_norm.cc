@@ -13,8 +13,6 @@ dnnl::normalization_flags Flags() {
   return dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
 }
 
-Layout PlainLayout(const Shape& shape) { return Layout::Plain(DType::kFloat32, shape); }
-
 // The tensor as oneDNN sees it: [rows, normalised elements].
 dnnl::memory::desc RowsDesc(const Shape& x, const Shape& weight) {
   return PlainDesc(DType::kFloat32, Shape({x.elements() / weight.elements(), weight.elements()}));
@@ -31,11 +29,11 @@ dnnl::layer_normalization_forward::primitive_desc ForwardDesc(const dnnl::memory
 
 // In plain memory that is not an input's.
 absl::StatusOr<Region> Fixed(Lowering& lowering, ValueId id) {
-  return lowering.GetFixed(id, PlainLayout(lowering.shape(id)));
+  return lowering.GetFixed(id, Float32Layout(lowering.shape(id)));
 }
 
 Region Defined(Lowering& lowering, ValueId id) {
-  return lowering.Define(id, PlainLayout(lowering.shape(id)));
+  return lowering.Define(id, Float32Layout(lowering.shape(id)));
 }
 
 }  // namespace

@@ -51,6 +51,8 @@ class Layout {
   dnnl::memory::desc desc_;  // Of kOneDnn.
 };
 
+// Row-major float32.
+inline Layout Float32Layout(const Shape& shape) { return Layout::Plain(DType::kFloat32, shape); }
 // Of float32, bfloat16 or uint8.
 dnnl::memory::data_type OneDnnType(DType dtype);
 // Row-major, in oneDNN's words.

@@ -20,8 +20,6 @@ LinearSizes SizesOf(const Shape& x, const Shape& y) {
 // [..., last] as [rows, last].
 Shape AsRows(const Shape& shape) { return Shape({shape.elements() / shape[-1], shape[-1]}); }
 
-Layout PlainLayout(const Shape& shape) { return Layout::Plain(DType::kFloat32, shape); }
-
 // What oneDNN's three primitives share: plain layouts. In bfloat16, what is multiplied is that, and what
 // comes of it, or belongs to parameters, stays float32.
 struct Problem {
@@ -68,10 +66,10 @@ absl::Status LowerOneDnnForward(Lowering& lowering, const Node& node) {
                                        {DNNL_ARG_WEIGHTS, desc.weights_desc(), weight}};
   if (has_bias) {
     TANDEM_ASSIGN_OR_RETURN(const Region bias,
-                            lowering.GetFixed(node.inputs[2], PlainLayout(Shape({weight_shape[0]}))));
+                            lowering.GetFixed(node.inputs[2], Float32Layout(Shape({weight_shape[0]}))));
     reads.push_back({DNNL_ARG_BIAS, desc.bias_desc(), bias});
   }
-  const Region y = lowering.Define(node.outputs[0], PlainLayout(y_shape));
+  const Region y = lowering.Define(node.outputs[0], Float32Layout(y_shape));
   const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
   lowering.Emit(OneDnnStep(
       "linear onednn", dnnl::inner_product_forward(desc), std::move(reads),
@@ -87,7 +85,7 @@ absl::Status LowerOneDnnGradInput(Lowering& lowering, const Node& node) {
       problem.attributes, OneDnnEngine(), problem.Hint());
   TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, node.inputs[1]));
-  const Region dx = lowering.Define(node.outputs[0], PlainLayout(dx_shape));
+  const Region dx = lowering.Define(node.outputs[0], Float32Layout(dx_shape));
   const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
   lowering.Emit(OneDnnStep(
       "linear_grad_input onednn", dnnl::inner_product_backward_data(desc),
@@ -112,12 +110,12 @@ absl::Status LowerOneDnnGradWeight(Lowering& lowering, const Node& node) {
                                                                   OneDnnEngine(), problem.Hint());
   TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, node.inputs[1]));
-  const Region dweight = lowering.Define(node.outputs[0], PlainLayout(weight_shape));
+  const Region dweight = lowering.Define(node.outputs[0], Float32Layout(weight_shape));
   const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
   std::vector<OneDnnArgument> writes = {{DNNL_ARG_DIFF_WEIGHTS, desc.diff_weights_desc(), dweight},
                                         {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), scratch}};
   if (has_bias) {
-    const Region dbias = lowering.Define(node.outputs[1], PlainLayout(Shape({weight_shape[0]})));
+    const Region dbias = lowering.Define(node.outputs[1], Float32Layout(Shape({weight_shape[0]})));
     writes.push_back({DNNL_ARG_DIFF_BIAS, desc.diff_bias_desc(), dbias});
   }
   lowering.Emit(
@@ -142,7 +140,7 @@ bool LinearTakesBatchBlocked(const Lowering& lowering, const Shape& x) {
 
 void EmitGradBias(Lowering& lowering, Region dy, const Shape& dy_shape, ValueId dbias) {
   const int64_t channels = dy_shape[1];
-  const Region to = lowering.Define(dbias, PlainLayout(Shape({channels})));
+  const Region to = lowering.Define(dbias, Float32Layout(Shape({channels})));
   const int64_t blocks = (dy_shape[0] + kBlock - 1) / kBlock;
   const int64_t positions = dy_shape.elements() / (dy_shape[0] * channels);
   lowering.Emit(
@@ -227,7 +225,7 @@ absl::Status LowerLinearGradWeight(Lowering& lowering, const Node& node) {
                    });
                    return absl::OkStatus();
                  }});
-  const Region dweight = lowering.Define(node.outputs[0], PlainLayout(lowering.shape(node.outputs[0])));
+  const Region dweight = lowering.Define(node.outputs[0], Float32Layout(lowering.shape(node.outputs[0])));
   lowering.Emit({.name = "linear_grad_weight batch-blocked",
                  .reads = {x_rows, dy},
                  .writes = {dweight},

@@ -16,7 +16,7 @@ namespace tandem::cuda {
 namespace {
 
 // What a step's product may use beside its operands; they are small.
-constexpr int64_t kWorkspaceCap = int64_t{8} << 20;
+constexpr int64_t kLstmWorkspaceCap = int64_t{8} << 20;
 
 LstmSizes SizesOf(const Shape& sequence) {
   return {.samples = sequence[0], .length = sequence[1], .units = sequence[2]};
@@ -44,7 +44,7 @@ struct StepProduct {
 absl::StatusOr<StepProduct> PlanProduct(Lowering& lowering, const GemmSpec& spec,
                                         std::vector<Region>& writes) {
   StepProduct product;
-  TANDEM_ASSIGN_OR_RETURN(product.gemm, lowering.device().blas->Plan(spec, kWorkspaceCap));
+  TANDEM_ASSIGN_OR_RETURN(product.gemm, lowering.device().blas->Plan(spec, kLstmWorkspaceCap));
   if (product.gemm->workspace_bytes() > 0) {
     product.workspace = lowering.Scratch(product.gemm->workspace_bytes());
     writes.push_back(product.workspace);

@@ -13,7 +13,7 @@
 namespace tandem::cuda {
 namespace {
 
-constexpr int64_t kWorkspaceCap = int64_t{32} << 20;
+constexpr int64_t kMuonWorkspaceCap = int64_t{32} << 20;
 
 // The Newton-Schulz iterations of a matrix. Where rows > columns they are those of the transpose, X (b A + c
 // A A) with A = X^T X.
@@ -33,13 +33,13 @@ class NewtonSchulz {
                                               .k = std::max(rows, columns),
                                               .transpose_a = tall_,
                                               .transpose_b = !tall_},
-                                             kWorkspaceCap));
+                                             kMuonWorkspaceCap));
     TANDEM_ASSIGN_OR_RETURN(
         mix_,
         blas.Plan({.m = small, .n = small, .k = small, .alpha = coefficients[2], .beta = coefficients[1]},
-                  kWorkspaceCap));
+                  kMuonWorkspaceCap));
     TANDEM_ASSIGN_OR_RETURN(
-        apply_, blas.Plan({.m = rows, .n = columns, .k = small, .beta = coefficients[0]}, kWorkspaceCap));
+        apply_, blas.Plan({.m = rows, .n = columns, .k = small, .beta = coefficients[0]}, kMuonWorkspaceCap));
     return absl::OkStatus();
   }
   int64_t workspace_bytes() const {

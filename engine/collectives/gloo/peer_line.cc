@@ -14,7 +14,7 @@ namespace {
 // How long an end that is given up waits until a peer knows.
 constexpr absl::Duration kFarewell = absl::Seconds(2);
 // Gloo has no wait without a limit.
-constexpr std::chrono::hours kNoLimit(24 * 365);
+constexpr std::chrono::hours kLineLimit(24 * 365);
 // Of the connection.
 constexpr uint64_t kSlot = 0;
 
@@ -118,7 +118,7 @@ void PeerLine::Send() {
         }
       }
       outgoing_buffer_->send(peer_, kSlot);
-      if (!outgoing_buffer_->waitSend(kNoLimit)) break;
+      if (!outgoing_buffer_->waitSend(kLineLimit)) break;
       if (outgoing_.kind == Kind::kKnown) {
         MutexLock lock(&mutex_);
         to_acknowledge_ = false;
@@ -135,7 +135,7 @@ void PeerLine::Receive() {
   try {
     do {
       incoming_buffer_->recv(peer_, kSlot);
-      if (!incoming_buffer_->waitRecv(kNoLimit)) break;
+      if (!incoming_buffer_->waitRecv(kLineLimit)) break;
     } while (Heard(incoming_));
   } catch (const std::exception& error) {
     bool expected;

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kImageBytes = 3 * 32 * 32;
-constexpr int64_t kMaxNamesBytes = 1 << 16;
+constexpr int64_t kMaxClassNamesBytes = 1 << 16;
 constexpr const char* kCifar10Classes[] = {"airplane", "automobile", "bird",  "cat",  "deer",
                                            "dog",      "frog",       "horse", "ship", "truck"};
 constexpr const char* kCifar10Train[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
@@ -177,7 +177,7 @@ absl::Status LookIntoFolder(const v1::CifarSource& source, Layout& layout) {
   if (const auto file = names.find(NamesFile(layout.records)); file != names.end()) {
     absl::StatusOr<std::unique_ptr<CompressedFile>> opened = CompressedFile::Open(file->second);
     if (opened.ok()) {
-      const absl::StatusOr<std::string> content = (*opened)->ReadAll(kMaxNamesBytes);
+      const absl::StatusOr<std::string> content = (*opened)->ReadAll(kMaxClassNamesBytes);
       if (content.ok()) layout.class_names = NamesFrom(*content, layout.records.classes);
     }
   }
@@ -196,7 +196,7 @@ absl::Status LookIntoArchive(const v1::CifarSource& source, Layout& layout) {
         if (IsWanted(name)) {
           found[name] = {.field = "cifar.path", .path = source.path(), .member = name};
           lengths[name] = member.bytes;
-        } else if (member.bytes <= kMaxNamesBytes) {
+        } else if (member.bytes <= kMaxClassNamesBytes) {
           std::string content(member.bytes, '\0');
           TANDEM_RETURN_IF_ERROR(read(content.data(), member.bytes).status());
           names[name] = std::move(content);
@@ -275,14 +275,14 @@ absl::StatusOr<DatasetInfo> InfoOf(const Layout& layout) {
 }
 
 // Samples of a split, and where a part's begin.
-struct Split {
+struct CifarSplit {
   std::vector<uint8_t> images;
   std::vector<int32_t> labels;
-  explicit Split(int64_t records) : images(records * kImageBytes), labels(records) {}
+  explicit CifarSplit(int64_t records) : images(records * kImageBytes), labels(records) {}
 };
 
 // Reads a part's records to the places of a split from `first` on.
-absl::Status ReadRecords(const Part& part, const Records& records, int64_t first, Split& split,
+absl::Status ReadRecords(const Part& part, const Records& records, int64_t first, CifarSplit& split,
                          const std::function<absl::StatusOr<int64_t>(void*, int64_t)>& read) {
   constexpr int64_t kRecordsAtOnce = 64;
   std::vector<uint8_t> buffer(kRecordsAtOnce * records.bytes());
@@ -312,7 +312,7 @@ absl::Status ReadRecords(const Part& part, const Records& records, int64_t first
       absl::StrCat(part.ToString(), " holds more than the ", part.records, " records that its length says"));
 }
 
-absl::Status ReadFile(const Part& part, const Records& records, int64_t first, Split& split) {
+absl::Status ReadFile(const Part& part, const Records& records, int64_t first, CifarSplit& split) {
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(part.path));
   return ReadRecords(part, records, first, split,
                      [&](void* data, int64_t size) { return file->Read(data, size); });
@@ -321,7 +321,7 @@ absl::Status ReadFile(const Part& part, const Records& records, int64_t first, S
 // A part, and where its records go.
 struct Job {
   const Part* part;
-  Split* split;
+  CifarSplit* split;
   int64_t first;
 };
 
@@ -351,7 +351,7 @@ absl::Status ReadArchive(const std::string& path, const std::vector<Job>& jobs, 
   return violations.ToStatus();
 }
 
-std::unique_ptr<const Dataset> Finish(Split split) {
+std::unique_ptr<const Dataset> Finish(CifarSplit split) {
   return std::make_unique<MemoryDataset>(kImageBytes, std::move(split.images), sizeof(int32_t),
                                          BytesOf(split.labels));
 }
@@ -367,10 +367,10 @@ absl::StatusOr<OpenedDataset> OpenCifar(const v1::CifarSource& source) {
   TANDEM_ASSIGN_OR_RETURN(const Layout layout, LayOut(source));
   OpenedDataset opened;
   TANDEM_ASSIGN_OR_RETURN(opened.info, InfoOf(layout));
-  Split train(opened.info.train_samples);
-  Split validation(opened.info.validation_samples);
+  CifarSplit train(opened.info.train_samples);
+  CifarSplit validation(opened.info.validation_samples);
   std::vector<Job> jobs;
-  const auto add = [&](const std::vector<Part>& parts, Split& split) {
+  const auto add = [&](const std::vector<Part>& parts, CifarSplit& split) {
     int64_t first = 0;
     for (const Part& part : parts) {
       jobs.push_back({&part, &split, first});

@@ -18,7 +18,7 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kChunk = int64_t{1} << 18;
+constexpr int64_t kInflatedChunk = int64_t{1} << 18;
 // Before a file has shown how long it is.
 constexpr int64_t kMostReserved = int64_t{1} << 26;
 // By how many times a file can grow, some bytes of it more or less: 258 bytes take two bits of deflate at
@@ -64,7 +64,7 @@ class GzipFile final : public CompressedFile {
 class XzFile final : public CompressedFile {
  public:
   XzFile(std::string path, int fd, int64_t file_bytes)
-      : CompressedFile(std::move(path)), fd_(fd), file_bytes_(file_bytes), input_(kChunk) {}
+      : CompressedFile(std::move(path)), fd_(fd), file_bytes_(file_bytes), input_(kInflatedChunk) {}
   ~XzFile() override {
     ::lzma_end(&stream_);
     ::close(fd_);
@@ -98,7 +98,7 @@ class XzFile final : public CompressedFile {
     int64_t length = -1;
     const int64_t position = ::lseek(fd_, 0, SEEK_CUR);
     if (::lzma_file_info_decoder(&stream, &index, kXzIndexMemory, file_bytes_) == LZMA_OK) {
-      std::vector<uint8_t> input(kChunk);
+      std::vector<uint8_t> input(kInflatedChunk);
       ::lseek(fd_, 0, SEEK_SET);
       bool input_ended = false;
       for (lzma_ret code = LZMA_OK; code == LZMA_OK || code == LZMA_SEEK_NEEDED;) {
@@ -229,11 +229,11 @@ absl::StatusOr<std::string> CompressedFile::ReadAll(int64_t max_bytes) {
       content.reserve(std::min({stated, max_bytes, kMostReserved}));
     while (true) {
       const size_t begin = content.size();
-      content.resize(begin + kChunk);
-      TANDEM_ASSIGN_OR_RETURN(const int64_t count, Read(content.data() + begin, kChunk));
+      content.resize(begin + kInflatedChunk);
+      TANDEM_ASSIGN_OR_RETURN(const int64_t count, Read(content.data() + begin, kInflatedChunk));
       content.resize(begin + count);
       if (static_cast<int64_t>(content.size()) > max_bytes) return TooLong(max_bytes);
-      if (count < kChunk) return content;
+      if (count < kInflatedChunk) return content;
     }
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path_));

@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kChunk = int64_t{1} << 18;
+constexpr int64_t kCsvChunk = int64_t{1} << 18;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ absl::Status CsvReader::Fill() {
   buffer_.erase(0, left_.data() == nullptr ? 0 : left_.data() - buffer_.data());
   buffer_.resize(rest);
   // As much again: a long row is looked at from its begin each time.
-  const int64_t wanted = std::max(kChunk, std::min(rest, kMaxRowBytes + 1 - rest));
+  const int64_t wanted = std::max(kCsvChunk, std::min(rest, kMaxRowBytes + 1 - rest));
   buffer_.resize(rest + wanted);
   TANDEM_ASSIGN_OR_RETURN(const int64_t count, source_(buffer_.data() + rest, wanted));
   buffer_.resize(rest + count);

@@ -47,7 +47,7 @@ constexpr std::array<int64_t, 256> AllNowhere() {
 }
 
 // One split as its files are read.
-struct Split {
+struct IdxSplit {
   std::unique_ptr<IdxFile> images;
   std::vector<uint8_t> labels;  // Where they are kept.
   int64_t label_count = 0;
@@ -63,7 +63,7 @@ Shape SampleShape(const Shape& images) {
   return Shape({images[1], images[2], images[3]});
 }
 
-absl::Status ReadLabels(IdxFile& file, bool keeps, Split& split) {
+absl::Status ReadLabels(IdxFile& file, bool keeps, IdxSplit& split) {
   return file.ReadPieces([&](absl::Span<const uint8_t> piece) {
     for (const uint8_t label : piece) {
       if (split.first[label] < 0) split.first[label] = split.label_count;
@@ -75,9 +75,9 @@ absl::Status ReadLabels(IdxFile& file, bool keeps, Split& split) {
 
 // Opens a split's files and reads its labels, which are kept if it `keeps` them. `name` is "train" or
 // "validation".
-Split OpenSplit(absl::string_view name, const std::string& images_path, const std::string& labels_path,
-                bool keeps, FieldViolations& violations) {
-  Split split;
+IdxSplit OpenSplit(absl::string_view name, const std::string& images_path, const std::string& labels_path,
+                   bool keeps, FieldViolations& violations) {
+  IdxSplit split;
   const std::string images_field = absl::StrCat("idx.", name, "_images");
   const std::string labels_field = absl::StrCat("idx.", name, "_labels");
   if (images_path.empty()) violations.Add(images_field, "is required");
@@ -112,12 +112,12 @@ Split OpenSplit(absl::string_view name, const std::string& images_path, const st
   return split;
 }
 
-int64_t HeldBytes(const Split& split) {
+int64_t HeldBytes(const IdxSplit& split) {
   const int64_t images = split.images == nullptr ? 0 : split.images->shape().elements();
   return images + split.label_count;
 }
 
-void CheckLabels(absl::string_view name, const std::string& path, const Split& split, int64_t classes,
+void CheckLabels(absl::string_view name, const std::string& path, const IdxSplit& split, int64_t classes,
                  FieldViolations& violations) {
   int64_t label = -1;
   for (int64_t i = std::min<int64_t>(classes, 256); i < 256; ++i) {
@@ -130,8 +130,8 @@ void CheckLabels(absl::string_view name, const std::string& path, const Split& s
 }
 
 // Everything but the images' elements.
-absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, bool keeps, Split& train,
-                                       Split& validation) {
+absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, bool keeps, IdxSplit& train,
+                                       IdxSplit& validation) {
   FieldViolations violations;
   train = OpenSplit("train", source.train_images(), source.train_labels(), keeps, violations);
   const bool validates = !source.validation_images().empty() || !source.validation_labels().empty();
@@ -167,7 +167,7 @@ absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, bool keeps, 
   return info;
 }
 
-absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(absl::string_view name, Split split) {
+absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(absl::string_view name, IdxSplit split) {
   absl::StatusOr<std::vector<uint8_t>> images = split.images->ReadAll();
   if (!images.ok()) {
     FieldViolations violations;
@@ -180,7 +180,7 @@ absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(absl::string_view name,
 }  // namespace
 
 absl::StatusOr<DatasetInfo> DescribeIdx(const v1::IdxSource& source) {
-  Split train, validation;
+  IdxSplit train, validation;
   TANDEM_ASSIGN_OR_RETURN(const DatasetInfo info, OpenSplits(source, /*keeps=*/false, train, validation));
   FieldViolations violations;
   violations.AddAll("idx.train_images", train.images->CheckLength());
@@ -192,7 +192,7 @@ absl::StatusOr<DatasetInfo> DescribeIdx(const v1::IdxSource& source) {
 }
 
 absl::StatusOr<OpenedDataset> OpenIdx(const v1::IdxSource& source) {
-  Split train, validation;
+  IdxSplit train, validation;
   OpenedDataset opened;
   TANDEM_ASSIGN_OR_RETURN(opened.info, OpenSplits(source, /*keeps=*/true, train, validation));
   TANDEM_ASSIGN_OR_RETURN(opened.train, ReadSplit("train", std::move(train)));

@@ -12,7 +12,7 @@ namespace tandem {
 namespace {
 
 constexpr uint8_t kUnsignedByte = 0x08;
-constexpr int64_t kChunk = int64_t{1} << 20;
+constexpr int64_t kIdxChunk = int64_t{1} << 20;
 // Before a file has shown how long it is.
 constexpr int64_t kMostReserved = int64_t{1} << 26;
 
@@ -103,9 +103,9 @@ absl::Status IdxFile::CheckLength() {
   const int64_t stated = file_->StatedLength();
   // gzip states it modulo 2^32.
   if (stated == expected || stated == (expected & 0xFFFFFFFF)) return absl::OkStatus();
-  std::vector<uint8_t> chunk(kChunk);
+  std::vector<uint8_t> chunk(kIdxChunk);
   for (int64_t left = shape_.elements(); left > 0;) {
-    TANDEM_ASSIGN_OR_RETURN(const int64_t count, file_->Read(chunk.data(), std::min(left, kChunk)));
+    TANDEM_ASSIGN_OR_RETURN(const int64_t count, file_->Read(chunk.data(), std::min(left, kIdxChunk)));
     if (count == 0) return Truncated(shape_.elements() - left);
     left -= count;
   }
@@ -113,10 +113,10 @@ absl::Status IdxFile::CheckLength() {
 }
 
 absl::Status IdxFile::ReadPieces(absl::FunctionRef<void(absl::Span<const uint8_t>)> use) {
-  std::vector<uint8_t> chunk(kChunk);
+  std::vector<uint8_t> chunk(kIdxChunk);
   const int64_t size = shape_.elements();
   for (int64_t done = 0; done < size;) {
-    const int64_t wanted = std::min(size - done, kChunk);
+    const int64_t wanted = std::min(size - done, kIdxChunk);
     TANDEM_ASSIGN_OR_RETURN(const int64_t count, file_->Read(chunk.data(), wanted));
     done += count;
     if (count < wanted) return Truncated(done);

@@ -40,7 +40,7 @@ struct Entry {
   Image header;
 };
 
-struct Split {
+struct FolderSplit {
   std::string field;  // "image_folder.train"
   std::vector<Entry> entries;
 };
@@ -152,7 +152,8 @@ absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder, co
 }
 
 // The subfolders must be among `classes`, in whose order labels are.
-absl::Status ListSplit(const std::string& folder, const std::vector<std::string>& classes, Split& split) {
+absl::Status ListSplit(const std::string& folder, const std::vector<std::string>& classes,
+                       FolderSplit& split) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, Subfolders(folder));
   absl::flat_hash_map<absl::string_view, int32_t> labels;
   for (size_t i = 0; i < classes.size(); ++i) labels.emplace(classes[i], static_cast<int32_t>(i));
@@ -198,7 +199,7 @@ absl::Status ReadHeader(Entry& entry) {
 }
 
 // The first that is not OK, as the fault of its split.
-absl::Status FirstError(const Split& split, const std::vector<absl::Status>& statuses) {
+absl::Status FirstError(const FolderSplit& split, const std::vector<absl::Status>& statuses) {
   for (const absl::Status& status : statuses) {
     if (status.ok()) continue;
     if (!absl::IsInvalidArgument(status)) return status;
@@ -209,8 +210,8 @@ absl::Status FirstError(const Split& split, const std::vector<absl::Status>& sta
 
 struct Folders {
   DatasetInfo info;
-  Split train{.field = "image_folder.train", .entries = {}};
-  Split validation{.field = "image_folder.validation", .entries = {}};
+  FolderSplit train{.field = "image_folder.train", .entries = {}};
+  FolderSplit validation{.field = "image_folder.validation", .entries = {}};
 };
 
 absl::Status CheckSource(const v1::ImageFolderSource& source) {
@@ -234,7 +235,7 @@ absl::Status CheckSource(const v1::ImageFolderSource& source) {
 }
 
 // That all images are of one size, where none is wanted.
-absl::Status CheckSizes(const Split& split, const Entry& first) {
+absl::Status CheckSizes(const FolderSplit& split, const Entry& first) {
   for (const Entry& entry : split.entries) {
     if (entry.header.height == first.header.height && entry.header.width == first.header.width) continue;
     return FieldError(split.field,
@@ -260,7 +261,7 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, con
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   bool grey = true;
-  for (Split* split : {&folders.train, &folders.validation}) {
+  for (FolderSplit* split : {&folders.train, &folders.validation}) {
     std::vector<Entry>& entries = split->entries;
     const std::vector<absl::Status> statuses =
         RunInParallel(entries.size(), [&](size_t i) { return ReadHeader(entries[i]); });
@@ -303,7 +304,7 @@ absl::StatusOr<Image> DecodeEntry(const Entry& entry) {
   return image;
 }
 
-absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const Split& split, const Shape& shape,
+absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const FolderSplit& split, const Shape& shape,
                                                          v1::ImageResize resize) {
   const int64_t bytes = shape.elements();
   std::vector<uint8_t> pixels(static_cast<int64_t>(split.entries.size()) * bytes);
@@ -326,7 +327,7 @@ absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const Split& split, con
 
 absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source, const DataNames& model) {
   TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source, model));
-  for (const Split* split : {&folders.train, &folders.validation}) {
+  for (const FolderSplit* split : {&folders.train, &folders.validation}) {
     int64_t bytes = 0;
     for (const Entry& entry : split->entries) bytes += entry.file_bytes;
     if (bytes > kCheckedBytes) continue;

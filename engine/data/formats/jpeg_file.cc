@@ -19,14 +19,14 @@ namespace {
 constexpr int kMaxScans = 200;
 
 // libjpeg reports errors by a call that must not return.
-struct Errors {
+struct JpegErrors {
   jpeg_error_mgr manager;
   std::jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
   bool truncated;
 };
 
-Errors* ErrorsOf(j_common_ptr info) { return reinterpret_cast<Errors*>(info->err); }
+JpegErrors* ErrorsOf(j_common_ptr info) { return reinterpret_cast<JpegErrors*>(info->err); }
 
 void OnError(j_common_ptr info) {
   info->err->format_message(info, ErrorsOf(info)->message);
@@ -50,7 +50,7 @@ void OnProgress(j_common_ptr info) {
 
 // Everything between here and the end of Decode is C, which longjmp may leave: `image` and `row` are made
 // before.
-bool Decode(absl::string_view file, bool header_only, Errors& errors, jpeg_decompress_struct& info,
+bool Decode(absl::string_view file, bool header_only, JpegErrors& errors, jpeg_decompress_struct& info,
             Image& image, std::vector<uint8_t>& row) {
   if (setjmp(errors.jump) != 0) return false;
   jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(file.data()), file.size());
@@ -87,8 +87,8 @@ bool Decode(absl::string_view file, bool header_only, Errors& errors, jpeg_decom
   return !errors.truncated;
 }
 
-absl::StatusOr<Image> Read(absl::string_view file, bool header_only) {
-  Errors errors = {};
+absl::StatusOr<Image> ReadJpeg(absl::string_view file, bool header_only) {
+  JpegErrors errors = {};
   jpeg_decompress_struct info = {};
   jpeg_progress_mgr progress = {};
   info.err = jpeg_std_error(&errors.manager);
@@ -111,8 +111,8 @@ absl::StatusOr<Image> Read(absl::string_view file, bool header_only) {
 
 }  // namespace
 
-absl::StatusOr<Image> ReadJpegHeader(absl::string_view file) { return Read(file, true); }
+absl::StatusOr<Image> ReadJpegHeader(absl::string_view file) { return ReadJpeg(file, true); }
 
-absl::StatusOr<Image> DecodeJpeg(absl::string_view file) { return Read(file, false); }
+absl::StatusOr<Image> DecodeJpeg(absl::string_view file) { return ReadJpeg(file, false); }
 
 }  // namespace tandem

@@ -70,7 +70,7 @@ void AddConverted(const NpyHeader& header, absl::string_view elements, std::vect
 bool IsInteger(const NpyHeader& header) { return header.kind != 'f'; }
 
 // The shape of one sample, without the first extent.
-Shape SampleShape(const Shape& shape) {
+Shape ShapeOfArraySample(const Shape& shape) {
   return Shape(std::vector<int64_t>(shape.extents().begin() + 1, shape.extents().end()));
 }
 
@@ -80,7 +80,7 @@ SampleType SampleTypeOf(const NpyHeader& header) {
 }
 
 // One split's arrays.
-struct Split {
+struct NpySplit {
   std::string name;  // "train"
   NpyFile inputs;
   NpyFile targets;
@@ -96,7 +96,7 @@ std::string Described(const NpyFile& file) {
                       file.header.shape.ToString());
 }
 
-absl::Status ReadHeaders(const v1::NpyArray& inputs, const v1::NpyArray& targets, Split& split) {
+absl::Status ReadHeaders(const v1::NpyArray& inputs, const v1::NpyArray& targets, NpySplit& split) {
   FieldViolations violations;
   const auto read = [&](const v1::NpyArray& array, const std::string& field, NpyFile& file) {
     if (array.path().empty()) {
@@ -130,7 +130,7 @@ absl::Status ReadHeaders(const v1::NpyArray& inputs, const v1::NpyArray& targets
   return violations.ToStatus();
 }
 
-absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, const Split& train) {
+absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, const NpySplit& train) {
   const NpyHeader& targets = train.targets.header;
   const Shape& shape = targets.shape;
   const bool one = shape.rank() == 1 || (shape.rank() == 2 && shape[1] == 1);
@@ -195,19 +195,19 @@ absl::StatusOr<bool> ReadNumbers(const v1::NpyArray& array, const NpyFile& file,
 
 struct Arrays {
   DatasetInfo info;
-  Split train{.name = "train", .inputs = {}, .targets = {}, .target_numbers = {}, .input_tokens = {}};
-  Split validation{
+  NpySplit train{.name = "train", .inputs = {}, .targets = {}, .target_numbers = {}, .input_tokens = {}};
+  NpySplit validation{
       .name = "validation", .inputs = {}, .targets = {}, .target_numbers = {}, .input_tokens = {}};
   bool validates = false;
 };
 
 // That the validation arrays are like the training ones.
-absl::Status CheckAlike(const Split& train, const Split& validation) {
+absl::Status CheckAlike(const NpySplit& train, const NpySplit& validation) {
   FieldViolations violations;
   const auto check = [&](const NpyFile& a, const NpyFile& b, const std::string& field) {
     const bool same_kind = a.header.kind == b.header.kind ||
                            (IsInteger(a.header) && IsInteger(b.header) && field == validation.TargetsField());
-    if (same_kind && SampleShape(a.header.shape) == SampleShape(b.header.shape)) return;
+    if (same_kind && ShapeOfArraySample(a.header.shape) == ShapeOfArraySample(b.header.shape)) return;
     violations.Add(field, absl::StrCat(Described(b), ", but ", Described(a),
                                        ": they must be alike but for the number of samples"));
   };
@@ -232,11 +232,11 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, bool keeps) {
         "", ReadHeaders(source.validation_inputs(), source.validation_targets(), arrays.validation));
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
-  Split& train = arrays.train;
-  Split& validation = arrays.validation;
+  NpySplit& train = arrays.train;
+  NpySplit& validation = arrays.validation;
   if (arrays.validates) TANDEM_RETURN_IF_ERROR(CheckAlike(train, validation));
   const NpyHeader& inputs = train.inputs.header;
-  info.shape = SampleShape(inputs.shape);
+  info.shape = ShapeOfArraySample(inputs.shape);
   info.sample_type = SampleTypeOf(inputs);
   TANDEM_ASSIGN_OR_RETURN(info.target_type, TargetTypeOf(source, train));
   info.train_samples = inputs.shape[0];
@@ -256,12 +256,12 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, bool keeps) {
           "npy.classes",
           absl::StrCat("is ", source.classes(), ", but the targets are values: ", Described(train.targets)));
     }
-    info.target_shape = SampleShape(train.targets.header.shape);
+    info.target_shape = ShapeOfArraySample(train.targets.header.shape);
     if (info.target_shape.rank() == 0) info.target_shape = Shape({1});
   }
   // The vocabulary of inputs and targets is one; a class is no token.
   int64_t vocabulary = info.target_type == TargetType::kClass ? 0 : info.classes;
-  for (Split* split : {&train, &validation}) {
+  for (NpySplit* split : {&train, &validation}) {
     if (split == &validation && !arrays.validates) continue;
     const bool is_train = split == &train;
     const v1::NpyArray& from = is_train ? source.train_inputs() : source.validation_inputs();
@@ -299,7 +299,7 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, bool keeps) {
 }
 
 absl::StatusOr<std::unique_ptr<const Dataset>> Load(const DatasetInfo& info, const v1::NpyArray& inputs,
-                                                    const v1::NpyArray& targets, Split& split) {
+                                                    const v1::NpyArray& targets, NpySplit& split) {
   FieldViolations violations;
   std::vector<uint8_t> samples, outputs;
   const auto read_floats = [&](const v1::NpyArray& array, const NpyFile& file, const std::string& field,

@@ -14,13 +14,13 @@ namespace tandem {
 namespace {
 
 // libpng reports errors by a call that must not return.
-struct Errors {
+struct PngErrors {
   std::jmp_buf jump;
   char message[256];
 };
 
 void OnError(png_structp png, png_const_charp message) {
-  auto* errors = static_cast<Errors*>(png_get_error_ptr(png));
+  auto* errors = static_cast<PngErrors*>(png_get_error_ptr(png));
   std::strncpy(errors->message, message, sizeof errors->message - 1);
   std::longjmp(errors->jump, 1);
 }
@@ -40,7 +40,7 @@ void OnRead(png_structp png, png_bytep data, size_t size) {
 
 // Everything between here and the end of Decode is C, which longjmp may leave: what has a destructor is made
 // before.
-bool Decode(bool header_only, Errors& errors, png_structp png, png_infop info, Image& image,
+bool Decode(bool header_only, PngErrors& errors, png_structp png, png_infop info, Image& image,
             std::vector<uint8_t>& interleaved, std::vector<png_bytep>& rows) {
   if (setjmp(errors.jump) != 0) return false;
   png_set_user_limits(png, 1 << 20, 1 << 20);
@@ -89,8 +89,8 @@ bool Decode(bool header_only, Errors& errors, png_structp png, png_infop info, I
   return true;
 }
 
-absl::StatusOr<Image> Read(absl::string_view file, bool header_only) {
-  Errors errors = {};
+absl::StatusOr<Image> ReadPng(absl::string_view file, bool header_only) {
+  PngErrors errors = {};
   Input input{file};
   Image image;
   std::vector<uint8_t> interleaved;
@@ -110,8 +110,8 @@ absl::StatusOr<Image> Read(absl::string_view file, bool header_only) {
 
 }  // namespace
 
-absl::StatusOr<Image> ReadPngHeader(absl::string_view file) { return Read(file, true); }
+absl::StatusOr<Image> ReadPngHeader(absl::string_view file) { return ReadPng(file, true); }
 
-absl::StatusOr<Image> DecodePng(absl::string_view file) { return Read(file, false); }
+absl::StatusOr<Image> DecodePng(absl::string_view file) { return ReadPng(file, false); }
 
 }  // namespace tandem

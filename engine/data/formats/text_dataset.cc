@@ -23,7 +23,7 @@ namespace {
 // Four bytes of memory are taken for each.
 constexpr int64_t kMaxTextBytes = kMaxDatasetBytes / 4;
 constexpr int64_t kMaxLength = 1 << 20;
-constexpr int64_t kChunk = int64_t{1} << 18;
+constexpr int64_t kTextChunk = int64_t{1} << 18;
 // In UTF-8.
 constexpr size_t kMaxCharacterBytes = 4;
 // Of the vocabulary that a text must keep to.
@@ -123,7 +123,7 @@ absl::Status ForEachCharacter(const std::string& path, v1::TextTokens tokens,
   // Four bytes of a token, and as many again while they grow.
   const int64_t most = CompressedFile::MostInMemory(kMaxTextBytes, 8);
   TANDEM_RETURN_IF_ERROR(file->CheckPlainLength(most));
-  std::string buffer(kChunk, '\0');
+  std::string buffer(kTextChunk, '\0');
   // Of the characters that are whole, and of the begin of one that the next piece ends.
   int64_t done = 0;
   size_t rest = 0;

@@ -35,11 +35,6 @@ absl::StatusOr<std::vector<TensorType>> InferGrad(const Op& op, absl::Span<const
   return std::vector<TensorType>{inputs[0], inputs[2], inputs[2]};
 }
 
-OpCost WithFlops(OpCost cost, double flops_per_element, absl::Span<const TensorType> inputs) {
-  cost.flops = flops_per_element * static_cast<double>(inputs[0].shape.elements());
-  return cost;
-}
-
 // What a gradient op's outputs are to the inputs x, weight, bias of the op before it.
 std::vector<ValueId> Wanted(const std::vector<ValueId>& grads, const std::vector<bool>& wanted) {
   std::vector<ValueId> result(wanted.size(), kNoValue);

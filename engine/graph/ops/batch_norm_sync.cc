@@ -37,11 +37,6 @@ absl::Status CheckMomentum(const Op& op, absl::Span<const TensorType> inputs, do
   return InputError(op, inputs, absl::StrCat("momentum is ", momentum, ", but must be from 0 to 1"));
 }
 
-OpCost WithFlops(OpCost cost, double flops_per_element, absl::Span<const TensorType> inputs) {
-  cost.flops = flops_per_element * static_cast<double>(inputs[0].shape.elements());
-  return cost;
-}
-
 }  // namespace
 
 std::string BatchNormMomentsOp::attributes() const {

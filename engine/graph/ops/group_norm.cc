@@ -29,11 +29,6 @@ absl::Status CheckShape(const Op& op, absl::Span<const TensorType> inputs, size_
   return InputError(op, inputs, absl::StrCat("input ", i, " must have the shape ", shape.ToString()));
 }
 
-OpCost WithFlops(OpCost cost, double flops_per_element, absl::Span<const TensorType> inputs) {
-  cost.flops = flops_per_element * static_cast<double>(inputs[0].shape.elements());
-  return cost;
-}
-
 }  // namespace
 
 std::string GroupNormOp::attributes() const { return absl::StrCat("groups=", groups, " epsilon=", epsilon); }

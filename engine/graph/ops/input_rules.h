@@ -27,6 +27,9 @@ absl::Status CheckRank(const Op& op, absl::Span<const TensorType> inputs, size_t
 // The type of a sum over a batch: float64 for float64, float32 for all else.
 DType SumType(DType dtype);
 
+// `cost` with the operations of an op that takes `flops_per_element` for each element of input 0.
+OpCost WithFlops(OpCost cost, double flops_per_element, absl::Span<const TensorType> inputs);
+
 }  // namespace tandem
 
 #endif  // TANDEM_ENGINE_GRAPH_OPS_INPUT_RULES_H_

@@ -6,8 +6,8 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kMaxDepth = 256;
-constexpr int64_t kMaxWidth = 16384;
+constexpr int64_t kMaxGptDepth = 256;
+constexpr int64_t kMaxGptWidth = 16384;
 // A feed-forward layer is so many times as wide as an embedding.
 constexpr int64_t kFeedForward = 4;
 
@@ -47,9 +47,9 @@ void AppendDropoutTo(double rate, google::protobuf::RepeatedPtrField<v1::Layer>&
 // Radford et al. 2019, with normalisation before each part.
 void ExpandMiniGpt(const v1::MiniGptTemplate& gpt, const TemplateData& data, v1::Model& model,
                    FieldViolations& violations) {
-  const int64_t depth = CountOr("depth", gpt.depth(), 4, kMaxDepth, violations);
-  const int64_t width = CountOr("width", gpt.width(), 128, kMaxWidth, violations);
-  const int64_t heads = CountOr("heads", gpt.heads(), 4, kMaxWidth, violations);
+  const int64_t depth = CountOr("depth", gpt.depth(), 4, kMaxGptDepth, violations);
+  const int64_t width = CountOr("width", gpt.width(), 128, kMaxGptWidth, violations);
+  const int64_t heads = CountOr("heads", gpt.heads(), 4, kMaxGptWidth, violations);
   CheckDropoutRate("dropout", gpt.dropout(), violations);
   if (width % heads != 0) {
     violations.Add("heads", absl::StrCat("is ", heads, "; it must divide the width, ", width));

@@ -6,7 +6,7 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kMaxWidth = 1024;
+constexpr int64_t kMaxResNetWidth = 1024;
 // Samples of fewer rows would be gone before the last stage.
 constexpr int64_t kSmallHeight = 64;
 // A bottleneck block ends with so many times its inner channels.
@@ -46,7 +46,7 @@ std::string AppendMainPath(const std::string& block, int64_t width, int64_t stri
 // its second convolution, and names are torchvision's, so that its weights can be loaded.
 void ExpandResnet(const v1::ResnetTemplate& resnet, const ResnetDepth& depth, const TemplateData& data,
                   v1::Model& model, FieldViolations& violations) {
-  const int64_t width = CountOr("width", resnet.width(), 64, kMaxWidth, violations);
+  const int64_t width = CountOr("width", resnet.width(), 64, kMaxResNetWidth, violations);
   if (!v1::ResnetTemplate::Stem_IsValid(resnet.stem())) {
     violations.Add("stem", absl::StrCat("is ", static_cast<int>(resnet.stem()), ", which is no stem"));
   }

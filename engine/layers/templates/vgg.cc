@@ -6,8 +6,8 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kMaxWidth = 1024;
-constexpr int64_t kMaxUnits = 65536;
+constexpr int64_t kMaxVggWidth = 1024;
+constexpr int64_t kMaxVggUnits = 65536;
 constexpr int64_t kPool = 0;
 // Channels of each convolution over those of the first, and pools.
 constexpr int64_t kVgg11[] = {1, kPool, 2, kPool, 4, 4, kPool, 8, 8, kPool, 8, 8, kPool};
@@ -18,8 +18,8 @@ constexpr int64_t kVgg11[] = {1, kPool, 2, kPool, 4, 4, kPool, 8, 8, kPool, 8, 8
 // layers, of which an activation is one and here is a part of the layer before it.
 void ExpandVgg11(const v1::VggTemplate& vgg, const TemplateData& data, v1::Model& model,
                  FieldViolations& violations) {
-  const int64_t width = CountOr("width", vgg.width(), 64, kMaxWidth, violations);
-  const int64_t units = CountOr("units", vgg.units(), 4096, kMaxUnits, violations);
+  const int64_t width = CountOr("width", vgg.width(), 64, kMaxVggWidth, violations);
+  const int64_t units = CountOr("units", vgg.units(), 4096, kMaxVggUnits, violations);
   const double dropout = vgg.has_dropout() ? vgg.dropout() : 0.5;
   CheckDropoutRate("dropout", dropout, violations);
   int index = 0;

@@ -56,6 +56,8 @@ def cuda_kernels(name, srcs, hdrs, deps):
             "emulator.h",
         ],
         copts = ["-Wno-unknown-pragmas"],
+        # Each source defines kernels of the same names.
+        joined = False,
         textual_hdrs = srcs,
         deps = deps + ["//engine/backends/cuda/driver:emulated_stream"],
     )
