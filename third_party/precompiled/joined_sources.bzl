@@ -1,6 +1,6 @@
 """Joins sources, so that the compiler reads their headers once instead of once for each source."""
 
-# As many sources share the cost of their headers well, and an edit recompiles a few seconds' worth.
+# More sources would share the headers' cost little better, and an edit would compile for longer.
 _SOURCES_OF_A_JOINED_SOURCE = 8
 
 def _joined_source_impl(ctx):
@@ -20,7 +20,8 @@ _joined_source = rule(
 def joined_sources(name, srcs, testonly = False):
     """Divides sources into groups of equal size and generates one source for each group, which includes the group.
 
-    Sources of one group share a translation unit: their anonymous namespaces must not define a name twice.
+    Sources of one group share a translation unit: their anonymous namespaces must not define a name twice. A library of
+    one or two sources stays as it is. With --define=precompiled=off, each source is compiled alone.
 
     Args:
       name: the library's name.
@@ -28,8 +29,8 @@ def joined_sources(name, srcs, testonly = False):
       testonly: as in all rules.
 
     Returns:
-      srcs: what the library compiles instead.
-      deps: what the library depends on besides.
+      srcs: the sources that the library compiles instead.
+      deps: further dependencies of the library.
     """
     sources = [src for src in srcs if src.endswith(".cc")]
     if len(sources) < 3:
