@@ -80,6 +80,13 @@ def _with_header(kwargs, precompiled, is_test):
     return result
 
 def cc_library(precompiled = True, joined = True, **kwargs):
+    """Bazel's cc_library.
+
+    Args:
+      precompiled: False if the library has flags that differ from the header's.
+      joined: False if two anonymous namespaces of the sources define the same name.
+      **kwargs: the attributes of Bazel's rule.
+    """
     is_test = bool(kwargs.get("testonly", False))
     srcs = kwargs.get("srcs", [])
     if joined and type(srcs) == type([]):
