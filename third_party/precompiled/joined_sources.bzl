@@ -21,7 +21,7 @@ def joined_sources(name, srcs, testonly = False):
     """Divides sources into groups of equal size and generates one source for each group, which includes the group.
 
     Sources of one group share a translation unit: their anonymous namespaces must not define a name twice. A library of
-    one or two sources stays as it is. With --define=precompiled=off, each source is compiled alone.
+    one source stays as it is. With --define=precompiled=off, each source is compiled alone.
 
     Args:
       name: the library's name.
@@ -33,7 +33,7 @@ def joined_sources(name, srcs, testonly = False):
       deps: further dependencies of the library.
     """
     sources = [src for src in srcs if src.endswith(".cc")]
-    if len(sources) < 3:
+    if len(sources) < 2:
         return struct(srcs = srcs, deps = [])
     count = (len(sources) + _SOURCES_OF_A_JOINED_SOURCE - 1) // _SOURCES_OF_A_JOINED_SOURCE
     joined = []

@@ -13,6 +13,9 @@ _RELEASE_TARGETS = " ".join([
 # Other builds compile once: code for Hopper, and PTX from which the driver makes code for every other GPU since Ampere.
 _TARGETS = "-gencode=arch=compute_80,code=[sm_90,compute_80]"
 
+# A group's sources share the time that nvcc takes for headers. Their anonymous namespaces must not define a name twice.
+_SOURCES_OF_A_GROUP = 5
+
 def cuda_kernels(name, srcs, hdrs, deps):
     """Makes the library `name` of nvcc's objects (empty without a toolkit) and `<name>_emulated`.
 
@@ -24,23 +27,25 @@ def cuda_kernels(name, srcs, hdrs, deps):
     """
     emulated = []
     objects = []
-    for src in srcs:
-        stem = src[:-len(".cu")]
+    groups = (len(srcs) + _SOURCES_OF_A_GROUP - 1) // _SOURCES_OF_A_GROUP
+    for i in range(groups):
+        group = srcs[len(srcs) * i // groups:len(srcs) * (i + 1) // groups]
+        stem = "%s_group_%d" % (name, i)
         native.genrule(
-            name = stem + "_as_cc",
-            outs = [stem + "_emulated.cc"],
-            cmd = "echo '#include \"%s/%s\"' > $@" % (native.package_name(), src),
+            name = stem + "_sources",
+            outs = [stem + ".cu", stem + "_emulated.cc"],
+            cmd = "for file in $(OUTS); do printf '#include \"%s/%%s\"\\n' %s > $$file; done" % (native.package_name(), " ".join(group)),
         )
         emulated.append(stem + "_emulated.cc")
         if CUDA_AVAILABLE:
             native.genrule(
                 name = stem + "_by_nvcc",
-                srcs = [src] + hdrs + [
+                srcs = [stem + ".cu"] + group + hdrs + [
                     "//engine/backends/cuda:kernel_headers",
                     "//engine/tensor:type_headers",
                 ],
                 outs = [stem + ".pic.o"],
-                cmd = "%s -c $(location %s) -o $@ -std=c++20 -O3 --extended-lambda -I. " % (NVCC, src) +
+                cmd = "%s -c $(location %s.cu) -o $@ -std=c++20 -O3 --extended-lambda -I. " % (NVCC, stem) +
                       "-Xcompiler=-fPIC,-Wall,-Wno-unknown-pragmas -Werror=all-warnings " +
                       select({
                           "//:release": _RELEASE_TARGETS,
@@ -56,7 +61,7 @@ def cuda_kernels(name, srcs, hdrs, deps):
             "emulator.h",
         ],
         copts = ["-Wno-unknown-pragmas"],
-        # Each source defines kernels of the same names.
+        # They are joined already.
         joined = False,
         textual_hdrs = srcs,
         deps = deps + ["//engine/backends/cuda/driver:emulated_stream"],

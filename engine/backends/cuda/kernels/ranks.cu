@@ -7,7 +7,7 @@ namespace tandem::cuda {
 namespace {
 
 template <typename T>
-void Sum(const RankBuffers& buffers, int64_t begin, int64_t end, float scale, Stream stream) {
+void SumNumbers(const RankBuffers& buffers, int64_t begin, int64_t end, float scale, Stream stream) {
   ForEach(end - begin, stream, [=] __device__(int64_t i) {
     float sum = 0;
     for (int r = 0; r < buffers.count; ++r) sum += ToFloat(static_cast<const T*>(buffers.data[r])[begin + i]);
@@ -37,7 +37,7 @@ void SumRanks(const RankBuffers& buffers, DType dtype, int64_t begin, int64_t en
     return;
   }
   WithNumber(dtype, [&](auto number) {
-    Sum<decltype(number)>(buffers, begin, end, static_cast<float>(scale), stream);
+    SumNumbers<decltype(number)>(buffers, begin, end, static_cast<float>(scale), stream);
   });
 }
 

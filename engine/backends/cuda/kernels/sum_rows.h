@@ -83,7 +83,7 @@ TANDEM_KERNEL EachRowKernel(Grid grid, int64_t rows, Row row) {
 }
 
 template <int kSums, typename Finish>
-TANDEM_KERNEL SumPiecesKernel(Grid grid, int count, Sums<kSums>* pieces, Finish finish) {
+TANDEM_KERNEL SumRowPiecesKernel(Grid grid, int count, Sums<kSums>* pieces, Finish finish) {
   for (BlockLoop block(grid); block.exists(); block.Next()) {
     Sums<kSums> sums;
     for (double& sum : sums.of) sum = 0;
@@ -116,7 +116,8 @@ void SumRowsBy(int64_t rows, int64_t width, const Row& row, void* pieces, const 
   Launch(SumRowsKernel<kLanes, Row, Finish>, {static_cast<unsigned>(blocks)}, static_cast<int>(threads),
          stream, rows, rows_of_block, row, sums, finish);
   if (blocks == 1) return;
-  Launch(SumPiecesKernel<Row::kSums, Finish>, {1}, Threads(), stream, static_cast<int>(blocks), sums, finish);
+  Launch(SumRowPiecesKernel<Row::kSums, Finish>, {1}, Threads(), stream, static_cast<int>(blocks), sums,
+         finish);
 }
 
 // The same with as many threads a row as suit its width.
