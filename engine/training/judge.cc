@@ -9,16 +9,15 @@ namespace {
 
 WatchedMeasure OfPlateau(const v1::Training& training) {
   const v1::PlateauSchedule& spec = training.schedule().plateau();
-  WatchedMeasure measure{.name = kLossMeasure, .downwards = spec.mode() != v1::PLATEAU_MODE_MAX};
-  if (spec.metric() != v1::METRIC_UNSPECIFIED) measure.name = MetricName(spec.metric(), training);
-  return measure;
+  return MakeMeasure(
+      spec.metric() == v1::METRIC_UNSPECIFIED ? kLossMeasure : MetricName(spec.metric(), training),
+      spec.mode());
 }
 
 }  // namespace
 
 Judge::Judge(const v1::Training& training, LearningRate* learning_rate)
-    : best_measure_{.name = training.best_model().metric(),
-                    .downwards = training.best_model().mode() != v1::PLATEAU_MODE_MAX},
+    : best_measure_(MakeMeasure(training.best_model().metric(), training.best_model().mode())),
       plateau_measure_(OfPlateau(training)),
       learning_rate_(learning_rate),
       early_stopping_(training.early_stopping()) {}

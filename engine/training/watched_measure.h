@@ -32,8 +32,13 @@ struct WatchedMeasure {
 // Names of all that an evaluation of this training has: "loss", then the metrics.
 std::vector<std::string> MeasureNames(const v1::Training& training);
 
-// Sets the mode where it is left out: upwards for what is better when it is larger.
-void FillMeasureDefaults(std::string* metric, v1::PlateauMode* mode);
+// Which way a measure improves, PLATEAU_MODE_MIN or PLATEAU_MODE_MAX: `mode` if given, else as the measure
+// says. A spec keeps a mode that was left out as it is: a fork or an override may change the metric, and the
+// mode follows.
+v1::PlateauMode ModeOf(absl::string_view metric, v1::PlateauMode mode);
+
+// The measure of this name.
+WatchedMeasure MakeMeasure(const std::string& metric, v1::PlateauMode mode);
 
 // Says under `field` where there is no such measure, or no such mode.
 void CheckMeasure(const v1::Training& training, absl::string_view field, const std::string& metric,
