@@ -220,6 +220,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"training: {epochs: three}",
                 "job.yaml:1:20: training.epochs: want a whole number, got `three`"},
         BadCase{"training: {epochs: 1.5}", "job.yaml:1:20: training.epochs: want a whole number, got `1.5`"},
+        BadCase{"training: {seed: 9007199254740993.0}",
+                "job.yaml:1:18: training.seed: want a whole number, got `9007199254740993.0`"},
         BadCase{"training: {epochs: 1e300}",
                 "job.yaml:1:20: training.epochs: want a whole number, got `1e300`"},
         BadCase{"training: {epochs: 9223372036854775808}",

@@ -43,10 +43,10 @@ std::optional<Integer> ParseInteger(absl::string_view text, std::string* problem
                             std::numeric_limits<Integer>::max(), ", got ", Quoted(text));
     return std::nullopt;
   }
-  // 1e4 and 128.0 are whole numbers too; beyond 2^53 a double may not be what was written.
+  // 1e4 and 128.0 are whole numbers too; from 2^53 on a double may not be what was written.
   double number = 0;
   constexpr double kExact = 9007199254740992.0;
-  if (absl::SimpleAtod(text, &number) && std::floor(number) == number && std::abs(number) <= kExact &&
+  if (absl::SimpleAtod(text, &number) && std::floor(number) == number && std::abs(number) < kExact &&
       number >= static_cast<double>(std::numeric_limits<Integer>::min()) &&
       number <= static_cast<double>(std::numeric_limits<Integer>::max())) {
     return static_cast<Integer>(number);
