@@ -54,11 +54,17 @@ TEST(TrainerResumeTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
         EXPECT_EQ(first.checkpoints.back(), step);
         EXPECT_FALSE(env.ReadFile(kModel).ok());
 
+        const size_t size = env.ReadFile(CheckpointPath(step))->size();
+
         Recorder second;
         const Result resumed = TrainWithFiles(spec, kind, &env, &second);
         ASSERT_TRUE(resumed.status.ok()) << resumed.status;
         EXPECT_EQ(resumed.outcome.reason, v1::STATE_REASON_COMPLETED);
         EXPECT_EQ(second.started, step);
+        EXPECT_EQ(second.resumed.step(), step);
+        EXPECT_EQ(second.resumed.epoch(), step / steps_per_epoch);
+        EXPECT_EQ(second.resumed.size_bytes(), static_cast<int64_t>(size));
+        EXPECT_EQ(second.resumed.file(), CheckpointFileName(step));
         EXPECT_EQ(*env.ReadFile(kModel), whole.model);
         EXPECT_EQ(*env.ReadFile(kBest), *whole.env.ReadFile(kBest));
         std::vector<double> losses = first.losses, rates = first.rates;

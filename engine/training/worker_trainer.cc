@@ -366,9 +366,10 @@ absl::Status WorkerTrainer::Train(int local) {
   TANDEM_RETURN_IF_ERROR(communicator.Barrier());
   if (local == 0) {
     // All have taken what is theirs.
-    resumed_.reset();
+    const absl::optional<Resumption> resumed = std::exchange(resumed_, absl::nullopt);
     initial_weights_.clear();
     reporter_->Start();
+    if (resumed.has_value()) observer_.OnResumed(resumed->checkpoint);
     TellOfStart();
     schedule_->Start();
     MutexLock lock(&mutex_);
