@@ -373,6 +373,25 @@ TEST(TrainerResumeTest, ANumberThatIsNotFiniteNamesTheLastGoodCheckpoint) {
   EXPECT_EQ(result.summary.epochs(), 1);
 }
 
+// As where a changed job is given the folder of a longer one.
+TEST(TrainerResumeTest, ACheckpointPastTheEndIsRefused) {
+  FaultyEnv env;
+  Recorder first;
+  ASSERT_TRUE(TrainWithFiles(SmallJob(2), "cpu", &env, &first).status.ok());
+  const std::string model = *env.ReadFile(kModel);
+  for (const auto& [length, field] :
+       {std::pair("epochs: 3", "training.epochs"), {"steps: 31", "training.steps"}}) {
+    Recorder second;
+    const Result result = TrainWithFiles(SmallJob(2, length), "cpu", &env, &second);
+    EXPECT_EQ(result.status.code(), absl::StatusCode::kFailedPrecondition) << result.status;
+    EXPECT_THAT(result.status.message(), HasSubstr(absl::StrCat("the checkpoint of step 32 in ", kFolder,
+                                                                ": the job ends with step ")));
+    EXPECT_THAT(result.status.message(), HasSubstr(absl::StrCat("raise ", field)));
+    EXPECT_EQ(second.started, -1);
+    EXPECT_EQ(*env.ReadFile(kModel), model);
+  }
+}
+
 TEST(TrainerResumeTest, ACheckpointThatDoesNotFitIsRefused) {
   FaultyEnv env;
   Recorder recorder;

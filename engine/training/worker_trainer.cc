@@ -125,7 +125,7 @@ absl::Status WorkerTrainer::Resume() {
   return absl::OkStatus();
 }
 
-void WorkerTrainer::Prepare() {
+absl::Status WorkerTrainer::Prepare() {
   const v1::Training& training = options_.spec.training();
   std::vector<std::string> devices;
   for (const v1::Device& device : options_.devices) devices.push_back(device.name());
@@ -140,6 +140,12 @@ void WorkerTrainer::Prepare() {
   Deal(std::move(loads));
   const bool validates = dealt().validation != nullptr;
   length_ = dealt().length;
+  if (state_.step > length_.steps) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot go on from the checkpoint of step ", state_.step, " in ", options_.checkpoint_folder,
+        ": the job ends with step ", length_.steps, "; raise ",
+        training.steps() > 0 ? "training.steps" : "training.epochs", ", or begin in another folder"));
+  }
   if (resumed_.has_value()) {
     const bool other_data = state_.data != data_digest_;
     const std::string notice = ResultsNotice(state_, training, validates, other_data);
@@ -174,8 +180,8 @@ void WorkerTrainer::Prepare() {
                                  &dealt().averaging, options_.clock, &observer_);
   reporter_->SetLoads(dealt().loads);
   if (resumed_.has_value()) reporter_->Restore(state_);
-  if (options_.group.worker != 0) return;
-  if (options_.checkpoint_folder.empty() && options_.best_path.empty()) return;
+  if (options_.group.worker != 0) return absl::OkStatus();
+  if (options_.checkpoint_folder.empty() && options_.best_path.empty()) return absl::OkStatus();
   if (!options_.checkpoint_folder.empty()) {
     RemoveUnfinishedCheckpoints(options_.env, options_.checkpoint_folder);
   }
@@ -190,6 +196,7 @@ void WorkerTrainer::Prepare() {
       .observer = &observer_,
       .clock = options_.clock,
       .last_step = state_.step});
+  return absl::OkStatus();
 }
 
 absl::Status WorkerTrainer::OpenWeights() {
@@ -224,7 +231,7 @@ absl::Status WorkerTrainer::Begin() {
 
 absl::Status WorkerTrainer::Run() {
   TANDEM_RETURN_IF_ERROR(Begin());
-  Prepare();
+  TANDEM_RETURN_IF_ERROR(Prepare());
   std::vector<std::thread> threads;
   for (int local = 0; local < local_count(); ++local)
     threads.emplace_back([this, local] { RunReplica(local); });
