@@ -215,7 +215,7 @@ absl::Status Reporter::AddValidation(int rank, int64_t steps, const AfterStep& a
 void Reporter::FinishEpoch(v1::EpochSummary epoch) {
   judge_.EndEpoch(epoch.step());
   if (judge_.best() != nullptr) *epoch.mutable_best() = *judge_.best();
-  summary_.set_epochs(epoch.epoch());
+  summary_.set_epochs(length_.WholeEpochs(epoch.step()));
   *summary_.mutable_training() = epoch.training();
   if (observer_ != nullptr) observer_->OnEpoch(epoch);
   report_time_ = clock_->Elapsed();

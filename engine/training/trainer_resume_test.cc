@@ -217,6 +217,8 @@ TEST(TrainerResumeTest, StepsAreALengthToo) {
   EXPECT_EQ(recorder.epochs[1].epochs(), 2);
   EXPECT_EQ(recorder.epochs[1].training().samples(), 40);
   EXPECT_TRUE(recorder.epochs[1].has_validation());
+  // The second has five steps of eight.
+  EXPECT_EQ(result.summary.epochs(), 1);
 }
 
 TEST(TrainerResumeTest, ValidatesEverySoManySteps) {
