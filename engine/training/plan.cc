@@ -124,8 +124,12 @@ void FillStoppingDefaults(v1::Training* training) {
   if (!best->has_keep_weights()) best->set_keep_weights(asked);
   if (!best->metric().empty()) return;
   best->set_metric(training->has_early_stopping() ? training->early_stopping().metric() : kLossMeasure);
-  // A mode that was left out there follows from the metric here too.
-  if (best->mode() == v1::PLATEAU_MODE_UNSPECIFIED) best->set_mode(training->early_stopping().mode());
+  // A mode that follows from the metric stays out, so that it follows a metric that a fork gives.
+  const v1::PlateauMode mode = training->early_stopping().mode();
+  if (best->mode() == v1::PLATEAU_MODE_UNSPECIFIED &&
+      mode != ModeOf(best->metric(), v1::PLATEAU_MODE_UNSPECIFIED)) {
+    best->set_mode(mode);
+  }
 }
 
 // Sizes of the batches that a pass over `samples` has: the full one, then the last where it is shorter and

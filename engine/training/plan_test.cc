@@ -368,6 +368,13 @@ TEST(PlanTest, WhatFollowsFromAnotherFieldStaysOut) {
   EXPECT_EQ(spec.training().schedule().plateau().mode(), v1::PLATEAU_MODE_UNSPECIFIED);
   EXPECT_EQ(spec.training().schedule().unit(), v1::SCHEDULE_UNIT_UNSPECIFIED);
   EXPECT_EQ(spec.training().schedule().warmup().unit(), v1::SCHEDULE_UNIT_UNSPECIFIED);
+  // The best result takes over a mode that does not follow from the metric.
+  spec = Lenet("training { early_stopping { metric: 'accuracy' mode: PLATEAU_MODE_MAX patience: 3 } }");
+  FillDefaults(&spec);
+  EXPECT_EQ(spec.training().best_model().mode(), v1::PLATEAU_MODE_UNSPECIFIED);
+  spec = Lenet("training { early_stopping { metric: 'accuracy' mode: PLATEAU_MODE_MIN patience: 3 } }");
+  FillDefaults(&spec);
+  EXPECT_EQ(spec.training().best_model().mode(), v1::PLATEAU_MODE_MIN);
 }
 
 TEST(PlanTest, AJobIsCheckedWithoutItsDataToo) {
