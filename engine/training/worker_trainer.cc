@@ -29,6 +29,7 @@
 #include "engine/training/replica_spec.h"
 #include "engine/training/signal_line.h"
 #include "engine/training/step_graph.h"
+#include "engine/training/targets.h"
 #include "engine/training/trained_model.h"
 
 namespace tandem {
@@ -96,6 +97,13 @@ absl::Status WorkerTrainer::OpenData() {
   // The job for itself was checked when the trainer was made.
   const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
   if (!plan.ok()) return absl::DataLossError(plan.status().message());
+  for (const auto& [name, split] :
+       {std::pair("training", data_.train.get()), std::pair("validation", data_.validation.get())}) {
+    if (split == nullptr) continue;
+    const std::string fault = TargetRangeFault(options_.spec.training().loss(), *split, data_.info);
+    if (fault.empty()) continue;
+    return absl::DataLossError(absl::StrCat("cannot train on the ", name, " samples: their targets ", fault));
+  }
   planned_bytes_ = plan->replica_memory_bytes;
   planned_memory_ = plan->memory;
   resident_ = plan->resident_bytes > 0;
