@@ -166,6 +166,8 @@ v1::EpochSummary Reporter::TakeEpoch(int64_t steps) {
     share->set_reduce_seconds(epoch_shares_[r].reduce_seconds);
     share->set_load(loads_[r] / loads);
   }
+  // A training that goes on in an epoch that was cut short adds to its shares.
+  if (length_.StepOfEpoch(steps) != 0) return epoch;
   epoch_shares_.assign(devices_.size(), {});
   epoch_duration_ = absl::ZeroDuration();
   return epoch;

@@ -221,6 +221,24 @@ TEST(TrainerResumeTest, StepsAreALengthToo) {
   EXPECT_EQ(result.summary.epochs(), 1);
 }
 
+// As a fork does that trains longer.
+TEST(TrainerResumeTest, AnEpochThatWasCutShortGoesOn) {
+  FaultyEnv env;
+  Recorder whole;
+  ASSERT_TRUE(TrainWithFiles(SmallJob(2, "steps: 16"), "cpu", &env, &whole).status.ok());
+  FaultyEnv own;
+  Recorder first;
+  ASSERT_TRUE(TrainWithFiles(SmallJob(2, "steps: 13"), "cpu", &own, &first).status.ok());
+  Recorder second;
+  const Result result = TrainWithFiles(SmallJob(2, "steps: 16"), "cpu", &own, &second);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.summary.epochs(), 2);
+  ASSERT_EQ(second.epochs.size(), 1);
+  EXPECT_EQ(second.epochs[0].epoch(), 2);
+  EXPECT_EQ(second.epochs[0].training().samples(), 61);
+  EXPECT_EQ(second.epochs[0].training().loss(), whole.epochs[1].training().loss());
+}
+
 TEST(TrainerResumeTest, ValidatesEverySoManySteps) {
   for (const int replicas : {1, 2}) {
     FaultyEnv env;
