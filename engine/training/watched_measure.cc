@@ -15,6 +15,10 @@ double WatchedMeasure::Of(const v1::Evaluation& evaluation) const {
   return found == evaluation.metrics().end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
 }
 
+std::string WatchedMeasure::ToString() const {
+  return absl::StrCat("the ", downwards ? "least " : "largest ", name);
+}
+
 std::vector<std::string> MeasureNames(const v1::Training& training) {
   std::vector<std::string> names = {kLossMeasure};
   for (const int metric : training.metrics()) {

@@ -20,6 +20,8 @@ struct WatchedMeasure {
   std::string name;
   bool downwards = true;
 
+  // What is looked for: "the least loss".
+  std::string ToString() const;
   // Not a number where the evaluation does not have it.
   double Of(const v1::Evaluation& evaluation) const;
   // Whether `value` is better than `other` by more than `margin`. Any number is better than what is none.

@@ -161,6 +161,7 @@ absl::Status WorkerTrainer::Prepare() {
       observer_.OnNotice(notice);
       ForgetResults(&state_);
     }
+    ForgetOtherAims(training, &state_);
   }
   if (!StillEnds(state_, training, length_)) state_.end = {};
   if (const std::string notice = EpochsNotice(state_, length_); !notice.empty()) observer_.OnNotice(notice);
