@@ -19,9 +19,9 @@ namespace tandem {
 
 // By what results were judged, as WatchedMeasure::ToString says it. Empty where nothing was.
 struct Aims {
-  std::string best;
-  std::string early_stopping;
-  std::string plateau;
+  std::string best = {};
+  std::string early_stopping = {};
+  std::string plateau = {};
 };
 
 // Where a training stands between two steps, but for what its replicas keep in variables. Random numbers and
