@@ -90,6 +90,15 @@ TEST(JobFileTest, ReadsTheExamples) {
   }
 }
 
+TEST(JobFileTest, ReadsPairsOfEscapesInJson) {
+  EXPECT_EQ(Parse(R"({"name": "a\\\ud83d\ude00\ud834\udd1e \u00e9 \\ud83d\\ude00"})").name(),
+            "a\\\xF0\x9F\x98\x80\xF0\x9D\x84\x9E \xC3\xA9 \\ud83d\\ude00");
+  for (const char* half :
+       {R"({"name": "\ud83d"})", R"({"name": "\ude00\ud83d"})", R"({"name": "\ud83d\u0041"})"}) {
+    EXPECT_THAT(Error(half), HasSubstr("invalid unicode"));
+  }
+}
+
 TEST(JobFileTest, JsonAndTextProtoSayTheSame) {
   std::string json, snake_json, text;
   ASSERT_TRUE(google::protobuf::util::MessageToJsonString(Lenet(), &json).ok());
@@ -133,6 +142,8 @@ INSTANTIATE_TEST_SUITE_P(
         GoodCase{"training: {seed: 18446744073709551615}", "training { seed: 18446744073709551615 }"},
         GoodCase{"training: {epochs: 1e3}", "training { epochs: 1000 }"},
         GoodCase{"training: {epochs: 2.0}", "training { epochs: 2 }"},
+        GoodCase{"training: {seed: 9007199254740993.0}", "training { seed: 9007199254740993 }"},
+        GoodCase{"training: {seed: 18446744073709551615.00}", "training { seed: 18446744073709551615 }"},
         GoodCase{"training: {epochs: '7'}", "training { epochs: 7 }"},
         GoodCase{"training: {epochs: -1}", "training { epochs: -1 }"},
         GoodCase{"training: {globalBatchSize: 4}", "training { global_batch_size: 4 }"},
@@ -220,6 +231,14 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"training: {epochs: three}",
                 "job.yaml:1:20: training.epochs: want a whole number, got `three`"},
         BadCase{"training: {epochs: 1.5}", "job.yaml:1:20: training.epochs: want a whole number, got `1.5`"},
+        BadCase{"training: {seed: 9007199254740993.5}",
+                "job.yaml:1:18: training.seed: want a whole number, got `9007199254740993.5`"},
+        BadCase{"training: {seed: 9007199254740993e0}",
+                "job.yaml:1:18: training.seed: want a whole number, got `9007199254740993e0`"},
+        BadCase{"training: {epochs: 9223372036854775808.0}",
+                "job.yaml:1:20: training.epochs: want a whole number from -9223372036854775808 to "
+                "9223372036854775807, "
+                "got `9223372036854775808.0`"},
         BadCase{"training: {epochs: 1e300}",
                 "job.yaml:1:20: training.epochs: want a whole number, got `1e300`"},
         BadCase{"training: {epochs: 9223372036854775808}",

@@ -1,6 +1,5 @@
 #include "client/lib/message_reader.h"
 
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -8,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "client/lib/scalar_text.h"
 #include "client/lib/spelling.h"
+#include "proto/fields/field_value.h"
 
 namespace tandem::client {
 namespace {
@@ -36,6 +36,22 @@ std::vector<std::string> MemberNames(const OneofDescriptor& oneof) {
 const FieldDescriptor* FieldNamed(const Descriptor& type, const std::string& name) {
   if (const FieldDescriptor* field = type.FindFieldByName(name)) return field;
   return type.FindFieldByCamelcaseName(name);
+}
+
+// A scalar as a number, as truth or as text. What a number would change (007, 1.10, whole numbers beyond
+// 2^53) is text.
+void SetAnything(const YAML::Node& scalar, google::protobuf::Value* value) {
+  const std::string& text = scalar.Scalar();
+  value->set_string_value(text);
+  // In quotes it is "!".
+  if (scalar.Tag() != "?" && !scalar.Tag().empty()) return;
+  if (text == "true" || text == "false") return value->set_bool_value(text == "true");
+  double number = 0;
+  if (!absl::SimpleAtod(text, &number)) return;
+  google::protobuf::Value as_number;
+  as_number.set_number_value(number);
+  const absl::StatusOr<std::string> written = ToJsonText(as_number);
+  if (written.ok() && *written == text) *value = std::move(as_number);
 }
 
 const char* KindOf(const YAML::Node& node) {
@@ -202,17 +218,7 @@ void MessageReader::ReadAnything(const YAML::Node& node, const std::string& path
       ReadAnything(entry.second, JoinPath(path, entry.first.Scalar()), &fields[entry.first.Scalar()]);
     }
   } else {
-    const std::string& text = node.Scalar();
-    double number = 0;
-    // In quotes it is "!".
-    const bool plain = node.Tag() == "?" || node.Tag().empty();
-    if (plain && absl::SimpleAtod(text, &number) && std::isfinite(number)) {
-      value->set_number_value(number);
-    } else if (plain && (text == "true" || text == "false")) {
-      value->set_bool_value(text == "true");
-    } else {
-      value->set_string_value(text);
-    }
+    SetAnything(node, value);
   }
   --depth_;
 }

@@ -37,16 +37,21 @@ bool LooksWhole(absl::string_view text) {
 template <typename Integer>
 std::optional<Integer> ParseInteger(absl::string_view text, std::string* problem) {
   Integer value = 0;
-  if (LooksWhole(text)) {
-    if (absl::SimpleAtoi(text, &value)) return value;
+  // 128.0 is a whole number too.
+  const size_t point = text.find('.');
+  const bool no_fraction = text.find_first_not_of('0', point + 1) == absl::string_view::npos;
+  const absl::string_view digits =
+      point != absl::string_view::npos && no_fraction ? text.substr(0, point) : text;
+  if (LooksWhole(digits)) {
+    if (absl::SimpleAtoi(digits, &value)) return value;
     *problem = absl::StrCat("want a whole number from ", std::numeric_limits<Integer>::min(), " to ",
                             std::numeric_limits<Integer>::max(), ", got ", Quoted(text));
     return std::nullopt;
   }
-  // 1e4 and 128.0 are whole numbers too; beyond 2^53 a double may not be what was written.
+  // So is 1e4; from 2^53 on a double may not be what was written.
   double number = 0;
   constexpr double kExact = 9007199254740992.0;
-  if (absl::SimpleAtod(text, &number) && std::floor(number) == number && std::abs(number) <= kExact &&
+  if (absl::SimpleAtod(text, &number) && std::floor(number) == number && std::abs(number) < kExact &&
       number >= static_cast<double>(std::numeric_limits<Integer>::min()) &&
       number <= static_cast<double>(std::numeric_limits<Integer>::max())) {
     return static_cast<Integer>(number);

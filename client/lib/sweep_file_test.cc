@@ -78,6 +78,32 @@ random:
             (std::vector<std::string>{"[3]", "[5,3]"}));
 }
 
+// As a job file and --grid have them.
+TEST(SweepFile, ValuesKeepWhatIsWritten) {
+  const absl::StatusOr<SweepFile> file = ParseSweepFile(R"(
+base: {model: {layers: [dense: {units: 2}]}}
+grid:
+- field: training.seed
+  values: [9007199254740993, 18446744073709551615, 1e3, 7]
+- field: name
+  values: [007, 1e3, 1.10, 1.1, no, true]
+- field: training.optimizer
+  values: [{sgd: {learning_rate: .5}}, adam]
+- field: training.shuffle
+  values: [true, false]
+)",
+                                                        "sweep.yaml");
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_EQ(file->sweep.grid_size(), 4);
+  EXPECT_EQ(Texts(file->sweep.grid(0).values()),
+            (std::vector<std::string>{"\"9007199254740993\"", "\"18446744073709551615\"", "1000", "7"}));
+  EXPECT_EQ(Texts(file->sweep.grid(1).values()),
+            (std::vector<std::string>{"\"007\"", "\"1e3\"", "\"1.10\"", "\"1.1\"", "\"no\"", "\"true\""}));
+  EXPECT_EQ(Texts(file->sweep.grid(2).values()),
+            (std::vector<std::string>{R"({"sgd":{"learning_rate":0.5}})", R"({"adam":{}})"}));
+  EXPECT_EQ(Texts(file->sweep.grid(3).values()), (std::vector<std::string>{"true", "false"}));
+}
+
 TEST(SweepFile, SaysWhatIsWrong) {
   const auto message = [](const std::string& content) {
     return std::string(ParseSweepFile(content, "sweep.yaml").status().message());

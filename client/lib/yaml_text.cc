@@ -2,7 +2,14 @@
 
 #include <yaml-cpp/eventhandler.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 
 namespace tandem::client {
 namespace {
@@ -23,9 +30,33 @@ class IgnoringHandler : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-}  // namespace
+// The value of four hexadecimal digits of an escape, `\uD83D`, at `place`; 0 if there is no escape.
+uint32_t EscapeAt(absl::string_view text, size_t place) {
+  uint32_t value = 0;
+  const bool is_escape = text.substr(place, 2) == "\\u" &&
+                         absl::SimpleHexAtoi(text.substr(std::min(place + 2, text.size()), 4), &value);
+  return is_escape ? value : 0;
+}
 
-YamlText LoadYaml(const std::string& content) {
+// Makes one escape of YAML of each pair of JSON's escapes that are the two halves of a character in UTF-16.
+std::string JoinSurrogates(absl::string_view text) {
+  std::string joined;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const uint32_t high = EscapeAt(text, i);
+    const uint32_t low = EscapeAt(text, std::min(i + 6, text.size()));
+    if (high >= 0xD800 && high < 0xDC00 && low >= 0xDC00 && low < 0xE000) {
+      absl::StrAppendFormat(&joined, "\\U%08X", 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00));
+      i += 11;
+      continue;
+    }
+    joined += text[i];
+    // Whatever this backslash escapes, a backslash too, begins no escape.
+    if (text[i] == '\\' && i + 1 < text.size()) joined += text[++i];
+  }
+  return joined;
+}
+
+YamlText Load(const std::string& content) {
   YamlText text;
   std::istringstream stream(content);
   YAML::Parser parser(stream);
@@ -37,6 +68,17 @@ YamlText LoadYaml(const std::string& content) {
   text.has_more = parser.HandleNextDocument(handler);
   text.first = YAML::Load(content);
   return text;
+}
+
+}  // namespace
+
+YamlText LoadYaml(const std::string& content) {
+  try {
+    return Load(content);
+  } catch (const YAML::ParserException& error) {
+    if (!absl::StrContains(error.msg, YAML::ErrorMsg::INVALID_UNICODE)) throw;
+    return Load(JoinSurrogates(content));
+  }
 }
 
 }  // namespace tandem::client

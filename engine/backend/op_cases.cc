@@ -171,6 +171,16 @@ OpCase Normalization(const std::string& name, bool bytes, Shape shape, std::vect
           }};
 }
 
+// Samples of numbers within a deviation of the mean.
+OpCase NormalizationOfFloats(double mean, double deviation) {
+  return {absl::StrCat("normalize floats about ", mean, " by ", deviation), [=](CaseGraph& g) {
+            const ValueId x = g.Input("x", {18, 2}, mean - deviation, mean + deviation);
+            g.Add(std::make_shared<NormalizeOp>(1, std::vector<double>{mean}, std::vector<double>{deviation},
+                                                g.dtype()),
+                  {x});
+          }};
+}
+
 OpCase Classification(int64_t samples, int64_t classes, double range) {
   return {
       absl::StrCat("softmax_cross_entropy ", samples, " samples, ", classes, " classes, to ", range),
@@ -322,6 +332,10 @@ std::vector<OpCase> MakeOpCases() {
       Normalization("bytes, a mean for each channel", true, {2, 3, 5, 5}, {0.49, 0.48, 0.45},
                     {0.25, 0.24, 0.26}),
       Normalization("rows", false, {6, 4}, {0.1, 0.2, 0.3, 0.4}, {1, 2, 0.5, 4}),
+      // Large beside their deviation, at float32's largest and among its denormal numbers.
+      NormalizationOfFloats(1e6 + 0.4, 4),
+      NormalizationOfFloats(1e38, 2e38),
+      NormalizationOfFloats(1e-42, 1e-42),
       Classification(1, 2, 1),
       Classification(7, 10, 3),
       Classification(33, 5, 80),

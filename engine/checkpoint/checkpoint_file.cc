@@ -164,8 +164,9 @@ absl::StatusOr<int64_t> WriteCheckpoint(Env* env, const std::string& path, const
 absl::StatusOr<CheckpointContents> ReadCheckpoint(Env* env, const std::string& path) {
   TANDEM_ASSIGN_OR_RETURN(const std::string bytes, env->ReadFile(path));
   absl::StatusOr<CheckpointContents> contents = Parse(bytes);
-  if (contents.ok()) return contents;
-  return Unusable(path, contents.status());
+  if (!contents.ok()) return Unusable(path, contents.status());
+  contents->size_bytes = static_cast<int64_t>(bytes.size());
+  return contents;
 }
 
 absl::Status VerifyCheckpoint(RandomAccessEnv* env, const std::string& path,

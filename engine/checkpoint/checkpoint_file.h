@@ -20,6 +20,7 @@ struct CheckpointContents {
   // What is no tensor, as text that is the trainer's own affair.
   std::string state;
   std::map<std::string, Tensor> tensors;
+  int64_t size_bytes = 0;  // The file's.
 };
 
 // Makes `path` hold this checkpoint, or leaves what is there as it was (temporary file, fsync, rename, fsync

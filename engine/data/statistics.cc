@@ -4,8 +4,10 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 
+#include "absl/types/span.h"
 #include "engine/tensor/tensor.h"
 
 namespace tandem {
@@ -96,6 +98,19 @@ std::vector<int64_t> CountClasses(const Dataset& dataset, const DatasetInfo& inf
     for (int64_t i = 0; i < count; ++i) ++counts[static_cast<const int32_t*>(targets)[i]];
   });
   return counts;
+}
+
+std::optional<Range> RangeOfTargets(const Dataset& dataset, const DatasetInfo& info) {
+  if (info.target_type != TargetType::kValues || dataset.size() == 0) return std::nullopt;
+  Range range{.least = std::numeric_limits<float>::infinity(),
+              .largest = -std::numeric_limits<float>::infinity()};
+  ForAllSamples(dataset, [&](const void* /*samples*/, const void* targets, int64_t count) {
+    const absl::Span<const float> numbers(static_cast<const float*>(targets),
+                                          count * info.target_shape.elements());
+    const auto [least, largest] = std::minmax_element(numbers.begin(), numbers.end());
+    range = {.least = std::min(range.least, *least), .largest = std::max(range.largest, *largest)};
+  });
+  return range;
 }
 
 }  // namespace tandem

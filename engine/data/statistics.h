@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_DATA_STATISTICS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/data/dataset.h"
@@ -20,6 +21,15 @@ ChannelStatistics ComputeStatistics(const Dataset& dataset, const DatasetInfo& i
 
 // How many samples each class has; reads all targets. Empty where targets are no classes.
 std::vector<int64_t> CountClasses(const Dataset& dataset, const DatasetInfo& info);
+
+// The least and the largest of some numbers.
+struct Range {
+  float least;
+  float largest;
+};
+
+// The range of all targets' numbers; reads all targets. Empty if targets are no values, and without samples.
+std::optional<Range> RangeOfTargets(const Dataset& dataset, const DatasetInfo& info);
 
 }  // namespace tandem
 

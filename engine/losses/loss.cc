@@ -246,6 +246,10 @@ absl::Status CheckLossTarget(const v1::Loss& loss, const Target& target) {
   return violations.ToStatus();
 }
 
+bool TakesProbabilities(const v1::Loss& loss) {
+  return loss.has_binary_cross_entropy_with_logits() || loss.has_kl_divergence();
+}
+
 std::string OutputFault(const v1::Loss& loss, const Target& target, const Shape& output) {
   Shape wanted;
   std::string why;

@@ -23,6 +23,9 @@ absl::Status CheckLoss(const v1::Loss& loss);
 // That the loss takes such targets. INVALID_ARGUMENT as CheckLoss's.
 absl::Status CheckLossTarget(const v1::Loss& loss, const Target& target);
 
+// Whether targets that are values must lie in [0, 1].
+bool TakesProbabilities(const v1::Loss& loss);
+
 // Why a network whose output for one sample has this shape does not go with a loss and targets that fit:
 // "gives [10], but ..."; empty where it does.
 std::string OutputFault(const v1::Loss& loss, const Target& target, const Shape& output);

@@ -5,16 +5,31 @@
 #include "engine/schedules/curve.h"
 
 namespace tandem {
+namespace {
+
+// The spec keeps a unit that was left out, so that it follows the kind where a fork changes that.
+v1::ScheduleUnit UnitOf(const v1::Schedule& schedule) {
+  if (schedule.unit() != v1::SCHEDULE_UNIT_UNSPECIFIED) return schedule.unit();
+  return schedule.has_one_cycle() || schedule.has_inverse_sqrt() ? v1::SCHEDULE_UNIT_STEPS
+                                                                 : v1::SCHEDULE_UNIT_EPOCHS;
+}
+
+v1::ScheduleUnit UnitOfWarmup(const v1::Schedule& schedule) {
+  const v1::ScheduleUnit unit = schedule.warmup().unit();
+  return unit == v1::SCHEDULE_UNIT_UNSPECIFIED ? UnitOf(schedule) : unit;
+}
+
+}  // namespace
 
 LearningRate::LearningRate(const Options& options)
     : steps_per_epoch_(options.steps_per_epoch),
       epoch_shift_(options.epoch_shift),
-      counts_epochs_(options.schedule.unit() != v1::SCHEDULE_UNIT_STEPS) {
+      counts_epochs_(UnitOf(options.schedule) == v1::SCHEDULE_UNIT_EPOCHS) {
   const v1::Schedule& schedule = options.schedule;
   if (schedule.has_warmup()) {
     warmup_length_ = schedule.warmup().length();
     start_factor_ = schedule.warmup().start_factor();
-    warmup_counts_epochs_ = schedule.warmup().unit() != v1::SCHEDULE_UNIT_STEPS;
+    warmup_counts_epochs_ = UnitOfWarmup(schedule) == v1::SCHEDULE_UNIT_EPOCHS;
     warmup_steps_ = warmup_counts_epochs_ ? warmup_length_ * steps_per_epoch_ : warmup_length_;
   }
   const int64_t steps_left = std::max<int64_t>(1, ScheduleStep(options.steps) - warmup_steps_);

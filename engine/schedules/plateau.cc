@@ -5,14 +5,36 @@
 
 namespace tandem {
 
+namespace {
+
+// The spec keeps a mode that was left out, so that it follows the metric where a fork changes that.
+bool ImprovesDownwards(const v1::PlateauSchedule& spec) {
+  if (spec.mode() != v1::PLATEAU_MODE_UNSPECIFIED) return spec.mode() == v1::PLATEAU_MODE_MIN;
+  switch (spec.metric()) {
+    case v1::METRIC_UNSPECIFIED:
+    case v1::METRIC_MAE:
+    case v1::METRIC_RMSE:
+    case v1::METRIC_PERPLEXITY:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Plateau::Plateau(const v1::PlateauSchedule& spec, double rate)
+    : spec_(spec), downwards_(ImprovesDownwards(spec)) {
+  state_.rate = rate;
+}
+
 bool Plateau::Improves(double measure) const {
   if (!state_.best.has_value()) return !std::isnan(measure);
-  const bool downwards = spec_.mode() != v1::PLATEAU_MODE_MAX;
-  const double margin = downwards ? -spec_.threshold() : spec_.threshold();
+  const double margin = downwards_ ? -spec_.threshold() : spec_.threshold();
   // As a product, an infinite best can still be bettered.
   const double bar =
       spec_.threshold_mode() == v1::THRESHOLD_MODE_ABS ? *state_.best + margin : *state_.best * (1 + margin);
-  return downwards ? measure < bar : measure > bar;
+  return downwards_ ? measure < bar : measure > bar;
 }
 
 void Plateau::Observe(double measure) {

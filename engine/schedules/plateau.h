@@ -11,7 +11,7 @@ namespace tandem {
 // A rate that drops whenever a measure stops improving, as torch.optim.lr_scheduler.ReduceLROnPlateau's.
 class Plateau {
  public:
-  Plateau(const v1::PlateauSchedule& spec, double rate) : spec_(spec) { state_.rate = rate; }
+  Plateau(const v1::PlateauSchedule& spec, double rate);
 
   // What it remembers from epoch to epoch.
   struct State {
@@ -31,6 +31,7 @@ class Plateau {
   bool Improves(double measure) const;
 
   const v1::PlateauSchedule spec_;
+  const bool downwards_;
   State state_;
 };
 

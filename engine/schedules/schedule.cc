@@ -159,12 +159,6 @@ void FillOneCycleDefaults(v1::OneCycleSchedule* one_cycle) {
 }
 
 void FillPlateauDefaults(v1::PlateauSchedule* plateau) {
-  if (plateau->mode() == v1::PLATEAU_MODE_UNSPECIFIED) {
-    const v1::Metric metric = plateau->metric();
-    const bool downwards = metric == v1::METRIC_UNSPECIFIED || metric == v1::METRIC_MAE ||
-                           metric == v1::METRIC_RMSE || metric == v1::METRIC_PERPLEXITY;
-    plateau->set_mode(downwards ? v1::PLATEAU_MODE_MIN : v1::PLATEAU_MODE_MAX);
-  }
   if (!plateau->has_factor()) plateau->set_factor(0.1);
   if (!plateau->has_patience()) plateau->set_patience(10);
   if (!plateau->has_threshold()) plateau->set_threshold(1e-4);
@@ -177,14 +171,9 @@ void FillPlateauDefaults(v1::PlateauSchedule* plateau) {
 }  // namespace
 
 void FillScheduleDefaults(v1::Schedule* schedule) {
-  if (schedule->unit() == v1::SCHEDULE_UNIT_UNSPECIFIED) {
-    const bool steps = schedule->has_one_cycle() || schedule->has_inverse_sqrt();
-    schedule->set_unit(steps ? v1::SCHEDULE_UNIT_STEPS : v1::SCHEDULE_UNIT_EPOCHS);
-  }
   if (schedule->has_warmup()) {
     v1::Warmup* warmup = schedule->mutable_warmup();
     if (!warmup->has_start_factor()) warmup->set_start_factor(1.0 / 3);
-    if (warmup->unit() == v1::SCHEDULE_UNIT_UNSPECIFIED) warmup->set_unit(schedule->unit());
   }
   if (schedule->has_piecewise()) {
     v1::PiecewiseSchedule* piecewise = schedule->mutable_piecewise();

@@ -6,7 +6,8 @@
 
 namespace tandem {
 
-// Sets the fields that have a default and are left out, but for lengths that follow from the training's.
+// Sets the fields that have a default and are left out. Lengths that follow from the training's stay out, and
+// so do units that follow from the schedule's kind and a plateau's mode, which follows from its metric.
 void FillScheduleDefaults(v1::Schedule* schedule);
 
 // INVALID_ARGUMENT with the fields at fault, relative to the Schedule ("cosine.t_max"). `schedule` has its

@@ -134,6 +134,31 @@ TEST(ScheduleTest, APlateauOfTheAccuracyLooksUpwards) {
   EXPECT_EQ(rate.Rate(3), 0.5);
 }
 
+TEST(ScheduleTest, WhatIsLeftOutFollowsWhatIsChangedLater) {
+  const auto rates = [](const v1::Schedule& schedule) {
+    LearningRate rate({.schedule = schedule, .learning_rate = 1, .steps_per_epoch = 2, .steps = 8});
+    std::vector<double> all;
+    for (int64_t step = 0; step < 8; ++step) {
+      all.push_back(rate.Rate(step));
+      // The loss rises.
+      if (step % 2 == 1) rate.EndEpoch(step + 1, static_cast<double>(step));
+    }
+    return all;
+  };
+  // One cycle counts steps: in a straight line from 1 / 25 up to 1 at step 1.4, and down to 4e-6 at step 7.
+  v1::Schedule schedule = Parse("cosine {}");
+  schedule.mutable_one_cycle()->set_anneal_strategy(v1::ANNEAL_STRATEGY_LINEAR);
+  FillScheduleDefaults(&schedule);
+  std::vector<double> expected = {0.04, 0.04 + 0.96 / 1.4};
+  for (int t = 2; t < 8; ++t) expected.push_back(1 - (1 - 4e-6) * (t - 1.4) / 5.6);
+  ExpectRates(rates(schedule), expected);
+  // A plateau of the loss looks downwards.
+  schedule = Parse("plateau { metric: METRIC_ACCURACY factor: 0.5 patience: 0 }");
+  schedule.mutable_plateau()->clear_metric();
+  FillScheduleDefaults(&schedule);
+  ExpectRates(rates(schedule), {1, 1, 1, 1, 0.5, 0.5, 0.25, 0.25});
+}
+
 TEST(ScheduleTest, APlateauGetsOverMeasurementsThatAreNoNumbers) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const double first : {std::nan(""), kInfinity}) {

@@ -8,7 +8,7 @@
 namespace tandem {
 
 EarlyStopping::EarlyStopping(const v1::EarlyStopping& spec)
-    : spec_(spec), measure_{.name = spec.metric(), .downwards = spec.mode() != v1::PLATEAU_MODE_MAX} {}
+    : spec_(spec), measure_(MakeMeasure(spec.metric(), spec.mode())) {}
 
 TrainingOutcome EarlyStopping::Observe(const v1::Evaluation& evaluation, int64_t step) {
   if (!spec_.has_patience() && !spec_.has_target()) return {};
@@ -33,9 +33,7 @@ TrainingOutcome EarlyStopping::Observe(const v1::Evaluation& evaluation, int64_t
 }
 
 void FillEarlyStoppingDefaults(v1::EarlyStopping* spec) {
-  v1::PlateauMode mode = spec->mode();
-  FillMeasureDefaults(spec->mutable_metric(), &mode);
-  spec->set_mode(mode);
+  if (spec->metric().empty()) spec->set_metric(kLossMeasure);
 }
 
 void CheckEarlyStopping(const v1::Training& training, FieldViolations& violations) {

@@ -48,7 +48,7 @@ class EarlyStopping {
   State state_;
 };
 
-// Sets the fields that have a default and are left out.
+// Sets the fields that have a default and are left out, but for the mode, which follows from the metric.
 void FillEarlyStoppingDefaults(v1::EarlyStopping* spec);
 
 // Adds what is wrong, under "training.early_stopping".

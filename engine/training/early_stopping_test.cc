@@ -83,6 +83,16 @@ TEST(EarlyStoppingTest, FollowsAMetricUpwards) {
       "step 2.");
 }
 
+TEST(EarlyStoppingTest, TheWayFollowsAMetricThatIsChangedLater) {
+  v1::EarlyStopping spec;
+  spec.set_metric("accuracy");
+  spec.set_patience(1);
+  FillEarlyStoppingDefaults(&spec);
+  spec.set_metric("loss");
+  v1::StateReason reason;
+  EXPECT_EQ(StopsAfter(Make(spec), {3, 2, 1, 1.5}, &reason), 4);
+}
+
 TEST(EarlyStoppingTest, GoesOnFromItsState) {
   v1::EarlyStopping spec;
   spec.set_patience(2);

@@ -114,6 +114,8 @@ absl::Status CheckTargets(const v1::JobSpec& spec, const Part& part) {
   }
   const std::string fault = OutputFault(spec.training().loss(), target, outputs.back());
   if (!fault.empty()) return FieldError("dataset", absl::StrCat("does not fit the model, which ", fault));
+  const std::string range_fault = TargetRangeFault(spec.training().loss(), *part.samples, info);
+  if (!range_fault.empty()) return FieldError("dataset", absl::StrCat("has targets that ", range_fault));
   return CheckMetricTargets(spec.training(), target, outputs.back(), part.samples->size());
 }
 

@@ -302,6 +302,20 @@ TEST(EvaluationTest, ImagesComeToTheirSizeAsTheModels) {
   EXPECT_EQ(fault().field, "dataset.image_folder.train");
 }
 
+TEST(EvaluationTest, RefusesTargetsOutsideWhatTheLossTakes) {
+  const TrainedModel model = DenseModel("binary_cross_entropy_with_logits", {{3, -5}});
+  const std::unique_ptr<Device> device = Cpu();
+  v1::DatasetSpec dataset;
+  dataset.mutable_csv()->set_targets(v1::TARGET_KIND_VALUES);
+  dataset.mutable_csv()->set_train(WriteTable("shares.csv", "a,b,y\n1,2,0\n4,1,1\n2,2,0.25\n"));
+  EXPECT_EQ(EvaluateModel(model, RequestFor(dataset), *device).status(), absl::OkStatus());
+  dataset.mutable_csv()->set_train(WriteTable("marks.csv", "a,b,y\n1,2,-1\n4,1,1\n"));
+  const FieldViolation fault = FaultOf(EvaluateModel(model, RequestFor(dataset), *device).status());
+  EXPECT_EQ(fault.field, "dataset");
+  EXPECT_THAT(fault.description,
+              HasSubstr("has targets that are from -1 to 1, but the loss takes numbers in [0, 1]"));
+}
+
 TEST(PredictionTest, AgreesWithTheAccuracy) {
   const v1::JobSpec spec = Spec(1);
   const Trained trained = Train(spec, "cpu");

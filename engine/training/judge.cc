@@ -7,18 +7,43 @@
 namespace tandem {
 namespace {
 
+WatchedMeasure OfBest(const v1::Training& training) {
+  return MakeMeasure(training.best_model().metric(), training.best_model().mode());
+}
+
+WatchedMeasure OfStopping(const v1::Training& training) {
+  return MakeMeasure(training.early_stopping().metric(), training.early_stopping().mode());
+}
+
 WatchedMeasure OfPlateau(const v1::Training& training) {
   const v1::PlateauSchedule& spec = training.schedule().plateau();
-  WatchedMeasure measure{.name = kLossMeasure, .downwards = spec.mode() != v1::PLATEAU_MODE_MAX};
-  if (spec.metric() != v1::METRIC_UNSPECIFIED) measure.name = MetricName(spec.metric(), training);
-  return measure;
+  return MakeMeasure(
+      spec.metric() == v1::METRIC_UNSPECIFIED ? kLossMeasure : MetricName(spec.metric(), training),
+      spec.mode());
 }
 
 }  // namespace
 
+Aims AimsOf(const v1::Training& training) {
+  Aims aims{.best = OfBest(training).ToString()};
+  if (training.has_early_stopping()) aims.early_stopping = OfStopping(training).ToString();
+  if (training.schedule().has_plateau()) aims.plateau = OfPlateau(training).ToString();
+  return aims;
+}
+
+void ForgetOtherAims(const v1::Training& training, TrainingState* state) {
+  const Aims aims = AimsOf(training);
+  if (state->aims.early_stopping != aims.early_stopping) state->early_stopping = {};
+  if (state->aims.plateau == aims.plateau) return;
+  state->plateau_measure.reset();
+  if (!state->plateau.has_value()) return;
+  state->plateau->best.reset();
+  state->plateau->bad_epochs = 0;
+}
+
 Judge::Judge(const v1::Training& training, LearningRate* learning_rate)
-    : best_measure_{.name = training.best_model().metric(),
-                    .downwards = training.best_model().mode() != v1::PLATEAU_MODE_MAX},
+    : aims_(AimsOf(training)),
+      best_measure_(OfBest(training)),
       plateau_measure_(OfPlateau(training)),
       learning_rate_(learning_rate),
       early_stopping_(training.early_stopping()) {}
@@ -56,6 +81,7 @@ void Judge::Save(TrainingState* state) const {
   state->plateau_measure = for_plateau_;
   state->plateau = learning_rate_->state();
   state->end = end_;
+  state->aims = aims_;
 }
 
 void Judge::Restore(const TrainingState& state) {

@@ -13,6 +13,13 @@
 
 namespace tandem {
 
+// What a training that has its defaults looks for.
+Aims AimsOf(const v1::Training& training);
+
+// Forgets what early stopping and the plateau remember, if they looked for something else than `training`
+// does. The plateau's rate stays.
+void ForgetOtherAims(const v1::Training& training, TrainingState* state);
+
 // What follows from the measurements of a whole network: the best result, the end of training, the rate of a
 // plateau. Thread-compatible.
 class Judge {
@@ -47,6 +54,7 @@ class Judge {
   // With the best so far.
   void Compare(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps);
 
+  const Aims aims_;
   const WatchedMeasure best_measure_;
   const WatchedMeasure plateau_measure_;
   LearningRate* const learning_rate_;

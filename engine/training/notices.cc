@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/layers/model_template.h"
 #include "engine/tensor/shape.h"
+#include "engine/training/judge.h"
 #include "engine/training/resident_data.h"
 
 namespace tandem {
@@ -56,9 +57,9 @@ std::string ResultsNotice(const TrainingState& begin, const v1::Training& traini
   const v1::TrainingSummary& before = begin.summary;
   std::string why;
   if (!before.has_best() && !before.has_validation()) return "";
-  if (before.has_best() && before.best().metric() != training.best_model().metric()) {
-    why = absl::StrCat("are by ", before.best().metric(), ", and this job's are by ",
-                       training.best_model().metric());
+  const std::string aim = AimsOf(training).best;
+  if (before.has_best() && begin.aims.best != aim) {
+    why = absl::StrCat("are by ", begin.aims.best, ", and this job's are by ", aim);
   } else if (!validates && (before.has_validation() || before.best().validation())) {
     why = "are of validation, which this job does not have";
   } else if (validates && before.has_best() && !before.best().validation()) {

@@ -122,13 +122,14 @@ void FillStoppingDefaults(v1::Training* training) {
   const bool asked = training->has_best_model();
   v1::BestModel* best = training->mutable_best_model();
   if (!best->has_keep_weights()) best->set_keep_weights(asked);
-  v1::PlateauMode mode = best->mode();
-  if (best->metric().empty() && training->has_early_stopping()) {
-    best->set_metric(training->early_stopping().metric());
-    if (mode == v1::PLATEAU_MODE_UNSPECIFIED) mode = training->early_stopping().mode();
+  if (!best->metric().empty()) return;
+  best->set_metric(training->has_early_stopping() ? training->early_stopping().metric() : kLossMeasure);
+  // A mode that follows from the metric stays out, so that it follows a metric that a fork gives.
+  const v1::PlateauMode mode = training->early_stopping().mode();
+  if (best->mode() == v1::PLATEAU_MODE_UNSPECIFIED &&
+      mode != ModeOf(best->metric(), v1::PLATEAU_MODE_UNSPECIFIED)) {
+    best->set_mode(mode);
   }
-  FillMeasureDefaults(best->mutable_metric(), &mode);
-  best->set_mode(mode);
 }
 
 // Sizes of the batches that a pass over `samples` has: the full one, then the last where it is shorter and

@@ -352,8 +352,29 @@ TEST(PlanTest, SchedulesAreCheckedAndFilled) {
   v1::JobSpec spec = Lenet("training { schedule { plateau { metric: METRIC_ACCURACY } } }");
   EXPECT_TRUE(CheckJob(spec).ok()) << CheckJob(spec);
   FillDefaults(&spec);
-  EXPECT_EQ(spec.training().schedule().plateau().mode(), v1::PLATEAU_MODE_MAX);
-  EXPECT_EQ(spec.training().schedule().unit(), v1::SCHEDULE_UNIT_EPOCHS);
+  EXPECT_EQ(spec.training().schedule().plateau().patience(), 10);
+}
+
+// A fork takes the stored spec and changes fields of it.
+TEST(PlanTest, WhatFollowsFromAnotherFieldStaysOut) {
+  v1::JobSpec spec = Lenet(R"(training {
+    schedule { plateau { metric: METRIC_ACCURACY } warmup { length: 2 } }
+    early_stopping { metric: "accuracy" patience: 3 }
+  })");
+  FillDefaults(&spec);
+  EXPECT_EQ(spec.training().best_model().metric(), "accuracy");
+  EXPECT_EQ(spec.training().best_model().mode(), v1::PLATEAU_MODE_UNSPECIFIED);
+  EXPECT_EQ(spec.training().early_stopping().mode(), v1::PLATEAU_MODE_UNSPECIFIED);
+  EXPECT_EQ(spec.training().schedule().plateau().mode(), v1::PLATEAU_MODE_UNSPECIFIED);
+  EXPECT_EQ(spec.training().schedule().unit(), v1::SCHEDULE_UNIT_UNSPECIFIED);
+  EXPECT_EQ(spec.training().schedule().warmup().unit(), v1::SCHEDULE_UNIT_UNSPECIFIED);
+  // The best result takes over a mode that does not follow from the metric.
+  spec = Lenet("training { early_stopping { metric: 'accuracy' mode: PLATEAU_MODE_MAX patience: 3 } }");
+  FillDefaults(&spec);
+  EXPECT_EQ(spec.training().best_model().mode(), v1::PLATEAU_MODE_UNSPECIFIED);
+  spec = Lenet("training { early_stopping { metric: 'accuracy' mode: PLATEAU_MODE_MIN patience: 3 } }");
+  FillDefaults(&spec);
+  EXPECT_EQ(spec.training().best_model().mode(), v1::PLATEAU_MODE_MIN);
 }
 
 TEST(PlanTest, AJobIsCheckedWithoutItsDataToo) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -285,6 +286,30 @@ TEST(ReplicasTest, EveryReplicaStepsAloneBetweenAveragings) {
   TrainingRecorder often;
   ASSERT_TRUE(Train(spec, "cpu", &often).ok());
   EXPECT_NE(often.epochs[2].training().loss(), recorder.epochs[2].training().loss());
+}
+
+// The gradient is always -1, so that a step of Adam is sqrt((1 - 0.5^k) / (1 - 0.5^t)) after k updates of its
+// state. Of three samples in batches of two, an epoch's last batch has none for the second replica.
+TEST(ReplicasTest, StepsWithoutSamplesCountForAReplicasOwnState) {
+  const std::string table = testing::TempDir() + "/three.csv";
+  std::ofstream(table) << "x,y\n1,1000\n1,1000\n1,1000\n";
+  const v1::JobSpec spec =
+      Parse<v1::JobSpec>(absl::StrCat("dataset { csv { train: '", table, R"(' targets: TARGET_KIND_VALUES } }
+        model {
+          input { shape: 1 }
+          layers { dense { units: 1 use_bias: false weight_initializer { zeros {} } } }
+        }
+        training {
+          loss { l1 {} }
+          optimizer { adam { learning_rate: 1 beta1: 0.5 beta2: 0.5 epsilon: 1e-30 } }
+          global_batch_size: 2
+          epochs: 2
+          report { every_steps: 1 }
+        }
+        replicas { count: 2 parameter_averaging { every_iterations: 1 average_optimizer_state: false } })"));
+  // At the third step k is 3 and 2, and t is 3 for both.
+  const double third = (1 + std::sqrt(0.75 / 0.875)) / 2;
+  ExpectNear(LossesOf(spec, "reference"), {1000, 999, 998, 998 - third}, 1e-9);
 }
 
 void ExpectResumesBitForBit(const v1::JobSpec& spec, const std::string& kind) {

@@ -166,6 +166,8 @@ v1::EpochSummary Reporter::TakeEpoch(int64_t steps) {
     share->set_reduce_seconds(epoch_shares_[r].reduce_seconds);
     share->set_load(loads_[r] / loads);
   }
+  // A training that goes on in an epoch that was cut short adds to its shares.
+  if (length_.StepOfEpoch(steps) != 0) return epoch;
   epoch_shares_.assign(devices_.size(), {});
   epoch_duration_ = absl::ZeroDuration();
   return epoch;
@@ -215,7 +217,7 @@ absl::Status Reporter::AddValidation(int rank, int64_t steps, const AfterStep& a
 void Reporter::FinishEpoch(v1::EpochSummary epoch) {
   judge_.EndEpoch(epoch.step());
   if (judge_.best() != nullptr) *epoch.mutable_best() = *judge_.best();
-  summary_.set_epochs(epoch.epoch());
+  summary_.set_epochs(length_.WholeEpochs(epoch.step()));
   *summary_.mutable_training() = epoch.training();
   if (observer_ != nullptr) observer_->OnEpoch(epoch);
   report_time_ = clock_->Elapsed();

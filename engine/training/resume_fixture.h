@@ -32,6 +32,7 @@ inline std::string CheckpointPath(int64_t step) {
 class Recorder : public TrainerObserver {
  public:
   void OnStarted(int64_t step) override { started = step; }
+  void OnResumed(const v1::Checkpoint& checkpoint) override { resumed = checkpoint; }
   void OnProgress(const v1::Progress& report) override {
     losses.push_back(report.training().loss());
     rates.push_back(report.learning_rate());
@@ -48,6 +49,7 @@ class Recorder : public TrainerObserver {
   void OnNotice(absl::string_view message) override { notices.emplace_back(message); }
 
   int64_t started = -1;
+  v1::Checkpoint resumed;
   std::vector<double> losses, rates;
   std::vector<v1::EpochSummary> epochs;
   std::vector<v1::ValidationResult> validations;

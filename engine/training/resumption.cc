@@ -47,6 +47,11 @@ absl::StatusOr<Resumption> ReadResumption(Env* env, const std::string& path) {
                      " cannot be used: ", state.ok() ? "it is of no replicas" : state.status().message()));
   }
   Resumption resumption;
+  resumption.checkpoint.set_step(state->step);
+  resumption.checkpoint.set_epoch(state->summary.epochs());
+  resumption.checkpoint.set_size_bytes(contents.size_bytes);
+  resumption.checkpoint.set_file(CheckpointFileName(state->step));
+  resumption.checkpoint.set_best(state->summary.has_best() && state->summary.best().step() == state->step);
   resumption.state = *std::move(state);
   resumption.tensors = std::move(contents.tensors);
   return resumption;

@@ -11,6 +11,7 @@
 #include "engine/tensor/tensor.h"
 #include "engine/training/step_schedule.h"
 #include "engine/training/training_state.h"
+#include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"
 
 namespace tandem {
@@ -18,6 +19,8 @@ namespace tandem {
 // Where a training goes on.
 struct Resumption {
   TrainingState state;
+  // What it goes on from; its seconds are not set.
+  v1::Checkpoint checkpoint;
   // For TensorsOfReplica.
   std::map<std::string, Tensor> tensors;
   // What a person should know of it.

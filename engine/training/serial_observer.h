@@ -16,6 +16,7 @@ class SerialObserver final : public TrainerObserver {
   explicit SerialObserver(TrainerObserver* inner) : inner_(inner) {}
 
   void OnStarted(int64_t step) override { Tell(&TrainerObserver::OnStarted, step); }
+  void OnResumed(const v1::Checkpoint& checkpoint) override { Tell(&TrainerObserver::OnResumed, checkpoint); }
   void OnProgress(const v1::Progress& progress) override { Tell(&TrainerObserver::OnProgress, progress); }
   void OnEpoch(const v1::EpochSummary& epoch) override { Tell(&TrainerObserver::OnEpoch, epoch); }
   void OnValidation(const v1::ValidationResult& result) override {

@@ -1,8 +1,11 @@
 #ifndef TANDEM_ENGINE_TRAINING_TARGETS_H_
 #define TANDEM_ENGINE_TRAINING_TARGETS_H_
 
+#include <string>
+
 #include "engine/data/dataset.h"
 #include "engine/tensor/target.h"
+#include "tandem/v1/loss.pb.h"
 
 namespace tandem {
 
@@ -27,6 +30,10 @@ inline Target TrainingTargetOf(const DatasetInfo& data) {
 inline Target ValidationTargetOf(const DatasetInfo& data) {
   return {KindOf(data.target_type), data.target_shape, data.classes};
 }
+
+// What is wrong with the numbers of a split's targets, which the loss takes by their kind: "are from -1 to 2,
+// but ..."; empty if the loss takes them. Reads all targets if they must lie in [0, 1].
+std::string TargetRangeFault(const v1::Loss& loss, const Dataset& split, const DatasetInfo& data);
 
 }  // namespace tandem
 

@@ -29,6 +29,8 @@ class TrainerObserver {
   // Data is open, parameters are initialised, or those of the checkpoint of step `step`, replicas have formed
   // their group. Step 0: training begins.
   virtual void OnStarted(int64_t /*step*/) {}
+  // After OnStarted: training goes on from this checkpoint. Its seconds are not set.
+  virtual void OnResumed(const v1::Checkpoint& /*checkpoint*/) {}
   virtual void OnProgress(const v1::Progress& /*progress*/) {}
   virtual void OnEpoch(const v1::EpochSummary& /*epoch*/) {}
   // A validation within an epoch; or after the last epoch, of the network as it was finished.

@@ -1,5 +1,6 @@
 // Trainings that are cancelled, or that cannot go on.
 
+#include <fstream>
 #include <memory>
 #include <new>
 #include <string>
@@ -146,6 +147,44 @@ TEST(TrainerFailureTest, DataThatDoesNotFitIsDataLoss) {
   const absl::Status status = Train(spec, "cpu", &recorder);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the loss needs [5]"));
+}
+
+// One feature and one target a row.
+std::string WriteTable(const std::string& name, const std::string& rows) {
+  const std::string path = testing::TempDir() + "/" + name;
+  std::ofstream(path) << "x,y\n" << rows;
+  return path;
+}
+
+TEST(TrainerFailureTest, TargetsOutsideWhatTheLossTakesAreDataLoss) {
+  const std::string good = WriteTable("good.csv", "1,0\n2,1\n3,0.25\n");
+  const std::string above = WriteTable("above.csv", "1,0\n2,1\n3,2\n");
+  const std::string below = WriteTable("below.csv", "1,0\n2,-0.5\n3,1\n");
+  const auto train = [](const std::string& loss, const std::string& training, const std::string& validation) {
+    TrainingRecorder recorder;
+    return Train(
+        Parse<v1::JobSpec>(absl::StrCat(
+            "dataset { csv { train: '", training, "' validation: '", validation,
+            "' targets: TARGET_KIND_VALUES } } model { input { shape: 1 } layers { dense { units: 1 } } } "
+            "training { loss { ",
+            loss, " } optimizer { sgd { learning_rate: 0.1 } } global_batch_size: 3 epochs: 1 }")),
+        "cpu", &recorder);
+  };
+  for (const char* loss : {"binary_cross_entropy_with_logits {}", "kl_divergence {}"}) {
+    SCOPED_TRACE(loss);
+    const absl::Status taken = train(loss, good, good);
+    EXPECT_TRUE(taken.ok()) << taken;
+    absl::Status status = train(loss, above, good);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("cannot train on the training samples: their targets are from 0 to 2, but"));
+    status = train(loss, good, below);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("the validation samples: their targets are from -0.5 to 1, but"));
+  }
+  const absl::Status any_numbers = train("mse {}", above, below);
+  EXPECT_TRUE(any_numbers.ok()) << any_numbers;
 }
 
 TEST(TrainerFailureTest, OptionsAreChecked) {

@@ -54,11 +54,17 @@ TEST(TrainerResumeTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
         EXPECT_EQ(first.checkpoints.back(), step);
         EXPECT_FALSE(env.ReadFile(kModel).ok());
 
+        const size_t size = env.ReadFile(CheckpointPath(step))->size();
+
         Recorder second;
         const Result resumed = TrainWithFiles(spec, kind, &env, &second);
         ASSERT_TRUE(resumed.status.ok()) << resumed.status;
         EXPECT_EQ(resumed.outcome.reason, v1::STATE_REASON_COMPLETED);
         EXPECT_EQ(second.started, step);
+        EXPECT_EQ(second.resumed.step(), step);
+        EXPECT_EQ(second.resumed.epoch(), step / steps_per_epoch);
+        EXPECT_EQ(second.resumed.size_bytes(), static_cast<int64_t>(size));
+        EXPECT_EQ(second.resumed.file(), CheckpointFileName(step));
         EXPECT_EQ(*env.ReadFile(kModel), whole.model);
         EXPECT_EQ(*env.ReadFile(kBest), *whole.env.ReadFile(kBest));
         std::vector<double> losses = first.losses, rates = first.rates;
@@ -211,6 +217,26 @@ TEST(TrainerResumeTest, StepsAreALengthToo) {
   EXPECT_EQ(recorder.epochs[1].epochs(), 2);
   EXPECT_EQ(recorder.epochs[1].training().samples(), 40);
   EXPECT_TRUE(recorder.epochs[1].has_validation());
+  // The second has five steps of eight.
+  EXPECT_EQ(result.summary.epochs(), 1);
+}
+
+// As a fork does that trains longer.
+TEST(TrainerResumeTest, AnEpochThatWasCutShortGoesOn) {
+  FaultyEnv env;
+  Recorder whole;
+  ASSERT_TRUE(TrainWithFiles(SmallJob(2, "steps: 16"), "cpu", &env, &whole).status.ok());
+  FaultyEnv own;
+  Recorder first;
+  ASSERT_TRUE(TrainWithFiles(SmallJob(2, "steps: 13"), "cpu", &own, &first).status.ok());
+  Recorder second;
+  const Result result = TrainWithFiles(SmallJob(2, "steps: 16"), "cpu", &own, &second);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.summary.epochs(), 2);
+  ASSERT_EQ(second.epochs.size(), 1);
+  EXPECT_EQ(second.epochs[0].epoch(), 2);
+  EXPECT_EQ(second.epochs[0].training().samples(), 61);
+  EXPECT_EQ(second.epochs[0].training().loss(), whole.epochs[1].training().loss());
 }
 
 TEST(TrainerResumeTest, ValidatesEverySoManySteps) {
@@ -365,6 +391,25 @@ TEST(TrainerResumeTest, ANumberThatIsNotFiniteNamesTheLastGoodCheckpoint) {
   EXPECT_THAT(std::string(result.status.message()), HasSubstr(" step "));
   EXPECT_EQ(result.summary.checkpoint_step(), 8);
   EXPECT_EQ(result.summary.epochs(), 1);
+}
+
+// As where a changed job is given the folder of a longer one.
+TEST(TrainerResumeTest, ACheckpointPastTheEndIsRefused) {
+  FaultyEnv env;
+  Recorder first;
+  ASSERT_TRUE(TrainWithFiles(SmallJob(2), "cpu", &env, &first).status.ok());
+  const std::string model = *env.ReadFile(kModel);
+  for (const auto& [length, field] :
+       {std::pair("epochs: 3", "training.epochs"), {"steps: 31", "training.steps"}}) {
+    Recorder second;
+    const Result result = TrainWithFiles(SmallJob(2, length), "cpu", &env, &second);
+    EXPECT_EQ(result.status.code(), absl::StatusCode::kFailedPrecondition) << result.status;
+    EXPECT_THAT(result.status.message(), HasSubstr(absl::StrCat("the checkpoint of step 32 in ", kFolder,
+                                                                ": the job ends with step ")));
+    EXPECT_THAT(result.status.message(), HasSubstr(absl::StrCat("raise ", field)));
+    EXPECT_EQ(second.started, -1);
+    EXPECT_EQ(*env.ReadFile(kModel), model);
+  }
 }
 
 TEST(TrainerResumeTest, ACheckpointThatDoesNotFitIsRefused) {

@@ -159,6 +159,10 @@ std::string ToJson(const TrainingState& state) {
                  {"best_step", state.early_stopping.best_step},
                  {"without_improvement", state.early_stopping.without_improvement}}},
                {"plateau_measure", FromOptional(state.plateau_measure)},
+               {"aims",
+                {{"best", state.aims.best},
+                 {"early_stopping", state.aims.early_stopping},
+                 {"plateau", state.aims.plateau}}},
                {"names",
                 {{"features", state.names.features},
                  {"targets", state.names.targets},
@@ -231,6 +235,10 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
     state.plateau->cooldown_left = plateau.Int("cooldown_left");
     TANDEM_RETURN_IF_ERROR(plateau.status());
   }
+  ObjectReader aims(reader.Get("aims"));
+  state.aims.best = aims.String("best");
+  state.aims.early_stopping = aims.String("early_stopping");
+  state.aims.plateau = aims.String("plateau");
   ObjectReader names(reader.Get("names"));
   state.names.features = names.Strings("features");
   state.names.targets = names.Strings("targets");
@@ -246,6 +254,7 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
   TANDEM_RETURN_IF_ERROR(end.status());
   TANDEM_RETURN_IF_ERROR(epoch.status());
   TANDEM_RETURN_IF_ERROR(stopping.status());
+  TANDEM_RETURN_IF_ERROR(aims.status());
   TANDEM_RETURN_IF_ERROR(names.status());
   TANDEM_RETURN_IF_ERROR(digests.status());
   return state;

@@ -17,6 +17,13 @@
 
 namespace tandem {
 
+// By what results were judged, as WatchedMeasure::ToString says it. Empty where nothing was.
+struct Aims {
+  std::string best = {};
+  std::string early_stopping = {};
+  std::string plateau = {};
+};
+
 // Where a training stands between two steps, but for what its replicas keep in variables. Random numbers and
 // the order of the samples follow from the seed and the step alone, so the step stands for them.
 struct TrainingState {
@@ -43,6 +50,7 @@ struct TrainingState {
   // The newest measurement that the plateau has not seen.
   std::optional<double> plateau_measure;
   std::optional<Plateau::State> plateau;  // None where the schedule watches nothing.
+  Aims aims = {};
 
   // The names by which the model knows its data, to which data are matched when training goes on.
   DataNames names = {};

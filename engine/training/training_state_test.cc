@@ -31,6 +31,7 @@ TrainingState Sample() {
   state.early_stopping = {.best = 0.1 + 0.2, .best_step = 3, .without_improvement = 2};
   state.plateau_measure = -std::numeric_limits<double>::infinity();
   state.plateau = Plateau::State{.rate = 1.0 / 3, .best = std::nullopt, .bad_epochs = 1, .cooldown_left = 4};
+  state.aims = {.best = "the least loss", .early_stopping = "the largest f1", .plateau = "the least mae"};
   state.names = DataNames{.features = {"a", "b\"\n"}, .targets = {"gr\xC3\xB6"}, .classes = {"cat"}};
   state.data = {{"csv.train", "ba78"}};
   return state;
@@ -66,6 +67,9 @@ TEST(TrainingStateTest, EveryNumberComesBackAsItWas) {
   EXPECT_FALSE(read->plateau->best.has_value());
   EXPECT_EQ(read->plateau->bad_epochs, 1);
   EXPECT_EQ(read->plateau->cooldown_left, 4);
+  EXPECT_EQ(read->aims.best, "the least loss");
+  EXPECT_EQ(read->aims.early_stopping, "the largest f1");
+  EXPECT_EQ(read->aims.plateau, "the least mae");
   EXPECT_EQ(read->names.features, state.names.features);
   EXPECT_EQ(read->names.targets, state.names.targets);
   EXPECT_EQ(read->names.classes, state.names.classes);
@@ -129,6 +133,7 @@ TEST(TrainingStateTest, NothingInItIsTrusted) {
                                      {"epoch_shift\":-5", "epoch_shift\":9000000000000000000"},
                                      {"step\":1152921504606846977", "step\":9000000000000000000"},
                                      {"step\":1152921504606846977", "step\":-1"},
+                                     {"\"the largest f1\"", "null"},
                                      {"\"cat\"", "7"},
                                      {"\"classes\":[\"cat\"]", "\"classes\":\"cat\""},
                                      {"\"targets\":", "\"others\":"},

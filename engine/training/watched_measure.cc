@@ -15,6 +15,10 @@ double WatchedMeasure::Of(const v1::Evaluation& evaluation) const {
   return found == evaluation.metrics().end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
 }
 
+std::string WatchedMeasure::ToString() const {
+  return absl::StrCat("the ", downwards ? "least " : "largest ", name);
+}
+
 std::vector<std::string> MeasureNames(const v1::Training& training) {
   std::vector<std::string> names = {kLossMeasure};
   for (const int metric : training.metrics()) {
@@ -25,14 +29,17 @@ std::vector<std::string> MeasureNames(const v1::Training& training) {
   return names;
 }
 
-void FillMeasureDefaults(std::string* metric, v1::PlateauMode* mode) {
-  if (metric->empty()) *metric = kLossMeasure;
-  if (*mode != v1::PLATEAU_MODE_UNSPECIFIED) return;
+v1::PlateauMode ModeOf(absl::string_view metric, v1::PlateauMode mode) {
+  if (mode != v1::PLATEAU_MODE_UNSPECIFIED) return mode;
   // Errors of any kind; all else counts what is right.
-  constexpr const char* kDownwards[] = {kLossMeasure, "mae", "rmse", "perplexity"};
+  constexpr absl::string_view kDownwards[] = {kLossMeasure, "mae", "rmse", "perplexity"};
   const bool downwards =
-      std::find(std::begin(kDownwards), std::end(kDownwards), *metric) != std::end(kDownwards);
-  *mode = downwards ? v1::PLATEAU_MODE_MIN : v1::PLATEAU_MODE_MAX;
+      std::find(std::begin(kDownwards), std::end(kDownwards), metric) != std::end(kDownwards);
+  return downwards ? v1::PLATEAU_MODE_MIN : v1::PLATEAU_MODE_MAX;
+}
+
+WatchedMeasure MakeMeasure(const std::string& metric, v1::PlateauMode mode) {
+  return {.name = metric, .downwards = ModeOf(metric, mode) == v1::PLATEAU_MODE_MIN};
 }
 
 void CheckMeasure(const v1::Training& training, absl::string_view field, const std::string& metric,

@@ -20,6 +20,8 @@ struct WatchedMeasure {
   std::string name;
   bool downwards = true;
 
+  // What is looked for: "the least loss".
+  std::string ToString() const;
   // Not a number where the evaluation does not have it.
   double Of(const v1::Evaluation& evaluation) const;
   // Whether `value` is better than `other` by more than `margin`. Any number is better than what is none.
@@ -32,8 +34,13 @@ struct WatchedMeasure {
 // Names of all that an evaluation of this training has: "loss", then the metrics.
 std::vector<std::string> MeasureNames(const v1::Training& training);
 
-// Sets the mode where it is left out: upwards for what is better when it is larger.
-void FillMeasureDefaults(std::string* metric, v1::PlateauMode* mode);
+// Which way a measure improves, PLATEAU_MODE_MIN or PLATEAU_MODE_MAX: `mode` if given, else as the measure
+// says. A spec keeps a mode that was left out as it is: a fork or an override may change the metric, and the
+// mode follows.
+v1::PlateauMode ModeOf(absl::string_view metric, v1::PlateauMode mode);
+
+// The measure of this name.
+WatchedMeasure MakeMeasure(const std::string& metric, v1::PlateauMode mode);
 
 // Says under `field` where there is no such measure, or no such mode.
 void CheckMeasure(const v1::Training& training, absl::string_view field, const std::string& metric,

@@ -29,6 +29,7 @@
 #include "engine/training/replica_spec.h"
 #include "engine/training/signal_line.h"
 #include "engine/training/step_graph.h"
+#include "engine/training/targets.h"
 #include "engine/training/trained_model.h"
 
 namespace tandem {
@@ -96,6 +97,13 @@ absl::Status WorkerTrainer::OpenData() {
   // The job for itself was checked when the trainer was made.
   const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
   if (!plan.ok()) return absl::DataLossError(plan.status().message());
+  for (const auto& [name, split] :
+       {std::pair("training", data_.train.get()), std::pair("validation", data_.validation.get())}) {
+    if (split == nullptr) continue;
+    const std::string fault = TargetRangeFault(options_.spec.training().loss(), *split, data_.info);
+    if (fault.empty()) continue;
+    return absl::DataLossError(absl::StrCat("cannot train on the ", name, " samples: their targets ", fault));
+  }
   planned_bytes_ = plan->replica_memory_bytes;
   planned_memory_ = plan->memory;
   resident_ = plan->resident_bytes > 0;
@@ -125,7 +133,7 @@ absl::Status WorkerTrainer::Resume() {
   return absl::OkStatus();
 }
 
-void WorkerTrainer::Prepare() {
+absl::Status WorkerTrainer::Prepare() {
   const v1::Training& training = options_.spec.training();
   std::vector<std::string> devices;
   for (const v1::Device& device : options_.devices) devices.push_back(device.name());
@@ -140,6 +148,12 @@ void WorkerTrainer::Prepare() {
   Deal(std::move(loads));
   const bool validates = dealt().validation != nullptr;
   length_ = dealt().length;
+  if (state_.step > length_.steps) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot go on from the checkpoint of step ", state_.step, " in ", options_.checkpoint_folder,
+        ": the job ends with step ", length_.steps, "; raise ",
+        training.steps() > 0 ? "training.steps" : "training.epochs", ", or begin in another folder"));
+  }
   if (resumed_.has_value()) {
     const bool other_data = state_.data != data_digest_;
     const std::string notice = ResultsNotice(state_, training, validates, other_data);
@@ -147,6 +161,7 @@ void WorkerTrainer::Prepare() {
       observer_.OnNotice(notice);
       ForgetResults(&state_);
     }
+    ForgetOtherAims(training, &state_);
   }
   if (!StillEnds(state_, training, length_)) state_.end = {};
   if (const std::string notice = EpochsNotice(state_, length_); !notice.empty()) observer_.OnNotice(notice);
@@ -174,8 +189,8 @@ void WorkerTrainer::Prepare() {
                                  &dealt().averaging, options_.clock, &observer_);
   reporter_->SetLoads(dealt().loads);
   if (resumed_.has_value()) reporter_->Restore(state_);
-  if (options_.group.worker != 0) return;
-  if (options_.checkpoint_folder.empty() && options_.best_path.empty()) return;
+  if (options_.group.worker != 0) return absl::OkStatus();
+  if (options_.checkpoint_folder.empty() && options_.best_path.empty()) return absl::OkStatus();
   if (!options_.checkpoint_folder.empty()) {
     RemoveUnfinishedCheckpoints(options_.env, options_.checkpoint_folder);
   }
@@ -190,6 +205,7 @@ void WorkerTrainer::Prepare() {
       .observer = &observer_,
       .clock = options_.clock,
       .last_step = state_.step});
+  return absl::OkStatus();
 }
 
 absl::Status WorkerTrainer::OpenWeights() {
@@ -224,7 +240,7 @@ absl::Status WorkerTrainer::Begin() {
 
 absl::Status WorkerTrainer::Run() {
   TANDEM_RETURN_IF_ERROR(Begin());
-  Prepare();
+  TANDEM_RETURN_IF_ERROR(Prepare());
   std::vector<std::thread> threads;
   for (int local = 0; local < local_count(); ++local)
     threads.emplace_back([this, local] { RunReplica(local); });
@@ -366,9 +382,10 @@ absl::Status WorkerTrainer::Train(int local) {
   TANDEM_RETURN_IF_ERROR(communicator.Barrier());
   if (local == 0) {
     // All have taken what is theirs.
-    resumed_.reset();
+    const absl::optional<Resumption> resumed = std::exchange(resumed_, absl::nullopt);
     initial_weights_.clear();
     reporter_->Start();
+    if (resumed.has_value()) observer_.OnResumed(resumed->checkpoint);
     TellOfStart();
     schedule_->Start();
     MutexLock lock(&mutex_);

@@ -75,8 +75,9 @@ class WorkerTrainer final : public Trainer {
   absl::Status OpenWeights();
   // Takes what the checkpoint has, where there is one.
   absl::Status Resume();
-  // What replicas share, and what begins where the checkpoint ended.
-  void Prepare();
+  // What replicas share, and what begins where the checkpoint ended. FAILED_PRECONDITION: the checkpoint is
+  // past the end of the job.
+  absl::Status Prepare();
   // Connects, and takes in what is there. An error of one worker is that of all.
   absl::Status Begin();
   // A replica's thread.

@@ -196,6 +196,8 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
       event.mutable_notice()->set_message(Brief(report.notice().message()));
       break;
     case WorkerEvent::kCheckpoint:
+      // A worker reports the checkpoint that it goes on from once more.
+      if (job->last_checkpoint().step() == report.checkpoint().step()) return absl::OkStatus();
       *event.mutable_checkpoint() = report.checkpoint();
       // Only what the next attempt need not do again is progress.
       if (report.checkpoint().epoch() > job->last_checkpoint().epoch()) job->clear_restarts();

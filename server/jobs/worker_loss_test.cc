@@ -227,6 +227,15 @@ TEST_F(WorkerLossTest, CheckpointsThatAreKeptAreKnown) {
   jobs_.Reopen();
   EXPECT_THAT(Kept(id), ElementsAre(45, 40));
 
+  // The one that training goes on from is reported again: known, or lost with the worker that wrote it.
+  const int64_t events = jobs_.machine().Get(id)->last_sequence();
+  ASSERT_TRUE(jobs_.Apply(id, 1, {CheckpointOf(8, 45)}).ok());
+  EXPECT_EQ(jobs_.machine().Get(id)->last_sequence(), events);
+  EXPECT_THAT(Kept(id), ElementsAre(45, 40));
+  ASSERT_TRUE(jobs_.Apply(id, 1, {CheckpointOf(9, 60)}).ok());
+  EXPECT_EQ(jobs_.machine().Get(id)->last_sequence(), events + 1);
+  EXPECT_THAT(Kept(id), ElementsAre(60, 45));
+
   const std::string one = StartingJob(3);
   ASSERT_TRUE(jobs_.Apply(one, 1, {Started(1), CheckpointOf(2, 10), CheckpointOf(3, 20)}).ok());
   EXPECT_THAT(Kept(one), ElementsAre(20));

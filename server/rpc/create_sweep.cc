@@ -12,6 +12,7 @@
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/training/watched_measure.h"
 #include "server/admission/remote_data.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
@@ -69,10 +70,11 @@ absl::Status CheckRequest(const v1::CreateSweepRequest& request) {
 // By which measure the jobs are compared, as their specs have it with defaults filled in.
 absl::StatusOr<v1::SweepObjective> ObjectiveOf(const std::vector<JobMachine::NewJob>& jobs,
                                                const std::vector<SweepJob>& expanded) {
+  const auto mode_of = [](const v1::BestModel& best) { return ModeOf(best.metric(), best.mode()); };
   const v1::BestModel& first = jobs.front().spec.training().best_model();
   for (size_t i = 1; i < jobs.size(); ++i) {
     const v1::BestModel& best = jobs[i].spec.training().best_model();
-    if (best.metric() == first.metric() && best.mode() == first.mode()) continue;
+    if (best.metric() == first.metric() && mode_of(best) == mode_of(first)) continue;
     return WithReason(FieldError("sweep.objective",
                                  absl::StrCat("is \"", first.metric(), "\" for the first of the jobs, and \"",
                                               best.metric(), "\" with ", DescribeValues(expanded[i].values),
@@ -81,7 +83,7 @@ absl::StatusOr<v1::SweepObjective> ObjectiveOf(const std::vector<JobMachine::New
   }
   v1::SweepObjective objective;
   objective.set_metric(first.metric());
-  objective.set_mode(first.mode());
+  objective.set_mode(mode_of(first));
   return objective;
 }
 

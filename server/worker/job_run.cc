@@ -247,6 +247,13 @@ void JobRun::OnStarted(int64_t step) {
   ReportEarlierBest();
 }
 
+void JobRun::OnResumed(const v1::Checkpoint& checkpoint) {
+  // The attempt that wrote it may have ended before it could say so.
+  WorkerEvent event;
+  *event.mutable_checkpoint() = checkpoint;
+  Send(std::move(event));
+}
+
 void JobRun::ReportEarlierBest() {
   if (!launch_.spec().training().best_model().keep_weights()) return;
   // That attempt may have ended before it could say so, and this one may come to no better one. It takes less

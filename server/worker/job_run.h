@@ -44,6 +44,7 @@ class JobRun : private TrainerObserver {
 
  private:
   void OnStarted(int64_t step) override;
+  void OnResumed(const v1::Checkpoint& checkpoint) override;
   void OnProgress(const v1::Progress& progress) override;
   void OnEpoch(const v1::EpochSummary& epoch) override;
   void OnValidation(const v1::ValidationResult& result) override;

@@ -145,6 +145,24 @@ TEST_F(JobRunTest, ReportsTrainingAndItsArtifacts) {
   EXPECT_NE(yaml.find("\nname: a-name\n"), std::string::npos) << yaml;
 }
 
+// The attempt before may have ended between the file and its report.
+TEST_F(JobRunTest, TheCheckpointThatTrainingGoesOnFromIsReported) {
+  v1::Checkpoint checkpoint;
+  checkpoint.set_step(7);
+  checkpoint.set_file("checkpoint-7.safetensors");
+  ASSERT_TRUE(MakeRun([&](FakeTrainer& trainer) {
+                trainer.observer().OnStarted(7);
+                trainer.observer().OnResumed(checkpoint);
+                return absl::CancelledError();
+              })
+                  ->Run()
+                  .ok());
+  ASSERT_EQ(events_.size(), 4);
+  EXPECT_EQ(events_[0].started().step(), 7);
+  EXPECT_EQ(events_[2].checkpoint().step(), 7);
+  EXPECT_EQ(events_[2].checkpoint().file(), "checkpoint-7.safetensors");
+}
+
 // The attempt before may have ended between the two, and there may be no better one any more.
 TEST_F(JobRunTest, ABestModelThatIsThereIsReportedAtTheStart) {
   std::ofstream(folder_ + "/best.safetensors") << "abc";

@@ -327,7 +327,7 @@ training: {loss: {softmax_cross_entropy: {}}, optimizer: {adam: {}}, global_batc
                           absl::StrReplaceAll(kExact, {{"epochs: 400, seed", "epochs: 1, seed"}})));
   EXPECT_EQ(numbers.exit_code, 0) << numbers;
   EXPECT_THAT(absl::StrCat(numbers.out, numbers.err),
-              AllOf(HasSubstr("holds numbers alone"), HasSubstr("csv.header: false")));
+              AllOf(HasSubstr("names each feature by a number"), HasSubstr("csv.header: false")));
 
   // [samples, height, width, channels].
   const auto npy = [](const std::string& type, const std::string& shape, const std::string& elements) {

@@ -179,33 +179,39 @@ absl::Status LowerNormalize(Lowering& lowering, const Node& node) {
   sizes.blocked = shape.rank() >= 2 && WantedBatchBlocked(lowering, node.outputs[0]);
 
   const auto& op = static_cast<const NormalizeOp&>(*node.op);
-  std::vector<float> factors;
-  std::vector<float> offsets;
+  std::vector<double> factors;
+  std::vector<double> offsets;
   for (int64_t c = 0; c < sizes.channels; ++c) {
     const double mean = op.mean[op.mean.size() == 1 ? 0 : c];
     const double deviation = op.std[op.std.size() == 1 ? 0 : c];
-    factors.push_back(static_cast<float>(op.scale / deviation));
-    offsets.push_back(static_cast<float>(-mean / deviation));
+    factors.push_back(op.scale / deviation);
+    offsets.push_back(-mean / deviation);
   }
   const Layout layout =
       sizes.blocked ? Layout::BatchBlocked(DType::kFloat32, shape) : Layout::Plain(DType::kFloat32, shape);
   const Region y = lowering.Define(node.outputs[0], layout);
   const int64_t items = sizes.blocked ? (sizes.rows + kBlock - 1) / kBlock : sizes.rows;
-  lowering.Emit({.name = sizes.blocked ? "normalize batch-blocked" : "normalize",
-                 .reads = {x},
-                 .writes = {y},
-                 .run = [=](const RunContext& run) {
-                   run.team->For(items, [&](int64_t begin, int64_t end) {
-                     if (bytes) {
-                       run.kernels->normalize_bytes(sizes, run.At<const uint8_t>(x), factors.data(),
-                                                    offsets.data(), run.At<float>(y), begin, end);
-                     } else {
-                       run.kernels->normalize_floats(sizes, run.At<const float>(x), factors.data(),
-                                                     offsets.data(), run.At<float>(y), begin, end);
-                     }
-                   });
-                   return absl::OkStatus();
-                 }});
+  Step step = {.name = sizes.blocked ? "normalize batch-blocked" : "normalize", .reads = {x}, .writes = {y}};
+  if (bytes) {
+    step.run = [=, factors = std::vector<float>(factors.begin(), factors.end()),
+                offsets = std::vector<float>(offsets.begin(), offsets.end())](const RunContext& run) {
+      run.team->For(items, [&](int64_t begin, int64_t end) {
+        run.kernels->normalize_bytes(sizes, run.At<const uint8_t>(x), factors.data(), offsets.data(),
+                                     run.At<float>(y), begin, end);
+      });
+      return absl::OkStatus();
+    };
+  } else {
+    step.run = [=](const RunContext& run) {
+      run.team->For(items, [&](int64_t begin, int64_t end) {
+        const ScopedDenormals denormals;
+        run.kernels->normalize_floats(sizes, run.At<const float>(x), factors.data(), offsets.data(),
+                                      run.At<float>(y), begin, end);
+      });
+      return absl::OkStatus();
+    };
+  }
+  lowering.Emit(std::move(step));
   return absl::OkStatus();
 }
 

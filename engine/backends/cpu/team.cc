@@ -65,4 +65,10 @@ ScopedTeam::~ScopedTeam() {
   omp_set_num_threads(previous_threads_);
 }
 
+ScopedDenormals::ScopedDenormals() : previous_modes_(_mm_getcsr()) {
+  _mm_setcsr(previous_modes_ & ~kFlushDenormals);
+}
+
+ScopedDenormals::~ScopedDenormals() { _mm_setcsr(previous_modes_); }
+
 }  // namespace tandem::cpu

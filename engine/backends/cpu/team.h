@@ -50,6 +50,18 @@ class ScopedTeam {
   unsigned previous_modes_;
 };
 
+// While it lives, the calling thread computes with denormal numbers, within a ScopedTeam too.
+class ScopedDenormals {
+ public:
+  ScopedDenormals();
+  ~ScopedDenormals();
+  ScopedDenormals(const ScopedDenormals&) = delete;
+  ScopedDenormals& operator=(const ScopedDenormals&) = delete;
+
+ private:
+  unsigned previous_modes_;
+};
+
 }  // namespace tandem::cpu
 
 #endif  // TANDEM_ENGINE_BACKENDS_CPU_TEAM_H_

@@ -15,14 +15,14 @@
 namespace tandem::cuda {
 namespace {
 
-// Factor and shift of all channels, or of each.
-std::vector<float> PairsOf(const NormalizeOp& op) {
-  std::vector<float> pairs;
+// Factor and offset of all channels, or of each.
+std::vector<double> PairsOf(const NormalizeOp& op) {
+  std::vector<double> pairs;
   for (size_t c = 0; c < std::max(op.mean.size(), op.std.size()); ++c) {
     const double mean = op.mean.size() == 1 ? op.mean[0] : op.mean[c];
     const double std = op.std.size() == 1 ? op.std[0] : op.std[c];
-    pairs.push_back(static_cast<float>(op.scale / std));
-    pairs.push_back(static_cast<float>(-mean / std));
+    pairs.push_back(op.scale / std);
+    pairs.push_back(-mean / std);
   }
   return pairs;
 }
@@ -40,7 +40,9 @@ absl::Status LowerNormalize(Lowering& lowering, const Node& node) {
   const bool last = home.layout.channels_last() || is_image;
   const DType y_type = lowering.compute();
   const Layout layout = last ? Layout::ChannelsLast(y_type, shape) : Layout::Plain(y_type, shape);
-  const auto pairs = std::make_shared<DeviceTable<float>>(PairsOf(op));
+  const bool bytes = x_type == DType::kUInt8;
+  const auto byte_pairs = FloatTable(bytes ? PairsOf(op) : std::vector<double>());
+  const auto pairs = std::make_shared<DeviceTable<double>>(bytes ? std::vector<double>() : PairsOf(op));
   const Normalization how = {.sizes = ChannelSizesOf(shape),
                              .x_channels_last = home.layout.channels_last(),
                              .y_channels_last = layout.channels_last(),
@@ -53,11 +55,16 @@ absl::Status LowerNormalize(Lowering& lowering, const Node& node) {
                  .run =
                      [=](const RunContext& run) {
                        Normalization with_pairs = how;
+                       with_pairs.byte_pairs = byte_pairs->data();
                        with_pairs.pairs = pairs->data();
                        Normalize(with_pairs, x_type, run.At(x), y_type, run.At(y), run.stream);
                        return absl::OkStatus();
                      },
-                 .bind = [=](const RunContext& run) { return pairs->Upload(run.stream); }});
+                 .bind =
+                     [=](const RunContext& run) {
+                       TANDEM_RETURN_IF_ERROR(byte_pairs->Upload(run.stream));
+                       return pairs->Upload(run.stream);
+                     }});
   return absl::OkStatus();
 }
 

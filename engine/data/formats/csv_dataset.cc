@@ -278,6 +278,14 @@ absl::Status SetValues(const v1::CsvSource& source, const TrainingTargets& targe
   return violations.ToStatus();
 }
 
+// Whether the row that names the columns looks like a sample.
+bool NamesFeaturesByNumbers(const CsvTable& table) {
+  double ignored = 0;
+  return table.header && std::all_of(table.features.begin(), table.features.end(), [&](size_t feature) {
+           return ParseCsvNumber(table.names[feature], &ignored);
+         });
+}
+
 // What columns are called, and how they were matched to the model's.
 void SetColumns(const v1::CsvSource& source, const DataNames& model, Tables& tables) {
   const CsvTable& train = tables.train;
@@ -287,11 +295,11 @@ void SetColumns(const v1::CsvSource& source, const DataNames& model, Tables& tab
   info.table_columns = static_cast<int64_t>(train.names.size());
   info.feature_positions.assign(train.features.begin(), train.features.end());
   const bool are_known = !model.features.empty() && info.feature_names == model.features;
-  if (train.numbers_in_header && !source.has_header() && !are_known) {
+  if (NamesFeaturesByNumbers(train) && !source.has_header() && !are_known) {
     info.notices.push_back(
-        absl::StrCat("Row 1 of ", train.path, " holds numbers alone, ", ListNames(train.names),
-                     ", and is taken for the names of the columns; if it is a sample, give "
-                     "csv.header: false."));
+        absl::StrCat("Row 1 of ", train.path, ", ", ListNames(train.names),
+                     ", is taken for the names of the columns, and names each feature by a "
+                     "number; if it is a sample, give csv.header: false."));
   }
   const auto unnamed = std::find(info.feature_names.begin(), info.feature_names.end(), "");
   if (unnamed != info.feature_names.end() && source.feature_columns().empty()) {

@@ -175,8 +175,12 @@ TEST_F(CsvTest, AFirstRowOfNumbersIsTold) {
   ASSERT_EQ(notices("1,2,3\n4,5,6\n").size(), 1u);
   EXPECT_THAT(
       notices("1,2,3\n4,5,6\n")[0],
-      HasSubstr("holds numbers alone, '1', '2', '3', and is taken for the names of the columns; if it is "
-                "a sample, give csv.header: false"));
+      HasSubstr("'1', '2', '3', is taken for the names of the columns, and names each feature by a number; "
+                "if it is a sample, give csv.header: false"));
+  EXPECT_THAT(notices("5.1,3.5,setosa\n4.9,3.0,setosa\n6.3,3.3,virginica\n"),
+              ElementsAre(HasSubstr("'5.1', '3.5', 'setosa', is taken for the names")));
+  EXPECT_THAT(notices("kind,2,3\ncat,5,6\ndog,7,8\n", "target_columns: 'kind'"),
+              ElementsAre(HasSubstr("'kind', '2', '3', is taken for the names")));
   EXPECT_THAT(notices("1,2,3\n4,5,6\n", "header: true"), IsEmpty());
   EXPECT_THAT(notices("1,2,3\n4,5,6\n", "header: false"), IsEmpty());
   EXPECT_THAT(notices("a,2,3\n4,5,6\n"), IsEmpty());

@@ -180,12 +180,6 @@ std::vector<std::string> NamesOf(const std::vector<absl::string_view>& fields, b
   return names;
 }
 
-bool AreNumbers(const std::vector<absl::string_view>& fields) {
-  double ignored = 0;
-  return std::all_of(fields.begin(), fields.end(),
-                     [&](absl::string_view field) { return ParseCsvNumber(field, &ignored); });
-}
-
 // Gives `table` the columns of `like`.
 absl::Status TakeColumns(const CsvTable& like, CsvTable& table) {
   table.features = like.features;
@@ -311,7 +305,6 @@ absl::StatusOr<CsvTable> ReadTable(const v1::CsvSource& source, const std::strin
   CsvTable table{.path = path,
                  .names = NamesOf(rows->fields(), header),
                  .header = header,
-                 .numbers_in_header = header && AreNumbers(rows->fields()),
                  .features = {},
                  .targets = {}};
   TANDEM_RETURN_IF_ERROR(choose(table));

@@ -21,8 +21,7 @@ struct CsvTable {
   std::string path;
   // Of the columns, in UTF-8; positions from 0 where the table has none.
   std::vector<std::string> names;
-  bool header = true;              // Whether the table has names.
-  bool numbers_in_header = false;  // The first row, which names the columns, holds numbers alone.
+  bool header = true;  // Whether the table has names.
   // Positions of columns.
   std::vector<size_t> features;
   std::vector<size_t> targets;

@@ -221,8 +221,9 @@ struct Kernels {
   // y = factors[c] x + offsets[c]. Items: blocks where y is blocked, else rows.
   void (*normalize_bytes)(const NormalizeSizes& sizes, const uint8_t* x, const float* factors,
                           const float* offsets, float* y, int64_t begin, int64_t end);
-  void (*normalize_floats)(const NormalizeSizes& sizes, const float* x, const float* factors,
-                           const float* offsets, float* y, int64_t begin, int64_t end);
+  // Computes in double precision: floats may be far from zero beside their deviation, or near float's limits.
+  void (*normalize_floats)(const NormalizeSizes& sizes, const float* x, const double* factors,
+                           const double* offsets, float* y, int64_t begin, int64_t end);
 
   // `index` gets the position within the window, row-major. Items: outer.
   void (*max_pool)(const PoolSizes& sizes, const float* x, float* y, uint8_t* index, int64_t begin,

@@ -1,5 +1,8 @@
 #include "engine/backends/cuda/kernels/normalize.h"
 
+#include <cstdint>
+#include <type_traits>
+
 #include "engine/backends/cuda/kernels/launch.h"
 #include "engine/backends/cuda/kernels/number.h"
 
@@ -12,20 +15,35 @@ __device__ __forceinline__ float NumberOf(X x) {
   return ToFloat(x);
 }
 
+// Factor and offset of each channel, for elements of type X.
+template <typename X>
+auto PairsOf(const Normalization& how) {
+  if constexpr (std::is_same_v<X, uint8_t>) {
+    return how.byte_pairs;
+  } else {
+    return how.pairs;
+  }
+}
+
+template <typename Number>
+__device__ __forceinline__ float Normalized(const Number* pair, float x) {
+  return static_cast<float>(pair[0] * static_cast<Number>(x) + pair[1]);
+}
+
 // Elements in their order, `kPack` a thread.
 template <typename X, typename Y, int kPack>
 void InOrder(const Normalization& how, const X* x, Y* y, Stream stream) {
   const int64_t channels = how.sizes.channels;
   const int64_t inner = how.x_channels_last ? 1 : how.sizes.inner;
   const bool by_channel = how.by_channel;
-  const float* pairs = how.pairs;
+  const auto* pairs = PairsOf<X>(how);
   ForEach(how.sizes.elements() / kPack, stream, [=] __device__(int64_t i) {
     const auto items = reinterpret_cast<const Pack<X, kPack>*>(x)[i];
     Pack<Y, kPack> result;
 #pragma unroll
     for (int k = 0; k < kPack; ++k) {
       const int64_t channel = by_channel ? (i * kPack + k) / inner % channels : 0;
-      result.items[k] = To<Y>(pairs[2 * channel] * NumberOf(items.items[k]) + pairs[2 * channel + 1]);
+      result.items[k] = To<Y>(Normalized(pairs + 2 * channel, NumberOf(items.items[k])));
     }
     Store(result, reinterpret_cast<Pack<Y, kPack>*>(y) + i);
   });
@@ -37,13 +55,12 @@ void ToChannelsLast(const Normalization& how, const X* x, Y* y, Stream stream) {
   const int64_t channels = how.sizes.channels;
   const int64_t inner = how.sizes.inner;
   const int64_t of_channel = how.by_channel ? 2 : 0;
-  const float* pairs = how.pairs;
+  const auto* pairs = PairsOf<X>(how);
   ForEach(how.sizes.outer * inner, stream, [=] __device__(int64_t i) {
     const int64_t outer = i / inner;
     const X* from = x + outer * channels * inner + (i - outer * inner);
     for (int64_t c = 0; c < channels; ++c) {
-      const float* pair = pairs + c * of_channel;
-      y[i * channels + c] = To<Y>(pair[0] * NumberOf(from[c * inner]) + pair[1]);
+      y[i * channels + c] = To<Y>(Normalized(pairs + c * of_channel, NumberOf(from[c * inner])));
     }
   });
 }

@@ -7,13 +7,16 @@
 
 namespace tandem::cuda {
 
-// How a tensor is normalised: y = factor x + shift, both of the channel.
+// How a tensor is normalised: y = factor x + offset, both of the channel. Floats, which may be far from zero
+// beside their deviation, are normalised in double precision.
 struct Normalization {
   ChannelSizes sizes;
   bool x_channels_last = false;  // Then y's are too.
   bool y_channels_last = false;
-  bool by_channel = false;       // Else the first pair is for all channels.
-  const float* pairs = nullptr;  // On the device: factor, shift.
+  bool by_channel = false;  // Else the first pair is for all channels.
+  // On the device: factor, offset. Bytes use `byte_pairs`, numbers `pairs`.
+  const float* byte_pairs = nullptr;
+  const double* pairs = nullptr;
 };
 
 // x is uint8 or a number, y a number: float32, bfloat16 or float16.
