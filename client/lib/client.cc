@@ -237,7 +237,9 @@ absl::StatusOr<v1::Sweep> Client::FollowSweep(absl::string_view name, StreamObse
     const absl::Duration asked = SteadyNow();
     absl::StatusOr<v1::Sweep> sweep = GetSweep(name);
     if (!sweep.ok()) {
-      if (!IsWorthReconnecting(sweep.status())) return sweep;
+      // A daemon that answers late may answer in time again.
+      const bool late = absl::IsDeadlineExceeded(sweep.status());
+      if (!late && !IsWorthReconnecting(sweep.status())) return sweep;
       if (absl::Status end = reconnector.OnBreak(sweep.status()); !end.ok()) return end;
       continue;
     }

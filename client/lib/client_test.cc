@@ -1,8 +1,10 @@
 #include "client/lib/client.h"
 
+#include <grpcpp/create_channel.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "client/lib/fake_daemon.h"
 #include "client/lib/listener_check.h"
+#include "client/lib/resumable_stream.h"
 #include "client/lib/status_details.h"
 #include "client/lib/stranger.h"
 #include "gmock/gmock.h"
@@ -312,6 +315,32 @@ TEST(WatchJobTest, SurvivesADaemonThatGoesAndComesBack) {
   EXPECT_EQ(observer.restored, 1);
 }
 
+// The second break finds long waits, and a channel on which nobody asks for a connection.
+TEST(ReconnectorTest, ASecondBreakEndsWithTheConnectionToo) {
+  auto daemon = std::make_unique<FakeDaemon>();
+  const int port = daemon->port();
+  const std::shared_ptr<grpc::Channel> channel =
+      grpc::CreateChannel(daemon->address(), grpc::InsecureChannelCredentials());
+  const auto connects = [&] {
+    return channel->WaitForConnected(absl::ToChronoTime(absl::Now() + absl::Seconds(20)));
+  };
+  ASSERT_TRUE(connects());
+  const ReconnectPolicy policy = {.first_wait = absl::Milliseconds(300), .longest_wait = absl::Seconds(30)};
+  CountingObserver observer;
+  Reconnector reconnector(policy, channel.get(), observer);
+  daemon.reset();
+  // Waits of 0.3, 0.6, 1.2 and 2.4 s, less a half at most.
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(reconnector.OnBreak(absl::UnavailableError("away")).ok());
+  daemon = std::make_unique<FakeDaemon>(port);
+  ASSERT_TRUE(connects());
+  daemon.reset();
+  while (channel->GetState(false) == GRPC_CHANNEL_READY) absl::SleepFor(absl::Milliseconds(1));
+  daemon = std::make_unique<FakeDaemon>(port);
+  const absl::Time begin = absl::Now();
+  ASSERT_TRUE(reconnector.OnBreak(absl::UnavailableError("away again")).ok());
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(2)) << "the next wait lasts for at least 2.4 s";
+}
+
 TEST(WatchJobTest, GivesUpAfterItsTime) {
   std::string address;
   { address = FakeDaemon().address(); }
@@ -424,7 +453,8 @@ TEST(FollowSweepTest, EndsWithTheSweepAndGoesOnAfterBreaks) {
   daemon.get_sweep = [&](const v1::GetSweepRequest& request, v1::Sweep* sweep) -> grpc::Status {
     const int call = ++calls;
     if (request.name() != "sweeps/a") return {grpc::StatusCode::NOT_FOUND, "no such sweep"};
-    if (call <= 2) return {grpc::StatusCode::UNAVAILABLE, "shutting down"};
+    if (call == 1) return {grpc::StatusCode::UNAVAILABLE, "shutting down"};
+    if (call == 2) return {grpc::StatusCode::DEADLINE_EXCEEDED, "no answer within 30 s"};
     sweep->set_name(request.name());
     sweep->set_state(call == 3 ? v1::SWEEP_STATE_CANCELLING : v1::SWEEP_STATE_CANCELLED);
     return grpc::Status::OK;

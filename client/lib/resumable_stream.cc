@@ -74,8 +74,9 @@ absl::Status Reconnector::Wait(absl::Duration end) {
   bool lost = false;
   for (absl::Duration now = SteadyNow(); now < end; now = SteadyNow()) {
     if (!observer_.KeepGoing()) return absl::CancelledError("stopped");
-    // Attempts to connect are begun by calls, and repeated by gRPC.
-    const grpc_connectivity_state state = channel_->GetState(/*try_to_connect=*/false);
+    // Calls begin attempts to connect, and gRPC repeats the attempts. If a connection is lost that was made,
+    // no attempt is under way.
+    const grpc_connectivity_state state = channel_->GetState(/*try_to_connect=*/lost && now >= earliest);
     if (state != GRPC_CHANNEL_READY) {
       lost = true;
     } else if (lost && now >= earliest) {

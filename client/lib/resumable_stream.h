@@ -17,11 +17,11 @@ namespace tandem::client {
 
 // How a broken stream is taken up again.
 struct ReconnectPolicy {
-  // Give up when nothing has come for so long since the break.
+  // Give up if nothing has come for so long since the break.
   absl::Duration give_up_after = absl::Seconds(60);
-  // Wait so long before the first attempt, then twice as long each time, up to the longest; each wait is
-  // shortened at random by up to a half, so that many clients do not come back at the same moment. If a lost
-  // connection is made again, a wait ends when it has lasted for `first_wait`.
+  // Wait so long before the first attempt, then twice as long each time, up to the longest. Each wait is
+  // shortened at random by up to a half, so that clients come back at different moments. If a lost connection
+  // is made again, a wait ends after `first_wait`.
   absl::Duration first_wait = absl::Milliseconds(200);
   absl::Duration longest_wait = absl::Seconds(5);
 };
@@ -57,9 +57,9 @@ class Reconnector {
   absl::Status OnBreak(const absl::Status& why);
 
  private:
-  // Waits until `end`, on SteadyNow's clock, or until the channel, which had no connection, has one. gRPC
-  // makes a connection only while somebody waits for something of the channel: a handshake that nobody drives
-  // takes tens of seconds. CANCELLED if the observer stops.
+  // Waits until `end`, on SteadyNow's clock, or until the channel has the connection that it lacked. gRPC
+  // makes a connection only while somebody waits for the channel. Without a waiter, a handshake takes tens of
+  // seconds. CANCELLED if the observer stops.
   absl::Status Wait(absl::Duration end);
 
   const ReconnectPolicy policy_;

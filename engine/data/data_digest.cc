@@ -5,11 +5,11 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/formats/image_folder_dataset.h"
 #include "engine/data/parallel.h"
 #include "engine/data/source_paths.h"
 
@@ -18,25 +18,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool Counts(const std::string& name, bool images) {
-  if (absl::StartsWith(name, ".")) return false;
-  if (!images) return true;
-  const std::string lower = absl::AsciiStrToLower(name);
-  return absl::EndsWith(lower, ".jpg") || absl::EndsWith(lower, ".jpeg") || absl::EndsWith(lower, ".png");
-}
-
-absl::StatusOr<std::string> DigestFolder(const std::string& folder, bool images) {
+// The files of a folder, but for hidden ones.
+absl::StatusOr<std::vector<std::string>> FilesIn(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
   for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     std::error_code ignored;
-    if (entry->is_regular_file(ignored) && Counts(entry->path().filename().string(), images)) {
-      files.push_back(entry->path().string());
-    }
+    const bool hidden = absl::StartsWith(entry->path().filename().string(), ".");
+    if (!hidden && entry->is_regular_file(ignored)) files.push_back(entry->path().string());
+    if (hidden) entry.disable_recursion_pending();
   }
   if (error) return absl::InvalidArgumentError(absl::StrCat("cannot read ", folder, ": ", error.message()));
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+absl::StatusOr<std::string> DigestFolder(const std::string& folder, bool images) {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files, images ? ImagesIn(folder) : FilesIn(folder));
   std::vector<std::string> digests(files.size());
   const std::vector<absl::Status> statuses = RunInParallel(files.size(), [&](size_t i) -> absl::Status {
     TANDEM_ASSIGN_OR_RETURN(digests[i], Sha256OfFile(files[i]));

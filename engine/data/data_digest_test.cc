@@ -48,6 +48,23 @@ TEST(DataDigestTest, OfAFolderOfImagesItIsTheImages) {
   EXPECT_THAT(ChangedFields(before, *DigestData(spec)), ElementsAre("image_folder.train"));
 }
 
+TEST(DataDigestTest, ImagesOfALinkedClassCountAndHiddenFoldersDoNot) {
+  const std::string folder = FreshFolder();
+  const std::string elsewhere = FreshFolder();
+  std::filesystem::create_directories(folder + "/cat");
+  WriteFile(folder + "/cat/1.png", "a");
+  WriteFile(elsewhere + "/1.png", "b");
+  std::filesystem::create_directory_symlink(elsewhere, folder + "/dog");
+  v1::DatasetSpec spec;
+  spec.mutable_image_folder()->set_train(folder);
+  const DataDigest before = *DigestData(spec);
+  std::filesystem::create_directories(folder + "/.thumbnails");
+  WriteFile(folder + "/.thumbnails/1.png", "a");
+  EXPECT_THAT(ChangedFields(before, *DigestData(spec)), IsEmpty());
+  WriteFile(elsewhere + "/1.png", "c");
+  EXPECT_THAT(ChangedFields(before, *DigestData(spec)), ElementsAre("image_folder.train"));
+}
+
 TEST(DataDigestTest, SettingsDecideOnTheSamplesToo) {
   v1::DatasetSpec spec;
   spec.mutable_synthetic()->set_classes(2);

@@ -82,6 +82,11 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const v1::DatasetSpec& spec, c
   const bool tokens = info.target_type == TargetType::kTokens;
   if (!model.matches_outputs || info.target_type == TargetType::kValues) return labels;
   if (info.class_names == model.classes) return labels;
+  if (info.class_names.empty() && !tokens && !NumbersOf(model.classes).empty()) {
+    // The labels name the classes.
+    for (int64_t label = 0; label < info.classes; ++label) info.class_names.push_back(absl::StrCat(label));
+    if (info.class_names == model.classes) return labels;
+  }
   if (info.class_names.empty()) {
     if (spec.has_text()) {
       return FieldError("text.tokens",

@@ -229,6 +229,17 @@ TEST_F(MatchTest, NamesBesideNumbersAreMatched) {
   EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(1, 0));
 }
 
+TEST_F(MatchTest, LabelsAreMatchedToClassesThatNumbersName) {
+  // As folders are sorted.
+  const DataNames model = {.classes = {"0", "1", "10", "2"}};
+  const OpenedDataset opened = Open(Labels({2, 0, 1}), model);
+  EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(3, 0, 1));
+  EXPECT_EQ(opened.info.classes, 4);
+  EXPECT_THAT(opened.info.notices, IsEmpty());
+  ExpectFault(Labels({3, 0, 1}), model, "class_names",
+              "has the class '3', which the model does not know; it knows '0', '1', '10', '2'");
+}
+
 TEST_F(MatchTest, AModelWithoutNamesKnowsNumbers) {
   // In the order of the alphabet "10" is before "2".
   std::string table = "x,kind\n1,2\n2,10\n3,a\n";

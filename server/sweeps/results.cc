@@ -4,9 +4,15 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
 #include "google/protobuf/util/time_util.h"
+#include "proto/fields/field_place.h"
+#include "proto/fields/field_value.h"
 
 namespace tandem {
 namespace {
@@ -48,15 +54,29 @@ struct Downloadable {
   double value = 0;
 };
 
-// None where nothing was measured, or the job has ended without a model. A job's own spec is not read with
-// its sweep: the sweep's base says whether a job that has not ended keeps its best weights.
+// Whether a job keeps its best weights. A job's own spec is not read with its sweep: the sweep's base and the
+// job's values tell.
+bool KeepsBest(const v1::Job& job, const v1::JobSpec& base) {
+  v1::JobSpec spec;
+  if (base.training().has_best_model()) {
+    *spec.mutable_training()->mutable_best_model() = base.training().best_model();
+  }
+  for (const v1::SweepValue& value : job.sweep_values()) {
+    if (!absl::StartsWith(value.field(), "training.best_model")) continue;
+    const auto no_hint = [](absl::string_view, const std::vector<std::string>&) { return std::string(); };
+    const absl::StatusOr<FieldPlace> place = FindField(value.field(), no_hint, &spec);
+    if (place.ok()) SetFieldValue(*place, value.value()).IgnoreError();
+  }
+  // A BestModel without `keep_weights` keeps them.
+  const v1::BestModel& best_model = spec.training().best_model();
+  return spec.training().has_best_model() && (!best_model.has_keep_weights() || best_model.keep_weights());
+}
+
+// None where nothing was measured, or the job has ended without a model.
 std::optional<Downloadable> DownloadableOf(const v1::Job& job, const v1::JobSpec& base) {
   if (!job.has_best()) return std::nullopt;
   const bool ended = IsTerminal(job.state());
-  // As its default says: what is given is kept.
-  const v1::BestModel& kept = base.training().best_model();
-  const bool keeps_best =
-      !ended && base.training().has_best_model() && (!kept.has_keep_weights() || kept.keep_weights());
+  const bool keeps_best = !ended && KeepsBest(job, base);
   if (keeps_best || HasArtifact(job, kBestModel)) return Downloadable{kBestModel, job.best().value()};
   if (ended && !HasArtifact(job, kLastModel)) return std::nullopt;
   return Downloadable{kLastModel, LastValue(job).value_or(job.best().value())};

@@ -120,6 +120,15 @@ TEST(SweepResults, ARunningJobCountsByTheWeightsThatItWillKeep) {
   EXPECT_EQ(sweep.best().artifact(), "best.safetensors");
   EXPECT_EQ(sweep.results(0).value(), 0.9);
   EXPECT_EQ(sweep.results(1).value(), 0.95);
+
+  // The grid decides on one of them.
+  v1::SweepValue* const keeps = stored.jobs[1].job.add_sweep_values();
+  keeps->set_field("training.best_model.keep_weights");
+  keeps->mutable_value()->set_bool_value(false);
+  sweep = DescribeSweep(stored, SweepResults::kShown);
+  EXPECT_EQ(sweep.best().job(), "jobs/j0");
+  EXPECT_EQ(sweep.results(1).artifact(), "model.safetensors");
+  EXPECT_NEAR(sweep.results(1).value(), 0.85, 1e-12);
 }
 
 TEST(SweepResults, AnEndIsThatOfTheLastJob) {

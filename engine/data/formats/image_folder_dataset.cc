@@ -350,4 +350,15 @@ absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& sourc
   return opened;
 }
 
+absl::StatusOr<std::vector<std::string>> ImagesIn(const std::string& folder) {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, Subfolders(folder));
+  std::vector<Entry> entries;
+  for (const std::string& name : names) {
+    TANDEM_RETURN_IF_ERROR(AddClass(folder + "/" + name, /*label=*/0, entries));
+  }
+  std::vector<std::string> paths;
+  for (Entry& entry : entries) paths.push_back(std::move(entry.path));
+  return paths;
+}
+
 }  // namespace tandem

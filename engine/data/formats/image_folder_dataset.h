@@ -1,6 +1,9 @@
 #ifndef TANDEM_ENGINE_DATA_FORMATS_IMAGE_FOLDER_DATASET_H_
 #define TANDEM_ENGINE_DATA_FORMATS_IMAGE_FOLDER_DATASET_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "engine/data/dataset.h"
 #include "tandem/v1/dataset.pb.h"
@@ -12,6 +15,10 @@ namespace tandem {
 // names the image at fault by its path. Paths of fields are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
 absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
+
+// The paths of all images in a folder of classes, class by class. INVALID_ARGUMENT if a folder cannot be read
+// or has no image.
+absl::StatusOr<std::vector<std::string>> ImagesIn(const std::string& folder);
 
 }  // namespace tandem
 
