@@ -1,7 +1,9 @@
 #include "engine/training/judge.h"
 
 #include <cmath>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "engine/metrics/metric.h"
 
 namespace tandem {
@@ -22,12 +24,18 @@ WatchedMeasure OfPlateau(const v1::Training& training) {
       spec.mode());
 }
 
+// Losses of two kinds cannot be compared.
+std::string AimOf(const WatchedMeasure& measure, const v1::Training& training) {
+  if (measure.name != kLossMeasure) return measure.ToString();
+  return absl::StrCat(measure.ToString(), " of ", training.loss().ShortDebugString());
+}
+
 }  // namespace
 
 Aims AimsOf(const v1::Training& training) {
-  Aims aims{.best = OfBest(training).ToString()};
-  if (training.has_early_stopping()) aims.early_stopping = OfStopping(training).ToString();
-  if (training.schedule().has_plateau()) aims.plateau = OfPlateau(training).ToString();
+  Aims aims{.best = AimOf(OfBest(training), training)};
+  if (training.has_early_stopping()) aims.early_stopping = AimOf(OfStopping(training), training);
+  if (training.schedule().has_plateau()) aims.plateau = AimOf(OfPlateau(training), training);
   return aims;
 }
 

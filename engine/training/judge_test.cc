@@ -78,6 +78,16 @@ TEST(JudgeTest, WhatLooksForSomethingElseBeginsAnew) {
     EXPECT_EQ(next.end().reason, v1::STATE_REASON_UNSPECIFIED);
   }
   EXPECT_EQ(next_rate.Rate(2), 0.5);  // As the second accuracy left it.
+
+  // Another loss has other numbers.
+  next.Save(&state);
+  EXPECT_EQ(state.early_stopping.best, 2);
+  spec.mutable_training()->mutable_loss()->mutable_softmax_cross_entropy()->set_label_smoothing(0.25);
+  const Aims aims = AimsOf(spec.training());
+  EXPECT_EQ(aims.early_stopping, "the least loss of softmax_cross_entropy { label_smoothing: 0.25 }");
+  EXPECT_EQ(aims.best, "the largest accuracy");
+  ForgetOtherAims(spec.training(), &state);
+  EXPECT_FALSE(state.early_stopping.best.has_value());
 }
 
 }  // namespace
