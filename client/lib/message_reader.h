@@ -34,9 +34,9 @@ struct ReadProblem {
 //  - a name alone stands for an empty message of a oneof (`loss: softmax_cross_entropy`, `- flatten`);
 //  - nothing stands for an empty message (`softmax_cross_entropy:`).
 // A google.protobuf.Value is whatever stands there. A scalar without quotes is true, false, or a number if
-// the number is written the same in JSON; other scalars are text. The reader goes on after a problem, so that
-// all are found at once, up to a limit; aliases cannot make it read more than a bounded number of values. Not
-// thread-safe; one reader a text.
+// the number is written the same in JSON; other scalars are text. The reader goes on after a problem and
+// finds all problems at once, up to a limit. Aliases cannot make it read more than a bounded number of
+// values. Not thread-safe; one reader a text.
 class MessageReader {
  public:
   // Sets fields of `message` from a mapping; `path` is the message's own.

@@ -109,8 +109,9 @@ void CheckValidation(const v1::Training& training, FieldViolations& violations) 
 }
 
 void CheckBestModel(const v1::Training& training, FieldViolations& violations) {
+  if (!training.has_best_model()) return;
   const v1::BestModel& best = training.best_model();
-  CheckMeasure(training, "training.best_model", best.metric(), best.mode(), violations);
+  CheckMeasure(training, "training.best_model", BestMeasure(training).name, best.mode(), violations);
   if (best.export_best() && !best.keep_weights()) {
     violations.Add("training.best_model.export_best", "needs keep_weights, which is false");
   }
@@ -264,7 +265,7 @@ void CheckWatchedInTraining(const v1::Training& training, FieldViolations& viola
     };
     check("training.schedule.plateau.metric", plateau == metric);
     check("training.early_stopping.metric", training.early_stopping().metric() == name);
-    check("training.best_model.metric", training.best_model().metric() == name);
+    check("training.best_model.metric", training.has_best_model() && BestMeasure(training).name == name);
   }
 }
 

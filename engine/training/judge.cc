@@ -9,10 +9,6 @@
 namespace tandem {
 namespace {
 
-WatchedMeasure OfBest(const v1::Training& training) {
-  return MakeMeasure(training.best_model().metric(), training.best_model().mode());
-}
-
 WatchedMeasure OfStopping(const v1::Training& training) {
   return MakeMeasure(training.early_stopping().metric(), training.early_stopping().mode());
 }
@@ -33,7 +29,7 @@ std::string AimOf(const WatchedMeasure& measure, const v1::Training& training) {
 }  // namespace
 
 Aims AimsOf(const v1::Training& training) {
-  Aims aims{.best = AimOf(OfBest(training), training)};
+  Aims aims{.best = AimOf(BestMeasure(training), training)};
   if (training.has_early_stopping()) aims.early_stopping = AimOf(OfStopping(training), training);
   if (training.schedule().has_plateau()) aims.plateau = AimOf(OfPlateau(training), training);
   return aims;
@@ -51,7 +47,7 @@ void ForgetOtherAims(const v1::Training& training, TrainingState* state) {
 
 Judge::Judge(const v1::Training& training, LearningRate* learning_rate)
     : aims_(AimsOf(training)),
-      best_measure_(OfBest(training)),
+      best_measure_(BestMeasure(training)),
       plateau_measure_(OfPlateau(training)),
       learning_rate_(learning_rate),
       early_stopping_(training.early_stopping()) {}

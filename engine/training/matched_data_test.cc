@@ -122,6 +122,11 @@ TEST_F(MatchedDataTest, InitialWeightsTakeColumnsByName) {
   next.losses.clear();
   ASSERT_TRUE(begin(Job(Rows({"b", "y", "a"}), 1, 1e-12)).ok());
   EXPECT_EQ(next.losses, right);
+  EXPECT_THAT(next.notices, Not(Contains(HasSubstr("from_data"))));
+  v1::JobSpec from_data = Job(Rows({"a", "b", "y"}), 1);
+  from_data.mutable_dataset()->mutable_normalization()->set_from_data(true);
+  ASSERT_TRUE(begin(from_data).ok());
+  EXPECT_THAT(next.notices, Contains(HasSubstr("from_data takes mean and deviation from this job's data")));
   EXPECT_LT(right[0], trained.losses[0] / 2);
   const absl::Status refused = begin(Job(Rows({"a", "c", "y"}), 1));
   EXPECT_THAT(std::string(refused.message()),

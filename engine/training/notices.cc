@@ -17,6 +17,13 @@ std::string WeightsNotice(const v1::InitialWeights& weights, size_t tensors) {
                       weights.has_file() ? weights.file() : weights.artifact().job());
 }
 
+std::string NormalizationNotice(const v1::DatasetSpec& dataset) {
+  if (!dataset.normalization().from_data()) return "";
+  return "dataset.normalization.from_data takes mean and deviation from this job's data. The loaded weights "
+         "may have been "
+         "trained with others; to keep those, give mean and std.";
+}
+
 std::string MemoryNotice(int64_t bytes, int64_t planned_bytes) {
   if (bytes <= planned_bytes) return "";
   return absl::StrCat("A replica takes ", bytes >> 20, " MiB of memory, more than the ", planned_bytes >> 20,

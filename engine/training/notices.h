@@ -17,6 +17,8 @@ namespace tandem {
 
 // Of parameters that do not begin by their initializers.
 std::string WeightsNotice(const v1::InitialWeights& weights, size_t tensors);
+// Of loaded weights, if the normalization is computed from this job's data.
+std::string NormalizationNotice(const v1::DatasetSpec& dataset);
 // Of a replica that takes more memory than was planned.
 std::string MemoryNotice(int64_t bytes, int64_t planned_bytes);
 // Of a learning rate that the number of replicas has changed; `first_rate` is the first step's.

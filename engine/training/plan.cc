@@ -118,18 +118,10 @@ void FillScalingDefaults(v1::LossScaling* scaling) {
 // After the metrics' defaults.
 void FillStoppingDefaults(v1::Training* training) {
   if (training->has_early_stopping()) FillEarlyStoppingDefaults(training->mutable_early_stopping());
-  // The best is tracked in any case, but kept only where it is asked for.
-  const bool asked = training->has_best_model();
+  // A best_model that was left out stays out, so that a fork that gives one keeps the best weights.
+  if (!training->has_best_model()) return;
   v1::BestModel* best = training->mutable_best_model();
-  if (!best->has_keep_weights()) best->set_keep_weights(asked);
-  if (!best->metric().empty()) return;
-  best->set_metric(training->has_early_stopping() ? training->early_stopping().metric() : kLossMeasure);
-  // A mode that follows from the metric stays out, so that it follows a metric that a fork gives.
-  const v1::PlateauMode mode = training->early_stopping().mode();
-  if (best->mode() == v1::PLATEAU_MODE_UNSPECIFIED &&
-      mode != ModeOf(best->metric(), v1::PLATEAU_MODE_UNSPECIFIED)) {
-    best->set_mode(mode);
-  }
+  if (!best->has_keep_weights()) best->set_keep_weights(true);
 }
 
 // Sizes of the batches that a pass over `samples` has: the full one, then the last where it is shorter and

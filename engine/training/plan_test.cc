@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/base/field_violations.h"
+#include "engine/training/watched_measure.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -362,19 +363,21 @@ TEST(PlanTest, WhatFollowsFromAnotherFieldStaysOut) {
     early_stopping { metric: "accuracy" patience: 3 }
   })");
   FillDefaults(&spec);
-  EXPECT_EQ(spec.training().best_model().metric(), "accuracy");
-  EXPECT_EQ(spec.training().best_model().mode(), v1::PLATEAU_MODE_UNSPECIFIED);
+  EXPECT_FALSE(spec.training().has_best_model());
+  EXPECT_EQ(BestMeasure(spec.training()).ToString(), "the largest accuracy");
   EXPECT_EQ(spec.training().early_stopping().mode(), v1::PLATEAU_MODE_UNSPECIFIED);
   EXPECT_EQ(spec.training().schedule().plateau().mode(), v1::PLATEAU_MODE_UNSPECIFIED);
   EXPECT_EQ(spec.training().schedule().unit(), v1::SCHEDULE_UNIT_UNSPECIFIED);
   EXPECT_EQ(spec.training().schedule().warmup().unit(), v1::SCHEDULE_UNIT_UNSPECIFIED);
-  // The best result takes over a mode that does not follow from the metric.
-  spec = Lenet("training { early_stopping { metric: 'accuracy' mode: PLATEAU_MODE_MAX patience: 3 } }");
+  // A fork that gives a best result keeps its weights.
+  spec.mutable_training()->mutable_best_model()->set_metric("loss");
   FillDefaults(&spec);
-  EXPECT_EQ(spec.training().best_model().mode(), v1::PLATEAU_MODE_UNSPECIFIED);
+  EXPECT_TRUE(spec.training().best_model().keep_weights());
+  EXPECT_EQ(BestMeasure(spec.training()).ToString(), "the least loss");
+  // The best result takes over early stopping's mode with its metric.
   spec = Lenet("training { early_stopping { metric: 'accuracy' mode: PLATEAU_MODE_MIN patience: 3 } }");
   FillDefaults(&spec);
-  EXPECT_EQ(spec.training().best_model().mode(), v1::PLATEAU_MODE_MIN);
+  EXPECT_EQ(BestMeasure(spec.training()).ToString(), "the least accuracy");
 }
 
 TEST(PlanTest, AJobIsCheckedWithoutItsDataToo) {

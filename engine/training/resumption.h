@@ -19,7 +19,7 @@ namespace tandem {
 // Where a training goes on.
 struct Resumption {
   TrainingState state;
-  // What it goes on from; its seconds are not set.
+  // The checkpoint that training goes on from, without its seconds.
   v1::Checkpoint checkpoint;
   // For TensorsOfReplica.
   std::map<std::string, Tensor> tensors;

@@ -42,6 +42,14 @@ WatchedMeasure MakeMeasure(const std::string& metric, v1::PlateauMode mode) {
   return {.name = metric, .downwards = ModeOf(metric, mode) == v1::PLATEAU_MODE_MIN};
 }
 
+WatchedMeasure BestMeasure(const v1::Training& training) {
+  const v1::BestModel& best = training.best_model();
+  if (!best.metric().empty()) return MakeMeasure(best.metric(), best.mode());
+  const v1::EarlyStopping& stopping = training.early_stopping();
+  return MakeMeasure(stopping.metric().empty() ? kLossMeasure : stopping.metric(),
+                     best.mode() == v1::PLATEAU_MODE_UNSPECIFIED ? stopping.mode() : best.mode());
+}
+
 void CheckMeasure(const v1::Training& training, absl::string_view field, const std::string& metric,
                   v1::PlateauMode mode, FieldViolations& violations) {
   const std::vector<std::string> names = MeasureNames(training);

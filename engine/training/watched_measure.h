@@ -42,6 +42,9 @@ v1::PlateauMode ModeOf(absl::string_view metric, v1::PlateauMode mode);
 // The measure of this name.
 WatchedMeasure MakeMeasure(const std::string& metric, v1::PlateauMode mode);
 
+// The measure of the best result: best_model's, or early_stopping's if best_model has no metric, or the loss.
+WatchedMeasure BestMeasure(const v1::Training& training);
+
 // Says under `field` where there is no such measure, or no such mode.
 void CheckMeasure(const v1::Training& training, absl::string_view field, const std::string& metric,
                   v1::PlateauMode mode, FieldViolations& violations);

@@ -92,7 +92,10 @@ absl::Status WorkerTrainer::OpenData() {
     if (!digest.ok()) return absl::DataLossError(digest.status().message());
     data_digest_ = *std::move(digest);
     const std::string notice = ChangedDataNotice(state_.step, ChangedFields(state_.data, data_digest_));
-    if (!notice.empty()) observer_.OnNotice(notice);
+    if (!notice.empty()) {
+      observer_.OnNotice(notice);
+      NoteNormalization();
+    }
   }
   // The job for itself was checked when the trainer was made.
   const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
@@ -217,7 +220,13 @@ absl::Status WorkerTrainer::OpenWeights() {
   if (!weights.ok()) return absl::DataLossError(weights.status().message());
   initial_weights_ = *std::move(weights);
   observer_.OnNotice(WeightsNotice(options_.spec.initial_weights(), initial_weights_.size()));
+  NoteNormalization();
   return absl::OkStatus();
+}
+
+void WorkerTrainer::NoteNormalization() {
+  const std::string notice = NormalizationNotice(options_.dataset);
+  if (!notice.empty()) observer_.OnNotice(notice);
 }
 
 absl::Status WorkerTrainer::Begin() {

@@ -73,6 +73,9 @@ class WorkerTrainer final : public Trainer {
   // After Resume.
   absl::Status OpenData();
   absl::Status OpenWeights();
+  // Tells of a normalization that may differ from the normalization that the loaded weights were trained
+  // with.
+  void NoteNormalization();
   // Takes what the checkpoint has, where there is one.
   absl::Status Resume();
   // What replicas share, and what begins where the checkpoint ended. FAILED_PRECONDITION: the checkpoint is

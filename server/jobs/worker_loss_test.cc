@@ -227,7 +227,8 @@ TEST_F(WorkerLossTest, CheckpointsThatAreKeptAreKnown) {
   jobs_.Reopen();
   EXPECT_THAT(Kept(id), ElementsAre(45, 40));
 
-  // The one that training goes on from is reported again: known, or lost with the worker that wrote it.
+  // A worker reports the checkpoint that it goes on from: a known one, or one whose worker died before its
+  // report.
   const int64_t events = jobs_.machine().Get(id)->last_sequence();
   ASSERT_TRUE(jobs_.Apply(id, 1, {CheckpointOf(8, 45)}).ok());
   EXPECT_EQ(jobs_.machine().Get(id)->last_sequence(), events);

@@ -70,20 +70,19 @@ absl::Status CheckRequest(const v1::CreateSweepRequest& request) {
 // By which measure the jobs are compared, as their specs have it with defaults filled in.
 absl::StatusOr<v1::SweepObjective> ObjectiveOf(const std::vector<JobMachine::NewJob>& jobs,
                                                const std::vector<SweepJob>& expanded) {
-  const auto mode_of = [](const v1::BestModel& best) { return ModeOf(best.metric(), best.mode()); };
-  const v1::BestModel& first = jobs.front().spec.training().best_model();
+  const WatchedMeasure first = BestMeasure(jobs.front().spec.training());
   for (size_t i = 1; i < jobs.size(); ++i) {
-    const v1::BestModel& best = jobs[i].spec.training().best_model();
-    if (best.metric() == first.metric() && mode_of(best) == mode_of(first)) continue;
+    const WatchedMeasure best = BestMeasure(jobs[i].spec.training());
+    if (best.ToString() == first.ToString()) continue;
     return WithReason(FieldError("sweep.objective",
-                                 absl::StrCat("is \"", first.metric(), "\" for the first of the jobs, and \"",
-                                              best.metric(), "\" with ", DescribeValues(expanded[i].values),
+                                 absl::StrCat("is \"", first.name, "\" for the first of the jobs, and \"",
+                                              best.name, "\" with ", DescribeValues(expanded[i].values),
                                               ": they cannot be compared; give an objective")),
                       "INVALID_SWEEP");
   }
   v1::SweepObjective objective;
-  objective.set_metric(first.metric());
-  objective.set_mode(mode_of(first));
+  objective.set_metric(first.name);
+  objective.set_mode(first.downwards ? v1::PLATEAU_MODE_MIN : v1::PLATEAU_MODE_MAX);
   return objective;
 }
 

@@ -8,8 +8,9 @@
 #include "engine/base/mutex.h"
 
 namespace tandem {
+
 struct DriverQuestions::State {
-  // Of what is asked, and its answer.
+  // A question and its answer.
   struct Asked {
     DriverQuestions::Question question;
     bool is_answered = false;
