@@ -1,11 +1,10 @@
 #include "server/auth/audit_log.h"
 
-#include <spdlog/spdlog.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 

@@ -1,6 +1,5 @@
 #include "server/auth/tls_reloader.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <utility>
@@ -10,6 +9,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
 #include "server/auth/certificate_validity.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 absl::StatusOr<std::shared_ptr<TlsReloader>> TlsReloader::Start(const TlsFiles& files,

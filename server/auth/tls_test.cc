@@ -8,7 +8,6 @@
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -29,6 +28,7 @@
 #include "server/auth/test_certificates.h"
 #include "server/auth/tls_reloader.h"
 #include "server/store/temporary_folder.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

@@ -1,6 +1,5 @@
 #include "server/daemon/crash_folder.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "absl/time/time.h"
 #include "engine/base/crash_report.h"
 #include "engine/base/version.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

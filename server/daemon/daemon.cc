@@ -1,7 +1,6 @@
 #include "server/daemon/daemon.h"
 
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +30,7 @@
 #include "server/workers/leased_gpus.h"
 #include "server/workers/sandbox_options.h"
 #include "server/workers/sandbox_support.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

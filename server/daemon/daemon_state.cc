@@ -1,6 +1,5 @@
 // What the daemon keeps: its database, the data that it has and fetches, and the folders of jobs.
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -21,6 +20,7 @@
 #include "server/jobs/boot_clock.h"
 #include "server/store/records.h"
 #include "server/store/reserved_room.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 

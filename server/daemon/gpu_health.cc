@@ -1,12 +1,11 @@
 #include "server/daemon/gpu_health.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/store/records.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

@@ -1,9 +1,9 @@
 #include "server/daemon/logging.h"
+#include "third_party/spdlog/log.h"
 
 #include <grpc/support/log.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>

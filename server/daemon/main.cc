@@ -1,6 +1,5 @@
 // tandemd: see server/daemon/options.cc for what it can be told.
 
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -20,6 +19,7 @@
 #include "server/daemon/service_manager.h"
 #include "server/daemon/stop_signals.h"
 #include "server/rpc/lifecycle.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

@@ -1,6 +1,5 @@
 #include "server/daemon/monitoring.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "server/http/daemon_gauges.h"
 #include "server/http/health_pages.h"
 #include "server/http/security_gauges.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

@@ -1,7 +1,5 @@
 #include "server/daemon/restoration.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -22,6 +20,7 @@
 #include "server/store/records.h"
 #include "server/store/state_folder.h"
 #include "server/workers/pending_result.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

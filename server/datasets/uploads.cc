@@ -1,6 +1,5 @@
 #include "server/datasets/uploads.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

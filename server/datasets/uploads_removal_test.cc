@@ -1,5 +1,4 @@
 #include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
 #include <filesystem>
 #include <fstream>
@@ -15,6 +14,7 @@
 #include "server/datasets/sample_upload.h"
 #include "server/datasets/uploads.h"
 #include "server/datasets/uploads_fixture.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

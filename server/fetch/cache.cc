@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <google/protobuf/util/json_util.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -17,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/status_macros.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

@@ -1,7 +1,6 @@
 #include "server/fetch/fetch_item.h"
 
 #include <google/protobuf/util/json_util.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
 #include "server/fetch/download.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

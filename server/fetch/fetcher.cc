@@ -1,6 +1,5 @@
 #include "server/fetch/fetcher.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "engine/base/status_macros.h"
 #include "server/fetch/data_url.h"
 #include "server/fetch/public_sets.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

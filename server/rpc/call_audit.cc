@@ -1,13 +1,12 @@
 #include "server/rpc/call_audit.h"
 
-#include <spdlog/spdlog.h>
-
 #include <string>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "engine/base/error_reason.h"
 #include "server/auth/method_access.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

@@ -1,12 +1,11 @@
 #include "server/rpc/call_log.h"
 
-#include <spdlog/spdlog.h>
-
 #include "absl/random/random.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/clock.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

@@ -1,6 +1,5 @@
 #include "server/rpc/forked_folder.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +22,7 @@
 #include "engine/training/checkpoint_fit.h"
 #include "engine/training/model_file.h"
 #include "server/store/records.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem::rpc {
 namespace {

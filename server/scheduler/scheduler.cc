@@ -1,7 +1,5 @@
 #include "server/scheduler/scheduler.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -13,6 +11,7 @@
 #include "google/protobuf/util/time_util.h"
 #include "server/scheduler/device_plan.h"
 #include "server/store/records.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

@@ -1,9 +1,8 @@
-#include <spdlog/spdlog.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/scheduler/scheduler.h"
+#include "third_party/spdlog/log.h"
 
 // Which devices take jobs.
 

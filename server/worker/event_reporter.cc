@@ -1,6 +1,5 @@
 #include "server/worker/event_reporter.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/workers/worker_protocol.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

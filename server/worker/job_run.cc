@@ -1,7 +1,5 @@
 #include "server/worker/job_run.h"
 
-#include <spdlog/spdlog.h>
-
 #include <map>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "server/worker/artifact_file.h"
 #include "server/worker/message_yaml.h"
 #include "server/worker/trainer_options.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -52,6 +51,7 @@
 #include "server/workers/sandbox_options.h"
 #include "server/workers/worker_lock.h"
 #include "tandem/internal/v1/worker.pb.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

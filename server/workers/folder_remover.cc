@@ -1,7 +1,5 @@
 #include "server/workers/folder_remover.h"
 
-#include <spdlog/spdlog.h>
-
 #include <filesystem>
 #include <system_error>
 
@@ -9,6 +7,7 @@
 #include "server/workers/job_locks.h"
 #include "server/workers/kept_weights.h"
 #include "server/workers/remove_tree.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

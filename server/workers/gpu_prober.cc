@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "server/workers/worker_launcher.h"
 #include "server/workers/worker_log.h"
 #include "server/workers/worker_process.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

@@ -1,7 +1,5 @@
 #include "server/workers/lingering_jobs.h"
 
-#include <spdlog/spdlog.h>
-
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 

@@ -1,7 +1,5 @@
 #include "server/workers/settlement.h"
 
-#include <spdlog/spdlog.h>
-
 #include <memory>
 #include <optional>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "server/store/records.h"
 #include "server/workers/pending_result.h"
 #include "server/workers/spool.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

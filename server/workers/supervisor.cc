@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,6 +33,7 @@
 #include "server/workers/worker_protocol.h"
 #include "server/workers/worker_record.h"
 #include "server/workers/worker_secret.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

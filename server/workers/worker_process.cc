@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -25,6 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
 #include "server/workers/exit_codes.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

@@ -1,6 +1,5 @@
 #include "server/workers/worker_secret.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/workers/launch_file.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

@@ -1,6 +1,5 @@
 #include "server/workers/worker_session.h"
-
-#include <spdlog/spdlog.h>
+#include "third_party/spdlog/log.h"
 
 #include <utility>
 

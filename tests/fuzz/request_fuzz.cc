@@ -9,7 +9,6 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <spdlog/sinks/null_sink.h>
-#include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <cstdio>
@@ -32,6 +31,7 @@
 #include "tandem/v1/sweep_service.pb.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/input_files.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {

@@ -38,6 +38,7 @@ def cuda_kernels(name, srcs, hdrs, deps):
         )
         emulated.append(stem + "_emulated.cc")
         if CUDA_AVAILABLE:
+            # -O1 is for the host's code, which launches kernels. Without --dopt or -G, GPU code is always optimised fully.
             native.genrule(
                 name = stem + "_by_nvcc",
                 srcs = [stem + ".cu"] + group + hdrs + [
@@ -45,7 +46,7 @@ def cuda_kernels(name, srcs, hdrs, deps):
                     "//engine/tensor:type_headers",
                 ],
                 outs = [stem + ".pic.o"],
-                cmd = "%s -c $(location %s.cu) -o $@ -std=c++20 -O3 --extended-lambda -I. " % (NVCC, stem) +
+                cmd = "%s -c $(location %s.cu) -o $@ -std=c++20 -O1 --extended-lambda -I. " % (NVCC, stem) +
                       "-Xcompiler=-fPIC,-Wall,-Wno-unknown-pragmas -Werror=all-warnings " +
                       select({
                           "//:release": _RELEASE_TARGETS,
