@@ -71,6 +71,8 @@ def _with_header(kwargs, precompiled, is_test):
             "-Winvalid-pch",
             # The source depends on all headers inside: the compiler lists them for Bazel.
             "-fpch-deps",
+            # The compiler collects garbage only above 512 MiB: a tenth less time for a tenth more memory.
+            "--param=ggc-min-heapsize=524288",
             "-include",
             "$(BINDIR)/third_party/precompiled/%s.h" % name,
         ],
