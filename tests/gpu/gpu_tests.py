@@ -8,6 +8,7 @@ PROGRAMS = {
     "probe_test": "engine/backends/cuda",
     "residual_test": "engine/backends/cuda",
     "libraries_test": "engine/backends/cuda/driver",
+    "engines_test": "engine/backends/cuda/driver",
     "conformance_test": "engine/backends/cuda",
     "communicator_test": "engine/backends/cuda",
     "collective_test": "engine/backends/cuda/driver",

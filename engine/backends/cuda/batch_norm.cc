@@ -48,7 +48,10 @@ Tail TailOf(const Lowering& lowering, const Node& node) {
 struct Statistics {
   std::vector<Region> reads = {};
   std::vector<Region> writes = {};
-  std::function<void(const RunContext& run)> compute = {};  // Null where they are there.
+  // Null where they are there, or come along with y.
+  std::function<void(const RunContext& run)> compute = {};
+  // Computes the statistics and y. Null where BatchNormApply computes y.
+  std::function<void(const RunContext& run, const void* addend, bool relu, void* y)> train = {};
   Region mean;
   Region deviation;
   float epsilon = -1;  // As ChannelNorm's.
@@ -63,17 +66,23 @@ Statistics OfBatch(Lowering& lowering, const Node& node, Region x, const std::ve
   const SumRegions sums(lowering, sizes);
   return {.reads = {vectors[2], vectors[3]},
           .writes = {mean, inv_std, vectors[2], vectors[3], sums.partials, sums.tickets},
-          .compute =
-              [=, momentum = op.momentum, epsilon = op.epsilon, running_mean = vectors[2],
-               running_var = vectors[3]](const RunContext& run) {
-                BatchNormStatistics(sizes, run.At(x), sums.At(run),
-                                    {.momentum = momentum,
-                                     .epsilon = epsilon,
-                                     .mean = run.At<float>(mean),
-                                     .inv_std = run.At<float>(inv_std),
-                                     .running_mean = run.At<float>(running_mean),
-                                     .running_var = run.At<float>(running_var)},
-                                    run.stream);
+          .train =
+              [=, momentum = op.momentum, epsilon = op.epsilon](const RunContext& run, const void* addend,
+                                                                bool relu, void* y) {
+                BatchNormTrain(sizes,
+                               {.x = run.At(x),
+                                .weight = run.At<float>(vectors[0]),
+                                .bias = run.At<float>(vectors[1]),
+                                .addend = addend,
+                                .relu = relu},
+                               sums.At(run),
+                               {.momentum = momentum,
+                                .epsilon = epsilon,
+                                .mean = run.At<float>(mean),
+                                .inv_std = run.At<float>(inv_std),
+                                .running_mean = run.At<float>(vectors[2]),
+                                .running_var = run.At<float>(vectors[3])},
+                               y, run.stream);
               },
           .mean = mean,
           .deviation = inv_std};
@@ -146,23 +155,28 @@ absl::Status Emit(Lowering& lowering, const Node& node, const Tail& tail) {
   std::vector<Region> writes = {y};
   writes.insert(writes.end(), statistics.writes.begin(), statistics.writes.end());
   const ChannelRows sizes = ChannelRowsOf(lowering, node.inputs[0]);
-  lowering.Emit(
-      {.name = std::move(name),
-       .reads = std::move(reads),
-       .writes = std::move(writes),
-       .in_place = std::move(in_place),
-       .run = [=, compute = std::move(statistics.compute), mean = statistics.mean,
-               deviation = statistics.deviation, epsilon = statistics.epsilon](const RunContext& run) {
-         if (compute) compute(run);
-         BatchNormApply(sizes,
-                        {.mean = run.At<float>(mean),
-                         .deviation = run.At<float>(deviation),
-                         .epsilon = epsilon,
-                         .weight = run.At<float>(weight),
-                         .bias = run.At<float>(bias)},
-                        run.At(x), adds ? run.At(addend) : nullptr, relu, run.At(y), run.stream);
-         return absl::OkStatus();
-       }});
+  lowering.Emit({.name = std::move(name),
+                 .reads = std::move(reads),
+                 .writes = std::move(writes),
+                 .in_place = std::move(in_place),
+                 .run = [=, compute = std::move(statistics.compute), train = std::move(statistics.train),
+                         mean = statistics.mean, deviation = statistics.deviation,
+                         epsilon = statistics.epsilon](const RunContext& run) {
+                   const void* other = adds ? run.At(addend) : nullptr;
+                   if (train) {
+                     train(run, other, relu, run.At(y));
+                     return absl::OkStatus();
+                   }
+                   if (compute) compute(run);
+                   BatchNormApply(sizes,
+                                  {.mean = run.At<float>(mean),
+                                   .deviation = run.At<float>(deviation),
+                                   .epsilon = epsilon,
+                                   .weight = run.At<float>(weight),
+                                   .bias = run.At<float>(bias)},
+                                  run.At(x), other, relu, run.At(y), run.stream);
+                   return absl::OkStatus();
+                 }});
   for (const int i : node.op->MutatedInputs()) lowering.Changed(node.inputs[i]);
   return absl::OkStatus();
 }
@@ -228,9 +242,10 @@ absl::Status EmitGrad(Lowering& lowering, const Node& grad, const Node* relu_gra
   const ValueId dy_value = sum != nullptr ? sum->inputs[0] : relu ? relu_grad->inputs[1] : grad.inputs[1];
   const bool two = sum != nullptr;
   const bool from_y = relu && norm == nullptr;
-  // The masked gradient is kept where somebody else reads it, or where it is much to make it again.
+  // The masked gradient is kept where somebody else reads it, or where BatchNormGradApply cannot make it
+  // again.
   const bool shared = relu && lowering.OnlyReader(relu_grad->outputs[0], grad.op->kind()) != &grad;
-  const bool keeps = relu && (shared || two || from_y);
+  const bool keeps = shared || (relu && !training && (two || from_y));
 
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(dy_value, layout));
   Region dy2 = dy, y = dy, bias = mean;
@@ -278,12 +293,17 @@ absl::Status EmitGrad(Lowering& lowering, const Node& grad, const Node* relu_gra
                                                .dy2 = two ? run.At(dy2) : nullptr,
                                                .relu = relu,
                                                .y = from_y ? run.At(y) : nullptr};
+                   void* const masked = keeps ? run.At(dz) : nullptr;
+                   if (training) {
+                     BatchNormTrainGrad(sizes, numbers, in, sums.At(run), run.At<float>(dweight),
+                                        run.At<float>(dbias), masked, run.At(dx), run.stream);
+                     return absl::OkStatus();
+                   }
                    BatchNormGradSums(sizes, numbers, in, sums.At(run), run.At<float>(dweight),
-                                     run.At<float>(dbias), keeps ? run.At(dz) : nullptr, run.stream);
+                                     run.At<float>(dbias), masked, run.stream);
                    const BatchNormGradIn then = {
-                       .x = run.At(x), .dy = keeps ? run.At(dz) : run.At(dy), .relu = relu && !keeps};
-                   BatchNormGradApply(sizes, numbers, then, training ? run.At<float>(dweight) : nullptr,
-                                      run.At<float>(dbias), run.At(dx), run.stream);
+                       .x = run.At(x), .dy = keeps ? masked : run.At(dy), .relu = relu && !keeps};
+                   BatchNormGradApply(sizes, numbers, then, nullptr, nullptr, run.At(dx), run.stream);
                    return absl::OkStatus();
                  }});
   return absl::OkStatus();

@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "absl/types/optional.h"
 #include "engine/backend/algorithm_memory.h"
+#include "engine/backends/cuda/driver/convolution_check.h"
 #include "engine/backends/cuda/driver/cudnn_api.h"
 #include "engine/backends/cuda/driver/cudnn_graph.h"
 #include "engine/backends/cuda/driver/cudnn_older.h"
@@ -216,7 +217,22 @@ class CudnnDnn final : public Dnn {
     return chosen;
   }
 
-  // Of the graph's engines of that fit, the fastest, or with `deterministic` the first that works.
+  // INTERNAL if what an engine wrote into `tensors` is not exact enough.
+  absl::Status Check(ConvolutionSpec spec, bool fused, const Tensors& tensors, absl::string_view word) const {
+    spec.bias = fused && spec.bias;
+    spec.relu = fused && spec.relu;
+    const DeviceMemory& written = spec.kind == ConvolutionKind::kForward     ? tensors.y
+                                  : spec.kind == ConvolutionKind::kGradInput ? tensors.x
+                                                                             : tensors.weight;
+    TANDEM_ASSIGN_OR_RETURN(const double error, ConvolutionError(spec, written.data(), *stream_));
+    const double most = MostConvolutionError(spec.type, options_.allow_tf32);
+    if (error <= most) return absl::OkStatus();
+    return absl::InternalError(
+        absl::StrCat("cudnn: ", word, " is off by ", error, ", more than ", most, ", for ", spec.ToString()));
+  }
+
+  // Of the graph's engines of that fit, and that are exact enough, the fastest, or with `deterministic` the
+  // first that works.
   absl::StatusOr<Chosen> SearchGraph(const ConvolutionSpec& spec, bool fused, EngineFit fit, int64_t cap) {
     TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const ConvolutionGraph> graph, Graph(spec, fused));
     TANDEM_ASSIGN_OR_RETURN(std::vector<ConvolutionGraph::Engine> engines, graph->Propose());
@@ -248,6 +264,10 @@ class CudnnDnn final : public Dnn {
       ++measured;
       if (!seconds.ok()) {
         failed = seconds.status();
+        continue;
+      }
+      if (absl::Status right = Check(spec, fused, *tensors, made->word); !right.ok()) {
+        failed = std::move(right);
         continue;
       }
       made->seconds = *seconds;

@@ -15,16 +15,40 @@
 namespace tandem::cuda {
 namespace {
 
+// Of a length that no dimension is likely to be a multiple of.
+constexpr int64_t kPatternBytes = 4 * 65521;
+
 template <typename T>
-void FillUniform(std::vector<std::byte>& bytes) {
+std::vector<T> PatternOf() {
   std::minstd_rand engine(1);
-  for (size_t i = 0; i + sizeof(T) <= bytes.size(); i += sizeof(T)) {
-    const T number(static_cast<float>(engine() % 2001) / 1000.0f - 1.0f);
-    std::memcpy(bytes.data() + i, &number, sizeof(T));
+  std::vector<T> pattern;
+  for (size_t i = 0; i < kPatternBytes / sizeof(T); ++i) {
+    pattern.push_back(T(static_cast<float>(engine() % 2001) / 1000.0f - 1.0f));
+  }
+  return pattern;
+}
+
+// Calls function(the pattern in the type).
+template <typename Function>
+void WithPattern(DType type, const Function& function) {
+  if (type == DType::kBFloat16) {
+    function(PatternOf<BFloat16>());
+  } else if (type == DType::kFloat16) {
+    function(PatternOf<Float16>());
+  } else {
+    function(PatternOf<float>());
   }
 }
 
 }  // namespace
+
+std::vector<double> RandomPattern(DType type) {
+  std::vector<double> numbers;
+  WithPattern(type, [&](const auto& pattern) {
+    for (const auto number : pattern) numbers.push_back(static_cast<float>(number));
+  });
+  return numbers;
+}
 
 absl::Status CheckRoom(const LibraryOptions& options, int64_t bytes) {
   if (options.room == nullptr) return absl::OkStatus();
@@ -37,21 +61,11 @@ absl::Status CheckRoom(const LibraryOptions& options, int64_t bytes) {
 absl::StatusOr<DeviceMemory> RandomNumbers(DType type, int64_t elements, Stream stream) {
   const int64_t bytes = elements * SizeOf(type);
   TANDEM_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(bytes));
-  // Some, over and over: of a length that no dimension is likely to be a multiple of.
-  std::vector<std::byte> numbers(std::min<int64_t>(bytes, 4 * 65521));
-  switch (type) {
-    case DType::kBFloat16:
-      FillUniform<BFloat16>(numbers);
-      break;
-    case DType::kFloat16:
-      FillUniform<Float16>(numbers);
-      break;
-    default:
-      FillUniform<float>(numbers);
-      break;
-  }
-  int64_t filled = static_cast<int64_t>(numbers.size());
-  TANDEM_RETURN_IF_ERROR(Copy(memory.data(), numbers.data(), filled, stream));
+  int64_t filled = std::min(bytes, kPatternBytes);
+  absl::Status copied;
+  WithPattern(type,
+              [&](const auto& pattern) { copied = Copy(memory.data(), pattern.data(), filled, stream); });
+  TANDEM_RETURN_IF_ERROR(copied);
   while (filled < bytes) {
     const int64_t more = std::min(filled, bytes - filled);
     TANDEM_RETURN_IF_ERROR(Copy(memory.data() + filled, memory.data(), more, stream));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,8 +16,11 @@ namespace tandem::cuda {
 // RESOURCE_EXHAUSTED where so many bytes are more than the options let be taken to measure in.
 absl::Status CheckRoom(const LibraryOptions& options, int64_t bytes);
 
-// Device memory of so many small random numbers of that type: zeros would be multiplied with less power,
-// hence faster, than what networks hold.
+// The numbers that RandomNumbers repeats, as the type rounds them.
+std::vector<double> RandomPattern(DType type);
+
+// Device memory of so many small random numbers of that type, RandomPattern over and over: zeros would be
+// multiplied with less power, hence faster, than what networks hold.
 absl::StatusOr<DeviceMemory> RandomNumbers(DType type, int64_t elements, Stream stream);
 
 // The seconds that what `run` puts into the stream takes, replayed as recorded work: launches, which cost

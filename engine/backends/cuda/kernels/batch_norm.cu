@@ -1,5 +1,6 @@
 #include "engine/backends/cuda/kernels/batch_norm.h"
 
+#include "engine/backends/cuda/kernels/batch_norm_terms.h"
 #include "engine/backends/cuda/kernels/channel_sums.h"
 #include "engine/backends/cuda/kernels/launch.h"
 #include "engine/backends/cuda/kernels/number.h"
@@ -11,85 +12,10 @@ namespace {
 constexpr int kApplyThreads = 256;
 constexpr int kApplyBlocks = 4;
 
-__device__ __forceinline__ float InvStdOf(const ChannelNorm& norm, int64_t channel) {
-  const float deviation = norm.deviation[channel];
-  return norm.epsilon < 0 ? deviation : 1.0f / sqrtf(deviation + norm.epsilon);
-}
-__device__ __forceinline__ float FactorOf(const ChannelNorm& norm, int64_t channel) {
-  return norm.weight[channel] * InvStdOf(norm, channel);
-}
-// The normalised number, in both passes of a network to the last bit.
-__device__ __forceinline__ float Normalized(float x, float mean, float factor, float bias) {
-  return fmaf(x - mean, factor, bias);
-}
-
-// Of x and its square, both less the channel's first number so that large means cost no digits.
-template <typename T, int kPack>
-struct MomentTerms {
-  static constexpr int kRows = kRowsInFlight;
-  using Items = Pack<T, kPack>;
-  struct Channels {
-    __device__ Channels(const MomentTerms& terms, int64_t channel, int64_t) {
-      const Items items = terms.Load(channel);
-#pragma unroll
-      for (int j = 0; j < kPack; ++j) shift[j] = ToFloat(items.items[j]);
-    }
-    float shift[kPack];
-  };
-  __device__ Items Load(int64_t first) const { return LoadPack<T, kPack>(x, first); }
-  __device__ void Add(const Items& items, const Channels& of, int64_t, float (&sums)[2 * kPack]) const {
-#pragma unroll
-    for (int j = 0; j < kPack; ++j) {
-      const float difference = ToFloat(items.items[j]) - of.shift[j];
-      sums[j] += difference;
-      sums[kPack + j] += difference * difference;
-    }
-  }
-  const T* x;
-};
-
-// What is known of a channel's numbers.
-struct Moments {
-  double count = 0;
-  double mean = 0;
-  double squares = 0;  // The sum of the squares about the mean.
-};
-
-template <typename T>
-__device__ Moments MomentsFrom(const T* x, int64_t channel, double count, float sum, float squares) {
-  const double mean = sum / count;
-  const double about = squares - sum * mean;
-  return {count, ToFloat(x[channel]) + mean, about < 0 ? 0 : about};
-}
-
-__device__ void Follow(const Moments& moments, const BatchStatistics& statistics, int64_t channel) {
-  if (statistics.mean != nullptr) {
-    statistics.mean[channel] = static_cast<float>(moments.mean);
-    statistics.inv_std[channel] =
-        static_cast<float>(1 / sqrt(moments.squares / moments.count + statistics.epsilon));
-  }
-  float& mean = statistics.running_mean[channel];
-  float& var = statistics.running_var[channel];
-  if (moments.count > 0) mean = static_cast<float>(mean + statistics.momentum * (moments.mean - mean));
-  if (moments.count > 1) {
-    var = static_cast<float>(var + statistics.momentum * (moments.squares / (moments.count - 1) - var));
-  }
-}
-
-template <typename T>
-struct FinishStatistics {
-  __device__ void operator()(int64_t channel, float sum, float squares) const {
-    Follow(MomentsFrom(x, channel, count, sum, squares), statistics, channel);
-  }
-  const T* x;
-  double count;
-  BatchStatistics statistics;
-};
-
 template <typename T>
 struct FinishMoments {
   __device__ void operator()(int64_t channel, float sum, float squares) const {
-    const Moments moments = MomentsFrom(x, channel, count, sum, squares);
+    const Moments moments = MomentsFrom(ToFloat(x[channel]), count, sum, squares);
     const float mean = static_cast<float>(moments.mean);
     const double rest = moments.mean - mean;
     if (channel == 0) row[0] = static_cast<float>(count);
@@ -158,60 +84,6 @@ TANDEM_KERNEL __launch_bounds__(kApplyThreads)
   }
 }
 
-// How it is known what a ReLU behind the normalisation let pass.
-enum class Mask { kNone, kOutput, kRepeated };
-
-template <typename T, int kPack, Mask kMask>
-struct GradTerms {
-  static constexpr int kRows = kMask == Mask::kNone ? kRowsInFlight : 2;
-  struct Items {
-    Pack<T, kPack> x, dy, dy2, y;
-  };
-  struct Channels {
-    __device__ Channels(const GradTerms& terms, int64_t channel, int64_t) {
-#pragma unroll
-      for (int j = 0; j < kPack; ++j) {
-        mean[j] = terms.norm.mean[channel + j];
-        if (kMask != Mask::kRepeated) continue;
-        factor[j] = FactorOf(terms.norm, channel + j);
-        bias[j] = terms.norm.bias[channel + j];
-      }
-    }
-    float mean[kPack], factor[kPack], bias[kPack];
-  };
-  __device__ Items Load(int64_t first) const {
-    Items items;
-    items.x = LoadPack<T, kPack>(in.x, first);
-    items.dy = LoadPack<T, kPack>(in.dy, first);
-    if (kMask != Mask::kNone && in.dy2 != nullptr) items.dy2 = LoadPack<T, kPack>(in.dy2, first);
-    if (kMask == Mask::kOutput) items.y = LoadPack<T, kPack>(in.y, first);
-    return items;
-  }
-  __device__ void Add(const Items& items, const Channels& of, int64_t first, float (&sums)[2 * kPack]) const {
-    Pack<T, kPack> result;
-#pragma unroll
-    for (int j = 0; j < kPack; ++j) {
-      const float x = ToFloat(items.x.items[j]);
-      float grad = ToFloat(items.dy.items[j]);
-      if (kMask != Mask::kNone) {
-        if (in.dy2 != nullptr) grad += ToFloat(items.dy2.items[j]);
-        const float y = kMask == Mask::kOutput ? ToFloat(items.y.items[j])
-                                               : Normalized(x, of.mean[j], of.factor[j], of.bias[j]);
-        if (!(y > 0)) grad = 0;
-        // What is added up is what will be read.
-        result.items[j] = To<T>(grad);
-        grad = ToFloat(result.items[j]);
-      }
-      sums[j] += grad;
-      sums[kPack + j] += grad * (x - of.mean[j]);
-    }
-    if (kMask != Mask::kNone && dz != nullptr) StorePack(result, dz, first);
-  }
-  ChannelNorm norm;
-  BatchNormGradIn in;
-  T* dz;
-};
-
 struct FinishGrad {
   __device__ void operator()(int64_t channel, float sum, float product) const {
     dbias[channel] = sum;
@@ -275,14 +147,6 @@ Division DivideApply(const ChannelRows& sizes, int pack) {
 }
 
 template <typename T, int kPack>
-void RunStatistics(Pack<T, kPack>, const ChannelRows& sizes, const void* x, const SumScratch& scratch,
-                   const BatchStatistics& statistics, Stream stream) {
-  const MomentTerms<T, kPack> terms = {static_cast<const T*>(x)};
-  const FinishStatistics<T> finish = {terms.x, static_cast<double>(sizes.rows), statistics};
-  RunSums<kPack>(sizes, terms, scratch, finish, stream);
-}
-
-template <typename T, int kPack>
 void RunMoments(Pack<T, kPack>, const ChannelRows& sizes, const void* x, const SumScratch& scratch,
                 float* row, Stream stream) {
   const MomentTerms<T, kPack> terms = {static_cast<const T*>(x)};
@@ -317,11 +181,6 @@ void RunGrad(Pack<T, kPack>, const ChannelRows& sizes, const ChannelNorm& norm, 
 }
 
 }  // namespace
-
-void BatchNormStatistics(const ChannelRows& sizes, const void* x, const SumScratch& scratch,
-                         const BatchStatistics& statistics, Stream stream) {
-  WithPackOf(sizes, [&](auto pack) { RunStatistics(pack, sizes, x, scratch, statistics, stream); });
-}
 
 void BatchNormMoments(const ChannelRows& sizes, const void* x, const SumScratch& scratch, float* row,
                       Stream stream) {

@@ -18,7 +18,8 @@ struct ChannelNorm {
   const float* bias = nullptr;  // Gradients read it where they repeat a ReLU.
 };
 
-// Statistics of a normalisation that trains, and the running ones, which follow.
+// Statistics of a normalisation that trains, and the running ones, which follow. mean and inv_std may be
+// null.
 struct BatchStatistics {
   double momentum = 0;
   double epsilon = 0;
@@ -27,15 +28,24 @@ struct BatchStatistics {
   float* running_mean = nullptr;
   float* running_var = nullptr;
 };
-void BatchNormStatistics(const ChannelRows& sizes, const void* x, const SumScratch& scratch,
-                         const BatchStatistics& statistics, Stream stream);
+
+// What a normalisation reads. The addend may be null.
+struct BatchNormIn {
+  const void* x = nullptr;
+  const float* weight = nullptr;
+  const float* bias = nullptr;
+  const void* addend = nullptr;
+  bool relu = false;
+};
+// The statistics of x, and with these y as BatchNormApply writes it. y may be x or the addend.
+void BatchNormTrain(const ChannelRows& sizes, const BatchNormIn& in, const SumScratch& scratch,
+                    const BatchStatistics& statistics, void* y, Stream stream);
 
 // row [2 channels + 1]: the number of rows, the means, and the sums of squares about these.
 void BatchNormMoments(const ChannelRows& sizes, const void* x, const SumScratch& scratch, float* row,
                       Stream stream);
 
-// The statistics of all replicas' samples, from moments [replicas, 2 channels + 1]; mean and inv_std may be
-// null.
+// The statistics of all replicas' samples, from moments [replicas, 2 channels + 1].
 void BatchNormMerge(int64_t replicas, int64_t channels, const float* moments,
                     const BatchStatistics& statistics, Stream stream);
 
@@ -61,6 +71,12 @@ void BatchNormGradSums(const ChannelRows& sizes, const ChannelNorm& norm, const 
 // without what is subtracted. A ReLU is repeated: there is neither dy2 nor y. dx may be x or dy.
 void BatchNormGradApply(const ChannelRows& sizes, const ChannelNorm& norm, const BatchNormGradIn& in,
                         const float* dweight, const float* dbias, void* dx, Stream stream);
+
+// What BatchNormGradSums and then BatchNormGradApply write. dz may be null with a ReLU too. dx may be any of
+// what is read, but not dz.
+void BatchNormTrainGrad(const ChannelRows& sizes, const ChannelNorm& norm, const BatchNormGradIn& in,
+                        const SumScratch& scratch, float* dweight, float* dbias, void* dz, void* dx,
+                        Stream stream);
 
 }  // namespace tandem::cuda
 

@@ -24,7 +24,7 @@ int64_t PartialBytes(const ChannelRows& sizes) {
 }
 
 int64_t TicketBytes(const ChannelRows& sizes) {
-  return static_cast<int64_t>(sizeof(unsigned)) * DivideSums(sizes).grid.y;
+  return static_cast<int64_t>(sizeof(unsigned)) * kTicketsOfTile * DivideSums(sizes).grid.y;
 }
 
 }  // namespace tandem::cuda

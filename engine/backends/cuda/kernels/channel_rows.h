@@ -20,7 +20,7 @@ struct ChannelRows {
 // pieces, always in one order.
 struct SumScratch {
   float* partials = nullptr;    // PartialBytes.
-  unsigned* tickets = nullptr;  // TicketBytes: 0 at first, and again when a kernel has ended.
+  unsigned* tickets = nullptr;  // TicketBytes: 0 before the first kernel. One step's kernels alone use them.
 };
 int64_t PartialBytes(const ChannelRows& sizes);
 int64_t TicketBytes(const ChannelRows& sizes);

@@ -26,6 +26,7 @@ inline constexpr int kTilePacks = 32;
 // Of blocks that take sums. The last block of a tile adds up the other blocks' sums, so more tiles make its
 // work shorter.
 inline constexpr int kSumTilePacks = 8;
+inline constexpr int kTicketsOfTile = 2;
 inline constexpr int kRowsInFlight = 4;  // That a thread loads before it computes.
 
 // About `blocks` blocks, fewer where they would have nothing to do, with tiles of at most `tile_packs` packs.
@@ -144,6 +145,43 @@ __device__ const float* SumRows(const float (&sums)[kCount], const Division& div
   return all;
 }
 
+// Writes the block's sums, as SumRows returns them, to partials [pieces, 2, channels].
+template <int kPack>
+__device__ void WritePartials(const float* all, const ShareOf<kPack>& share, const Division& division,
+                              int64_t channels, float* partials) {
+  const int width = division.tile * kPack;
+  const int64_t first = share.first;
+  for (int i = threadIdx.x; i < 2 * width; i += blockDim.x) {
+    const int which = i / width;
+    const int channel = i % width;
+    if (first + channel < channels) {
+      partials[(share.piece * 2 + which) * channels + first + channel] =
+          all[(which * kPack + channel % kPack) * kSumThreads + channel / kPack];
+    }
+  }
+}
+
+// Adds up the partials of all pieces, always in one order. The result is as SumRows returns it.
+template <int kPack>
+__device__ const float* AddPartials(const ShareOf<kPack>& share, const Division& division, int64_t channels,
+                                    const float* partials) {
+  float totals[2 * kPack] = {};
+  if (share.works) {
+#pragma unroll 4
+    for (unsigned piece = share.row; piece < gridDim.x; piece += division.rows) {
+      const float* partial = partials + piece * 2 * channels + share.channel;
+      const auto one = LoadPack<float, kPack>(partial, 0);
+      const auto other = LoadPack<float, kPack>(partial, channels);
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) {
+        totals[j] += one.items[j];
+        totals[kPack + j] += other.items[j];
+      }
+    }
+  }
+  return SumRows(totals, division, share.row);
+}
+
 // Two sums over the block's rows for each channel of its tile, to partials [pieces, 2, channels]. `terms`
 // says what is added: its Channels are what a thread keeps of channels, Load(first) is what it needs of a
 // row, and Add adds that up.
@@ -168,17 +206,7 @@ __device__ void SumPiece(const ShareOf<kPack>& share, const Division& division, 
       }
     }
   }
-  const float* all = SumRows(sums, division, share.row);
-  const int width = division.tile * kPack;
-  const int64_t first = share.first;
-  for (int i = threadIdx.x; i < 2 * width; i += blockDim.x) {
-    const int which = i / width;
-    const int channel = i % width;
-    if (first + channel < channels) {
-      partials[(share.piece * 2 + which) * channels + first + channel] =
-          all[(which * kPack + channel % kPack) * kSumThreads + channel / kPack];
-    }
-  }
+  WritePartials(SumRows(sums, division, share.row), share, division, channels, partials);
 }
 
 // Of each piece by itself.
@@ -209,23 +237,9 @@ TANDEM_KERNEL __launch_bounds__(kSumThreads) SumKernel(int64_t rows, int64_t cha
   if (!is_last) return;
   __threadfence();
 
-  float totals[2 * kPack] = {};
-  if (share.works) {
-#pragma unroll 4
-    for (unsigned piece = share.row; piece < gridDim.x; piece += division.rows) {
-      const float* partial = scratch.partials + piece * 2 * channels + share.channel;
-      const auto one = LoadPack<float, kPack>(partial, 0);
-      const auto other = LoadPack<float, kPack>(partial, channels);
-#pragma unroll
-      for (int j = 0; j < kPack; ++j) {
-        totals[j] += one.items[j];
-        totals[kPack + j] += other.items[j];
-      }
-    }
-  }
-  const float* all = SumRows(totals, division, share.row);
+  const float* all = AddPartials(share, division, channels, scratch.partials);
   const int width = division.tile * kPack;
-  const int64_t first = static_cast<int64_t>(tile) * width;
+  const int64_t first = share.first;
   for (int i = threadIdx.x; i < width; i += blockDim.x) {
     const float* sum = all + i % kPack * kSumThreads + i / kPack;
     if (first + i < channels) finish(first + i, sum[0], sum[kPack * kSumThreads]);

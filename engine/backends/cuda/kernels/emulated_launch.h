@@ -30,6 +30,23 @@ void Launch(void (*kernel)(Grid, Parameters...), Grid grid, int threads, Stream 
   });
 }
 
+inline constexpr int kMostSharedBytes = 48 << 10;
+inline int MostSharedBytes() { return kMostSharedBytes; }
+
+// Blocks run one after the other.
+inline int BlocksTogether(int /*multiprocessors*/) { return 1; }
+
+inline unsigned char* DynamicShared() {
+  alignas(16) static thread_local unsigned char dynamic_shared[kMostSharedBytes];
+  return dynamic_shared;
+}
+
+template <typename... Parameters, typename... Arguments>
+void LaunchTogether(void (*kernel)(Parameters...), Grid grid, int threads, int /*shared_bytes*/,
+                    Stream stream, Arguments... arguments) {
+  Launch(kernel, grid, threads, stream, arguments...);
+}
+
 template <typename Function>
 void ForEach(int64_t n, Stream stream, Function function) {
   Give(stream, [=] {

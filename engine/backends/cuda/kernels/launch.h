@@ -68,6 +68,43 @@ void Launch(void (*kernel)(Grid, Parameters...), Grid grid, int threads, Stream 
   kernel<<<dim3(part.x, part.y, part.z), threads, 0, stream>>>(grid, static_cast<Parameters>(arguments)...);
 }
 
+// The most shared memory of a block of the thread's device, in bytes.
+inline int MostSharedBytes() {
+  int device = 0, bytes = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  return bytes;
+}
+
+// Of a launch whose blocks run at the same time, so that they may wait for each other: at most one for each
+// of so many multiprocessors.
+inline int BlocksTogether(int multiprocessors) { return multiprocessors; }
+
+// Launches blocks that run at the same time, and gives each so many bytes of DynamicShared(). More blocks
+// than can run at the same time are an error of the launch.
+template <typename... Parameters, typename... Arguments>
+void LaunchTogether(void (*kernel)(Parameters...), Grid grid, int threads, int shared_bytes, Stream stream,
+                    Arguments... arguments) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  cudaLaunchAttribute together = {};
+  together.id = cudaLaunchAttributeCooperative;
+  together.val.cooperative = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(grid.x, grid.y, grid.z);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &together;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+}
+
+// The block's memory from LaunchTogether, 16-byte aligned.
+__device__ __forceinline__ unsigned char* DynamicShared() {
+  extern __shared__ __align__(16) unsigned char dynamic_shared[];
+  return dynamic_shared;
+}
+
 template <typename Function>
 TANDEM_KERNEL EachKernel(int64_t n, Function function) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;

@@ -1,0 +1,28 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CUDA_DRIVER_CONVOLUTION_CHECK_H_
+#define TANDEM_ENGINE_BACKENDS_CUDA_DRIVER_CONVOLUTION_CHECK_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/backends/cuda/driver/blas.h"
+#include "engine/backends/cuda/driver/dnn.h"
+#include "engine/backends/cuda/driver/driver.h"
+
+// Whether an engine of a library computes a convolution as exactly as its type promises. cuDNN's notes do not
+// tell: of cuDNN 9.19 on Hopper, an engine for gradients of weights has no notes, and its products in float32
+// are off by as much as products in TF32.
+
+namespace tandem::cuda {
+
+// Compares some numbers of `results` with exact sums of products. `results` is what the convolution wrote, on
+// the thread's device; its inputs were RandomNumbers. Returns the largest error, as a part of the root of the
+// sum of the squared products, or of the exact result if that is larger. NaN is an error too. Waits for the
+// stream. INTERNAL if numbers cannot be copied.
+absl::StatusOr<double> ConvolutionError(const ConvolutionSpec& spec, const void* results,
+                                        const OwnedStream& stream);
+
+// The largest error that an engine may have.
+double MostConvolutionError(DType type, bool allow_tf32);
+
+}  // namespace tandem::cuda
+
+#endif  // TANDEM_ENGINE_BACKENDS_CUDA_DRIVER_CONVOLUTION_CHECK_H_
