@@ -1,7 +1,9 @@
 #ifndef TANDEM_ENGINE_BACKENDS_CUDA_DRIVER_CONVOLUTION_CHECK_H_
 #define TANDEM_ENGINE_BACKENDS_CUDA_DRIVER_CONVOLUTION_CHECK_H_
 
-#include "absl/status/status.h"
+#include <cstdint>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "engine/backends/cuda/driver/blas.h"
 #include "engine/backends/cuda/driver/dnn.h"
@@ -13,12 +15,27 @@
 
 namespace tandem::cuda {
 
-// Compares some numbers of `results` with exact sums of products. `results` is what the convolution wrote, on
-// the thread's device; its inputs were RandomNumbers. Returns the largest error, as a part of the root of the
-// sum of the squared products, or of the exact result if that is larger. NaN is an error too. Waits for the
-// stream. INTERNAL if numbers cannot be copied.
-absl::StatusOr<double> ConvolutionError(const ConvolutionSpec& spec, const void* results,
-                                        const OwnedStream& stream);
+// Exact results of a convolution of RandomNumbers, at some places. A value; used by any one thread at a time.
+class ConvolutionCheck {
+ public:
+  // Computes the exact results, within some milliseconds.
+  explicit ConvolutionCheck(const ConvolutionSpec& spec);
+
+  // Compares `results`, what the convolution wrote, on the thread's device. Returns the largest error, as a
+  // part of the root of the sum of the squared products, or of the exact result if that is larger; infinity
+  // for NaN. Waits for the stream. INTERNAL if numbers cannot be copied.
+  absl::StatusOr<double> Error(const void* results, const OwnedStream& stream) const;
+
+ private:
+  struct Number {
+    int64_t place;
+    double exact;
+    double size;  // What the error is a part of.
+  };
+
+  DType type_;
+  std::vector<Number> numbers_;
+};
 
 // The largest error that an engine may have.
 double MostConvolutionError(DType type, bool allow_tf32);

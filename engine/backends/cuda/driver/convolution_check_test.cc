@@ -33,7 +33,7 @@ class ConvolutionCheckTest : public testing::TestWithParam<ConvolutionSpec> {
   // The memory of the emulation is the host's.
   double ErrorOfLoops() {
     ConvolveByLoops(GetParam(), x_.data(), weight_.data(), y_.data(), bias_.data());
-    const absl::StatusOr<double> error = ConvolutionError(GetParam(), results().data(), *stream_);
+    const absl::StatusOr<double> error = ConvolutionCheck(GetParam()).Error(results().data(), *stream_);
     EXPECT_TRUE(error.ok()) << error.status();
     return error.value_or(std::numeric_limits<double>::infinity());
   }
@@ -64,7 +64,7 @@ TEST_P(ConvolutionCheckTest, ProductsInTf32Fail) {
 
 TEST_P(ConvolutionCheckTest, NumbersThatNobodyWroteFail) {
   std::memset(results().data(), 0xff, results().bytes());  // NaN in every type.
-  const absl::StatusOr<double> error = ConvolutionError(GetParam(), results().data(), *stream_);
+  const absl::StatusOr<double> error = ConvolutionCheck(GetParam()).Error(results().data(), *stream_);
   ASSERT_TRUE(error.ok()) << error.status();
   EXPECT_FALSE(*error <= MostConvolutionError(GetParam().type, /*allow_tf32=*/true));
 }

@@ -218,24 +218,26 @@ class CudnnDnn final : public Dnn {
   }
 
   // INTERNAL if what an engine wrote into `tensors` is not exact enough.
-  absl::Status Check(ConvolutionSpec spec, bool fused, const Tensors& tensors, absl::string_view word) const {
-    spec.bias = fused && spec.bias;
-    spec.relu = fused && spec.relu;
+  absl::Status Check(const ConvolutionSpec& spec, const ConvolutionCheck& check, const Tensors& tensors,
+                     absl::string_view word) const {
     const DeviceMemory& written = spec.kind == ConvolutionKind::kForward     ? tensors.y
                                   : spec.kind == ConvolutionKind::kGradInput ? tensors.x
                                                                              : tensors.weight;
-    TANDEM_ASSIGN_OR_RETURN(const double error, ConvolutionError(spec, written.data(), *stream_));
+    TANDEM_ASSIGN_OR_RETURN(const double error, check.Error(written.data(), *stream_));
     const double most = MostConvolutionError(spec.type, options_.allow_tf32);
     if (error <= most) return absl::OkStatus();
     return absl::InternalError(
         absl::StrCat("cudnn: ", word, " is off by ", error, ", more than ", most, ", for ", spec.ToString()));
   }
 
-  // Of the graph's engines of that fit, and that are exact enough, the fastest, or with `deterministic` the
-  // first that works.
+  // Of the graph's engines of that fit that are exact enough: the fastest, or with `deterministic` the first.
   absl::StatusOr<Chosen> SearchGraph(const ConvolutionSpec& spec, bool fused, EngineFit fit, int64_t cap) {
     TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const ConvolutionGraph> graph, Graph(spec, fused));
     TANDEM_ASSIGN_OR_RETURN(std::vector<ConvolutionGraph::Engine> engines, graph->Propose());
+    ConvolutionSpec whole = spec;
+    whole.bias = fused && spec.bias;
+    whole.relu = fused && spec.relu;
+    const ConvolutionCheck check(whole);
     absl::optional<Tensors> tensors;
     Chosen best;
     absl::Status failed = absl::UnimplementedError("cudnn: no engine keeps to the asked precision");
@@ -266,7 +268,7 @@ class CudnnDnn final : public Dnn {
         failed = seconds.status();
         continue;
       }
-      if (absl::Status right = Check(spec, fused, *tensors, made->word); !right.ok()) {
+      if (absl::Status right = Check(spec, check, *tensors, made->word); !right.ok()) {
         failed = std::move(right);
         continue;
       }

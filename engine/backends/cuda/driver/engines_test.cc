@@ -73,6 +73,7 @@ TEST_P(EnginesTest, TheCheckTellsTf32FromFloat32) {
   absl::StatusOr<DeviceMemory> workspace = DeviceMemory::Allocate(kMostWorkspaceBytes);
   ASSERT_TRUE(workspace.ok()) << workspace.status();
 
+  const ConvolutionCheck check(s);
   int tested = 0;
   for (const ConvolutionGraph::Engine& engine : *engines) {
     if (FitOf(engine.notes, s.type, {}) == EngineFit::kRefused) continue;
@@ -94,7 +95,7 @@ TEST_P(EnginesTest, TheCheckTellsTf32FromFloat32) {
       const double difference = std::fabs(static_cast<double>(actual[i]) - expected[i]);
       if (!(difference <= error)) error = difference;
     }
-    const absl::StatusOr<double> checked = ConvolutionError(s, written.data(), *stream_);
+    const absl::StatusOr<double> checked = check.Error(written.data(), *stream_);
     ASSERT_TRUE(checked.ok()) << engine.word << ": " << checked.status();
     std::printf("%s: all numbers are off by at most %.2g of the largest; the check says %.2g\n",
                 engine.word.c_str(), error / largest, *checked);

@@ -15,14 +15,11 @@
 namespace tandem::cuda {
 namespace {
 
-// Of a length that no dimension is likely to be a multiple of.
-constexpr int64_t kPatternBytes = 4 * 65521;
-
 template <typename T>
 std::vector<T> PatternOf() {
   std::minstd_rand engine(1);
   std::vector<T> pattern;
-  for (size_t i = 0; i < kPatternBytes / sizeof(T); ++i) {
+  for (int64_t i = 0; i < kRandomPatternLength<T>; ++i) {
     pattern.push_back(T(static_cast<float>(engine() % 2001) / 1000.0f - 1.0f));
   }
   return pattern;
@@ -61,7 +58,7 @@ absl::Status CheckRoom(const LibraryOptions& options, int64_t bytes) {
 absl::StatusOr<DeviceMemory> RandomNumbers(DType type, int64_t elements, Stream stream) {
   const int64_t bytes = elements * SizeOf(type);
   TANDEM_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(bytes));
-  int64_t filled = std::min(bytes, kPatternBytes);
+  int64_t filled = std::min(bytes, kRandomPatternLength<std::byte>);
   absl::Status copied;
   WithPattern(type,
               [&](const auto& pattern) { copied = Copy(memory.data(), pattern.data(), filled, stream); });

@@ -16,7 +16,11 @@ namespace tandem::cuda {
 // RESOURCE_EXHAUSTED where so many bytes are more than the options let be taken to measure in.
 absl::Status CheckRoom(const LibraryOptions& options, int64_t bytes);
 
-// The numbers that RandomNumbers repeats, as the type rounds them.
+// How many numbers RandomNumbers repeats: no dimension is likely to divide them.
+template <typename T>
+inline constexpr int64_t kRandomPatternLength = 4 * 65521 / static_cast<int64_t>(sizeof(T));
+
+// These numbers, as the type rounds them.
 std::vector<double> RandomPattern(DType type);
 
 // Device memory of so many small random numbers of that type, RandomPattern over and over: zeros would be
