@@ -10,7 +10,7 @@ set -euo pipefail
 
 build_packages=(
   bazel-bootstrap bazel-rules-java bazel-rules-proto bazel-platforms   # the build
-  g++ git pkg-config ca-certificates
+  g++ git ca-certificates
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev libssl-dev
   libdnnl-dev libgloo-dev libsqlite3-dev libsqlitecpp-dev libyaml-cpp-dev libcli11-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev
   liblzma-dev libjpeg62-turbo-dev libpng-dev libcurl4-openssl-dev libpugixml-dev

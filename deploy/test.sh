@@ -147,6 +147,8 @@ if ((sanitize)); then
   done
 fi
 
+find ~/.cache/tandem/bazel -type f -atime +14 -delete 2>/dev/null
+
 heading "Result"
 printf '%s\n' "${parts[@]}"
 if ((${#skips[@]})); then printf 'skipped: %s\n' "${skips[@]}"; fi

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # A compiler for the thread-safety analysis: clang++ that checks a source and writes an empty object file.
 #
-# Precompiled headers are compiled as usual. tests/lint/thread_safety.sh uses it.
-#
-# clang finds its headers from the path of its program, and Bazel gives no PATH to each action: so the path is absolute.
+# Precompiled headers are compiled as usual. tests/lint/thread_safety.sh uses it. clang finds its headers from the path of its program, and Bazel gives no PATH to each action: so the path is absolute.
 set -euo pipefail
 
 arguments=()
@@ -18,7 +16,7 @@ for argument in "$@"; do
     *" c++-header") precompiles=1 ;;
   esac
   case "$argument" in
-    # clang has no such arguments. It lists precompiled headers anyway, and collects no garbage.
+    # clang refuses these two. It lists the headers inside a precompiled header anyway.
     -fpch-deps | --param=ggc-*) ;;
     *) arguments+=("$argument") ;;
   esac

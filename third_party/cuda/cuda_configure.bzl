@@ -1,6 +1,6 @@
 """Finds the CUDA toolkit ($CUDA_HOME, else /usr/local/cuda) or leaves CUDA out, and says which.
 
-The repository has `defs.bzl` with CUDA_AVAILABLE, CUDA_MAJOR (its version's; 0 without), NVCC, the path of the compiler, and `if_cuda(yes, no)`, and, where CUDA is there, the library `cuda`.
+The repository has `defs.bzl` with CUDA_AVAILABLE, CUDA_MAJOR (its version's; 0 without), CUDA_RELEASE, such as 13.0, NVCC, the path of the compiler, and `if_cuda(yes, no)`, and, where CUDA is there, the library `cuda`.
 """
 
 # Of cuDNN and NCCL, which come with or without the toolkit.
@@ -22,6 +22,7 @@ def _cuda_configure_impl(ctx):
         fail("TANDEM_CUDA=1, but there is no %s: set CUDA_HOME to the toolkit's folder, and install cuDNN and NCCL for it" % ", no ".join(missing))
 
     major = "0"
+    release = ""
     if found:
         version = ctx.execute([nvcc, "--version"]).stdout
         release = version[version.find("release "):].split(",")[0] if "release " in version else "of unknown release"
@@ -51,11 +52,12 @@ cc_library(
     ctx.file("defs.bzl", """
 CUDA_AVAILABLE = %s
 CUDA_MAJOR = %s
+CUDA_RELEASE = "%s"
 NVCC = "%s"
 
 def if_cuda(yes, no = []):
     return yes if CUDA_AVAILABLE else no
-""" % (found, major, nvcc))
+""" % (found, major, release.replace("release ", ""), nvcc))
 
 cuda_configure = repository_rule(
     implementation = _cuda_configure_impl,

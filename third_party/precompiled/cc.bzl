@@ -1,4 +1,7 @@
-"""The C++ rules of all rooms: Bazel's own, with joined sources and a precompiled header."""
+"""The C++ rules of the rooms: Bazel's own, with joined sources and a precompiled header.
+
+tests/bench, tests/fuzz and engine/backends/cpu/kernels use Bazel's own rules: they have flags of their own.
+"""
 
 load(":joined_sources.bzl", "joined_sources")
 
@@ -11,7 +14,6 @@ _HEADERS = {
     "engine/collectives": "base",
     "engine/graph": "base",
     "engine/tensor": "base",
-    "tests/bench/cpu": "base",
     "tests/rooms": "base",
     "client/cli": "services",
     "client/lib": "services",
@@ -25,7 +27,7 @@ _HEADERS = {
 }
 
 # The engine computes: only there do faster programs repay a slower compilation.
-_COMPUTING = ["engine", "tests/bench"]
+_COMPUTING = ["engine"]
 
 # Tests are compiled faster, not run faster. A release and a debug build use their own flags for all other sources.
 COPTS = {
@@ -88,7 +90,7 @@ def cc_library(precompiled = True, joined = True, **kwargs):
 
     Args:
       precompiled: False if the library has flags that differ from the header's.
-      joined: False if two anonymous namespaces of the sources define the same name.
+      joined: False if the sources cannot share a translation unit, such as two that define the same name.
       **kwargs: the attributes of Bazel's rule.
     """
     is_test = bool(kwargs.get("testonly", False))

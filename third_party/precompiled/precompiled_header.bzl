@@ -23,7 +23,7 @@ def _precompiled_header_impl(ctx):
         source_file = header.path,
         output_file = precompiled.path,
         use_pic = True,
-        # The compiler stores the list of dependencies in the precompiled header, too.
+        # -MD also stores the list of dependencies in the precompiled header, where -fpch-deps finds it.
         user_compile_flags = ["-MD", "-MF", dependencies.path] + ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts,
         include_directories = context.includes,
         quote_include_directories = context.quote_includes,
@@ -45,7 +45,7 @@ def _precompiled_header_impl(ctx):
             action_name = "c++-compile",
             variables = variables,
         ),
-        inputs = depset([header], transitive = [context.headers, toolchain.all_files]),
+        inputs = depset([header, ctx.file._versions], transitive = [context.headers, toolchain.all_files]),
         outputs = [precompiled, dependencies],
         mnemonic = "CppPrecompile",
         progress_message = "Precompiling %s" % ctx.label,
@@ -59,6 +59,7 @@ def _precompiled_header_impl(ctx):
             includes = context.includes,
             quote_includes = context.quote_includes,
             system_includes = context.system_includes,
+            defines = context.defines,
         )),
     ]
 
@@ -68,6 +69,8 @@ precompiled_header = rule(
         "src": attr.label(allow_single_file = [".h"], mandatory = True),
         "copts": attr.string_list(),
         "deps": attr.label_list(providers = [CcInfo]),
+        # Bazel does not see a new version of a compiler or of a system's header.
+        "_versions": attr.label(default = "@system_versions//:versions.txt", allow_single_file = True),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
     fragments = ["cpp"],

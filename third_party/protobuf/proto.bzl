@@ -4,7 +4,7 @@ def proto_sources(name, srcs, services = []):
     """C++ sources of messages and gRPC stubs.
 
     Args:
-      name: of the genrule, whose headers are also in the filegroup `<name>_headers`.
+      name: of the genrule.
       srcs: .proto files, paths as they are imported.
       services: those of srcs that define services.
     """
@@ -26,5 +26,3 @@ def proto_sources(name, srcs, services = []):
         cmd = command,
         message = "Generating C++ from protocol buffers",
     )
-    native.filegroup(name = name + "_headers", srcs = headers)
-    native.filegroup(name = name + "_sources", srcs = sources)

@@ -1,6 +1,6 @@
 """Kernels, compiled by nvcc for GPUs and by the host's compiler for the emulation."""
 
-load("@local_cuda//:defs.bzl", "CUDA_AVAILABLE", "NVCC")
+load("@local_cuda//:defs.bzl", "CUDA_AVAILABLE", "CUDA_RELEASE", "NVCC")
 load("//third_party/precompiled:cc.bzl", "cc_library")
 
 # A release has code for Ampere and Hopper, and PTX for newer GPUs.
@@ -46,7 +46,8 @@ def cuda_kernels(name, srcs, hdrs, deps):
                     "//engine/tensor:type_headers",
                 ],
                 outs = [stem + ".pic.o"],
-                cmd = "%s -c $(location %s.cu) -o $@ -std=c++20 -O1 --extended-lambda -I. " % (NVCC, stem) +
+                # The release makes Bazel compile again after an upgrade in place.
+                cmd = "CUDA_RELEASE=%s %s -c $(location %s.cu) -o $@ -std=c++20 -O1 --extended-lambda -I. " % (CUDA_RELEASE, NVCC, stem) +
                       "-Xcompiler=-fPIC,-Wall,-Wno-unknown-pragmas -Werror=all-warnings " +
                       select({
                           "//:release": _RELEASE_TARGETS,
