@@ -23,6 +23,7 @@
 #include "server/auth/listen_policy.h"
 #include "server/auth/server_credentials.h"
 #include "server/auth/token.h"
+#include "server/daemon/available_memory.h"
 #include "server/daemon/restoration.h"
 #include "server/rpc/call_audit.h"
 #include "server/scheduler/host_resources.h"
@@ -37,8 +38,9 @@ namespace {
 
 constexpr char kDevicePriority[] = "TANDEM_DEVICE_PRIORITY";
 
-// Threads that read logs and artifacts for calls.
+// Threads that look at the database, logs and artifacts for calls; each user may have half of them.
 constexpr int kPoolThreads = 4;
+constexpr int kPoolThreadsEach = 2;
 // More than the processors: they wait for disks, too.
 constexpr int kUserPoolThreads = 8;
 constexpr int kUserPoolThreadsEach = 2;
@@ -323,7 +325,7 @@ std::function<UserQuota(const std::string&)> Daemon::Quotas(const DaemonOptions&
 absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& address,
                            std::shared_ptr<grpc::ServerCredentials> credentials) {
   TANDEM_ASSIGN_OR_RETURN(files_, FileWatcher::Create());
-  pool_ = std::make_unique<BlockingPool>(kPoolThreads);
+  pool_ = std::make_unique<FairPool>(kPoolThreads, kPoolThreadsEach);
   user_pool_ = std::make_unique<FairPool>(kUserPoolThreads, kUserPoolThreadsEach);
   whole_set_pool_ = std::make_unique<FairPool>(/*threads=*/1, /*most_each=*/1);
 
@@ -363,7 +365,8 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.daemon.set_state_folder(state_folder_->path());
   for (const std::string& folder : options.data_folders) context.daemon.add_data_folders(folder);
   TANDEM_ASSIGN_OR_RETURN(server_, RpcServer::Start(address, std::move(credentials), std::move(context),
-                                                    {.max_connections = options.max_connections}));
+                                                    {.max_connections = options.max_connections,
+                                                     .memory_bytes = AvailableMemory()}));
   return absl::OkStatus();
 }
 
@@ -406,6 +409,10 @@ void Daemon::Stop() {
   if (backups_ != nullptr) backups_->Stop();
   // Calls that wait for data end.
   if (fetcher_ != nullptr) fetcher_->Stop();
+  // What calls wait for is dropped, and they are answered so; what runs goes on.
+  for (FairPool* const pool : {user_pool_.get(), whole_set_pool_.get(), pool_.get()}) {
+    if (pool != nullptr) pool->Drop();
+  }
   if (server_ != nullptr) {
     unlink(AddressFile().c_str());
     server_->Stop(kCallGrace);

@@ -33,7 +33,6 @@
 #include "server/fetch/transport.h"
 #include "server/jobs/job_machine.h"
 #include "server/jobs/job_retention.h"
-#include "server/rpc/blocking_pool.h"
 #include "server/rpc/fair_pool.h"
 #include "server/rpc/file_watcher.h"
 #include "server/rpc/job_drain.h"
@@ -128,7 +127,7 @@ class Daemon {
   std::unique_ptr<CallLimits> limits_;
   // Before those whose threads may still wake a log's follower, which posts to the pool and leaves the
   // watcher.
-  std::unique_ptr<BlockingPool> pool_;
+  std::unique_ptr<FairPool> pool_;
   std::unique_ptr<FairPool> user_pool_;
   std::unique_ptr<FairPool> whole_set_pool_;
   std::unique_ptr<FileWatcher> files_;

@@ -18,11 +18,15 @@
 #include "server/daemon/options.h"
 #include "server/daemon/restoration.h"
 #include "server/daemon/service_manager.h"
+#include "server/daemon/stop_deadline.h"
 #include "server/daemon/stop_signals.h"
 #include "server/rpc/lifecycle.h"
 
 namespace tandem {
 namespace {
+
+// A daemon that is told to stop has ended within 5 seconds.
+constexpr absl::Duration kStopLimit = absl::Milliseconds(4500);
 
 // What was found, a line each with what mends it; the exit status.
 int PrintChecks(const std::vector<Check>& checks, const DaemonOptions& options) {
@@ -89,7 +93,10 @@ int Main(const std::vector<std::string>& arguments) {
 
   lifecycle.WaitForStop();
   service_manager.Stopping();
-  (*daemon)->Stop();
+  {
+    const StopDeadline deadline(kStopLimit, (*daemon)->is_damaged() ? 1 : 0);
+    (*daemon)->Stop();
+  }
   spdlog::info("stopped");
   return (*daemon)->is_damaged() ? 1 : 0;
 }

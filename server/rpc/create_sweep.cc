@@ -94,6 +94,8 @@ absl::StatusOr<std::vector<JobMachine::NewJob>> AdmitAll(const Making& making) {
   std::map<std::pair<std::string, std::string>, int> seen;
   int wrong = 0;
   for (const SweepJob& job : making.jobs) {
+    TANDEM_RETURN_IF_ERROR(making.context->lifecycle->CheckServing());
+    if (!making.reply.is_wanted()) return absl::CancelledError("nobody waits for the answer");
     absl::StatusOr<JobMachine::NewJob> admitted = AdmitJob(*making.context, making.caller, job.spec);
     if (admitted.ok()) {
       admitted->sweep_values = job.values;

@@ -7,6 +7,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 namespace {
@@ -30,15 +31,16 @@ absl::StatusOr<v1::ListCheckpointsResponse> List(const RpcContext& context, cons
 
 }  // namespace
 
-void ListCheckpoints(const RpcContext& context, const v1::ListCheckpointsRequest& request,
-                     Reply<v1::ListCheckpointsResponse> reply) {
+void ListCheckpoints(const RpcContext& context, const Caller& caller,
+                     const v1::ListCheckpointsRequest& request, Reply<v1::ListCheckpointsResponse> reply) {
   const std::string id = JobId(request.job());
   if (id.empty()) {
     return reply(FieldError("job", "is required: the job's name, \"jobs/<id>\""));
   }
-  context.pool->Post([&context, &request, id, reply = std::move(reply)]() mutable {
-    reply(List(context, id, request.job()));
-  });
+  PostToLook(context, caller, request, std::move(reply),
+             [&context, &request, id](Reply<v1::ListCheckpointsResponse> reply) {
+               reply(List(context, id, request.job()));
+             });
 }
 
 }  // namespace tandem::rpc

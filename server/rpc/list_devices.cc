@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "server/rpc/handlers.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 namespace {
@@ -13,14 +14,14 @@ v1::ListDevicesResponse Devices(const RpcContext& context) {
 
 }  // namespace
 
-void ListDevices(const RpcContext& context, const v1::ListDevicesRequest&,
+void ListDevices(const RpcContext& context, const Caller& caller, const v1::ListDevicesRequest& request,
                  Reply<v1::ListDevicesResponse> reply) {
   if (context.refresh_gpu == nullptr) {
     reply(Devices(context));
     return;
   }
   // Drivers take their time.
-  context.pool->Post([&context, reply = std::move(reply)]() mutable {
+  PostToLook(context, caller, request, std::move(reply), [&context](Reply<v1::ListDevicesResponse> reply) {
     v1::ListDevicesResponse response = Devices(context);
     for (v1::Device& device : *response.mutable_devices()) {
       if (device.has_gpu()) context.refresh_gpu(device.mutable_gpu());

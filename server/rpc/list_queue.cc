@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 namespace {
@@ -12,7 +13,7 @@ constexpr int kMaxQueuePageSize = 10000;
 
 }  // namespace
 
-void ListQueue(const RpcContext& context, const v1::ListQueueRequest& request,
+void ListQueue(const RpcContext& context, const Caller& caller, const v1::ListQueueRequest& request,
                Reply<v1::ListQueueResponse> reply) {
   const int most = request.page_size() == 0 ? kDefaultQueuePageSize : request.page_size();
   if (most < 1 || most > kMaxQueuePageSize) {
@@ -21,8 +22,9 @@ void ListQueue(const RpcContext& context, const v1::ListQueueRequest& request,
     return;
   }
   // A long queue takes a while to explain.
-  context.pool->Post(
-      [&context, most, reply = std::move(reply)]() mutable { reply(context.scheduler->ListQueue(most)); });
+  PostToLook(
+      context, caller, request, std::move(reply),
+      [&context, most](Reply<v1::ListQueueResponse> reply) { reply(context.scheduler->ListQueue(most)); });
 }
 
 }  // namespace tandem::rpc

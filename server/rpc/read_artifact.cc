@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -19,11 +20,14 @@ namespace {
 class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
  public:
   ArtifactPieces(std::unique_ptr<FileReader> reader, const v1::Artifact& artifact, int64_t offset,
-                 BlockingPool* pool)
-      : state_(std::make_shared<State>(std::move(reader), artifact, offset)), pool_(pool) {}
+                 FairPool* pool, std::string user)
+      : state_(std::make_shared<State>(std::move(reader), artifact, offset)),
+        pool_(pool),
+        user_(std::move(user)) {}
 
   void Next(Callback callback) override {
-    pool_->Post([state = state_, callback = std::move(callback)]() mutable { callback(state->Read()); });
+    pool_->Post(user_,
+                [state = state_, callback = std::move(callback)]() mutable { callback(state->Read()); });
   }
   // Every read ends by itself.
   void Cancel() override {}
@@ -61,7 +65,8 @@ class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
   };
 
   const std::shared_ptr<State> state_;
-  BlockingPool* const pool_;
+  FairPool* const pool_;
+  const std::string user_;
 };
 
 // Whether a name that a worker reported stays inside the job's folder.
@@ -73,8 +78,8 @@ bool IsInside(const std::string& name) {
   return true;
 }
 
-Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const v1::ReadArtifactRequest& request,
-                                      const std::string& id) {
+Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const std::string& user,
+                                      const v1::ReadArtifactRequest& request, const std::string& id) {
   const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), request.name());
   const auto artifact =
@@ -105,12 +110,12 @@ Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const v1::ReadA
                                               " is beyond the end of the artifact, which has ",
                                               known.size_bytes(), " bytes"));
   }
-  return std::make_unique<ArtifactPieces>(std::move(reader), known, request.offset(), context.pool);
+  return std::make_unique<ArtifactPieces>(std::move(reader), known, request.offset(), context.pool, user);
 }
 
 }  // namespace
 
-Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context,
+Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context, const Caller& caller,
                                               const v1::ReadArtifactRequest& request) {
   absl::StatusOr<std::string> id = ParseJobName(request.name());
   if (!id.ok()) return id.status();
@@ -120,7 +125,10 @@ Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context,
     return FieldError("offset", absl::StrCat("is ", request.offset(), "; must be at least 0"));
   }
   return std::make_unique<DeferredSource<v1::ReadArtifactResponse>>(
-      context.pool, [&context, request, id = *std::move(id)] { return Open(context, request, id); });
+      context.pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
+      [&context, user = caller.user, request, id = *std::move(id)] {
+        return Open(context, user, request, id);
+      });
 }
 
 }  // namespace tandem::rpc

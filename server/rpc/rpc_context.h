@@ -15,7 +15,6 @@
 #include "server/datasets/uploads.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_machine.h"
-#include "server/rpc/blocking_pool.h"
 #include "server/rpc/call_hooks.h"
 #include "server/rpc/fair_pool.h"
 #include "server/rpc/file_watcher.h"
@@ -40,8 +39,8 @@ struct RpcContext {
   // Null: nothing is fetched.
   RemoteData* remote = nullptr;
   JobDrain* drain = nullptr;
-  // For looks at the database and at files that take no user's time but a moment.
-  BlockingPool* pool = nullptr;
+  // For looks at the database and at files that take a moment.
+  FairPool* pool = nullptr;
   // For what may take as long as a user's data is large: admission, uploads, removals.
   FairPool* user_pool = nullptr;
   // For what holds a whole data set in memory: one at a time.

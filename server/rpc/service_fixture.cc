@@ -119,7 +119,7 @@ void ServiceFixture::SetUp() {
   auto files = FileWatcher::Create();
   ASSERT_TRUE(files.ok()) << files.status();
   files_ = *std::move(files);
-  pool_ = std::make_unique<BlockingPool>(2);
+  pool_ = std::make_unique<FairPool>(2, 1);
   user_pool_ = std::make_unique<FairPool>(4, 2, room_);
   whole_set_pool_ = std::make_unique<FairPool>(1, 1);
 
@@ -166,8 +166,9 @@ void ServiceFixture::SetUp() {
                           call.is_stream ? " stream" : ""));
   };
   context.calls = WithAudit(std::move(context.calls), audit_.get());
-  auto server = RpcServer::Start(
-      {"127.0.0.1", 0}, PlainCredentials(authenticator_, AuditRefusals(audit_.get())), std::move(context));
+  auto server =
+      RpcServer::Start({"127.0.0.1", 0}, PlainCredentials(authenticator_, AuditRefusals(audit_.get())),
+                       std::move(context), {.unary = unary_limits_});
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);
   grpc::ChannelArguments arguments;
@@ -184,6 +185,7 @@ void ServiceFixture::SetUp() {
 void ServiceFixture::TearDown() {
   lifecycle_.Stop();
   drain_->Abort(lifecycle_.CheckServing());
+  for (FairPool* const pool : {user_pool_.get(), whole_set_pool_.get(), pool_.get()}) pool->Drop();
   server_->Stop(absl::Seconds(2));
   models_->Stop();
   scheduler_->Stop();

@@ -102,7 +102,7 @@ class ServiceFixture : public ::testing::Test {
   std::vector<std::string> Calls();
 
   std::unique_ptr<StateFolder> folder_;
-  std::unique_ptr<BlockingPool> pool_;
+  std::unique_ptr<FairPool> pool_;
   // Of it; before SetUp.
   FairPool::Room room_;
   std::unique_ptr<FairPool> user_pool_;
@@ -127,6 +127,8 @@ class ServiceFixture : public ::testing::Test {
   std::unique_ptr<ModelWorkers> models_;
   std::unique_ptr<TokenRegistry> tokens_;
   std::shared_ptr<const Authenticator> authenticator_;
+  // Before SetUp.
+  UnaryCounts::Limits unary_limits_;
   // Of the whole queue; before SetUp.
   int64_t max_queued_jobs_ = 0;
   // Of each user's jobs, whichever there are.
