@@ -15,6 +15,7 @@
 #include "server/daemon/daemon.h"
 #include "server/daemon/file_limit.h"
 #include "server/daemon/logging.h"
+#include "server/daemon/memory_return.h"
 #include "server/daemon/options.h"
 #include "server/daemon/restoration.h"
 #include "server/daemon/service_manager.h"
@@ -91,6 +92,7 @@ int Main(const std::vector<std::string>& arguments) {
               (*daemon)->state_folder().c_str(), (*daemon)->token_file().c_str());
   std::fflush(stdout);
 
+  const MemoryReturn memory;
   lifecycle.WaitForStop();
   service_manager.Stopping();
   {

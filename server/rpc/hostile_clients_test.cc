@@ -270,6 +270,30 @@ TEST_F(HostileClientsTest, PingsSettingsAndResets) {
   for (std::thread& flood : floods) flood.join();
 }
 
+TEST_F(HostileClientsTest, AConnectionThatTakesCallsBackIsShut) {
+  for (const absl::string_view token : {"", kToken}) {
+    const int fd = Connect();
+    Send(fd, absl::StrCat(kPreface, Frame(kSettings, 0, 0, "")));
+    bool is_open = true;
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    for (uint32_t stream = 1; is_open && absl::Now() < end;) {
+      std::string calls;
+      for (int i = 0; i < 100; ++i, stream += 2) {
+        absl::StrAppend(&calls,
+                        Frame(kHeaders, kEndHeaders, stream, CallHeaders("DaemonService/GetDaemon", token)),
+                        Frame(kResetStream, 0, stream, absl::string_view("\0\0\0\x08", 4)));
+      }
+      is_open = Send(fd, calls);
+    }
+    EXPECT_FALSE(is_open) << "token \"" << token << "\"";
+    const int again = Connect();
+    EXPECT_TRUE(HangsUp(again, absl::Seconds(5)));
+    ExpectAnswers("calls that are taken back");
+    // Until its address may come again.
+    absl::SleepFor(absl::Seconds(10));
+  }
+}
+
 class UnreadAnswersTest : public HostileClientsTest {
  protected:
   UnreadAnswersTest() { unary_limits_ = {.answer_bytes = 100'000, .reading_time = absl::Seconds(2)}; }

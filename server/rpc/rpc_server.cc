@@ -14,7 +14,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
+#include "server/rpc/connection_calls.h"
 #include "server/rpc/services.h"
 #include "server/workers/uncompressed_server.h"
 
@@ -133,7 +135,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.RegisterService(server->daemon_service_.get());
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) return absl::InternalError("gRPC's server does not start");
-  server->gate_->Start(std::move(acceptor));
+  server->gate_->Start(std::move(acceptor),
+                       [calls = std::make_unique<UnansweredCalls>(UnansweredCalls::Limits())] {
+                         return calls->Excess(LookAtConnections(), Clock::Real()->Elapsed());
+                       });
   server->address_.port = server->gate_->port();
   server->token_watch_ = std::make_unique<TokenWatch>(server->context_.authenticator, &server->calls_);
   server->SetServing(true);
