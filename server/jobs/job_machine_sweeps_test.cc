@@ -123,7 +123,7 @@ TEST_F(JobMachineSweepsTest, PagesEndWhereSweepsHaveManyJobs) {
     const auto page = jobs_.machine().ListSweeps(before, 10, /*most_jobs=*/4);
     ASSERT_TRUE(page.ok()) << page.status();
     pages.emplace_back();
-    for (const StoredSweep& sweep : page->sweeps) pages.back().push_back(sweep.sweep.name());
+    for (const ListedSweep& sweep : page->sweeps) pages.back().push_back(sweep.sweep.name());
     before = page->next_before;
   }
   EXPECT_THAT(pages, ElementsAre(ElementsAre(names[3], names[2]), ElementsAre(names[1], names[0])));

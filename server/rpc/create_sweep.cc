@@ -163,7 +163,7 @@ void Finish(const std::shared_ptr<Making>& making) {
   sweep.jobs = *std::move(jobs);
   making->context->jobs->CreateSweep(std::move(sweep), [making](absl::StatusOr<StoredSweep> made) {
     if (made.ok()) {
-      making->reply(DescribeSweep(*made, SweepResults::kShown));
+      making->reply(DescribeSweep(*made));
     } else {
       making->reply(made.status());
     }
@@ -235,7 +235,7 @@ void Create(std::shared_ptr<Making> making) {
       return;
     }
     if (repeated->has_value()) {
-      making->reply(DescribeSweep(**repeated, SweepResults::kShown));
+      making->reply(DescribeSweep(**repeated));
       return;
     }
   }

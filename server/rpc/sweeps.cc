@@ -77,7 +77,7 @@ void GetSweep(const RpcContext& context, const Caller& caller, const v1::GetSwee
              [&context, &request, id = *id](Reply<v1::Sweep> reply) {
                const absl::StatusOr<StoredSweep> sweep = context.jobs->GetSweep(id);
                if (sweep.ok()) {
-                 reply(DescribeSweep(*sweep, SweepResults::kShown));
+                 reply(DescribeSweep(*sweep));
                } else {
                  reply(ExplainError(sweep.status(), request.name()));
                }
@@ -129,7 +129,7 @@ void CancelSweep(const RpcContext& context, const Caller& caller, const v1::Canc
         context.jobs->CancelSweep(
             id, [id, reply = std::move(reply)](const absl::StatusOr<StoredSweep>& sweep) mutable {
               if (sweep.ok()) {
-                reply(DescribeSweep(*sweep, SweepResults::kShown));
+                reply(DescribeSweep(*sweep));
               } else {
                 reply(ExplainError(sweep.status(), SweepName(id)));
               }
