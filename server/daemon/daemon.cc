@@ -239,6 +239,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
     jobs_->AddObserver(retention_.get());
   }
   jobs_->SetWaitingSource(scheduler_.get());
+  jobs_->SetMostQueued(options.max_queued_jobs);
 
   if (restoration_.has_value()) {
     const absl::Status told =
@@ -349,7 +350,6 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.authenticator = authenticator_.get();
   context.tokens = tokens_.get();
   context.quota = Quotas(options);
-  context.max_queued_jobs = options.max_queued_jobs;
   context.disk_use = [this](const std::string& user) { return disk_->BytesOf(user); };
   context.is_removing = [this](const std::string& user) { return disk_->IsRemoving(user); };
   context.limits = limits_.get();

@@ -441,6 +441,26 @@ TEST_F(QueueLimitTest, TheQueuesLength) {
   EXPECT_TRUE(CreateAs(kToken, &job).ok());
 }
 
+// Each finds room before the others take it.
+TEST_F(QueueLimitTest, SubmitsAtOnceDoNotPassTheLimit) {
+  for (int i = 0; i < 2; ++i) workers_.AwaitStarted(Id(Create("runs")));
+  constexpr int kSubmits = 60;
+  std::atomic<int> made = 0, full = 0;
+  std::vector<std::thread> submits;
+  for (int i = 0; i < kSubmits; ++i) {
+    submits.emplace_back([&] {
+      v1::Job job;
+      const grpc::Status status = CreateAs(kToken, &job);
+      if (status.ok()) ++made;
+      if (ReasonOf(status) == "QUEUE_FULL") ++full;
+    });
+  }
+  for (std::thread& submit : submits) submit.join();
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(full, kSubmits - 2);
+  EXPECT_EQ(jobs_->queued_jobs(), 2);
+}
+
 TEST_F(LimitsTest, TheRateOfCalls) {
   const std::string ann = MakeToken("ann");
   const std::string bob = MakeToken("bob");

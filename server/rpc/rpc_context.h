@@ -59,8 +59,6 @@ struct RpcContext {
   std::function<void(v1::GpuStatus*)> refresh_gpu;
   CallHooks calls;
   Backups* backups = nullptr;
-  // Queued jobs of all users together; 0: any number.
-  int64_t max_queued_jobs = 0;
   // Bytes of the disk that a user's jobs take; must not wait. Null: neither they nor uploads are counted.
   std::function<int64_t(const std::string& user)> disk_use;
   // Whether some of them are of deleted jobs, and about to go; null: none is.

@@ -109,6 +109,7 @@ void ServiceFixture::SetUp() {
   scheduler_ = std::make_unique<Scheduler>(jobs_.get(), store_.get(), inventory_.get(), &policy_, &workers_,
                                            Clock::Real(), scheduling);
   jobs_->SetWaitingSource(scheduler_.get());
+  jobs_->SetMostQueued(max_queued_jobs_);
   tokens_ = std::make_unique<TokenRegistry>(store_.get(), Clock::Real());
   authenticator_ = std::make_shared<const Authenticator>(kToken, tokens_.get());
   drain_ = std::make_unique<JobDrain>(jobs_.get());
@@ -154,7 +155,6 @@ void ServiceFixture::SetUp() {
   context.authenticator = authenticator_.get();
   context.tokens = tokens_.get();
   context.quota = scheduling.quota;
-  context.max_queued_jobs = max_queued_jobs_;
   context.disk_use = [this](const std::string&) -> int64_t { return disk_use_; };
   context.is_removing = [this](const std::string&) -> bool { return is_removing_; };
   limits_ = std::make_unique<CallLimits>(scheduling.quota, Clock::Real());
