@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/crash_report.h"
 #include "engine/base/version.h"
+#include "server/daemon/address_space.h"
 #include "server/daemon/begin_anew.h"
 #include "server/daemon/check.h"
 #include "server/daemon/daemon.h"
@@ -57,6 +58,10 @@ int Main(const std::vector<std::string>& arguments) {
   // What jobs are about is nobody else's business.
   umask(077);
   RaiseFileLimit();
+  if (const absl::Status status = CheckAddressSpace(); !status.ok()) {
+    std::fprintf(stderr, "tandemd: %s\n", std::string(status.message()).c_str());
+    return 1;
+  }
   if (parsed->check) return PrintChecks(CheckDaemon(parsed->options), parsed->options);
   if (parsed->begin_anew || !parsed->options.restore_backup.empty()) {
     const absl::StatusOr<std::string> done =

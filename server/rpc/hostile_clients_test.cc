@@ -270,6 +270,33 @@ TEST_F(HostileClientsTest, PingsSettingsAndResets) {
   for (std::thread& flood : floods) flood.join();
 }
 
+// Nested more deeply than a parser goes, or no message at all.
+TEST_F(HostileClientsTest, MessagesThatCannotBeReadAreExplained) {
+  std::string nested;
+  for (int i = 0; i < 120; ++i) {
+    std::string size;
+    for (size_t left = nested.size(); size.empty() || left > 0; left >>= 7) {
+      size.push_back(static_cast<char>((left & 127) | (left > 127 ? 128 : 0)));
+      if (left <= 127) break;
+    }
+    nested = absl::StrCat("\x0a", size, nested);
+  }
+  for (const std::string& message : {std::string("\xff\xff"), nested}) {
+    for (const char* const method : {"ModelService/DescribeModel", "JobService/WatchJob"}) {
+      const grpc::Slice slice(message);
+      grpc::ByteBuffer request(&slice, 1), reply;
+      auto context = Context();
+      std::promise<grpc::Status> done;
+      grpc::GenericStub(channel_).UnaryCall(
+          context.get(), absl::StrCat("/tandem.v1.", method), {}, &request, &reply,
+          [&done](grpc::Status status) { done.set_value(std::move(status)); });
+      const grpc::Status status = done.get_future().get();
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
+      EXPECT_THAT(status.error_message(), ::testing::HasSubstr("cannot read the message"));
+    }
+  }
+}
+
 TEST_F(HostileClientsTest, AConnectionThatTakesCallsBackIsShut) {
   for (const absl::string_view token : {"", kToken}) {
     const int fd = Connect();

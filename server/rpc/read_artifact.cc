@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/sha256.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/file_reader.h"
 #include "server/rpc/handlers.h"
@@ -110,6 +111,10 @@ Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const std::stri
                                               " is beyond the end of the artifact, which has ",
                                               known.size_bytes(), " bytes"));
   }
+  // Not one byte of a file that is not the job's own; what is shorter is found when its end is read.
+  if (static_cast<int64_t>(std::filesystem::file_size(path, error)) >= known.size_bytes() && !error) {
+    if (absl::Status same = CheckModelSha256(path, known.sha256()); !same.ok()) return same;
+  }
   return std::make_unique<ArtifactPieces>(std::move(reader), known, request.offset(), context.pool, user);
 }
 
@@ -124,8 +129,9 @@ Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context, const C
   if (request.offset() < 0) {
     return FieldError("offset", absl::StrCat("is ", request.offset(), "; must be at least 0"));
   }
+  // It reads all of a model.
   return std::make_unique<DeferredSource<v1::ReadArtifactResponse>>(
-      context.pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
+      context.user_pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
       [&context, user = caller.user, request, id = *std::move(id)] {
         return Open(context, user, request, id);
       });

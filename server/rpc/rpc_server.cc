@@ -18,6 +18,7 @@
 #include "engine/base/status_macros.h"
 #include "server/rpc/connection_calls.h"
 #include "server/rpc/services.h"
+#include "server/rpc/unreadable_messages.h"
 #include "server/workers/uncompressed_server.h"
 
 namespace tandem {
@@ -121,6 +122,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   SetLimits(options.memory_bytes, &builder);
   RefuseCompressedMessages(&builder);
+  ExplainUnreadableMessages(&builder);
   // A client that is cut off is noticed, and idle watchers may ping as often as they reasonably like.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
