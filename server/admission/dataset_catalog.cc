@@ -135,7 +135,13 @@ void DatasetCatalog::SetInfo(const DatasetInfo& info, v1::Dataset* dataset) {
   dataset->set_classes(info.classes);
   dataset->set_train_samples(info.train_samples);
   dataset->set_validation_samples(info.validation_samples);
-  for (const std::string& name : info.class_names) dataset->add_class_names(name);
+  size_t bytes = 0;
+  for (const std::string& name : info.class_names) {
+    bytes += name.size();
+    if (bytes > kMostClassNamesBytes || static_cast<size_t>(dataset->class_names_size()) == kMostClassNames)
+      break;
+    dataset->add_class_names(name);
+  }
   switch (info.sample_type) {
     case SampleType::kBytes:
       dataset->set_sample_kind(v1::SAMPLE_KIND_BYTES);
@@ -286,9 +292,7 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ExpandFolder(const std::string& 
     std::set<std::string> names;
     for (const auto& [other, folder] : known) names.insert(other);
     if (registered_ != nullptr) {
-      for (const v1::Dataset& other : registered_->List()) {
-        names.emplace(absl::StripPrefix(other.name(), "datasets/"));
-      }
+      for (std::string& id : registered_->Ids()) names.insert(std::move(id));
     }
     // It is known even where it is not here.
     names.erase(kFashionMnist);
@@ -420,21 +424,30 @@ void DatasetCatalog::AddDescription(const std::string& id, v1::Dataset* dataset)
   }
 }
 
-std::vector<v1::Dataset> DatasetCatalog::List() const {
+std::vector<v1::Dataset> DatasetCatalog::List(size_t begin, size_t most) const {
   std::map<std::string, std::string> known = Find();
   known.emplace(kFashionMnist, "");
-  std::map<std::string, v1::Dataset> datasets;
   if (registered_ != nullptr) {
-    for (v1::Dataset& dataset : registered_->List()) {
-      std::string id(absl::StripPrefix(dataset.name(), "datasets/"));
-      datasets.emplace(std::move(id), DescribeRegistered(std::move(dataset)));
-    }
-  }
-  for (const auto& [name, folder] : known) {
-    if (!datasets.contains(name)) datasets.emplace(name, DescribeNamed(name, folder));
+    // Their folders are of no concern: they count before those in data folders.
+    for (std::string& id : registered_->Ids()) known.emplace(std::move(id), "");
   }
   std::vector<v1::Dataset> list;
-  for (auto& [name, dataset] : datasets) list.push_back(std::move(dataset));
+  if (begin >= known.size()) return list;
+  for (auto set = std::next(known.begin(), static_cast<std::ptrdiff_t>(begin));
+       set != known.end() && list.size() < most; ++set) {
+    std::optional<v1::Dataset> registered;
+    if (registered_ != nullptr) registered = registered_->Find(set->first);
+    if (registered.has_value()) {
+      list.push_back(DescribeRegistered(*std::move(registered)));
+    } else if (!set->second.empty() || FindKnownDataset(set->first) != nullptr) {
+      list.push_back(DescribeNamed(set->first, set->second));
+    } else {
+      // It was registered, and is deleted by now.
+      list.emplace_back().set_name(absl::StrCat("datasets/", set->first));
+    }
+    list.back().clear_class_names();
+    if (list.back().has_spec()) list.back().mutable_spec()->clear_class_names();
+  }
   return list;
 }
 

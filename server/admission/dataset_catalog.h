@@ -24,6 +24,9 @@ namespace tandem {
 // first counts.
 class DatasetCatalog {
  public:
+  static constexpr size_t kMostClassNames = 10000;
+  static constexpr size_t kMostClassNamesBytes = 256 << 10;
+
   // Folders that are not there now are allowed: they may come.
   explicit DatasetCatalog(std::vector<std::string> data_folders);
   DatasetCatalog(const DatasetCatalog&) = delete;
@@ -66,9 +69,10 @@ class DatasetCatalog {
   absl::StatusOr<DatasetInfo> Describe(const v1::DatasetSpec& resolved,
                                        const DataNames* model = nullptr) const;
 
-  // All sets known by name, by name; one that cannot be used with its problem. Fashion-MNIST is always among
-  // them, with the way to install it where it is missing.
-  std::vector<v1::Dataset> List() const;
+  // Of all sets known by name, in the order of their names, at most `most` from number `begin` (from 0) on,
+  // without the names of their classes; one that cannot be used with its problem. Fashion-MNIST is always
+  // among them, with the way to install it where it is missing.
+  std::vector<v1::Dataset> List(size_t begin, size_t most) const;
 
   // One of them, by its id or full name. NOT_FOUND where there is none of this name.
   absl::StatusOr<v1::Dataset> DescribeById(const std::string& name) const;
@@ -79,7 +83,8 @@ class DatasetCatalog {
   // Get's answer where these are remembered, or no set has them; nullopt where Get would hold the set.
   absl::StatusOr<std::optional<v1::Dataset>> GetRemembered(const std::string& name) const;
 
-  // Sets what `info` says.
+  // Sets what `info` says. Of the names of classes it sets the first kMostClassNames, or fewer, that have
+  // kMostClassNamesBytes together.
   static void SetInfo(const DatasetInfo& info, v1::Dataset* dataset);
 
  private:

@@ -368,14 +368,16 @@ std::optional<v1::DatasetSpec> DatasetRegistry::FindSpec(absl::string_view id) c
   return located.ok() ? *std::move(located) : dataset.dataset.spec();
 }
 
-std::vector<v1::Dataset> DatasetRegistry::List() const {
+std::vector<std::string> DatasetRegistry::Ids() const {
+  MutexLock lock(&mutex_);
   std::vector<std::string> ids;
-  {
-    MutexLock lock(&mutex_);
-    for (const auto& [id, dataset] : datasets_) ids.push_back(id);
-  }
+  for (const auto& [id, dataset] : datasets_) ids.push_back(id);
+  return ids;
+}
+
+std::vector<v1::Dataset> DatasetRegistry::List() const {
   std::vector<v1::Dataset> datasets;
-  for (const std::string& id : ids) {
+  for (const std::string& id : Ids()) {
     if (std::optional<v1::Dataset> dataset = Find(id); dataset.has_value()) {
       datasets.push_back(*std::move(dataset));
     }

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "server/rpc/handlers.h"
+#include "server/rpc/pages.h"
 #include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
@@ -13,16 +14,23 @@ void CreateBackup(const RpcContext& context, const Caller& caller, const v1::Cre
 
 void ListBackups(const RpcContext& context, const Caller& caller, const v1::ListBackupsRequest& request,
                  Reply<v1::ListBackupsResponse> reply) {
-  PostToLook(context, caller, request, std::move(reply), [&context](Reply<v1::ListBackupsResponse> reply) {
-    absl::StatusOr<std::vector<v1::Backup>> backups = context.backups->List();
-    if (!backups.ok()) {
-      reply(backups.status());
-      return;
-    }
-    v1::ListBackupsResponse response;
-    for (v1::Backup& backup : *backups) *response.add_backups() = std::move(backup);
-    reply(std::move(response));
-  });
+  const absl::StatusOr<Page> page = PageOf(request);
+  if (!page.ok()) {
+    reply(page.status());
+    return;
+  }
+  PostToLook(
+      context, caller, request, std::move(reply),
+      [&context, page = *page](Reply<v1::ListBackupsResponse> reply) {
+        absl::StatusOr<std::vector<v1::Backup>> backups = context.backups->List();
+        if (!backups.ok()) {
+          reply(backups.status());
+          return;
+        }
+        v1::ListBackupsResponse response;
+        response.set_next_page_token(AddPage(*std::move(backups), 0, page, response.mutable_backups()));
+        reply(std::move(response));
+      });
 }
 
 }  // namespace tandem::rpc
