@@ -80,7 +80,8 @@ void JobMachine::Write(Body body, Written written) {
   store_->Write(
       [this, changes, counted, body = std::move(body)](Transaction& transaction) mutable {
         absl::Status made = body(transaction, *changes);
-        if (made.ok()) queued_ += * counted = changes->queued;
+        if (made.ok()) *counted = changes->queued;
+        queued_ += *counted;
         return made;
       },
       [this, changes, counted, written = std::move(written)](absl::Status status) mutable {

@@ -13,6 +13,7 @@
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/file_reader.h"
 #include "server/rpc/handlers.h"
+#include "server/store/records.h"
 
 namespace tandem::rpc {
 namespace {
@@ -111,8 +112,10 @@ Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const std::stri
                                               " is beyond the end of the artifact, which has ",
                                               known.size_bytes(), " bytes"));
   }
-  // Not one byte of a file that is not the job's own; what is shorter is found when its end is read.
-  if (static_cast<int64_t>(std::filesystem::file_size(path, error)) >= known.size_bytes() && !error) {
+  // Not one byte of a file that is not the job's own; what is shorter is found when its end is read. While
+  // the job goes on, a better model may take the place of the one that was reported.
+  if (IsTerminal(job->state()) &&
+      static_cast<int64_t>(std::filesystem::file_size(path, error)) >= known.size_bytes() && !error) {
     if (absl::Status same = CheckModelSha256(path, known.sha256()); !same.ok()) return same;
   }
   return std::make_unique<ArtifactPieces>(std::move(reader), known, request.offset(), context.pool, user);
