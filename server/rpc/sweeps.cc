@@ -109,13 +109,7 @@ void ListSweeps(const RpcContext& context, const Caller& caller, const v1::ListS
                  return;
                }
                v1::ListSweepsResponse response;
-               for (const StoredSweep& stored : page->sweeps) {
-                 v1::Sweep* sweep = response.add_sweeps();
-                 *sweep = DescribeSweep(stored, SweepResults::kLeftOut);
-                 sweep->clear_base();
-                 sweep->clear_grid();
-                 sweep->clear_random();
-               }
+               for (const ListedSweep& listed : page->sweeps) *response.add_sweeps() = DescribeSweep(listed);
                if (page->next_before > 0) response.set_next_page_token(absl::StrCat(page->next_before));
                reply(std::move(response));
              });
