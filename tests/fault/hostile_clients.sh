@@ -12,6 +12,7 @@ cd "$(dirname "$0")"
 source ../integration/daemon.bash
 
 python=/usr/bin/python3
+export PYTHONDONTWRITEBYTECODE=1
 "$python" -c 'import h2' 2>/dev/null || skip "needs Debian's python3-h2"
 ((EUID == 0)) || skip "needs root, to make a control group"
 for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do

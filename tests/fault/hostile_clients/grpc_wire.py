@@ -182,10 +182,11 @@ class Connection:
         self.socket.close()
 
 
-def reset_flood(address, token, method, body, seconds):
-    """Begins calls and takes them back at once, for so many seconds. How many; and whether the server hung up."""
+def reset_flood(address, source, token, method, body, seconds):
+    """Begins calls and takes them back at once, for so many seconds, from the address `source`. How many; and whether the
+    server hung up."""
     host, port = address.rsplit(":", 1)
-    line = socket.create_connection((host, int(port)), timeout=5)
+    line = socket.create_connection((host, int(port)), timeout=5, source_address=(source, 0))
     # The first call fills the server's table of headers, the others refer to it.
     encoder = hpack.Encoder()
     first = encoder.encode(headers_of(method, token))
