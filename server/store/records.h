@@ -105,6 +105,10 @@ struct StoredDataset {
   std::string request;
 };
 
+// The most data sets of whose files the store keeps what they say, and the most bytes of that.
+inline constexpr int64_t kMostDataFactsKept = 1000;
+inline constexpr int64_t kMostDataFactsBytesKept = 64 << 20;
+
 // A piece of a job's log, and how the job stood in the same snapshot.
 struct EventPage {
   std::vector<v1::JobEvent> events;

@@ -101,6 +101,16 @@ CREATE TABLE datasets (
   record BLOB NOT NULL
 ) STRICT;
 
+-- What workers read in data sets' files, so that a set is read once, whichever jobs name it.
+CREATE TABLE data_facts (
+  -- Grows with each.
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  -- SHA-256 of what was asked and of the files' sizes and times, in lower-case hexadecimal digits.
+  digest TEXT NOT NULL UNIQUE,
+  -- tandem.internal.v1.DataFacts.
+  facts BLOB NOT NULL
+) STRICT;
+
 -- What each user has used.
 CREATE TABLE usage (
   user TEXT PRIMARY KEY,
