@@ -14,6 +14,7 @@
 #include "engine/tensor/tensor.h"
 #include "engine/training/training_state.h"
 #include "server/admission/idx_files.h"
+#include "server/admission/read_dataset.h"
 
 namespace tandem {
 namespace {
@@ -82,7 +83,8 @@ class AdmissionTest : public ::testing::Test {
   }
 
   const std::string data_ = FreshFolder();
-  const DatasetCatalog catalog_{{data_}};
+  LocalDatasetReader reader_;
+  const DatasetCatalog catalog_{{data_}, &reader_};
   const WeightsFinder weights_{&catalog_, [](const std::string&) { return absl::NotFoundError(""); }};
   const SpecAdmission admission_{&catalog_, &weights_, Devices(2, 1)};
 };

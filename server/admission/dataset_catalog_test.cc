@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "server/admission/idx_files.h"
+#include "server/admission/read_dataset.h"
 
 namespace tandem {
 namespace {
@@ -68,7 +69,8 @@ class DatasetCatalogTest : public ::testing::Test {
   const std::string data_ = FreshFolder();
   const std::string other_ = FreshFolder();
   const std::string outside_ = FreshFolder();
-  const DatasetCatalog catalog_{{data_, other_ + "/", outside_ + "/none"}};
+  LocalDatasetReader reader_;
+  const DatasetCatalog catalog_{{data_, other_ + "/", outside_ + "/none"}, &reader_};
 };
 
 TEST_F(DatasetCatalogTest, FindsSetsByTheirFolders) {
@@ -296,7 +298,7 @@ TEST_F(DatasetCatalogTest, WhySomethingCannotBeCountedIsRemembered) {
   spec.mutable_npy()->mutable_train_inputs()->set_path(registered.folder + "/x.npy");
   spec.mutable_npy()->mutable_train_targets()->set_path(registered.folder + "/y.npy");
   registered.Add("numbers", spec);
-  DatasetCatalog catalog({data_});
+  DatasetCatalog catalog({data_}, &reader_);
   catalog.SetRegistered(&registered);
 
   ASSERT_EQ(catalog.DescribeById("numbers")->problem(), "");
@@ -312,7 +314,7 @@ TEST_F(DatasetCatalogTest, WhySomethingCannotBeCountedIsRemembered) {
 TEST_F(DatasetCatalogTest, RegisteredSetsComeFirstAndGiveDefaults) {
   FakeRegistered registered;
   registered.folder = FreshFolder();
-  DatasetCatalog catalog({data_});
+  DatasetCatalog catalog({data_}, &reader_);
   catalog.SetRegistered(&registered);
   WriteNamedSet(data_ + "/shapes");
   WriteNamedSet(registered.folder + "/u1", 9, 3);

@@ -41,8 +41,6 @@ constexpr char kDevicePriority[] = "TANDEM_DEVICE_PRIORITY";
 // Threads that look at the database, logs and artifacts for calls; each user may have half of them.
 constexpr int kPoolThreads = 4;
 constexpr int kPoolThreadsEach = 2;
-// More than the processors: they wait for disks, too.
-constexpr int kUserPoolThreads = 8;
 constexpr int kUserPoolThreadsEach = 2;
 // For calls in progress when the daemon stops; all of stopping takes less than 5 seconds.
 constexpr absl::Duration kCallGrace = absl::Seconds(2);
@@ -196,12 +194,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   WorkerSupervisor::Options worker_options;
   worker_options.worker_program = std::filesystem::absolute(options.worker_program).string();
   worker_options.state_folder = state_folder_->path();
-  worker_options.sandbox.mode = ParseSandboxMode(options.worker_sandbox).value_or(SandboxMode::kBestEffort);
-  worker_options.sandbox.readable = options.data_folders;
-  for (const std::string& folder :
-       {state_folder_->PublicFolder(), state_folder_->CacheFolder(), state_folder_->UploadsFolder()}) {
-    worker_options.sandbox.readable.push_back(folder);
-  }
+  worker_options.sandbox = SandboxFor(options);
   for (const HostGpu& gpu : gpus_->gpus()) worker_options.gpu_uuids.push_back(gpu.status.uuid());
   worker_options.cancel_grace = options.cancel_grace;
   worker_options.silence_limit = options.worker_silence_limit;
@@ -328,7 +321,7 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   TANDEM_ASSIGN_OR_RETURN(files_, FileWatcher::Create());
   pool_ = std::make_unique<FairPool>(kPoolThreads, kPoolThreadsEach);
   user_pool_ = std::make_unique<FairPool>(kUserPoolThreads, kUserPoolThreadsEach);
-  whole_set_pool_ = std::make_unique<FairPool>(/*threads=*/1, /*most_each=*/1);
+  whole_set_pool_ = std::make_unique<FairPool>(kWholeSetPoolThreads, /*most_each=*/1);
 
   RpcContext context;
   context.lifecycle = lifecycle_;
@@ -409,6 +402,7 @@ void Daemon::Stop() {
   if (backups_ != nullptr) backups_->Stop();
   // Calls that wait for data end.
   if (fetcher_ != nullptr) fetcher_->Stop();
+  if (dataset_workers_ != nullptr) dataset_workers_->Stop();
   // What calls wait for is dropped, and they are answered so; what runs goes on.
   for (FairPool* const pool : {user_pool_.get(), whole_set_pool_.get(), pool_.get()}) {
     if (pool != nullptr) pool->Drop();

@@ -16,6 +16,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
+#include "server/admission/data_facts.h"
 #include "server/datasets/dataset_request.h"
 #include "server/datasets/request_digest.h"
 #include "server/datasets/uploaded_source.h"
@@ -189,7 +190,7 @@ absl::StatusOr<v1::Dataset> DatasetRegistry::Create(const v1::CreateDatasetReque
   }
   if (request.validate_only()) {
     v1::Dataset checked = stored.dataset;
-    DatasetCatalog::SetInfo(*info, &checked);
+    SetDatasetInfo(*info, &checked);
     checked.clear_etag();
     return checked;
   }

@@ -43,7 +43,7 @@ struct RpcContext {
   FairPool* pool = nullptr;
   // For what may take as long as a user's data is large: admission, uploads, removals.
   FairPool* user_pool = nullptr;
-  // For what holds a whole data set in memory: one at a time.
+  // For what has all samples of a data set read: one at a time.
   FairPool* whole_set_pool = nullptr;
   FileWatcher* files = nullptr;
   ModelWorkers* models = nullptr;

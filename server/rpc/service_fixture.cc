@@ -92,7 +92,7 @@ void ServiceFixture::SetUp() {
     devices[i].set_memory_bytes(1 << 20);
   }
   inventory_ = std::make_unique<Inventory>(devices);
-  datasets_ = std::make_unique<DatasetCatalog>(std::vector<std::string>{});
+  datasets_ = std::make_unique<DatasetCatalog>(std::vector<std::string>{}, &reader_);
   if (remote_ != nullptr) datasets_->SetRemote(remote_, folder_->PublicFolder());
   Uploads::Options uploads;
   uploads.folder = folder_->UploadsFolder();

@@ -13,6 +13,7 @@
 #include "absl/synchronization/notification.h"
 #include "engine/base/mutex.h"
 #include "server/admission/admission.h"
+#include "server/admission/read_dataset.h"
 #include "server/admission/remote_data.h"
 #include "server/auth/audit_log.h"
 #include "server/datasets/dataset_registry.h"
@@ -116,6 +117,7 @@ class ServiceFixture : public ::testing::Test {
   const BackfillPolicy policy_;
   FakeWorkers workers_;
   FakeAdmission admission_;
+  LocalDatasetReader reader_;
   std::unique_ptr<DatasetCatalog> datasets_;
   // Null: nothing is fetched; before SetUp.
   RemoteData* remote_ = nullptr;
