@@ -37,11 +37,12 @@ if [[ ${1:-} == --bench ]]; then
   prefix=(taskset -c 1 --) attacker=(taskset -c 0)
   flags=(--measure --others-cpu 1 --seconds 8 --table "${2:-/dev/null}")
 fi
-start_daemon "${prefix[@]}" --listen 127.0.0.1:0 --cpu-devices 1 --reference-devices 0 --max-queued-jobs 3000
+mkdir "$scratch/data"
+start_daemon "${prefix[@]}" --listen 127.0.0.1:0 --data-folder "$scratch/data" --cpu-devices 1 --reference-devices 0 --max-queued-jobs 3000
 parent=$(sed -n 's/^[0-9]*:memory://p;s/^0:://p' "/proc/$PPID/cgroup" | head -n 1)
 echo $$ >"$root$parent/cgroup.procs" 2>/dev/null || echo $$ >"$root/cgroup.procs"
 
-"${attacker[@]}" "$python" hostile_clients/attacks.py "${flags[@]}" --daemon "$daemon" --address "$address" --state "$scratch/state" --tandem "$tandem" \
+"${attacker[@]}" "$python" hostile_clients/attacks.py "${flags[@]}" --daemon "$daemon" --address "$address" --state "$scratch/state" --data "$scratch/data" --tandem "$tandem" \
   --log "$scratch/tandemd.log" || die "see above"
 wait "$daemon" || die "it ended with $?"
 echo "hostile_clients: all attacks"

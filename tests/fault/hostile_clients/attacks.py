@@ -7,10 +7,12 @@ import argparse
 import collections
 import json
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 from grpc_wire import Connection, decode_raw, encode, frame, methods, reset_flood
 
@@ -352,15 +354,70 @@ def large_lists(daemon, tokens, _):
     return f"{len(sets)} data sets on {len(sizes)} pages of at most {max(sizes) >> 10} KiB"
 
 
+def bomb(samples):
+    """An NPZ archive of zeros: samples of 1 MiB, of which each takes 1 KiB of the file."""
+    head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({samples}, 4, 512, 512), }}".ljust(117).encode() + b"\n"
+    head = b"\x93NUMPY\x01\x00\x76\x00" + head
+    zeros = bytes(MEBIBYTE)
+
+    def deflated(data):
+        packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+        return packer.compress(data) + packer.flush(zlib.Z_FULL_FLUSH)
+
+    check = zlib.crc32(head)
+    for _ in range(samples):
+        check = zlib.crc32(zeros, check)
+    # An empty block at the end.
+    packed = deflated(head) + deflated(zeros) * samples + b"\x03\x00"
+    size, name = samples * MEBIBYTE + len(head), b"x.npy"
+    member = b"PK\x03\x04" + struct.pack("<HHH16xHH", 20, 0, 8, len(name), 0) + name + packed
+    extra = struct.pack("<HHQQ", 1, 16, size, len(packed))
+    directory = (b"PK\x01\x02" + struct.pack("<HHHH4xIIIHH14x", 20, 20, 0, 8, check, 2**32 - 1, 2**32 - 1, len(name), len(extra))
+                 + name + extra)
+    return member + directory + b"PK\x05\x06" + struct.pack("<4xHHIIH", 1, 1, len(directory), len(member), 0)
+
+
+def hostile_files(daemon, tokens, _):
+    """Files that inflate, and numbers in descriptions: other processes read them."""
+    data = pathlib.Path(daemon.options.data)
+    (data / "images").write_bytes(b"\x00\x00\x08\x03" + struct.pack(">III", 8, 4, 4) + bytes(128))
+    (data / "labels").write_bytes(b"\x00\x00\x08\x01" + struct.pack(">I", 8) + bytes([0, 1] * 4))
+    samples = 1100
+    (data / "x.npz").write_bytes(bomb(samples))
+    head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({samples},), }}".ljust(117).encode() + b"\n"
+    (data / "y.npy").write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + head + bytes(samples - 1) + b"\x01")
+    line = Connection(daemon.address, tokens["mallory"])
+    daemon.forget_peak()
+    before = daemon.memory()
+
+    def add(name, spec):
+        request = encode("CreateDatasetRequest", f'dataset_id: "{name}" dataset {{ spec {{ {spec} }} }}', "dataset_service")
+        return line.call("DatasetService/CreateDataset", request)
+
+    idx = 'idx { train_images: "images" train_labels: "labels" classes: %d }'
+    status, _ = add("many-classes", idx % 150_000_000)
+    expect(status == "INVALID_ARGUMENT", f"150 million classes: {status}")
+    status, _ = add("bomb", 'npy { train_inputs { path: "x.npz" } train_targets { path: "y.npy" } }')
+    expect(status == "OK", f"CreateDataset of the bomb: {status} {line.text}")
+    status, answer = line.call("DaemonService/GetDataset", encode("GetDatasetRequest", 'name: "bomb"', "daemon_service"), 170)
+    expect(status == "OK" and "\n14: " in decode_raw(answer), f"GetDataset of the bomb: {status} {line.text} {decode_raw(answer)}")
+    line.close()
+    grown = daemon.memory("VmHWM") - before
+    expect(grown < 64, f"the daemon grew by {grown:.0f} MiB")
+    size = (data / "x.npz").stat().st_size
+    return (f"150,000,000 classes in 148 bytes are refused; {samples} MiB of samples in a file of {size >> 20} MiB are counted, "
+            f"while the daemon grew by {grown:.0f} MiB")
+
+
 ATTACKS = [unread_answers, many_lists, sigterm, rapid_reset("127.0.0.2", "", False), rapid_reset("127.0.0.3", "eve", False),
            rapid_reset("127.0.0.4", "eve", True),
-           many_sweeps, refused_calls, nested, large_lists, every_method, full_queue]
+           many_sweeps, refused_calls, nested, large_lists, hostile_files, every_method, full_queue]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--daemon", type=int, required=True)
-    for name in ("address", "state", "tandem", "log"):
+    for name in ("address", "state", "data", "tandem", "log"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--seconds", type=float, default=4, help="of attacks that have no end")
     parser.add_argument("--others-cpu", default="", help="the core of the other user, for taskset")
