@@ -309,7 +309,7 @@ def every_method(daemon, tokens, sweeps):
         before = daemon.memory()
         daemon.forget_peak()
         for _ in range(64):
-            line.begin(f"{service}/{method}", message)
+            line.begin_slowly(f"{service}/{method}", message)
         line.pump(0.2)
         # As long as it takes more.
         last, peak = 0, daemon.memory("VmHWM")

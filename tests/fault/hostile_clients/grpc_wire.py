@@ -171,7 +171,7 @@ class Connection:
 
     def call(self, method, request=b"", seconds=60):
         """The status and the answer of a call; the status is LOST or LATE where none came."""
-        stream = self.begin(method, request)
+        stream = self.begin_slowly(method, request)
         deadline = time.monotonic() + seconds
         while stream in self.open:
             if not self.pump(1, lambda: stream not in self.open) or time.monotonic() > deadline:
