@@ -16,11 +16,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
-#include "engine/base/memory_error.h"
+#include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/source_paths.h"
-#include "engine/data/statistics.h"
 #include "server/admission/closest_name.h"
+#include "server/admission/data_facts.h"
 #include "server/admission/folder_links.h"
 #include "server/admission/known_datasets.h"
 
@@ -37,9 +37,6 @@ std::string Missing(const KnownDataset& known, const std::vector<std::string>& d
                       known.remedy);
 }
 
-// More would be somebody's mistake or malice; a description is a few numbers, and names of classes.
-constexpr size_t kMaxDescribed = 256;
-constexpr size_t kMaxDescribedBytes = 64 << 20;
 // Names in an error message.
 constexpr size_t kMaxOffered = 20;
 
@@ -116,51 +113,22 @@ bool IsOfKind(const fs::path& path, PathKind kind) {
          (kind != PathKind::kFile && fs::is_directory(path, ignored));
 }
 
-// Adds names to a key, so that different ones make different keys.
-void AddNames(const DataNames& names, std::string* key) {
-  absl::StrAppend(key, "|", names.matches_inputs, names.matches_outputs, names.takes_other_outputs);
-  for (const std::vector<std::string>* list : {&names.features, &names.targets, &names.classes}) {
-    absl::StrAppend(key, "|", list->size());
-    for (const std::string& name : *list) absl::StrAppend(key, ":", name.size(), ":", name);
-  }
+internal::v1::ModelNames MessageOf(const DataNames& names) {
+  internal::v1::ModelNames message;
+  message.mutable_features()->Add(names.features.begin(), names.features.end());
+  message.mutable_targets()->Add(names.targets.begin(), names.targets.end());
+  message.mutable_classes()->Add(names.classes.begin(), names.classes.end());
+  message.set_matches_inputs(names.matches_inputs);
+  message.set_matches_outputs(names.matches_outputs);
+  message.set_takes_other_outputs(names.takes_other_outputs);
+  return message;
 }
 
 }  // namespace
 
-DatasetCatalog::DatasetCatalog(std::vector<std::string> data_folders)
-    : data_folders_(std::move(data_folders)) {}
-
-void DatasetCatalog::SetInfo(const DatasetInfo& info, v1::Dataset* dataset) {
-  for (const int64_t extent : info.shape.extents()) dataset->add_shape(extent);
-  dataset->set_classes(info.classes);
-  dataset->set_train_samples(info.train_samples);
-  dataset->set_validation_samples(info.validation_samples);
-  for (const std::string& name : info.class_names) dataset->add_class_names(name);
-  switch (info.sample_type) {
-    case SampleType::kBytes:
-      dataset->set_sample_kind(v1::SAMPLE_KIND_BYTES);
-      break;
-    case SampleType::kFloats:
-      dataset->set_sample_kind(v1::SAMPLE_KIND_FLOATS);
-      break;
-    case SampleType::kTokens:
-      dataset->set_sample_kind(v1::SAMPLE_KIND_TOKENS);
-      break;
-  }
-  switch (info.target_type) {
-    case TargetType::kClass:
-    case TargetType::kClassProbabilities:
-      dataset->set_target_kind(v1::TARGET_KIND_CLASS);
-      break;
-    case TargetType::kValues:
-      dataset->set_target_kind(v1::TARGET_KIND_VALUES);
-      break;
-    case TargetType::kTokens:
-      dataset->set_target_kind(v1::TARGET_KIND_TOKENS);
-      break;
-  }
-  for (const int64_t extent : info.target_shape.extents()) dataset->add_target_shape(extent);
-}
+DatasetCatalog::DatasetCatalog(std::vector<std::string> data_folders, DatasetReader* reader,
+                               DurableFacts durable)
+    : data_folders_(std::move(data_folders)), reader_(reader), known_(std::move(durable)) {}
 
 std::map<std::string, std::string> DatasetCatalog::Find() const {
   std::map<std::string, std::string> found;
@@ -286,9 +254,7 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ExpandFolder(const std::string& 
     std::set<std::string> names;
     for (const auto& [other, folder] : known) names.insert(other);
     if (registered_ != nullptr) {
-      for (const v1::Dataset& other : registered_->List()) {
-        names.emplace(absl::StripPrefix(other.name(), "datasets/"));
-      }
+      for (std::string& id : registered_->Ids()) names.insert(std::move(id));
     }
     // It is known even where it is not here.
     names.erase(kFashionMnist);
@@ -349,38 +315,35 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ResolvePaths(v1::DatasetSpec spe
 
 absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved,
                                                      const DataNames* model) const {
-  std::string key = resolved.SerializeAsString();
-  if (model != nullptr) AddNames(*model, &key);
-  const std::string files = Fingerprint(resolved);
-  {
-    MutexLock lock(&mutex_);
-    const auto found = described_.find(key);
-    if (found != described_.end() && found->second.files == files) return found->second.info;
+  // These have no files.
+  if (resolved.has_synthetic() || resolved.source_case() == v1::DatasetSpec::SOURCE_NOT_SET) {
+    return DescribeDataset(resolved, model);
   }
-  absl::StatusOr<DatasetInfo> info = absl::UnknownError("");
-  const absl::Status memory = CatchNoMemory([&] {
-    info = DescribeDataset(resolved, model);
-    return absl::OkStatus();
-  });
-  if (!memory.ok()) info = memory;
-  // What is wrong with the files stays so; what the machine lacks it may have another time.
-  if (!info.ok() && !absl::IsInvalidArgument(info.status())) return info;
-  size_t bytes = key.size() + files.size() + info.status().message().size();
-  if (info.ok()) {
-    for (const std::vector<std::string>* names :
-         {&info->class_names, &info->feature_names, &info->target_names, &info->notices}) {
-      for (const std::string& name : *names) bytes += sizeof(name) + name.size();
-    }
-    bytes += info->feature_positions.size() * sizeof(int64_t) + info->one_class_mend.size();
-  }
-  MutexLock lock(&mutex_);
-  if (described_.size() >= kMaxDescribed || described_bytes_ + bytes > kMaxDescribedBytes) {
-    described_.clear();
-    described_bytes_ = 0;
-  }
-  described_bytes_ += bytes;
-  described_.insert_or_assign(key, Described{files, info});
-  return info;
+  internal::v1::DataTask task;
+  // What does not depend on names is read once, whatever else the spec says.
+  *task.mutable_dataset() = model == nullptr ? SourceAlone(resolved) : resolved;
+  if (model != nullptr) *task.mutable_names() = MessageOf(*model);
+  TANDEM_ASSIGN_OR_RETURN(const Question question, Ask(std::move(task)));
+  const absl::StatusOr<internal::v1::DataFacts> facts = Answer(question);
+  absl::StatusOr<DatasetInfo> info =
+      facts.ok() ? InfoOf(*facts, question.task.dataset()) : absl::StatusOr<DatasetInfo>(facts.status());
+  return model == nullptr ? DescribeFromSource(resolved, info) : info;
+}
+
+absl::StatusOr<DatasetCatalog::Question> DatasetCatalog::Ask(internal::v1::DataTask task) {
+  Question question{.task = std::move(task), .digest = ""};
+  TANDEM_ASSIGN_OR_RETURN(question.digest, Sha256Of(absl::StrCat(question.task.SerializeAsString(),
+                                                                 Fingerprint(question.task.dataset()))));
+  return question;
+}
+
+absl::StatusOr<internal::v1::DataFacts> DatasetCatalog::Answer(const Question& question) const {
+  std::optional<KnownFacts::Facts> known = known_.Find(question.digest);
+  if (known.has_value()) return *std::move(known);
+  if (reader_ == nullptr) return absl::FailedPreconditionError("no data sets are read here");
+  absl::StatusOr<internal::v1::DataFacts> facts = reader_->Read(question.task);
+  known_.Add(question.digest, facts);
+  return facts;
 }
 
 v1::Dataset DatasetCatalog::DescribeNamed(const std::string& name, const std::string& folder) const {
@@ -414,27 +377,36 @@ void DatasetCatalog::AddDescription(const std::string& id, v1::Dataset* dataset)
   const absl::StatusOr<v1::DatasetSpec> resolved = Resolve(spec);
   const absl::StatusOr<DatasetInfo> info = resolved.ok() ? Describe(*resolved) : resolved.status();
   if (info.ok()) {
-    SetInfo(*info, dataset);
+    SetDatasetInfo(*info, dataset);
   } else {
     dataset->set_problem(std::string(info.status().message()));
   }
 }
 
-std::vector<v1::Dataset> DatasetCatalog::List() const {
+std::vector<v1::Dataset> DatasetCatalog::List(size_t begin, size_t most) const {
   std::map<std::string, std::string> known = Find();
   known.emplace(kFashionMnist, "");
-  std::map<std::string, v1::Dataset> datasets;
   if (registered_ != nullptr) {
-    for (v1::Dataset& dataset : registered_->List()) {
-      std::string id(absl::StripPrefix(dataset.name(), "datasets/"));
-      datasets.emplace(std::move(id), DescribeRegistered(std::move(dataset)));
-    }
-  }
-  for (const auto& [name, folder] : known) {
-    if (!datasets.contains(name)) datasets.emplace(name, DescribeNamed(name, folder));
+    // Their folders are of no concern: they count before those in data folders.
+    for (std::string& id : registered_->Ids()) known.emplace(std::move(id), "");
   }
   std::vector<v1::Dataset> list;
-  for (auto& [name, dataset] : datasets) list.push_back(std::move(dataset));
+  if (begin >= known.size()) return list;
+  for (auto set = std::next(known.begin(), static_cast<std::ptrdiff_t>(begin));
+       set != known.end() && list.size() < most; ++set) {
+    std::optional<v1::Dataset> registered;
+    if (registered_ != nullptr) registered = registered_->Find(set->first);
+    if (registered.has_value()) {
+      list.push_back(DescribeRegistered(*std::move(registered)));
+    } else if (!set->second.empty() || FindKnownDataset(set->first) != nullptr) {
+      list.push_back(DescribeNamed(set->first, set->second));
+    } else {
+      // It was registered, and is deleted by now.
+      list.emplace_back().set_name(absl::StrCat("datasets/", set->first));
+    }
+    list.back().clear_class_names();
+    if (list.back().has_spec()) list.back().mutable_spec()->clear_class_names();
+  }
   return list;
 }
 
@@ -451,58 +423,52 @@ absl::StatusOr<v1::Dataset> DatasetCatalog::DescribeById(const std::string& name
       absl::StrCat("name: there is no data set ", Quote(id), "; those that there are: `tandem datasets`"));
 }
 
-absl::StatusOr<DatasetCatalog::Asked> DatasetCatalog::FindNumbers(const std::string& name) const {
-  Asked asked;
-  asked.id = std::string(absl::StripPrefix(name, "datasets/"));
-  TANDEM_ASSIGN_OR_RETURN(asked.dataset, DescribeById(asked.id));
-  if (!asked.dataset.problem().empty()) return asked;
-  v1::DatasetSpec spec;
-  spec.set_name(asked.id);
-  TANDEM_ASSIGN_OR_RETURN(spec, Resolve(spec));
-  // A set of this name may have been another one.
-  asked.files = absl::StrCat(spec.SerializeAsString(), Fingerprint(spec));
-  MutexLock lock(&mutex_);
-  const auto counted = counted_.find(asked.id);
-  if (counted != counted_.end() && counted->second.first == asked.files) {
-    asked.dataset.MergeFrom(counted->second.second);
-  } else {
-    asked.spec = std::move(spec);
+void DatasetCatalog::AddCounts(const KnownFacts::Facts& facts, v1::Dataset* dataset) {
+  if (!facts.ok()) {
+    dataset->set_problem(std::string(facts.status().message()));
+    return;
   }
-  return asked;
+  *dataset->mutable_mean() = facts->dataset().mean();
+  *dataset->mutable_standard_deviation() = facts->dataset().standard_deviation();
+  *dataset->mutable_class_counts() = facts->dataset().class_counts();
+}
+
+absl::StatusOr<DatasetCatalog::Counting> DatasetCatalog::FindCounting(const std::string& name) const {
+  Counting counting;
+  TANDEM_ASSIGN_OR_RETURN(counting.dataset, DescribeById(name));
+  if (!counting.dataset.problem().empty()) return counting;
+  v1::DatasetSpec spec;
+  spec.set_name(std::string(absl::StripPrefix(name, "datasets/")));
+  TANDEM_ASSIGN_OR_RETURN(spec, Resolve(spec));
+  internal::v1::DataTask task;
+  *task.mutable_dataset() = std::move(spec);
+  task.mutable_dataset()->clear_name();
+  // What samples are divided by is not counted.
+  task.mutable_dataset()->clear_normalization();
+  task.mutable_dataset()->clear_augmentation();
+  task.set_counts(true);
+  TANDEM_ASSIGN_OR_RETURN(counting.question, Ask(std::move(task)));
+  return counting;
 }
 
 absl::StatusOr<std::optional<v1::Dataset>> DatasetCatalog::GetRemembered(const std::string& name) const {
-  TANDEM_ASSIGN_OR_RETURN(Asked asked, FindNumbers(name));
-  if (asked.spec.has_value()) return std::nullopt;
-  return std::move(asked.dataset);
+  TANDEM_ASSIGN_OR_RETURN(Counting counting, FindCounting(name));
+  if (!counting.question.has_value()) return std::move(counting.dataset);
+  const std::optional<KnownFacts::Facts> known = known_.Find(counting.question->digest);
+  if (!known.has_value()) return std::nullopt;
+  AddCounts(*known, &counting.dataset);
+  return std::move(counting.dataset);
 }
 
 absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
-  TANDEM_ASSIGN_OR_RETURN(Asked asked, FindNumbers(name));
-  if (!asked.spec.has_value()) return std::move(asked.dataset);
-  v1::Dataset numbers;
-  const absl::Status status = CatchNoMemory([&]() -> absl::Status {
-    TANDEM_ASSIGN_OR_RETURN(const OpenedDataset opened, OpenDataset(*asked.spec));
-    const ChannelStatistics statistics = ComputeStatistics(*opened.train, opened.info);
-    const double scale = opened.info.sample_type == SampleType::kBytes ? 1.0 / 255 : 1.0;
-    for (const double mean : statistics.mean) numbers.add_mean(mean * scale);
-    for (const double deviation : statistics.standard_deviation) {
-      numbers.add_standard_deviation(deviation * scale);
-    }
-    for (const int64_t count : CountClasses(*opened.train, opened.info)) numbers.add_class_counts(count);
-    return absl::OkStatus();
-  });
-  if (!status.ok()) {
-    numbers.Clear();
-    numbers.set_problem(std::string(status.message()));
+  TANDEM_ASSIGN_OR_RETURN(Counting counting, FindCounting(name));
+  if (counting.question.has_value()) {
+    const KnownFacts::Facts counted = Answer(*counting.question);
+    // That says nothing of the set.
+    if (absl::IsUnavailable(counted.status())) return counted.status();
+    AddCounts(counted, &counting.dataset);
   }
-  asked.dataset.MergeFrom(numbers);
-  // As in Describe.
-  if (!status.ok() && !absl::IsInvalidArgument(status)) return std::move(asked.dataset);
-  MutexLock lock(&mutex_);
-  if (counted_.size() >= kMaxDescribed) counted_.clear();
-  counted_.insert_or_assign(asked.id, std::pair(asked.files, numbers));
-  return std::move(asked.dataset);
+  return std::move(counting.dataset);
 }
 
 }  // namespace tandem

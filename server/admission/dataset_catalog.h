@@ -2,30 +2,37 @@
 #define TANDEM_SERVER_ADMISSION_DATASET_CATALOG_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/base/mutex.h"
 #include "engine/data/dataset.h"
 #include "engine/data/source_paths.h"
+#include "server/admission/dataset_reader.h"
+#include "server/admission/known_facts.h"
 #include "server/admission/registered_datasets.h"
 #include "server/admission/remote_data.h"
+#include "tandem/internal/v1/data_facts.pb.h"
 #include "tandem/v1/dataset.pb.h"
 
 namespace tandem {
 
 // The data that jobs may use: sets known by name, and files inside the data folders. Looks at the folders
-// anew each time, so that a set can be added while the daemon runs. Thread-safe; reads files.
+// anew each time, so that a set can be added while the daemon runs. Thread-safe. It looks at folders and
+// files, and decodes no file.
 //
 // A set is known where a subfolder of a data folder holds one of the sources of SourceIn: MNIST's IDX files,
 // or CIFAR's binary files; its name is the subfolder's. Where two data folders have one of the same name, the
 // first counts.
 class DatasetCatalog {
  public:
-  // Folders that are not there now are allowed: they may come.
-  explicit DatasetCatalog(std::vector<std::string> data_folders);
+  // Folders that are not there now are allowed: they may come. `reader` reads the files, since they may be
+  // hostile; without it nothing can be described but what has no files. It outlives this. `durable` keeps
+  // what files say.
+  explicit DatasetCatalog(std::vector<std::string> data_folders, DatasetReader* reader = nullptr,
+                          DurableFacts durable = {});
   DatasetCatalog(const DatasetCatalog&) = delete;
   DatasetCatalog& operator=(const DatasetCatalog&) = delete;
 
@@ -62,44 +69,46 @@ class DatasetCatalog {
   absl::StatusOr<std::string> ResolveFile(const std::string& path) const;
 
   // DescribeDataset of a resolved spec, matched to `model` if it is not null; remembered until one of its
-  // files changes.
+  // files changes. Of class_names it has the first ones, of columns and notices none. Errors are
+  // DatasetReader::Read's.
   absl::StatusOr<DatasetInfo> Describe(const v1::DatasetSpec& resolved,
                                        const DataNames* model = nullptr) const;
 
-  // All sets known by name, by name; one that cannot be used with its problem. Fashion-MNIST is always among
-  // them, with the way to install it where it is missing.
-  std::vector<v1::Dataset> List() const;
+  // Of all sets known by name, in the order of their names, at most `most` from number `begin` (from 0) on,
+  // without the names of their classes; one that cannot be used with its problem. Fashion-MNIST is always
+  // among them, with the way to install it where it is missing.
+  std::vector<v1::Dataset> List(size_t begin, size_t most) const;
 
   // One of them, by its id or full name. NOT_FOUND where there is none of this name.
   absl::StatusOr<v1::Dataset> DescribeById(const std::string& name) const;
 
-  // The same, with the counts, means and deviations that holding it whole gives, or why they cannot be had;
+  // The same, with the counts, means and deviations that reading it whole gives, or why they cannot be had;
   // these are remembered until one of its files changes.
   absl::StatusOr<v1::Dataset> Get(const std::string& name) const;
-  // Get's answer where these are remembered, or no set has them; nullopt where Get would hold the set.
+  // Get's answer where these are remembered, or no set has them; nullopt where Get would read the set.
   absl::StatusOr<std::optional<v1::Dataset>> GetRemembered(const std::string& name) const;
 
-  // Sets what `info` says.
-  static void SetInfo(const DatasetInfo& info, v1::Dataset* dataset);
-
  private:
-  struct Described {
-    std::string files;  // Sizes and times of change.
-    absl::StatusOr<DatasetInfo> info;
+  // What files are asked.
+  struct Question {
+    internal::v1::DataTask task;
+    // Of the task and of the files' sizes and times of change.
+    std::string digest;
   };
+  static absl::StatusOr<Question> Ask(internal::v1::DataTask task);
+  // What is known, or else is read.
+  absl::StatusOr<internal::v1::DataFacts> Answer(const Question& question) const;
 
-  // A set whose numbers are asked for.
-  struct Asked {
-    std::string id;
-    // With its numbers, unless `spec` has a value.
+  // A set whose samples are to be counted.
+  struct Counting {
+    // Without the counts.
     v1::Dataset dataset;
-    // What is to be read for them.
-    std::optional<v1::DatasetSpec> spec;
-    // What it and its files are: they may be others when this name is asked for again.
-    std::string files;
+    // None where the set cannot be used.
+    std::optional<Question> question;
   };
   // NOT_FOUND as DescribeById.
-  absl::StatusOr<Asked> FindNumbers(const std::string& name) const;
+  absl::StatusOr<Counting> FindCounting(const std::string& name) const;
+  static void AddCounts(const KnownFacts::Facts& facts, v1::Dataset* dataset);
 
   // Name to folder.
   std::map<std::string, std::string> Find() const;
@@ -116,13 +125,8 @@ class DatasetCatalog {
   const RegisteredDatasets* registered_ = nullptr;
   const RemoteData* remote_ = nullptr;
   std::string public_folder_;
-  mutable Mutex mutex_;
-  // By serialized spec.
-  mutable std::map<std::string, Described> described_ ABSL_GUARDED_BY(mutex_);
-  // Of all that was added since it was empty, those that took another's place too.
-  mutable size_t described_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // By id: Asked::files, and what Get adds to it.
-  mutable std::map<std::string, std::pair<std::string, v1::Dataset>> counted_ ABSL_GUARDED_BY(mutex_);
+  DatasetReader* const reader_;
+  mutable KnownFacts known_;
 };
 
 }  // namespace tandem

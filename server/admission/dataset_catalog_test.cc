@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "server/admission/idx_files.h"
+#include "server/admission/read_dataset.h"
 
 namespace tandem {
 namespace {
@@ -46,10 +47,10 @@ class FakeRegistered : public RegisteredDatasets {
     const auto found = datasets.find(id);
     return found == datasets.end() ? std::nullopt : std::optional(found->second.spec());
   }
-  std::vector<v1::Dataset> List() const override {
-    std::vector<v1::Dataset> list;
-    for (const auto& [id, dataset] : datasets) list.push_back(dataset);
-    return list;
+  std::vector<std::string> Ids() const override {
+    std::vector<std::string> ids;
+    for (const auto& [id, dataset] : datasets) ids.push_back(id);
+    return ids;
   }
   const std::string& Folder() const override { return folder; }
 
@@ -68,7 +69,8 @@ class DatasetCatalogTest : public ::testing::Test {
   const std::string data_ = FreshFolder();
   const std::string other_ = FreshFolder();
   const std::string outside_ = FreshFolder();
-  const DatasetCatalog catalog_{{data_, other_ + "/", outside_ + "/none"}};
+  LocalDatasetReader reader_;
+  const DatasetCatalog catalog_{{data_, other_ + "/", outside_ + "/none"}, &reader_};
 };
 
 TEST_F(DatasetCatalogTest, FindsSetsByTheirFolders) {
@@ -76,7 +78,7 @@ TEST_F(DatasetCatalogTest, FindsSetsByTheirFolders) {
   WriteNamedSet(other_ + "/digits", 9, 3);
   WriteNamedSet(other_ + "/shapes", 99, 3);
   std::filesystem::create_directories(data_ + "/no-set");
-  const std::vector<v1::Dataset> sets = catalog_.List();
+  const std::vector<v1::Dataset> sets = catalog_.List(0, 1000);
   ASSERT_EQ(sets.size(), 3);
   EXPECT_EQ(sets[0].name(), "datasets/digits");
   EXPECT_EQ(sets[0].train_samples(), 9);
@@ -155,7 +157,7 @@ TEST_F(DatasetCatalogTest, NoticesThatAFileChanged) {
   EXPECT_EQ(catalog_.Describe(*catalog_.Resolve(Named("shapes")))->train_samples, 24);
   WriteIdx(data_ + "/shapes/train-images-idx3-ubyte", {24, 4, 4}, "short");
   EXPECT_FALSE(catalog_.Describe(*catalog_.Resolve(Named("shapes"))).ok());
-  EXPECT_NE(catalog_.List().back().problem(), "");
+  EXPECT_NE(catalog_.List(0, 1000).back().problem(), "");
 }
 
 TEST_F(DatasetCatalogTest, SuggestsAName) {
@@ -296,7 +298,7 @@ TEST_F(DatasetCatalogTest, WhySomethingCannotBeCountedIsRemembered) {
   spec.mutable_npy()->mutable_train_inputs()->set_path(registered.folder + "/x.npy");
   spec.mutable_npy()->mutable_train_targets()->set_path(registered.folder + "/y.npy");
   registered.Add("numbers", spec);
-  DatasetCatalog catalog({data_});
+  DatasetCatalog catalog({data_}, &reader_);
   catalog.SetRegistered(&registered);
 
   ASSERT_EQ(catalog.DescribeById("numbers")->problem(), "");
@@ -312,7 +314,7 @@ TEST_F(DatasetCatalogTest, WhySomethingCannotBeCountedIsRemembered) {
 TEST_F(DatasetCatalogTest, RegisteredSetsComeFirstAndGiveDefaults) {
   FakeRegistered registered;
   registered.folder = FreshFolder();
-  DatasetCatalog catalog({data_});
+  DatasetCatalog catalog({data_}, &reader_);
   catalog.SetRegistered(&registered);
   WriteNamedSet(data_ + "/shapes");
   WriteNamedSet(registered.folder + "/u1", 9, 3);
@@ -323,7 +325,7 @@ TEST_F(DatasetCatalogTest, RegisteredSetsComeFirstAndGiveDefaults) {
   for (const char* name : {"a", "b", "c"}) spec.add_class_names(name);
   registered.Add("shapes", spec);
 
-  const std::vector<v1::Dataset> sets = catalog.List();
+  const std::vector<v1::Dataset> sets = catalog.List(0, 1000);
   ASSERT_EQ(sets.size(), 2);
   EXPECT_EQ(sets[1].description(), "About shapes.");
   EXPECT_EQ(sets[1].origin(), v1::DATASET_ORIGIN_REGISTERED);

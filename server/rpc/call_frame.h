@@ -10,7 +10,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -26,14 +25,10 @@
 #include "server/rpc/rpc_context.h"
 
 // What all methods have in common: a call's id and its line in the log, who calls and whether that may be,
-// and the way from absl::Status to the client. Authentication comes before this, for all services alike
-// (server/auth). Handlers know no gRPC.
+// and the way from absl::Status to the client; and the calls that are streams of responses. Authentication
+// comes before this, for all services alike (server/auth). Handlers know no gRPC.
 
 namespace tandem {
-
-// Answers a unary call, once, from any thread.
-template <typename Response>
-using Reply = absl::AnyInvocable<void(absl::StatusOr<Response>)>;
 
 namespace internal {
 
@@ -59,30 +54,6 @@ CallLog StartCall(const RpcContext& rpc, absl::string_view method, grpc::Callbac
 }
 
 }  // namespace internal
-
-// Serves a unary call: `handler(caller, request, reply)` is called where AdmitCall lets the call go on.
-template <typename Request, typename Response, typename Handler>
-grpc::ServerUnaryReactor* ServeUnary(const RpcContext& rpc, absl::string_view method,
-                                     grpc::CallbackServerContext* context, const Request* request,
-                                     Response* response, Handler&& handler) {
-  auto log = std::make_unique<CallLog>(internal::StartCall(rpc, method, context, *request));
-  const absl::StatusOr<Caller> caller = AdmitCall(rpc, method, *context, log.get());
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  Reply<Response> reply = [reactor, response, log = std::move(log)](absl::StatusOr<Response> result) {
-    if (result.ok()) {
-      *response = *std::move(result);
-      internal::SetResource(*response, log.get());
-    }
-    log->Finish(result.status());
-    reactor->Finish(ToGrpcStatus(result.status()));
-  };
-  if (!caller.ok()) {
-    reply(caller.status());
-  } else {
-    handler(*caller, *request, std::move(reply));
-  }
-  return reactor;
-}
 
 // Writes what a source gives, one response at a time. Lives until both gRPC and the source are done with it.
 template <typename Response>
@@ -127,6 +98,9 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
     // gRPC keeps the context until OnDone has returned; what TryCancel sets off comes on other threads.
     if (!done_) context_->TryCancel();
   }
+
+  // A watcher may read whenever it likes.
+  bool IsOverdue(absl::Duration) override { return false; }
 
   void OnCancel() override { End(absl::CancelledError("the client went away")); }
 

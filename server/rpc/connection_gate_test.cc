@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,11 +37,11 @@ class FakeAcceptor : public ConnectionGate::Acceptor {
 
 class ConnectionGateTest : public testing::Test {
  protected:
-  void Open(int most) {
+  void Open(int most, ConnectionGate::Look look = nullptr) {
     auto gate = ConnectionGate::Listen({"127.0.0.1", 0}, most);
     ASSERT_TRUE(gate.ok()) << gate.status();
     gate_ = *std::move(gate);
-    gate_->Start(std::make_unique<FakeAcceptor>(&kept_));
+    gate_->Start(std::make_unique<FakeAcceptor>(&kept_), std::move(look));
   }
   void TearDown() override {
     gate_ = nullptr;
@@ -135,6 +137,30 @@ TEST_F(ConnectionGateTest, WhereItCannotListen) {
   // A name of several addresses has one port.
   auto local = ConnectionGate::Listen({"localhost", 0}, 4);
   EXPECT_TRUE(local.ok()) << local.status();
+}
+
+TEST_F(ConnectionGateTest, AConnectionThatDoesHarmIsShutAndItsAddressRefused) {
+  Mutex mutex;
+  std::vector<PeerAddress> harm;
+  Open(100, [&] {
+    MutexLock lock(&mutex);
+    return harm;
+  });
+  const int bad = Connect("127.0.0.2"), neighbour = Connect("127.0.0.2"), other = Connect("127.0.0.3");
+  ASSERT_TRUE(ComeIn(3));
+  sockaddr_in own = {};
+  socklen_t size = sizeof(own);
+  ASSERT_EQ(getsockname(bad, reinterpret_cast<sockaddr*>(&own), &size), 0);
+  {
+    MutexLock lock(&mutex);
+    harm.push_back({std::string("\x7f\0\0\x02", 4), ntohs(own.sin_port)});
+  }
+  EXPECT_TRUE(IsRefused(bad));
+  EXPECT_FALSE(IsRefused(neighbour, 0));
+  EXPECT_FALSE(IsRefused(other, 0));
+  EXPECT_TRUE(IsRefused(Connect("127.0.0.2")));
+  Connect("127.0.0.3");
+  EXPECT_TRUE(ComeIn(4));
 }
 
 }  // namespace

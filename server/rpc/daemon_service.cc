@@ -11,7 +11,7 @@ using grpc::ServerUnaryReactor;
 
 class DaemonService final : public v1::DaemonService::CallbackService {
  public:
-  explicit DaemonService(const RpcContext* context) : context_(context) {}
+  DaemonService(const RpcContext* context, OpenCalls* calls) : context_(context), calls_(calls) {}
 
   ServerUnaryReactor* GetDaemon(CallbackServerContext* context, const v1::GetDaemonRequest* request,
                                 v1::Daemon* response) override {
@@ -73,16 +73,17 @@ class DaemonService final : public v1::DaemonService::CallbackService {
  private:
   template <typename... Arguments>
   ServerUnaryReactor* Unary(Arguments... arguments) {
-    return ServeHandler(*context_, arguments...);
+    return ServeHandler(*context_, calls_, arguments...);
   }
 
   const RpcContext* const context_;
+  OpenCalls* const calls_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeDaemonService(const RpcContext* context) {
-  return std::make_unique<DaemonService>(context);
+std::unique_ptr<grpc::Service> MakeDaemonService(const RpcContext* context, OpenCalls* calls) {
+  return std::make_unique<DaemonService>(context, calls);
 }
 
 }  // namespace tandem

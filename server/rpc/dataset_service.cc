@@ -15,7 +15,7 @@ using grpc::ServerUnaryReactor;
 
 class DatasetService final : public v1::DatasetService::CallbackService {
  public:
-  DatasetService(const RpcContext* context, ActiveStreams* streams) : context_(context), streams_(streams) {}
+  DatasetService(const RpcContext* context, OpenCalls* calls) : context_(context), calls_(calls) {}
 
   ServerUnaryReactor* CreateDataset(CallbackServerContext* context, const v1::CreateDatasetRequest* request,
                                     v1::Dataset* response) override {
@@ -48,24 +48,24 @@ class DatasetService final : public v1::DatasetService::CallbackService {
   ServerReadReactor<v1::UploadFilesRequest>* UploadFiles(CallbackServerContext* context,
                                                          v1::Upload* response) override {
     return ServeSink<v1::UploadFilesRequest>(
-        *context_, streams_, "UploadFiles", context, response,
+        *context_, &calls_->streams, "UploadFiles", context, response,
         [this](const Caller& caller) { return rpc::UploadFiles(*context_, caller); });
   }
 
  private:
   template <typename... Arguments>
   ServerUnaryReactor* Unary(Arguments... arguments) {
-    return ServeHandler(*context_, arguments...);
+    return ServeHandler(*context_, calls_, arguments...);
   }
 
   const RpcContext* const context_;
-  ActiveStreams* const streams_;
+  OpenCalls* const calls_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeDatasetService(const RpcContext* context, ActiveStreams* streams) {
-  return std::make_unique<DatasetService>(context, streams);
+std::unique_ptr<grpc::Service> MakeDatasetService(const RpcContext* context, OpenCalls* calls) {
+  return std::make_unique<DatasetService>(context, calls);
 }
 
 }  // namespace tandem

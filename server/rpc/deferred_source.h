@@ -10,7 +10,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
-#include "server/rpc/blocking_pool.h"
 #include "server/rpc/fair_pool.h"
 #include "server/rpc/response_source.h"
 
@@ -25,14 +24,8 @@ class DeferredSource : public ResponseSource<Response> {
   // Called once, on the pool. Its error is what the stream ends with.
   using Open = absl::AnyInvocable<absl::StatusOr<std::unique_ptr<ResponseSource<Response>>>()>;
 
-  // `pool` must outlive the source.
-  DeferredSource(BlockingPool* pool, Open open)
-      : post_([pool](Task task) {
-          pool->Post([task = std::move(task)]() mutable { task(absl::OkStatus()); });
-        }),
-        state_(std::make_shared<State>(std::move(open))) {}
-  // For what may take as long as a user's data is large. `bytes` is what `open` keeps; where too much of the
-  // user's waits already, the stream ends with FairPool::Offer's error.
+  // `pool` must outlive the source. `bytes` is what `open` keeps; where too much of the user's waits already,
+  // the stream ends with FairPool::Offer's error.
   DeferredSource(FairPool* pool, std::string user, int64_t bytes, Open open)
       : post_([pool, user = std::move(user), bytes](Task task) {
           pool->Offer(user, bytes, [task = std::move(task)](absl::StatusOr<FairPool::Hold> taken) mutable {
@@ -73,6 +66,7 @@ class DeferredSource : public ResponseSource<Response> {
     }
 
     void First(Callback callback) {
+      if (is_cancelled()) return callback(absl::CancelledError("the client went away"));
       auto opened = open_();
       if (!opened.ok()) {
         callback(opened.status());
@@ -100,6 +94,11 @@ class DeferredSource : public ResponseSource<Response> {
     }
 
    private:
+    bool is_cancelled() {
+      MutexLock lock(&mutex_);
+      return cancelled_;
+    }
+
     Open open_;
     Mutex mutex_;
     // Set once.

@@ -21,18 +21,24 @@ FairPool::FairPool(int threads, int most_each, Room room) : most_each_(most_each
 
 FairPool::~FairPool() { Stop(); }
 
+void FairPool::Drop() {
+  // Outside of the lock: a task's end may do anything.
+  std::vector<std::deque<absl::AnyInvocable<void()>>> dropped;
+  MutexLock lock(&mutex_);
+  stopping_ = true;
+  turns_.clear();
+  for (auto& [user, lane] : lanes_) dropped.push_back(std::exchange(lane.tasks, {}));
+}
+
 void FairPool::Stop() {
-  {
-    MutexLock lock(&mutex_);
-    stopping_ = true;
-  }
+  Drop();
   MutexLock lock(&stop_mutex_);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }
 
 void FairPool::Queue(const std::string& user, const Lane& lane) {
-  if (!lane.tasks.empty() && lane.running < most_each_) turns_.push_back(user);
+  if (!stopping_ && !lane.tasks.empty() && lane.running < most_each_) turns_.push_back(user);
 }
 
 void FairPool::Post(const std::string& user, absl::AnyInvocable<void()> task) {
@@ -105,7 +111,6 @@ void FairPool::Hold::Release() {
 void FairPool::Add(const std::string& user, absl::AnyInvocable<void()> task) {
   Lane& lane = lanes_[user];
   lane.tasks.push_back(std::move(task));
-  ++waiting_;
   // Else there is a turn already, or none to be had.
   if (lane.tasks.size() == 1) Queue(user, lane);
 }
@@ -123,7 +128,6 @@ void FairPool::Run() {
       Lane& lane = lanes_.find(user)->second;
       task = std::move(lane.tasks.front());
       lane.tasks.pop_front();
-      --waiting_;
       ++lane.running;
       Queue(user, lane);
     }

@@ -91,10 +91,13 @@ class FairPool {
   absl::StatusOr<Hold> HoldMore(const std::string& user, int64_t bytes);
 
   // Has `task` run on one of the threads, behind the user's others, whatever room there is: for the next step
-  // of what was taken in. After Stop, `task` is dropped.
+  // of what was taken in. After Drop, `task` is dropped.
   void Post(const std::string& user, absl::AnyInvocable<void()> task);
 
-  // Runs all that was posted, then ends the threads. Idempotent. Not from a task.
+  // Drops the tasks that wait, and all that come later, and lets the tasks that run go on. A task is dropped
+  // by destroying it, on the caller's thread. Idempotent.
+  void Drop();
+  // Drop(), and waits until the tasks that run have ended. Idempotent. Not from a task.
   void Stop();
 
  private:
@@ -121,9 +124,7 @@ class FairPool {
   };
 
   void Run();
-  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !turns_.empty() || (stopping_ && waiting_ == 0);
-  }
+  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !turns_.empty(); }
   absl::StatusOr<Hold> Take(const std::string& user, Kind kind, int64_t bytes);
   absl::Status NoRoom(const std::string& user) const;
   void Add(const std::string& user, absl::AnyInvocable<void()> task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -139,7 +140,6 @@ class FairPool {
   std::map<std::string, Lane> lanes_ ABSL_GUARDED_BY(mutex_);
   // Each of those whose next task may run, once, in the order of their turns.
   std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);
-  int64_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   Mutex stop_mutex_;

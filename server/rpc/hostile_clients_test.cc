@@ -35,7 +35,14 @@ namespace {
 
 constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 // Types and flags of HTTP/2's frames (RFC 9113).
-enum FrameType : uint8_t { kHeaders = 1, kResetStream = 3, kSettings = 4, kPing = 6, kContinuation = 9 };
+enum FrameType : uint8_t {
+  kData = 0,
+  kHeaders = 1,
+  kResetStream = 3,
+  kSettings = 4,
+  kPing = 6,
+  kContinuation = 9
+};
 constexpr uint8_t kEndStream = 1;
 constexpr uint8_t kEndHeaders = 4;
 
@@ -56,14 +63,36 @@ std::string Header(absl::string_view name, absl::string_view value) {
   return text;
 }
 
-std::string CallHeaders() {
+std::string CallHeaders(absl::string_view method = "DaemonService/GetDaemon", absl::string_view token = "") {
   return absl::StrCat(Header(":method", "POST"), Header(":scheme", "http"),
-                      Header(":path", "/tandem.v1.DaemonService/GetDaemon"), Header(":authority", "here"),
-                      Header("content-type", "application/grpc"), Header("te", "trailers"));
+                      Header(":path", absl::StrCat("/tandem.v1.", method)), Header(":authority", "here"),
+                      Header("content-type", "application/grpc"), Header("te", "trailers"),
+                      token.empty() ? "" : Header("authorization", absl::StrCat("Bearer ", token)));
+}
+
+// A unary call with an empty message, whole.
+std::string WholeCall(uint32_t stream, absl::string_view method, absl::string_view token) {
+  return absl::StrCat(Frame(kHeaders, kEndHeaders, stream, CallHeaders(method, token)),
+                      Frame(kData, kEndStream, stream, absl::string_view("\0\0\0\0\0", 5)));
+}
+
+// A client that takes no data at all: its windows are 0.
+std::string NoWindow() {
+  return absl::StrCat(kPreface, Frame(kSettings, 0, 0, absl::string_view("\0\4\0\0\0\0", 6)));
 }
 
 class HostileClientsTest : public ServiceFixture {
  protected:
+  void SetUp() override {
+    ServiceFixture::SetUp();
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    good_ = v1::JobService::NewStub(grpc::CreateCustomChannel(server_->address().ToString(),
+                                                              grpc::InsecureChannelCredentials(), arguments));
+    // Its connection is there before a hostile one is refused with its address.
+    v1::ListJobsResponse none;
+    ASSERT_TRUE(good_->ListJobs(Context().get(), {}, &none).ok());
+  }
   void TearDown() override {
     for (const int fd : sockets_) close(fd);
     ServiceFixture::TearDown();
@@ -105,21 +134,16 @@ class HostileClientsTest : public ServiceFixture {
 
   // A good client of its own connection makes its calls: all are answered. Prints how long they took.
   void ExpectAnswers(const char* during) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    const auto channel = grpc::CreateCustomChannel(server_->address().ToString(),
-                                                   grpc::InsecureChannelCredentials(), arguments);
-    const auto jobs = v1::JobService::NewStub(channel);
     std::vector<double> milliseconds;
     for (int i = 0; i < 50; ++i) {
       const absl::Time begin = absl::Now();
       v1::Job job;
       // Durable, so that it goes through all of the daemon.
-      const grpc::Status made = jobs->CreateJob(Context().get(), Request(absl::StrCat("good-", i)), &job);
+      const grpc::Status made = good_->CreateJob(Context().get(), Request(absl::StrCat("good-", i)), &job);
       ASSERT_TRUE(made.ok()) << during << ": " << made.error_message();
       v1::GetJobRequest get;
       get.set_name(job.name());
-      ASSERT_TRUE(jobs->GetJob(Context().get(), get, &job).ok()) << during;
+      ASSERT_TRUE(good_->GetJob(Context().get(), get, &job).ok()) << during;
       milliseconds.push_back(absl::ToDoubleMilliseconds(absl::Now() - begin));
     }
     std::sort(milliseconds.begin(), milliseconds.end());
@@ -128,6 +152,44 @@ class HostileClientsTest : public ServiceFixture {
     EXPECT_LT(milliseconds[49], 10'000) << during;
   }
 
+  // The types of the frames of a stream that come within so long, until one is `last`.
+  static std::vector<uint8_t> FramesOf(int fd, uint32_t stream, uint8_t last, absl::Duration within) {
+    const absl::Time end = absl::Now() + within;
+    std::string bytes;
+    std::vector<uint8_t> types;
+    char buffer[4096];
+    while (absl::Now() < end) {
+      pollfd event = {fd, POLLIN, 0};
+      if (poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(end - absl::Now())) + 1) != 1) break;
+      const ssize_t got = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
+      if (got <= 0) break;
+      bytes.append(buffer, got);
+      while (bytes.size() >= 9) {
+        const auto at = [&bytes](int i) { return static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])); };
+        const size_t size = (at(0) << 16 | at(1) << 8 | at(2)) + 9;
+        if (bytes.size() < size) break;
+        if ((at(5) << 24 | at(6) << 16 | at(7) << 8 | at(8)) == stream)
+          types.push_back(static_cast<uint8_t>(at(3)));
+        bytes.erase(0, size);
+        if (!types.empty() && types.back() == last) return types;
+      }
+    }
+    return types;
+  }
+
+  int64_t Count(absl::string_view call) {
+    const std::vector<std::string> calls = Calls();
+    return std::count(calls.begin(), calls.end(), call);
+  }
+  // Waits until so many calls have ended so.
+  bool AwaitCount(absl::string_view call, int64_t count) {
+    const absl::Time end = absl::Now() + absl::Seconds(30);
+    while (Count(call) < count && absl::Now() < end) absl::SleepFor(absl::Milliseconds(10));
+    return Count(call) >= count;
+  }
+
+  // A good client's connection.
+  std::unique_ptr<v1::JobService::Stub> good_;
   std::vector<int> sockets_;
 };
 
@@ -206,6 +268,102 @@ TEST_F(HostileClientsTest, PingsSettingsAndResets) {
   });
   ExpectAnswers("floods of pings, settings and calls that are taken back");
   for (std::thread& flood : floods) flood.join();
+}
+
+// Nested more deeply than a parser goes, or no message at all.
+TEST_F(HostileClientsTest, MessagesThatCannotBeReadAreExplained) {
+  std::string nested;
+  for (int i = 0; i < 120; ++i) {
+    std::string size;
+    for (size_t left = nested.size(); size.empty() || left > 0; left >>= 7) {
+      size.push_back(static_cast<char>((left & 127) | (left > 127 ? 128 : 0)));
+      if (left <= 127) break;
+    }
+    nested = absl::StrCat("\x0a", size, nested);
+  }
+  for (const std::string& message : {std::string("\xff\xff"), nested}) {
+    for (const char* const method : {"ModelService/DescribeModel", "JobService/WatchJob"}) {
+      const grpc::Slice slice(message);
+      grpc::ByteBuffer request(&slice, 1), reply;
+      auto context = Context();
+      std::promise<grpc::Status> done;
+      grpc::GenericStub(channel_).UnaryCall(
+          context.get(), absl::StrCat("/tandem.v1.", method), {}, &request, &reply,
+          [&done](grpc::Status status) { done.set_value(std::move(status)); });
+      const grpc::Status status = done.get_future().get();
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
+      EXPECT_THAT(status.error_message(), ::testing::HasSubstr("cannot read the message"));
+    }
+  }
+}
+
+TEST_F(HostileClientsTest, AConnectionThatTakesCallsBackIsShut) {
+  for (const absl::string_view token : {"", kToken}) {
+    const int fd = Connect();
+    Send(fd, absl::StrCat(kPreface, Frame(kSettings, 0, 0, "")));
+    bool is_open = true;
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    for (uint32_t stream = 1; is_open && absl::Now() < end;) {
+      std::string calls;
+      for (int i = 0; i < 100; ++i, stream += 2) {
+        absl::StrAppend(&calls,
+                        Frame(kHeaders, kEndHeaders, stream, CallHeaders("DaemonService/GetDaemon", token)),
+                        Frame(kResetStream, 0, stream, absl::string_view("\0\0\0\x08", 4)));
+      }
+      is_open = Send(fd, calls);
+    }
+    EXPECT_FALSE(is_open) << "token \"" << token << "\"";
+    const int again = Connect();
+    EXPECT_TRUE(HangsUp(again, absl::Seconds(5)));
+    ExpectAnswers("calls that are taken back");
+    // Until its address may come again.
+    absl::SleepFor(absl::Seconds(10));
+  }
+}
+
+class UnreadAnswersTest : public HostileClientsTest {
+ protected:
+  UnreadAnswersTest() { unary_limits_ = {.answer_bytes = 100'000, .reading_time = absl::Seconds(2)}; }
+  void SetUp() override {
+    HostileClientsTest::SetUp();
+    v1::CreateJobRequest request = Request("large");
+    request.mutable_spec()->mutable_dataset()->set_name(std::string(100'000, 'x'));
+    v1::Job job;
+    ASSERT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
+  }
+};
+
+TEST_F(UnreadAnswersTest, AreRefusedAboveALimitAndCutOffInTime) {
+  const int fd = Connect();
+  Send(fd, absl::StrCat(NoWindow(), WholeCall(1, "JobService/ListJobs", kToken)));
+  ASSERT_TRUE(AwaitCount("ListJobs OK", 2)) << "one is the good client's own";
+  for (uint32_t stream = 3; stream < 13; stream += 2)
+    Send(fd, WholeCall(stream, "JobService/ListJobs", kToken));
+  EXPECT_TRUE(AwaitCount("ListJobs RESOURCE_EXHAUSTED", 5));
+  // Other users are not concerned, and the user may go on when the answer was cut off.
+  EXPECT_THAT(FramesOf(fd, 1, kResetStream, absl::Seconds(20)), ::testing::Contains(kResetStream));
+  v1::ListJobsResponse jobs;
+  grpc::Status after;
+  for (int i = 0; i < 500 && !(after = good_->ListJobs(Context().get(), {}, &jobs)).ok(); ++i) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_TRUE(after.ok()) << after.error_message();
+  EXPECT_EQ(jobs.jobs_size(), 1);
+}
+
+TEST_F(UnreadAnswersTest, EndWithTheToken) {
+  v1::CreateTokenRequest create;
+  create.mutable_token()->set_user("ann");
+  v1::CreateTokenResponse token;
+  ASSERT_TRUE(daemon_stub_->CreateToken(Context().get(), create, &token).ok());
+  const int fd = Connect();
+  Send(fd, absl::StrCat(NoWindow(), WholeCall(1, "JobService/ListJobs", token.secret())));
+  ASSERT_TRUE(AwaitCount("ListJobs OK", 2));
+  v1::RevokeTokenRequest revoke;
+  revoke.set_name("tokens/ann");
+  v1::Token revoked;
+  ASSERT_TRUE(daemon_stub_->RevokeToken(Context().get(), revoke, &revoked).ok());
+  EXPECT_THAT(FramesOf(fd, 1, kResetStream, absl::Seconds(10)), ::testing::Contains(kResetStream));
 }
 
 TEST_F(HostileClientsTest, WatchersThatNeverRead) {

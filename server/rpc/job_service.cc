@@ -14,7 +14,7 @@ using grpc::ServerWriteReactor;
 
 class JobService final : public v1::JobService::CallbackService {
  public:
-  JobService(const RpcContext* context, ActiveStreams* streams) : context_(context), streams_(streams) {}
+  JobService(const RpcContext* context, OpenCalls* calls) : context_(context), calls_(calls) {}
 
   ServerUnaryReactor* CreateJob(CallbackServerContext* context, const v1::CreateJobRequest* request,
                                 v1::Job* response) override {
@@ -82,25 +82,34 @@ class JobService final : public v1::JobService::CallbackService {
  private:
   template <typename... Arguments>
   ServerUnaryReactor* Unary(Arguments... arguments) {
-    return ServeHandler(*context_, arguments...);
+    return ServeHandler(*context_, calls_, arguments...);
+  }
+  template <typename Response, typename Request>
+  ServerWriteReactor<Response>* Stream(absl::string_view method, CallbackServerContext* context,
+                                       const Request* request,
+                                       rpc::Source<Response> (*handler)(const RpcContext&, const Caller&,
+                                                                        const Request&)) {
+    return ServeStream<Response>(
+        *context_, &calls_->streams, method, context, request,
+        [this, handler](const Caller& caller, const Request& r) { return handler(*context_, caller, r); });
   }
   template <typename Response, typename Request>
   ServerWriteReactor<Response>* Stream(absl::string_view method, CallbackServerContext* context,
                                        const Request* request,
                                        rpc::Source<Response> (*handler)(const RpcContext&, const Request&)) {
     return ServeStream<Response>(
-        *context_, streams_, method, context, request,
+        *context_, &calls_->streams, method, context, request,
         [this, handler](const Caller&, const Request& r) { return handler(*context_, r); });
   }
 
   const RpcContext* const context_;
-  ActiveStreams* const streams_;
+  OpenCalls* const calls_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeJobService(const RpcContext* context, ActiveStreams* streams) {
-  return std::make_unique<JobService>(context, streams);
+std::unique_ptr<grpc::Service> MakeJobService(const RpcContext* context, OpenCalls* calls) {
+  return std::make_unique<JobService>(context, calls);
 }
 
 }  // namespace tandem

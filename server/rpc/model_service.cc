@@ -13,11 +13,11 @@ using grpc::ServerWriteReactor;
 
 class ModelService final : public v1::ModelService::CallbackService {
  public:
-  ModelService(const RpcContext* context, ActiveStreams* streams) : context_(context), streams_(streams) {}
+  ModelService(const RpcContext* context, OpenCalls* calls) : context_(context), calls_(calls) {}
 
   ServerUnaryReactor* DescribeModel(CallbackServerContext* context, const v1::DescribeModelRequest* request,
                                     v1::ModelDescription* response) override {
-    return ServeHandler(*context_, "DescribeModel", context, request, response, &rpc::DescribeModel);
+    return ServeHandler(*context_, calls_, "DescribeModel", context, request, response, &rpc::DescribeModel);
   }
   ServerWriteReactor<v1::PredictResponse>* Predict(CallbackServerContext* context,
                                                    const v1::PredictRequest* request) override {
@@ -35,18 +35,18 @@ class ModelService final : public v1::ModelService::CallbackService {
                                        rpc::Source<Response> (*handler)(const RpcContext&, const Caller&,
                                                                         const Request&)) {
     return ServeStream<Response>(
-        *context_, streams_, method, context, request,
+        *context_, &calls_->streams, method, context, request,
         [this, handler](const Caller& caller, const Request& r) { return handler(*context_, caller, r); });
   }
 
   const RpcContext* const context_;
-  ActiveStreams* const streams_;
+  OpenCalls* const calls_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeModelService(const RpcContext* context, ActiveStreams* streams) {
-  return std::make_unique<ModelService>(context, streams);
+std::unique_ptr<grpc::Service> MakeModelService(const RpcContext* context, OpenCalls* calls) {
+  return std::make_unique<ModelService>(context, calls);
 }
 
 }  // namespace tandem

@@ -15,7 +15,6 @@
 #include "server/datasets/uploads.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_machine.h"
-#include "server/rpc/blocking_pool.h"
 #include "server/rpc/call_hooks.h"
 #include "server/rpc/fair_pool.h"
 #include "server/rpc/file_watcher.h"
@@ -40,11 +39,11 @@ struct RpcContext {
   // Null: nothing is fetched.
   RemoteData* remote = nullptr;
   JobDrain* drain = nullptr;
-  // For looks at the database and at files that take no user's time but a moment.
-  BlockingPool* pool = nullptr;
+  // For looks at the database and at files that take a moment.
+  FairPool* pool = nullptr;
   // For what may take as long as a user's data is large: admission, uploads, removals.
   FairPool* user_pool = nullptr;
-  // For what holds a whole data set in memory: one at a time.
+  // For what has all samples of a data set read: one at a time.
   FairPool* whole_set_pool = nullptr;
   FileWatcher* files = nullptr;
   ModelWorkers* models = nullptr;
@@ -60,8 +59,6 @@ struct RpcContext {
   std::function<void(v1::GpuStatus*)> refresh_gpu;
   CallHooks calls;
   Backups* backups = nullptr;
-  // Queued jobs of all users together; 0: any number.
-  int64_t max_queued_jobs = 0;
   // Bytes of the disk that a user's jobs take; must not wait. Null: neither they nor uploads are counted.
   std::function<int64_t(const std::string& user)> disk_use;
   // Whether some of them are of deleted jobs, and about to go; null: none is.

@@ -3,18 +3,18 @@
 
 #include <utility>
 
-#include "server/rpc/call_frame.h"
 #include "server/rpc/rpc_context.h"
+#include "server/rpc/unary_frame.h"
 
 namespace tandem {
 
 // Serves a unary call by its handler (see handlers.h). The context outlives the call.
 template <typename Request, typename Response>
-grpc::ServerUnaryReactor* ServeHandler(const RpcContext& rpc, absl::string_view method,
+grpc::ServerUnaryReactor* ServeHandler(const RpcContext& rpc, OpenCalls* calls, absl::string_view method,
                                        grpc::CallbackServerContext* context, const Request* request,
                                        Response* response,
                                        void (*handler)(const RpcContext&, const Request&, Reply<Response>)) {
-  return ServeUnary(rpc, method, context, request, response,
+  return ServeUnary(rpc, calls, method, context, request, response,
                     [&rpc, handler](const Caller&, const Request& r, Reply<Response> reply) {
                       handler(rpc, r, std::move(reply));
                     });
@@ -22,12 +22,12 @@ grpc::ServerUnaryReactor* ServeHandler(const RpcContext& rpc, absl::string_view 
 
 // For methods that depend on who calls.
 template <typename Request, typename Response>
-grpc::ServerUnaryReactor* ServeHandler(const RpcContext& rpc, absl::string_view method,
+grpc::ServerUnaryReactor* ServeHandler(const RpcContext& rpc, OpenCalls* calls, absl::string_view method,
                                        grpc::CallbackServerContext* context, const Request* request,
                                        Response* response,
                                        void (*handler)(const RpcContext&, const Caller&, const Request&,
                                                        Reply<Response>)) {
-  return ServeUnary(rpc, method, context, request, response,
+  return ServeUnary(rpc, calls, method, context, request, response,
                     [&rpc, handler](const Caller& caller, const Request& r, Reply<Response> reply) {
                       handler(rpc, caller, r, std::move(reply));
                     });

@@ -59,6 +59,9 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
     if (!done_) context_->TryCancel();
   }
 
+  // The client may send whenever it likes.
+  bool IsOverdue(absl::Duration) override { return false; }
+
   void OnCancel() override { End(absl::CancelledError("the client went away")); }
 
   void OnReadDone(bool ok) override {

@@ -11,7 +11,7 @@ using grpc::ServerUnaryReactor;
 
 class SweepService final : public v1::SweepService::CallbackService {
  public:
-  explicit SweepService(const RpcContext* context) : context_(context) {}
+  SweepService(const RpcContext* context, OpenCalls* calls) : context_(context), calls_(calls) {}
 
   ServerUnaryReactor* CreateSweep(CallbackServerContext* context, const v1::CreateSweepRequest* request,
                                   v1::Sweep* response) override {
@@ -37,16 +37,17 @@ class SweepService final : public v1::SweepService::CallbackService {
  private:
   template <typename... Arguments>
   ServerUnaryReactor* Unary(Arguments... arguments) {
-    return ServeHandler(*context_, arguments...);
+    return ServeHandler(*context_, calls_, arguments...);
   }
 
   const RpcContext* const context_;
+  OpenCalls* const calls_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeSweepService(const RpcContext* context) {
-  return std::make_unique<SweepService>(context);
+std::unique_ptr<grpc::Service> MakeSweepService(const RpcContext* context, OpenCalls* calls) {
+  return std::make_unique<SweepService>(context, calls);
 }
 
 }  // namespace tandem

@@ -2,8 +2,8 @@
 
 namespace tandem {
 
-TokenWatch::TokenWatch(const Authenticator* authenticator, ActiveStreams* streams, absl::Duration interval)
-    : authenticator_(authenticator), streams_(streams), interval_(interval), thread_([this] { Run(); }) {}
+TokenWatch::TokenWatch(const Authenticator* authenticator, OpenCalls* calls, absl::Duration interval)
+    : authenticator_(authenticator), calls_(calls), interval_(interval), thread_([this] { Run(); }) {}
 
 TokenWatch::~TokenWatch() {
   {
@@ -19,7 +19,9 @@ void TokenWatch::Run() {
       MutexLock lock(&mutex_);
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), interval_)) return;
     }
-    streams_->EndWhere([this](const Caller& caller) { return authenticator_->CheckStillValid(caller); });
+    const auto check = [this](const Caller& caller) { return authenticator_->CheckStillValid(caller); };
+    calls_->streams.EndWhere(check);
+    calls_->unary.EndWhere(check);
   }
 }
 

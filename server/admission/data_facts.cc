@@ -1,0 +1,122 @@
+#include "server/admission/data_facts.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/base/field_violations.h"
+#include "engine/data/normalization.h"
+
+namespace tandem {
+namespace {
+
+v1::SampleKind KindOf(SampleType type) {
+  switch (type) {
+    case SampleType::kBytes:
+      return v1::SAMPLE_KIND_BYTES;
+    case SampleType::kFloats:
+      return v1::SAMPLE_KIND_FLOATS;
+    case SampleType::kTokens:
+      break;
+  }
+  return v1::SAMPLE_KIND_TOKENS;
+}
+
+v1::TargetKind KindOf(TargetType type) {
+  switch (type) {
+    case TargetType::kClass:
+    case TargetType::kClassProbabilities:
+      return v1::TARGET_KIND_CLASS;
+    case TargetType::kValues:
+      return v1::TARGET_KIND_VALUES;
+    case TargetType::kTokens:
+      break;
+  }
+  return v1::TARGET_KIND_TOKENS;
+}
+
+SampleType TypeOf(v1::SampleKind kind) {
+  switch (kind) {
+    case v1::SAMPLE_KIND_FLOATS:
+      return SampleType::kFloats;
+    case v1::SAMPLE_KIND_TOKENS:
+      return SampleType::kTokens;
+    default:
+      return SampleType::kBytes;
+  }
+}
+
+TargetType TypeOf(v1::TargetKind kind) {
+  switch (kind) {
+    case v1::TARGET_KIND_VALUES:
+      return TargetType::kValues;
+    case v1::TARGET_KIND_TOKENS:
+      return TargetType::kTokens;
+    default:
+      return TargetType::kClass;
+  }
+}
+
+template <typename Extents>
+Shape ShapeFrom(const Extents& extents) {
+  return Shape(std::vector<int64_t>(extents.begin(), extents.end()));
+}
+
+}  // namespace
+
+void SetDatasetInfo(const DatasetInfo& info, v1::Dataset* dataset) {
+  for (const int64_t extent : info.shape.extents()) dataset->add_shape(extent);
+  dataset->set_classes(info.classes);
+  dataset->set_train_samples(info.train_samples);
+  dataset->set_validation_samples(info.validation_samples);
+  size_t bytes = 0;
+  for (const std::string& name : info.class_names) {
+    bytes += name.size();
+    if (bytes > kMostClassNamesBytes ||
+        static_cast<size_t>(dataset->class_names_size()) == kMostDataEntries) {
+      break;
+    }
+    dataset->add_class_names(name);
+  }
+  dataset->set_sample_kind(KindOf(info.sample_type));
+  dataset->set_target_kind(KindOf(info.target_type));
+  for (const int64_t extent : info.target_shape.extents()) dataset->add_target_shape(extent);
+}
+
+internal::v1::DataFacts FactsOf(const DatasetInfo& info) {
+  internal::v1::DataFacts facts;
+  SetDatasetInfo(info, facts.mutable_dataset());
+  facts.set_memory_bytes(info.memory_bytes);
+  facts.set_mixes_classes(info.mixes_classes);
+  facts.set_one_label(info.one_label);
+  facts.set_one_class_mend(info.one_class_mend);
+  return facts;
+}
+
+absl::StatusOr<DatasetInfo> InfoOf(const internal::v1::DataFacts& facts, const v1::DatasetSpec& spec) {
+  const v1::Dataset& dataset = facts.dataset();
+  DatasetInfo info;
+  info.shape = ShapeFrom(dataset.shape());
+  info.classes = dataset.classes();
+  info.train_samples = dataset.train_samples();
+  info.validation_samples = dataset.validation_samples();
+  info.memory_bytes = facts.memory_bytes();
+  info.sample_type = TypeOf(dataset.sample_kind());
+  info.target_type = TypeOf(dataset.target_kind());
+  info.target_shape = ShapeFrom(dataset.target_shape());
+  info.mixes_classes = facts.mixes_classes();
+  info.class_names.assign(dataset.class_names().begin(), dataset.class_names().end());
+  info.one_label = facts.one_label();
+  info.one_class_mend = facts.one_class_mend();
+  if (info.sample_type == SampleType::kTokens) return info;
+  absl::StatusOr<ResolvedNormalization> normalization =
+      ResolveNormalization(spec.normalization(), info.shape, DTypeOfSamples(info.sample_type));
+  FieldViolations violations;
+  violations.AddAll("normalization", normalization.status());
+  if (!violations.empty()) return violations.ToStatus();
+  info.normalization = *std::move(normalization);
+  return info;
+}
+
+}  // namespace tandem

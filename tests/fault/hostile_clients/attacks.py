@@ -1,0 +1,486 @@
+#!/usr/bin/python3
+"""The attacks of hostile_clients.sh, one after the other, against a daemon that runs. Prints a line of figures for each;
+fails where a bound is passed. With --measure SECONDS the bounds of other users' waiting are held as well: for a machine
+that is free."""
+
+import argparse
+import collections
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+from grpc_wire import Connection, decode_raw, encode, frame, methods, reset_flood
+
+HERE = pathlib.Path(__file__).resolve().parent
+MEBIBYTE = 1 << 20
+# tandemd --max-queued-jobs.
+MOST_QUEUED = 3000
+SPEC = """name: "victim"
+dataset { synthetic { shape: [1, 16, 16] classes: 4 train_samples: 4096 validation_samples: 64 seed: 1 } }
+model { input { shape: [1, 16, 16] } %s layers { dense { units: 16 activation: ACTIVATION_RELU } } layers { dense { units: 4 } } }
+training { loss { softmax_cross_entropy {} } optimizer { sgd { learning_rate: 0.01 } } global_batch_size: 32 epochs: 1 }
+"""
+# As many layers as make a sweep of 68 KB: its jobs would be half a MiB each in memory.
+LARGE = SPEC % ("layers { dense { units: 16 activation: ACTIVATION_RELU } } " * 3900)
+SMALL = SPEC % ""
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(holds, text):
+    if not holds:
+        raise Failure(text)
+
+
+class Daemon:
+    def __init__(self, options):
+        self.pid, self.address, self.options = options.daemon, options.address, options
+        self.token = (pathlib.Path(options.state) / "token").read_text().strip()
+        self.spec = pathlib.Path(tempfile.mkdtemp(dir=pathlib.Path(options.state).parent)) / "spec"
+        self.spec.write_text(SMALL)
+
+    def cli(self, *arguments):
+        done = subprocess.run([self.options.tandem, "--address", self.address, "--token-file",
+                               f"{self.options.state}/token", *arguments], capture_output=True, text=True, check=False)
+        expect(done.returncode == 0, f"tandem {' '.join(arguments)}: {done.stderr}")
+        return done.stdout
+
+    def make_token(self, user, role):
+        return json.loads(self.cli("tokens", "create", user, "--role", role, "-o", "json"))["secret"]
+
+    def memory(self, key="VmRSS"):
+        try:
+            for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
+                if line.startswith(key + ":"):
+                    return int(line.split()[1]) / 1024
+        except OSError:
+            pass
+        raise Failure("the daemon has ended")
+
+    def forget_peak(self):
+        pathlib.Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+    def log_size(self):
+        return pathlib.Path(self.options.log).stat().st_size
+
+
+class Others:
+    """Another user's calls meanwhile, in a process of their own."""
+
+    def __init__(self, daemon, token):
+        self.daemon, self.result = daemon, daemon.spec.parent / "others"
+        command = ["/usr/bin/python3", str(HERE / "others.py"), daemon.address, token, str(daemon.spec), str(self.result)]
+        if daemon.options.others_cpu:
+            command = ["taskset", "-c", daemon.options.others_cpu, *command]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process.stdout.readline()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(120)
+        found = json.loads(self.result.read_text())
+        took = sorted(found["milliseconds"]) or [0]
+        return {"calls": len(took), "p99": took[int(len(took) * 0.99)], "slowest": took[-1], "failed": found["failed"]}
+
+
+def sweep_request(spec, jobs, more=""):
+    values = " ".join(f"values {{ number_value: {0.001 * (i + 1):.4g} }}" for i in range(jobs))
+    return encode("CreateSweepRequest", f"""sweep {{ base {{ {spec} }}
+        grid {{ field: "training.optimizer.sgd.learning_rate" {values} }} }} {more}""", "sweep_service")
+
+
+def create(daemon):
+    """200 jobs, 3 sweeps of 800, and 20 data sets; no device is free for the jobs. The sweeps' names."""
+    daemon.cli("devices", "drain", "cpu:0", "--reason", "the test needs it")
+    admin = Connection(daemon.address, daemon.token)
+    job = encode("CreateJobRequest", "spec {" + SMALL + "}", "job_service")
+    for _ in range(200):
+        status, _ = admin.call("JobService/CreateJob", job)
+        expect(status == "OK", f"CreateJob: {status}")
+    names = []
+    for _ in range(3):
+        status, answer = admin.call("SweepService/CreateSweep", sweep_request(SMALL, 800))
+        expect(status == "OK", f"CreateSweep: {status}")
+        names.append(decode_raw(answer).split('"')[1])
+    for i in range(20):
+        request = encode("CreateDatasetRequest", f"""dataset_id: "set-{i}" dataset {{ spec {{ synthetic {{
+            shape: [1, 16, 16] classes: 4 train_samples: 64 seed: {i} }} }} }}""", "dataset_service")
+        status, answer = admin.call("DatasetService/CreateDataset", request)
+        expect(status == "OK", f"CreateDataset: {status}")
+    admin.close()
+    return names
+
+
+def count(line):
+    return collections.Counter(line.status.values())
+
+
+def await_ends(line, seconds):
+    deadline = time.monotonic() + seconds
+    while line.open and time.monotonic() < deadline and line.pump(0.2):
+        pass
+
+
+# Each attack takes the daemon and the tokens, checks what it can, and returns its figures as a text.
+
+
+def unread_answers(daemon, tokens, sweeps):
+    """200 lists and 600 sweeps, of which nothing is read; then the token is revoked."""
+    line = Connection(daemon.address, tokens["eve"], window=0)
+    name = sweeps[0].encode()
+    for _ in range(200):
+        line.begin("JobService/ListJobs", b"\x08\xe8\x07")
+        line.pump(0.005)
+    for _ in range(600):
+        line.begin("SweepService/GetSweep", b"\x0a" + bytes([len(name)]) + name)
+        line.pump(0.005)
+    line.pump(2)
+    refused = count(line)["RESOURCE_EXHAUSTED"]
+    expect(refused > 0, "nothing was refused")
+    held = len(line.open)
+    daemon.cli("tokens", "revoke", "eve")
+    await_ends(line, 10)
+    expect(not line.open, f"{len(line.open)} calls go on without their token")
+    line.close()
+    tokens["eve"] = daemon.make_token("eve", "viewer")
+    return f"{refused} of 800 calls refused, {held} answers unread until the token was revoked"
+
+
+def sigterm(daemon, tokens, _):
+    """300 calls of a client that is gone: the work for them is dropped. The stop itself is the last attack."""
+    request = encode("CreateJobRequest", "spec {" + LARGE + "} validate_only: true", "job_service")
+    line = Connection(daemon.address, tokens["mallory"])
+    for _ in range(300):
+        line.begin_slowly("JobService/CreateJob", request)
+    line.close()
+    return "300 calls whose client is gone"
+
+
+def rapid_reset(source, token, body):
+    # From an address of its own of the loopback network, which is refused then.
+    def attack(daemon, tokens, _):
+        made, hung_up, tries = 0, False, 0
+        deadline = time.monotonic() + daemon.options.seconds
+        while time.monotonic() < deadline:
+            try:
+                now, shut = reset_flood(daemon.address, source, tokens.get(token, ""), "JobService/ListJobs",
+                                        frame(b"\x08\x01") if body else b"", deadline - time.monotonic())
+            except OSError:
+                now, shut = 0, False
+            tries += 1
+            made += now
+            hung_up = hung_up or shut
+            time.sleep(0.2)
+        expect(hung_up, "the connection was not shut")
+        return f"{made} calls taken back on {tries} connections, which were shut or refused"
+    attack.__doc__ = f"HEADERS and RST_STREAM {'with a token' if token else 'without a token'}{', with bodies' if body else ''}"
+    return attack
+
+
+def many_sweeps(daemon, tokens, _):
+    """Eight sweeps of 800 large jobs at once."""
+    request = sweep_request(LARGE, 800, "validate_only: true")
+    line = Connection(daemon.address, tokens["mallory"])
+    for _ in range(8):
+        line.begin_slowly("SweepService/CreateSweep", request)
+    line.pump(daemon.options.seconds)
+    line.close()
+    return f"8 of {len(request) >> 10} KiB, {dict(count(line))} in {daemon.options.seconds:g} s"
+
+
+def many_lists(daemon, tokens, sweeps):
+    """60 sweeps at once, and 200 lists of sweeps."""
+    line = Connection(daemon.address, tokens["eve"])
+    name = sweeps[0].encode()
+    for _ in range(60):
+        line.begin("SweepService/GetSweep", b"\x0a" + bytes([len(name)]) + name)
+    await_ends(line, 60)
+    for _ in range(200):
+        line.begin("SweepService/ListSweeps")
+    await_ends(line, 60)
+    expect(not line.open, f"{len(line.open)} calls have no answer")
+    line.close()
+    return f"{dict(count(line))}"
+
+
+def full_queue(daemon, tokens, _):
+    """240 submits at once, again and again, until the queue is full."""
+    request = encode("CreateJobRequest", "spec {" + SMALL + "}", "job_service")
+    lines = [Connection(daemon.address, (tokens["mallory"], daemon.token)[i % 2]) for i in range(12)]
+    for _ in range(8):
+        for _ in range(20):
+            for line in lines:
+                line.begin("JobService/CreateJob", request)
+        for line in lines:
+            await_ends(line, 60)
+        if any("queue has" in text for line in lines for text in line.text.values()):
+            break
+    made, refused = (sum(count(line)[status] for line in lines) for status in ("OK", "RESOURCE_EXHAUSTED"))
+    for line in lines:
+        line.close()
+    _, answer = Connection(daemon.address, daemon.token).call("DaemonService/ListQueue", b"\x08\x01")
+    queued = [int(row.split()[1]) for row in decode_raw(answer).splitlines() if row.startswith("2: ")]
+    expect(queued == [MOST_QUEUED] and refused > 0, f"{made} made, {refused} refused, {queued} wait: {MOST_QUEUED} may")
+    return f"{made} made, {refused} refused, and {queued[0]} wait, as many as may"
+
+
+def refused_calls(daemon, tokens, _):
+    """Calls above the user's rate, for some seconds: each was a line of the log."""
+    before = daemon.log_size()
+    line = Connection(daemon.address, tokens["eve"])
+    deadline = time.monotonic() + min(5, daemon.options.seconds)
+    while time.monotonic() < deadline and not line.is_lost:
+        while len(line.open) < 100:
+            line.begin("DaemonService/GetDaemon")
+        line.pump(0.01, lambda: len(line.open) < 100)
+    await_ends(line, 10)
+    line.close()
+    grown = daemon.log_size() - before
+    refused = count(line)["RESOURCE_EXHAUSTED"]
+    expect(refused > 0, "nothing was refused")
+    expect(grown < MEBIBYTE, f"the log grew by {grown} bytes")
+    return f"{refused} calls refused, {grown >> 10} KiB of log"
+
+
+def nested(daemon, tokens, _):
+    """A message that is nested too deeply."""
+    deep = "dense { units: 1 }"
+    for _ in range(60):
+        deep = f"repeat {{ count: 1 layers {{ {deep} }} }}"
+    message = encode("DescribeModelRequest", f"model {{ layers {{ {deep} }} }}", "model_service")
+    line = Connection(daemon.address, tokens["mallory"])
+    status, _ = line.call("ModelService/DescribeModel", message)
+    text = line.text.get(1, "")
+    expect(status == "INVALID_ARGUMENT" and text, f"{status} \"{text}\"")
+    line.close()
+    return f"{status}: {text}"
+
+
+# The name of what a method is about, by the first of these words that its name has.
+NAMES = [("Sweep", "sweep"), ("Dataset", "dataset"), ("Upload", "upload"), ("Device", "device"), ("Token", "token"), ("", "job")]
+
+
+def request_of(request, method, fields, names):
+    """A request that finds something, in protocol buffers' text format."""
+    name = names[next(kind for word, kind in NAMES if word in method)]
+    text = []
+    if "name" in fields:
+        text.append(f'name: "{name}"')
+    if method in ("ListCheckpoints", "DescribeModel"):
+        text.append(f'job: "{names["job"]}"')
+    if method == "UpdateJob":
+        text.append(f'job {{ name: "{name}" priority: -1 }} update_mask {{ paths: "priority" }}')
+    if "page_size" in fields:
+        text.append("page_size: 1000")
+    if "validate_only" in fields:
+        text.append("validate_only: true")
+    if method == "CreateJob":
+        text.append("spec {" + SMALL + "}")
+    if method == "CreateSweep":
+        return sweep_request(SMALL, 800, "validate_only: true")
+    if method == "CreateDataset":
+        text.append('dataset_id: "new" dataset { spec { synthetic { shape: 4 classes: 2 train_samples: 9 } } }')
+    if method == "ReadArtifact":
+        text.append('artifact: "model.safetensors"')
+    return encode(request, " ".join(text), next(file for file in FILES if f"message {request} {{" in FILES[file]))
+
+
+FILES = {path.stem: path.read_text() for path in (HERE.parents[2] / "proto/tandem/v1").glob("*.proto")}
+MOST_OF_A_METHOD = 160
+
+
+def every_method(daemon, tokens, sweeps):
+    """64 calls at once of each method, whose answers nobody reads."""
+    _, jobs = Connection(daemon.address, daemon.token).call("JobService/ListJobs", b"\x08\x01")
+    names = {"job": decode_raw(jobs).split('"')[1], "sweep": sweeps[0], "dataset": "datasets/set-1", "device": "devices/cpu:9",
+             "upload": "uploads/" + "a" * 32, "token": "tokens/nobody"}
+    table = []
+    for service, method, request, fields in methods():
+        # All but the end of the daemon is the administrator's, who has no limits of a user.
+        line = Connection(daemon.address, tokens["eve"] if method == "Shutdown" else daemon.token, window=0)
+        message = request_of(request, method, fields, names)
+        before = daemon.memory()
+        daemon.forget_peak()
+        for _ in range(64):
+            line.begin_slowly(f"{service}/{method}", message)
+        line.pump(0.2)
+        # As long as it takes more.
+        last, peak = 0, daemon.memory("VmHWM")
+        while peak > last + 1:
+            line.pump(0.2)
+            last, peak = peak, daemon.memory("VmHWM")
+        line.close()
+        grown = max(0, peak - before)
+        table.append((service, method, grown))
+        expect(grown < MOST_OF_A_METHOD, f"{method} holds {grown:.0f} MiB")
+    table.sort(key=lambda row: -row[2])
+    if daemon.options.table:
+        pathlib.Path(daemon.options.table).write_text(
+            "".join(f"| {service}.{method} | {grown:.0f} MiB |\n" for service, method, grown in table))
+    return f"{len(table)} methods, the most by {table[0][1]}: {table[0][2]:.0f} MiB"
+
+
+def large_lists(daemon, tokens, _):
+    """Data sets with many names of classes: lists are pages without them."""
+    names = " ".join(f'class_names: "{"x" * 200}{i}"' for i in range(3000))
+    admin = Connection(daemon.address, daemon.token)
+    for i in range(4):
+        request = encode("CreateDatasetRequest", f"""dataset_id: "wide-{i}" dataset {{ spec {{ synthetic {{
+            shape: 4 classes: 3000 train_samples: 3000 seed: {i} }} {names} }} }}""", "dataset_service")
+        status, answer = admin.call("DatasetService/CreateDataset", request)
+        expect(status == "OK", f"CreateDataset: {status} {admin.text}")
+    admin.close()
+    line = Connection(daemon.address, tokens["eve"])
+    sets, sizes, token = [], [], ""
+    while not sizes or token:
+        request = encode("ListDatasetsRequest", f'page_size: 7 page_token: "{token}"', "daemon_service")
+        status, answer = line.call("DaemonService/ListDatasets", request)
+        expect(status == "OK", f"ListDatasets: {status}")
+        sizes.append(len(answer))
+        text = decode_raw(answer)
+        sets += [row.split('"')[1] for row in text.splitlines() if row.startswith('  1: "datasets/')]
+        tokens_found = [row.split('"')[1] for row in text.splitlines() if row.startswith("2: ")]
+        token = tokens_found[0] if tokens_found else ""
+    line.close()
+    expect(len(sets) >= 24 and len(set(sets)) == len(sets), f"{len(sets)} data sets on {len(sizes)} pages")
+    expect(max(sizes) < 100_000, f"a page of {max(sizes)} bytes")
+    return f"{len(sets)} data sets on {len(sizes)} pages of at most {max(sizes) >> 10} KiB"
+
+
+def bomb(samples):
+    """An NPZ archive of zeros: samples of 1 MiB, of which each takes 1 KiB of the file."""
+    head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({samples}, 4, 512, 512), }}".ljust(117).encode() + b"\n"
+    head = b"\x93NUMPY\x01\x00\x76\x00" + head
+    zeros = bytes(MEBIBYTE)
+
+    def deflated(data):
+        packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+        return packer.compress(data) + packer.flush(zlib.Z_FULL_FLUSH)
+
+    check = zlib.crc32(head)
+    for _ in range(samples):
+        check = zlib.crc32(zeros, check)
+    # An empty block at the end.
+    packed = deflated(head) + deflated(zeros) * samples + b"\x03\x00"
+    size, name = samples * MEBIBYTE + len(head), b"x.npy"
+    member = b"PK\x03\x04" + struct.pack("<HHH16xHH", 20, 0, 8, len(name), 0) + name + packed
+    extra = struct.pack("<HHQQ", 1, 16, size, len(packed))
+    directory = (b"PK\x01\x02" + struct.pack("<HHHH4xIIIHH14x", 20, 20, 0, 8, check, 2**32 - 1, 2**32 - 1, len(name), len(extra))
+                 + name + extra)
+    return member + directory + b"PK\x05\x06" + struct.pack("<4xHHIIH", 1, 1, len(directory), len(member), 0)
+
+
+def hostile_files(daemon, tokens, _):
+    """Files that inflate, and numbers in descriptions: other processes read them."""
+    data = pathlib.Path(daemon.options.data)
+    (data / "images").write_bytes(b"\x00\x00\x08\x03" + struct.pack(">III", 8, 4, 4) + bytes(128))
+    (data / "labels").write_bytes(b"\x00\x00\x08\x01" + struct.pack(">I", 8) + bytes([0, 1] * 4))
+    samples = 1100
+    (data / "x.npz").write_bytes(bomb(samples))
+    head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({samples},), }}".ljust(117).encode() + b"\n"
+    (data / "y.npy").write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + head + bytes(samples - 1) + b"\x01")
+    line = Connection(daemon.address, tokens["mallory"])
+    daemon.forget_peak()
+    before = daemon.memory()
+
+    def add(name, spec):
+        request = encode("CreateDatasetRequest", f'dataset_id: "{name}" dataset {{ spec {{ {spec} }} }}', "dataset_service")
+        return line.call("DatasetService/CreateDataset", request)
+
+    idx = 'idx { train_images: "images" train_labels: "labels" classes: %d }'
+    status, _ = add("many-classes", idx % 150_000_000)
+    expect(status == "INVALID_ARGUMENT", f"150 million classes: {status}")
+    status, _ = add("bomb", 'npy { train_inputs { path: "x.npz" } train_targets { path: "y.npy" } }')
+    expect(status == "OK", f"CreateDataset of the bomb: {status} {line.text}")
+    status, answer = line.call("DaemonService/GetDataset", encode("GetDatasetRequest", 'name: "bomb"', "daemon_service"), 170)
+    expect(status == "OK" and "\n14: " in decode_raw(answer), f"GetDataset of the bomb: {status} {line.text} {decode_raw(answer)}")
+    line.close()
+    grown = daemon.memory("VmHWM") - before
+    expect(grown < 64, f"the daemon grew by {grown:.0f} MiB")
+    size = (data / "x.npz").stat().st_size
+    return (f"150,000,000 classes in 148 bytes are refused; {samples} MiB of samples in a file of {size >> 20} MiB are counted, "
+            f"while the daemon grew by {grown:.0f} MiB")
+
+
+ATTACKS = [unread_answers, many_lists, sigterm, rapid_reset("127.0.0.2", "", False), rapid_reset("127.0.0.3", "eve", False),
+           rapid_reset("127.0.0.4", "eve", True),
+           many_sweeps, refused_calls, nested, large_lists, hostile_files, every_method, full_queue]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--daemon", type=int, required=True)
+    for name in ("address", "state", "data", "tandem", "log"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("--seconds", type=float, default=4, help="of attacks that have no end")
+    parser.add_argument("--others-cpu", default="", help="the core of the other user, for taskset")
+    parser.add_argument("--measure", action="store_true", help="others' p99 is below 100 ms, the slowest call below 1 s")
+    parser.add_argument("--table", default="", help="where the most memory that each method holds is written")
+    parser.add_argument("--attacks", default="", help="names of some, with commas; default: all")
+    options = parser.parse_args()
+    daemon = Daemon(options)
+    tokens = {"eve": daemon.make_token("eve", "viewer"), "mallory": daemon.make_token("mallory", "submitter"),
+              "bob": daemon.make_token("bob", "submitter")}
+    sweeps = create(daemon)
+    start = daemon.memory()
+    print(f"at the start: {start:.0f} MiB")
+    failures = []
+    for attack in ATTACKS:
+        name = attack.__doc__.splitlines()[0]
+        if options.attacks and attack.__name__ not in options.attacks.split(","):
+            continue
+        daemon.forget_peak()
+        others = Others(daemon, tokens["bob"])
+        begin = time.monotonic()
+        try:
+            figures = attack(daemon, tokens, sweeps)
+        except Failure as failure:
+            figures = f"FAILED: {failure}"
+            failures.append(f"{name}: {failure}")
+        seconds = time.monotonic() - begin
+        them = others.end()
+        print(f"{name}\n   {figures}; {seconds:.1f} s, at most {daemon.memory('VmHWM'):.0f} MiB; others: {them['calls']} calls, "
+              f"p99 {them['p99']:.0f} ms, slowest {them['slowest']:.0f} ms, {len(them['failed'])} failed", flush=True)
+        # Where the queue is full, it is so for others, too.
+        if them["failed"] and attack is not full_queue:
+            failures.append(f"{name}: of others' calls failed {collections.Counter(them['failed'])}")
+        if options.measure and (them["p99"] > 100 or them["slowest"] > 1000):
+            failures.append(f"{name}: others wait")
+    deadline = time.monotonic() + 60
+    while daemon.memory() > start + 100 and time.monotonic() < deadline:
+        time.sleep(1)
+    print(f"afterwards: {daemon.memory():.0f} MiB")
+    if daemon.memory() > start + 100:
+        failures.append(f"a minute later the daemon has {daemon.memory():.0f} MiB, {start:.0f} at the start")
+    if not options.attacks:
+        begin = time.monotonic()
+        sigterm(daemon, tokens, sweeps)
+        subprocess.run(["kill", "-TERM", str(daemon.pid)], check=True)
+        while running(daemon.pid) and time.monotonic() < begin + 90:
+            time.sleep(0.05)
+        took = time.monotonic() - begin
+        print(f"SIGTERM with 300 queued calls of a client that is gone: {took:.1f} s")
+        if took > 6:
+            failures.append(f"after SIGTERM the daemon took {took:.1f} s to end")
+    for failure in failures:
+        print(f"FAILED: {failure}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def running(pid):
+    """Whether it runs; a process that nobody has waited for yet does not."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())
