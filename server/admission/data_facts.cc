@@ -70,7 +70,14 @@ void SetDatasetInfo(const DatasetInfo& info, v1::Dataset* dataset) {
   dataset->set_classes(info.classes);
   dataset->set_train_samples(info.train_samples);
   dataset->set_validation_samples(info.validation_samples);
+  dataset->set_sample_kind(KindOf(info.sample_type));
+  dataset->set_target_kind(KindOf(info.target_type));
+  for (const int64_t extent : info.target_shape.extents()) dataset->add_target_shape(extent);
+}
+
+void SetClassNames(const DatasetInfo& info, v1::Dataset* dataset) {
   size_t bytes = 0;
+  dataset->clear_class_names();
   for (const std::string& name : info.class_names) {
     bytes += name.size();
     if (bytes > kMostClassNamesBytes ||
@@ -79,14 +86,12 @@ void SetDatasetInfo(const DatasetInfo& info, v1::Dataset* dataset) {
     }
     dataset->add_class_names(name);
   }
-  dataset->set_sample_kind(KindOf(info.sample_type));
-  dataset->set_target_kind(KindOf(info.target_type));
-  for (const int64_t extent : info.target_shape.extents()) dataset->add_target_shape(extent);
 }
 
 internal::v1::DataFacts FactsOf(const DatasetInfo& info) {
   internal::v1::DataFacts facts;
   SetDatasetInfo(info, facts.mutable_dataset());
+  SetClassNames(info, facts.mutable_dataset());
   facts.set_memory_bytes(info.memory_bytes);
   facts.set_mixes_classes(info.mixes_classes);
   facts.set_one_label(info.one_label);

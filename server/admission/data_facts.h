@@ -19,8 +19,11 @@ inline constexpr size_t kMostClassNamesBytes = 256 << 10;
 // The most bytes of DataFacts.
 inline constexpr size_t kMostDataFactsBytes = 1 << 20;
 
-// Sets what `info` says. Of class_names it sets the first ones, up to the limits.
+// Sets what `info` says, except class_names.
 void SetDatasetInfo(const DatasetInfo& info, v1::Dataset* dataset);
+
+// Sets class_names to the first names of `info`, up to the limits.
+void SetClassNames(const DatasetInfo& info, v1::Dataset* dataset);
 
 // Returns what admission needs of `info`.
 internal::v1::DataFacts FactsOf(const DatasetInfo& info);

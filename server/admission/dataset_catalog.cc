@@ -346,7 +346,8 @@ absl::StatusOr<internal::v1::DataFacts> DatasetCatalog::Answer(const Question& q
   return facts;
 }
 
-v1::Dataset DatasetCatalog::DescribeNamed(const std::string& name, const std::string& folder) const {
+v1::Dataset DatasetCatalog::DescribeNamed(const std::string& name, const std::string& folder,
+                                          ClassNames names) const {
   v1::Dataset dataset;
   dataset.set_name(absl::StrCat("datasets/", name));
   dataset.set_location(folder);
@@ -360,30 +361,31 @@ v1::Dataset DatasetCatalog::DescribeNamed(const std::string& name, const std::st
   dataset.set_state(v1::DATASET_STATE_READY);
   dataset.set_origin(folder == absl::StrCat(public_folder_, "/", name) ? v1::DATASET_ORIGIN_FETCHED
                                                                        : v1::DATASET_ORIGIN_DATA_FOLDER);
-  AddDescription(name, &dataset);
+  AddDescription(name, names, &dataset);
   return dataset;
 }
 
-v1::Dataset DatasetCatalog::DescribeRegistered(v1::Dataset dataset) const {
+v1::Dataset DatasetCatalog::DescribeRegistered(v1::Dataset dataset, ClassNames names) const {
   dataset.set_state(v1::DATASET_STATE_READY);
   dataset.set_origin(v1::DATASET_ORIGIN_REGISTERED);
-  AddDescription(std::string(absl::StripPrefix(dataset.name(), "datasets/")), &dataset);
+  AddDescription(std::string(absl::StripPrefix(dataset.name(), "datasets/")), names, &dataset);
   return dataset;
 }
 
-void DatasetCatalog::AddDescription(const std::string& id, v1::Dataset* dataset) const {
+void DatasetCatalog::AddDescription(const std::string& id, ClassNames names, v1::Dataset* dataset) const {
   v1::DatasetSpec spec;
   spec.set_name(id);
   const absl::StatusOr<v1::DatasetSpec> resolved = Resolve(spec);
   const absl::StatusOr<DatasetInfo> info = resolved.ok() ? Describe(*resolved) : resolved.status();
   if (info.ok()) {
     SetDatasetInfo(*info, dataset);
+    if (names == ClassNames::kShown) SetClassNames(*info, dataset);
   } else {
     dataset->set_problem(std::string(info.status().message()));
   }
 }
 
-std::vector<v1::Dataset> DatasetCatalog::List(size_t begin, size_t most) const {
+std::vector<v1::Dataset> DatasetCatalog::List(size_t begin, size_t most, size_t most_bytes) const {
   std::map<std::string, std::string> known = Find();
   known.emplace(kFashionMnist, "");
   if (registered_ != nullptr) {
@@ -392,20 +394,24 @@ std::vector<v1::Dataset> DatasetCatalog::List(size_t begin, size_t most) const {
   }
   std::vector<v1::Dataset> list;
   if (begin >= known.size()) return list;
+  // Of all but the last.
+  size_t bytes = 0;
   for (auto set = std::next(known.begin(), static_cast<std::ptrdiff_t>(begin));
-       set != known.end() && list.size() < most; ++set) {
+       set != known.end() && list.size() < most && bytes < most_bytes; ++set) {
+    if (!list.empty()) bytes += list.back().ByteSizeLong();
     std::optional<v1::Dataset> registered;
     if (registered_ != nullptr) registered = registered_->Find(set->first);
     if (registered.has_value()) {
-      list.push_back(DescribeRegistered(*std::move(registered)));
+      // A field that is cleared keeps its memory.
+      google::protobuf::RepeatedPtrField<std::string>().Swap(
+          registered->mutable_spec()->mutable_class_names());
+      list.push_back(DescribeRegistered(*std::move(registered), ClassNames::kLeftOut));
     } else if (!set->second.empty() || FindKnownDataset(set->first) != nullptr) {
-      list.push_back(DescribeNamed(set->first, set->second));
+      list.push_back(DescribeNamed(set->first, set->second, ClassNames::kLeftOut));
     } else {
       // It was registered, and is deleted by now.
       list.emplace_back().set_name(absl::StrCat("datasets/", set->first));
     }
-    list.back().clear_class_names();
-    if (list.back().has_spec()) list.back().mutable_spec()->clear_class_names();
   }
   return list;
 }
@@ -414,11 +420,11 @@ absl::StatusOr<v1::Dataset> DatasetCatalog::DescribeById(const std::string& name
   const std::string id(absl::StripPrefix(name, "datasets/"));
   if (registered_ != nullptr) {
     std::optional<v1::Dataset> registered = registered_->Find(id);
-    if (registered.has_value()) return DescribeRegistered(*std::move(registered));
+    if (registered.has_value()) return DescribeRegistered(*std::move(registered), ClassNames::kShown);
   }
   const std::map<std::string, std::string> known = Find();
   const auto found = known.find(id);
-  if (found != known.end()) return DescribeNamed(id, found->second);
+  if (found != known.end()) return DescribeNamed(id, found->second, ClassNames::kShown);
   return absl::NotFoundError(
       absl::StrCat("name: there is no data set ", Quote(id), "; those that there are: `tandem datasets`"));
 }

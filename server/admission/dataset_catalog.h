@@ -75,9 +75,10 @@ class DatasetCatalog {
                                        const DataNames* model = nullptr) const;
 
   // Of all sets known by name, in the order of their names, at most `most` from number `begin` (from 0) on,
-  // without the names of their classes; one that cannot be used with its problem. Fashion-MNIST is always
-  // among them, with the way to install it where it is missing.
-  std::vector<v1::Dataset> List(size_t begin, size_t most) const;
+  // without the names of their classes; one that cannot be used with its problem. If the sets have more than
+  // `most_bytes` together, the list ends one set after these bytes. Fashion-MNIST is always among all sets,
+  // with the way to install it where it is missing.
+  std::vector<v1::Dataset> List(size_t begin, size_t most, size_t most_bytes) const;
 
   // One of them, by its id or full name. NOT_FOUND where there is none of this name.
   absl::StatusOr<v1::Dataset> DescribeById(const std::string& name) const;
@@ -116,10 +117,11 @@ class DatasetCatalog {
   absl::StatusOr<v1::DatasetSpec> ExpandFolder(const std::string& name, const v1::DatasetSpec& spec) const;
   // `uploaded`: it may be one that was uploaded, too.
   absl::StatusOr<std::string> ResolvePath(const std::string& path, PathKind kind, bool uploaded) const;
-  v1::Dataset DescribeNamed(const std::string& name, const std::string& folder) const;
-  v1::Dataset DescribeRegistered(v1::Dataset dataset) const;
+  enum class ClassNames { kShown, kLeftOut };
+  v1::Dataset DescribeNamed(const std::string& name, const std::string& folder, ClassNames names) const;
+  v1::Dataset DescribeRegistered(v1::Dataset dataset, ClassNames names) const;
   // What its files say, or its problem.
-  void AddDescription(const std::string& id, v1::Dataset* dataset) const;
+  void AddDescription(const std::string& id, ClassNames names, v1::Dataset* dataset) const;
 
   const std::vector<std::string> data_folders_;
   const RegisteredDatasets* registered_ = nullptr;

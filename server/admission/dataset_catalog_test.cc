@@ -78,7 +78,7 @@ TEST_F(DatasetCatalogTest, FindsSetsByTheirFolders) {
   WriteNamedSet(other_ + "/digits", 9, 3);
   WriteNamedSet(other_ + "/shapes", 99, 3);
   std::filesystem::create_directories(data_ + "/no-set");
-  const std::vector<v1::Dataset> sets = catalog_.List(0, 1000);
+  const std::vector<v1::Dataset> sets = catalog_.List(0, 1000, 1 << 20);
   ASSERT_EQ(sets.size(), 3);
   EXPECT_EQ(sets[0].name(), "datasets/digits");
   EXPECT_EQ(sets[0].train_samples(), 9);
@@ -157,7 +157,25 @@ TEST_F(DatasetCatalogTest, NoticesThatAFileChanged) {
   EXPECT_EQ(catalog_.Describe(*catalog_.Resolve(Named("shapes")))->train_samples, 24);
   WriteIdx(data_ + "/shapes/train-images-idx3-ubyte", {24, 4, 4}, "short");
   EXPECT_FALSE(catalog_.Describe(*catalog_.Resolve(Named("shapes"))).ok());
-  EXPECT_NE(catalog_.List(0, 1000).back().problem(), "");
+  EXPECT_NE(catalog_.List(0, 1000, 1 << 20).back().problem(), "");
+}
+
+// Cleared fields would keep the names' memory.
+TEST_F(DatasetCatalogTest, AListHoldsNoClassNames) {
+  FakeRegistered registered;
+  DatasetCatalog catalog({data_}, &reader_);
+  catalog.SetRegistered(&registered);
+  v1::DatasetSpec spec;
+  spec.mutable_synthetic()->add_shape(4);
+  spec.mutable_synthetic()->set_classes(3000);
+  spec.mutable_synthetic()->set_train_samples(3000);
+  for (int i = 0; i < 3000; ++i) spec.add_class_names(absl::StrCat(std::string(200, 'x'), i));
+  for (const char* const id : {"a", "b", "c"}) registered.Add(id, spec);
+  const std::vector<v1::Dataset> sets = catalog.List(0, 1000, 1 << 20);
+  ASSERT_EQ(sets.size(), 4) << "with Fashion-MNIST";
+  for (const v1::Dataset& set : sets) EXPECT_LT(set.SpaceUsedLong(), 10'000) << set.name();
+  EXPECT_EQ(sets[0].classes(), 3000);
+  EXPECT_EQ(catalog.List(0, 1000, /*most_bytes=*/1).size(), 2) << "a page, and a set behind it";
 }
 
 TEST_F(DatasetCatalogTest, SuggestsAName) {
@@ -325,11 +343,14 @@ TEST_F(DatasetCatalogTest, RegisteredSetsComeFirstAndGiveDefaults) {
   for (const char* name : {"a", "b", "c"}) spec.add_class_names(name);
   registered.Add("shapes", spec);
 
-  const std::vector<v1::Dataset> sets = catalog.List(0, 1000);
+  const std::vector<v1::Dataset> sets = catalog.List(0, 1000, 1 << 20);
   ASSERT_EQ(sets.size(), 2);
   EXPECT_EQ(sets[1].description(), "About shapes.");
   EXPECT_EQ(sets[1].origin(), v1::DATASET_ORIGIN_REGISTERED);
   EXPECT_EQ(sets[1].problem(), "");
+  EXPECT_EQ(sets[1].class_names_size(), 0);
+  EXPECT_EQ(sets[1].spec().class_names_size(), 0);
+  EXPECT_EQ(catalog.DescribeById("shapes")->class_names_size(), 3);
   const absl::StatusOr<v1::Dataset> counted = catalog.Get("shapes");
   ASSERT_TRUE(counted.ok()) << counted.status();
   EXPECT_EQ(counted->class_counts_size(), 3);

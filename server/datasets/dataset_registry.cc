@@ -191,6 +191,7 @@ absl::StatusOr<v1::Dataset> DatasetRegistry::Create(const v1::CreateDatasetReque
   if (request.validate_only()) {
     v1::Dataset checked = stored.dataset;
     SetDatasetInfo(*info, &checked);
+    SetClassNames(*info, &checked);
     checked.clear_etag();
     return checked;
   }

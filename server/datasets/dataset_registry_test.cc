@@ -187,7 +187,7 @@ TEST_F(DatasetRegistryTest, KeepsUploadedSets) {
                 ElementsAre(2, 1));
     Open();
   }
-  EXPECT_EQ(catalog_->List(0, 1000).size(), 2);  // And Fashion-MNIST.
+  EXPECT_EQ(catalog_->List(0, 1000, 1 << 20).size(), 2);  // And Fashion-MNIST.
   EXPECT_TRUE(uploads_->List().empty());
 }
 

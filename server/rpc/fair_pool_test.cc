@@ -134,6 +134,45 @@ TEST(FairPoolTest, WhatWaitsIsDroppedAndWhatRunsGoesOn) {
   EXPECT_EQ(runs, 1);
 }
 
+TEST(FairPoolTest, WhatNobodyWantsIsDroppedAndGivesItsRoomBack) {
+  FairPool pool(/*threads=*/1, /*most_each=*/1, {.tasks = 2, .bytes = 100, .small = 0});
+  absl::Notification begun, end;
+  absl::BlockingCounter to_run(3);
+  pool.Post("ann", [&] {
+    begun.Notify();
+    end.WaitForNotification();
+  });
+  begun.WaitForNotification();
+  std::vector<absl::StatusCode> codes;
+  const auto interest = std::make_shared<CallInterest>();
+  const auto offer = [&](const std::string& user, std::shared_ptr<const CallInterest> interest) {
+    pool.Offer(
+        user, 50,
+        [&](absl::StatusOr<FairPool::Hold> hold) {
+          if (hold.ok()) {
+            to_run.DecrementCount();
+          } else {
+            codes.push_back(hold.status().code());
+          }
+        },
+        std::move(interest));
+  };
+  for (const char* const user : {"ann", "ann", "bob", "bob"}) offer(user, interest);
+  offer("ann", nullptr);
+  EXPECT_EQ(codes, std::vector<absl::StatusCode>{absl::StatusCode::kResourceExhausted});
+  pool.DropUnwanted();
+  EXPECT_EQ(codes.size(), 1) << "they are wanted";
+  interest->Lose();
+  codes.clear();
+  pool.DropUnwanted();
+  EXPECT_EQ(codes, std::vector<absl::StatusCode>(4, absl::StatusCode::kCancelled));
+  codes.clear();
+  for (const char* const user : {"ann", "ann", "bob"}) offer(user, nullptr);
+  EXPECT_TRUE(codes.empty());
+  end.Notify();
+  to_run.Wait();
+}
+
 TEST(FairPoolTest, AUserWithTooMuchThatWaitsIsRefused) {
   FairPool pool(1, 1, {.tasks = 3, .bytes = 100, .small = 0});
   absl::Notification begun, begin;

@@ -19,14 +19,15 @@ void ListDatasets(const RpcContext& context, const Caller& caller, const v1::Lis
     return;
   }
   // It describes what nobody has described yet.
-  PostForUser(context, caller.user, request, std::move(reply),
-              [&context, page = *page](Reply<v1::ListDatasetsResponse> reply) {
-                v1::ListDatasetsResponse response;
-                // One more than asked for tells whether there is another page.
-                response.set_next_page_token(AddPage(context.datasets->List(page.begin, page.size + 1),
-                                                     page.begin, page, response.mutable_datasets()));
-                reply(std::move(response));
-              });
+  PostForUser(
+      context, caller.user, request, std::move(reply),
+      [&context, page = *page](Reply<v1::ListDatasetsResponse> reply) {
+        v1::ListDatasetsResponse response;
+        // A set behind the page tells whether there is another page.
+        response.set_next_page_token(AddPage(context.datasets->List(page.begin, page.size + 1, kPageBytes),
+                                             page.begin, page, response.mutable_datasets()));
+        reply(std::move(response));
+      });
 }
 
 }  // namespace tandem::rpc

@@ -2,6 +2,7 @@
 #define TANDEM_SERVER_RPC_POST_FOR_USER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -13,10 +14,11 @@
 namespace tandem::rpc {
 
 // Has `work(reply)` run on a thread of the pool, in the user's turn. Where too much of the user's is under
-// way already, replies so at once (FairPool::Offer). Work for an answer that nobody wants any more is
-// dropped. `bytes` is the memory that is kept until the reply.
+// way already, replies so at once (FairPool::Offer). If nobody wants the answer any more, the work is
+// dropped: at its turn, or at FairPool::DropUnwanted. `bytes` is the memory that is kept until the reply.
 template <typename Response, typename Work>
 void PostFor(FairPool* pool, const std::string& user, int64_t bytes, Reply<Response> reply, Work work) {
+  std::shared_ptr<const CallInterest> interest = reply.interest();
   pool->Offer(
       user, bytes,
       [reply = std::move(reply), work = std::move(work)](absl::StatusOr<FairPool::Hold> taken) mutable {
@@ -24,7 +26,8 @@ void PostFor(FairPool* pool, const std::string& user, int64_t bytes, Reply<Respo
         if (!reply.is_wanted()) return reply(absl::CancelledError("nobody waits for the answer"));
         reply.Keep(*std::move(taken));
         work(std::move(reply));
-      });
+      },
+      std::move(interest));
 }
 
 // The same on the pool for what users ask for. The request, which lives until its reply, is what is kept.

@@ -1,28 +1,17 @@
 #ifndef TANDEM_SERVER_RPC_REPLY_H_
 #define TANDEM_SERVER_RPC_REPLY_H_
 
-#include <atomic>
 #include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/rpc/call_interest.h"
 #include "server/rpc/completion.h"
 #include "server/rpc/fair_pool.h"
 
 namespace tandem {
-
-// Whether somebody still waits for a call's answer. Thread-safe.
-class CallInterest {
- public:
-  bool is_lost() const { return lost_.load(std::memory_order_relaxed); }
-  // The client went away, or its token was revoked.
-  void Lose() { lost_.store(true, std::memory_order_relaxed); }
-
- private:
-  std::atomic<bool> lost_ = false;
-};
 
 // Answers a unary call, as a Completion. Thread-compatible.
 template <typename Response>
@@ -48,6 +37,8 @@ class Reply {
 
   // False: work for the answer can be dropped.
   bool is_wanted() const { return interest_ == nullptr || !interest_->is_lost(); }
+  // Null: the answer is always wanted.
+  const std::shared_ptr<const CallInterest>& interest() const { return interest_; }
 
   // Counts this memory until the answer.
   void Keep(FairPool::Hold hold) { holds_.push_back(std::move(hold)); }

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/clock.h"
@@ -142,7 +143,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
                          return calls->Excess(LookAtConnections(), Clock::Real()->Elapsed());
                        });
   server->address_.port = server->gate_->port();
-  server->token_watch_ = std::make_unique<TokenWatch>(server->context_.authenticator, &server->calls_);
+  server->token_watch_ =
+      std::make_unique<TokenWatch>(server->context_.authenticator, &server->calls_,
+                                   std::vector<FairPool*>{server->context_.pool, server->context_.user_pool,
+                                                          server->context_.whole_set_pool});
   server->SetServing(true);
   return server;
 }

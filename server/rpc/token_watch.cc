@@ -1,9 +1,16 @@
 #include "server/rpc/token_watch.h"
 
+#include <utility>
+
 namespace tandem {
 
-TokenWatch::TokenWatch(const Authenticator* authenticator, OpenCalls* calls, absl::Duration interval)
-    : authenticator_(authenticator), calls_(calls), interval_(interval), thread_([this] { Run(); }) {}
+TokenWatch::TokenWatch(const Authenticator* authenticator, OpenCalls* calls, std::vector<FairPool*> pools,
+                       absl::Duration interval)
+    : authenticator_(authenticator),
+      calls_(calls),
+      pools_(std::move(pools)),
+      interval_(interval),
+      thread_([this] { Run(); }) {}
 
 TokenWatch::~TokenWatch() {
   {
@@ -22,6 +29,7 @@ void TokenWatch::Run() {
     const auto check = [this](const Caller& caller) { return authenticator_->CheckStillValid(caller); };
     calls_->streams.EndWhere(check);
     calls_->unary.EndWhere(check);
+    for (FairPool* const pool : pools_) pool->DropUnwanted();
   }
 }
 
