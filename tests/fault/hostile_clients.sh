@@ -5,9 +5,11 @@
 # control groups, or no python3-h2.
 #
 #   hostile_clients.sh                 bounds alone, as CI runs it
+#   hostile_clients.sh --attacks NAMES some of the attacks alone, by the names of their functions, with commas
 #   hostile_clients.sh --bench [TABLE] on a free machine: attacks on one core, the daemon and another user on the other; the
 #                                      other user's calls take less than 100 ms (p99), the slowest less than 1 s. Writes to
 #                                      TABLE how much memory each method can hold.
+table=$(realpath -m -- "${2:-/dev/null}")
 cd "$(dirname "$0")"
 source ../integration/daemon.bash
 
@@ -33,10 +35,15 @@ extra_cleanup() {
 echo $$ >"$group/cgroup.procs" || skip "may not enter a memory control group here"
 # The daemon, and what it starts, is in the group; the attacks are not.
 prefix=() attacker=() flags=()
-if [[ ${1:-} == --bench ]]; then
-  prefix=(taskset -c 1 --) attacker=(taskset -c 0)
-  flags=(--measure --others-cpu 1 --seconds 8 --table "${2:-/dev/null}")
-fi
+case ${1:-} in
+  --bench)
+    prefix=(taskset -c 1 --) attacker=(taskset -c 0)
+    flags=(--measure --others-cpu 1 --seconds 8 --table "$table")
+    ;;
+  --attacks) flags=(--attacks "${2:?}") ;;
+  "") ;;
+  *) die "unknown argument '$1'" ;;
+esac
 mkdir "$scratch/data"
 start_daemon "${prefix[@]}" --listen 127.0.0.1:0 --data-folder "$scratch/data" --cpu-devices 1 --reference-devices 0 --max-queued-jobs 3000
 parent=$(sed -n 's/^[0-9]*:memory://p;s/^0:://p' "/proc/$PPID/cgroup" | head -n 1)
