@@ -26,8 +26,7 @@ for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
 done
 [[ -d $group ]] || skip "may not make a memory control group here"
 extra_cleanup() {
-  local try
-  for try in {1..50}; do
+  for _ in {1..50}; do
     rmdir "$group" 2>/dev/null && break
     sleep 0.1
   done
