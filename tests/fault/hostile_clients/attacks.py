@@ -254,11 +254,13 @@ def refused_calls(daemon, tokens, _):
     """Calls above the user's rate, for some seconds: each was a line of the log."""
     before = daemon.log_size()
     line = Connection(daemon.address, tokens["eve"])
-    deadline = time.monotonic() + min(5, daemon.options.seconds)
-    while time.monotonic() < deadline and not line.is_lost:
-        while len(line.open) < 100:
+    begin = time.monotonic()
+    # On a busy machine it takes longer until the user's 500 calls at once are used up.
+    while not line.is_lost and time.monotonic() < begin + (
+            min(5, daemon.options.seconds) if count(line)["RESOURCE_EXHAUSTED"] else 60):
+        while len(line.open) < 800:
             line.begin("DaemonService/GetDaemon")
-        line.pump(0.01, lambda: len(line.open) < 100)
+        line.pump(0.01, lambda: len(line.open) < 800)
     await_ends(line, 10)
     line.close()
     grown = daemon.log_size() - before
