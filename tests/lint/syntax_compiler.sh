@@ -17,8 +17,11 @@ for argument in "$@"; do
     *" -c") checks=1 ;;
     *" c++-header") precompiles=1 ;;
   esac
-  # clang has no such argument, and lists these headers anyway.
-  [[ $argument == -fpch-deps ]] || arguments+=("$argument")
+  case "$argument" in
+    # clang has no such arguments. It lists precompiled headers anyway, and collects no garbage.
+    -fpch-deps | --param=ggc-*) ;;
+    *) arguments+=("$argument") ;;
+  esac
   previous=$argument
 done
 
