@@ -1,5 +1,6 @@
 #include "server/admission/data_facts.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -58,6 +59,24 @@ TargetType TypeOf(v1::TargetKind kind) {
   }
 }
 
+// Bounds far above those of any data set that is read.
+constexpr int kMostDimensions = 16;
+constexpr int64_t kMostOf = int64_t{1} << 50;
+
+// Whether all extents are at least 1, and they and `count` are at most kMostOf together.
+template <typename Extents>
+bool IsPossible(const Extents& extents, int64_t count) {
+  if (extents.size() > kMostDimensions) return false;
+  int64_t left = kMostOf / std::max<int64_t>(count, 1);
+  for (const int64_t extent : extents) {
+    if (extent < 1 || extent > left) return false;
+    left /= extent;
+  }
+  return left > 0;
+}
+
+bool IsCount(int64_t number) { return number >= 0 && number <= kMostOf; }
+
 template <typename Extents>
 Shape ShapeFrom(const Extents& extents) {
   return Shape(std::vector<int64_t>(extents.begin(), extents.end()));
@@ -97,6 +116,20 @@ internal::v1::DataFacts FactsOf(const DatasetInfo& info) {
   facts.set_one_label(info.one_label);
   facts.set_one_class_mend(info.one_class_mend);
   return facts;
+}
+
+absl::Status CheckFacts(const internal::v1::DataFacts& facts) {
+  const v1::Dataset& dataset = facts.dataset();
+  const bool is_possible =
+      IsCount(dataset.train_samples()) && IsCount(dataset.validation_samples()) &&
+      IsCount(dataset.classes()) && IsCount(facts.memory_bytes()) &&
+      IsPossible(dataset.shape(), dataset.train_samples() + dataset.validation_samples()) &&
+      IsPossible(dataset.target_shape(), dataset.train_samples() + dataset.validation_samples()) &&
+      dataset.class_names_size() <= std::max<int64_t>(dataset.classes(), 0) &&
+      v1::SampleKind_IsValid(dataset.sample_kind()) && v1::TargetKind_IsValid(dataset.target_kind()) &&
+      std::all_of(dataset.class_counts().begin(), dataset.class_counts().end(), IsCount);
+  if (is_possible) return absl::OkStatus();
+  return absl::InternalError("the process that reads the data set said what is true of none");
 }
 
 absl::StatusOr<DatasetInfo> InfoOf(const internal::v1::DataFacts& facts, const v1::DatasetSpec& spec) {

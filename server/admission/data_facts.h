@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/data/dataset.h"
 #include "tandem/internal/v1/data_facts.pb.h"
@@ -27,6 +28,10 @@ void SetClassNames(const DatasetInfo& info, v1::Dataset* dataset);
 
 // Returns what admission needs of `info`.
 internal::v1::DataFacts FactsOf(const DatasetInfo& info);
+
+// Checks what a process that decodes users' files says of them before the daemon relies on it: such a process
+// may have been taken over by a file. INTERNAL: no data set is like this.
+absl::Status CheckFacts(const internal::v1::DataFacts& facts);
 
 // Returns the reverse for the data set `spec`. Of class_names it has what `facts` has; it has no columns and
 // no notices. INVALID_ARGUMENT: "normalization" does not fit the data set's shape.

@@ -18,6 +18,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/version.h"
 #include "engine/data/source_paths.h"
 #include "server/admission/closest_name.h"
 #include "server/admission/data_facts.h"
@@ -122,6 +123,13 @@ internal::v1::ModelNames MessageOf(const DataNames& names) {
   message.set_matches_outputs(names.matches_outputs);
   message.set_takes_other_outputs(names.takes_other_outputs);
   return message;
+}
+
+// Whether an error is the set's own, and there the next time; a reader that was stopped or died says nothing
+// of the set.
+bool SaysOfSet(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) ||
+         absl::IsFailedPrecondition(status);
 }
 
 }  // namespace
@@ -315,6 +323,11 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ResolvePaths(v1::DatasetSpec spe
 
 absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved,
                                                      const DataNames* model) const {
+  return Describe(resolved, model, KnownFacts::Kind::kOther);
+}
+
+absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved, const DataNames* model,
+                                                     KnownFacts::Kind kind) const {
   // These have no files.
   if (resolved.has_synthetic() || resolved.source_case() == v1::DatasetSpec::SOURCE_NOT_SET) {
     return DescribeDataset(resolved, model);
@@ -323,31 +336,57 @@ absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& reso
   // What does not depend on names is read once, whatever else the spec says.
   *task.mutable_dataset() = model == nullptr ? SourceAlone(resolved) : resolved;
   if (model != nullptr) *task.mutable_names() = MessageOf(*model);
-  TANDEM_ASSIGN_OR_RETURN(const Question question, Ask(std::move(task)));
-  const absl::StatusOr<internal::v1::DataFacts> facts = Answer(question);
+  TANDEM_ASSIGN_OR_RETURN(const Question question, Ask(std::move(task), kind));
+  const KnownFacts::Facts facts = Answer(question);
   absl::StatusOr<DatasetInfo> info =
       facts.ok() ? InfoOf(*facts, question.task.dataset()) : absl::StatusOr<DatasetInfo>(facts.status());
   return model == nullptr ? DescribeFromSource(resolved, info) : info;
 }
 
-absl::StatusOr<DatasetCatalog::Question> DatasetCatalog::Ask(internal::v1::DataTask task) {
-  Question question{.task = std::move(task), .digest = ""};
-  TANDEM_ASSIGN_OR_RETURN(question.digest, Sha256Of(absl::StrCat(question.task.SerializeAsString(),
-                                                                 Fingerprint(question.task.dataset()))));
+absl::StatusOr<DatasetCatalog::Question> DatasetCatalog::Ask(internal::v1::DataTask task,
+                                                             KnownFacts::Kind kind) {
+  Question question{.task = std::move(task), .digest = "", .kind = kind};
+  // Another version may see something else in the same files.
+  TANDEM_ASSIGN_OR_RETURN(question.digest,
+                          Sha256Of(absl::StrCat(kVersion, ";", question.task.SerializeAsString(),
+                                                Fingerprint(question.task.dataset()))));
   return question;
 }
 
-absl::StatusOr<internal::v1::DataFacts> DatasetCatalog::Answer(const Question& question) const {
-  std::optional<KnownFacts::Facts> known = known_.Find(question.digest);
+KnownFacts::Facts DatasetCatalog::Answer(const Question& question) const {
+  std::optional<KnownFacts::Facts> known = known_.Find(question.digest, question.kind);
   if (known.has_value()) return *std::move(known);
   if (reader_ == nullptr) return absl::FailedPreconditionError("no data sets are read here");
-  absl::StatusOr<internal::v1::DataFacts> facts = reader_->Read(question.task);
-  known_.Add(question.digest, facts);
+  std::shared_ptr<Reading> reading;
+  bool is_first;
+  {
+    MutexLock lock(&readings_mutex_);
+    std::shared_ptr<Reading>& place = readings_[question.digest];
+    is_first = place == nullptr;
+    if (is_first) place = std::make_shared<Reading>();
+    reading = place;
+  }
+  if (!is_first) {
+    const auto has_facts = [&reading]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(reading->mutex) {
+      return reading->facts.has_value();
+    };
+    MutexLock lock(&reading->mutex);
+    reading->mutex.Await(absl::Condition(&has_facts));
+    return *reading->facts;
+  }
+  KnownFacts::Facts facts = reader_->Read(question.task);
+  known_.Add(question.digest, facts, question.kind);
+  {
+    MutexLock lock(&readings_mutex_);
+    readings_.erase(question.digest);
+  }
+  MutexLock lock(&reading->mutex);
+  reading->facts = facts;
   return facts;
 }
 
-v1::Dataset DatasetCatalog::DescribeNamed(const std::string& name, const std::string& folder,
-                                          ClassNames names) const {
+DatasetCatalog::Described DatasetCatalog::DescribeNamed(const std::string& name, const std::string& folder,
+                                                        ClassNames names) const {
   v1::Dataset dataset;
   dataset.set_name(absl::StrCat("datasets/", name));
   dataset.set_location(folder);
@@ -356,33 +395,38 @@ v1::Dataset DatasetCatalog::DescribeNamed(const std::string& name, const std::st
                                            : absl::StrCat("Images in files in ", folder, "."));
   if (folder.empty()) {
     dataset.set_problem(Missing(*known, data_folders_));
-    return dataset;
+    return {.dataset = std::move(dataset), .reading = absl::OkStatus()};
   }
   dataset.set_state(v1::DATASET_STATE_READY);
   dataset.set_origin(folder == absl::StrCat(public_folder_, "/", name) ? v1::DATASET_ORIGIN_FETCHED
                                                                        : v1::DATASET_ORIGIN_DATA_FOLDER);
-  AddDescription(name, names, &dataset);
-  return dataset;
+  absl::Status reading = AddDescription(name, names, &dataset);
+  return {.dataset = std::move(dataset), .reading = std::move(reading)};
 }
 
-v1::Dataset DatasetCatalog::DescribeRegistered(v1::Dataset dataset, ClassNames names) const {
+DatasetCatalog::Described DatasetCatalog::DescribeRegistered(v1::Dataset dataset, ClassNames names) const {
   dataset.set_state(v1::DATASET_STATE_READY);
   dataset.set_origin(v1::DATASET_ORIGIN_REGISTERED);
-  AddDescription(std::string(absl::StripPrefix(dataset.name(), "datasets/")), names, &dataset);
-  return dataset;
+  const std::string id(absl::StripPrefix(dataset.name(), "datasets/"));
+  absl::Status reading = AddDescription(id, names, &dataset);
+  return {.dataset = std::move(dataset), .reading = std::move(reading)};
 }
 
-void DatasetCatalog::AddDescription(const std::string& id, ClassNames names, v1::Dataset* dataset) const {
+absl::Status DatasetCatalog::AddDescription(const std::string& id, ClassNames names,
+                                            v1::Dataset* dataset) const {
   v1::DatasetSpec spec;
   spec.set_name(id);
   const absl::StatusOr<v1::DatasetSpec> resolved = Resolve(spec);
-  const absl::StatusOr<DatasetInfo> info = resolved.ok() ? Describe(*resolved) : resolved.status();
+  const absl::StatusOr<DatasetInfo> info =
+      resolved.ok() ? Describe(*resolved, /*model=*/nullptr, KnownFacts::Kind::kNamed) : resolved.status();
   if (info.ok()) {
     SetDatasetInfo(*info, dataset);
     if (names == ClassNames::kShown) SetClassNames(*info, dataset);
-  } else {
-    dataset->set_problem(std::string(info.status().message()));
+    return absl::OkStatus();
   }
+  const bool is_of_set = SaysOfSet(info.status());
+  dataset->set_problem(absl::StrCat(is_of_set ? "" : "cannot be read now: ", info.status().message()));
+  return is_of_set ? absl::OkStatus() : info.status();
 }
 
 std::vector<v1::Dataset> DatasetCatalog::List(size_t begin, size_t most, size_t most_bytes) const {
@@ -405,9 +449,9 @@ std::vector<v1::Dataset> DatasetCatalog::List(size_t begin, size_t most, size_t 
       // A field that is cleared keeps its memory.
       google::protobuf::RepeatedPtrField<std::string>().Swap(
           registered->mutable_spec()->mutable_class_names());
-      list.push_back(DescribeRegistered(*std::move(registered), ClassNames::kLeftOut));
+      list.push_back(DescribeRegistered(*std::move(registered), ClassNames::kLeftOut).dataset);
     } else if (!set->second.empty() || FindKnownDataset(set->first) != nullptr) {
-      list.push_back(DescribeNamed(set->first, set->second, ClassNames::kLeftOut));
+      list.push_back(DescribeNamed(set->first, set->second, ClassNames::kLeftOut).dataset);
     } else {
       // It was registered, and is deleted by now.
       list.emplace_back().set_name(absl::StrCat("datasets/", set->first));
@@ -417,6 +461,11 @@ std::vector<v1::Dataset> DatasetCatalog::List(size_t begin, size_t most, size_t 
 }
 
 absl::StatusOr<v1::Dataset> DatasetCatalog::DescribeById(const std::string& name) const {
+  TANDEM_ASSIGN_OR_RETURN(Described described, FindDescribed(name));
+  return std::move(described.dataset);
+}
+
+absl::StatusOr<DatasetCatalog::Described> DatasetCatalog::FindDescribed(const std::string& name) const {
   const std::string id(absl::StripPrefix(name, "datasets/"));
   if (registered_ != nullptr) {
     std::optional<v1::Dataset> registered = registered_->Find(id);
@@ -439,10 +488,10 @@ void DatasetCatalog::AddCounts(const KnownFacts::Facts& facts, v1::Dataset* data
   *dataset->mutable_class_counts() = facts->dataset().class_counts();
 }
 
-absl::StatusOr<DatasetCatalog::Counting> DatasetCatalog::FindCounting(const std::string& name) const {
-  Counting counting;
-  TANDEM_ASSIGN_OR_RETURN(counting.dataset, DescribeById(name));
-  if (!counting.dataset.problem().empty()) return counting;
+absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
+  TANDEM_ASSIGN_OR_RETURN(Described described, FindDescribed(name));
+  TANDEM_RETURN_IF_ERROR(described.reading);
+  if (!described.dataset.problem().empty()) return std::move(described.dataset);
   v1::DatasetSpec spec;
   spec.set_name(std::string(absl::StripPrefix(name, "datasets/")));
   TANDEM_ASSIGN_OR_RETURN(spec, Resolve(spec));
@@ -453,28 +502,11 @@ absl::StatusOr<DatasetCatalog::Counting> DatasetCatalog::FindCounting(const std:
   task.mutable_dataset()->clear_normalization();
   task.mutable_dataset()->clear_augmentation();
   task.set_counts(true);
-  TANDEM_ASSIGN_OR_RETURN(counting.question, Ask(std::move(task)));
-  return counting;
-}
-
-absl::StatusOr<std::optional<v1::Dataset>> DatasetCatalog::GetRemembered(const std::string& name) const {
-  TANDEM_ASSIGN_OR_RETURN(Counting counting, FindCounting(name));
-  if (!counting.question.has_value()) return std::move(counting.dataset);
-  const std::optional<KnownFacts::Facts> known = known_.Find(counting.question->digest);
-  if (!known.has_value()) return std::nullopt;
-  AddCounts(*known, &counting.dataset);
-  return std::move(counting.dataset);
-}
-
-absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
-  TANDEM_ASSIGN_OR_RETURN(Counting counting, FindCounting(name));
-  if (counting.question.has_value()) {
-    const KnownFacts::Facts counted = Answer(*counting.question);
-    // That says nothing of the set.
-    if (absl::IsUnavailable(counted.status())) return counted.status();
-    AddCounts(counted, &counting.dataset);
-  }
-  return std::move(counting.dataset);
+  TANDEM_ASSIGN_OR_RETURN(const Question question, Ask(std::move(task), KnownFacts::Kind::kNamed));
+  const KnownFacts::Facts counted = Answer(question);
+  if (!counted.ok() && !SaysOfSet(counted.status())) return counted.status();
+  AddCounts(counted, &described.dataset);
+  return std::move(described.dataset);
 }
 
 }  // namespace tandem

@@ -2,12 +2,15 @@
 #define TANDEM_SERVER_ADMISSION_DATASET_CATALOG_H_
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/base/mutex.h"
 #include "engine/data/dataset.h"
 #include "engine/data/source_paths.h"
 #include "server/admission/dataset_reader.h"
@@ -69,8 +72,8 @@ class DatasetCatalog {
   absl::StatusOr<std::string> ResolveFile(const std::string& path) const;
 
   // DescribeDataset of a resolved spec, matched to `model` if it is not null; remembered until one of its
-  // files changes. Of class_names it has the first ones, of columns and notices none. Errors are
-  // DatasetReader::Read's.
+  // files changes. Calls at once that ask for the same are one reading. Of class_names it has the first ones,
+  // of columns and notices none. Errors are DatasetReader::Read's.
   absl::StatusOr<DatasetInfo> Describe(const v1::DatasetSpec& resolved,
                                        const DataNames* model = nullptr) const;
 
@@ -80,35 +83,35 @@ class DatasetCatalog {
   // with the way to install it where it is missing.
   std::vector<v1::Dataset> List(size_t begin, size_t most, size_t most_bytes) const;
 
-  // One of them, by its id or full name. NOT_FOUND where there is none of this name.
+  // One of them, by its id or full name. NOT_FOUND where there is none of this name. That it cannot be read
+  // now is its problem, too.
   absl::StatusOr<v1::Dataset> DescribeById(const std::string& name) const;
 
   // The same, with the counts, means and deviations that reading it whole gives, or why they cannot be had;
-  // these are remembered until one of its files changes.
+  // these are remembered until one of its files changes. Errors that say nothing of the set, such as
+  // UNAVAILABLE, are DatasetReader::Read's.
   absl::StatusOr<v1::Dataset> Get(const std::string& name) const;
-  // Get's answer where these are remembered, or no set has them; nullopt where Get would read the set.
-  absl::StatusOr<std::optional<v1::Dataset>> GetRemembered(const std::string& name) const;
 
  private:
   // What files are asked.
   struct Question {
     internal::v1::DataTask task;
-    // Of the task and of the files' sizes and times of change.
+    // Of the task, of the files' sizes and times of change, and of the reader's version.
     std::string digest;
+    KnownFacts::Kind kind = KnownFacts::Kind::kOther;
   };
-  static absl::StatusOr<Question> Ask(internal::v1::DataTask task);
+  static absl::StatusOr<Question> Ask(internal::v1::DataTask task, KnownFacts::Kind kind);
   // What is known, or else is read.
-  absl::StatusOr<internal::v1::DataFacts> Answer(const Question& question) const;
+  KnownFacts::Facts Answer(const Question& question) const;
+  absl::StatusOr<DatasetInfo> Describe(const v1::DatasetSpec& resolved, const DataNames* model,
+                                       KnownFacts::Kind kind) const;
 
-  // A set whose samples are to be counted.
-  struct Counting {
-    // Without the counts.
-    v1::Dataset dataset;
-    // None where the set cannot be used.
-    std::optional<Question> question;
+  // A reading under way.
+  struct Reading {
+    Mutex mutex;
+    std::optional<KnownFacts::Facts> facts ABSL_GUARDED_BY(mutex);
   };
-  // NOT_FOUND as DescribeById.
-  absl::StatusOr<Counting> FindCounting(const std::string& name) const;
+
   static void AddCounts(const KnownFacts::Facts& facts, v1::Dataset* dataset);
 
   // Name to folder.
@@ -118,10 +121,17 @@ class DatasetCatalog {
   // `uploaded`: it may be one that was uploaded, too.
   absl::StatusOr<std::string> ResolvePath(const std::string& path, PathKind kind, bool uploaded) const;
   enum class ClassNames { kShown, kLeftOut };
-  v1::Dataset DescribeNamed(const std::string& name, const std::string& folder, ClassNames names) const;
-  v1::Dataset DescribeRegistered(v1::Dataset dataset, ClassNames names) const;
-  // What its files say, or its problem.
-  void AddDescription(const std::string& id, ClassNames names, v1::Dataset* dataset) const;
+  // A set, and why it could not be read now, which is its problem until it can.
+  struct Described {
+    v1::Dataset dataset;
+    absl::Status reading;
+  };
+  // NOT_FOUND as DescribeById.
+  absl::StatusOr<Described> FindDescribed(const std::string& name) const;
+  Described DescribeNamed(const std::string& name, const std::string& folder, ClassNames names) const;
+  Described DescribeRegistered(v1::Dataset dataset, ClassNames names) const;
+  // Adds what its files say, or its problem. Errors: it cannot be read now.
+  absl::Status AddDescription(const std::string& id, ClassNames names, v1::Dataset* dataset) const;
 
   const std::vector<std::string> data_folders_;
   const RegisteredDatasets* registered_ = nullptr;
@@ -129,6 +139,9 @@ class DatasetCatalog {
   std::string public_folder_;
   DatasetReader* const reader_;
   mutable KnownFacts known_;
+  mutable Mutex readings_mutex_;
+  // By Question::digest.
+  mutable std::map<std::string, std::shared_ptr<Reading>> readings_ ABSL_GUARDED_BY(readings_mutex_);
 };
 
 }  // namespace tandem

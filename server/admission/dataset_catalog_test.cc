@@ -5,7 +5,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "engine/base/field_violations.h"
 #include "server/admission/idx_files.h"
 #include "server/admission/read_dataset.h"
@@ -64,6 +69,22 @@ class FakeRegistered : public RegisteredDatasets {
   std::map<std::string, v1::Dataset, std::less<>> datasets;
 };
 
+// Reads where there is no error, and when it may.
+class FakeReader : public DatasetReader {
+ public:
+  absl::StatusOr<internal::v1::DataFacts> Read(const internal::v1::DataTask& task) override {
+    ++readings;
+    if (go_on != nullptr) go_on->WaitForNotification();
+    if (!error.ok()) return error;
+    return local.Read(task);
+  }
+
+  LocalDatasetReader local;
+  std::atomic<int> readings = 0;
+  absl::Notification* go_on = nullptr;
+  absl::Status error;
+};
+
 class DatasetCatalogTest : public ::testing::Test {
  protected:
   const std::string data_ = FreshFolder();
@@ -115,7 +136,6 @@ TEST_F(DatasetCatalogTest, KnowsCifarAndPublicSetsByTheirFolders) {
   EXPECT_EQ(catalog_.Resolve(Named("mnist"))->class_names(9), "9");
   EXPECT_EQ(catalog_.Describe(*catalog_.Resolve(Named("mnist")))->classes, 10);
 
-  EXPECT_EQ(*catalog_.GetRemembered("cifar-10"), std::nullopt);
   const absl::StatusOr<v1::Dataset> shown = catalog_.Get("datasets/cifar-10");
   ASSERT_TRUE(shown.ok()) << shown.status();
   EXPECT_EQ(shown->problem(), "");
@@ -125,8 +145,6 @@ TEST_F(DatasetCatalogTest, KnowsCifarAndPublicSetsByTheirFolders) {
   EXPECT_DOUBLE_EQ(shown->mean(0), 0.2);
   EXPECT_DOUBLE_EQ(shown->standard_deviation(0), 0);
   EXPECT_EQ(catalog_.Get("cifar-10")->class_counts(3), 10);
-  EXPECT_EQ((*catalog_.GetRemembered("datasets/cifar-10"))->class_counts(3), 10);
-  EXPECT_EQ(catalog_.GetRemembered("nothing").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(catalog_.Get("nothing").status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Violation(catalog_.Resolve(Named("cifar-100")).status()).description,
               HasSubstr("cifar-100-binary.tar.gz"));
@@ -316,17 +334,57 @@ TEST_F(DatasetCatalogTest, WhySomethingCannotBeCountedIsRemembered) {
   spec.mutable_npy()->mutable_train_inputs()->set_path(registered.folder + "/x.npy");
   spec.mutable_npy()->mutable_train_targets()->set_path(registered.folder + "/y.npy");
   registered.Add("numbers", spec);
-  DatasetCatalog catalog({data_}, &reader_);
+  FakeReader reader;
+  DatasetCatalog catalog({data_}, &reader);
   catalog.SetRegistered(&registered);
 
   ASSERT_EQ(catalog.DescribeById("numbers")->problem(), "");
-  EXPECT_EQ(*catalog.GetRemembered("numbers"), std::nullopt);
   const absl::StatusOr<v1::Dataset> counted = catalog.Get("numbers");
   ASSERT_TRUE(counted.ok()) << counted.status();
   EXPECT_THAT(counted->problem(), HasSubstr("x.npy"));
-  const absl::StatusOr<std::optional<v1::Dataset>> remembered = catalog.GetRemembered("numbers");
-  ASSERT_TRUE(remembered.ok() && remembered->has_value());
-  EXPECT_EQ((*remembered)->problem(), counted->problem());
+  EXPECT_EQ(reader.readings, 2) << "its description, and its counts";
+  EXPECT_EQ(catalog.Get("numbers")->problem(), counted->problem());
+  EXPECT_EQ(reader.readings, 2);
+}
+
+// A daemon that stops, or a reader that dies, says nothing of the set.
+TEST_F(DatasetCatalogTest, WhoCannotReadSaysNothingOfTheSet) {
+  WriteNamedSet(data_ + "/shapes");
+  FakeReader reader;
+  const DatasetCatalog catalog({data_}, &reader);
+  for (const absl::Status& error : {absl::UnavailableError("stopping"), absl::InternalError("it died"),
+                                    absl::DeadlineExceededError("too slow")}) {
+    reader.error = error;
+    EXPECT_EQ(catalog.Get("shapes").status(), error);
+    EXPECT_EQ(catalog.Describe(*catalog.Resolve(Named("shapes"))).status(), error);
+    EXPECT_THAT(catalog.DescribeById("shapes")->problem(), HasSubstr("cannot be read now"));
+  }
+  reader.error = absl::ResourceExhaustedError("it takes too much memory");
+  EXPECT_EQ(catalog.Get("shapes")->problem(), "it takes too much memory");
+  reader.error = absl::OkStatus();
+  EXPECT_EQ(catalog.Get("shapes")->problem(), "");
+}
+
+TEST_F(DatasetCatalogTest, EqualQuestionsAtOnceAreOneReading) {
+  WriteNamedSet(data_ + "/shapes");
+  FakeReader reader;
+  absl::Notification go_on;
+  reader.go_on = &go_on;
+  const DatasetCatalog catalog({data_}, &reader);
+  const v1::DatasetSpec spec = *catalog.Resolve(Named("shapes"));
+  std::atomic<int> described = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      if (catalog.Describe(spec).ok()) ++described;
+    });
+  }
+  while (reader.readings == 0) absl::SleepFor(absl::Milliseconds(1));
+  absl::SleepFor(absl::Milliseconds(50));
+  go_on.Notify();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(described, 4);
+  EXPECT_EQ(reader.readings, 1);
 }
 
 TEST_F(DatasetCatalogTest, RegisteredSetsComeFirstAndGiveDefaults) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 
 namespace tandem {
@@ -20,47 +21,67 @@ size_t KnownFacts::BytesOf(const Known& known) {
   return bytes;
 }
 
-std::optional<KnownFacts::Facts> KnownFacts::Find(const std::string& digest) {
-  internal::v1::DataFacts facts;
+std::string KnownFacts::DurableKey(const std::string& digest, Kind kind) {
+  return kind == Kind::kNamed ? absl::StrCat(kNamedDataFacts, digest) : digest;
+}
+
+std::optional<KnownFacts::Known> KnownFacts::Look(const std::string& digest, Kind kind) {
   {
     MutexLock lock(&mutex_);
-    const auto found = known_.find(digest);
-    if (found != known_.end()) {
-      if (!found->second.status.ok()) return found->second.status;
-      facts.ParseFromString(found->second.facts);
-      return facts;
-    }
+    const Room& room = rooms_[kind];
+    if (const auto found = room.known.find(digest); found != room.known.end()) return found->second;
   }
   if (durable_.find == nullptr) return std::nullopt;
-  std::optional<std::string> kept = durable_.find(digest);
-  if (!kept.has_value() || !facts.ParseFromString(*kept)) return std::nullopt;
-  Remember(digest, {.facts = *std::move(kept), .status = absl::OkStatus()});
+  std::optional<std::string> kept = durable_.find(DurableKey(digest, kind));
+  if (!kept.has_value() || !internal::v1::DataFacts().ParseFromString(*kept)) return std::nullopt;
+  Known known{.facts = *std::move(kept), .status = absl::OkStatus()};
+  Remember(digest, known, kind);
+  return known;
+}
+
+std::optional<KnownFacts::Facts> KnownFacts::Find(const std::string& digest, Kind kind) {
+  std::optional<Known> known = Look(digest, Kind::kNamed);
+  if (!known.has_value()) {
+    known = Look(digest, Kind::kOther);
+    if (known.has_value() && kind == Kind::kNamed) Keep(digest, *known, kind);
+  }
+  if (!known.has_value()) return std::nullopt;
+  if (!known->status.ok()) return known->status;
+  internal::v1::DataFacts facts;
+  facts.ParseFromString(known->facts);
   return facts;
 }
 
-void KnownFacts::Add(const std::string& digest, const Facts& facts) {
-  if (!facts.ok()) {
-    if (absl::IsInvalidArgument(facts.status())) Remember(digest, {.facts = "", .status = facts.status()});
-    return;
+void KnownFacts::Add(const std::string& digest, const Facts& facts, Kind kind) {
+  if (facts.ok()) {
+    Keep(digest, {.facts = facts->SerializeAsString(), .status = absl::OkStatus()}, kind);
+  } else if (absl::IsInvalidArgument(facts.status())) {
+    Keep(digest, {.facts = "", .status = facts.status()}, kind);
   }
-  std::string bytes = facts->SerializeAsString();
-  Remember(digest, {.facts = bytes, .status = absl::OkStatus()});
-  if (durable_.put != nullptr) durable_.put(digest, std::move(bytes));
 }
 
-void KnownFacts::Remember(const std::string& digest, Known known) {
-  const size_t bytes = BytesOf(known);
+void KnownFacts::Keep(const std::string& digest, Known known, Kind kind) {
+  if (known.status.ok() && durable_.put != nullptr) durable_.put(DurableKey(digest, kind), known.facts);
+  Remember(digest, std::move(known), kind);
+}
+
+void KnownFacts::Remember(const std::string& digest, Known known, Kind kind) {
   MutexLock lock(&mutex_);
-  if (const auto before = known_.find(digest); before != known_.end()) {
-    bytes_ -= BytesOf(before->second);
-    known_.erase(before);
+  Room& room = rooms_[kind];
+  const auto [place, is_new] = room.known.try_emplace(digest);
+  if (is_new) {
+    room.order.push_back(digest);
+  } else {
+    room.bytes -= BytesOf(place->second);
   }
-  if (bytes_ + bytes > kMostBytes) {
-    known_.clear();
-    bytes_ = 0;
+  room.bytes += BytesOf(known);
+  place->second = std::move(known);
+  while (room.bytes > kMostBytes && room.order.size() > 1) {
+    const auto oldest = room.known.find(room.order.front());
+    room.bytes -= BytesOf(oldest->second);
+    room.known.erase(oldest);
+    room.order.pop_front();
   }
-  bytes_ += bytes;
-  known_.emplace(digest, std::move(known));
 }
 
 }  // namespace tandem

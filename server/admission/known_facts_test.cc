@@ -18,55 +18,81 @@ internal::v1::DataFacts Facts(int64_t samples) {
   return facts;
 }
 
+constexpr auto kNamed = KnownFacts::Kind::kNamed;
+constexpr auto kOther = KnownFacts::Kind::kOther;
+
+// What outlives a daemon.
+struct Kept {
+  DurableFacts Durable() {
+    return {.find = [this](const std::string& key) -> std::optional<std::string> {
+              const auto found = facts.find(key);
+              if (found == facts.end()) return std::nullopt;
+              return found->second;
+            },
+            .put = [this](const std::string& key, std::string put) { facts[key] = std::move(put); }};
+  }
+  std::map<std::string, std::string> facts;
+};
+
 TEST(KnownFactsTest, RemembersFactsAndWhatIsWrong) {
   KnownFacts known({});
-  EXPECT_EQ(known.Find("a"), std::nullopt);
-  known.Add("a", Facts(1));
-  known.Add("b", FieldError("idx.classes", "is wrong"));
-  known.Add("c", absl::ResourceExhaustedError("no memory"));
-  ASSERT_TRUE(known.Find("a").has_value());
-  EXPECT_EQ((*known.Find("a"))->dataset().train_samples(), 1);
-  ASSERT_TRUE(known.Find("b").has_value());
-  EXPECT_EQ(GetFieldViolations(known.Find("b")->status())[0].field, "idx.classes");
-  EXPECT_EQ(known.Find("c"), std::nullopt) << "the machine may have memory the next time";
+  EXPECT_EQ(known.Find("a", kOther), std::nullopt);
+  known.Add("a", Facts(1), kOther);
+  known.Add("b", FieldError("idx.classes", "is wrong"), kOther);
+  known.Add("c", absl::ResourceExhaustedError("no memory"), kOther);
+  ASSERT_TRUE(known.Find("a", kOther).has_value());
+  EXPECT_EQ((*known.Find("a", kOther))->dataset().train_samples(), 1);
+  ASSERT_TRUE(known.Find("b", kOther).has_value());
+  EXPECT_EQ(GetFieldViolations(known.Find("b", kOther)->status())[0].field, "idx.classes");
+  EXPECT_EQ(known.Find("c", kOther), std::nullopt) << "the machine may have memory the next time";
 }
 
 TEST(KnownFactsTest, FactsAloneAreDurable) {
-  std::map<std::string, std::string> kept;
-  const DurableFacts durable = {
-      .find = [&](const std::string& digest) -> std::optional<std::string> {
-        const auto found = kept.find(digest);
-        if (found == kept.end()) return std::nullopt;
-        return found->second;
-      },
-      .put = [&](const std::string& digest, std::string facts) { kept[digest] = std::move(facts); }};
+  Kept kept;
   {
-    KnownFacts known(durable);
-    known.Add("a", Facts(1));
-    known.Add("b", FieldError("idx.classes", "is wrong"));
+    KnownFacts known(kept.Durable());
+    known.Add("a", Facts(1), kOther);
+    known.Add("b", FieldError("idx.classes", "is wrong"), kOther);
   }
-  EXPECT_EQ(kept.size(), 1);
-  KnownFacts known(durable);
-  ASSERT_TRUE(known.Find("a").has_value());
-  EXPECT_EQ((*known.Find("a"))->dataset().train_samples(), 1);
+  EXPECT_EQ(kept.facts.size(), 1);
+  KnownFacts known(kept.Durable());
+  ASSERT_TRUE(known.Find("a", kOther).has_value());
+  EXPECT_EQ((*known.Find("a", kOther))->dataset().train_samples(), 1);
   // From now on without a look at what is kept.
-  kept["a"] = "damaged";
-  EXPECT_EQ((*known.Find("a"))->dataset().train_samples(), 1);
-  EXPECT_EQ(KnownFacts(durable).Find("a"), std::nullopt);
+  kept.facts["a"] = "damaged";
+  EXPECT_EQ((*known.Find("a", kOther))->dataset().train_samples(), 1);
+  EXPECT_EQ(KnownFacts(kept.Durable()).Find("a", kOther), std::nullopt);
 }
 
-TEST(KnownFactsTest, TakesLittleMemory) {
+TEST(KnownFactsTest, WhatANamedSetIsFoundByIsKeptForIt) {
+  Kept kept;
+  KnownFacts known(kept.Durable());
+  known.Add("a", Facts(1), kOther);
+  EXPECT_FALSE(kept.facts.contains("named/a"));
+  EXPECT_TRUE(known.Find("a", kNamed).has_value());
+  EXPECT_TRUE(kept.facts.contains("named/a"));
+  // And the other way round there is nothing to do.
+  known.Add("b", Facts(2), kNamed);
+  EXPECT_EQ((*known.Find("b", kOther))->dataset().train_samples(), 2);
+  EXPECT_FALSE(kept.facts.contains("b"));
+}
+
+TEST(KnownFactsTest, TheOldestGoWhereThereIsNoRoom) {
   KnownFacts known({});
   internal::v1::DataFacts large;
   large.set_one_class_mend(std::string(1 << 20, 'x'));
-  // Of 32 MiB, with something for each.
-  for (int i = 0; i < 31; ++i) known.Add(absl::StrCat(i), large);
+  known.Add("named", large, kNamed);
+  // Of 16 MiB, with something for each.
+  for (int i = 0; i < 15; ++i) known.Add(absl::StrCat(i), large, kOther);
   // In the place of one that is there: nothing is lost.
-  known.Add("30", large);
-  EXPECT_NE(known.Find("0"), std::nullopt);
-  for (int i = 31; i < 33; ++i) known.Add(absl::StrCat(i), large);
-  EXPECT_EQ(known.Find("0"), std::nullopt);
-  EXPECT_NE(known.Find("32"), std::nullopt);
+  known.Add("14", large, kOther);
+  EXPECT_NE(known.Find("0", kOther), std::nullopt);
+  known.Add("15", large, kOther);
+  EXPECT_EQ(known.Find("0", kOther), std::nullopt);
+  EXPECT_NE(known.Find("1", kOther), std::nullopt) << "one goes for one that comes";
+  for (int i = 16; i < 100; ++i) known.Add(absl::StrCat(i), large, kOther);
+  EXPECT_NE(known.Find("99", kOther), std::nullopt);
+  EXPECT_NE(known.Find("named", kOther), std::nullopt) << "sets known by name have room of their own";
 }
 
 }  // namespace

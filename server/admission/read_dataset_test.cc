@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,32 @@ TEST_F(ReadDatasetTest, FactsAreWhatDescribingSays) {
   EXPECT_TRUE(info->mixes_classes);
   EXPECT_EQ(info->normalization.mean, described->normalization.mean);
   EXPECT_EQ(info->one_label, described->one_label);
+}
+
+// By a process that a hostile file took over.
+TEST_F(ReadDatasetTest, NobodyBelievesWhatCannotBe) {
+  const absl::StatusOr<internal::v1::DataFacts> facts = Read(Shapes(), /*counts=*/true);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_TRUE(CheckFacts(*facts).ok()) << CheckFacts(*facts);
+  const std::vector<std::function<void(internal::v1::DataFacts&)>> lies = {
+      [](auto& lie) { lie.mutable_dataset()->set_shape(0, -1); },
+      [](auto& lie) { lie.mutable_dataset()->set_shape(0, 0); },
+      [](auto& lie) { lie.mutable_dataset()->set_shape(0, int64_t{1} << 62); },
+      [](auto& lie) {
+        for (int i = 0; i < 20; ++i) lie.mutable_dataset()->add_shape(1);
+      },
+      [](auto& lie) { lie.mutable_dataset()->add_target_shape(-5); },
+      [](auto& lie) { lie.mutable_dataset()->set_train_samples(-1); },
+      [](auto& lie) { lie.mutable_dataset()->set_validation_samples(int64_t{1} << 60); },
+      [](auto& lie) { lie.mutable_dataset()->set_classes(-1); },
+      [](auto& lie) { lie.mutable_dataset()->set_class_counts(0, -1); },
+      [](auto& lie) { lie.mutable_dataset()->set_sample_kind(static_cast<v1::SampleKind>(77)); },
+      [](auto& lie) { lie.set_memory_bytes(-1); }};
+  for (size_t i = 0; i < lies.size(); ++i) {
+    internal::v1::DataFacts lie = *facts;
+    lies[i](lie);
+    EXPECT_EQ(CheckFacts(lie).code(), absl::StatusCode::kInternal) << i;
+  }
 }
 
 TEST_F(ReadDatasetTest, CountsOnlyIfAsked) {

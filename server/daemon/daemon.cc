@@ -321,7 +321,6 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   TANDEM_ASSIGN_OR_RETURN(files_, FileWatcher::Create());
   pool_ = std::make_unique<FairPool>(kPoolThreads, kPoolThreadsEach);
   user_pool_ = std::make_unique<FairPool>(kUserPoolThreads, kUserPoolThreadsEach);
-  whole_set_pool_ = std::make_unique<FairPool>(kWholeSetPoolThreads, /*most_each=*/1);
 
   RpcContext context;
   context.lifecycle = lifecycle_;
@@ -337,7 +336,6 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.drain = drain_.get();
   context.pool = pool_.get();
   context.user_pool = user_pool_.get();
-  context.whole_set_pool = whole_set_pool_.get();
   context.files = files_.get();
   context.models = models_.get();
   context.authenticator = authenticator_.get();
@@ -404,7 +402,7 @@ void Daemon::Stop() {
   if (fetcher_ != nullptr) fetcher_->Stop();
   if (dataset_workers_ != nullptr) dataset_workers_->Stop();
   // What calls wait for is dropped, and they are answered so; what runs goes on.
-  for (FairPool* const pool : {user_pool_.get(), whole_set_pool_.get(), pool_.get()}) {
+  for (FairPool* const pool : {user_pool_.get(), pool_.get()}) {
     if (pool != nullptr) pool->Drop();
   }
   if (server_ != nullptr) {
@@ -420,7 +418,6 @@ void Daemon::Stop() {
   if (workers_ != nullptr) workers_->Stop();
   if (gpu_health_ != nullptr) gpu_health_->Stop();
   if (user_pool_ != nullptr) user_pool_->Stop();
-  if (whole_set_pool_ != nullptr) whole_set_pool_->Stop();
   if (pool_ != nullptr) pool_->Stop();
   if (backup_schedule_ != nullptr) backup_schedule_->Stop();
   if (retention_ != nullptr) retention_->Stop();

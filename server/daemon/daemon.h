@@ -86,8 +86,6 @@ class Daemon {
  private:
   // More than the processors: they wait for disks, and for processes that read data sets, too.
   static constexpr int kUserPoolThreads = 8;
-  // Of those that have samples counted.
-  static constexpr int kWholeSetPoolThreads = 1;
 
   Daemon(Lifecycle* lifecycle, const ServiceManager* service_manager)
       : lifecycle_(lifecycle), service_manager_(service_manager) {}
@@ -138,7 +136,6 @@ class Daemon {
   // watcher.
   std::unique_ptr<FairPool> pool_;
   std::unique_ptr<FairPool> user_pool_;
-  std::unique_ptr<FairPool> whole_set_pool_;
   std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Backups> backups_;
   // What was last done to the database, by this daemon or before it.

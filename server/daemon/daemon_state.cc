@@ -29,7 +29,8 @@
 namespace tandem {
 namespace {
 
-// Bounds of the memory that reading one data set may take.
+// Bounds of the memory that reading one data set may take; all readings together have half of the memory, if
+// that is as much as one of them may take at least.
 constexpr int64_t kLeastReadingMemory = int64_t{256} << 20;
 constexpr int64_t kMostReadingMemory = int64_t{8} << 30;
 
@@ -154,10 +155,12 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
   data_folders.push_back(state_folder_->PublicFolder());
   DatasetWorkers::Options workers;
   workers.worker_program = std::filesystem::absolute(options.worker_program).string();
-  // As many as threads wait for them, of which each user has a share.
-  workers.most_running = kUserPoolThreads + kWholeSetPoolThreads;
+  // As many as threads wait for them, of which each user has a share; fewer where the memory is short.
+  const int64_t memory = AvailableMemory() / 2;
+  workers.memory_bytes = std::clamp(memory / kUserPoolThreads, kLeastReadingMemory, kMostReadingMemory);
+  workers.most_running =
+      static_cast<int>(std::clamp(memory / workers.memory_bytes, int64_t{1}, int64_t{kUserPoolThreads}));
   workers.time_limit = options.model_time_limit;
-  workers.memory_bytes = std::clamp(AvailableMemory() / 8, kLeastReadingMemory, kMostReadingMemory);
   workers.sandbox = SandboxFor(options);
   dataset_workers_ = std::make_unique<DatasetWorkers>(std::move(workers));
   DurableFacts durable;

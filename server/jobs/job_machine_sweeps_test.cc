@@ -138,7 +138,8 @@ TEST_F(JobMachineSweepsTest, PagesGoFromTheNewestOn) {
   const auto first = jobs_.machine().ListSweeps(0, 2);
   ASSERT_EQ(first->sweeps.size(), 2);
   EXPECT_EQ(first->sweeps[0].sweep.name(), names[2]);
-  EXPECT_EQ(first->sweeps[0].jobs.size(), 1);
+  ASSERT_EQ(first->sweeps[0].counts.size(), 1);
+  EXPECT_EQ(first->sweeps[0].counts.begin()->second, 1);
   ASSERT_NE(first->next_before, 0);
   const auto second = jobs_.machine().ListSweeps(first->next_before, 2);
   ASSERT_EQ(second->sweeps.size(), 1);

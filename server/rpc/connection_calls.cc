@@ -48,6 +48,9 @@ std::vector<int64_t> IdsIn(const json& page, const char* list, const char* refer
   return ids;
 }
 
+// How long an address that was above its limit has less than others, at most.
+constexpr absl::Duration kRemembered = absl::Seconds(10);
+
 constexpr char kMappedPrefix[] = "\0\0\0\0\0\0\0\0\0\0\xff\xff";
 
 }  // namespace
@@ -86,32 +89,51 @@ std::vector<ConnectionCalls> LookAtConnections() {
   return connections;
 }
 
-std::vector<PeerAddress> UnansweredCalls::Excess(const std::vector<ConnectionCalls>& looked,
-                                                 absl::Duration now) {
+bool IsLoopback(const std::string& ip) {
+  static const std::string* const wide = new std::string(std::string(15, '\0') + '\1');
+  return ip.size() == 4 ? ip[0] == 127 : ip == *wide;
+}
+
+std::string SourceOf(const std::string& ip) { return ip.size() == 16 ? ip.substr(0, 8) : ip; }
+
+Harm UnansweredCalls::Excess(const std::vector<ConnectionCalls>& looked, absl::Duration now) {
   const double leaves =
       std::isfinite(absl::ToDoubleSeconds(last_)) ? limits_.rate * absl::ToDoubleSeconds(now - last_) : 0;
   last_ = now;
   absl::flat_hash_map<int64_t, Line> lines;
-  absl::flat_hash_map<std::string, double> addresses;
   for (const ConnectionCalls& connection : looked) {
-    Line line;
-    if (const auto known = lines_.find(connection.number); known != lines_.end()) line = known->second;
+    Line line{.source = IsLoopback(connection.peer.ip) ? "loopback" : SourceOf(connection.peer.ip)};
+    if (auto known = lines_.extract(connection.number); !known.empty()) {
+      line = std::move(known.mapped());
+      line.is_new = false;
+    }
     const int64_t unanswered = connection.begun - connection.answered;
     line.level = std::max(0.0, line.level - leaves + static_cast<double>(unanswered - line.unanswered));
     line.unanswered = unanswered;
-    addresses[connection.peer.ip] += line.level;
-    lines[connection.number] = line;
+    lines[connection.number] = std::move(line);
   }
-  std::vector<PeerAddress> excess;
-  for (const ConnectionCalls& connection : looked) {
-    const double level = lines[connection.number].level;
-    if (level > limits_.of_connection ||
-        (addresses[connection.peer.ip] > limits_.of_address && level > limits_.rate)) {
-      excess.push_back(connection.peer);
-    }
+  // Those that are left are closed. However long an attack was, its address is as any other soon afterwards.
+  const double most = limits_.of_address + limits_.rate * absl::ToDoubleSeconds(kRemembered);
+  for (const auto& [number, line] : lines_) {
+    if (line.level <= 0) continue;
+    double& closed = closed_[line.source];
+    closed = std::min(most, closed + line.level);
   }
   lines_ = std::move(lines);
-  return excess;
+  absl::erase_if(closed_, [leaves](auto& one) { return (one.second -= leaves) <= 0; });
+  absl::flat_hash_map<std::string, double> sources = closed_;
+  for (const auto& [number, line] : lines_) sources[line.source] += line.level;
+  Harm harm;
+  for (const auto& [source, level] : sources) harm.is_likely = harm.is_likely || level > limits_.rate;
+  for (const ConnectionCalls& connection : looked) {
+    const Line& line = lines_[connection.number];
+    if (line.level > limits_.of_connection ||
+        (sources[line.source] > limits_.of_address &&
+         (line.level > limits_.rate || (connection.begun == 0 && !line.is_new)))) {
+      harm.peers.push_back(connection.peer);
+    }
+  }
+  return harm;
 }
 
 }  // namespace tandem

@@ -31,6 +31,7 @@ constexpr absl::Duration kTellInterval = absl::Seconds(10);
 // Where the process has no file left, after which it tries again.
 constexpr int kNoFileMilliseconds = 100;
 constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
+constexpr absl::Duration kShortInterval = absl::Milliseconds(20);
 // An interval is so many times as long as the look before it took.
 constexpr int kLookPart = 20;
 constexpr absl::Duration kRefusal = absl::Seconds(10);
@@ -62,21 +63,10 @@ int PortOf(int socket) {
                                            : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
 }
 
-// The bytes of the peer's address, of IPv6 those of its network: a machine has as many addresses there as it
-// likes.
-std::string AddressOf(const sockaddr_storage& peer) {
-  if (peer.ss_family == AF_INET) {
-    return {reinterpret_cast<const char*>(&reinterpret_cast<const sockaddr_in&>(peer).sin_addr), 4};
-  }
-  const in6_addr& address = reinterpret_cast<const sockaddr_in6&>(peer).sin6_addr;
-  const auto* bytes = reinterpret_cast<const char*>(address.s6_addr);
-  if (IN6_IS_ADDR_V4MAPPED(&address)) return {bytes + 12, 4};
-  return {bytes, 8};
-}
-
 PeerAddress PeerOf(const sockaddr_storage& peer) {
   if (peer.ss_family == AF_INET) {
-    return {AddressOf(peer), ntohs(reinterpret_cast<const sockaddr_in&>(peer).sin_port)};
+    const auto& narrow = reinterpret_cast<const sockaddr_in&>(peer);
+    return {{reinterpret_cast<const char*>(&narrow.sin_addr), 4}, ntohs(narrow.sin_port)};
   }
   const auto& wide = reinterpret_cast<const sockaddr_in6&>(peer);
   const auto* bytes = reinterpret_cast<const char*>(wide.sin6_addr.s6_addr);
@@ -196,7 +186,8 @@ void ConnectionGate::Accept(int listener) {
     }
     return;
   }
-  std::string address = AddressOf(peer);
+  PeerAddress from = PeerOf(peer);
+  const std::string address = SourceOf(from.ip);
   if (const auto until = refused_.find(address); until != refused_.end()) {
     if (Clock::Real()->Elapsed() < until->second) {
       close(fd);
@@ -218,7 +209,7 @@ void ConnectionGate::Accept(int listener) {
         connections_.size(), most_, most_of_one);
     return;
   }
-  connections_.push_back({fd, CookieOf(fd), address, PeerOf(peer)});
+  connections_.push_back({fd, CookieOf(fd), address, std::move(from)});
   ++counts_[address];
   Acceptor::NewConnectionParameters connection;
   connection.listener_fd = listener;
@@ -228,11 +219,12 @@ void ConnectionGate::Accept(int listener) {
 
 void ConnectionGate::LookForHarm() {
   const absl::Duration begin = Clock::Real()->Elapsed();
-  for (const PeerAddress& peer : look_()) Shut(peer);
+  const Harm harm = look_();
+  for (const PeerAddress& peer : harm.peers) Shut(peer);
   absl::erase_if(refused_, [begin](const auto& one) { return one.second <= begin; });
   Forget();
   const absl::Duration end = Clock::Real()->Elapsed();
-  next_look_ = end + std::max(kLookInterval, kLookPart * (end - begin));
+  next_look_ = end + std::max(harm.is_likely ? kShortInterval : kLookInterval, kLookPart * (end - begin));
 }
 
 void ConnectionGate::Shut(const PeerAddress& peer) {
@@ -247,11 +239,15 @@ void ConnectionGate::Shut(const PeerAddress& peer) {
       const sockaddr nobody = {.sa_family = AF_UNSPEC, .sa_data = {}};
       connect(fd, &nobody, sizeof(nobody));
       const absl::Duration now = Clock::Real()->Elapsed();
-      refused_[one.address] = now + kRefusal;
-      spdlog::warn(
-          "a connection of {} is shut, and the address is refused for {}: it takes back calls before their "
-          "answers",
-          TextOf(peer), absl::FormatDuration(kRefusal));
+      // All users of this machine come from there.
+      const bool refuses = !IsLoopback(peer.ip);
+      if (refuses) refused_[one.address] = now + kRefusal;
+      if (refuses || now - told_of_harm_ >= kTellInterval) {
+        told_of_harm_ = now;
+        spdlog::warn(
+            "a connection of {} is shut{}: it takes back calls before their answers", TextOf(peer),
+            refuses ? absl::StrCat(", and the address is refused for ", absl::FormatDuration(kRefusal)) : "");
+      }
     }
     close(fd);
   }

@@ -22,7 +22,8 @@ namespace tandem {
 // Listens in gRPC's place and hands it the connections that come, but no more than so many at a time, and
 // half as many from one address: gRPC itself takes whatever comes, until the process can open no file any
 // more. One too many is closed at once; its client sees UNAVAILABLE and tries again later. A connection that
-// is found to do harm is shut, and its address is refused for 10 seconds. Thread-compatible.
+// is found to do harm is shut, and its address is refused for 10 seconds, unless it is on loopback, where all
+// users of the machine are. Thread-compatible.
 class ConnectionGate {
  public:
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
@@ -39,9 +40,9 @@ class ConnectionGate {
   int port() const { return port_; }
   int most() const { return most_; }
 
-  // Finds the peers whose connections do harm. Called on a thread of the gate, ten times a second, or less
-  // often so that it takes a twentieth of that thread's time.
-  using Look = absl::AnyInvocable<std::vector<PeerAddress>()>;
+  // Finds the connections that do harm. Called on a thread of the gate, ten times a second, fifty times where
+  // harm is likely, and less often where it would take more than a twentieth of that thread's time.
+  using Look = absl::AnyInvocable<Harm()>;
 
   // Lets connections in, once the server has started. `look` may be null.
   void Start(std::unique_ptr<Acceptor> acceptor, Look look = nullptr);
@@ -54,7 +55,7 @@ class ConnectionGate {
   struct Connection {
     int fd = -1;
     uint64_t cookie = 0;
-    // What counts as one address (see AddressOf).
+    // SourceOf(peer.ip).
     std::string address;
     PeerAddress peer;
     bool is_shut = false;
@@ -83,6 +84,7 @@ class ConnectionGate {
   // By address.
   absl::flat_hash_map<std::string, int> counts_;
   absl::Duration told_ = -absl::InfiniteDuration();
+  absl::Duration told_of_harm_ = -absl::InfiniteDuration();
   // Until when an address is refused.
   absl::flat_hash_map<std::string, absl::Duration> refused_;
   absl::Duration next_look_;

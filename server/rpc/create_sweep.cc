@@ -74,7 +74,6 @@ absl::Status OfSweep(const absl::Status& status, const SweepJob& job) {
 absl::Status CheckRequest(const v1::CreateSweepRequest& request) {
   if (!request.has_sweep()) return FieldError("sweep", "is required: the base, and what varies");
   TANDEM_RETURN_IF_ERROR(CheckSpecSize(request.sweep(), "sweep"));
-  TANDEM_RETURN_IF_ERROR(CheckKnownFields(request));
   return CheckRequestId(request.request_id());
 }
 
@@ -261,6 +260,10 @@ int64_t BytesOf(const RpcContext& context, const v1::Sweep& sweep, const SweepEx
 
 void Create(std::shared_ptr<Making> making) {
   const v1::CreateSweepRequest& request = *making->request;
+  if (absl::Status status = CheckKnownFields(request); !status.ok()) {
+    making->reply(std::move(status));
+    return;
+  }
   if (!request.request_id().empty() && !request.validate_only()) {
     // Before anything may refuse it: what the first request found may be gone since.
     absl::StatusOr<std::optional<StoredSweep>> repeated =

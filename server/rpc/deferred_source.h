@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
+#include "server/rpc/call_interest.h"
 #include "server/rpc/fair_pool.h"
 #include "server/rpc/response_source.h"
 
@@ -25,14 +26,17 @@ class DeferredSource : public ResponseSource<Response> {
   using Open = absl::AnyInvocable<absl::StatusOr<std::unique_ptr<ResponseSource<Response>>>()>;
 
   // `pool` must outlive the source. `bytes` is what `open` keeps; where too much of the user's waits already,
-  // the stream ends with FairPool::Offer's error.
+  // the stream ends with FairPool::Offer's error. Work that waits is dropped once the stream is cancelled.
   DeferredSource(FairPool* pool, std::string user, int64_t bytes, Open open)
-      : post_([pool, user = std::move(user), bytes](Task task) {
-          pool->Offer(user, bytes, [task = std::move(task)](absl::StatusOr<FairPool::Hold> taken) mutable {
-            task(taken.status());
-          });
-        }),
-        state_(std::make_shared<State>(std::move(open))) {}
+      : state_(std::make_shared<State>(std::move(open))),
+        post_([pool, user = std::move(user), bytes, interest = state_->interest()](Task task) {
+          pool->Offer(
+              user, bytes,
+              [task = std::move(task)](absl::StatusOr<FairPool::Hold> taken) mutable {
+                task(taken.status());
+              },
+              interest);
+        }) {}
 
   void Next(Callback callback) override {
     // The callback may destroy this.
@@ -65,8 +69,10 @@ class DeferredSource : public ResponseSource<Response> {
       return source_.get();
     }
 
+    const std::shared_ptr<CallInterest>& interest() const { return interest_; }
+
     void First(Callback callback) {
-      if (is_cancelled()) return callback(absl::CancelledError("the client went away"));
+      if (interest_->is_lost()) return callback(absl::CancelledError("the client went away"));
       auto opened = open_();
       if (!opened.ok()) {
         callback(opened.status());
@@ -77,7 +83,8 @@ class DeferredSource : public ResponseSource<Response> {
       {
         MutexLock lock(&mutex_);
         source_ = *std::move(opened);
-        cancelled = cancelled_;
+        // Else Cancel sees the source.
+        cancelled = interest_->is_lost();
       }
       if (cancelled) source->Cancel();
       source->Next(std::move(callback));
@@ -87,27 +94,23 @@ class DeferredSource : public ResponseSource<Response> {
       ResponseSource<Response>* source;
       {
         MutexLock lock(&mutex_);
-        cancelled_ = true;
+        interest_->Lose();
         source = source_.get();
       }
       if (source != nullptr) source->Cancel();
     }
 
    private:
-    bool is_cancelled() {
-      MutexLock lock(&mutex_);
-      return cancelled_;
-    }
-
+    // Lost once it is cancelled.
+    const std::shared_ptr<CallInterest> interest_ = std::make_shared<CallInterest>();
     Open open_;
     Mutex mutex_;
     // Set once.
     std::unique_ptr<ResponseSource<Response>> source_ ABSL_GUARDED_BY(mutex_);
-    bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   };
 
-  absl::AnyInvocable<void(Task)> post_;
   const std::shared_ptr<State> state_;
+  absl::AnyInvocable<void(Task)> post_;
 };
 
 }  // namespace tandem

@@ -1,4 +1,7 @@
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
@@ -80,6 +83,22 @@ bool IsInside(const std::string& name) {
   return true;
 }
 
+// CheckModelSha256; of a download that goes on, unless it was found to be the same before and has not been
+// written to since.
+absl::Status CheckOnce(const RpcContext& context, const std::string& path, const std::string& sha256,
+                       int64_t offset) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
+  const std::string key =
+      absl::StrCat(path, ";", sha256, ";", info.st_ino, ";", info.st_size, ";", info.st_mtim.tv_sec, ".",
+                   info.st_mtim.tv_nsec, ";", info.st_ctim.tv_sec, ".", info.st_ctim.tv_nsec);
+  if (offset > 0 && context.checked_artifacts->Find(key).has_value()) return absl::OkStatus();
+  if (absl::Status same = CheckModelSha256(path, sha256); !same.ok()) return same;
+  context.checked_artifacts->Add(key, true);
+  return absl::OkStatus();
+}
+
 Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const std::string& user,
                                       const v1::ReadArtifactRequest& request, const std::string& id) {
   const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
@@ -114,9 +133,13 @@ Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const std::stri
   }
   // Not one byte of a file that is not the job's own; what is shorter is found when its end is read. While
   // the job goes on, a better model may take the place of the one that was reported.
-  if (IsTerminal(job->state()) &&
+  if (IsAtRest(job->state()) &&
       static_cast<int64_t>(std::filesystem::file_size(path, error)) >= known.size_bytes() && !error) {
-    if (absl::Status same = CheckModelSha256(path, known.sha256()); !same.ok()) return same;
+    if (absl::Status same = CheckOnce(context, path, known.sha256(), request.offset()); !same.ok()) {
+      const absl::StatusOr<v1::Job> now = context.jobs->Get(id);
+      // It may have been resumed meanwhile.
+      if (!now.ok() || IsAtRest(now->state())) return same;
+    }
   }
   return std::make_unique<ArtifactPieces>(std::move(reader), known, request.offset(), context.pool, user);
 }

@@ -171,6 +171,22 @@ TEST_F(ReadTest, ReadsArtifacts) {
   EXPECT_EQ(ReadArtifact(job, "", 0).status.error_code(), StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(ReadTest, AModelOfAPausedJobIsCheckedToo) {
+  const std::string job = Create("a");
+  workers_.AwaitStarted(Id(job));
+  AppendFile(job, "best.safetensors", "the modem");
+  internal::v1::WorkerEvent artifact;
+  artifact.set_worker_sequence(2);
+  artifact.mutable_artifact()->set_name("best.safetensors");
+  artifact.mutable_artifact()->set_size_bytes(9);
+  artifact.mutable_artifact()->set_sha256(*Sha256Of("the model"));
+  Report(job, {Started(1), artifact});
+  EXPECT_TRUE(ReadArtifact(job, "best.safetensors", 0).status.ok())
+      << "a better one may have taken its place";
+  Finish(job, 3, v1::JOB_STATE_PAUSED);
+  EXPECT_EQ(ReadArtifact(job, "best.safetensors", 0).status.error_code(), StatusCode::DATA_LOSS);
+}
+
 // Of which no more is known than that they are there: their worker was lost, and may have written them anew.
 TEST_F(ReadTest, ReadsArtifactsWithoutAChecksumAsTheyAre) {
   const std::string job = Create("a");

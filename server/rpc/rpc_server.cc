@@ -18,8 +18,8 @@
 #include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
 #include "server/rpc/connection_calls.h"
+#include "server/rpc/own_services.h"
 #include "server/rpc/services.h"
-#include "server/rpc/unreadable_messages.h"
 #include "server/workers/uncompressed_server.h"
 
 namespace tandem {
@@ -123,7 +123,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   SetLimits(options.memory_bytes, &builder);
   RefuseCompressedMessages(&builder);
-  ExplainUnreadableMessages(&builder);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(LimitOwnServices(OwnServiceLimits()));
+  builder.experimental().SetInterceptorCreators(std::move(interceptors));
   // A client that is cut off is noticed, and idle watchers may ping as often as they reasonably like.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
@@ -145,8 +147,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   server->address_.port = server->gate_->port();
   server->token_watch_ =
       std::make_unique<TokenWatch>(server->context_.authenticator, &server->calls_,
-                                   std::vector<FairPool*>{server->context_.pool, server->context_.user_pool,
-                                                          server->context_.whole_set_pool});
+                                   std::vector<FairPool*>{server->context_.pool, server->context_.user_pool});
   server->SetServing(true);
   return server;
 }

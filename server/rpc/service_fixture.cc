@@ -122,7 +122,6 @@ void ServiceFixture::SetUp() {
   files_ = *std::move(files);
   pool_ = std::make_unique<FairPool>(2, 1);
   user_pool_ = std::make_unique<FairPool>(4, 2, room_);
-  whole_set_pool_ = std::make_unique<FairPool>(1, 1);
 
   ModelWorkers::Options models;
   const char* const sources = getenv("TEST_SRCDIR");
@@ -148,7 +147,6 @@ void ServiceFixture::SetUp() {
   context.drain = drain_.get();
   context.pool = pool_.get();
   context.user_pool = user_pool_.get();
-  context.whole_set_pool = whole_set_pool_.get();
   context.files = files_.get();
   context.models = models_.get();
   context.daemon.set_version("1.2.3");
@@ -185,12 +183,11 @@ void ServiceFixture::SetUp() {
 void ServiceFixture::TearDown() {
   lifecycle_.Stop();
   drain_->Abort(lifecycle_.CheckServing());
-  for (FairPool* const pool : {user_pool_.get(), whole_set_pool_.get(), pool_.get()}) pool->Drop();
+  for (FairPool* const pool : {user_pool_.get(), pool_.get()}) pool->Drop();
   server_->Stop(absl::Seconds(2));
   models_->Stop();
   scheduler_->Stop();
   user_pool_->Stop();
-  whole_set_pool_->Stop();
   pool_->Stop();
   events_->Close(lifecycle_.CheckServing());
   store_->Close();

@@ -107,7 +107,6 @@ class ServiceFixture : public ::testing::Test {
   // Of it; before SetUp.
   FairPool::Room room_;
   std::unique_ptr<FairPool> user_pool_;
-  std::unique_ptr<FairPool> whole_set_pool_;
   std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Backups> backups_;

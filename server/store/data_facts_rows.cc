@@ -12,11 +12,12 @@ absl::Status Transaction::PutDataFacts(absl::string_view digest, absl::string_vi
   return WithoutExceptions("keep what a data set's files say", [&]() -> absl::Status {
     Query put(connection_, "INSERT OR REPLACE INTO data_facts (digest, facts) VALUES (?, ?)");
     put.Text(digest).Blob(facts).Run();
-    // Newer rows have larger numbers.
+    // Newer rows have larger numbers. What a key has before its slash is its kind.
     Query drop(connection_,
                "DELETE FROM data_facts WHERE number IN (SELECT number FROM (SELECT number, "
                "sum(length(facts)) OVER newer AS bytes, row_number() OVER newer AS place "
-               "FROM data_facts WINDOW newer AS (ORDER BY number DESC)) WHERE bytes > ? OR place > ?)");
+               "FROM data_facts WINDOW newer AS (PARTITION BY substr(digest, 1, instr(digest, '/')) "
+               "ORDER BY number DESC)) WHERE bytes > ? OR place > ?)");
     drop.Int(kMostDataFactsBytesKept).Int(kMostDataFactsKept).Run();
     return absl::OkStatus();
   });

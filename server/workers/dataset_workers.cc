@@ -70,6 +70,7 @@ absl::StatusOr<internal::v1::DataFacts> DatasetWorkers::Read(const internal::v1:
                                             " bytes, more than the ", kMostDataFactsBytes,
                                             " that may be kept"));
   }
+  TANDEM_RETURN_IF_ERROR(CheckFacts(facts));
   // Its process ends by itself.
   return facts;
 }

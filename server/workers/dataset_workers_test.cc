@@ -50,6 +50,7 @@ TEST(DatasetWorkersTest, AProcessThatFailsIsAnError) {
   EXPECT_THAT(workers.Read(Task("die")).status().message(), HasSubstr("SIGABRT"));
   EXPECT_EQ(workers.Read(Task("nothing")).status().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(workers.Read(Task("much")).status().message(), HasSubstr("more than the 1048576"));
+  EXPECT_THAT(workers.Read(Task("impossible")).status().message(), HasSubstr("true of none"));
   EXPECT_TRUE(workers.Read(Task("facts")).ok());
 }
 

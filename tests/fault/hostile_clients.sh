@@ -31,7 +31,7 @@ extra_cleanup() {
     sleep 0.1
   done
 }
-echo $$ >"$group/cgroup.procs" || skip "may not enter a memory control group here"
+parent=$(sed -n 's/^[0-9]*:memory://p;s/^0:://p' "/proc/$PPID/cgroup" | head -n 1)
 # The daemon, and what it starts, is in the group; the attacks are not.
 prefix=() attacker=() flags=()
 case ${1:-} in
@@ -44,11 +44,22 @@ case ${1:-} in
   *) die "unknown argument '$1'" ;;
 esac
 mkdir "$scratch/data"
-start_daemon "${prefix[@]}" --listen 127.0.0.1:0 --data-folder "$scratch/data" --cpu-devices 1 --reference-devices 0 --max-queued-jobs 3000
-parent=$(sed -n 's/^[0-9]*:memory://p;s/^0:://p' "/proc/$PPID/cgroup" | head -n 1)
-echo $$ >"$root$parent/cgroup.procs" 2>/dev/null || echo $$ >"$root/cgroup.procs"
-
-"${attacker[@]}" "$python" hostile_clients/attacks.py "${flags[@]}" --daemon "$daemon" --address "$address" --state "$scratch/state" --data "$scratch/data" --tandem "$tandem" \
-  --log "$scratch/tandemd.log" || die "see above"
-wait "$daemon" || die "it ended with $?"
+# start PREFIX...: starts the daemon in the group.
+start() {
+  echo $$ >"$group/cgroup.procs" || skip "may not enter a memory control group here"
+  start_daemon "$@" --listen 127.0.0.1:0 --data-folder "$scratch/data" --cpu-devices 1 --reference-devices 0 --max-queued-jobs 3000
+  echo $$ >"$root$parent/cgroup.procs" 2>/dev/null || echo $$ >"$root/cgroup.procs"
+}
+# attack FLAG...: attacks the daemon, and ends it.
+attack() {
+  "${attacker[@]}" "$python" hostile_clients/attacks.py "$@" --daemon "$daemon" --address "$address" --state "$scratch/state" \
+    --data "$scratch/data" --tandem "$tandem" --log "$scratch/tandemd.log" || die "see above"
+  wait "$daemon" || die "it ended with $?"
+}
+start "${prefix[@]}"
+attack "${flags[@]}"
+if [[ ${1:-} != --attacks ]]; then
+  start "${prefix[@]}"
+  attack --end shutdown
+fi
 echo "hostile_clients: all attacks"

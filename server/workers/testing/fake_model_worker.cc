@@ -44,6 +44,8 @@ int Read(const internal::v1::ModelTask& task) {
     violation->set_description("is wrong");
   } else if (name == "much") {
     output.mutable_data()->set_one_class_mend(std::string(2 << 20, 'x'));
+  } else if (name == "impossible") {
+    output.mutable_data()->mutable_dataset()->add_shape(-1);
   } else if (name == "nothing") {
     output.mutable_end()->set_code(0);
   } else {

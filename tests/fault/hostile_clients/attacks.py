@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The attacks of hostile_clients.sh, one after the other, against a daemon that runs; then ends the daemon by SIGTERM.
+"""The attacks of hostile_clients.sh, one after the other, against a daemon that runs; then ends the daemon.
 Prints a line of figures for each; fails where a bound is passed. With --measure the bounds of other users' waiting are held
 as well: for a machine that is free."""
 
@@ -14,7 +14,7 @@ import tempfile
 import time
 import zlib
 
-from grpc_wire import Connection, decode_raw, encode, frame, methods, reset_flood
+from grpc_wire import Connection, decode_raw, encode, frame, methods, own_address, reset_flood
 
 HERE = pathlib.Path(__file__).resolve().parent
 MEBIBYTE = 1 << 20
@@ -63,6 +63,9 @@ class Daemon:
         except OSError:
             pass
         raise Failure("the daemon has ended")
+
+    def threads(self):
+        return len(list(pathlib.Path(f"/proc/{self.pid}/task").iterdir()))
 
     def forget_peak(self):
         pathlib.Path(f"/proc/{self.pid}/clear_refs").write_text("5")
@@ -165,37 +168,98 @@ def gone_client(daemon, tokens, _):
     return f"300 calls, of which {refused} were refused"
 
 
-def sigterm(daemon, tokens):
-    """Ends the daemon, under 300 calls of a client that is gone."""
+def end(daemon, tokens):
+    """Ends the daemon, under 300 calls of a client that is gone: by SIGTERM, or by 64 calls of Shutdown."""
     figures = gone_client(daemon, tokens, None)
-    subprocess.run(["kill", "-TERM", str(daemon.pid)], check=True)
     begin = time.monotonic()
+    if daemon.options.end == "sigterm":
+        subprocess.run(["kill", "-TERM", str(daemon.pid)], check=True)
+    else:
+        line = Connection(daemon.address, daemon.token, window=0)
+        for _ in range(64):
+            line.begin("DaemonService/Shutdown")
     while running(daemon.pid) and time.monotonic() < begin + 90:
-        time.sleep(0.05)
+        time.sleep(0.02)
     took = time.monotonic() - begin
-    expect(took < 6, f"the daemon took {took:.1f} s to end")
+    expect(took <= 5, f"the daemon took {took:.1f} s to end")
     return f"{figures}; the daemon ended in {took:.1f} s"
 
 
-def rapid_reset(source, token, body):
-    # From an address of its own of the loopback network, which is refused then.
+def rapid_reset(token, body, again=False):
+    # From the address that all others have, who are not refused for it. Who connects again and again: from another.
     def attack(daemon, tokens, _):
-        made, hung_up, tries = 0, False, 0
+        made, tries, refused = 0, 0, 0
+        source = own_address() if again else None
+        if again and not source:
+            return "not done: this machine has no address but loopback's"
         deadline = time.monotonic() + daemon.options.seconds
         while time.monotonic() < deadline:
             try:
                 now, shut = reset_flood(daemon.address, source, tokens.get(token, ""), "JobService/ListJobs",
-                                        frame(b"\x08\x01") if body else b"", deadline - time.monotonic())
+                                        frame(b"\x08\x01") if body else b"", deadline - time.monotonic(),
+                                        1000 if again else 1 << 30)
             except OSError:
-                now, shut = 0, False
+                now, shut = 0, True
             tries += 1
             made += now
-            hung_up = hung_up or shut
-            time.sleep(0.2)
-        expect(hung_up, "the connection was not shut")
-        return f"{made} calls taken back on {tries} connections, which were shut or refused"
-    attack.__doc__ = f"HEADERS and RST_STREAM {'with a token' if token else 'without a token'}{', with bodies' if body else ''}"
+            # Of a connection that was refused a part is sent before that is known.
+            refused += shut
+            if not again or shut:
+                time.sleep(0.2)
+        expect(refused, "no connection was shut")
+        return f"{made} calls taken back on {tries} connections, of which {refused} were shut or refused"
+    attack.__name__ = "rapid_reset"
+    attack.__doc__ = (f"HEADERS and RST_STREAM {'with a token' if token else 'without a token'}{', with bodies' if body else ''}"
+                      f"{', 1,000 on each of many connections' if again else ''}")
     return attack
+
+
+def open_watches(daemon, tokens, _):
+    """Streams of gRPC's own services: watchers of the health, and reflection, which has a thread for each."""
+    figures = []
+    for method in ("/grpc.health.v1.Health/Watch", "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"):
+        threads = daemon.threads()
+        lines = [Connection(daemon.address, tokens["eve"]) for _ in range(20)]
+        for line in lines:
+            for _ in range(100):
+                line.begin(method, end="Watch" in method)
+        held, deadline = 2000, time.monotonic() + 20
+        # 16 of a connection, 64 of an address.
+        while held > 64 and time.monotonic() < deadline:
+            for line in lines:
+                line.pump(0.01)
+            # After other attacks from this address a connection may be shut.
+            held = sum(len(line.open) for line in lines if not line.is_lost)
+        grown = daemon.threads() - threads
+        expect(held <= 64, f"{held} streams of {method} are open")
+        expect(grown < 100, f"{method} has {grown} threads")
+        # Who asks once is answered all the same.
+        status, _ = Connection(daemon.address).call("/grpc.health.v1.Health/Check")
+        expect(status == "OK", f"Check: {status}")
+        for line in lines:
+            line.close()
+        figures.append(f"{held} of 2,000 streams of {method.rsplit('/', 1)[1]} are open, with {max(grown, 0)} threads")
+    return "; ".join(figures)
+
+
+def dense_messages(daemon, tokens, _):
+    """Requests of 2 and 16 MB that are millions of empty messages, which would be 50 times as much in memory"""
+    # The tags of the spec, of the model and of a layer, each before a size.
+    tags = encode("CreateJobRequest", "spec { model { layers { } } }", "job_service")
+
+    def within(tag, content):
+        size, left = b"", len(content)
+        while left > 127:
+            size, left = size + bytes([left & 127 | 128]), left >> 7
+        return bytes([tag]) + size + bytes([left]) + content
+
+    line = Connection(daemon.address, tokens["mallory"])
+    for layers in (1_000_000, 8_000_000) * 4:
+        line.begin_slowly("JobService/CreateJob", within(tags[0], within(tags[2], bytes([tags[4], 0]) * layers)))
+    await_ends(line, 60)
+    line.close()
+    expect(set(line.status.values()) == {"RESOURCE_EXHAUSTED"}, f"{dict(count(line))}")
+    return f"{dict(count(line))}"
 
 
 def many_sweeps(daemon, tokens, _):
@@ -313,6 +377,9 @@ def request_of(request, method, fields, names):
     return encode(request, " ".join(text), next(file for file in FILES if f"message {request} {{" in FILES[file]))
 
 
+# Of the services that gRPC itself has.
+OWN_METHODS = [("/grpc.health.v1.Health", "Check"), ("/grpc.health.v1.Health", "Watch"),
+               ("/grpc.reflection.v1alpha.ServerReflection", "ServerReflectionInfo")]
 FILES = {path.stem: path.read_text() for path in (HERE.parents[2] / "proto/tandem/v1").glob("*.proto")}
 MOST_OF_A_METHOD = 160
 
@@ -323,10 +390,11 @@ def every_method(daemon, tokens, sweeps):
     names = {"job": decode_raw(jobs).split('"')[1], "sweep": sweeps[0], "dataset": "datasets/set-1", "device": "devices/cpu:9",
              "upload": "uploads/" + "a" * 32, "token": "tokens/nobody"}
     table = []
-    for service, method, request, fields in methods():
+    for service, method, request, fields in methods() + [(*name, "", []) for name in OWN_METHODS]:
         # All but the end of the daemon is the administrator's, who has no limits of a user.
         line = Connection(daemon.address, tokens["eve"] if method == "Shutdown" else daemon.token, window=0)
-        message = request_of(request, method, fields, names)
+        # Of gRPC's own, nothing, which is this server's health; or field 7, all services.
+        message = request_of(request, method, fields, names) if request else b"\x3a\0" if "Reflection" in service else b""
         before = daemon.memory()
         daemon.forget_peak()
         for _ in range(64):
@@ -344,7 +412,7 @@ def every_method(daemon, tokens, sweeps):
     table.sort(key=lambda row: -row[2])
     if daemon.options.table:
         pathlib.Path(daemon.options.table).write_text(
-            "".join(f"| {service}.{method} | {grown:.0f} MiB |\n" for service, method, grown in table))
+            "".join(f"| {service.lstrip('/')}.{method} | {grown:.0f} MiB |\n" for service, method, grown in table))
     return f"{len(table)} methods, the most by {table[0][1]}: {table[0][2]:.0f} MiB"
 
 
@@ -430,9 +498,8 @@ def hostile_files(daemon, tokens, _):
             f"while the daemon grew by {grown:.0f} MiB")
 
 
-ATTACKS = [unread_answers, many_lists, gone_client, rapid_reset("127.0.0.2", "", False), rapid_reset("127.0.0.3", "eve", False),
-           rapid_reset("127.0.0.4", "eve", True),
-           many_sweeps, refused_calls, nested, large_lists, hostile_files, every_method, full_queue]
+ATTACKS = [unread_answers, many_lists, gone_client, rapid_reset("", False), rapid_reset("", False, again=True),
+           rapid_reset("eve", False), rapid_reset("eve", True), open_watches, dense_messages, many_sweeps, refused_calls, nested, large_lists, hostile_files, every_method, full_queue]
 
 
 def main():
@@ -445,8 +512,16 @@ def main():
     parser.add_argument("--measure", action="store_true", help="others' p99 is below 100 ms, the slowest call below 1 s")
     parser.add_argument("--table", default="", help="where the most memory that each method holds is written")
     parser.add_argument("--attacks", default="", help="names of some (functions here), with commas; default: all")
+    parser.add_argument("--end", choices=["sigterm", "shutdown"], default="sigterm", help="how the daemon ends; by shutdown: nothing else")
     options = parser.parse_args()
     daemon = Daemon(options)
+    if options.end == "shutdown":
+        # Another daemon on the state that the first has left.
+        try:
+            print(f"Shutdown meanwhile\n   {end(daemon, {'trudy': daemon.make_token('another', 'submitter')})}")
+        except Failure as failure:
+            sys.exit(f"FAILED: Shutdown: {failure}")
+        return 0
     tokens = {"eve": daemon.make_token("eve", "viewer"), "mallory": daemon.make_token("mallory", "submitter"),
               "trudy": daemon.make_token("trudy", "submitter"), "bob": daemon.make_token("bob", "submitter")}
     sweeps = create(daemon)
@@ -481,7 +556,7 @@ def main():
     if daemon.memory() > start + 100:
         failures.append(f"a minute later the daemon has {daemon.memory():.0f} MiB, {start:.0f} at the start")
     try:
-        print(f"SIGTERM meanwhile\n   {sigterm(daemon, tokens)}")
+        print(f"SIGTERM meanwhile\n   {end(daemon, tokens)}")
     except Failure as failure:
         failures.append(f"SIGTERM: {failure}")
     for failure in failures:

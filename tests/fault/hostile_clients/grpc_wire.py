@@ -62,7 +62,9 @@ def frame(payload):
 
 
 def headers_of(method, token):
-    headers = [(":method", "POST"), (":scheme", "http"), (":path", "/tandem.v1." + method), (":authority", "here"),
+    # Of the API, or of another service: "/grpc.health.v1.Health/Check".
+    path = method if method.startswith("/") else "/tandem.v1." + method
+    headers = [(":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "here"),
                ("content-type", "application/grpc"), ("te", "trailers")]
     if token:
         headers.append(("authorization", "Bearer " + token))
@@ -182,11 +184,23 @@ class Connection:
         self.socket.close()
 
 
-def reset_flood(address, source, token, method, body, seconds):
-    """Begins calls and takes them back at once, for so many seconds, from the address `source`. How many; and whether the
-    server hung up."""
+def own_address():
+    """An address of this machine that is not loopback's; None if there is none."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            # Nothing is sent.
+            probe.connect(("192.0.2.1", 9))
+            found = probe.getsockname()[0]
+    except OSError:
+        return None
+    return None if found.startswith(("127.", "0.")) else found
+
+
+def reset_flood(address, source, token, method, body, seconds, most):
+    """Begins calls and takes them back at once, from the address `source` if it is not None, for so many seconds, `most`
+    at most. How many; and whether the server hung up."""
     host, port = address.rsplit(":", 1)
-    line = socket.create_connection((host, int(port)), timeout=5, source_address=(source, 0))
+    line = socket.create_connection((host, int(port)), timeout=5, source_address=(source, 0) if source else None)
     # The first call fills the server's table of headers, the others refer to it.
     encoder = hpack.Encoder()
     first = encoder.encode(headers_of(method, token))
@@ -202,7 +216,7 @@ def reset_flood(address, source, token, method, body, seconds):
     try:
         line.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + raw(4, 0, 0, b""))
         header = first
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and made < most:
             batch = bytearray()
             for _ in range(200):
                 batch += raw(1, 4 if body else 5, stream, header)
